@@ -1,0 +1,2 @@
+//! The procwright command.
+fn main() {}

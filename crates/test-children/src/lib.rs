@@ -1,0 +1,1 @@
+//! Where the tests find the helper programs.
