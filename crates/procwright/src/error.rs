@@ -1,0 +1,161 @@
+//! The errors of everything below `run`: what was asked, what happened, what
+//! to do.
+
+use std::fmt;
+use std::io;
+
+/// A value that cannot be used, found before anything was started.
+///
+/// Its text has three parts: which value, what is wrong with it, and what
+/// would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {problem}: {hint}")]
+pub struct Invalid {
+    what: String,
+    problem: String,
+    hint: String,
+}
+
+impl Invalid {
+    /// An error about the value called `what`.
+    pub fn new(
+        what: impl Into<String>,
+        problem: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Invalid {
+        Invalid {
+            what: what.into(),
+            problem: problem.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// The name of the value, as in the documentation.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+}
+
+/// The step of starting a program that failed.
+///
+/// The steps up to [`Step::Clone`] are the caller's, the others happen in the
+/// child between the clone and the exec. Their order here is the order in
+/// which they are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Step {
+    /// Opening a file that becomes one of the child's descriptors.
+    Open,
+    /// Making a pipe.
+    Pipe,
+    /// Making the process.
+    Clone,
+    /// Starting a session of its own.
+    Setsid,
+    /// Joining or making a process group.
+    Setpgid,
+    /// Setting a resource limit.
+    Rlimit,
+    /// Setting the nice value.
+    Nice,
+    /// Setting the supplementary groups.
+    Setgroups,
+    /// Changing the group.
+    Setgid,
+    /// Changing the user.
+    Setuid,
+    /// Asking to be killed with the parent.
+    DieWithParent,
+    /// Changing the working directory.
+    Chdir,
+    /// Closing what the child shall not inherit.
+    CloseRange,
+    /// Putting a descriptor in its place.
+    Dup,
+    /// Resetting signals.
+    Signals,
+    /// Starting the program itself.
+    Exec,
+}
+
+impl Step {
+    /// The system call's usual name, as it stands in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Step::Open => "open",
+            Step::Pipe => "pipe",
+            Step::Clone => "clone",
+            Step::Setsid => "setsid",
+            Step::Setpgid => "setpgid",
+            Step::Rlimit => "setrlimit",
+            Step::Nice => "setpriority",
+            Step::Setgroups => "setgroups",
+            Step::Setgid => "setgid",
+            Step::Setuid => "setuid",
+            Step::DieWithParent => "prctl(PR_SET_PDEATHSIG)",
+            Step::Chdir => "chdir",
+            Step::CloseRange => "close_range",
+            Step::Dup => "dup",
+            Step::Signals => "sigaction",
+            Step::Exec => "exec",
+        }
+    }
+}
+
+/// A program that could not be started. Nothing of it is left running.
+#[derive(Debug)]
+pub struct SpawnError {
+    /// The step that failed.
+    pub step: Step,
+    /// What the step was about: the program for `exec`, the directory for
+    /// `chdir`, empty where the step says it all.
+    pub object: String,
+    /// The system's answer.
+    pub source: io::Error,
+    /// What to do about it, where that is known.
+    pub hint: Option<String>,
+}
+
+impl SpawnError {
+    /// An error of `step` on `object`.
+    pub fn new(step: Step, object: impl Into<String>, source: io::Error) -> SpawnError {
+        SpawnError {
+            step,
+            object: object.into(),
+            source,
+            hint: None,
+        }
+    }
+
+    /// The same error with advice.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> SpawnError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The `errno` value, 0 if the error is not the system's.
+    pub fn errno(&self) -> i32 {
+        self.source.raw_os_error().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.step.name())?;
+        if !self.object.is_empty() {
+            write!(f, " {:?}", self.object)?;
+        }
+        write!(f, ": {}", self.source)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SpawnError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}

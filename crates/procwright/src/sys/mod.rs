@@ -1,0 +1,17 @@
+//! Every system call, one folder a concern, one file a platform.
+//!
+//! Nothing above this module names an operating system. Each folder's `mod.rs`
+//! states the contract; what a platform cannot offer returns
+//! [`unsupported`].
+#![allow(unsafe_code)]
+
+pub(crate) mod proc;
+
+/// The error of what this platform cannot do.
+#[allow(dead_code)]
+pub(crate) fn unsupported(what: &str) -> std::io::Error {
+    std::io::Error::new(
+        std::io::ErrorKind::Unsupported,
+        format!("{what} is not available on this platform"),
+    )
+}
