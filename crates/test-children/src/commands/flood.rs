@@ -1,0 +1,87 @@
+//! `flood [--out BYTES] [--err BYTES] [--chunk N] [--alternate]`: the pattern of
+//! [`test_children::Pattern`] on stdout and stderr.
+//!
+//! Each stream has a thread of its own; with `--alternate` one thread writes a
+//! chunk to stdout, one to stderr, and so on. A chunk (64K) is one `write`.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use test_children::{Pattern, Stream};
+
+use crate::process::{STDERR, STDOUT, write_all};
+use crate::{Args, Command, Outcome};
+
+pub(crate) const COMMAND: Command = Command {
+    name: "flood",
+    usage: "[--out BYTES] [--err BYTES] [--chunk N] [--alternate]",
+    about: "writes a known pattern to stdout and stderr, by two threads or in turn",
+    run,
+};
+
+fn run(mut args: Args) -> Outcome {
+    let out = args.size("--out")?.unwrap_or(0);
+    let err = args.size("--err")?.unwrap_or(0);
+    let chunk = args.chunk()?;
+    let alternate = args.flag("--alternate");
+    args.finish()?;
+    let mut out = Flow::new(STDOUT, Stream::Stdout, out, chunk);
+    let mut err = Flow::new(STDERR, Stream::Stderr, err, chunk);
+    if alternate {
+        while out.step()? | err.step()? {}
+    } else if err.is_done() {
+        out.finish()?;
+    } else if out.is_done() {
+        err.finish()?;
+    } else {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || err.finish());
+            out.finish()?;
+            other
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+        })?;
+    }
+    Ok(0)
+}
+
+struct Flow {
+    fd: BorrowedFd<'static>,
+    pattern: Pattern,
+    offset: u64,
+    end: u64,
+    chunk: usize,
+}
+
+impl Flow {
+    fn new(fd: BorrowedFd<'static>, stream: Stream, end: u64, chunk: usize) -> Self {
+        let longest = usize::try_from(end).map_or(chunk, |end| end.min(chunk));
+        Self {
+            fd,
+            pattern: Pattern::new(stream, longest),
+            offset: 0,
+            end,
+            chunk,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.offset == self.end
+    }
+
+    /// Writes one chunk; false if there was none left.
+    fn step(&mut self) -> io::Result<bool> {
+        if self.is_done() {
+            return Ok(false);
+        }
+        let length = (self.end - self.offset).min(self.chunk as u64);
+        write_all(self.fd, self.pattern.slice(self.offset, length as usize))?;
+        self.offset += length;
+        Ok(true)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        while self.step()? {}
+        Ok(())
+    }
+}

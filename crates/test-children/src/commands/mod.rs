@@ -1,0 +1,34 @@
+//! The subcommands, one a file.
+
+pub(crate) mod args;
+pub(crate) mod big_line;
+pub(crate) mod cat;
+pub(crate) mod close_stdin_exit;
+pub(crate) mod close_stdout_then_sleep;
+pub(crate) mod eat_pipes;
+pub(crate) mod echo;
+pub(crate) mod env;
+pub(crate) mod exit;
+pub(crate) mod flood;
+pub(crate) mod flood_blocked;
+pub(crate) mod flood_forever;
+pub(crate) mod fork_flooder;
+pub(crate) mod fork_holder;
+pub(crate) mod fork_storm;
+pub(crate) mod fork_tree;
+pub(crate) mod help;
+pub(crate) mod hold_lock_uid;
+pub(crate) mod ignore_term;
+pub(crate) mod invalid_utf8;
+pub(crate) mod leader_term_child_ignore;
+pub(crate) mod print_bytes;
+pub(crate) mod progress;
+pub(crate) mod setsid_grandchild;
+pub(crate) mod show;
+pub(crate) mod signal_self;
+pub(crate) mod sleep;
+pub(crate) mod sleep_forever;
+pub(crate) mod stdio_buffered;
+pub(crate) mod stopped_member;
+pub(crate) mod term_exit;
+pub(crate) mod trickle;

@@ -1,0 +1,137 @@
+//! `show`: what this process was started with, as one line of JSON.
+//!
+//! The keys: `pid`, `ppid`, `pgid`, `sid`, `uid`, `euid`, `gid`, `egid`, `groups`,
+//! `cwd`, `umask` and `nice` (numbers), `rlimit_nofile` and `rlimit_core`
+//! (`[soft, hard]`, null is unlimited), `sig_blocked` and `sig_ignored` (lists of
+//! numbers), `pdeathsig` (null or a number), `nonblocking` (which descriptors have
+//! O_NONBLOCK) and `fds` (number to link target, all that were open at the start).
+//! What is not UTF-8 is shown with replacement characters.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::process::{
+    Resource, getegid, geteuid, getgid, getgroups, getpgrp, getpid, getppid, getpriority_process,
+    getrlimit, getsid, getuid, parent_process_death_signal,
+};
+
+use crate::args::Failure;
+use crate::process::{STDOUT, write_all};
+use crate::{Args, Command, Outcome};
+
+pub(crate) const COMMAND: Command = Command {
+    name: "show",
+    usage: "",
+    about: "writes one line of JSON: pid, ids, cwd, umask, nice, limits, signals, open fds",
+    run,
+};
+
+fn run(args: Args) -> Outcome {
+    args.finish()?;
+    let fds = open_descriptors()?;
+    let status = fs::read_to_string("/proc/self/status")?;
+    let groups = getgroups()?;
+    let nonblocking = fds.keys().copied().filter(|fd| is_nonblocking(*fd));
+    let links: Vec<String> = fds
+        .iter()
+        .map(|(fd, target)| format!("\"{fd}\":{}", quote(target)))
+        .collect();
+    let cwd = std::env::current_dir()?;
+    let members = [
+        ("pid", getpid().as_raw_pid().to_string()),
+        (
+            "ppid",
+            getppid().map_or(0, |pid| pid.as_raw_pid()).to_string(),
+        ),
+        ("pgid", getpgrp().as_raw_pid().to_string()),
+        ("sid", getsid(None)?.as_raw_pid().to_string()),
+        ("uid", getuid().as_raw().to_string()),
+        ("euid", geteuid().as_raw().to_string()),
+        ("gid", getgid().as_raw().to_string()),
+        ("egid", getegid().as_raw().to_string()),
+        ("groups", list(groups.iter().map(|group| group.as_raw()))),
+        ("cwd", quote(cwd.as_os_str().as_bytes())),
+        ("umask", field(&status, "Umask", 8)?.to_string()),
+        ("nice", getpriority_process(None)?.to_string()),
+        ("rlimit_nofile", limits(Resource::Nofile)),
+        ("rlimit_core", limits(Resource::Core)),
+        ("sig_blocked", signals(field(&status, "SigBlk", 16)?)),
+        ("sig_ignored", signals(field(&status, "SigIgn", 16)?)),
+        (
+            "pdeathsig",
+            parent_process_death_signal()?
+                .map_or("null".to_owned(), |signal| signal.as_raw().to_string()),
+        ),
+        ("nonblocking", list(nonblocking)),
+        ("fds", format!("{{{}}}", links.join(","))),
+    ];
+    let members: Vec<String> = members
+        .iter()
+        .map(|(key, value)| format!("\"{key}\":{value}"))
+        .collect();
+    write_all(STDOUT, format!("{{{}}}\n", members.join(",")).as_bytes())?;
+    Ok(0)
+}
+
+/// Every open descriptor but the one that this needs itself.
+fn open_descriptors() -> Result<BTreeMap<i32, Vec<u8>>, Failure> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir("/proc/self/fd")? {
+        let name = entry?.file_name();
+        numbers.extend(name.to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    // The directory is closed by now, so its own entry has no target any more.
+    let targets = numbers.into_iter().filter_map(|number| {
+        let target = fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
+        Some((number, target.into_os_string().into_vec()))
+    });
+    Ok(targets.collect())
+}
+
+fn is_nonblocking(fd: i32) -> bool {
+    // SAFETY: the descriptor was inherited, and nothing here closes those.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK))
+}
+
+/// A number from /proc/self/status.
+fn field(status: &str, name: &str, radix: u32) -> Result<u64, Failure> {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+        .and_then(|value| u64::from_str_radix(value.trim(), radix).ok())
+        .ok_or_else(|| Failure::Failed(format!("no {name} in /proc/self/status")))
+}
+
+/// The numbers of the signals in a mask.
+fn signals(mask: u64) -> String {
+    list((1..=64).filter(|number| mask >> (number - 1) & 1 == 1))
+}
+
+fn limits(resource: Resource) -> String {
+    let limit = getrlimit(resource);
+    let [soft, hard] = [limit.current, limit.maximum]
+        .map(|value| value.map_or("null".to_owned(), |value| value.to_string()));
+    format!("[{soft},{hard}]")
+}
+
+fn list(values: impl Iterator<Item = impl ToString>) -> String {
+    let values: Vec<String> = values.map(|value| value.to_string()).collect();
+    format!("[{}]", values.join(","))
+}
+
+/// A JSON string.
+fn quote(bytes: &[u8]) -> String {
+    let mut quoted = String::from("\"");
+    for character in String::from_utf8_lossy(bytes).chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\0'..='\x1f' => quoted += &format!("\\u{:04x}", u32::from(character)),
+            _ => quoted.push(character),
+        }
+    }
+    quoted + "\""
+}
