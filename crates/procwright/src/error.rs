@@ -54,6 +54,10 @@ pub enum Step {
     Setsid,
     /// Joining or making a process group.
     Setpgid,
+    /// Closing what the child shall not inherit.
+    CloseRange,
+    /// Putting a descriptor in its place.
+    Dup,
     /// Setting a resource limit.
     Rlimit,
     /// Setting the nice value.
@@ -68,10 +72,8 @@ pub enum Step {
     DieWithParent,
     /// Changing the working directory.
     Chdir,
-    /// Closing what the child shall not inherit.
-    CloseRange,
-    /// Putting a descriptor in its place.
-    Dup,
+    /// Setting the file mode creation mask, which cannot fail.
+    Umask,
     /// Resetting signals.
     Signals,
     /// Starting the program itself.
@@ -96,6 +98,7 @@ impl Step {
             Step::Chdir => "chdir",
             Step::CloseRange => "close_range",
             Step::Dup => "dup",
+            Step::Umask => "umask",
             Step::Signals => "sigaction",
             Step::Exec => "exec",
         }

@@ -1,0 +1,120 @@
+//! Starting a program from a [`Spec`].
+
+mod prepare;
+mod spawner;
+mod stdio;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::error::{Invalid, SpawnError};
+use crate::process::{Exit, Unknown, reaper};
+use crate::spec::Spec;
+use crate::sys::wait::{self, Usage};
+
+pub(crate) use stdio::{OurEnds, OutputEnd};
+
+/// Why a program did not start.
+#[derive(Debug)]
+pub(crate) enum Unstarted {
+    Invalid(Invalid),
+    Spawn(SpawnError),
+}
+
+impl From<Invalid> for Unstarted {
+    fn from(invalid: Invalid) -> Unstarted {
+        Unstarted::Invalid(invalid)
+    }
+}
+
+impl From<SpawnError> for Unstarted {
+    fn from(error: SpawnError) -> Unstarted {
+        Unstarted::Spawn(error)
+    }
+}
+
+/// Starts the program of `spec`, with a pipe for stdin if `feeds`.
+pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unstarted> {
+    spec.check()?;
+    let template = prepare::Template::new(spec)?;
+    let ends = stdio::open(spec, feeds)?;
+    let plan = template.plan(spec, &ends.placements);
+    let spawned = if spec.die_with_parent.is_some() {
+        spawner::spawn(plan)
+    } else {
+        prepare::spawn(&plan)
+    };
+    let spawned = spawned.map_err(|error| prepare::hint(error, spec))?;
+    // The child's ends are closed here, with `ends`: from now on the end of a
+    // stream means that the program and its heirs have closed it.
+    Ok((
+        Running {
+            pid: spawned.pid,
+            pidfd: Some(spawned.pidfd),
+            ended: None,
+        },
+        ends.ours,
+    ))
+}
+
+/// A child of ours, until it is reaped.
+///
+/// Its pid cannot be reused while this has not reaped it, and this is the only
+/// thing that does.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pid: i32,
+    /// None only in drop.
+    pidfd: Option<OwnedFd>,
+    ended: Option<(Exit, Option<Usage>)>,
+}
+
+impl Running {
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Readable once the process has ended; none once it is reaped.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        match self.ended {
+            None => self.pidfd.as_ref().map(AsFd::as_fd),
+            Some(_) => None,
+        }
+    }
+
+    /// Reaps the process if it has ended. The only place that does.
+    pub(crate) fn collect(&mut self) -> bool {
+        if self.ended.is_some() {
+            return true;
+        }
+        let Some(pidfd) = &self.pidfd else {
+            return false;
+        };
+        self.ended = match wait::reap(pidfd.as_fd()) {
+            Ok(None) => return false,
+            Ok(Some((exit, usage))) => Some((exit.into(), Some(usage))),
+            // ECHILD: somebody else has it, or the kernel itself because the
+            // host ignores SIGCHLD. A pidfd still knows, on Linux 6.15.
+            Err(_) => {
+                let exit = wait::exit_info(pidfd.as_fd())
+                    .map_or(Exit::Unknown(Unknown::ReapedElsewhere), Exit::from);
+                Some((exit, None))
+            }
+        };
+        true
+    }
+
+    /// How it ended, and what it used where that is known.
+    pub(crate) fn ended(&self) -> Option<(Exit, Option<Usage>)> {
+        self.ended
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.ended.is_none()
+            && let Some(pidfd) = self.pidfd.take()
+        {
+            reaper::adopt(pidfd);
+        }
+    }
+}

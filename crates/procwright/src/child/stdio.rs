@@ -1,0 +1,139 @@
+//! The child's descriptors: what it gets, and the ends that we keep.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
+
+use super::Unstarted;
+use crate::error::{SpawnError, Step};
+use crate::spec::{Sink, Spec, Stdin};
+use crate::sys::pipe::{self, FullProbe};
+
+/// Our end of an output pipe.
+#[derive(Debug)]
+pub(crate) struct OutputEnd {
+    pub(crate) fd: OwnedFd,
+    /// None where it cannot be had: then fullness is guessed from above.
+    pub(crate) probe: Option<FullProbe>,
+}
+
+/// The ends that stay with us.
+#[derive(Debug, Default)]
+pub(crate) struct OurEnds {
+    pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) outputs: [Option<OutputEnd>; 2],
+}
+
+/// All descriptors of a start. The child's ends are closed when this goes.
+pub(super) struct Ends {
+    pub(super) ours: OurEnds,
+    /// Which of our descriptors becomes which of the child's.
+    pub(super) placements: Vec<(RawFd, RawFd)>,
+    _childs: Vec<OwnedFd>,
+}
+
+struct Opening {
+    ours: OurEnds,
+    placements: Vec<(RawFd, RawFd)>,
+    childs: Vec<OwnedFd>,
+}
+
+pub(super) fn open(spec: &Spec, feeds: bool) -> Result<Ends, Unstarted> {
+    let mut opening = Opening {
+        ours: OurEnds::default(),
+        placements: Vec::with_capacity(3 + spec.extra_fds.len()),
+        childs: Vec::with_capacity(3),
+    };
+    opening.stdin(&spec.stdin, feeds)?;
+    opening.output(0, &spec.stdout)?;
+    opening.output(1, &spec.stderr)?;
+    for (fd, number) in &spec.extra_fds {
+        opening.placements.push((fd.as_raw_fd(), *number));
+    }
+    Ok(Ends {
+        ours: opening.ours,
+        placements: opening.placements,
+        _childs: opening.childs,
+    })
+}
+
+impl Opening {
+    fn stdin(&mut self, stdin: &Stdin, feeds: bool) -> Result<(), SpawnError> {
+        if feeds {
+            let (read, write) = pipe::pipe().map_err(pipe_error)?;
+            pipe::set_nonblocking(&write).map_err(pipe_error)?;
+            self.ours.stdin = Some(write);
+            self.give(read, 0);
+            return Ok(());
+        }
+        match stdin {
+            Stdin::Inherit => {}
+            Stdin::Fd(fd) => self.placements.push((fd.as_raw_fd(), 0)),
+            Stdin::File(path) => self.give(read_file(path)?, 0),
+            Stdin::Null | Stdin::Bytes(_) => self.give(read_file(Path::new("/dev/null"))?, 0),
+        }
+        Ok(())
+    }
+
+    fn output(&mut self, index: usize, sink: &Sink) -> Result<(), SpawnError> {
+        let number = if index == 0 { 1 } else { 2 };
+        match sink {
+            Sink::Inherit => {}
+            Sink::Fd(fd) => self.placements.push((fd.as_raw_fd(), number)),
+            Sink::Null => self.give(write_file(Path::new("/dev/null"), false)?, number),
+            Sink::File { path, append } => self.give(write_file(path, *append)?, number),
+            Sink::Capture => {
+                let (read, write) = pipe::pipe().map_err(pipe_error)?;
+                pipe::set_nonblocking(&read).map_err(pipe_error)?;
+                // A probe is worth a descriptor but not a failed run.
+                let probe = FullProbe::new(write.as_fd()).ok();
+                self.ours.outputs[index] = Some(OutputEnd { fd: read, probe });
+                self.give(write, number);
+            }
+            Sink::Merged => {
+                // The source of stdout, whatever that is; without one, stdout
+                // is inherited and so is what stderr becomes.
+                let stdout = self.placements.iter().find(|(_, to)| *to == 1);
+                let source = stdout.map_or(1, |(from, _)| *from);
+                self.placements.push((source, number));
+            }
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, fd: OwnedFd, number: RawFd) {
+        self.placements.push((fd.as_raw_fd(), number));
+        self.childs.push(fd);
+    }
+}
+
+fn pipe_error(error: io::Error) -> SpawnError {
+    SpawnError::new(Step::Pipe, "", error)
+}
+
+fn read_file(path: &Path) -> Result<OwnedFd, SpawnError> {
+    let file = File::open(path);
+    file.map(OwnedFd::from).map_err(|e| open_error(path, e))
+}
+
+fn write_file(path: &Path, append: bool) -> Result<OwnedFd, SpawnError> {
+    let mut options = OpenOptions::new();
+    if append {
+        options.append(true);
+    } else {
+        options.write(true).truncate(true);
+    }
+    let file = options.create(true).open(path);
+    file.map(OwnedFd::from).map_err(|e| open_error(path, e))
+}
+
+fn open_error(path: &Path, error: io::Error) -> SpawnError {
+    SpawnError::new(Step::Open, path.to_string_lossy(), error)
+}
+
+impl AsFd for OutputEnd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

@@ -1,0 +1,31 @@
+//! How much pipe memory this process may ask for beyond the defaults.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A quarter of what the kernel lets one user's processes have before it gives
+/// all of them pipes of 8 KiB (`pipe-user-pages-soft`, 16,384 pages): enough
+/// for 64 large pipes, and never the reason why another program starves.
+const BUDGET: usize = 16 * 1024 * 1024;
+
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+/// A part of the budget, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Grant(usize);
+
+impl Grant {
+    /// Takes `bytes`, unless that much is not left.
+    pub(super) fn take(bytes: usize) -> Option<Grant> {
+        let take = |taken: usize| taken.checked_add(bytes).filter(|&sum| sum <= BUDGET);
+        TAKEN
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .ok()
+            .map(|_| Grant(bytes))
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        TAKEN.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}

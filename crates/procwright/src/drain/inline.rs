@@ -1,0 +1,317 @@
+//! Drives drains and a feed on the caller's thread.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::feed::Fed;
+use super::{Drain, Feed, Step};
+use crate::spool::Memory;
+use crate::spool::fifo::BoxError;
+use crate::sys::poll::{self, Flags};
+use crate::sys::wake::Wake;
+use crate::time::Deadline;
+
+/// How many times round before the clock and the other descriptors get a look
+/// while bytes keep coming.
+const BURST: usize = 16;
+
+/// What has to happen before the next step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// Nothing: step.
+    Nothing,
+    /// The descriptor must become ready.
+    Ready,
+    /// The wake-up must ring.
+    Wake,
+}
+
+#[derive(Debug)]
+struct Lane<T> {
+    work: T,
+    need: Need,
+}
+
+/// A piece of the merged output: so many bytes of one stream, read in one go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// 1 for stdout, 2 for stderr.
+    pub stream: u8,
+    /// The number of bytes.
+    pub bytes: u64,
+}
+
+/// What a turn ended with.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    /// Which of the watched descriptors are ready, by their place.
+    pub(crate) ready: [bool; WATCH],
+    /// A signal handler has run on this thread.
+    pub(crate) interrupted: bool,
+    /// The producer of stdin failed.
+    pub(crate) feed_failed: Option<BoxError>,
+}
+
+/// How many descriptors a turn can watch beside the streams.
+pub(crate) const WATCH: usize = 3;
+
+/// The two output streams and stdin of one run, on one thread.
+#[derive(Debug)]
+pub(crate) struct Inline<M> {
+    lanes: [Option<Lane<Drain<M>>>; 2],
+    feed: Option<Lane<Feed>>,
+    /// Rung by consumers that have room again and producers that have bytes;
+    /// none if there are neither.
+    wake: Option<Arc<Wake>>,
+    order: Option<Vec<Segment>>,
+}
+
+impl<M: Memory> Inline<M> {
+    pub(crate) fn new(
+        drains: [Option<Drain<M>>; 2],
+        feed: Option<Feed>,
+        wake: Option<Arc<Wake>>,
+        merged: bool,
+    ) -> Inline<M> {
+        // Nothing has been written yet, so the first step is to wait. A feed
+        // has bytes and a pipe that is empty.
+        Inline {
+            lanes: drains.map(|drain| {
+                drain.map(|work| Lane {
+                    work,
+                    need: Need::Ready,
+                })
+            }),
+            feed: feed.map(|work| Lane {
+                work,
+                need: Need::Nothing,
+            }),
+            wake,
+            order: merged.then(Vec::new),
+        }
+    }
+
+    /// Moves what can be moved; if that was nothing, waits until something can
+    /// be, one of `watch` is ready, `deadline` comes or a signal handler runs.
+    ///
+    /// Returns after a bounded amount of work, so that a program that floods
+    /// for ever cannot keep its own deadline from being looked at.
+    ///
+    /// # Errors
+    /// As [`Drain::step`], [`Feed::step`] and `poll(2)`.
+    pub(crate) fn turn(
+        &mut self,
+        watch: [Option<BorrowedFd<'_>>; WATCH],
+        deadline: Deadline,
+    ) -> io::Result<Turn> {
+        let mut turn = Turn::default();
+        let moving = self.pump(&mut turn)?;
+        if turn.feed_failed.is_some() {
+            return Ok(turn);
+        }
+        let deadline = if moving {
+            Deadline::at(Instant::now())
+        } else {
+            deadline
+        };
+        match self.wait(watch, deadline, &mut turn) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => turn.interrupted = true,
+            Err(e) => return Err(e),
+        }
+        if !moving {
+            let now = Instant::now();
+            for lane in self.lanes.iter_mut().flatten() {
+                if lane.need == Need::Nothing {
+                    lane.work.slept(now);
+                }
+            }
+        }
+        Ok(turn)
+    }
+
+    /// Steps whatever needs nothing, round and round; whether the last round
+    /// still moved bytes.
+    fn pump(&mut self, turn: &mut Turn) -> io::Result<bool> {
+        for _ in 0..BURST {
+            let mut moved = false;
+            for (index, lane) in self.lanes.iter_mut().enumerate() {
+                let Some(lane) = lane else { continue };
+                if lane.need != Need::Nothing || lane.work.has_ended() {
+                    continue;
+                }
+                let before = lane.work.bytes();
+                lane.need = match lane.work.step()? {
+                    Step::Moved => Need::Nothing,
+                    Step::Empty => Need::Ready,
+                    Step::Held => Need::Wake,
+                    Step::End => continue,
+                };
+                moved |= lane.need == Need::Nothing;
+                note(&mut self.order, index, lane.work.bytes() - before);
+            }
+            moved |= self.feed_once(turn)?;
+            if !moved {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn feed_once(&mut self, turn: &mut Turn) -> io::Result<bool> {
+        let Some(lane) = &mut self.feed else {
+            return Ok(false);
+        };
+        if lane.need != Need::Nothing {
+            return Ok(false);
+        }
+        match lane.work.step()? {
+            Fed::Moved => return Ok(true),
+            Fed::Full => lane.need = Need::Ready,
+            Fed::Empty => lane.need = Need::Wake,
+            Fed::Done => self.feed = None,
+            Fed::Failed(error) => {
+                turn.feed_failed = Some(error);
+                self.feed = None;
+            }
+        }
+        Ok(false)
+    }
+
+    fn wait(
+        &mut self,
+        watch: [Option<BorrowedFd<'_>>; WATCH],
+        deadline: Deadline,
+        turn: &mut Turn,
+    ) -> io::Result<()> {
+        let mut fds = Vec::with_capacity(WATCH + 4);
+        let mut whose = Vec::with_capacity(WATCH + 4);
+        for (index, fd) in watch.iter().enumerate() {
+            if let Some(fd) = fd {
+                fds.push(poll::Fd::from_borrowed_fd(*fd, Flags::IN));
+                whose.push(Whose::Watched(index));
+            }
+        }
+        for (index, lane) in self.lanes.iter().enumerate() {
+            if let Some(lane) = lane
+                && lane.need == Need::Ready
+                && !lane.work.has_ended()
+            {
+                fds.push(poll::Fd::from_borrowed_fd(lane.work.fd(), Flags::IN));
+                whose.push(Whose::Lane(index));
+            }
+        }
+        if let Some(lane) = &self.feed {
+            // Also without waiting for room: an error says that the program
+            // reads no more, and then the producer need not go on.
+            let events = match lane.need {
+                Need::Ready => Flags::OUT,
+                _ => Flags::empty(),
+            };
+            fds.push(poll::Fd::from_borrowed_fd(lane.work.fd(), events));
+            whose.push(Whose::Feed);
+        }
+        if let Some(wake) = &self.wake {
+            fds.push(poll::Fd::from_borrowed_fd(wake.as_fd(), Flags::IN));
+            whose.push(Whose::Wake);
+        }
+        poll::poll(&mut fds, deadline)?;
+        let ready: Vec<Whose> = fds
+            .iter()
+            .zip(whose)
+            .filter(|(fd, _)| !fd.revents().is_empty())
+            .map(|(_, whose)| whose)
+            .collect();
+        for whose in ready {
+            match whose {
+                Whose::Watched(index) => turn.ready[index] = true,
+                Whose::Lane(index) => {
+                    if let Some(lane) = &mut self.lanes[index] {
+                        lane.need = Need::Nothing;
+                    }
+                }
+                Whose::Feed => {
+                    if let Some(lane) = &mut self.feed {
+                        if lane.need == Need::Ready {
+                            lane.need = Need::Nothing;
+                        } else {
+                            self.feed = None;
+                        }
+                    }
+                }
+                Whose::Wake => self.woken(),
+            }
+        }
+        Ok(())
+    }
+
+    fn woken(&mut self) {
+        if let Some(wake) = &self.wake {
+            // Silence first, look second: a ring in between is not lost.
+            wake.silence();
+        }
+        for lane in self.lanes.iter_mut().flatten() {
+            if lane.need == Need::Wake {
+                lane.need = Need::Nothing;
+            }
+        }
+        if let Some(lane) = &mut self.feed
+            && lane.need == Need::Wake
+        {
+            lane.need = Need::Nothing;
+        }
+    }
+
+    /// The program has exited: nobody reads stdin any more but processes that
+    /// it left behind, and they get what it left in the pipe.
+    pub(crate) fn stop_feeding(&mut self) {
+        self.feed = None;
+    }
+
+    /// Reads exactly what the pipes hold now, and ends the streams.
+    ///
+    /// # Errors
+    /// As [`Drain::finish`].
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            if let Some(lane) = lane {
+                let before = lane.work.bytes();
+                lane.work.finish()?;
+                note(&mut self.order, index, lane.work.bytes() - before);
+            }
+        }
+        Ok(())
+    }
+
+    /// The two streams, none where no pipe is between.
+    pub(crate) fn drains(&self) -> [Option<&Drain<M>>; 2] {
+        self.lanes.each_ref().map(|lane| lane.as_ref().map(|lane| &lane.work))
+    }
+
+    pub(crate) fn into_parts(self) -> ([Option<Drain<M>>; 2], Option<Vec<Segment>>) {
+        (self.lanes.map(|lane| lane.map(|lane| lane.work)), self.order)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Whose {
+    Watched(usize),
+    Lane(usize),
+    Feed,
+    Wake,
+}
+
+/// Records that `bytes` of one stream came next.
+fn note(order: &mut Option<Vec<Segment>>, index: usize, bytes: u64) {
+    let Some(order) = order else { return };
+    if bytes == 0 {
+        return;
+    }
+    let stream = if index == 0 { 1 } else { 2 };
+    match order.last_mut() {
+        Some(last) if last.stream == stream => last.bytes += bytes,
+        _ => order.push(Segment { stream, bytes }),
+    }
+}

@@ -1,0 +1,220 @@
+//! From a pipe into memory: one state machine that knows no thread and never
+//! blocks on its target.
+//!
+//! [`Drain`] moves bytes out of one output pipe, [`Feed`] moves bytes into the
+//! program's stdin. Neither ever waits: a step that cannot go on says what it
+//! needs, and a driver waits for that. The [`Inline`] driver does so on the
+//! caller's thread.
+
+mod blocked;
+mod budget;
+mod feed;
+mod inline;
+mod store;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::spool::fifo::Fifo;
+use crate::spool::Memory;
+use crate::sys::pipe::{self, FullProbe};
+
+use blocked::Blocked;
+use budget::Grant;
+pub(crate) use feed::{Feed, Input};
+pub(crate) use inline::{Inline, Turn};
+pub(crate) use store::Store;
+
+/// The largest single read. Between 64 and 256 KiB nothing changes in speed;
+/// the size of the largest pipe that we ask for saves calls.
+const READ: usize = 256 * 1024;
+
+/// What a pipe is grown to once it carries volume. More brings nothing to
+/// writers of 64 KiB and takes from a budget that all programs of a user share.
+const VOLUME_CAPACITY: usize = 256 * 1024;
+
+/// What a step found.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Bytes were moved; there may be more.
+    Moved,
+    /// The pipe is empty: wait for it to become readable.
+    Empty,
+    /// A consumer of copies has no room: wait for the wake-up.
+    Held,
+    /// The end of the stream.
+    End,
+}
+
+/// One output stream on its way into a [`Store`].
+#[derive(Debug)]
+pub(crate) struct Drain<M> {
+    fd: OwnedFd,
+    store: Store<M>,
+    taps: Vec<Arc<Fifo>>,
+    blocked: Blocked,
+    capacity: usize,
+    grant: Option<Grant>,
+    /// Reads that found the pipe at least half full, until it has been grown.
+    voluminous: u8,
+    bytes: u64,
+    last_read: Option<Instant>,
+    ended: bool,
+}
+
+impl<M: Memory> Drain<M> {
+    /// A drain of `fd`, which must be non-blocking.
+    pub(crate) fn new(
+        fd: OwnedFd,
+        probe: Option<FullProbe>,
+        store: Store<M>,
+        taps: Vec<Arc<Fifo>>,
+        now: Instant,
+    ) -> Drain<M> {
+        Drain {
+            fd,
+            store,
+            taps,
+            blocked: Blocked::new(probe, now),
+            capacity: pipe::DEFAULT_CAPACITY,
+            grant: None,
+            voluminous: 0,
+            bytes: 0,
+            last_read: None,
+            ended: false,
+        }
+    }
+
+    /// Reads once.
+    ///
+    /// # Errors
+    /// `OutOfMemory` when the store cannot grow, and whatever else `read(2)`
+    /// says of a broken descriptor.
+    pub(crate) fn step(&mut self) -> io::Result<Step> {
+        if self.ended {
+            return Ok(Step::End);
+        }
+        if !self.taps.iter().all(|tap| tap.has_room()) {
+            return Ok(Step::Held);
+        }
+        self.read(READ)
+    }
+
+    fn read(&mut self, max: usize) -> io::Result<Step> {
+        self.blocked.before_read(Instant::now());
+        let n = match self.store.read_from(self.fd.as_fd(), max) {
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                let now = Instant::now();
+                self.blocked.after_read(0, &self.fd, self.capacity, now);
+                return Ok(Step::Empty);
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(Step::Moved),
+            Err(e) => return Err(e),
+        };
+        if n == 0 {
+            self.end();
+            return Ok(Step::End);
+        }
+        let now = Instant::now();
+        self.blocked.after_read(n, &self.fd, self.capacity, now);
+        self.last_read = Some(now);
+        self.bytes += n as u64;
+        self.store.note(n);
+        if !self.taps.is_empty() {
+            let copy = Bytes::copy_from_slice(self.store.latest(n));
+            for tap in &self.taps {
+                tap.offer(copy.clone());
+            }
+        }
+        if n >= self.capacity / 2 && self.grant.is_none() {
+            self.grow();
+        }
+        Ok(Step::Moved)
+    }
+
+    /// The second read of volume gets the pipe a larger buffer: a program that
+    /// says little never costs more than the default.
+    fn grow(&mut self) {
+        self.voluminous += 1;
+        if self.voluminous != 2 {
+            // Refused once is refused for good; no call for every read.
+            self.voluminous = self.voluminous.min(3);
+            return;
+        }
+        if let Some(grant) = Grant::take(VOLUME_CAPACITY)
+            && let Ok(capacity) = pipe::grow(&self.fd, VOLUME_CAPACITY)
+        {
+            self.capacity = capacity;
+            self.grant = Some(grant);
+        }
+    }
+
+    /// Reads what is in the pipe now and not a byte more, and ends. Called when
+    /// the program has exited: all that it wrote is there already, while a
+    /// process that it left behind may write for ever.
+    ///
+    /// # Errors
+    /// As [`Drain::step`].
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        if self.ended {
+            return Ok(());
+        }
+        let mut left = pipe::unread(&self.fd)?;
+        while left > 0 && !self.ended {
+            let max = usize::try_from(left).unwrap_or(READ).min(READ);
+            let before = self.bytes;
+            match self.read(max)? {
+                Step::Moved => left = left.saturating_sub(self.bytes - before),
+                _ => break,
+            }
+        }
+        self.end();
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        for tap in &self.taps {
+            tap.end();
+        }
+    }
+
+    /// Whether everything has been read that will be.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// After a sleep that began with [`Step::Empty`].
+    pub(crate) fn slept(&mut self, now: Instant) {
+        self.blocked.slept(now);
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn blocked(&self) -> Duration {
+        self.blocked.total()
+    }
+
+    pub(crate) fn last_read(&self) -> Option<Instant> {
+        self.last_read
+    }
+
+    pub(crate) fn over_limit(&self) -> bool {
+        self.store.over_limit()
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub(crate) fn into_store(self) -> Store<M> {
+        self.store
+    }
+}

@@ -1,0 +1,121 @@
+//! What a drain keeps of what it reads.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use crate::spool::{Ends, Memory};
+use crate::sys::memory;
+
+/// The size of the buffer for what is not kept.
+const SCRATCH: usize = 256 * 1024;
+
+/// What a drain keeps.
+#[derive(Debug)]
+pub(crate) enum Store<M> {
+    /// Everything.
+    Whole(M),
+    /// Everything up to `limit`, and the rest not.
+    Capped {
+        kept: M,
+        length: u64,
+        limit: u64,
+        seen: u64,
+        scratch: Vec<u8>,
+    },
+    /// Both ends.
+    Ends(Ends),
+    /// Nothing: the bytes are looked at by taps only.
+    Nothing(Vec<u8>),
+}
+
+impl<M: Memory> Store<M> {
+    pub(crate) fn whole() -> Store<M> {
+        Store::Whole(M::new())
+    }
+
+    pub(crate) fn capped(limit: u64) -> Store<M> {
+        Store::Capped {
+            kept: M::new(),
+            length: 0,
+            limit,
+            seen: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(crate) fn ends(limit: u64) -> Store<M> {
+        Store::Ends(Ends::new(limit))
+    }
+
+    pub(crate) fn nothing() -> Store<M> {
+        Store::Nothing(Vec::new())
+    }
+
+    pub(super) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
+        match self {
+            Store::Whole(memory) => memory.read_from(fd, max),
+            Store::Ends(ends) => ends.read_from(fd, max),
+            Store::Nothing(scratch) => discard(scratch, fd, max),
+            Store::Capped {
+                kept,
+                length,
+                limit,
+                scratch,
+                ..
+            } => {
+                let room = usize::try_from(*limit - *length).unwrap_or(usize::MAX);
+                if room == 0 {
+                    return discard(scratch, fd, max);
+                }
+                let n = kept.read_from(fd, max.min(room))?;
+                *length += n as u64;
+                Ok(n)
+            }
+        }
+    }
+
+    /// Counts a read of `n` bytes.
+    pub(super) fn note(&mut self, n: usize) {
+        if let Store::Capped { seen, .. } = self {
+            *seen += n as u64;
+        }
+    }
+
+    /// The bytes of the latest read, which returned `n`.
+    pub(super) fn latest(&self, n: usize) -> &[u8] {
+        match self {
+            Store::Whole(memory) => last(memory.as_bytes(), n),
+            Store::Ends(ends) => ends.latest(n),
+            Store::Nothing(scratch) => last(scratch, n),
+            Store::Capped {
+                kept,
+                length,
+                seen,
+                scratch,
+                ..
+            } if seen > length => {
+                let _ = kept;
+                last(scratch, n)
+            }
+            Store::Capped { kept, .. } => last(kept.as_bytes(), n),
+        }
+    }
+
+    pub(super) fn over_limit(&self) -> bool {
+        matches!(self, Store::Capped { length, seen, .. } if seen > length)
+    }
+}
+
+fn last(bytes: &[u8], n: usize) -> &[u8] {
+    &bytes[bytes.len() - n..]
+}
+
+fn discard(scratch: &mut Vec<u8>, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
+    if scratch.capacity() == 0 {
+        scratch
+            .try_reserve_exact(SCRATCH)
+            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    }
+    scratch.clear();
+    memory::read_into_spare(fd, scratch, max)
+}

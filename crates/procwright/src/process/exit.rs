@@ -1,0 +1,101 @@
+//! How a process ended.
+
+use std::fmt;
+
+use super::signal::Signal;
+use crate::sys::wait::RawExit;
+
+/// How a process ended. Never guessed: what cannot be known is
+/// [`Exit::Unknown`] with the reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exit {
+    /// It exited with this code, 0 to 255.
+    Code(i32),
+    /// A signal ended it.
+    Signal {
+        /// Which one.
+        signal: Signal,
+        /// Whether a core was dumped.
+        core: bool,
+    },
+    /// It has ended, or may have, and nobody can say how.
+    Unknown(Unknown),
+}
+
+/// Why an [`Exit`] is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unknown {
+    /// Somebody else in this process took the status: a `waitpid(-1)`, or a
+    /// host that ignores SIGCHLD, on a kernel before 6.15 (later ones remember
+    /// the status for whoever holds a pidfd).
+    ReapedElsewhere,
+    /// It could not be killed and may still run. It is among the survivors, and
+    /// is reaped in the background when it ends.
+    StillRunning,
+}
+
+impl Exit {
+    /// Whether it exited with code 0.
+    pub fn success(self) -> bool {
+        self == Exit::Code(0)
+    }
+
+    /// The exit code, none after a signal or when unknown.
+    pub fn code(self) -> Option<i32> {
+        match self {
+            Exit::Code(code) => Some(code),
+            _ => None,
+        }
+    }
+
+    /// The signal that ended it, if one did.
+    pub fn signal(self) -> Option<Signal> {
+        match self {
+            Exit::Signal { signal, .. } => Some(signal),
+            _ => None,
+        }
+    }
+}
+
+impl From<RawExit> for Exit {
+    fn from(raw: RawExit) -> Exit {
+        match raw {
+            RawExit::Code(code) => Exit::Code(code),
+            RawExit::Signal { number, core } => Exit::Signal {
+                signal: Signal::from_number(number),
+                core,
+            },
+        }
+    }
+}
+
+impl Unknown {
+    /// The reason in words.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Unknown::ReapedElsewhere => {
+                "somebody else in this process took the exit status \
+                 (waitpid(-1), or SIGCHLD is ignored)"
+            }
+            Unknown::StillRunning => "it could not be killed and may still run",
+        }
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exit::Code(code) => write!(f, "exited with code {code}"),
+            Exit::Signal { signal, core } => {
+                write!(f, "was ended by {signal}")?;
+                if *core {
+                    f.write_str(" (core dumped)")?;
+                }
+                Ok(())
+            }
+            Exit::Unknown(why) => write!(f, "ended in an unknown way: {}", why.reason()),
+        }
+    }
+}

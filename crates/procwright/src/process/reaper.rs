@@ -1,0 +1,82 @@
+//! Reaps children that nobody waits for any more.
+//!
+//! A child that could not be killed, or whose run ended in a panic, would stay
+//! a zombie for as long as its parent lives. A library may not own SIGCHLD and
+//! may not reap what it did not start, so such children are watched through
+//! their pidfds, by a thread that exists only while there are any.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::sys::poll::{self, Flags};
+use crate::sys::wait;
+use crate::sys::wake::Wake;
+use crate::time::Deadline;
+
+#[derive(Debug)]
+struct Abandoned {
+    waiting: Vec<OwnedFd>,
+    /// The thread's wake-up, and the process that it runs in: a fork takes the
+    /// list along but not the thread.
+    thread: Option<(Arc<Wake>, u32)>,
+}
+
+static ABANDONED: Mutex<Abandoned> = Mutex::new(Abandoned {
+    waiting: Vec::new(),
+    thread: None,
+});
+
+/// Takes over a child that has not been reaped.
+pub(crate) fn adopt(pidfd: OwnedFd) {
+    if !matches!(wait::reap(pidfd.as_fd()), Ok(None)) {
+        return;
+    }
+    let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
+    let this_process = std::process::id();
+    match &abandoned.thread {
+        Some((wake, process)) if *process == this_process => wake.ring(),
+        Some(_) => {
+            // We are a fork: what the list holds are our parent's children.
+            abandoned.waiting.clear();
+            abandoned.thread = start(this_process);
+        }
+        None => abandoned.thread = start(this_process),
+    }
+    // Without a thread (no descriptor or no memory left) it waits in the list
+    // for the next one.
+    abandoned.waiting.push(pidfd);
+}
+
+fn start(process: u32) -> Option<(Arc<Wake>, u32)> {
+    let wake = Arc::new(Wake::new().ok()?);
+    let for_thread = Arc::clone(&wake);
+    std::thread::Builder::new()
+        .name("procwright-reap".into())
+        .spawn(move || reap_all(&for_thread))
+        .ok()?;
+    Some((wake, process))
+}
+
+fn reap_all(wake: &Wake) {
+    let mut mine: Vec<OwnedFd> = Vec::new();
+    loop {
+        wake.silence();
+        {
+            let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
+            mine.append(&mut abandoned.waiting);
+            mine.retain(|pidfd| matches!(wait::reap(pidfd.as_fd()), Ok(None)));
+            if mine.is_empty() {
+                // Under the lock: whoever adopts next starts a new thread.
+                abandoned.thread = None;
+                return;
+            }
+        }
+        let mut fds = vec![poll::Fd::new(wake, Flags::IN)];
+        fds.extend(mine.iter().map(|pidfd| poll::Fd::new(pidfd, Flags::IN)));
+        match poll::poll(&mut fds, Deadline::NEVER) {
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => return,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Ending a run from another thread.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys::wake::Wake;
+
+/// Ends runs from another thread.
+///
+/// Cheap to clone; all clones are one. Once cancelled it stays so: a run that
+/// starts later with the same handle is stopped at once.
+///
+/// ```
+/// use procwright::{Cancel, Command, Error, Reason};
+/// use std::time::Duration;
+///
+/// let cancel = Cancel::new()?;
+/// let from_elsewhere = cancel.clone();
+/// std::thread::spawn(move || from_elsewhere.cancel());
+/// let error = Command::new("cat").stdin_inherit().cancel_on(&cancel).run();
+/// # let _ = error;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cancel(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    cancelled: AtomicBool,
+    wake: Wake,
+}
+
+impl Cancel {
+    /// A handle that nobody has used yet. Takes one descriptor.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn new() -> io::Result<Cancel> {
+        Ok(Cancel(Arc::new(Shared {
+            cancelled: AtomicBool::new(false),
+            wake: Wake::new()?,
+        })))
+    }
+
+    /// Stops every run that has this handle, by its own [`Stop`]. Returns at
+    /// once; the runs return when their processes are gone.
+    ///
+    /// [`Stop`]: crate::process::Stop
+    pub fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::Release);
+        // Never silenced: any number of runs may watch it.
+        self.0.wake.ring();
+    }
+
+    /// Whether [`Cancel::cancel`] has been called.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Acquire)
+    }
+}
+
+impl AsFd for Cancel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.wake.as_fd()
+    }
+}

@@ -1,0 +1,106 @@
+//! The errors of a run.
+
+use std::io;
+
+use super::output::{Output, quote};
+use crate::child::Unstarted;
+use crate::error::{Invalid, SpawnError};
+use crate::spec::Spec;
+use crate::spool::fifo::BoxError;
+
+/// Why a run has no result, or one that must not be overlooked.
+///
+/// Where a program has run, the whole [`Output`] is attached: nothing that was
+/// read is lost because of an error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A value that cannot be used. Nothing was started.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The program could not be started. Nothing is left of it.
+    #[error("cannot run {command}: {source}")]
+    Spawn {
+        /// The command as a shell takes it.
+        command: String,
+        /// The step that failed.
+        source: SpawnError,
+    },
+    /// The run was stopped: by a timeout, an output limit or a cancel. The
+    /// report's reason says which.
+    #[error("{}", .0.report.explain(&.0.stderr))]
+    Stopped(Box<Output>),
+    /// The program failed, and [`check`] was asked for.
+    ///
+    /// [`check`]: crate::Command::check
+    #[error("{}", .0.report.explain(&.0.stderr))]
+    Failed(Box<Output>),
+    /// The producer of stdin, a callback or the interrupt hook failed. The run
+    /// was stopped.
+    #[error("{what} of {command} failed: {source}")]
+    Foreign {
+        /// Whose error it is.
+        what: Foreign,
+        /// The command as a shell takes it.
+        command: String,
+        /// The error itself.
+        source: BoxError,
+        /// What the run had come to.
+        output: Box<Output>,
+    },
+    /// The system failed us while the program ran. The run was stopped.
+    #[error("reading the output of {command} failed: {source}")]
+    Io {
+        /// The command as a shell takes it.
+        command: String,
+        /// The system's answer.
+        source: io::Error,
+        /// What the run had come to.
+        output: Box<Output>,
+    },
+}
+
+impl Error {
+    /// What the run had come to, if a program was started.
+    pub fn output(&self) -> Option<&Output> {
+        match self {
+            Error::Invalid(_) | Error::Spawn { .. } => None,
+            Error::Stopped(output)
+            | Error::Failed(output)
+            | Error::Foreign { output, .. }
+            | Error::Io { output, .. } => Some(output),
+        }
+    }
+
+    pub(crate) fn unstarted(unstarted: Unstarted, spec: &Spec) -> Error {
+        match unstarted {
+            Unstarted::Invalid(invalid) => Error::Invalid(invalid),
+            Unstarted::Spawn(source) => Error::Spawn {
+                command: quote(&spec.argv),
+                source,
+            },
+        }
+    }
+}
+
+/// Code that is not ours and takes part in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Foreign {
+    /// The iterator or reader that stdin comes from.
+    Stdin,
+    /// A callback that gets output.
+    Callback,
+    /// The hook that is asked after a signal.
+    Interrupt,
+}
+
+impl std::fmt::Display for Foreign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Foreign::Stdin => "the stdin iterator",
+            Foreign::Callback => "the output callback",
+            Foreign::Interrupt => "the interrupt hook",
+        })
+    }
+}

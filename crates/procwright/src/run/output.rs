@@ -1,0 +1,263 @@
+//! What a run gives back: one shape for success and failure.
+
+use std::ffi::OsString;
+use std::fmt::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::drain::Segment;
+use crate::holders::Holder;
+use crate::process::{Exit, Survivor};
+
+/// Everything about a run but its data.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// The program's process number while it ran.
+    pub pid: i32,
+    /// How it ended.
+    pub status: Exit,
+    /// Why the run is over.
+    pub reason: Reason,
+    /// From the start of the program to the end of the run.
+    pub duration: Duration,
+    /// Processor time in user mode of the program and the children that it
+    /// waited for; none if somebody else reaped it.
+    pub cpu_user: Option<Duration>,
+    /// So too, in the kernel.
+    pub cpu_system: Option<Duration>,
+    /// Peak resident memory in bytes, of the largest of them.
+    pub max_rss_bytes: Option<u64>,
+    /// Processes of the run that are still there though they were to be
+    /// stopped.
+    pub survivors: Vec<Survivor>,
+    /// About stdout; none where no pipe was put between.
+    pub stdout_info: Option<StreamInfo>,
+    /// About stderr; none where no pipe was put between.
+    pub stderr_info: Option<StreamInfo>,
+    /// What the processes of the run were doing when it had to be stopped, a
+    /// line each.
+    pub processes: Vec<String>,
+}
+
+/// Why a run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It ended by itself.
+    Finished,
+    /// The timeout came.
+    Timeout,
+    /// No output came for the idle timeout.
+    IdleTimeout,
+    /// Somebody cancelled it, or a callback or the producer of stdin failed.
+    Cancelled,
+    /// More output came than the limit allows.
+    OutputLimit,
+}
+
+impl Reason {
+    /// The name that stands in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::Finished => "finished",
+            Reason::Timeout => "timeout",
+            Reason::IdleTimeout => "idle_timeout",
+            Reason::Cancelled => "cancelled",
+            Reason::OutputLimit => "output_limit",
+        }
+    }
+}
+
+/// What went through one pipe.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct StreamInfo {
+    /// How many bytes were read.
+    pub bytes: u64,
+    /// How many of them are in the result.
+    pub kept_bytes: u64,
+    /// How many of them are not: what a limit left out.
+    pub dropped_bytes: u64,
+    /// Where in the kept bytes the dropped ones would stand.
+    pub dropped_at: Option<u64>,
+    /// How long the program could not write because the pipe was full. An upper
+    /// bound; zero if it never was.
+    pub blocked: Duration,
+    /// Whether all is here that the program itself wrote. Not so when the run
+    /// was stopped before the end of the stream.
+    pub complete: bool,
+    /// Who could still have written when the run was over.
+    pub held_by: Vec<Holder>,
+    /// Whether every process could be asked. If not, there may be more holders.
+    pub held_by_complete: bool,
+    /// The file that has all bytes, if one was asked for.
+    pub kept_at: Option<PathBuf>,
+    /// What kept that file from having all bytes.
+    pub kept_error: Option<String>,
+    /// Bytes that a callback or a copy had not taken when the run was over.
+    pub undelivered_bytes: u64,
+}
+
+/// The result of a run that ended by itself, or that was to be returned anyway.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Output {
+    /// All but the data.
+    pub report: Report,
+    /// The captured bytes; empty where nothing was captured.
+    pub stdout: Vec<u8>,
+    /// The captured bytes; empty where nothing was captured.
+    pub stderr: Vec<u8>,
+    /// The order in which both were read, if asked for.
+    pub merged: Option<Vec<Segment>>,
+}
+
+impl Output {
+    /// How the program ended.
+    pub fn status(&self) -> Exit {
+        self.report.status
+    }
+
+    /// Whether the run ended by itself and its program with code 0.
+    pub fn success(&self) -> bool {
+        self.report.success()
+    }
+}
+
+impl Report {
+    /// Whether the run ended by itself and its program with code 0.
+    pub fn success(&self) -> bool {
+        self.reason == Reason::Finished && self.status.success()
+    }
+
+    /// The command as a shell takes it.
+    pub fn command(&self) -> String {
+        quote(&self.argv)
+    }
+
+    /// The outcome in a line: `timed out after 2 s: sh -c 'sleep 9'`.
+    pub fn summary(&self) -> String {
+        let command = self.command();
+        let after = Seconds(self.duration);
+        match self.reason {
+            Reason::Finished => format!("{command} {}", self.status),
+            Reason::Timeout => format!("{command} timed out after {after}"),
+            Reason::IdleTimeout => {
+                format!("{command} was silent for too long and was stopped after {after}")
+            }
+            Reason::Cancelled => format!("{command} was cancelled after {after}"),
+            Reason::OutputLimit => {
+                format!("{command} wrote more than the limit and was stopped after {after}")
+            }
+        }
+    }
+
+    /// The text of an error: the outcome, what the processes were doing, who
+    /// held what, and the end of stderr if there is any.
+    pub fn explain(&self, stderr: &[u8]) -> String {
+        let mut text = self.summary();
+        if self.reason != Reason::Finished {
+            let _ = write!(text, "\n  the program {}", self.status);
+        }
+        if !self.processes.is_empty() {
+            text.push_str("\n  when it was stopped:");
+            for process in &self.processes {
+                let _ = write!(text, "\n    {process}");
+            }
+        }
+        for (name, info) in [("stdout", &self.stdout_info), ("stderr", &self.stderr_info)] {
+            if let Some(info) = info {
+                info.explain(name, &mut text);
+            }
+        }
+        if !self.survivors.is_empty() {
+            text.push_str("\n  still there, could not be ended:");
+            for survivor in &self.survivors {
+                let _ = write!(text, "\n    {survivor}");
+            }
+        }
+        let tail = tail(stderr);
+        if !tail.is_empty() {
+            text.push_str("\n  the end of stderr:");
+            for line in tail.lines() {
+                let _ = write!(text, "\n    {line}");
+            }
+        }
+        text
+    }
+}
+
+impl StreamInfo {
+    fn explain(&self, name: &str, text: &mut String) {
+        if !self.held_by.is_empty() {
+            let holders: Vec<_> = self.held_by.iter().map(ToString::to_string).collect();
+            let _ = write!(text, "\n  {name} was held open by {}", holders.join(", "));
+            if !self.held_by_complete {
+                text.push_str(", perhaps others that cannot be seen");
+            }
+        }
+        if self.dropped_bytes > 0 {
+            let _ = write!(
+                text,
+                "\n  {} of {} bytes of {name} were dropped by the limit",
+                self.dropped_bytes, self.bytes
+            );
+        }
+        if let Some(path) = &self.kept_at {
+            let _ = write!(text, "\n  all of {name} is in {}", path.display());
+            if let Some(error) = &self.kept_error {
+                let _ = write!(text, ", but not whole: {error}");
+            }
+        }
+        if self.blocked > Duration::from_millis(100) {
+            let _ = write!(
+                text,
+                "\n  the program could not write to {name} for up to {}: the pipe was full",
+                Seconds(self.blocked)
+            );
+        }
+        if self.undelivered_bytes > 0 {
+            let _ = write!(
+                text,
+                "\n  {} bytes of {name} were not taken by a callback or copy in time",
+                self.undelivered_bytes
+            );
+        }
+    }
+}
+
+/// The most of stderr that an error quotes.
+const TAIL_LINES: usize = 10;
+const TAIL_BYTES: usize = 2000;
+
+fn tail(stderr: &[u8]) -> String {
+    let from = stderr.len().saturating_sub(TAIL_BYTES);
+    let text = String::from_utf8_lossy(&stderr[from..]);
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let from = lines.len().saturating_sub(TAIL_LINES);
+    lines[from..].join("\n")
+}
+
+/// Quotes a command as a shell takes it.
+pub(crate) fn quote(argv: &[OsString]) -> String {
+    let words = argv.iter().map(|word| word.to_string_lossy());
+    shell_words::join(words)
+}
+
+/// A duration for people: `2 s`, `0.25 s`, `3 min 5 s`.
+#[derive(Clone, Copy)]
+pub(crate) struct Seconds(pub(crate) Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secs = self.0.as_secs();
+        if secs >= 60 {
+            return write!(f, "{} min {} s", secs / 60, secs % 60);
+        }
+        let text = format!("{:.3}", self.0.as_secs_f64());
+        write!(f, "{} s", text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}

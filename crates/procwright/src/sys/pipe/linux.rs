@@ -1,0 +1,57 @@
+//! Linux: `F_SETPIPE_SZ`, and fullness through an epoll registration.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::epoll;
+use rustix::pipe::PipeFlags;
+
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?)
+}
+
+pub(crate) fn grow(fd: impl AsFd, bytes: usize) -> io::Result<usize> {
+    Ok(rustix::pipe::fcntl_setpipe_size(fd, bytes)?)
+}
+
+pub(crate) fn capacity(fd: impl AsFd) -> io::Result<usize> {
+    Ok(rustix::pipe::fcntl_getpipe_size(fd)?)
+}
+
+/// Whether a pipe is full, asked from its reading side.
+///
+/// The number of unread bytes does not tell: writes of 2,049 bytes fill a
+/// 64 KiB pipe at 32,784. Only a poll of a *write* end knows, and holding one
+/// would keep the end of the stream from ever arriving. So the write end is
+/// registered with an epoll instance while it is still ours. The child inherits
+/// the same open file description, which keeps the registration alive when we
+/// close our descriptor, and a registration does not count as a writer.
+///
+/// An epoll instance for each pipe: with a shared one an answer would have to
+/// be taken apart, and the kernel's ready list would hold the other pipe too.
+#[derive(Debug)]
+pub(crate) struct FullProbe(OwnedFd);
+
+impl FullProbe {
+    /// Registers `write_end`, which the caller then closes.
+    pub(crate) fn new(write_end: BorrowedFd<'_>) -> io::Result<FullProbe> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let data = epoll::EventData::new_u64(0);
+        epoll::add(&epoll, write_end, data, epoll::EventFlags::OUT)?;
+        Ok(FullProbe(epoll))
+    }
+
+    /// Whether the pipe has no room now. A pipe without writers says "full"
+    /// too, since the registration ends with the last of them; the caller asks
+    /// only about pipes that just held data.
+    pub(crate) fn is_full(&self) -> bool {
+        let mut event = [MaybeUninit::uninit(); 1];
+        let zero = rustix::event::Timespec::default();
+        match epoll::wait(&self.0, &mut event, Some(&zero)) {
+            Ok((ready, _)) => ready.is_empty(),
+            // Interrupted or refused: claim nothing.
+            Err(_) => false,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Starting a program: a clone, an ordered list of actions in the child, exec.
+//!
+//! Contract of the platform files: `spawn(plan)` starts the program of `plan`
+//! and returns once its exec has succeeded, or says which step failed. Nothing
+//! is left behind after a failure, no zombie either.
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[path = "linux.rs"]
+mod imp;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "other.rs"]
+mod imp;
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
+
+pub(crate) use imp::{resource_number, spawn, system_niceness};
+
+/// One thing that the child does before exec. All memory is prepared by the
+/// parent: the child may not allocate, since it shares the parent's heap.
+#[derive(Debug)]
+pub(crate) enum Action {
+    Setsid,
+    /// Joins the group, 0 for a new one of its own.
+    Setpgid(i32),
+    Rlimit {
+        resource: u32,
+        soft: u64,
+        hard: u64,
+    },
+    /// The nice value, absolute.
+    Nice(i32),
+    Setgroups(Vec<u32>),
+    Setgid(u32),
+    Setuid(u32),
+    /// The signal to get when the parent's spawning thread ends, and the
+    /// parent, which may have ended before the request was made.
+    DieWithParent {
+        signal: i32,
+        parent: i32,
+    },
+    Chdir(CString),
+    Umask(u32),
+    /// Marks everything from this descriptor on as close-on-exec.
+    CloseFrom(RawFd),
+    /// A copy of `from` that lies above all targets, so that a later action
+    /// cannot overwrite it. The copy's number goes into the slot.
+    Park {
+        from: RawFd,
+        above: RawFd,
+        slot: usize,
+    },
+    /// `from` or the parked copy becomes `to`.
+    Place {
+        from: Where,
+        to: RawFd,
+    },
+    /// Back to the default: the mask, and signals that the parent ignores but
+    /// a fresh program does not expect to be ignored.
+    ResetSignals,
+}
+
+/// Where the source of a descriptor is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Where {
+    Fd(RawFd),
+    Slot(usize),
+}
+
+/// How many descriptors may have to be moved out of the way.
+pub(crate) const SLOTS: usize = 64;
+
+/// All that the child needs.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) actions: Vec<Action>,
+    /// The files to try, in the order of `PATH`.
+    pub(crate) programs: Vec<CString>,
+    pub(crate) argv: Vec<CString>,
+    pub(crate) env: Vec<CString>,
+    /// Whether the actions change user or group. Such a child gets a copy of
+    /// the memory instead of sharing it.
+    pub(crate) changes_credentials: bool,
+}
+
+/// A process that runs its program.
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    pub(crate) pid: i32,
+    pub(crate) pidfd: OwnedFd,
+}
+
+/// The step that failed.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    Clone(io::Error),
+    Action(usize, io::Error),
+    Exec(io::Error),
+}
