@@ -1,1 +1,318 @@
+//! Who holds a pipe, and who is blocked on it.
 
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd;
+
+use crate::sys::proc::{self, Call, Name, Stat};
+
+/// A pipe, whichever of its ends is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PipeId(u64);
+
+impl PipeId {
+    /// The pipe that this descriptor is an end of.
+    ///
+    /// # Errors
+    /// Those of `fstat(2)`.
+    pub(crate) fn of(end: impl AsFd) -> io::Result<PipeId> {
+        Ok(PipeId(rustix::fs::fstat(end)?.st_ino as u64))
+    }
+
+    /// The inode, as it stands in `pipe:[…]`.
+    pub(crate) const fn inode(self) -> u64 {
+        self.0
+    }
+}
+
+/// What the program of a run does with a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It reads: stdin.
+    Reads,
+    /// It writes: stdout, stderr.
+    Writes,
+}
+
+/// One of a run's pipes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunPipe {
+    /// The pipe.
+    pub(crate) id: PipeId,
+    /// The program's side of it.
+    pub(crate) role: Role,
+    /// What people call it: `stdin`, `stdout`, `stderr`.
+    pub(crate) label: &'static str,
+}
+
+/// A process that holds an end of a pipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its number.
+    pub pid: i32,
+    /// Its name, printable.
+    pub name: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (pid {})", self.name, self.pid)
+    }
+}
+
+/// Who holds one end of a pipe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holders {
+    /// Those that were found, by number.
+    pub list: Vec<Holder>,
+    /// Whether every process could be looked at. If not, there may be more.
+    pub complete: bool,
+}
+
+/// Who holds either end of one pipe.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    /// Who can read from it.
+    pub(crate) readers: Holders,
+    /// Who can write to it.
+    pub(crate) writers: Holders,
+}
+
+/// Who holds the ends of these pipes, in their order, in one pass over all
+/// processes; `except` is left out, usually our own process.
+///
+/// A process that was forked during the pass may be missed, and one that ended
+/// meanwhile may be named. A thread with a descriptor table of its own
+/// (`unshare(CLONE_FILES)`) is not looked at, and neither is a descriptor on
+/// its way through a socket.
+///
+/// # Errors
+/// If the processes cannot be listed: no `/proc`, or no descriptor free.
+pub(crate) fn of_pipes(pipes: &[PipeId], except: i32) -> io::Result<Vec<Ends>> {
+    let none = Holders {
+        list: Vec::new(),
+        complete: true,
+    };
+    let mut ends: Vec<Ends> = pipes
+        .iter()
+        .map(|_| Ends {
+            readers: none.clone(),
+            writers: none.clone(),
+        })
+        .collect();
+    let inodes: Vec<u64> = pipes.iter().map(|p| p.inode()).collect();
+    let mut pids = Vec::new();
+    proc::pids(&mut pids)?;
+    let mut complete = true;
+    // (pipe, reads, writes), one entry for each pipe that the process holds.
+    let mut held: Vec<(usize, bool, bool)> = Vec::new();
+    for pid in pids {
+        if pid == except {
+            continue;
+        }
+        held.clear();
+        let seen = proc::each_pipe(pid, &inodes, &mut |fd| {
+            for (i, _) in inodes.iter().enumerate().filter(|(_, n)| **n == fd.inode) {
+                match held.iter_mut().find(|(pipe, ..)| *pipe == i) {
+                    Some((_, read, write)) => {
+                        *read |= fd.read;
+                        *write |= fd.write;
+                    }
+                    None => held.push((i, fd.read, fd.write)),
+                }
+            }
+        });
+        match seen {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            // Neither a kernel thread nor a zombie has descriptors, but both
+            // may be closed to us.
+            Err(_) => match proc::stat(pid) {
+                Ok(stat) if stat.kernel_thread || stat.is_gone() => {}
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                _ => complete = false,
+            },
+        }
+        if held.is_empty() {
+            continue;
+        }
+        let holder = Holder {
+            pid,
+            name: proc::stat(pid).map_or_else(|_| String::from("?"), |s| s.name.to_string()),
+        };
+        for &(i, read, write) in &held {
+            if read {
+                ends[i].readers.list.push(holder.clone());
+            }
+            if write {
+                ends[i].writers.list.push(holder.clone());
+            }
+        }
+    }
+    for end in &mut ends {
+        for side in [&mut end.readers, &mut end.writers] {
+            side.complete = complete;
+            side.list.sort_by_key(|h| h.pid);
+        }
+    }
+    Ok(ends)
+}
+
+/// What one process is doing, for the text of an error.
+#[derive(Clone, Debug)]
+pub(crate) struct Activity {
+    /// Its number.
+    pub(crate) pid: i32,
+    /// Its name.
+    pub(crate) name: Name,
+    /// The system's letter for its state.
+    pub(crate) state: char,
+    /// What it does.
+    pub(crate) doing: Doing,
+}
+
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (pid {}): {}", self.name, self.pid, self.doing)
+    }
+}
+
+/// What a process does or waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// Runs on a processor, or is about to.
+    Running,
+    /// Cannot go on writing until someone reads.
+    BlockedWriting(Option<&'static str>),
+    /// Cannot go on reading until someone writes.
+    BlockedReading(Option<&'static str>),
+    /// Waits in `poll` and the like.
+    Polling,
+    /// Waits for a child of its own.
+    WaitingForChild,
+    /// Waits for a lock or another thread.
+    WaitingForLock,
+    /// Sleeps for a time.
+    Sleeping,
+    /// Waits for something else.
+    Waiting,
+    /// Was stopped by a signal.
+    Stopped,
+    /// Is held by a debugger.
+    Traced,
+    /// Waits inside the system where no signal reaches it.
+    Uninterruptible,
+    /// Has ended; its parent has not asked for its status.
+    Zombie,
+}
+
+impl fmt::Display for Doing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doing::Running => f.write_str("running"),
+            Doing::BlockedWriting(Some(label)) => {
+                write!(f, "blocked writing to {label} (pipe full)")
+            }
+            Doing::BlockedWriting(None) => f.write_str("blocked writing"),
+            Doing::BlockedReading(Some(label)) => {
+                write!(f, "blocked reading {label} (pipe empty)")
+            }
+            Doing::BlockedReading(None) => f.write_str("blocked reading"),
+            Doing::Polling => f.write_str("waiting in poll"),
+            Doing::WaitingForChild => f.write_str("waiting for its child"),
+            Doing::WaitingForLock => f.write_str("waiting for a lock or a thread"),
+            Doing::Sleeping => f.write_str("sleeping"),
+            Doing::Waiting => f.write_str("waiting"),
+            Doing::Stopped => f.write_str("stopped by a signal (T)"),
+            Doing::Traced => f.write_str("held by a debugger (t)"),
+            Doing::Uninterruptible => f.write_str("in an uninterruptible wait (D)"),
+            Doing::Zombie => f.write_str("ended, not reaped by its parent (Z)"),
+        }
+    }
+}
+
+/// What `pid` is doing. Of several threads, the one that is blocked on one of
+/// `pipes` is told about; else the first.
+///
+/// # Errors
+/// `NotFound` if there is no such process.
+pub(crate) fn activity(pid: i32, pipes: &[RunPipe]) -> io::Result<Activity> {
+    let stat = proc::stat(pid)?;
+    let doing = match stat.state {
+        _ if stat.is_gone() => Doing::Zombie,
+        'T' => Doing::Stopped,
+        't' => Doing::Traced,
+        _ => threads_doing(&stat, pipes),
+    };
+    Ok(Activity {
+        pid,
+        name: stat.name,
+        state: stat.state,
+        doing,
+    })
+}
+
+fn threads_doing(stat: &Stat, pipes: &[RunPipe]) -> Doing {
+    let inodes: Vec<u64> = pipes.iter().map(|p| p.id.inode()).collect();
+    let mut fds = Vec::new();
+    // What cannot be seen leaves out the label, no more.
+    let _ = proc::each_pipe(stat.pid, &inodes, &mut |fd| fds.push(fd));
+    let label = |fd: i32| {
+        let inode = fds.iter().find(|f| f.fd == fd)?.inode;
+        pipes
+            .iter()
+            .find(|p| p.id.inode() == inode)
+            .map(|p| p.label)
+    };
+    // Where only the kernel's name of the waiting place is to be had: a label
+    // can be told only if the process holds one pipe on that side.
+    let only = |write: bool| {
+        let mut side = fds
+            .iter()
+            .filter(|f| if write { f.write } else { f.read })
+            .filter_map(|f| label(f.fd));
+        let first = side.next()?;
+        side.all(|other| other == first).then_some(first)
+    };
+    let mut first = None;
+    let mut blocked = None;
+    let _ = proc::each_call(stat.pid, &mut |thread| {
+        let doing = match (thread.state, &thread.call) {
+            ('R', _) | (_, Call::Running) => Doing::Running,
+            ('S', Call::Write(fd)) => Doing::BlockedWriting(label(*fd)),
+            ('S', Call::Read(fd)) => Doing::BlockedReading(label(*fd)),
+            // "pipe_write" until 6.14, "anon_pipe_write" from 6.15.
+            ('S', Call::Channel(place)) if place.ends_with("pipe_write") => {
+                Doing::BlockedWriting(only(true))
+            }
+            ('S', Call::Channel(place)) if place.ends_with("pipe_read") => {
+                Doing::BlockedReading(only(false))
+            }
+            ('S', Call::Channel(place)) if place.contains("poll") => Doing::Polling,
+            ('S', Call::Channel(place)) if place == "do_wait" => Doing::WaitingForChild,
+            ('S', Call::Channel(place)) if place.starts_with("futex") => Doing::WaitingForLock,
+            ('S', Call::Channel(place)) if place.contains("nanosleep") => Doing::Sleeping,
+            // A parent in vfork waits so too, and so does a slow disk.
+            ('D', _) => Doing::Uninterruptible,
+            (_, Call::Poll) => Doing::Polling,
+            (_, Call::WaitChild) => Doing::WaitingForChild,
+            (_, Call::Futex) => Doing::WaitingForLock,
+            (_, Call::Sleep) => Doing::Sleeping,
+            _ => Doing::Waiting,
+        };
+        if matches!(
+            doing,
+            Doing::BlockedWriting(Some(_)) | Doing::BlockedReading(Some(_))
+        ) {
+            blocked = Some(doing);
+            return false;
+        }
+        first.get_or_insert(doing);
+        true
+    });
+    blocked.or(first).unwrap_or(match stat.state {
+        'R' => Doing::Running,
+        'D' => Doing::Uninterruptible,
+        _ => Doing::Waiting,
+    })
+}

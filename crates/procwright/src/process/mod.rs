@@ -3,3 +3,6 @@
 mod signal;
 mod stop;
 mod tree;
+
+pub use signal::Signal;
+pub use stop::{Scope, Stop, Survivor};

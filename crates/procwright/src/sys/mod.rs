@@ -5,7 +5,9 @@
 //! [`unsupported`].
 #![allow(unsafe_code)]
 
+pub(crate) mod pidfd;
 pub(crate) mod proc;
+pub(crate) mod signal;
 
 /// The error of what this platform cannot do.
 #[allow(dead_code)]

@@ -1,1 +1,171 @@
+//! What the system tells about other processes.
+//!
+//! Contract of every platform file. Each function asks anew, holds nothing
+//! open and allocates nothing in the heap unless its result does. A process
+//! that is not there, or goes while it is asked about, is
+//! [`io::ErrorKind::NotFound`]; one that may not be looked at is
+//! [`io::ErrorKind::PermissionDenied`].
+//!
+//! - `now_ticks()`: the clock that [`Stat::start_ticks`] is read from.
+//! - `inherits_orphans()`: whether this process gets the children of its
+//!   descendants that end: it is a sub-reaper or its namespace's process 1.
+//! - `pids(&mut Vec)`: every process that can be seen, in ascending order
+//!   unless the numbers wrapped meanwhile. No snapshot: processes come and go
+//!   while it is taken.
+//! - `stat(pid)`: see [`Stat`].
+//! - `each_pipe(pid, wanted, found)`: calls `found` for each descriptor of the
+//!   process that is an end of a pipe in `wanted`.
+//! - `threads_stopped(pid)`: whether all threads are stopped (or ending).
+//! - `each_call(pid, found)`: what each thread waits in; `found` returns false
+//!   to see no more.
+//! - `command_line(pid)`: its arguments, empty for a zombie or a kernel thread.
 
+use std::fmt;
+#[cfg(doc)]
+use std::io;
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "other.rs"]
+mod imp;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[path = "linux.rs"]
+mod imp;
+
+pub(crate) use imp::{
+    command_line, each_call, each_pipe, inherits_orphans, now_ticks, pids, stat, threads_stopped,
+};
+
+/// The name that a process goes by: its program's, at most 15 bytes, unless it
+/// gave itself another. Any bytes at all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Name {
+    bytes: [u8; Name::MAX],
+    len: u8,
+}
+
+impl Name {
+    const MAX: usize = 31;
+
+    /// Longer ones (only kernel threads have any) are cut.
+    pub(crate) fn new(name: &[u8]) -> Name {
+        let len = name.len().min(Name::MAX);
+        let mut bytes = [0; Name::MAX];
+        bytes[..len].copy_from_slice(&name[..len]);
+        Name {
+            bytes,
+            len: len as u8,
+        }
+    }
+
+    /// The bytes of the name.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl fmt::Display for Name {
+    /// Safe for a terminal: what is not printable comes out escaped.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in String::from_utf8_lossy(self.as_bytes()).chars() {
+            if c.is_control() {
+                write!(f, "{}", c.escape_default())?;
+            } else {
+                write!(f, "{c}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
+/// One process as `/proc/PID/stat` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// Its number.
+    pub(crate) pid: i32,
+    /// Its name.
+    pub(crate) name: Name,
+    /// The state letter of its first thread, see [`Stat::is_gone`].
+    pub(crate) state: char,
+    /// The parent, 0 if it is outside our pid namespace.
+    pub(crate) ppid: i32,
+    /// The process group.
+    pub(crate) pgrp: i32,
+    /// The session.
+    pub(crate) session: i32,
+    /// Whether the kernel runs it for itself.
+    pub(crate) kernel_thread: bool,
+    /// How many threads it has.
+    pub(crate) threads: u32,
+    /// When it was started, in clock ticks (1/100 s) since boot.
+    pub(crate) start_ticks: u64,
+}
+
+impl Stat {
+    /// Whether nothing of it runs any more.
+    ///
+    /// A first thread that has ended while others go on is shown as a zombie
+    /// too, so the letter alone does not tell.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self.state, 'Z' | 'X' | 'x') && self.threads <= 1
+    }
+
+    /// Whether it is stopped, by a signal or by a debugger.
+    pub(crate) fn is_stopped(&self) -> bool {
+        matches!(self.state, 'T' | 't')
+    }
+}
+
+/// A descriptor of a process that is an end of a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PipeFd {
+    /// Its number there.
+    pub(crate) fd: i32,
+    /// The pipe.
+    pub(crate) inode: u64,
+    /// Whether it can read from the pipe.
+    pub(crate) read: bool,
+    /// Whether it can write to the pipe. Both, for one opened through `/proc`.
+    pub(crate) write: bool,
+}
+
+/// What a thread is doing inside the system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// Nothing: it runs in its own code.
+    Running,
+    /// A call that reads from this descriptor.
+    Read(i32),
+    /// A call that writes to this descriptor.
+    Write(i32),
+    /// A call that waits for several descriptors, or for time.
+    Poll,
+    /// A call that waits for a child.
+    WaitChild,
+    /// A lock or a condition.
+    Futex,
+    /// A sleep.
+    Sleep,
+    /// Another call, by number.
+    Other(i64),
+    /// The call may not be seen; this is the kernel's name for where it waits.
+    Channel(String),
+    /// Nothing may be seen.
+    Unknown,
+}
+
+/// One thread's call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadCall {
+    /// The thread; the first has the process's number.
+    pub(crate) tid: i32,
+    /// The thread's state letter.
+    pub(crate) state: char,
+    /// What it does.
+    pub(crate) call: Call,
+}

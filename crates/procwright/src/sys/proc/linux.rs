@@ -1,0 +1,479 @@
+//! Linux: `/proc`.
+//!
+//! A stop reads `/proc/PID/stat` of every process a few times, so that is three
+//! system calls a process, into a buffer on the stack.
+
+use std::ffi::CStr;
+use std::fmt::Write as _;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+
+use super::{Call, Name, PipeFd, Stat, ThreadCall};
+
+pub(crate) fn now_ticks() -> u64 {
+    // The kernel rounds a start time on CLOCK_BOOTTIME down to ticks of
+    // USER_HZ, and so does this; both are shifted alike by a time namespace.
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let hz = rustix::param::clock_ticks_per_second();
+    now.tv_sec as u64 * hz + now.tv_nsec as u64 * hz / 1_000_000_000
+}
+
+pub(crate) fn inherits_orphans() -> bool {
+    rustix::process::getpid().is_init()
+        || rustix::process::child_subreaper().is_ok_and(|set| set.is_some())
+}
+
+pub(crate) fn pids(pids: &mut Vec<i32>) -> io::Result<()> {
+    pids.clear();
+    let dir = open_dir(c"/proc")?;
+    each_number(dir.as_fd(), &mut |pid, _| {
+        pids.push(pid);
+        Ok(true)
+    })
+}
+
+pub(crate) fn stat(pid: i32) -> io::Result<Stat> {
+    read_stat(PathBuf::new(format_args!("/proc/{pid}/stat")).as_c_str())
+}
+
+fn read_stat(path: &CStr) -> io::Result<Stat> {
+    let mut buffer = [0; 1024];
+    let text = read_file(path, &mut buffer)?;
+    parse_stat(text).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("cannot read {path:?}: {}", text.escape_ascii()),
+        )
+    })
+}
+
+/// Reads `pid (name) state ppid …`. The name can hold anything, `) R 1 (` too,
+/// but nothing after it holds a parenthesis.
+fn parse_stat(text: &[u8]) -> Option<Stat> {
+    let open = text.iter().position(|&b| b == b'(')?;
+    let close = text.iter().rposition(|&b| b == b')')?;
+    let name = text.get(open + 1..close)?;
+    let pid = number(text[..open].trim_ascii())?;
+    let mut rest = text[close + 1..]
+        .split(|b| b.is_ascii_whitespace())
+        .filter(|field| !field.is_empty());
+    // The first of `rest` is field 3 of proc_pid_stat(5); `skip` counts those
+    // between.
+    let mut field = |skip: usize| rest.nth(skip);
+    let state = match field(0)? {
+        [letter] => char::from(*letter),
+        _ => return None,
+    };
+    Some(Stat {
+        pid,
+        name: Name::new(name),
+        state,
+        ppid: number(field(0)?)?,
+        pgrp: number(field(0)?)?,
+        session: number(field(0)?)?,
+        // Field 9; PF_KTHREAD of linux/sched.h, where it has been since 2.6.27.
+        kernel_thread: number::<u64>(field(2)?)? & 0x0020_0000 != 0,
+        // Field 20.
+        threads: number(field(10)?)?,
+        // Field 22.
+        start_ticks: number(field(1)?)?,
+    })
+}
+
+pub(crate) fn each_pipe(pid: i32, wanted: &[u64], found: &mut dyn FnMut(PipeFd)) -> io::Result<()> {
+    let dir = open_dir(PathBuf::new(format_args!("/proc/{pid}/fd")).as_c_str())?;
+    each_number(dir.as_fd(), &mut |fd, name| {
+        // "pipe:[" + 20 digits + "]": whatever is longer is cut and no pipe.
+        let mut buffer = [0; 32];
+        let len = match rustix::fs::readlinkat_raw(&dir, name, &mut buffer) {
+            Ok(len) => len,
+            // Closed since the directory was read.
+            Err(Errno::NOENT) => return Ok(true),
+            Err(e) => return Err(e.into()),
+        };
+        let Some(inode) = pipe_inode(&buffer[..len]).filter(|inode| wanted.contains(inode)) else {
+            return Ok(true);
+        };
+        // The link's own mode says what the descriptor was opened for, at a
+        // third of the price of fdinfo.
+        let mode = match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Mode::from_raw_mode(stat.st_mode),
+            Err(Errno::NOENT) => return Ok(true),
+            Err(e) => return Err(e.into()),
+        };
+        found(PipeFd {
+            fd,
+            inode,
+            read: mode.contains(Mode::RUSR),
+            write: mode.contains(Mode::WUSR),
+        });
+        Ok(true)
+    })
+}
+
+fn pipe_inode(link: &[u8]) -> Option<u64> {
+    number(link.strip_prefix(b"pipe:[")?.strip_suffix(b"]")?)
+}
+
+pub(crate) fn threads_stopped(pid: i32) -> io::Result<bool> {
+    let mut all = true;
+    let dir = open_dir(PathBuf::new(format_args!("/proc/{pid}/task")).as_c_str())?;
+    each_number(dir.as_fd(), &mut |tid, _| {
+        match read_stat(PathBuf::new(format_args!("/proc/{pid}/task/{tid}/stat")).as_c_str()) {
+            Ok(stat) => all = stat.is_stopped() || matches!(stat.state, 'Z' | 'X' | 'x'),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+        Ok(all)
+    })?;
+    Ok(all)
+}
+
+pub(crate) fn each_call(pid: i32, found: &mut dyn FnMut(ThreadCall) -> bool) -> io::Result<()> {
+    let dir = open_dir(PathBuf::new(format_args!("/proc/{pid}/task")).as_c_str())?;
+    each_number(dir.as_fd(), &mut |tid, _| {
+        let path = |file: &str| PathBuf::new(format_args!("/proc/{pid}/task/{tid}/{file}"));
+        let state = match read_stat(path("stat").as_c_str()) {
+            Ok(stat) => stat.state,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(e) => return Err(e),
+        };
+        let mut buffer = [0; 256];
+        // `syscall` asks for the right to attach, `wchan` only for the right to
+        // look; a foreign user's reads "0".
+        let call = match read_file(path("syscall").as_c_str(), &mut buffer) {
+            Ok(text) => parse_syscall(text),
+            Err(_) => match read_file(path("wchan").as_c_str(), &mut buffer) {
+                Ok(b"" | b"0") | Err(_) => Call::Unknown,
+                Ok(text) => Call::Channel(String::from_utf8_lossy(text.trim_ascii()).into_owned()),
+            },
+        };
+        Ok(found(ThreadCall { tid, state, call }))
+    })
+}
+
+/// Reads `running`, `-1 SP PC` (blocked, but in no call) or
+/// `NR 0xARG0 … 0xARG5 SP PC`.
+fn parse_syscall(text: &[u8]) -> Call {
+    let mut fields = text.trim_ascii().split(|&b| b == b' ');
+    let Some(nr) = fields.next().and_then(number::<i64>) else {
+        return if text.starts_with(b"running") {
+            Call::Running
+        } else {
+            Call::Unknown
+        };
+    };
+    let mut argument = |skip: usize| -> Option<i32> {
+        let hex = fields.nth(skip)?.strip_prefix(b"0x")?;
+        let value = u64::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()?;
+        // An int argument: what is in the upper half of the register is
+        // anyone's.
+        Some(value as u32 as i32)
+    };
+    // A first argument that cannot be read leaves the number, which is enough.
+    let call = match kind(nr) {
+        Kind::ReadFirst => argument(0).map(Call::Read),
+        Kind::WriteFirst => argument(0).map(Call::Write),
+        Kind::Poll => Some(Call::Poll),
+        Kind::WaitChild => Some(Call::WaitChild),
+        Kind::Futex => Some(Call::Futex),
+        Kind::Sleep => Some(Call::Sleep),
+        Kind::Other => None,
+    };
+    call.unwrap_or(Call::Other(nr))
+}
+
+enum Kind {
+    ReadFirst,
+    WriteFirst,
+    Poll,
+    WaitChild,
+    Futex,
+    Sleep,
+    Other,
+}
+
+/// The numbers are those of our own architecture: a 32-bit program under a
+/// 64-bit kernel has others, which come out as [`Call::Other`] or, rarely, as a
+/// wrong kind. Callers use it in messages only.
+fn kind(nr: i64) -> Kind {
+    // splice, tee and sendfile wait at either of their ends, and which cannot
+    // be seen from outside; they stay `Other`.
+    const READ: &[i64] = &[
+        libc::SYS_read as i64,
+        libc::SYS_readv as i64,
+        libc::SYS_preadv2 as i64,
+    ];
+    const WRITE: &[i64] = &[
+        libc::SYS_write as i64,
+        libc::SYS_writev as i64,
+        libc::SYS_pwritev2 as i64,
+        libc::SYS_vmsplice as i64,
+    ];
+    const POLL: &[i64] = &[
+        #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+        {
+            libc::SYS_poll as i64
+        },
+        #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+        {
+            libc::SYS_select as i64
+        },
+        #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+        {
+            libc::SYS_epoll_wait as i64
+        },
+        libc::SYS_ppoll as i64,
+        libc::SYS_pselect6 as i64,
+        libc::SYS_epoll_pwait as i64,
+        libc::SYS_epoll_pwait2 as i64,
+    ];
+    const WAIT: &[i64] = &[libc::SYS_wait4 as i64, libc::SYS_waitid as i64];
+    const SLEEP: &[i64] = &[
+        libc::SYS_nanosleep as i64,
+        libc::SYS_clock_nanosleep as i64,
+        libc::SYS_rt_sigtimedwait as i64,
+    ];
+    match nr {
+        _ if READ.contains(&nr) => Kind::ReadFirst,
+        _ if WRITE.contains(&nr) => Kind::WriteFirst,
+        _ if POLL.contains(&nr) => Kind::Poll,
+        _ if WAIT.contains(&nr) => Kind::WaitChild,
+        _ if SLEEP.contains(&nr) => Kind::Sleep,
+        _ if nr == libc::SYS_futex as i64 => Kind::Futex,
+        _ => Kind::Other,
+    }
+}
+
+pub(crate) fn command_line(pid: i32) -> io::Result<Vec<Vec<u8>>> {
+    let fd = open_file(PathBuf::new(format_args!("/proc/{pid}/cmdline")).as_c_str())?;
+    let mut text = Vec::new();
+    loop {
+        text.reserve(4096);
+        match rustix::io::read(&fd, rustix::buffer::spare_capacity(&mut text)) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(e) => return Err(gone(e)),
+        }
+    }
+    let mut arguments: Vec<Vec<u8>> = text.split(|&b| b == 0).map(<[u8]>::to_vec).collect();
+    // Each argument ends in a NUL, so the last piece is none (unless the
+    // program wrote over its arguments and left the NUL out).
+    if arguments.last().is_some_and(Vec::is_empty) {
+        arguments.pop();
+    }
+    Ok(arguments)
+}
+
+fn open_dir(path: &CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(gone)
+}
+
+fn open_file(path: &CStr) -> io::Result<OwnedFd> {
+    rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(gone)
+}
+
+fn read_file<'b>(path: &CStr, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+    let fd = open_file(path)?;
+    loop {
+        // One read: these files are made whole at the first.
+        match rustix::io::read(&fd, &mut *buffer) {
+            Ok(len) => return Ok(&buffer[..len]),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(gone(e)),
+        }
+    }
+}
+
+/// A process reaped between the open and the read is "no such process" (ESRCH),
+/// one reaped before is "no such file".
+fn gone(error: Errno) -> io::Error {
+    match error {
+        Errno::SRCH => Errno::NOENT.into(),
+        e => e.into(),
+    }
+}
+
+/// Calls `each` for every entry whose name is a number until it returns false.
+fn each_number(
+    dir: BorrowedFd<'_>,
+    each: &mut dyn FnMut(i32, &CStr) -> io::Result<bool>,
+) -> io::Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); 8192];
+    let mut entries = RawDir::new(dir, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry.map_err(gone)?;
+        let name = entry.file_name();
+        if let Some(n) = number(name.to_bytes()) {
+            if !each(n, name)? {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// A path on the stack.
+struct PathBuf {
+    bytes: [u8; 64],
+    len: usize,
+}
+
+impl PathBuf {
+    fn new(path: std::fmt::Arguments<'_>) -> PathBuf {
+        let mut buffer = PathBuf {
+            bytes: [0; 64],
+            len: 0,
+        };
+        // Cannot fail: the longest, with two pids of ten digits, has 41 bytes.
+        let written = buffer.write_fmt(path);
+        debug_assert!(written.is_ok());
+        buffer
+    }
+
+    fn as_c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Write for PathBuf {
+    fn write_str(&mut self, s: &str) -> std::fmt::Result {
+        let end = self.len + s.len();
+        // The last byte stays 0.
+        if end >= self.bytes.len() {
+            return Err(std::fmt::Error);
+        }
+        self.bytes[self.len..end].copy_from_slice(s.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAIL: &[u8] = b" S 7 8 9 34816 8 4194304 1 2 3 4 5 6 7 8 20 0 3 0 4711 1 2 3\n";
+
+    fn stat_of(name: &[u8]) -> Stat {
+        let text = [b"42 (", name, b")", TAIL].concat();
+        parse_stat(&text).unwrap()
+    }
+
+    #[test]
+    fn names_hold_anything() {
+        for name in [
+            &b"sh"[..],
+            b"",
+            b" ",
+            b")",
+            b"(",
+            b") R 1 (",
+            b"a\nb",
+            b"\xff\xfe)",
+            b"a b) S 1 2",
+        ] {
+            let stat = stat_of(name);
+            assert_eq!(stat.name.as_bytes(), name);
+            assert_eq!((stat.pid, stat.state, stat.ppid), (42, 'S', 7));
+            assert_eq!((stat.pgrp, stat.session), (8, 9));
+            assert_eq!((stat.threads, stat.start_ticks), (3, 4711));
+            assert!(!stat.kernel_thread);
+        }
+        assert_eq!(stat_of(b"a\n\x1b[m").name.to_string(), "a\\n\\u{1b}[m");
+        assert_eq!(stat_of(&[b'x'; 60]).name.as_bytes().len(), Name::MAX);
+    }
+
+    #[test]
+    fn cut_or_odd_text_is_no_process() {
+        let text = [&b"42 (sh)"[..], TAIL].concat();
+        for len in 0..text.len() - 8 {
+            // Any prefix is refused or, once past the start time, whole.
+            if let Some(stat) = parse_stat(&text[..len]) {
+                assert!(len >= text.len() - 11, "{len}");
+                assert!(
+                    4711u64
+                        .to_string()
+                        .starts_with(&stat.start_ticks.to_string())
+                );
+            }
+        }
+        assert_eq!(parse_stat(b") 1 ("), None);
+        assert_eq!(parse_stat(b"x (a) S 1 2 3"), None);
+    }
+
+    #[test]
+    fn calls() {
+        let nr = libc::SYS_write;
+        let text = format!("{nr} 0xffffffff00000001 0x7f 0x10 0x0 0x0 0x0 0x7ffc 0x7f0d\n");
+        assert_eq!(parse_syscall(text.as_bytes()), Call::Write(1));
+        let text = format!("{} 0x3 0x0\n", libc::SYS_read);
+        assert_eq!(parse_syscall(text.as_bytes()), Call::Read(3));
+        assert_eq!(parse_syscall(b"running\n"), Call::Running);
+        assert_eq!(parse_syscall(b"-1 0x7ffc 0x7f0d\n"), Call::Other(-1));
+        assert_eq!(parse_syscall(b""), Call::Unknown);
+    }
+
+    #[test]
+    fn pipes_by_link() {
+        assert_eq!(pipe_inode(b"pipe:[27438]"), Some(27438));
+        for link in [&b"pipe:[]"[..], b"pipe:[1", b"socket:[1]", b"/tmp/pipe:[1]"] {
+            assert_eq!(pipe_inode(link), None);
+        }
+    }
+
+    #[test]
+    fn ourselves() {
+        let pid = std::process::id() as i32;
+        let me = stat(pid).unwrap();
+        assert_eq!(me.pid, pid);
+        assert_eq!(me.ppid, std::os::unix::process::parent_id() as i32);
+        assert!(!me.is_gone() && !me.kernel_thread && me.threads >= 1);
+        assert!(me.start_ticks <= now_ticks());
+        let mut all = Vec::new();
+        pids(&mut all).unwrap();
+        assert!(all.contains(&pid));
+        assert_eq!(stat(i32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let arguments: Vec<Vec<u8>> = {
+            use std::os::unix::ffi::OsStringExt as _;
+            std::env::args_os().map(OsStringExt::into_vec).collect()
+        };
+        assert_eq!(command_line(pid).unwrap(), arguments);
+        assert!(!threads_stopped(pid).unwrap());
+    }
+
+    #[test]
+    fn our_own_pipe_with_its_modes() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        use std::os::fd::AsRawFd as _;
+        let inode = rustix::fs::fstat(&reader).unwrap().st_ino;
+        let mut found = Vec::new();
+        each_pipe(std::process::id() as i32, &[inode], &mut |fd| {
+            found.push(fd)
+        })
+        .unwrap();
+        found.sort_by_key(|fd| fd.write);
+        let end = |fd: i32, write: bool| PipeFd {
+            fd,
+            inode,
+            read: !write,
+            write,
+        };
+        assert_eq!(
+            found,
+            [
+                end(reader.as_raw_fd(), false),
+                end(writer.as_raw_fd(), true)
+            ]
+        );
+    }
+}

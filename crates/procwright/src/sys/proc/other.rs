@@ -1,0 +1,42 @@
+//! Not yet offered: macOS has `libproc`, FreeBSD `sysctl(KERN_PROC)`.
+
+use std::io;
+
+use super::{PipeFd, Stat, ThreadCall};
+use crate::sys::unsupported;
+
+pub(crate) fn now_ticks() -> u64 {
+    0
+}
+
+pub(crate) fn inherits_orphans() -> bool {
+    false
+}
+
+pub(crate) fn pids(_pids: &mut Vec<i32>) -> io::Result<()> {
+    Err(unsupported("the list of processes"))
+}
+
+pub(crate) fn stat(_pid: i32) -> io::Result<Stat> {
+    Err(unsupported("the state of a process"))
+}
+
+pub(crate) fn each_pipe(
+    _pid: i32,
+    _wanted: &[u64],
+    _found: &mut dyn FnMut(PipeFd),
+) -> io::Result<()> {
+    Err(unsupported("the descriptors of a process"))
+}
+
+pub(crate) fn threads_stopped(_pid: i32) -> io::Result<bool> {
+    Err(unsupported("the state of a thread"))
+}
+
+pub(crate) fn each_call(_pid: i32, _found: &mut dyn FnMut(ThreadCall) -> bool) -> io::Result<()> {
+    Err(unsupported("the system call of a thread"))
+}
+
+pub(crate) fn command_line(_pid: i32) -> io::Result<Vec<Vec<u8>>> {
+    Err(unsupported("the command line of a process"))
+}

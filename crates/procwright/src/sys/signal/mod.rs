@@ -1,0 +1,55 @@
+//! Signals by number, and sending them by pid.
+//!
+//! Contract: [`kill`] and [`kill_group`] are the system's calls with nothing
+//! added. Who calls them has to know that the number still names the process
+//! meant; see [`crate::ident`] for how that is known.
+
+use std::io;
+
+pub(crate) use libc::{
+    SIGABRT, SIGALRM, SIGBUS, SIGCHLD, SIGCONT, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGIO, SIGKILL,
+    SIGPIPE, SIGPROF, SIGQUIT, SIGSEGV, SIGSTOP, SIGSYS, SIGTERM, SIGTRAP, SIGTSTP, SIGTTIN,
+    SIGTTOU, SIGURG, SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
+};
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "other.rs"]
+mod imp;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[path = "linux.rs"]
+mod imp;
+
+pub(crate) use imp::{EXTRA, realtime};
+
+/// Sends `signal` to the process called `pid` right now; 0 only asks.
+///
+/// # Errors
+/// `ESRCH` if there is none, `EPERM` if it is someone else's.
+pub(crate) fn kill(pid: i32, signal: i32) -> io::Result<()> {
+    // 0 and negative numbers mean groups, or everyone: a slip would be a
+    // catastrophe and not an error.
+    assert!(pid > 0, "kill of pid {pid}");
+    // SAFETY: no memory is handed over.
+    result(unsafe { libc::kill(pid, signal) })
+}
+
+/// Sends `signal` to every process of the group `pgid`.
+///
+/// The system does so in one step: a fork that is under way in a member either
+/// is over and its child gets the signal too, or starts again after it.
+///
+/// # Errors
+/// `ESRCH` if the group is empty, `EPERM` if not one member could be signalled.
+pub(crate) fn kill_group(pgid: i32, signal: i32) -> io::Result<()> {
+    assert!(pgid > 1, "kill of group {pgid}");
+    // SAFETY: no memory is handed over.
+    result(unsafe { libc::kill(-pgid, signal) })
+}
+
+fn result(code: i32) -> io::Result<()> {
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
