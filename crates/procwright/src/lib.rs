@@ -1,11 +1,36 @@
 //! Runs programs, talks to them and knows when they end or die: without
 //! deadlocks, polling or lost output. When something hangs, it says who and
 //! why.
+//!
+//! ```
+//! use std::time::Duration;
+//! use procwright::Command;
+//!
+//! let output = Command::new("sh")
+//!     .args(["-c", "echo out; echo err >&2"])
+//!     .timeout(Duration::from_secs(60))
+//!     .run()?;
+//! assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"out\n"[..], &b"err\n"[..]));
+//! # Ok::<(), procwright::Error>(())
+//! ```
 #![deny(unsafe_code)]
 
+mod child;
+mod command;
+mod drain;
 pub mod error;
 mod holders;
 mod ident;
 pub mod process;
+mod run;
+pub mod spec;
+mod spool;
 mod sys;
 pub mod time;
+
+pub use command::{BoxError, Collected, Command, Failure};
+pub use drain::Segment;
+pub use holders::{Holder, Holders};
+pub use run::{Cancel, Error, Event, Foreign, Output, Reason, Report, StreamInfo, Tap};
+pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
+pub use spool::Memory;

@@ -5,13 +5,16 @@ mod spawner;
 mod stdio;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use crate::error::{Invalid, SpawnError};
 use crate::process::{Exit, Unknown, reaper};
 use crate::spec::Spec;
+use crate::sys::poll;
 use crate::sys::wait::{self, Usage};
+use crate::time::Deadline;
 
-pub(crate) use stdio::{OurEnds, OutputEnd};
+pub(crate) use stdio::OurEnds;
 
 /// Why a program did not start.
 #[derive(Debug)]
@@ -50,6 +53,7 @@ pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unst
         Running {
             pid: spawned.pid,
             pidfd: Some(spawned.pidfd),
+            parent_peak: spawned.parent_peak,
             ended: None,
         },
         ends.ours,
@@ -65,12 +69,22 @@ pub(crate) struct Running {
     pid: i32,
     /// None only in drop.
     pidfd: Option<OwnedFd>,
+    parent_peak: u64,
     ended: Option<(Exit, Option<Usage>)>,
 }
 
 impl Running {
     pub(crate) fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// Whether the process has ended, reaped or not.
+    pub(crate) fn has_exited(&self) -> bool {
+        let Some(pidfd) = self.pidfd() else {
+            return true;
+        };
+        let mut fds = [poll::Fd::from_borrowed_fd(pidfd, poll::Flags::IN)];
+        poll::poll(&mut fds, Deadline::at(Instant::now())).is_ok_and(|ready| ready > 0)
     }
 
     /// Readable once the process has ended; none once it is reaped.
@@ -101,6 +115,15 @@ impl Running {
             }
         };
         true
+    }
+
+    /// Its peak of resident memory in bytes, none if that is not known: the
+    /// kernel's figure begins with ours, so only a larger one is the child's.
+    pub(crate) fn max_rss(&self) -> Option<u64> {
+        let (_, usage) = self.ended?;
+        usage
+            .map(|usage| usage.max_rss)
+            .filter(|&peak| peak > self.parent_peak)
     }
 
     /// How it ended, and what it used where that is known.

@@ -110,7 +110,12 @@ impl Template {
 /// Moves every descriptor to its number without overwriting one that is still
 /// needed: a source that is also a target is first copied out of the way.
 fn place(placements: &[(RawFd, RawFd)], actions: &mut Vec<Action>) {
-    let above = placements.iter().map(|(_, to)| to + 1).max().unwrap_or(3).max(3);
+    let above = placements
+        .iter()
+        .map(|(_, to)| to + 1)
+        .max()
+        .unwrap_or(3)
+        .max(3);
     let in_the_way = |from: RawFd| placements.iter().any(|&(f, to)| to == from && f != to);
     let mut sources = Vec::with_capacity(placements.len());
     let mut slot = 0;
@@ -286,7 +291,10 @@ pub(super) fn spawn(plan: &Plan) -> Result<Spawned, SpawnError> {
     spawn::spawn(plan).map_err(|failed| match failed {
         Failed::Clone(error) => SpawnError::new(Step::Clone, "", error),
         Failed::Action(index, error) => {
-            let (step, object) = plan.actions.get(index).map_or((Step::Exec, String::new()), name);
+            let (step, object) = plan
+                .actions
+                .get(index)
+                .map_or((Step::Exec, String::new()), name);
             SpawnError::new(step, object, error)
         }
         Failed::Exec(error) => {
@@ -321,7 +329,10 @@ fn name(action: &Action) -> (Step, String) {
 pub(super) fn hint(error: SpawnError, spec: &Spec) -> SpawnError {
     let program = Path::new(&spec.argv[0]);
     let has_slash = spec.argv[0].as_bytes().contains(&b'/');
-    let in_cwd = spec.cwd.as_ref().map_or(program.to_path_buf(), |cwd| cwd.join(program));
+    let in_cwd = spec
+        .cwd
+        .as_ref()
+        .map_or(program.to_path_buf(), |cwd| cwd.join(program));
     let is = |kind: rustix::io::Errno| error.errno() == kind.raw_os_error();
     use rustix::io::Errno;
     let hint = match error.step {
@@ -358,9 +369,9 @@ pub(super) fn hint(error: SpawnError, spec: &Spec) -> SpawnError {
              a quarter of the stack limit): pass data by stdin or in a file"
                 .to_owned(),
         ),
-        Step::Pipe | Step::Clone | Step::Open | Step::Dup if is(Errno::MFILE) => {
-            Some("this process has no descriptor left: raise RLIMIT_NOFILE or close some".to_owned())
-        }
+        Step::Pipe | Step::Clone | Step::Open | Step::Dup if is(Errno::MFILE) => Some(
+            "this process has no descriptor left: raise RLIMIT_NOFILE or close some".to_owned(),
+        ),
         Step::Setuid | Step::Setgid | Step::Setgroups if is(Errno::PERM) => {
             Some("only root may change user or group".to_owned())
         }
@@ -375,4 +386,3 @@ pub(super) fn hint(error: SpawnError, spec: &Spec) -> SpawnError {
 fn looks_like_a_line(argv: &[OsString]) -> bool {
     argv.len() == 1 && argv[0].as_bytes().contains(&b' ')
 }
-

@@ -23,9 +23,7 @@ static SPAWNER: Mutex<Option<(Sender<Job>, u32)>> = Mutex::new(None);
 pub(super) fn spawn(plan: Plan) -> Result<Spawned, SpawnError> {
     let (answer, answered) = channel();
     let lost = || SpawnError::new(Step::Clone, "", std::io::Error::other("the spawner ended"));
-    inbox()?
-        .send(Job { plan, answer })
-        .map_err(|_| lost())?;
+    inbox()?.send(Job { plan, answer }).map_err(|_| lost())?;
     answered.recv().map_err(|_| lost())?
 }
 

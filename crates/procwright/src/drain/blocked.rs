@@ -57,7 +57,17 @@ impl Blocked {
             && self.probe.as_ref().is_none_or(FullProbe::is_full);
     }
 
-    /// Right after a read of `n` bytes, 0 if the pipe was empty.
+    /// Whether the read that follows may have met a full pipe.
+    pub(super) fn is_suspected(&self) -> bool {
+        self.found_full
+    }
+
+    /// There was nothing to read.
+    pub(super) fn found_empty(&mut self, now: Instant) {
+        self.clear = now;
+    }
+
+    /// Right after a read of `n` bytes from a pipe of size `capacity`.
     pub(super) fn after_read(&mut self, n: usize, fd: &OwnedFd, capacity: usize, now: Instant) {
         if self.found_full && was_full(n, fd, capacity) {
             self.total += now.saturating_duration_since(self.clear);

@@ -107,21 +107,22 @@ impl<M: Memory> Inline<M> {
         deadline: Deadline,
     ) -> io::Result<Turn> {
         let mut turn = Turn::default();
-        let moving = self.pump(&mut turn)?;
-        if turn.feed_failed.is_some() {
-            return Ok(turn);
-        }
-        let deadline = if moving {
-            Deadline::at(Instant::now())
-        } else {
-            deadline
+        let now = match self.pump(&mut turn)? {
+            Pumped::Nothing => false,
+            // The caller has something to look at before anybody waits.
+            Pumped::Some => return Ok(turn),
+            Pumped::Flood => true,
+        };
+        let deadline = match now {
+            true => Deadline::at(Instant::now()),
+            false => deadline,
         };
         match self.wait(watch, deadline, &mut turn) {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::Interrupted => turn.interrupted = true,
             Err(e) => return Err(e),
         }
-        if !moving {
+        if !now {
             let now = Instant::now();
             for lane in self.lanes.iter_mut().flatten() {
                 if lane.need == Need::Nothing {
@@ -132,9 +133,9 @@ impl<M: Memory> Inline<M> {
         Ok(turn)
     }
 
-    /// Steps whatever needs nothing, round and round; whether the last round
-    /// still moved bytes.
-    fn pump(&mut self, turn: &mut Turn) -> io::Result<bool> {
+    /// Steps whatever needs nothing, round and round.
+    fn pump(&mut self, turn: &mut Turn) -> io::Result<Pumped> {
+        let mut pumped = Pumped::Nothing;
         for _ in 0..BURST {
             let mut moved = false;
             for (index, lane) in self.lanes.iter_mut().enumerate() {
@@ -147,17 +148,22 @@ impl<M: Memory> Inline<M> {
                     Step::Moved => Need::Nothing,
                     Step::Empty => Need::Ready,
                     Step::Held => Need::Wake,
-                    Step::End => continue,
+                    Step::End => {
+                        pumped = Pumped::Some;
+                        continue;
+                    }
                 };
                 moved |= lane.need == Need::Nothing;
                 note(&mut self.order, index, lane.work.bytes() - before);
             }
-            moved |= self.feed_once(turn)?;
+            let fed = self.feed_once(turn)?;
+            moved |= fed;
             if !moved {
-                return Ok(false);
+                return Ok(pumped);
             }
+            pumped = Pumped::Some;
         }
-        Ok(true)
+        Ok(Pumped::Flood)
     }
 
     fn feed_once(&mut self, turn: &mut Turn) -> io::Result<bool> {
@@ -171,10 +177,14 @@ impl<M: Memory> Inline<M> {
             Fed::Moved => return Ok(true),
             Fed::Full => lane.need = Need::Ready,
             Fed::Empty => lane.need = Need::Wake,
-            Fed::Done => self.feed = None,
+            Fed::Done => {
+                self.feed = None;
+                return Ok(true);
+            }
             Fed::Failed(error) => {
                 turn.feed_failed = Some(error);
                 self.feed = None;
+                return Ok(true);
             }
         }
         Ok(false)
@@ -285,14 +295,73 @@ impl<M: Memory> Inline<M> {
         Ok(())
     }
 
+    /// Gives up all streams: what was read of them stays.
+    pub(crate) fn abandon(&mut self) {
+        self.feed = None;
+        for lane in self.lanes.iter_mut().flatten() {
+            lane.work.cut();
+        }
+    }
+
+    pub(crate) fn all_ended(&self) -> bool {
+        self.lanes
+            .iter()
+            .flatten()
+            .all(|lane| lane.work.has_ended())
+    }
+
+    /// Which of the two streams are being read.
+    pub(crate) fn open_streams(&self) -> [bool; 2] {
+        self.lanes
+            .each_ref()
+            .map(|lane| lane.as_ref().is_some_and(|lane| !lane.work.has_ended()))
+    }
+
+    /// Whether a consumer holds up a stream.
+    pub(crate) fn is_held(&self) -> bool {
+        self.lanes
+            .iter()
+            .flatten()
+            .any(|lane| lane.need == Need::Wake)
+    }
+
+    /// When the latest byte of either stream was read.
+    pub(crate) fn last_read(&self) -> Option<Instant> {
+        let lanes = self.lanes.iter().flatten();
+        lanes.filter_map(|lane| lane.work.last_read()).max()
+    }
+
+    pub(crate) fn over_limit(&self) -> bool {
+        self.lanes
+            .iter()
+            .flatten()
+            .any(|lane| lane.work.over_limit())
+    }
+
     /// The two streams, none where no pipe is between.
     pub(crate) fn drains(&self) -> [Option<&Drain<M>>; 2] {
-        self.lanes.each_ref().map(|lane| lane.as_ref().map(|lane| &lane.work))
+        self.lanes
+            .each_ref()
+            .map(|lane| lane.as_ref().map(|lane| &lane.work))
     }
 
     pub(crate) fn into_parts(self) -> ([Option<Drain<M>>; 2], Option<Vec<Segment>>) {
-        (self.lanes.map(|lane| lane.map(|lane| lane.work)), self.order)
+        (
+            self.lanes.map(|lane| lane.map(|lane| lane.work)),
+            self.order,
+        )
     }
+}
+
+/// What became of the streams in a turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pumped {
+    /// Nothing could be moved.
+    Nothing,
+    /// Bytes were moved or a stream ended.
+    Some,
+    /// And there is more than one turn should take.
+    Flood,
 }
 
 #[derive(Clone, Copy)]

@@ -19,13 +19,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use crate::spool::fifo::Fifo;
 use crate::spool::Memory;
+use crate::spool::fifo::Fifo;
 use crate::sys::pipe::{self, FullProbe};
 
 use blocked::Blocked;
 use budget::Grant;
 pub(crate) use feed::{Feed, Input};
+pub use inline::Segment;
 pub(crate) use inline::{Inline, Turn};
 pub(crate) use store::Store;
 
@@ -57,13 +58,18 @@ pub(crate) struct Drain<M> {
     store: Store<M>,
     taps: Vec<Arc<Fifo>>,
     blocked: Blocked,
-    capacity: usize,
+    /// The pipe's size, asked for when it first matters: a user's pipes have
+    /// 8 KiB instead of 64 once the system's budget for him is used up.
+    capacity: Option<usize>,
     grant: Option<Grant>,
     /// Reads that found the pipe at least half full, until it has been grown.
     voluminous: u8,
     bytes: u64,
     last_read: Option<Instant>,
     ended: bool,
+    /// It was left before the end of the stream was seen.
+    before_end: bool,
+    failed: bool,
 }
 
 impl<M: Memory> Drain<M> {
@@ -80,12 +86,14 @@ impl<M: Memory> Drain<M> {
             store,
             taps,
             blocked: Blocked::new(probe, now),
-            capacity: pipe::DEFAULT_CAPACITY,
+            capacity: None,
             grant: None,
             voluminous: 0,
             bytes: 0,
             last_read: None,
             ended: false,
+            before_end: false,
+            failed: false,
         }
     }
 
@@ -109,8 +117,7 @@ impl<M: Memory> Drain<M> {
         let n = match self.store.read_from(self.fd.as_fd(), max) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                let now = Instant::now();
-                self.blocked.after_read(0, &self.fd, self.capacity, now);
+                self.blocked.found_empty(Instant::now());
                 return Ok(Step::Empty);
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(Step::Moved),
@@ -121,7 +128,8 @@ impl<M: Memory> Drain<M> {
             return Ok(Step::End);
         }
         let now = Instant::now();
-        self.blocked.after_read(n, &self.fd, self.capacity, now);
+        let capacity = self.capacity();
+        self.blocked.after_read(n, &self.fd, capacity, now);
         self.last_read = Some(now);
         self.bytes += n as u64;
         self.store.note(n);
@@ -131,10 +139,21 @@ impl<M: Memory> Drain<M> {
                 tap.offer(copy.clone());
             }
         }
-        if n >= self.capacity / 2 && self.grant.is_none() {
+        if self.grant.is_none() && n >= capacity / 2 {
             self.grow();
         }
         Ok(Step::Moved)
+    }
+
+    fn capacity(&mut self) -> usize {
+        match self.capacity {
+            Some(capacity) => capacity,
+            None if self.blocked.is_suspected() => {
+                let asked = pipe::capacity(&self.fd).unwrap_or(pipe::DEFAULT_CAPACITY);
+                *self.capacity.insert(asked)
+            }
+            None => pipe::DEFAULT_CAPACITY,
+        }
     }
 
     /// The second read of volume gets the pipe a larger buffer: a program that
@@ -149,7 +168,7 @@ impl<M: Memory> Drain<M> {
         if let Some(grant) = Grant::take(VOLUME_CAPACITY)
             && let Ok(capacity) = pipe::grow(&self.fd, VOLUME_CAPACITY)
         {
-            self.capacity = capacity;
+            self.capacity = Some(capacity);
             self.grant = Some(grant);
         }
     }
@@ -173,8 +192,20 @@ impl<M: Memory> Drain<M> {
                 _ => break,
             }
         }
-        self.end();
+        if !self.ended {
+            self.before_end = true;
+            self.end();
+        }
         Ok(())
+    }
+
+    /// Leaves the stream where it is.
+    pub(crate) fn cut(&mut self) {
+        if !self.ended {
+            self.before_end = true;
+            self.failed = true;
+            self.end();
+        }
     }
 
     fn end(&mut self) {
@@ -214,7 +245,20 @@ impl<M: Memory> Drain<M> {
         self.fd.as_fd()
     }
 
-    pub(crate) fn into_store(self) -> Store<M> {
-        self.store
+    /// Whether the stream was left before its end was seen: somebody may still
+    /// hold it.
+    pub(crate) fn was_left(&self) -> bool {
+        self.before_end
+    }
+
+    /// Whether reading failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The kept bytes in one piece, and the place in them where others were
+    /// dropped.
+    pub(crate) fn into_kept(self) -> (io::Result<M>, Option<u64>) {
+        self.store.into_kept()
     }
 }

@@ -101,6 +101,29 @@ impl<M: Memory> Store<M> {
         }
     }
 
+    /// The kept bytes in one piece, and where in them others were dropped.
+    pub(super) fn into_kept(self) -> (io::Result<M>, Option<u64>) {
+        match self {
+            Store::Whole(mut kept) => {
+                kept.finish();
+                (Ok(kept), None)
+            }
+            Store::Capped {
+                mut kept, length, ..
+            } => {
+                kept.finish();
+                (Ok(kept), Some(length))
+            }
+            Store::Ends(ends) => {
+                let mut kept = M::new();
+                let pushed = ends.pieces().iter().try_for_each(|piece| kept.push(piece));
+                kept.finish();
+                (pushed.map(|()| kept), Some(ends.kept().0))
+            }
+            Store::Nothing(_) => (Ok(M::new()), None),
+        }
+    }
+
     pub(super) fn over_limit(&self) -> bool {
         matches!(self, Store::Capped { length, seen, .. } if seen > length)
     }

@@ -64,7 +64,7 @@ impl From<RawExit> for Exit {
         match raw {
             RawExit::Code(code) => Exit::Code(code),
             RawExit::Signal { number, core } => Exit::Signal {
-                signal: Signal::from_number(number),
+                signal: Signal::reported(number),
                 core,
             },
         }

@@ -28,7 +28,9 @@ pub struct Report {
     pub cpu_user: Option<Duration>,
     /// So too, in the kernel.
     pub cpu_system: Option<Duration>,
-    /// Peak resident memory in bytes, of the largest of them.
+    /// Peak resident memory in bytes, of the largest of them. None if unknown:
+    /// the kernel's figure starts with the memory of the process that called
+    /// `run`, so that a smaller peak than that cannot be seen.
     pub max_rss_bytes: Option<u64>,
     /// Processes of the run that are still there though they were to be
     /// stopped.

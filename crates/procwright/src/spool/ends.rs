@@ -73,7 +73,11 @@ impl Ends {
         }
         // A read never wraps, so its bytes end where the next ones begin; at
         // the seam that is the end of the ring.
-        let end = if self.next == 0 { self.ring.len() } else { self.next };
+        let end = if self.next == 0 {
+            self.ring.len()
+        } else {
+            self.next
+        };
         &self.ring[end - n..end]
     }
 

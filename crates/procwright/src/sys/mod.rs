@@ -5,9 +5,15 @@
 //! [`unsupported`].
 #![allow(unsafe_code)]
 
+pub(crate) mod memory;
 pub(crate) mod pidfd;
+pub(crate) mod pipe;
+pub(crate) mod poll;
 pub(crate) mod proc;
 pub(crate) mod signal;
+pub(crate) mod spawn;
+pub(crate) mod wait;
+pub(crate) mod wake;
 
 /// The error of what this platform cannot do.
 #[allow(dead_code)]

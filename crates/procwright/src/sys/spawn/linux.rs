@@ -98,12 +98,30 @@ fn start(plan: &Plan, report: &Report, memory: c_int) -> Result<Spawned, Failed>
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     let errno = || io::Error::from_raw_os_error(report.errno.load(Ordering::Relaxed));
     let failed = match report.step.load(Ordering::Relaxed) {
-        NOTHING => return Ok(Spawned { pid, pidfd }),
+        NOTHING => {
+            return Ok(Spawned {
+                pid,
+                pidfd,
+                parent_peak: own_peak(),
+            });
+        }
         EXEC => Failed::Exec(errno()),
         action => Failed::Action(usize::try_from(action).unwrap_or(0), errno()),
     };
     reap_failed(pid);
     Err(failed)
+}
+
+/// The most memory that this process has occupied, in bytes.
+fn own_peak() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to writable memory of the right type, in which
+    // zeroes are a valid value should the call fail.
+    let peak = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init().ru_maxrss
+    };
+    u64::try_from(peak).unwrap_or(0) * 1024
 }
 
 /// Collects a child that never became its program: it has exited already or is
@@ -283,12 +301,7 @@ fn close_from_by_listing(first: c_int) -> bool {
         }
         let mut buffer = [0u8; 2048];
         loop {
-            let n = libc::syscall(
-                libc::SYS_getdents64,
-                dir,
-                buffer.as_mut_ptr(),
-                buffer.len(),
-            );
+            let n = libc::syscall(libc::SYS_getdents64, dir, buffer.as_mut_ptr(), buffer.len());
             let Ok(n) = usize::try_from(n) else {
                 return false;
             };
@@ -323,12 +336,7 @@ fn leading_number(name: &[u8]) -> Option<c_int> {
             break;
         }
         let digit = c_int::from(byte - b'0');
-        number = Some(
-            number
-                .unwrap_or(0)
-                .wrapping_mul(10)
-                .wrapping_add(digit),
-        );
+        number = Some(number.unwrap_or(0).wrapping_mul(10).wrapping_add(digit));
     }
     number
 }

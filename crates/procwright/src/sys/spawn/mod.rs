@@ -89,6 +89,10 @@ pub(crate) struct Plan {
 pub(crate) struct Spawned {
     pub(crate) pid: i32,
     pub(crate) pidfd: OwnedFd,
+    /// The most memory that this process had occupied until then, in bytes. The
+    /// kernel counts it as the child's, which began in our memory: a peak of
+    /// the child that is not larger says nothing.
+    pub(crate) parent_peak: u64,
 }
 
 /// The step that failed.

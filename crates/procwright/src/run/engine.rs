@@ -1,0 +1,655 @@
+//! The life of a run: one loop on the caller's thread that moves bytes, watches
+//! the clock and steps a stop, and never waits for anything but all of them.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::output::{Reason, Report, StreamInfo};
+use super::tap::Consumer;
+use super::{
+    Cancel, Duty, Event, Extras, Foreign, FullFile, Outcome, Producer, Tap, Trouble, quote,
+};
+use crate::child::{self, OurEnds, Running, Unstarted};
+use crate::drain::{Drain, Feed, Inline, Input, Store, Turn};
+use crate::error::{SpawnError, Step};
+use crate::holders::{self, Holders, PipeId, Role, RunPipe};
+use crate::ident::ProcId;
+use crate::process::{Exit, Scope, Stopping, Target, Tree, Unknown};
+use crate::spec::{Beyond, Limit, Spec, Stdin, Until};
+use crate::spool::Memory;
+use crate::spool::fifo::{BoxError, Fifo};
+use crate::sys::poll::{self, Flags};
+use crate::sys::wake::Wake;
+use crate::time::Deadline;
+
+/// A second after the program's exit somebody is told who still holds its
+/// pipes: long enough that no ordinary run says anything, short enough that a
+/// person at a terminal has not yet begun to wonder.
+const HELD_AFTER: Duration = Duration::from_secs(1);
+
+const NAMES: [&str; 2] = ["stdout", "stderr"];
+
+/// Runs `spec` and returns when nothing of it is left to wait for.
+pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outcome<M>, Unstarted> {
+    let mut taps = extras.taps;
+    for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
+        taps.extend(file);
+    }
+    let slow = extras.producer.is_some() || taps.iter().any(|taps| !taps.is_empty());
+    let wake = match slow {
+        true => Some(Arc::new(Wake::new().map_err(no_descriptor)?)),
+        false => None,
+    };
+    let feeds = extras.producer.is_some() || matches!(spec.stdin, Stdin::Bytes(_));
+
+    let started = Instant::now();
+    let (running, ends) = child::start(spec, feeds)?;
+    // From here on the child exists, and every way out stops and reaps it.
+    let mut run = Run {
+        spec,
+        started,
+        deadline: spec.timeout.starting(started),
+        pipes: pipes(&ends),
+        running,
+        exited_at: None,
+        said_held: false,
+        inline: Inline::new([None, None], None, None, false),
+        consumers: Vec::new(),
+        cancel: extras.cancel,
+        interrupt: extras.interrupt,
+        on_event: extras.on_event,
+        adopts: extras.adopts,
+        stop: None,
+        trouble: None,
+        given_up: false,
+    };
+    if let Err(error) = run.connect(ends, extras.producer, taps, wake) {
+        run.fail(Trouble::Io(error));
+    }
+    run.drive();
+    Ok(run.conclude())
+}
+
+fn no_descriptor(error: io::Error) -> SpawnError {
+    SpawnError::new(Step::Pipe, "", error)
+}
+
+/// The files of `keep_full`, made before anything starts.
+fn full_files(spec: &Spec) -> Result<[Option<(Box<dyn Tap>, Duty)>; 2], SpawnError> {
+    let mut files = [None, None];
+    let Some(path) = &spec.keep_full else {
+        return Ok(files);
+    };
+    let mut beside = path.clone().into_os_string();
+    beside.push(".stderr");
+    let paths: [&Path; 2] = [path, beside.as_ref()];
+    for ((file, path), captured) in files.iter_mut().zip(paths).zip(spec.captures()) {
+        if captured {
+            let tap = FullFile::create(path)
+                .map_err(|e| SpawnError::new(Step::Open, path.to_string_lossy(), e))?;
+            *file = Some((
+                Box::new(tap) as Box<dyn Tap>,
+                Duty::Keeps(path.to_path_buf()),
+            ));
+        }
+    }
+    Ok(files)
+}
+
+/// What the run's pipes are called, for whoever asks who holds them.
+fn pipes(ends: &OurEnds) -> Vec<RunPipe> {
+    let mut pipes = Vec::new();
+    if let Some(fd) = &ends.stdin
+        && let Ok(id) = PipeId::of(fd)
+    {
+        pipes.push(RunPipe {
+            id,
+            role: Role::Reads,
+            label: "stdin",
+        });
+    }
+    for (end, label) in ends.outputs.iter().zip(NAMES) {
+        if let Some(end) = end
+            && let Ok(id) = PipeId::of(end)
+        {
+            pipes.push(RunPipe {
+                id,
+                role: Role::Writes,
+                label,
+            });
+        }
+    }
+    pipes
+}
+
+/// A stop under way, and what was seen when it began.
+struct Stop {
+    reason: Reason,
+    machine: Stopping,
+    /// Until when consumers may finish what they have.
+    patience: Deadline,
+    processes: Vec<String>,
+    held: [Option<Holders>; 2],
+}
+
+/// A run under way.
+struct Run<'a, M> {
+    spec: &'a Spec,
+    started: Instant,
+    deadline: Deadline,
+    pipes: Vec<RunPipe>,
+    running: Running,
+    /// Set when the program has ended. It stays a zombie until the run is over,
+    /// so that its pid and group keep meaning it while others are stopped.
+    exited_at: Option<Instant>,
+    said_held: bool,
+    inline: Inline<M>,
+    consumers: Vec<Consumer>,
+    cancel: Option<Cancel>,
+    interrupt: Option<Box<dyn FnMut() -> Result<(), BoxError> + 'a>>,
+    on_event: Option<Box<dyn FnMut(&Event) + 'a>>,
+    adopts: bool,
+    stop: Option<Stop>,
+    trouble: Option<Trouble>,
+    /// The system refuses to let us wait.
+    given_up: bool,
+}
+
+impl<M: Memory> Run<'_, M> {
+    /// Puts drains, consumers and a feed to the ends of the pipes.
+    fn connect(
+        &mut self,
+        ends: OurEnds,
+        producer: Option<Producer>,
+        taps: [Vec<(Box<dyn Tap>, Duty)>; 2],
+        wake: Option<Arc<Wake>>,
+    ) -> io::Result<()> {
+        let now = self.started;
+        let mut drains = [None, None];
+        for (stream, (end, taps)) in ends.outputs.into_iter().zip(taps).enumerate() {
+            let Some(end) = end else { continue };
+            let mut queues = Vec::new();
+            for ((tap, duty), wake) in taps.into_iter().zip(wake.iter().cycle()) {
+                let consumer = Consumer::start(tap, duty, stream, wake)?;
+                queues.push(Arc::clone(&consumer.fifo));
+                self.consumers.push(consumer);
+            }
+            drains[stream] = Some(Drain::new(end.fd, end.probe, self.store(), queues, now));
+        }
+        let feed = match (ends.stdin, producer, &wake) {
+            (Some(fd), Some(producer), Some(wake)) => {
+                let queue = Fifo::new(Arc::clone(wake));
+                produce(producer, Arc::clone(&queue))?;
+                Some(Feed::new(fd, Input::Queue(queue)))
+            }
+            (Some(fd), ..) => match &self.spec.stdin {
+                Stdin::Bytes(bytes) => Some(Feed::new(fd, Input::Bytes(bytes.clone()))),
+                _ => None,
+            },
+            (None, ..) => None,
+        };
+        self.inline = Inline::new(drains, feed, wake, self.spec.merged);
+        Ok(())
+    }
+
+    fn store(&self) -> Store<M> {
+        match self.spec.limit {
+            None => Store::whole(),
+            Some(Limit {
+                bytes,
+                beyond: Beyond::HeadAndTail,
+            }) => Store::ends(bytes),
+            Some(Limit {
+                bytes,
+                beyond: Beyond::Fail,
+            }) => Store::capped(bytes),
+        }
+    }
+
+    fn drive(&mut self) {
+        loop {
+            let now = Instant::now();
+            self.look(now);
+            if let Some(stop) = &mut self.stop {
+                stop.machine.step(now);
+                if stop.machine.finished() {
+                    self.after_stop(now);
+                }
+            }
+            if self.is_over(now) {
+                return;
+            }
+            let watch = [
+                self.running.pidfd().filter(|_| self.exited_at.is_none()),
+                self.stop.as_ref().and_then(|stop| stop.machine.fd()),
+                self.cancel
+                    .as_ref()
+                    .filter(|_| self.stop.is_none())
+                    .map(AsFd::as_fd),
+            ];
+            match self.inline.turn(watch, self.next_deadline()) {
+                Ok(turn) => self.after(turn),
+                Err(error) => self.refused(error),
+            }
+        }
+    }
+
+    /// Looks at everything that may end the run.
+    fn look(&mut self, now: Instant) {
+        for consumer in &mut self.consumers {
+            if consumer.look()
+                && consumer.duty == Duty::Required
+                && let Some(error) = consumer.error.take()
+                && self.trouble.is_none()
+            {
+                self.trouble = Some(Trouble::Foreign(Foreign::Callback, error));
+            }
+        }
+        if self.stop.is_some() {
+            return;
+        }
+        let reason = if self.trouble.is_some() {
+            Reason::Cancelled
+        } else if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+            Reason::Cancelled
+        } else if self.inline.over_limit() {
+            Reason::OutputLimit
+        } else if self.deadline.reached(now) {
+            Reason::Timeout
+        } else if self.idle_deadline().reached(now) {
+            Reason::IdleTimeout
+        } else {
+            self.tell_held(now);
+            return;
+        };
+        // What happened before this moment goes first: a program that ended in
+        // time is not called late because we were.
+        if reason == Reason::Timeout && self.ended_before(now) {
+            return;
+        }
+        self.begin_stop(reason, now);
+    }
+
+    /// Whether everything is over but that nobody has looked yet.
+    fn ended_before(&mut self, now: Instant) -> bool {
+        if self.exited_at.is_none() && self.running.has_exited() {
+            self.exited(now);
+        }
+        // A timeout that has expired at the start is to stop whatever there is.
+        !self.spec.timeout.has_expired() && self.is_over(now)
+    }
+
+    fn idle_deadline(&self) -> Deadline {
+        // While a consumer of ours holds up the stream, the silence is ours.
+        if self.spec.idle_timeout.is_never() || self.inline.is_held() {
+            return Deadline::NEVER;
+        }
+        let last = self.inline.last_read().unwrap_or(self.started);
+        self.spec.idle_timeout.starting(last)
+    }
+
+    fn next_deadline(&self) -> Deadline {
+        if let Some(stop) = &self.stop {
+            return stop.machine.deadline().min(match stop.machine.finished() {
+                true => stop.patience,
+                false => Deadline::NEVER,
+            });
+        }
+        let held = match (self.exited_at, self.said_held) {
+            (Some(exited), false) if !self.inline.all_ended() => Deadline::at(exited + HELD_AFTER),
+            _ => Deadline::NEVER,
+        };
+        self.deadline.min(self.idle_deadline()).min(held)
+    }
+
+    /// After a turn of the streams.
+    fn after(&mut self, turn: Turn) {
+        let now = Instant::now();
+        let [ended, _stop, _cancel] = turn.ready;
+        if ended {
+            self.exited(now);
+        }
+        if let Some(error) = turn.feed_failed {
+            self.fail(Trouble::Foreign(Foreign::Stdin, error));
+        }
+        if turn.interrupted
+            && let Some(interrupt) = &mut self.interrupt
+            && let Err(error) = interrupt()
+        {
+            match &mut self.stop {
+                // Asked twice: no more grace.
+                Some(stop) => stop.machine.kill_now(now),
+                None => self.fail(Trouble::Foreign(Foreign::Interrupt, error)),
+            }
+        }
+    }
+
+    /// The program has ended. All that it wrote is in its pipes.
+    fn exited(&mut self, now: Instant) {
+        self.exited_at = Some(now);
+        if self.spec.until == Until::Exit && self.stop.is_none() {
+            self.finish_streams();
+        }
+    }
+
+    fn finish_streams(&mut self) {
+        self.inline.stop_feeding();
+        if let Err(error) = self.inline.finish() {
+            self.refused(error);
+        }
+    }
+
+    /// Reading or waiting failed: the streams are given up, what was read of
+    /// them stays.
+    fn refused(&mut self, error: io::Error) {
+        self.given_up = self.trouble.is_some();
+        self.inline.abandon();
+        self.fail(Trouble::Io(error));
+    }
+
+    fn fail(&mut self, trouble: Trouble) {
+        // The first one is the cause; a second is a consequence.
+        self.trouble.get_or_insert(trouble);
+    }
+
+    fn begin_stop(&mut self, reason: Reason, now: Instant) {
+        let root = ProcId::of(self.running.pid())
+            .unwrap_or_else(|_| ProcId::unread(self.running.pid(), 0));
+        let open = self.open_pipes();
+        let target = Target {
+            root,
+            pipes: open.clone(),
+            adopts: self.adopts,
+        };
+        // Seen before the first signal: afterwards all that could be told is
+        // who obeyed.
+        let processes = activities(&target);
+        let held = self.holders(&open);
+        let machine = Stopping::begin(self.spec.stop, target, self.running.pidfd(), now);
+        self.stop = Some(Stop {
+            reason,
+            machine,
+            patience: now
+                .checked_add(self.spec.stop.grace())
+                .map_or(Deadline::NEVER, Deadline::at),
+            processes,
+            held,
+        });
+    }
+
+    /// All that was to be stopped is gone, or given up.
+    fn after_stop(&mut self, now: Instant) {
+        if self.exited_at.is_none() && self.running.has_exited() {
+            self.exited(now);
+        }
+        if !self.inline.all_ended() {
+            self.finish_streams();
+        }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        if self.given_up {
+            return true;
+        }
+        let consumed = self.consumers.iter().all(|consumer| consumer.finished);
+        match &self.stop {
+            None => {
+                self.exited_at.is_some()
+                    && self.inline.all_ended()
+                    && consumed
+                    && self.trouble.is_none()
+            }
+            Some(stop) => {
+                stop.machine.finished()
+                    && self.inline.all_ended()
+                    && (consumed || stop.patience.reached(now))
+            }
+        }
+    }
+
+    /// The pipes whose other ends may still be held.
+    fn open_pipes(&self) -> Vec<RunPipe> {
+        let open = self.inline.open_streams();
+        let is_open = |pipe: &&RunPipe| match pipe.label {
+            "stdout" => open[0],
+            "stderr" => open[1],
+            _ => true,
+        };
+        self.pipes.iter().filter(is_open).copied().collect()
+    }
+
+    /// Who holds the writing ends of the output pipes among `pipes`.
+    fn holders(&self, pipes: &[RunPipe]) -> [Option<Holders>; 2] {
+        let ids: Vec<PipeId> = pipes.iter().map(|pipe| pipe.id).collect();
+        let mut found = [None, None];
+        if ids.is_empty() {
+            return found;
+        }
+        let ends = holders::of_pipes(&ids, std::process::id().cast_signed());
+        for (pipe, ends) in pipes.iter().zip(ends.unwrap_or_default()) {
+            if let Some(index) = NAMES.iter().position(|name| *name == pipe.label) {
+                found[index] = Some(ends.writers);
+            }
+        }
+        found
+    }
+
+    fn tell_held(&mut self, now: Instant) {
+        let due = self
+            .exited_at
+            .is_some_and(|exited| now >= exited + HELD_AFTER);
+        if !due || self.said_held || self.inline.all_ended() {
+            return;
+        }
+        self.said_held = true;
+        let open = self.open_pipes();
+        let held = self.holders(&open);
+        let mut streams = Vec::new();
+        let mut holders = Vec::new();
+        let mut complete = true;
+        for (name, found) in NAMES.iter().zip(held) {
+            let Some(found) = found else { continue };
+            streams.push(*name);
+            complete &= found.complete;
+            for holder in found.list {
+                if !holders.contains(&holder) {
+                    holders.push(holder);
+                }
+            }
+        }
+        let event = Event::Held {
+            command: quote(&self.spec.argv),
+            streams: streams.join(" and "),
+            holders,
+            complete,
+        };
+        match &mut self.on_event {
+            Some(on_event) => on_event(&event),
+            #[allow(clippy::print_stderr)] // Never silent: see `Command::on_event`.
+            None => eprintln!("procwright: {event}"),
+        }
+    }
+
+    fn conclude(mut self) -> Outcome<M> {
+        let collected = self.running.collect();
+        let (status, usage) = match self.running.ended() {
+            Some((exit, usage)) if collected => (exit, usage),
+            _ => (Exit::Unknown(Unknown::StillRunning), None),
+        };
+        let natural = self.stop.is_none();
+        let held = self.still_held();
+        let (reason, survivors, processes, seen) = match self.stop {
+            None => (Reason::Finished, Vec::new(), Vec::new(), [None, None]),
+            Some(stop) => (
+                stop.reason,
+                stop.machine.survivors(),
+                stop.processes,
+                stop.held,
+            ),
+        };
+        let (drains, merged) = self.inline.into_parts();
+        let mut infos = [None, None];
+        let mut data = [None, None];
+        for (stream, (drain, (held, seen))) in drains
+            .into_iter()
+            .zip(held.into_iter().zip(seen))
+            .enumerate()
+        {
+            let Some(drain) = drain else { continue };
+            let held = merge(seen, held);
+            let mut info = StreamInfo {
+                bytes: drain.bytes(),
+                blocked: drain.blocked(),
+                complete: natural && !drain.has_failed(),
+                held_by_complete: held.complete,
+                held_by: held.list,
+                ..StreamInfo::default()
+            };
+            for consumer in self.consumers.iter().filter(|c| c.stream == stream) {
+                note_consumer(consumer, &mut info);
+            }
+            data[stream] = Some(keep(drain, &mut info, &mut self.trouble));
+            infos[stream] = Some(info);
+        }
+        let [stdout_info, stderr_info] = infos;
+        let [stdout, stderr] = data;
+        Outcome {
+            report: Report {
+                argv: self.spec.argv.clone(),
+                pid: self.running.pid(),
+                status,
+                reason,
+                duration: self.started.elapsed(),
+                cpu_user: usage.map(|usage| usage.user),
+                cpu_system: usage.map(|usage| usage.system),
+                max_rss_bytes: self.running.max_rss(),
+                survivors,
+                stdout_info,
+                stderr_info,
+                processes,
+            },
+            stdout,
+            stderr,
+            merged,
+            trouble: self.trouble,
+        }
+    }
+
+    /// Who holds a stream that was left before its end. Asks the pipes first:
+    /// the processes are looked through only if somebody is there.
+    fn still_held(&self) -> [Option<Holders>; 2] {
+        let cut = self.inline.drains().map(|drain| {
+            drain.is_some_and(|drain| {
+                let mut fds = [poll::Fd::from_borrowed_fd(drain.fd(), Flags::empty())];
+                let _ = poll::poll(&mut fds, Deadline::at(Instant::now()));
+                drain.was_left() && !fds[0].revents().contains(Flags::HUP)
+            })
+        });
+        let pipes: Vec<RunPipe> = self
+            .pipes
+            .iter()
+            .filter(|pipe| {
+                NAMES
+                    .iter()
+                    .zip(cut)
+                    .any(|(name, cut)| cut && *name == pipe.label)
+            })
+            .copied()
+            .collect();
+        self.holders(&pipes)
+    }
+}
+
+/// What every process of the run is doing, a line each.
+fn activities(target: &Target) -> Vec<String> {
+    let members = Tree::new(target.clone(), Scope::Tree).survey();
+    let members = members.unwrap_or_default();
+    let living = members.iter().filter(|stat| !stat.is_gone());
+    living
+        .filter_map(|stat| holders::activity(stat.pid, &target.pipes).ok())
+        .map(|activity| activity.to_string())
+        .collect()
+}
+
+/// Pulls stdin from `producer` on a thread of its own.
+fn produce(mut producer: Producer, queue: Arc<Fifo>) -> io::Result<()> {
+    std::thread::Builder::new()
+        .name("procwright-stdin".into())
+        .spawn(move || {
+            let finishing = FinishOnDrop(&queue);
+            let error = loop {
+                match producer() {
+                    Some(Ok(chunk)) => {
+                        if !chunk.is_empty() && !queue.put(chunk) {
+                            break None;
+                        }
+                    }
+                    Some(Err(error)) => break Some(error),
+                    None => break None,
+                }
+            };
+            drop(producer);
+            std::mem::forget(finishing);
+            queue.finish(error);
+        })?;
+    Ok(())
+}
+
+/// A producer that panics must not leave the program waiting for more.
+struct FinishOnDrop<'a>(&'a Fifo);
+
+impl Drop for FinishOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.finish(Some("the producer of stdin panicked".into()));
+    }
+}
+
+fn merge(seen: Option<Holders>, held: Option<Holders>) -> Holders {
+    match (seen, held) {
+        (Some(mut seen), Some(held)) => {
+            for holder in held.list {
+                if !seen.list.contains(&holder) {
+                    seen.list.push(holder);
+                }
+            }
+            seen.complete &= held.complete;
+            seen
+        }
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => Holders {
+            list: Vec::new(),
+            complete: true,
+        },
+    }
+}
+
+fn note_consumer(consumer: &Consumer, info: &mut StreamInfo) {
+    let pending = consumer.fifo.pending() as u64;
+    match &consumer.duty {
+        Duty::Keeps(path) => {
+            info.kept_at = Some(PathBuf::clone(path));
+            info.kept_error = match &consumer.error {
+                Some(error) => Some(error.to_string()),
+                None if pending > 0 => Some(format!("{pending} bytes were not written in time")),
+                None => None,
+            };
+        }
+        Duty::Required | Duty::Optional => info.undelivered_bytes += pending,
+    }
+}
+
+/// Takes the kept bytes out of a drain and counts them.
+fn keep<M: Memory>(drain: Drain<M>, info: &mut StreamInfo, trouble: &mut Option<Trouble>) -> M {
+    let (kept, ends) = drain.into_kept();
+    let kept = kept.unwrap_or_else(|error| {
+        trouble.get_or_insert(Trouble::Io(error));
+        M::new()
+    });
+    info.kept_bytes = kept.as_bytes().len() as u64;
+    info.dropped_bytes = info.bytes - info.kept_bytes;
+    info.dropped_at = ends.filter(|_| info.dropped_bytes > 0);
+    kept
+}
