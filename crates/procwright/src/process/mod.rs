@@ -2,6 +2,8 @@
 
 mod signal;
 mod stop;
+#[cfg(all(test, target_os = "linux"))]
+mod stop_tests;
 mod tree;
 
 pub use signal::Signal;

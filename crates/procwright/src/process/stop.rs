@@ -437,6 +437,8 @@ impl Stopping {
                 Some(watched) => watched,
                 None => return,
             },
+            // Cannot be looked at: the caller's word is taken that it is its
+            // child, and not yet reaped.
             (Err(_), None) => Watched::child(root, None),
         };
         let (name, state) = stat.map_or((Name::new(b"?"), '?'), |s| (s.name, s.state));
@@ -567,8 +569,9 @@ impl Stopping {
                 member.signalled = true;
                 continue;
             }
-            member.signalled = true;
-            member.denied = is_denied(&member.watched.signal(self.stop.signal));
+            let sent = member.watched.signal(self.stop.signal);
+            member.denied = is_denied(&sent);
+            member.signalled = sent.is_ok() || member.denied;
             // A stopped process does not act on a signal before it goes on.
             if matches!(member.state, 'T' | 't') && !member.denied {
                 let _ = member.watched.signal(Signal::CONT);

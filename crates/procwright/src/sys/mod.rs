@@ -8,6 +8,8 @@
 pub(crate) mod pidfd;
 pub(crate) mod proc;
 pub(crate) mod signal;
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) mod testing;
 
 /// The error of what this platform cannot do.
 #[allow(dead_code)]

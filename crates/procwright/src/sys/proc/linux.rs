@@ -444,7 +444,7 @@ mod tests {
         assert!(all.contains(&pid));
         assert_eq!(stat(i32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
         let arguments: Vec<Vec<u8>> = {
-            use std::os::unix::ffi::OsStringExt as _;
+            use std::os::unix::ffi::OsStringExt;
             std::env::args_os().map(OsStringExt::into_vec).collect()
         };
         assert_eq!(command_line(pid).unwrap(), arguments);
