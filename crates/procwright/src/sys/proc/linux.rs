@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use super::{Call, Name, PipeFd, Stat, ThreadCall};
+use super::{Call, Name, Next, PipeFd, Stat, ThreadCall};
 
 pub(crate) fn now_ticks() -> u64 {
     // The kernel rounds a start time on CLOCK_BOOTTIME down to ticks of
@@ -27,13 +27,38 @@ pub(crate) fn inherits_orphans() -> bool {
         || rustix::process::child_subreaper().is_ok_and(|set| set.is_some())
 }
 
-pub(crate) fn pids(pids: &mut Vec<i32>) -> io::Result<()> {
-    pids.clear();
+pub(crate) fn each_pid(found: &mut dyn FnMut(i32, bool) -> io::Result<Next>) -> io::Result<()> {
     let dir = open_dir(c"/proc")?;
-    each_number(dir.as_fd(), &mut |pid, _| {
-        pids.push(pid);
-        Ok(true)
-    })
+    // Numbers are given out upwards, and this is the last that was.
+    let mut buffer = [0; 128];
+    let last = read_file(c"/proc/loadavg", &mut buffer)
+        .ok()
+        .and_then(|text| number(text.trim_ascii().rsplit(|&b| b == b' ').next()?))
+        .unwrap_or(i32::MAX);
+    'seek: loop {
+        // Small, so that little time lies between the kernel's look at a process
+        // and ours.
+        let mut buffer = [MaybeUninit::uninit(); 1024];
+        let mut entries = RawDir::new(&dir, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(gone)?;
+            let Some(pid) = number(entry.file_name().to_bytes()) else {
+                continue;
+            };
+            match found(pid, pid > last)? {
+                Next::On => {}
+                Next::Ahead => {
+                    // In /proc the position of an entry is its pid plus a
+                    // constant, and any position may be sought.
+                    let ahead = entry.next_entry_cookie() + 1024;
+                    rustix::fs::seek(&dir, rustix::fs::SeekFrom::Start(ahead))?;
+                    continue 'seek;
+                }
+                Next::End => return Ok(()),
+            }
+        }
+        return Ok(());
+    }
 }
 
 pub(crate) fn stat(pid: i32) -> io::Result<Stat> {
@@ -304,7 +329,7 @@ fn each_number(
     dir: BorrowedFd<'_>,
     each: &mut dyn FnMut(i32, &CStr) -> io::Result<bool>,
 ) -> io::Result<()> {
-    let mut buffer = [MaybeUninit::uninit(); 8192];
+    let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut entries = RawDir::new(dir, &mut buffer);
     while let Some(entry) = entries.next() {
         let entry = entry.map_err(gone)?;
@@ -440,8 +465,27 @@ mod tests {
         assert!(!me.is_gone() && !me.kernel_thread && me.threads >= 1);
         assert!(me.start_ticks <= now_ticks());
         let mut all = Vec::new();
-        pids(&mut all).unwrap();
+        each_pid(&mut |pid, _| {
+            all.push(pid);
+            Ok(Next::On)
+        })
+        .unwrap();
         assert!(all.contains(&pid));
+        all.clear();
+        each_pid(&mut |pid, _| {
+            all.push(pid);
+            Ok(Next::End)
+        })
+        .unwrap();
+        assert_eq!(all, [1]);
+        // A thousand numbers ahead of 1 are not 1.
+        all.clear();
+        each_pid(&mut |pid, _| {
+            all.push(pid);
+            Ok(Next::Ahead)
+        })
+        .unwrap();
+        assert!(all.windows(2).all(|w| w[1] - w[0] > 1000), "{all:?}");
         assert_eq!(stat(i32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
         let arguments: Vec<Vec<u8>> = {
             use std::os::unix::ffi::OsStringExt;
