@@ -188,10 +188,9 @@ impl Watched {
     /// Whether it has ended; it may be a zombie. An answer that cannot be had
     /// is "no".
     pub(crate) fn has_exited(&self) -> bool {
-        if let Some(fd) = &self.pidfd {
-            if let Ok(exited) = pidfd::has_exited(fd.as_fd()) {
-                return exited;
-            }
+        let told = self.pidfd().map(pidfd::has_exited);
+        if let Some(Ok(exited)) = told {
+            return exited;
         }
         match proc::stat(self.id.pid) {
             Ok(stat) => !self.id.is(&stat) || stat.is_gone(),

@@ -191,6 +191,10 @@ const RECHECK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_
 /// are believed.
 const UNCERTAIN_SURVEYS: usize = 32;
 
+/// How long such passes may take together: a pass takes 1 ms for 80 processes,
+/// but there are machines with tens of thousands.
+const UNCERTAIN_BOUND: Duration = Duration::from_millis(50);
+
 /// What a [`Stopping`] did, for tests that count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
@@ -470,6 +474,7 @@ impl Stopping {
     /// is looked at. That it was there is seen, though not whose it was, and
     /// that makes a pass uncertain. On a busy machine any pass may be.
     fn survey(&mut self, freeze: bool) {
+        let begun = Instant::now();
         for _ in 0..UNCERTAIN_SURVEYS {
             let before = self.members.len();
             self.survey_once(freeze);
@@ -483,7 +488,10 @@ impl Stopping {
                 self.ready = None;
                 self.survey_once(freeze);
             }
-            if self.members.len() != before || !self.tree.was_cut() {
+            if self.members.len() != before
+                || !self.tree.was_cut()
+                || begun.elapsed() > UNCERTAIN_BOUND
+            {
                 return;
             }
         }
@@ -635,10 +643,9 @@ impl Stopping {
         let Some(member) = self.members.iter().find(|m| m.watched.id().pid() == root) else {
             return false;
         };
-        if let Some(fd) = member.watched.pidfd() {
-            if pidfd::send_group(fd, signal.number()).is_ok() {
-                return true;
-            }
+        let by_pidfd = |fd| pidfd::send_group(fd, signal.number()).is_ok();
+        if member.watched.pidfd().is_some_and(by_pidfd) {
+            return true;
         }
         // By number only while the leader holds it.
         leads && !member.gone && signal::kill_group(root, signal.number()).is_ok()

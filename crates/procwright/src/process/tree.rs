@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::time::{Duration, Instant};
 
 use crate::holders::{Role, RunPipe};
 use crate::ident::ProcId;
@@ -64,9 +65,10 @@ pub(crate) struct Tree {
     by_pid: HashMap<i32, usize>,
 }
 
-/// How many processes in a row that were started since a survey began it looks
-/// at before it runs ahead. Later ones are the next survey's.
-const NEW_ONES: u32 = 64;
+/// How long a survey goes after processes that were started since it began,
+/// before it runs ahead of them. It gets on at some 100,000 a second, so that it
+/// comes up with any but the fastest.
+const CHASE: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
@@ -158,7 +160,7 @@ impl Tree {
         self.rows.clear();
         self.by_pid.clear();
         let begun = proc::now_ticks();
-        let mut new_ones = 0;
+        let mut chased: Option<Instant> = None;
         proc::each_pid(&mut |pid, new| {
             let stat = match proc::stat(pid) {
                 Ok(stat) => Some(stat),
@@ -168,9 +170,8 @@ impl Tree {
             // A number above the last one may be an old process's too, from
             // before the numbers went around. One that is gone already is not.
             if new && stat.is_none_or(|stat| stat.start_ticks >= begun) {
-                new_ones += 1;
-                if new_ones > NEW_ONES {
-                    new_ones = 0;
+                if chased.get_or_insert_with(Instant::now).elapsed() > CHASE {
+                    chased = None;
                     self.cut = true;
                     return Ok(Next::Ahead);
                 }

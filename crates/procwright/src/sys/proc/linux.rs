@@ -212,6 +212,12 @@ fn parse_syscall(text: &[u8]) -> Call {
     call.unwrap_or(Call::Other(nr))
 }
 
+/// A `c_long`, whatever size it has here.
+#[allow(clippy::unnecessary_cast)]
+const fn number_of(nr: libc::c_long) -> i64 {
+    nr as i64
+}
+
 enum Kind {
     ReadFirst,
     WriteFirst,
@@ -229,39 +235,39 @@ fn kind(nr: i64) -> Kind {
     // splice, tee and sendfile wait at either of their ends, and which cannot
     // be seen from outside; they stay `Other`.
     const READ: &[i64] = &[
-        libc::SYS_read as i64,
-        libc::SYS_readv as i64,
-        libc::SYS_preadv2 as i64,
+        number_of(libc::SYS_read),
+        number_of(libc::SYS_readv),
+        number_of(libc::SYS_preadv2),
     ];
     const WRITE: &[i64] = &[
-        libc::SYS_write as i64,
-        libc::SYS_writev as i64,
-        libc::SYS_pwritev2 as i64,
-        libc::SYS_vmsplice as i64,
+        number_of(libc::SYS_write),
+        number_of(libc::SYS_writev),
+        number_of(libc::SYS_pwritev2),
+        number_of(libc::SYS_vmsplice),
     ];
     const POLL: &[i64] = &[
         #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
         {
-            libc::SYS_poll as i64
+            number_of(libc::SYS_poll)
         },
         #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
         {
-            libc::SYS_select as i64
+            number_of(libc::SYS_select)
         },
         #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
         {
-            libc::SYS_epoll_wait as i64
+            number_of(libc::SYS_epoll_wait)
         },
-        libc::SYS_ppoll as i64,
-        libc::SYS_pselect6 as i64,
-        libc::SYS_epoll_pwait as i64,
-        libc::SYS_epoll_pwait2 as i64,
+        number_of(libc::SYS_ppoll),
+        number_of(libc::SYS_pselect6),
+        number_of(libc::SYS_epoll_pwait),
+        number_of(libc::SYS_epoll_pwait2),
     ];
-    const WAIT: &[i64] = &[libc::SYS_wait4 as i64, libc::SYS_waitid as i64];
+    const WAIT: &[i64] = &[number_of(libc::SYS_wait4), number_of(libc::SYS_waitid)];
     const SLEEP: &[i64] = &[
-        libc::SYS_nanosleep as i64,
-        libc::SYS_clock_nanosleep as i64,
-        libc::SYS_rt_sigtimedwait as i64,
+        number_of(libc::SYS_nanosleep),
+        number_of(libc::SYS_clock_nanosleep),
+        number_of(libc::SYS_rt_sigtimedwait),
     ];
     match nr {
         _ if READ.contains(&nr) => Kind::ReadFirst,
@@ -269,7 +275,7 @@ fn kind(nr: i64) -> Kind {
         _ if POLL.contains(&nr) => Kind::Poll,
         _ if WAIT.contains(&nr) => Kind::WaitChild,
         _ if SLEEP.contains(&nr) => Kind::Sleep,
-        _ if nr == libc::SYS_futex as i64 => Kind::Futex,
+        _ if nr == number_of(libc::SYS_futex) => Kind::Futex,
         _ => Kind::Other,
     }
 }
