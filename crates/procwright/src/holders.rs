@@ -47,6 +47,7 @@ pub(crate) struct RunPipe {
 
 /// A process that holds an end of a pipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(unreachable_pub)] // part of a result's public shape
 pub struct Holder {
     /// Its number.
     pub pid: i32,
@@ -62,6 +63,7 @@ impl fmt::Display for Holder {
 
 /// Who holds one end of a pipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(unreachable_pub)] // part of a result's public shape
 pub struct Holders {
     /// Those that were found, by number.
     pub list: Vec<Holder>,

@@ -4,6 +4,8 @@
 //! No test has an upper time limit: a stop that does not end hangs its test,
 //! and the children end by themselves after a minute.
 
+#![allow(clippy::print_stderr)]
+
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Stdio};

@@ -169,12 +169,11 @@ impl Tree {
             };
             // A number above the last one may be an old process's too, from
             // before the numbers went around. One that is gone already is not.
-            if new && stat.is_none_or(|stat| stat.start_ticks >= begun) {
-                if chased.get_or_insert_with(Instant::now).elapsed() > CHASE {
-                    chased = None;
-                    self.cut = true;
-                    return Ok(Next::Ahead);
-                }
+            let newborn = new && stat.is_none_or(|stat| stat.start_ticks >= begun);
+            if newborn && chased.get_or_insert_with(Instant::now).elapsed() > CHASE {
+                chased = None;
+                self.cut = true;
+                return Ok(Next::Ahead);
             }
             // A new one that is gone already may have left a child that this
             // scan has passed.

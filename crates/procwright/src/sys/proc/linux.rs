@@ -340,10 +340,11 @@ fn each_number(
     while let Some(entry) = entries.next() {
         let entry = entry.map_err(gone)?;
         let name = entry.file_name();
-        if let Some(n) = number(name.to_bytes()) {
-            if !each(n, name)? {
-                break;
-            }
+        let Some(n) = number(name.to_bytes()) else {
+            continue;
+        };
+        if !each(n, name)? {
+            break;
         }
     }
     Ok(())

@@ -32,6 +32,7 @@ mod imp;
 #[path = "linux.rs"]
 mod imp;
 
+#[allow(unused_imports)]
 pub(crate) use imp::{
     command_line, each_call, each_pid, each_pipe, inherits_orphans, now_ticks, stat,
     threads_stopped,
