@@ -14,6 +14,7 @@ pub(crate) mod signal;
 pub(crate) mod spawn;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) mod testing;
+pub(crate) mod thread;
 pub(crate) mod wait;
 pub(crate) mod wake;
 
