@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use super::output::{Reason, Report, StreamInfo};
 use super::tap::Consumer;
 use super::{
-    Cancel, Duty, Event, Extras, Foreign, FullFile, Outcome, Producer, Tap, Trouble, quote,
+    Attached, Cancel, Duty, Event, EventHook, Extras, Foreign, FullFile, InterruptHook, Outcome,
+    Producer, Tap, Trouble, quote,
 };
 use crate::child::{self, OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Feed, Inline, Input, Store, Turn};
@@ -78,7 +79,7 @@ fn no_descriptor(error: io::Error) -> SpawnError {
 }
 
 /// The files of `keep_full`, made before anything starts.
-fn full_files(spec: &Spec) -> Result<[Option<(Box<dyn Tap>, Duty)>; 2], SpawnError> {
+fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnError> {
     let mut files = [None, None];
     let Some(path) = &spec.keep_full else {
         return Ok(files);
@@ -149,8 +150,8 @@ struct Run<'a, M> {
     inline: Inline<M>,
     consumers: Vec<Consumer>,
     cancel: Option<Cancel>,
-    interrupt: Option<Box<dyn FnMut() -> Result<(), BoxError> + 'a>>,
-    on_event: Option<Box<dyn FnMut(&Event) + 'a>>,
+    interrupt: Option<InterruptHook<'a>>,
+    on_event: Option<EventHook<'a>>,
     adopts: bool,
     stop: Option<Stop>,
     trouble: Option<Trouble>,
@@ -164,7 +165,7 @@ impl<M: Memory> Run<'_, M> {
         &mut self,
         ends: OurEnds,
         producer: Option<Producer>,
-        taps: [Vec<(Box<dyn Tap>, Duty)>; 2],
+        taps: [Vec<Attached>; 2],
         wake: Option<Arc<Wake>>,
     ) -> io::Result<()> {
         let now = self.started;
@@ -251,9 +252,8 @@ impl<M: Memory> Run<'_, M> {
         if self.stop.is_some() {
             return;
         }
-        let reason = if self.trouble.is_some() {
-            Reason::Cancelled
-        } else if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+        let cancelled = self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
+        let reason = if cancelled || self.trouble.is_some() {
             Reason::Cancelled
         } else if self.inline.over_limit() {
             Reason::OutputLimit
