@@ -356,6 +356,11 @@ impl<M: Memory> Inline<M> {
         }
     }
 
+    /// Whether there is a stdin to write to.
+    pub(crate) fn feeds(&self) -> bool {
+        self.feed.is_some()
+    }
+
     pub(crate) fn all_ended(&self) -> bool {
         self.lanes
             .iter()

@@ -21,8 +21,9 @@ use crate::ident::ProcId;
 use crate::process::{Exit, Scope, Stopping, Target, Tree, Unknown};
 use crate::spec::{Beyond, Limit, Spec, Stdin, Until};
 use crate::spool::Memory;
-use crate::spool::fifo::{BoxError, Fifo};
+use crate::spool::fifo::Fifo;
 use crate::sys::poll::{self, Flags};
+use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 
@@ -30,6 +31,11 @@ use crate::time::Deadline;
 /// pipes: long enough that no ordinary run says anything, short enough that a
 /// person at a terminal has not yet begun to wonder.
 const HELD_AFTER: Duration = Duration::from_secs(1);
+
+/// How long, from the beginning of a stop, consumers may go on with what they
+/// have: enough to write it to a disk, too short for a callback that sleeps for
+/// ever to hold up a timeout.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 const NAMES: [&str; 2] = ["stdout", "stderr"];
 
@@ -211,6 +217,7 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn drive(&mut self) {
+        let _no_sigpipe = self.inline.feeds().then(NoSigpipe::new);
         loop {
             let now = Instant::now();
             self.look(now);
@@ -372,9 +379,7 @@ impl<M: Memory> Run<'_, M> {
         self.stop = Some(Stop {
             reason,
             machine,
-            patience: now
-                .checked_add(self.spec.stop.grace())
-                .map_or(Deadline::NEVER, Deadline::at),
+            patience: Deadline::at(now + PATIENCE),
             processes,
             held,
         });
@@ -480,6 +485,9 @@ impl<M: Memory> Run<'_, M> {
             _ => (Exit::Unknown(Unknown::StillRunning), None),
         };
         let natural = self.stop.is_none();
+        for consumer in &self.consumers {
+            consumer.leave();
+        }
         let held = self.still_held();
         let (reason, survivors, processes, seen) = match self.stop {
             None => (Reason::Finished, Vec::new(), Vec::new(), [None, None]),
