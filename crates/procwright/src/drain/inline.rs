@@ -49,8 +49,10 @@ pub struct Segment {
 pub(crate) struct Turn {
     /// Which of the watched descriptors are ready, by their place.
     pub(crate) ready: [bool; WATCH],
-    /// A signal handler has run on this thread.
+    /// A signal handler has run on this thread while it waited.
     pub(crate) interrupted: bool,
+    /// There was no wait that a signal could have interrupted.
+    pub(crate) flooded: bool,
     /// The producer of stdin failed.
     pub(crate) feed_failed: Option<BoxError>,
 }
@@ -119,6 +121,7 @@ impl<M: Memory> Inline<M> {
             // The caller has something to look at before anybody waits.
             Pumped::Some => return Ok(turn),
             Pumped::Flood => {
+                turn.flooded = true;
                 self.promote();
                 true
             }

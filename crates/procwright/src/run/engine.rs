@@ -37,6 +37,9 @@ const HELD_AFTER: Duration = Duration::from_secs(1);
 /// ever to hold up a timeout.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// How often the interrupt hook is asked while bytes come without a pause.
+const ASK_IN_FLOOD: Duration = Duration::from_millis(50);
+
 const NAMES: [&str; 2] = ["stdout", "stderr"];
 
 /// Runs `spec` and returns when nothing of it is left to wait for.
@@ -67,6 +70,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         consumers: Vec::new(),
         cancel: extras.cancel,
         interrupt: extras.interrupt,
+        ask_again: started + ASK_IN_FLOOD,
         on_event: extras.on_event,
         adopts: extras.adopts,
         stop: None,
@@ -157,6 +161,7 @@ struct Run<'a, M> {
     consumers: Vec<Consumer>,
     cancel: Option<Cancel>,
     interrupt: Option<InterruptHook<'a>>,
+    ask_again: Instant,
     on_event: Option<EventHook<'a>>,
     adopts: bool,
     stop: Option<Stop>,
@@ -322,9 +327,15 @@ impl<M: Memory> Run<'_, M> {
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
         }
-        if turn.interrupted
+        // A thread that never waits is never interrupted: in a flood the hook is
+        // asked by the clock.
+        let due = turn.flooded && now >= self.ask_again;
+        if (turn.interrupted || due)
             && let Some(interrupt) = &mut self.interrupt
-            && let Err(error) = interrupt()
+            && let Err(error) = {
+                self.ask_again = now + ASK_IN_FLOOD;
+                interrupt()
+            }
         {
             match &mut self.stop {
                 // Asked twice: no more grace.
