@@ -47,3 +47,11 @@ def measure_spawn(plain, changed) -> None:
     rows = [(rate(plain, count), rate(changed, changed_count)) for _ in range(batches)]
     print(json.dumps({"plain_per_s": [a for a, _ in rows], "changed_per_s": [b for _, b in rows]}))
     del ballast
+
+
+def measure_counted(run) -> None:
+    """Times `run(argv) -> (bytes_out, bytes_err)` where not everything is kept."""
+    started = time.perf_counter()
+    out, err = run(sys.argv[1:])
+    seconds = time.perf_counter() - started
+    print(json.dumps({"seconds": seconds, "peak_rss_kb": _peak_rss_kb(), "bytes_out": out, "bytes_err": err}))

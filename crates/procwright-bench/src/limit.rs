@@ -1,0 +1,60 @@
+//! A child that writes 10 GiB, of which 1 MiB is kept, beside a reader that
+//! keeps nothing.
+
+use std::time::Duration;
+
+use crate::capture::{DISCARD, argv, flood};
+use crate::report::Report;
+use crate::round::{self, Entry, Rounds};
+use crate::tools::Tools;
+
+const CASE: &str = "10 GiB, head and tail of 1 MiB kept";
+const OURS: [&str; 2] = ["procwright-rust-limit", "procwright-python-limit"];
+
+/// The case.
+pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
+    let bytes: u64 = if quick { 1 << 30 } else { 10 << 30 };
+    let rounds = match quick {
+        true => Rounds {
+            least: 3,
+            most: 5,
+            budget: Duration::from_secs(3),
+        },
+        false => Rounds {
+            least: 15,
+            most: 15,
+            budget: Duration::MAX,
+        },
+    };
+    let entries = [
+        (DISCARD, argv(tools, DISCARD)),
+        (OURS[0], vec![tools.built("bench-rust-limit")]),
+        (OURS[1], tools.script("python", "procwright_limit.py")),
+    ]
+    .map(|(name, argv)| Entry {
+        name: name.to_owned(),
+        argv,
+    });
+    let args = flood(tools, 1, bytes, 64 << 10);
+    let expect = [("bytes_out", bytes), ("bytes_err", 0)];
+    let outcome = round::go(tools, &entries, &args, &expect, rounds);
+    for Entry { name, .. } in &entries {
+        report.row(CASE, name, "time", "s", &outcome.known(name, "seconds"));
+        let peak: Vec<f64> = outcome
+            .known(name, "peak_rss_kb")
+            .iter()
+            .map(|kb| kb / 1024.0)
+            .collect();
+        report.row(CASE, name, "peak memory", "MiB", &peak);
+    }
+    for ours in OURS {
+        report.ratio(
+            CASE,
+            "time",
+            ours,
+            DISCARD,
+            &outcome.ratios(ours, DISCARD, "seconds"),
+        );
+    }
+    report.missing.extend(outcome.missing);
+}
