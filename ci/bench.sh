@@ -26,7 +26,7 @@ try() {
 }
 
 why() {
-    grep -m 1 -i error "$out/log/$1.log" || tail -n 1 "$out/log/$1.log"
+    grep -m 1 -E '^(error|ERROR)|[Ee]rror: ' "$out/log/$1.log" || tail -n 1 "$out/log/$1.log"
 }
 
 # Debian's packages of the peers, where they may be installed.
@@ -58,11 +58,12 @@ else
     for subject in '' -limit -spawn; do missing "procwright-rust$subject" "$(why ours)"; done
 fi
 
-if try command cargo build --release -p procwright-cli &&
-    [ "$(target/release/procwright run echo works 2>> "$out/log/command.log")" = works ]; then
-    install target/release/procwright "$out/bin/"
-else
+if ! try command cargo build --release -p procwright-cli; then
     missing procwright-run-true "$(why command)"
+elif [ "$(target/release/procwright run echo works 2>&1)" != works ]; then
+    missing procwright-run-true '`procwright run echo works` does not print "works"'
+else
+    install target/release/procwright "$out/bin/"
 fi
 
 if try duct env CARGO_TARGET_DIR="$out/duct" cargo build --release --manifest-path $crate/peers/duct/Cargo.toml; then

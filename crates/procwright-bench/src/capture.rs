@@ -36,7 +36,7 @@ const PEERS: [&str; 8] = [
 ];
 
 struct Case {
-    name: &'static str,
+    what: &'static str,
     streams: u64,
     write: u64,
 }
@@ -111,7 +111,8 @@ pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
             ("bytes_err", (case.streams - 1) * bytes),
         ];
         let outcome = round::go(tools, &entries, &args, &expect, rounds);
-        record(case, case.streams * bytes, &entries, &outcome, report);
+        let name = format!("{} x {} MiB in {}", case.streams, bytes / MIB, case.what);
+        record(&name, case.streams * bytes, &entries, &outcome, report);
         report.missing.extend(outcome.missing);
     }
 }
@@ -125,27 +126,27 @@ pub(crate) fn flood(tools: &Tools, streams: u64, bytes: u64, write: u64) -> Vec<
         .collect()
 }
 
-fn record(case: &Case, data: u64, entries: &[Entry], outcome: &Outcome, report: &mut Report) {
+fn record(case: &str, data: u64, entries: &[Entry], outcome: &Outcome, report: &mut Report) {
     for Entry { name, .. } in entries {
         let seconds = outcome.known(name, "seconds");
-        report.row(case.name, name, "time", "s", &seconds);
+        report.row(case, name, "time", "s", &seconds);
         let speed: Vec<f64> = seconds
             .iter()
             .map(|seconds| data as f64 / seconds / (1u64 << 30) as f64)
             .collect();
-        report.row(case.name, name, "speed", "GiB/s", &speed);
+        report.row(case, name, "speed", "GiB/s", &speed);
         let above: Vec<f64> = outcome
             .known(name, "peak_rss_kb")
             .iter()
             .map(|kb| kb / 1024.0 - data as f64 / MIB as f64)
             .collect();
         if name != DISCARD {
-            report.row(case.name, name, "peak memory above data", "MiB", &above);
+            report.row(case, name, "peak memory above data", "MiB", &above);
         }
     }
     let mut add = |over: &str, under: &str| {
         report.ratio(
-            case.name,
+            case,
             "time",
             over,
             under,

@@ -8,12 +8,13 @@ use crate::report::Report;
 use crate::round::{self, Entry, Rounds};
 use crate::tools::Tools;
 
-const CASE: &str = "10 GiB, head and tail of 1 MiB kept";
 const OURS: [&str; 2] = ["procwright-rust-limit", "procwright-python-limit"];
 
 /// The case.
 pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
-    let bytes: u64 = if quick { 1 << 30 } else { 10 << 30 };
+    let gib: u64 = if quick { 1 } else { 10 };
+    let bytes = gib << 30;
+    let case = format!("{gib} GiB, head and tail of 1 MiB kept");
     let rounds = match quick {
         true => Rounds {
             least: 3,
@@ -39,17 +40,17 @@ pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
     let expect = [("bytes_out", bytes), ("bytes_err", 0)];
     let outcome = round::go(tools, &entries, &args, &expect, rounds);
     for Entry { name, .. } in &entries {
-        report.row(CASE, name, "time", "s", &outcome.known(name, "seconds"));
+        report.row(&case, name, "time", "s", &outcome.known(name, "seconds"));
         let peak: Vec<f64> = outcome
             .known(name, "peak_rss_kb")
             .iter()
             .map(|kb| kb / 1024.0)
             .collect();
-        report.row(CASE, name, "peak memory", "MiB", &peak);
+        report.row(&case, name, "peak memory", "MiB", &peak);
     }
     for ours in OURS {
         report.ratio(
-            CASE,
+            &case,
             "time",
             ours,
             DISCARD,

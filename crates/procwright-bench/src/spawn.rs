@@ -81,5 +81,9 @@ pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
             report.ratio(&format!("spawn, {kind}"), "rate", &large, &small, &pairs);
         }
     }
-    report.missing.extend(outcome.missing);
+    // One line a subject, whatever the size.
+    for (name, reason) in outcome.missing {
+        let name = name.split('/').next().unwrap_or(&name).to_owned();
+        report.missing.insert(name, reason);
+    }
 }

@@ -61,31 +61,49 @@ fn write(text: &mut String, report: &Report) -> std::fmt::Result {
     )
 }
 
+/// A line a subject, a column a metric; the first metric orders them.
 fn figures<'a>(text: &mut String, rows: impl Iterator<Item = &'a Row>) -> std::fmt::Result {
+    let rows: Vec<&Row> = rows.collect();
+    let mut metrics: Vec<(&str, &str)> = Vec::new();
+    let mut subjects: Vec<&Row> = Vec::new();
+    for row in &rows {
+        let metric = (row.metric.as_str(), row.unit.as_str());
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+        if metrics.first() == Some(&metric) {
+            subjects.push(row);
+        }
+    }
+    subjects.sort_by(|a, b| a.median.total_cmp(&b.median));
+    if metrics.first().is_some_and(|(name, _)| *name == "rate") {
+        subjects.reverse();
+    }
+    let heads: Vec<String> = metrics
+        .iter()
+        .map(|(name, unit)| format!(" {name}, {unit} |"))
+        .collect();
     writeln!(
         text,
-        "| subject | metric | median | min | max | n |\n|---|---|---:|---:|---:|---:|"
+        "| subject |{} n |\n|---|{}---:|",
+        heads.concat(),
+        "---:|".repeat(metrics.len())
     )?;
-    let mut rows: Vec<&Row> = rows.collect();
-    rows.sort_by(|a, b| {
-        a.metric
-            .cmp(&b.metric)
-            .reverse()
-            .then(a.median.total_cmp(&b.median))
-    });
-    for row in rows {
-        let Row {
-            subject,
-            metric,
-            unit,
-            n,
-            ..
-        } = row;
-        let [median, min, max] = [row.median, row.min, row.max].map(significant);
-        writeln!(
-            text,
-            "| {subject} | {metric}, {unit} | {median} | {min} | {max} | {n} |"
-        )?;
+    for Row { subject, n, .. } in subjects {
+        write!(text, "| {subject} |")?;
+        for metric in &metrics {
+            let same = |row: &&&Row| {
+                row.subject == *subject && (row.metric.as_str(), row.unit.as_str()) == *metric
+            };
+            match rows.iter().find(same) {
+                Some(row) => {
+                    let [median, min, max] = [row.median, row.min, row.max].map(significant);
+                    write!(text, " {median} ({min} to {max}) |")?;
+                }
+                None => write!(text, " |")?,
+            }
+        }
+        writeln!(text, " {n} |")?;
     }
     Ok(())
 }
