@@ -43,17 +43,17 @@ struct Case {
 
 const CASES: [Case; 3] = [
     Case {
-        name: "two streams, 4 KiB writes",
+        what: "4 KiB writes",
         streams: 2,
         write: 4 << 10,
     },
     Case {
-        name: "two streams, 64 KiB writes",
+        what: "64 KiB writes",
         streams: 2,
         write: 64 << 10,
     },
     Case {
-        name: "one stream, 4 KiB writes",
+        what: "4 KiB writes",
         streams: 1,
         write: 4 << 10,
     },
