@@ -1,4 +1,4 @@
-# make bench [ONLY=run] [QUICK=1]
+# make bench [ONLY=run] [QUICK=1 | ROUNDS=n]
 .PHONY: bench
 bench:
-	ONLY='$(ONLY)' QUICK='$(QUICK)' ci/bench.sh
+	ONLY='$(ONLY)' QUICK='$(QUICK)' ROUNDS='$(ROUNDS)' ci/bench.sh

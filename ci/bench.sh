@@ -1,7 +1,9 @@
 #!/bin/sh
 # Builds the subjects that it can get, names the others, and measures.
 #
-#   [ONLY=run] [QUICK=1] ci/bench.sh       QUICK ends a suite within a minute
+#   [ONLY=run] [QUICK=1 | ROUNDS=n] ci/bench.sh
+#
+# QUICK ends a suite within a minute; a figure to quote takes 15 rounds, the default.
 #
 # Results: target/bench/SUITE.json, .md and .svg.
 set -eu
@@ -104,5 +106,6 @@ fi
 
 set --
 [ -z "${ONLY:-}" ] || set -- --only "$ONLY"
+[ -z "${ROUNDS:-}" ] || set -- "$@" --rounds "$ROUNDS"
 [ -z "${QUICK:-}" ] || set -- "$@" --quick
 exec "$out/bin/procwright-bench" "$out" "$@"

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::report::Report;
-use crate::round::{self, Entry, Outcome, Rounds};
+use crate::round::{self, Effort, Entry, Outcome, Rounds};
 use crate::tools::Tools;
 
 const MIB: u64 = 1 << 20;
@@ -83,20 +83,17 @@ pub(crate) fn argv(tools: &Tools, subject: &str) -> Vec<PathBuf> {
 }
 
 /// All three cases.
-pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
-    let bytes = if quick { 64 * MIB } else { 1024 * MIB };
-    let rounds = match quick {
-        true => Rounds {
-            least: 3,
-            most: 15,
-            budget: Duration::from_secs(9),
-        },
-        false => Rounds {
-            least: 15,
-            most: 15,
-            budget: Duration::MAX,
-        },
+pub fn run(tools: &Tools, effort: Effort, report: &mut Report) {
+    let bytes = if effort.is_quick() {
+        64 * MIB
+    } else {
+        1024 * MIB
     };
+    let rounds = effort.rounds(Rounds {
+        least: 3,
+        most: 15,
+        budget: Duration::from_secs(9),
+    });
     let names = FLOORS.iter().chain(&[DISCARD]).chain(&OURS).chain(&PEERS);
     let entries: Vec<Entry> = names
         .map(|name| Entry {

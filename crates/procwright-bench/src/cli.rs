@@ -1,6 +1,8 @@
-//! `procwright-bench DIR [--only SUITE] [--quick]`.
+//! `procwright-bench DIR [--only SUITE] [--quick | --rounds N]`.
 
 use std::path::PathBuf;
+
+use crate::round::Effort;
 
 /// What is asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -9,8 +11,8 @@ pub struct Request {
     pub dir: PathBuf,
     /// One suite, or none for all.
     pub only: Option<String>,
-    /// Whether a suite should end within a minute.
-    pub quick: bool,
+    /// How long to measure.
+    pub effort: Effort,
 }
 
 /// The suites that exist.
@@ -21,11 +23,18 @@ pub const SUITES: [&str; 1] = ["run"];
 /// # Errors
 /// With a line for the user.
 pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Request, String> {
-    let (mut dir, mut only, mut quick) = (None, None, false);
+    let (mut dir, mut only, mut effort) = (None, None, Effort::Rounds(15));
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--quick" => quick = true,
+            "--quick" => effort = Effort::Quick,
+            "--rounds" => {
+                let count = words
+                    .next()
+                    .and_then(|word| word.parse().ok())
+                    .filter(|n| *n > 0);
+                effort = Effort::Rounds(count.ok_or("--rounds needs a number above 0")?);
+            }
             "--only" => only = Some(words.next().ok_or("--only needs the name of a suite")?),
             _ if dir.is_none() && !word.starts_with('-') => dir = Some(PathBuf::from(word)),
             _ => return Err(format!("cannot make sense of {word:?}")),
@@ -37,8 +46,8 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Request, String>
             SUITES.join(", ")
         ));
     }
-    let dir = dir.ok_or("usage: procwright-bench DIR [--only SUITE] [--quick]")?;
-    Ok(Request { dir, only, quick })
+    let dir = dir.ok_or("usage: procwright-bench DIR [--only SUITE] [--quick | --rounds N]")?;
+    Ok(Request { dir, only, effort })
 }
 
 #[cfg(test)]
@@ -55,7 +64,7 @@ mod tests {
         let expected = Request {
             dir: "target/bench".into(),
             only: Some("run".into()),
-            quick: true,
+            effort: Effort::Quick,
         };
         assert_eq!(request, Ok(expected));
     }

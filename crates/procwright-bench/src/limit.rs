@@ -5,28 +5,21 @@ use std::time::Duration;
 
 use crate::capture::{DISCARD, argv, flood};
 use crate::report::Report;
-use crate::round::{self, Entry, Rounds};
+use crate::round::{self, Effort, Entry, Rounds};
 use crate::tools::Tools;
 
 const OURS: [&str; 2] = ["procwright-rust-limit", "procwright-python-limit"];
 
 /// The case.
-pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
-    let gib: u64 = if quick { 1 } else { 10 };
+pub fn run(tools: &Tools, effort: Effort, report: &mut Report) {
+    let gib: u64 = if effort.is_quick() { 1 } else { 10 };
     let bytes = gib << 30;
     let case = format!("{gib} GiB, head and tail of 1 MiB kept");
-    let rounds = match quick {
-        true => Rounds {
-            least: 3,
-            most: 5,
-            budget: Duration::from_secs(3),
-        },
-        false => Rounds {
-            least: 15,
-            most: 15,
-            budget: Duration::MAX,
-        },
-    };
+    let rounds = effort.rounds(Rounds {
+        least: 3,
+        most: 5,
+        budget: Duration::from_secs(3),
+    });
     let entries = [
         (DISCARD, argv(tools, DISCARD)),
         (OURS[0], vec![tools.built("bench-rust-limit")]),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use procwright_bench::machine::Machine;
 use procwright_bench::report::Report;
+use procwright_bench::round::Effort;
 use procwright_bench::tools::Tools;
 use procwright_bench::{capture, cli, limit, plot, spawn, startup, table};
 
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
             let tools = Tools::find(&std::path::absolute(&request.dir)?);
             for suite in cli::SUITES {
                 if request.only.as_deref().is_none_or(|only| only == suite) {
-                    measure(&tools, suite, request.quick)?;
+                    measure(&tools, suite, request.effort)?;
                 }
             }
             Ok(())
@@ -31,10 +32,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(tools: &Tools, suite: &str, quick: bool) -> io::Result<()> {
-    let mut report = Report::new(suite, quick, Machine::here(tools));
+fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
+    let mut report = Report::new(suite, effort.is_quick(), Machine::here(tools));
     for part in [startup::run, spawn::run, limit::run, capture::run] {
-        part(tools, quick, &mut report);
+        part(tools, effort, &mut report);
         // After every part, so that an interrupted suite leaves what it has.
         write(&tools.dir, &report)?;
     }

@@ -31,6 +31,34 @@ pub struct Rounds {
     pub budget: Duration,
 }
 
+/// How much time a measurement may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Figures to look at: small cases, a suite in a minute.
+    Quick,
+    /// Cases in full size, so many rounds of them. 15 make a figure to quote.
+    Rounds(usize),
+}
+
+impl Effort {
+    /// Whether the cases are small.
+    pub fn is_quick(self) -> bool {
+        self == Effort::Quick
+    }
+
+    /// Rounds of this effort; of a quick one, those given.
+    pub fn rounds(self, quick: Rounds) -> Rounds {
+        match self {
+            Effort::Quick => quick,
+            Effort::Rounds(n) => Rounds {
+                least: n,
+                most: n,
+                budget: Duration::MAX,
+            },
+        }
+    }
+}
+
 /// What came out, by subject: one value a round, none where it failed.
 #[derive(Debug, Default)]
 pub struct Outcome {

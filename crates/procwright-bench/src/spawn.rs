@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::report::Report;
-use crate::round::{self, Entry, Rounds};
+use crate::round::{self, Effort, Entry, Rounds};
 use crate::tools::Tools;
 
 const FLOOR: &str = "floor-spawn";
@@ -22,19 +22,12 @@ const KINDS: [(&str, &str); 2] = [
 ];
 
 /// All four cases.
-pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
-    let rounds = match quick {
-        true => Rounds {
-            least: 1,
-            most: 2,
-            budget: Duration::from_secs(6),
-        },
-        false => Rounds {
-            least: 15,
-            most: 15,
-            budget: Duration::MAX,
-        },
-    };
+pub fn run(tools: &Tools, effort: Effort, report: &mut Report) {
+    let rounds = effort.rounds(Rounds {
+        least: 2,
+        most: 2,
+        budget: Duration::MAX,
+    });
     let subjects = [
         (FLOOR, vec![tools.built("spawn")]),
         (SUBPROCESS, tools.script("python", "subprocess_spawn.py")),
@@ -44,7 +37,7 @@ pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
     let mut entries = Vec::new();
     for (name, argv) in &subjects {
         for (size, bytes, [plain, changed]) in SIZES {
-            let batches = if size == "small" || !quick { 3 } else { 1 };
+            let batches = if effort.is_quick() { 1 } else { 3 };
             let words = [
                 plain.to_string(),
                 batches.to_string(),

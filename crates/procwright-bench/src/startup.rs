@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::report::Report;
+use crate::round::Effort;
 use crate::tools::Tools;
 
 const CASE: &str = "start";
@@ -17,7 +18,7 @@ struct Subject {
 }
 
 /// The case.
-pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
+pub fn run(tools: &Tools, effort: Effort, report: &mut Report) {
     let subject = |name, argv: &[&Path], beside| Subject {
         name,
         argv: argv.iter().map(|word| word.to_path_buf()).collect(),
@@ -54,7 +55,7 @@ pub fn run(tools: &Tools, quick: bool, report: &mut Report) {
             subject.argv.clear();
         }
     }
-    for _ in 0..if quick { 15 } else { 60 } {
+    for _ in 0..if effort.is_quick() { 15 } else { 60 } {
         for subject in &mut subjects {
             subject.milliseconds.extend(once(&subject.argv));
         }

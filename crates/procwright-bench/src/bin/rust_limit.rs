@@ -22,6 +22,9 @@ fn main() {
         );
         let count =
             |info: &Option<procwright::StreamInfo>| info.as_ref().map_or(0, |info| info.bytes);
-        (count(&done.stdout_info), count(&done.stderr_info))
+        (
+            count(&done.report.stdout_info),
+            count(&done.report.stderr_info),
+        )
     });
 }
