@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use super::output::{Reason, Report, StreamInfo};
 use super::tap::Consumer;
 use super::{
-    Cancel, Duty, Event, Extras, Foreign, FullFile, Outcome, Producer, Tap, Trouble, quote,
+    Cancel, Demand, Duty, Event, Extras, Foreign, FullFile, Moment, Outcome, Producer, Tap, Tee,
+    Trouble, Watch, quote,
 };
 use crate::child::{self, OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Feed, Inline, Input, Store, Turn};
@@ -18,7 +19,7 @@ use crate::error::{SpawnError, Step};
 use crate::holders::{self, Holders, PipeId, Role, RunPipe};
 use crate::ident::ProcId;
 use crate::process::{Exit, Scope, Stopping, Target, Tree, Unknown};
-use crate::spec::{Beyond, Limit, Spec, Stdin, Until};
+use crate::spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
 use crate::spool::fifo::{BoxError, Fifo};
 use crate::sys::poll::{self, Flags};
@@ -37,6 +38,9 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     let mut taps = extras.taps;
     for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
         taps.extend(file);
+    }
+    for (stream, taps) in taps.iter_mut().enumerate() {
+        taps.extend(relay(spec, stream)?);
     }
     let slow = extras.producer.is_some() || taps.iter().any(|taps| !taps.is_empty());
     let wake = match slow {
@@ -61,6 +65,8 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         cancel: extras.cancel,
         interrupt: extras.interrupt,
         on_event: extras.on_event,
+        watch: extras.watch,
+        demanded: false,
         adopts: extras.adopts,
         stop: None,
         trouble: None,
@@ -97,6 +103,19 @@ fn full_files(spec: &Spec) -> Result<[Option<(Box<dyn Tap>, Duty)>; 2], SpawnErr
         }
     }
     Ok(files)
+}
+
+/// What passes a stream on to the caller's own, if it is to be.
+fn relay(spec: &Spec, stream: usize) -> Result<Option<(Box<dyn Tap>, Duty)>, SpawnError> {
+    let (sink, own) = match stream {
+        0 => (&spec.stdout, io::stdout().as_fd().try_clone_to_owned()),
+        _ => (&spec.stderr, io::stderr().as_fd().try_clone_to_owned()),
+    };
+    if !matches!(sink, Sink::Relay) {
+        return Ok(None);
+    }
+    let tee = Tee::new(own.map_err(|e| SpawnError::new(Step::Dup, NAMES[stream], e))?);
+    Ok(Some((Box::new(tee), Duty::Relays)))
 }
 
 /// What the run's pipes are called, for whoever asks who holds them.
@@ -151,6 +170,9 @@ struct Run<'a, M> {
     cancel: Option<Cancel>,
     interrupt: Option<Box<dyn FnMut() -> Result<(), BoxError> + 'a>>,
     on_event: Option<Box<dyn FnMut(&Event) + 'a>>,
+    watch: Option<Box<dyn Watch + 'a>>,
+    /// The watch wants the run stopped.
+    demanded: bool,
     adopts: bool,
     stop: Option<Stop>,
     trouble: Option<Trouble>,
@@ -177,7 +199,7 @@ impl<M: Memory> Run<'_, M> {
                 queues.push(Arc::clone(&consumer.fifo));
                 self.consumers.push(consumer);
             }
-            drains[stream] = Some(Drain::new(end.fd, end.probe, self.store(), queues, now));
+            drains[stream] = Some(Drain::new(end.fd, end.probe, self.store(stream), queues, now));
         }
         let feed = match (ends.stdin, producer, &wake) {
             (Some(fd), Some(producer), Some(wake)) => {
@@ -195,7 +217,11 @@ impl<M: Memory> Run<'_, M> {
         Ok(())
     }
 
-    fn store(&self) -> Store<M> {
+    fn store(&self, stream: usize) -> Store<M> {
+        if !self.spec.keeps()[stream] {
+            let limit = self.spec.limit.filter(|limit| limit.beyond == Beyond::Fail);
+            return Store::nothing(limit.map(|limit| limit.bytes));
+        }
         match self.spec.limit {
             None => Store::whole(),
             Some(Limit {
@@ -229,6 +255,7 @@ impl<M: Memory> Run<'_, M> {
                     .as_ref()
                     .filter(|_| self.stop.is_none())
                     .map(AsFd::as_fd),
+                self.watch.as_ref().map(|watch| watch.fd()),
             ];
             match self.inline.turn(watch, self.next_deadline()) {
                 Ok(turn) => self.after(turn),
@@ -240,12 +267,25 @@ impl<M: Memory> Run<'_, M> {
     /// Looks at everything that may end the run.
     fn look(&mut self, now: Instant) {
         for consumer in &mut self.consumers {
-            if consumer.look()
-                && consumer.duty == Duty::Required
-                && let Some(error) = consumer.error.take()
-                && self.trouble.is_none()
-            {
-                self.trouble = Some(Trouble::Foreign(Foreign::Callback, error));
+            if !consumer.look() || consumer.error.is_none() {
+                continue;
+            }
+            let what = match consumer.duty {
+                Duty::Required => Foreign::Callback,
+                Duty::Relays => Foreign::Relay,
+                Duty::Optional | Duty::Keeps(_) => continue,
+            };
+            let Some(error) = consumer.error.take() else {
+                continue;
+            };
+            if consumer.duty == Duty::Relays {
+                self.inline.close(consumer.stream);
+                if is_broken_pipe(&error) {
+                    continue;
+                }
+            }
+            if self.trouble.is_none() {
+                self.trouble = Some(Trouble::Foreign(what, error));
             }
         }
         if self.stop.is_some() {
@@ -253,7 +293,7 @@ impl<M: Memory> Run<'_, M> {
         }
         let reason = if self.trouble.is_some() {
             Reason::Cancelled
-        } else if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+        } else if self.demanded || self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
             Reason::Cancelled
         } else if self.inline.over_limit() {
             Reason::OutputLimit
@@ -308,9 +348,22 @@ impl<M: Memory> Run<'_, M> {
     /// After a turn of the streams.
     fn after(&mut self, turn: Turn) {
         let now = Instant::now();
-        let [ended, _stop, _cancel] = turn.ready;
+        let [ended, _stop, _cancel, watched] = turn.ready;
         if ended {
             self.exited(now);
+        }
+        if watched && let Some(watch) = &mut self.watch {
+            let moment = Moment {
+                pid: self.running.pid(),
+                stopping: self.stop.is_some(),
+            };
+            let demand = watch.ready(moment);
+            self.demanded |= demand != Demand::Nothing;
+            if demand == Demand::Kill
+                && let Some(stop) = &mut self.stop
+            {
+                stop.machine.kill_now(now);
+            }
         }
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
@@ -511,7 +564,9 @@ impl<M: Memory> Run<'_, M> {
             for consumer in self.consumers.iter().filter(|c| c.stream == stream) {
                 note_consumer(consumer, &mut info);
             }
-            data[stream] = Some(keep(drain, &mut info, &mut self.trouble));
+            if drain.keeps() {
+                data[stream] = Some(keep(drain, &mut info, &mut self.trouble));
+            }
             infos[stream] = Some(info);
         }
         let [stdout_info, stderr_info] = infos;
@@ -543,7 +598,10 @@ impl<M: Memory> Run<'_, M> {
     fn still_held(&self) -> [Option<Holders>; 2] {
         let cut = self.inline.drains().map(|drain| {
             drain.is_some_and(|drain| {
-                let mut fds = [poll::Fd::from_borrowed_fd(drain.fd(), Flags::empty())];
+                let Some(fd) = drain.fd() else {
+                    return false;
+                };
+                let mut fds = [poll::Fd::from_borrowed_fd(fd, Flags::empty())];
                 let _ = poll::poll(&mut fds, Deadline::at(Instant::now()));
                 drain.was_left() && !fds[0].revents().contains(Flags::HUP)
             })
@@ -561,6 +619,11 @@ impl<M: Memory> Run<'_, M> {
             .collect();
         self.holders(&pipes)
     }
+}
+
+fn is_broken_pipe(error: &BoxError) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// What every process of the run is doing, a line each.
@@ -637,7 +700,7 @@ fn note_consumer(consumer: &Consumer, info: &mut StreamInfo) {
                 None => None,
             };
         }
-        Duty::Required | Duty::Optional => info.undelivered_bytes += pending,
+        Duty::Required | Duty::Relays | Duty::Optional => info.undelivered_bytes += pending,
     }
 }
 
