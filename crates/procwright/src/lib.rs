@@ -35,5 +35,5 @@ pub use run::{
     Cancel, Demand, Error, Event, Foreign, Moment, Output, Reason, Report, StreamInfo, Tap, Watch,
 };
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
-pub use spool::memory;
 pub use spool::Memory;
+pub use spool::memory;

@@ -180,9 +180,7 @@ impl<M: Memory> Inline<M> {
     fn promote(&mut self) {
         let saturated = |lane: &Option<Lane<Drain<M>>>| {
             lane.as_ref().is_some_and(|lane| {
-                lane.need == Need::Nothing
-                    && !lane.work.has_ended()
-                    && lane.work.bytes() >= VOLUME
+                lane.need == Need::Nothing && !lane.work.has_ended() && lane.work.bytes() >= VOLUME
             })
         };
         // The order of two streams can be told only by one reader; and on one

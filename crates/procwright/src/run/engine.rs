@@ -199,7 +199,13 @@ impl<M: Memory> Run<'_, M> {
                 queues.push(Arc::clone(&consumer.fifo));
                 self.consumers.push(consumer);
             }
-            drains[stream] = Some(Drain::new(end.fd, end.probe, self.store(stream), queues, now));
+            drains[stream] = Some(Drain::new(
+                end.fd,
+                end.probe,
+                self.store(stream),
+                queues,
+                now,
+            ));
         }
         let feed = match (ends.stdin, producer, &wake) {
             (Some(fd), Some(producer), Some(wake)) => {

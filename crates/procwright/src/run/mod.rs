@@ -4,11 +4,11 @@ mod cancel;
 mod engine;
 mod error;
 mod event;
+#[cfg(feature = "serde")]
+mod json;
 mod output;
 mod tap;
 mod watch;
-#[cfg(feature = "serde")]
-mod json;
 
 use std::io;
 
