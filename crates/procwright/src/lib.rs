@@ -33,7 +33,9 @@ pub mod time;
 pub use command::{BoxError, Collected, Command, Failure};
 pub use drain::Segment;
 pub use holders::{Holder, Holders};
-pub use run::{Cancel, Error, Event, Foreign, Output, Reason, Report, StreamInfo, Tap};
+pub use run::{
+    Cancel, Demand, Error, Event, Foreign, Moment, Output, Reason, Report, StreamInfo, Tap, Watch,
+};
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::Memory;
 pub use spool::memory;

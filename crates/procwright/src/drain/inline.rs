@@ -58,7 +58,7 @@ pub(crate) struct Turn {
 }
 
 /// How many descriptors a turn can watch beside the streams.
-pub(crate) const WATCH: usize = 3;
+pub(crate) const WATCH: usize = 4;
 
 /// The two output streams and stdin of one run, on one thread.
 #[derive(Debug)]
@@ -257,8 +257,9 @@ impl<M: Memory> Inline<M> {
             if let Some(lane) = lane
                 && lane.need == Need::Ready
                 && !lane.work.has_ended()
+                && let Some(fd) = lane.work.fd()
             {
-                fds.push(poll::Fd::from_borrowed_fd(lane.work.fd(), Flags::IN));
+                fds.push(poll::Fd::from_borrowed_fd(fd, Flags::IN));
                 whose.push(Whose::Lane(index));
             }
         }
@@ -364,11 +365,17 @@ impl<M: Memory> Inline<M> {
         self.feed.is_some()
     }
 
+    /// Closes one stream, 0 or 1, in the program's face.
+    pub(crate) fn close(&mut self, stream: usize) {
+        let _ = self.recall();
+        if let Some(lane) = &mut self.lanes[stream] {
+            lane.work.close();
+        }
+    }
+
     pub(crate) fn all_ended(&self) -> bool {
-        self.lanes
-            .iter()
-            .flatten()
-            .all(|lane| lane.work.has_ended())
+        let mut lanes = self.lanes.iter().flatten();
+        self.side.is_none() && lanes.all(|lane| lane.work.has_ended())
     }
 
     /// Which of the two streams are being read.

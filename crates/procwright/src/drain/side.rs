@@ -119,8 +119,11 @@ fn work<M: Memory>(drain: &mut Drain<M>, signals: &Signals, started: Instant) ->
                 }
             }
             Step::Empty => {
+                let Some(fd) = drain.fd() else {
+                    return Ok(Step::End);
+                };
                 let mut fds = [
-                    poll::Fd::from_borrowed_fd(drain.fd(), Flags::IN),
+                    poll::Fd::from_borrowed_fd(fd, Flags::IN),
                     poll::Fd::new(&signals.quit, Flags::IN),
                 ];
                 match poll::poll(&mut fds, Deadline::at(Instant::now() + PATIENCE)) {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::output::{Reason, Report, StreamInfo};
 use super::tap::Consumer;
 use super::{
-    Attached, Cancel, Duty, Event, EventHook, Extras, Foreign, FullFile, InterruptHook, Outcome,
-    Producer, Tap, Trouble, quote,
+    Attached, Cancel, Demand, Duty, Event, EventHook, Extras, Foreign, FullFile, InterruptHook,
+    Moment, Outcome, Producer, Tap, Tee, Trouble, Watch, quote,
 };
 use crate::child::{self, OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Feed, Inline, Input, Store, Turn};
@@ -19,9 +19,9 @@ use crate::error::{SpawnError, Step};
 use crate::holders::{self, Holders, PipeId, Role, RunPipe};
 use crate::ident::ProcId;
 use crate::process::{Exit, Scope, Stopping, Target, Tree, Unknown};
-use crate::spec::{Beyond, Limit, Spec, Stdin, Until};
+use crate::spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
-use crate::spool::fifo::Fifo;
+use crate::spool::fifo::{BoxError, Fifo};
 use crate::sys::poll::{self, Flags};
 use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
@@ -48,6 +48,9 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
         taps.extend(file);
     }
+    for (stream, taps) in taps.iter_mut().enumerate() {
+        taps.extend(relay(spec, stream)?);
+    }
     let slow = extras.producer.is_some() || taps.iter().any(|taps| !taps.is_empty());
     let wake = match slow {
         true => Some(Arc::new(Wake::new().map_err(no_descriptor)?)),
@@ -72,6 +75,8 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         interrupt: extras.interrupt,
         ask_again: started + ASK_IN_FLOOD,
         on_event: extras.on_event,
+        watch: extras.watch,
+        demanded: false,
         adopts: extras.adopts,
         stop: None,
         trouble: None,
@@ -108,6 +113,19 @@ fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnError> {
         }
     }
     Ok(files)
+}
+
+/// What passes a stream on to the caller's own, if it is to be.
+fn relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
+    let (sink, own) = match stream {
+        0 => (&spec.stdout, io::stdout().as_fd().try_clone_to_owned()),
+        _ => (&spec.stderr, io::stderr().as_fd().try_clone_to_owned()),
+    };
+    if !matches!(sink, Sink::Relay) {
+        return Ok(None);
+    }
+    let tee = Tee::new(own.map_err(|e| SpawnError::new(Step::Dup, NAMES[stream], e))?);
+    Ok(Some((Box::new(tee), Duty::Relays)))
 }
 
 /// What the run's pipes are called, for whoever asks who holds them.
@@ -163,6 +181,9 @@ struct Run<'a, M> {
     interrupt: Option<InterruptHook<'a>>,
     ask_again: Instant,
     on_event: Option<EventHook<'a>>,
+    watch: Option<Box<dyn Watch + 'a>>,
+    /// The watch wants the run stopped.
+    demanded: bool,
     adopts: bool,
     stop: Option<Stop>,
     trouble: Option<Trouble>,
@@ -189,7 +210,13 @@ impl<M: Memory> Run<'_, M> {
                 queues.push(Arc::clone(&consumer.fifo));
                 self.consumers.push(consumer);
             }
-            drains[stream] = Some(Drain::new(end.fd, end.probe, self.store(), queues, now));
+            drains[stream] = Some(Drain::new(
+                end.fd,
+                end.probe,
+                self.store(stream),
+                queues,
+                now,
+            ));
         }
         let feed = match (ends.stdin, producer, &wake) {
             (Some(fd), Some(producer), Some(wake)) => {
@@ -207,7 +234,11 @@ impl<M: Memory> Run<'_, M> {
         Ok(())
     }
 
-    fn store(&self) -> Store<M> {
+    fn store(&self, stream: usize) -> Store<M> {
+        if !self.spec.keeps()[stream] {
+            let limit = self.spec.limit.filter(|limit| limit.beyond == Beyond::Fail);
+            return Store::nothing(limit.map(|limit| limit.bytes));
+        }
         match self.spec.limit {
             None => Store::whole(),
             Some(Limit {
@@ -242,6 +273,7 @@ impl<M: Memory> Run<'_, M> {
                     .as_ref()
                     .filter(|_| self.stop.is_none())
                     .map(AsFd::as_fd),
+                self.watch.as_ref().map(|watch| watch.fd()),
             ];
             match self.inline.turn(watch, self.next_deadline()) {
                 Ok(turn) => self.after(turn),
@@ -253,18 +285,31 @@ impl<M: Memory> Run<'_, M> {
     /// Looks at everything that may end the run.
     fn look(&mut self, now: Instant) {
         for consumer in &mut self.consumers {
-            if consumer.look()
-                && consumer.duty == Duty::Required
-                && let Some(error) = consumer.error.take()
-                && self.trouble.is_none()
-            {
-                self.trouble = Some(Trouble::Foreign(Foreign::Callback, error));
+            if !consumer.look() || consumer.error.is_none() {
+                continue;
+            }
+            let what = match consumer.duty {
+                Duty::Required => Foreign::Callback,
+                Duty::Relays => Foreign::Relay,
+                Duty::Optional | Duty::Keeps(_) => continue,
+            };
+            let Some(error) = consumer.error.take() else {
+                continue;
+            };
+            if consumer.duty == Duty::Relays {
+                self.inline.close(consumer.stream);
+                if is_broken_pipe(&error) {
+                    continue;
+                }
+            }
+            if self.trouble.is_none() {
+                self.trouble = Some(Trouble::Foreign(what, error));
             }
         }
         if self.stop.is_some() {
             return;
         }
-        let cancelled = self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
+        let cancelled = self.demanded || self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
         let reason = if cancelled || self.trouble.is_some() {
             Reason::Cancelled
         } else if self.inline.over_limit() {
@@ -320,9 +365,22 @@ impl<M: Memory> Run<'_, M> {
     /// After a turn of the streams.
     fn after(&mut self, turn: Turn) {
         let now = Instant::now();
-        let [ended, _stop, _cancel] = turn.ready;
+        let [ended, _stop, _cancel, watched] = turn.ready;
         if ended {
             self.exited(now);
+        }
+        if watched && let Some(watch) = &mut self.watch {
+            let moment = Moment {
+                pid: self.running.pid(),
+                stopping: self.stop.is_some(),
+            };
+            let demand = watch.ready(moment);
+            self.demanded |= demand != Demand::Nothing;
+            if demand == Demand::Kill
+                && let Some(stop) = &mut self.stop
+            {
+                stop.machine.kill_now(now);
+            }
         }
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
@@ -530,7 +588,9 @@ impl<M: Memory> Run<'_, M> {
             for consumer in self.consumers.iter().filter(|c| c.stream == stream) {
                 note_consumer(consumer, &mut info);
             }
-            data[stream] = Some(keep(drain, &mut info, &mut self.trouble));
+            if drain.keeps() {
+                data[stream] = Some(keep(drain, &mut info, &mut self.trouble));
+            }
             infos[stream] = Some(info);
         }
         let [stdout_info, stderr_info] = infos;
@@ -562,7 +622,10 @@ impl<M: Memory> Run<'_, M> {
     fn still_held(&self) -> [Option<Holders>; 2] {
         let cut = self.inline.drains().map(|drain| {
             drain.is_some_and(|drain| {
-                let mut fds = [poll::Fd::from_borrowed_fd(drain.fd(), Flags::empty())];
+                let Some(fd) = drain.fd() else {
+                    return false;
+                };
+                let mut fds = [poll::Fd::from_borrowed_fd(fd, Flags::empty())];
                 let _ = poll::poll(&mut fds, Deadline::at(Instant::now()));
                 drain.was_left() && !fds[0].revents().contains(Flags::HUP)
             })
@@ -580,6 +643,11 @@ impl<M: Memory> Run<'_, M> {
             .collect();
         self.holders(&pipes)
     }
+}
+
+fn is_broken_pipe(error: &BoxError) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// What every process of the run is doing, a line each.
@@ -656,7 +724,7 @@ fn note_consumer(consumer: &Consumer, info: &mut StreamInfo) {
                 None => None,
             };
         }
-        Duty::Required | Duty::Optional => info.undelivered_bytes += pending,
+        Duty::Required | Duty::Relays | Duty::Optional => info.undelivered_bytes += pending,
     }
 }
 

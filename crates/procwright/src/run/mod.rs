@@ -4,8 +4,11 @@ mod cancel;
 mod engine;
 mod error;
 mod event;
+#[cfg(feature = "serde")]
+mod json;
 mod output;
 mod tap;
+mod watch;
 
 use std::io;
 
@@ -18,6 +21,8 @@ pub use tap::Tap;
 pub(crate) use tap::{Duty, FullFile, Lines, Tee, Writer};
 
 pub(crate) use engine::execute;
+
+pub use watch::{Demand, Moment, Watch};
 
 use crate::drain::Segment;
 use crate::spool::fifo::BoxError;
@@ -34,6 +39,8 @@ pub(crate) struct Extras<'a> {
     /// error stops the run and comes through.
     pub(crate) interrupt: Option<InterruptHook<'a>>,
     pub(crate) on_event: Option<EventHook<'a>>,
+    /// A descriptor of the caller's, looked after beside the run's own.
+    pub(crate) watch: Option<Box<dyn Watch + 'a>>,
     /// Whether orphans come to this process (it is a sub-reaper with one run).
     pub(crate) adopts: bool,
 }

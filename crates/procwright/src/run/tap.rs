@@ -36,6 +36,10 @@ pub trait Tap: Send {
 pub(crate) enum Duty {
     /// The run is stopped and the error comes through.
     Required,
+    /// It stands for the place where the stream would go without us. If that
+    /// is gone, so is the program's pipe; any other error is as a required
+    /// one's.
+    Relays,
     /// The consumer is left out from there on.
     Optional,
     /// So too, and the result says which file is not whole.

@@ -49,6 +49,18 @@ pub(crate) fn kill_group(pgid: i32, signal: i32) -> io::Result<()> {
     result(unsafe { libc::kill(-pgid, signal) })
 }
 
+/// Whether this process ignores `signal`. Not so if that cannot be asked.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    // SAFETY: zeroed is a valid value of this plain C structure; without a new
+    // action the call only writes the old one to it.
+    let (result, action) = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let result = libc::sigaction(signal, std::ptr::null(), &raw mut action);
+        (result, action)
+    };
+    result == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
 fn result(code: i32) -> io::Result<()> {
     if code == 0 {
         Ok(())
