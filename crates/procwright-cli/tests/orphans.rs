@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Started, assert_gone, child, is_gone, kill, run, wait_gone};
+use common::{Started, assert_gone, child, is_gone, kill, wait_gone};
 use rustix::process::Signal;
 
 fn timed_out(words: &[String]) -> Vec<i32> {
@@ -93,13 +93,4 @@ fn the_smaller_scopes_leave_the_rest_alone() {
             kill(pid, Signal::KILL);
         }
     }
-}
-
-#[test]
-fn a_run_without_a_limit_leaves_no_process() {
-    let ran = run(
-        [],
-        &child(["fork-storm", "20", "--life", "1", "--deadline", "1"]),
-    );
-    assert!(ran.code().is_some(), "{ran:?}");
 }

@@ -111,8 +111,6 @@ fn ctrl_c_is_the_programs_to_answer() {
     // It ignores SIGINT, and dies by the SIGQUIT that comes next.
     let mut terminal = Terminal::start(&child(["ignore-term", "--print-ready"]));
     terminal.press(b"\x03");
-    // Comes after the other has been delivered: both go through one queue.
-    std::thread::sleep(Duration::from_millis(50));
     terminal.press(b"\x1c");
     let ran = terminal.started.finish();
     assert_eq!((ran.code(), ran.signal()), (Some(128 + 3), None));

@@ -1,5 +1,5 @@
 //! What the tests of the command share.
-#![allow(dead_code)] // Each test file uses its part.
+#![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
