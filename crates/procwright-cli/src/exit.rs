@@ -40,6 +40,7 @@ impl End {
                 SIGNALLED + signal
             }
         };
+        #[allow(clippy::disallowed_methods, reason = "this is how main ends the process")]
         std::process::exit(code)
     }
 }

@@ -49,8 +49,10 @@ pub struct Segment {
 pub(crate) struct Turn {
     /// Which of the watched descriptors are ready, by their place.
     pub(crate) ready: [bool; WATCH],
-    /// A signal handler has run on this thread.
+    /// A signal handler has run on this thread while it waited.
     pub(crate) interrupted: bool,
+    /// There was no wait that a signal could have interrupted.
+    pub(crate) flooded: bool,
     /// The producer of stdin failed.
     pub(crate) feed_failed: Option<BoxError>,
 }
@@ -119,6 +121,7 @@ impl<M: Memory> Inline<M> {
             // The caller has something to look at before anybody waits.
             Pumped::Some => return Ok(turn),
             Pumped::Flood => {
+                turn.flooded = true;
                 self.promote();
                 true
             }
@@ -191,7 +194,7 @@ impl<M: Memory> Inline<M> {
         if let Some(Lane { work, .. }) = self.lanes[1].take() {
             match Side::start(work) {
                 Ok(side) => self.side = Some(side),
-                Err(work) => self.put_back(work),
+                Err(work) => self.put_back(*work),
             }
         }
     }
@@ -355,6 +358,11 @@ impl<M: Memory> Inline<M> {
         for lane in self.lanes.iter_mut().flatten() {
             lane.work.cut();
         }
+    }
+
+    /// Whether there is a stdin to write to.
+    pub(crate) fn feeds(&self) -> bool {
+        self.feed.is_some()
     }
 
     /// Closes one stream, 0 or 1, in the program's face.

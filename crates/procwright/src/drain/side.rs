@@ -49,10 +49,10 @@ impl<M: Memory> Side<M> {
     ///
     /// # Errors
     /// The drain comes back where no thread or descriptor can be had.
-    pub(super) fn start(drain: Drain<M>) -> Result<Side<M>, Drain<M>> {
+    pub(super) fn start(drain: Drain<M>) -> Result<Side<M>, Box<Drain<M>>> {
         let started = Instant::now();
         let (Ok(quit), Ok(done)) = (Wake::new(), Wake::new()) else {
-            return Err(drain);
+            return Err(Box::new(drain));
         };
         let signals = Arc::new(Signals {
             quit,
@@ -78,7 +78,7 @@ impl<M: Memory> Side<M> {
                     started,
                 })
             }
-            Err(_) => Err(drain),
+            Err(_) => Err(Box::new(drain)),
         }
     }
 

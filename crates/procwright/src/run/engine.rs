@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::output::{Reason, Report, StreamInfo};
 use super::tap::Consumer;
 use super::{
-    Cancel, Demand, Duty, Event, Extras, Foreign, FullFile, Moment, Outcome, Producer, Tap, Tee,
-    Trouble, Watch, quote,
+    Attached, Cancel, Demand, Duty, Event, EventHook, Extras, Foreign, FullFile, InterruptHook,
+    Moment, Outcome, Producer, Tap, Tee, Trouble, Watch, quote,
 };
 use crate::child::{self, OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Feed, Inline, Input, Store, Turn};
@@ -23,6 +23,7 @@ use crate::spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
 use crate::spool::fifo::{BoxError, Fifo};
 use crate::sys::poll::{self, Flags};
+use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 
@@ -30,6 +31,14 @@ use crate::time::Deadline;
 /// pipes: long enough that no ordinary run says anything, short enough that a
 /// person at a terminal has not yet begun to wonder.
 const HELD_AFTER: Duration = Duration::from_secs(1);
+
+/// How long, from the beginning of a stop, consumers may go on with what they
+/// have: enough to write it to a disk, too short for a callback that sleeps for
+/// ever to hold up a timeout.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How often the interrupt hook is asked while bytes come without a pause.
+const ASK_IN_FLOOD: Duration = Duration::from_millis(50);
 
 const NAMES: [&str; 2] = ["stdout", "stderr"];
 
@@ -64,6 +73,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         consumers: Vec::new(),
         cancel: extras.cancel,
         interrupt: extras.interrupt,
+        ask_again: started + ASK_IN_FLOOD,
         on_event: extras.on_event,
         watch: extras.watch,
         demanded: false,
@@ -84,7 +94,7 @@ fn no_descriptor(error: io::Error) -> SpawnError {
 }
 
 /// The files of `keep_full`, made before anything starts.
-fn full_files(spec: &Spec) -> Result<[Option<(Box<dyn Tap>, Duty)>; 2], SpawnError> {
+fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnError> {
     let mut files = [None, None];
     let Some(path) = &spec.keep_full else {
         return Ok(files);
@@ -106,7 +116,7 @@ fn full_files(spec: &Spec) -> Result<[Option<(Box<dyn Tap>, Duty)>; 2], SpawnErr
 }
 
 /// What passes a stream on to the caller's own, if it is to be.
-fn relay(spec: &Spec, stream: usize) -> Result<Option<(Box<dyn Tap>, Duty)>, SpawnError> {
+fn relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
     let (sink, own) = match stream {
         0 => (&spec.stdout, io::stdout().as_fd().try_clone_to_owned()),
         _ => (&spec.stderr, io::stderr().as_fd().try_clone_to_owned()),
@@ -168,8 +178,9 @@ struct Run<'a, M> {
     inline: Inline<M>,
     consumers: Vec<Consumer>,
     cancel: Option<Cancel>,
-    interrupt: Option<Box<dyn FnMut() -> Result<(), BoxError> + 'a>>,
-    on_event: Option<Box<dyn FnMut(&Event) + 'a>>,
+    interrupt: Option<InterruptHook<'a>>,
+    ask_again: Instant,
+    on_event: Option<EventHook<'a>>,
     watch: Option<Box<dyn Watch + 'a>>,
     /// The watch wants the run stopped.
     demanded: bool,
@@ -186,7 +197,7 @@ impl<M: Memory> Run<'_, M> {
         &mut self,
         ends: OurEnds,
         producer: Option<Producer>,
-        taps: [Vec<(Box<dyn Tap>, Duty)>; 2],
+        taps: [Vec<Attached>; 2],
         wake: Option<Arc<Wake>>,
     ) -> io::Result<()> {
         let now = self.started;
@@ -242,6 +253,7 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn drive(&mut self) {
+        let _no_sigpipe = self.inline.feeds().then(NoSigpipe::new);
         loop {
             let now = Instant::now();
             self.look(now);
@@ -297,9 +309,8 @@ impl<M: Memory> Run<'_, M> {
         if self.stop.is_some() {
             return;
         }
-        let reason = if self.trouble.is_some() {
-            Reason::Cancelled
-        } else if self.demanded || self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+        let cancelled = self.demanded || self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
+        let reason = if cancelled || self.trouble.is_some() {
             Reason::Cancelled
         } else if self.inline.over_limit() {
             Reason::OutputLimit
@@ -374,9 +385,15 @@ impl<M: Memory> Run<'_, M> {
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
         }
-        if turn.interrupted
+        // A thread that never waits is never interrupted: in a flood the hook is
+        // asked by the clock.
+        let due = turn.flooded && now >= self.ask_again;
+        if (turn.interrupted || due)
             && let Some(interrupt) = &mut self.interrupt
-            && let Err(error) = interrupt()
+            && let Err(error) = {
+                self.ask_again = now + ASK_IN_FLOOD;
+                interrupt()
+            }
         {
             match &mut self.stop {
                 // Asked twice: no more grace.
@@ -431,9 +448,7 @@ impl<M: Memory> Run<'_, M> {
         self.stop = Some(Stop {
             reason,
             machine,
-            patience: now
-                .checked_add(self.spec.stop.grace())
-                .map_or(Deadline::NEVER, Deadline::at),
+            patience: Deadline::at(now + PATIENCE),
             processes,
             held,
         });
@@ -539,6 +554,9 @@ impl<M: Memory> Run<'_, M> {
             _ => (Exit::Unknown(Unknown::StillRunning), None),
         };
         let natural = self.stop.is_none();
+        for consumer in &self.consumers {
+            consumer.leave();
+        }
         let held = self.still_held();
         let (reason, survivors, processes, seen) = match self.stop {
             None => (Reason::Finished, Vec::new(), Vec::new(), [None, None]),

@@ -1,7 +1,6 @@
 //! Memory that grows while a stream is read into it.
 
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
 /// A growing object that a stream is read into without a copy in between: a
@@ -42,9 +41,7 @@ impl Memory for Vec<u8> {
         if let Some(capacity) = growth(self.len(), self.capacity(), max) {
             self.try_reserve_exact(capacity - self.len())
                 .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-            if capacity >= HUGE_FROM {
-                prefer_huge_pages(self.spare_capacity_mut());
-            }
+            prefer_huge_pages(self.as_ptr(), self.capacity());
         }
         crate::sys::memory::read_into_spare(fd, self, max)
     }
@@ -103,15 +100,15 @@ pub fn growth(length: usize, capacity: usize, max: usize) -> Option<usize> {
     Some(doubled.next_multiple_of(HUGE_PAGE) - HEADER)
 }
 
-/// Asks the system for huge pages behind memory that was just reserved. Only
-/// its speed changes.
+/// Asks the system for huge pages for a block that was just reserved or has just
+/// grown, given as a whole. Does nothing for small ones. Only the speed changes.
 ///
 /// # Platform
 /// Linux with transparent huge pages set to `madvise` or `always`; nothing
 /// happens elsewhere.
-pub fn prefer_huge_pages(region: &mut [MaybeUninit<u8>]) {
-    if region.len() >= HUGE_PAGE {
-        crate::sys::memory::prefer_huge_pages(region);
+pub fn prefer_huge_pages(start: *const u8, capacity: usize) {
+    if capacity >= HUGE_FROM - HEADER {
+        crate::sys::memory::prefer_huge_pages(start, capacity);
     }
 }
 

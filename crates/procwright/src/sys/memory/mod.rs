@@ -1,7 +1,6 @@
 //! Memory that is not initialised yet: reading into it, and what pages it gets.
 
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
 /// Reads at most `max` bytes into the reserved, unused part of `memory`, never
@@ -22,23 +21,27 @@ pub(crate) fn read_into_spare(
     Ok(n)
 }
 
-/// Asks for huge pages behind `region`, which need not be aligned. A wish: what
-/// the system makes of it changes the speed and nothing else.
-pub(crate) fn prefer_huge_pages(region: &mut [MaybeUninit<u8>]) {
+/// Asks for huge pages for a block of memory: a wish that changes the speed and
+/// nothing else, wherever it points, which is why this is safe.
+///
+/// The whole block, down to the allocator's header in front of it: advice for a
+/// part would split the mapping in two, and the kernel moves only one at a time,
+/// so that the next growth would copy.
+pub(crate) fn prefer_huge_pages(start: *const u8, length: usize) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         let page = rustix::param::page_size();
-        let start = region.as_mut_ptr();
-        let skip = start.align_offset(page);
-        if let Some(length) = region.len().checked_sub(skip) {
-            // SAFETY: the range lies within one writable slice that we hold
-            // alone, and the advice does not change its content. The last page
-            // may go beyond the slice, which the kernel rounds to by itself.
-            unsafe {
-                libc::madvise(start.add(skip).cast(), length, libc::MADV_HUGEPAGE);
-            }
+        let before = start.addr() % page;
+        // SAFETY: MADV_HUGEPAGE touches no content, and the kernel checks the
+        // range.
+        unsafe {
+            libc::madvise(
+                start.wrapping_sub(before).cast_mut().cast(),
+                (before + length).next_multiple_of(page),
+                libc::MADV_HUGEPAGE,
+            );
         }
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    let _ = region;
+    let _ = (start, length);
 }

@@ -19,7 +19,10 @@ mod imp;
 #[path = "linux.rs"]
 mod imp;
 
+mod sigpipe;
+
 pub(crate) use imp::{EXTRA, realtime};
+pub(crate) use sigpipe::NoSigpipe;
 
 /// Sends `signal` to the process called `pid` right now; 0 only asks.
 ///
