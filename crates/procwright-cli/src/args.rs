@@ -108,7 +108,6 @@ pub(crate) struct RunArgs {
         value_name = "CMD",
         required = true,
         trailing_var_arg = true,
-        allow_hyphen_values = true,
         hide = true
     )]
     pub(crate) command: Vec<OsString>,

@@ -78,7 +78,11 @@ pub(crate) fn of_usage(error: &clap::Error) -> End {
         return End::OK;
     }
     let text = error.to_string();
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    // Without a subcommand it is the whole help that clap has to say.
+    let Some(text) = text.strip_prefix("error: ") else {
+        let _ = error.print();
+        return End::TROUBLE;
+    };
     // Clap's last paragraph is the same advice always.
     let advice = "For more information, try '--help'.";
     match text.trim_end().strip_suffix(advice) {
