@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -434,11 +434,26 @@ impl<'a> Command<'a> {
         self
     }
 
-    /// Gets what the run has to tell while it goes on. Without a hook it is
+    /// Asks the hook of [`Command::on_interrupt`] also whenever `fd` is readable.
+    ///
+    /// A signal handler may run on another thread than the one that waits, or on
+    /// this one while it does not wait. A host whose handlers write to a pipe
+    /// gives its reading end here, and loses no signal. The hook empties it.
+    #[must_use]
+    pub fn interrupt_fd(mut self, fd: BorrowedFd<'a>) -> Self {
+        self.extras.interrupt_fd = Some(fd);
+        self
+    }
+
+    /// Gets what the run has to tell while it goes on. An error stops the run
+    /// and comes through. Without a hook it is
     /// written to stderr, a line each, since a wait that nobody explains is what
     /// this library is against.
     #[must_use]
-    pub fn on_event(mut self, hook: impl FnMut(&Event) + 'a) -> Self {
+    pub fn on_event<F>(mut self, hook: F) -> Self
+    where
+        F: FnMut(&Event) -> Result<(), BoxError> + 'a,
+    {
         self.extras.on_event = Some(Box::new(hook));
         self
     }

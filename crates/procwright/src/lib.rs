@@ -28,9 +28,15 @@ mod spool;
 mod sys;
 pub mod time;
 
+pub use child::duplicate_fd;
 pub use command::{BoxError, Collected, Command, Failure};
 pub use drain::Segment;
 pub use holders::{Holder, Holders};
 pub use run::{Cancel, Error, Event, Foreign, Output, Reason, Report, StreamInfo, Tap};
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::Memory;
+
+/// What implementations of [`Memory`] share.
+pub mod memory {
+    pub use crate::spool::memory::{advise_huge, next_capacity};
+}

@@ -55,7 +55,7 @@ pub(crate) struct Turn {
 }
 
 /// How many descriptors a turn can watch beside the streams.
-pub(crate) const WATCH: usize = 3;
+pub(crate) const WATCH: usize = 4;
 
 /// The two output streams and stdin of one run, on one thread.
 #[derive(Debug)]

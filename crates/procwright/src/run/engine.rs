@@ -2,7 +2,7 @@
 //! the clock and steps a stop, and never waits for anything but all of them.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::output::{Reason, Report, StreamInfo};
 use super::tap::Consumer;
 use super::{
-    Cancel, Duty, Event, Extras, Foreign, FullFile, Outcome, Producer, Tap, Trouble, quote,
+    Cancel, Duty, Event, EventHook, Extras, Foreign, FullFile, Outcome, Producer, Tap, Trouble, quote,
 };
 use crate::child::{self, OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Feed, Inline, Input, Store, Turn};
@@ -60,6 +60,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         consumers: Vec::new(),
         cancel: extras.cancel,
         interrupt: extras.interrupt,
+        interrupt_fd: extras.interrupt_fd,
         on_event: extras.on_event,
         adopts: extras.adopts,
         stop: None,
@@ -150,7 +151,8 @@ struct Run<'a, M> {
     consumers: Vec<Consumer>,
     cancel: Option<Cancel>,
     interrupt: Option<Box<dyn FnMut() -> Result<(), BoxError> + 'a>>,
-    on_event: Option<Box<dyn FnMut(&Event) + 'a>>,
+    interrupt_fd: Option<BorrowedFd<'a>>,
+    on_event: Option<EventHook<'a>>,
     adopts: bool,
     stop: Option<Stop>,
     trouble: Option<Trouble>,
@@ -229,6 +231,7 @@ impl<M: Memory> Run<'_, M> {
                     .as_ref()
                     .filter(|_| self.stop.is_none())
                     .map(AsFd::as_fd),
+                self.interrupt_fd,
             ];
             match self.inline.turn(watch, self.next_deadline()) {
                 Ok(turn) => self.after(turn),
@@ -263,7 +266,10 @@ impl<M: Memory> Run<'_, M> {
             Reason::IdleTimeout
         } else {
             self.tell_held(now);
-            return;
+            match &self.trouble {
+                None => return,
+                Some(_) => Reason::Cancelled,
+            }
         };
         // What happened before this moment goes first: a program that ended in
         // time is not called late because we were.
@@ -308,14 +314,14 @@ impl<M: Memory> Run<'_, M> {
     /// After a turn of the streams.
     fn after(&mut self, turn: Turn) {
         let now = Instant::now();
-        let [ended, _stop, _cancel] = turn.ready;
+        let [ended, _stop, _cancel, rung] = turn.ready;
         if ended {
             self.exited(now);
         }
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
         }
-        if turn.interrupted
+        if (turn.interrupted || rung)
             && let Some(interrupt) = &mut self.interrupt
             && let Err(error) = interrupt()
         {
@@ -467,7 +473,11 @@ impl<M: Memory> Run<'_, M> {
             complete,
         };
         match &mut self.on_event {
-            Some(on_event) => on_event(&event),
+            Some(on_event) => {
+                if let Err(error) = on_event(&event) {
+                    self.fail(Trouble::Foreign(Foreign::Event, error));
+                }
+            }
             #[allow(clippy::print_stderr)] // Never silent: see `Command::on_event`.
             None => eprintln!("procwright: {event}"),
         }

@@ -35,8 +35,7 @@ pub enum Error {
     /// [`check`]: crate::Command::check
     #[error("{}", .0.report.explain(&.0.stderr))]
     Failed(Box<Output>),
-    /// The producer of stdin, a callback or the interrupt hook failed. The run
-    /// was stopped.
+    /// The producer of stdin, a callback or a hook failed. The run was stopped.
     #[error("{what} of {command} failed: {source}")]
     Foreign {
         /// Whose error it is.
@@ -91,6 +90,8 @@ pub enum Foreign {
     Stdin,
     /// A callback that gets output.
     Callback,
+    /// The hook that gets events.
+    Event,
     /// The hook that is asked after a signal.
     Interrupt,
 }
@@ -100,6 +101,7 @@ impl std::fmt::Display for Foreign {
         f.write_str(match self {
             Foreign::Stdin => "the stdin iterator",
             Foreign::Callback => "the output callback",
+            Foreign::Event => "the event hook",
             Foreign::Interrupt => "the interrupt hook",
         })
     }

@@ -8,6 +8,7 @@ mod output;
 mod tap;
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 pub use cancel::Cancel;
 pub use error::{Error, Foreign};
@@ -33,10 +34,16 @@ pub(crate) struct Extras<'a> {
     /// Asked after every signal handler that ran on the calling thread; an
     /// error stops the run and comes through.
     pub(crate) interrupt: Option<Box<dyn FnMut() -> Result<(), BoxError> + 'a>>,
-    pub(crate) on_event: Option<Box<dyn FnMut(&Event) + 'a>>,
+    /// Readable when `interrupt` is to be asked, whatever thread a signal
+    /// handler ran on.
+    pub(crate) interrupt_fd: Option<BorrowedFd<'a>>,
+    pub(crate) on_event: Option<EventHook<'a>>,
     /// Whether orphans come to this process (it is a sub-reaper with one run).
     pub(crate) adopts: bool,
 }
+
+/// Gets what a run tells while it goes on.
+pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) -> Result<(), BoxError> + 'a>;
 
 /// The next piece of stdin, none at its end.
 pub(crate) type Producer = Box<dyn FnMut() -> Option<Result<bytes::Bytes, BoxError>> + Send>;

@@ -1,6 +1,7 @@
 //! Memory that grows while a stream is read into it.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
 /// A growing object that a stream is read into without a copy in between: a
@@ -13,7 +14,8 @@ pub trait Memory: Send + 'static {
     fn new() -> Self;
 
     /// Reads once from `fd`, at most `max` bytes, to the end of what it holds,
-    /// and returns how many.
+    /// and returns how many. Makes room for `max` bytes first: a read that is
+    /// shorter than what the pipe holds looks like a pipe that was not full.
     ///
     /// # Errors
     /// What `read(2)` answers; `OutOfMemory` if it cannot grow.
@@ -30,6 +32,47 @@ pub trait Memory: Send + 'static {
 
     /// Gives back what was reserved and not used. Called once, at the end.
     fn finish(&mut self);
+}
+
+/// Below this size memory doubles, above it grows by a quarter: by then the
+/// address space that nothing will use is what a refusal would be about.
+const DOUBLES_BELOW: usize = 256 * 1024 * 1024;
+
+/// From this size on the end of a block is aligned for huge pages.
+const HUGE: usize = 2 * 1024 * 1024;
+
+/// What an allocator, and an object with a header such as Python's `bytes`, put
+/// before and behind the data.
+const HEADERS: usize = 64;
+
+/// The capacity that a block which holds `capacity` bytes is to be grown to when
+/// it must hold `needed`, for every [`Memory`] alike.
+///
+/// Untouched memory is only an address, and the system's allocator moves large
+/// blocks by their page tables, so neither the reserve nor the move costs what
+/// it seems to. A large block fills whole huge pages together with the headers
+/// around it: its last part is then no slower than the rest.
+pub fn next_capacity(capacity: usize, needed: usize) -> usize {
+    let grown = match capacity < DOUBLES_BELOW {
+        true => capacity.saturating_mul(2),
+        false => capacity.saturating_add(capacity / 4),
+    };
+    let wanted = grown.max(needed);
+    let block = wanted.saturating_add(HEADERS);
+    let rounded = match block > HUGE {
+        true => block.checked_next_multiple_of(HUGE),
+        false => block.checked_next_power_of_two(),
+    };
+    rounded.map_or(wanted, |block| block - HEADERS)
+}
+
+/// Asks for huge pages for a large block of memory, all of which is given, as
+/// capturing into them is half as fast again. Does nothing for a small block and
+/// where there is no such thing. Only speed depends on it.
+pub fn advise_huge(block: &mut [MaybeUninit<u8>]) {
+    if block.len() >= 2 * HUGE - HEADERS {
+        crate::sys::memory::advise_huge(block);
+    }
 }
 
 impl Memory for Vec<u8> {
