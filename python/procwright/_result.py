@@ -37,7 +37,7 @@ class _Record:
 class Holder(_Record):
     """A process that holds a pipe of the run."""
 
-    __slots__ = ("name", "pid")
+    __slots__ = ("pid", "name")
 
     def __init__(self, pid: int, name: str) -> None:
         self.pid = pid
@@ -54,7 +54,7 @@ class Survivor(_Record):
     R is usually another user's process.
     """
 
-    __slots__ = ("name", "pid", "state")
+    __slots__ = ("pid", "name", "state")
 
     def __init__(self, pid: int, name: str, state: str) -> None:
         self.pid = pid
@@ -72,7 +72,7 @@ class Status(_Record):
     `core`) or "unknown" (`why`).
     """
 
-    __slots__ = ("code", "core", "kind", "name", "signal", "why")
+    __slots__ = ("kind", "code", "signal", "name", "core", "why")
 
     def __init__(
         self,
@@ -118,15 +118,15 @@ class StreamInfo(_Record):
     """What went through one pipe."""
 
     __slots__ = (
-        "blocked_s",
         "bytes",
-        "complete",
-        "dropped_at",
+        "kept_bytes",
         "dropped_bytes",
+        "dropped_at",
+        "blocked_s",
+        "complete",
         "held_by",
         "held_by_complete",
         "kept_at",
-        "kept_bytes",
         "kept_error",
         "undelivered_bytes",
     )
@@ -169,7 +169,7 @@ class Event(_Record):
     still hold its pipes.
     """
 
-    __slots__ = ("command", "complete", "holders", "kind", "streams", "text")
+    __slots__ = ("kind", "text", "command", "streams", "holders", "complete")
 
     def __init__(
         self,

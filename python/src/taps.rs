@@ -9,16 +9,49 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use procwright::{BoxError, Tap};
 use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
 
 /// Calls Python code of the user's.
+///
+/// Up to Python 3.13, a thread that wants the interpreter lock while the
+/// interpreter goes down is ended by `pthread_exit`, in the middle of the user's
+/// code, which unwinds through us: without care that aborts the process. So the
+/// unwinding ends here, and the thread sleeps until the process is gone.
+#[allow(unsafe_code)]
 pub(crate) fn call<'py>(
     callable: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    callable.call1(args)
+    // As in pyo3-ffi, but for the ABI, which lets the unwinding reach us.
+    unsafe extern "C-unwind" {
+        fn PyObject_CallObject(
+            callable: *mut ffi::PyObject,
+            args: *mut ffi::PyObject,
+        ) -> *mut ffi::PyObject;
+    }
+    let staying = StayOnDrop;
+    // SAFETY: we are attached, both are live objects, the second a tuple, and
+    // what comes back is an owned reference or NULL with an exception set.
+    let result = unsafe {
+        let result = PyObject_CallObject(callable.as_ptr(), args.as_ptr());
+        Bound::from_owned_ptr_or_err(callable.py(), result)
+    };
+    std::mem::forget(staying);
+    result
+}
+
+/// Never lets go of the thread that drops it.
+struct StayOnDrop;
+
+impl Drop for StayOnDrop {
+    fn drop(&mut self) {
+        loop {
+            std::thread::park();
+        }
+    }
 }
 
 /// A Python object that is let go with the interpreter lock held, so that what
