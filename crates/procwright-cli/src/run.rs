@@ -5,7 +5,9 @@ use std::fs::File;
 
 use procwright::process::{Stop, adopt_orphans, reap_orphans};
 use procwright::time::Timeout;
-use procwright::{Beyond, Command, Error, Event, Limit, Output, Reason, Sink, Stdin, Until};
+use procwright::{
+    Beyond, BoxError, Command, Error, Event, Limit, Output, Reason, Sink, Stdin, Until,
+};
 
 use crate::args::{ReportArg, RunArgs};
 use crate::exit::{self, End};
@@ -135,9 +137,10 @@ fn command<'a>(args: RunArgs, adopts: bool) -> Command<'a> {
     command
 }
 
-fn tell(event: &Event) {
+fn tell(event: &Event) -> Result<(), BoxError> {
     say(format_args!(
         "{}\n  hint: --until exit does not wait for them",
         event.fact()
     ));
+    Ok(())
 }

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use procwright::process::{Signal, reap_orphans};
-use procwright::{Demand, Moment, Watch};
+use procwright::{BoxError, Demand, Moment, Watch};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Origin};
@@ -58,7 +58,7 @@ impl Watch for Signals {
         self.delivery.get_read().as_fd()
     }
 
-    fn ready(&mut self, run: Moment) -> Demand {
+    fn ready(&mut self, run: Moment) -> Result<Demand, BoxError> {
         let mut demand = Demand::Nothing;
         let pending: Vec<Origin> = self.delivery.pending().collect();
         for origin in pending {
@@ -76,7 +76,7 @@ impl Watch for Signals {
                 demand = Demand::Stop;
             }
         }
-        demand
+        Ok(demand)
     }
 }
 

@@ -111,7 +111,12 @@ impl<M: Memory> Drain<M> {
         if !self.taps.iter().all(|tap| tap.has_room()) {
             return Ok(Step::Held);
         }
-        self.read(READ)
+        // A pipe never holds more than its size, so asking for more only makes
+        // the store reserve more.
+        self.read(match self.grant {
+            Some(_) => READ,
+            None => pipe::DEFAULT_CAPACITY,
+        })
     }
 
     fn read(&mut self, max: usize) -> io::Result<Step> {
