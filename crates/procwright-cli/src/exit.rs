@@ -40,7 +40,10 @@ impl End {
                 SIGNALLED + signal
             }
         };
-        #[allow(clippy::disallowed_methods, reason = "this is how main ends the process")]
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "this is how main ends the process"
+        )]
         std::process::exit(code)
     }
 }
