@@ -1,5 +1,8 @@
 //! What to run and how: a plain value that can be kept, copied and used again.
 
+#[cfg(feature = "serde")]
+mod form;
+
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -13,6 +16,9 @@ use crate::time::Timeout;
 
 /// Everything about a run that is a value. What lives only once (an iterator
 /// for stdin, callbacks, a cancel handle) is added by [`Command`].
+///
+/// With the feature `serde` it can be written and read as text; see
+/// `docs/reference/rust.md`.
 ///
 /// [`Command`]: crate::Command
 #[derive(Clone, Debug)]
