@@ -9,7 +9,7 @@ use procwright::{
     Beyond, BoxError, Command, Error, Event, Limit, Output, Reason, Sink, Stdin, Until,
 };
 
-use crate::args::{ReportArg, RunArgs};
+use crate::args::{ReportArg, RunArgs, ScopeArg};
 use crate::exit::{self, End};
 use crate::message::say;
 use crate::report;
@@ -34,7 +34,8 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let mut signals = match Signals::catch() {
+    let shared = !matches!(args.scope, ScopeArg::Group);
+    let mut signals = match Signals::catch(shared) {
         Ok(signals) => signals,
         Err(error) => {
             say(format_args!("cannot catch signals: {error}"));

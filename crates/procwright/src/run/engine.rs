@@ -112,13 +112,18 @@ fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnError> {
 
 /// What passes a stream on to the caller's own, if it is to be.
 fn relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
-    let (sink, own) = match stream {
-        0 => (&spec.stdout, io::stdout().as_fd().try_clone_to_owned()),
-        _ => (&spec.stderr, io::stderr().as_fd().try_clone_to_owned()),
+    let sink = if stream == 0 {
+        &spec.stdout
+    } else {
+        &spec.stderr
     };
     if !matches!(sink, Sink::Relay) {
         return Ok(None);
     }
+    let own = match stream {
+        0 => io::stdout().as_fd().try_clone_to_owned(),
+        _ => io::stderr().as_fd().try_clone_to_owned(),
+    };
     let tee = Tee::new(own.map_err(|e| SpawnError::new(Step::Dup, NAMES[stream], e))?);
     Ok(Some((Box::new(tee), Duty::Relays)))
 }
