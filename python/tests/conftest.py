@@ -1,24 +1,12 @@
-"""What the tests share: their child processes, and a watchdog."""
+"""What the tests share: their child processes."""
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import sys
 from pathlib import Path
 
 import pytest
-
-#: No test takes longer; one that hangs says where.
-WATCHDOG_S = 120
-
-
-@pytest.fixture(autouse=True)
-def _watchdog():
-    faulthandler.dump_traceback_later(WATCHDOG_S, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
-
 
 @pytest.fixture(scope="session")
 def child() -> str:

@@ -253,7 +253,7 @@ def test_a_callback_that_raises(child):
         raise error
 
     with pytest.raises(ValueError, match="mine") as caught:
-        run([child, "flood-forever"], on_stdout_line=callback, stop=procwright.Stop("KILL"))
+        run([child, "trickle", "100000", "1"], on_stdout_line=callback, stop=procwright.Stop("KILL"))
     assert caught.value is error
 
 
@@ -303,7 +303,7 @@ def test_tee(script, child):
             raise error
 
     with pytest.raises(OSError, match="full") as caught:
-        run([child, "flood-forever"], tee=Broken(), stop=procwright.Stop("KILL"))
+        run([child, "trickle", "100000", "1"], tee=Broken(), stop=procwright.Stop("KILL"))
     assert caught.value is error
     with pytest.raises(ValueError, match="captured"):
         run([child, "echo"], stdout=None, stderr=None, tee=io.BytesIO())
