@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+
 @pytest.fixture(scope="session")
 def child() -> str:
     """The program that the tests run in many roles."""
@@ -17,7 +18,9 @@ def child() -> str:
         target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
         path = str(target / "debug" / "test-child")
     if not os.path.exists(path):
-        pytest.fail(f"{path} is missing: cargo build -p test-children, or set PROCWRIGHT_TEST_CHILD")
+        pytest.fail(
+            f"{path} is missing: cargo build -p test-children, or set PROCWRIGHT_TEST_CHILD"
+        )
     return path
 
 

@@ -76,7 +76,7 @@ def test_signature():
     parameters = inspect.signature(procwright.run).parameters
     keywords = {name: p.default for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
     assert keywords == DEFAULTS
-    assert list(parameters)[0] == "args"
+    assert next(iter(parameters)) == "args"
 
 
 def test_defaults_do_what_they_say(child, monkeypatch):
