@@ -35,6 +35,8 @@ __all__ = [
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = HERE / "procwright.data" / "scripts"
+# maturin asks for it whatever it is asked for.
+SCRIPTS.mkdir(parents=True, exist_ok=True)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
@@ -57,5 +59,4 @@ def _build_command() -> None:
     built = subprocess.run(call, cwd=HERE, stdout=subprocess.PIPE, check=True)
     messages = (json.loads(line) for line in built.stdout.splitlines())
     programs = [message["executable"] for message in messages if message.get("executable")]
-    SCRIPTS.mkdir(parents=True, exist_ok=True)
     shutil.copy2(programs[-1], SCRIPTS / "procwright")

@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Any, Literal, TypedDict, final, type_check_only
 
+__all__ = ["run", "Cancel", "Limit", "Stop"]
+
 @final
 class Stop:
     """How a run is ended when it has to be."""

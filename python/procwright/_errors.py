@@ -122,7 +122,7 @@ class IdleTimeout(TimeoutExpired):
     """No output came for the idle timeout, and the run was stopped."""
 
 
-class CalledProcessError(RunError, subprocess.CalledProcessError):  # type: ignore[misc]
+class CalledProcessError(RunError, subprocess.CalledProcessError):
     """The program failed, and `check` was asked for."""
 
     @property
@@ -138,7 +138,7 @@ class OutputLimitExceeded(RunError):
     """More output came than the limit allows, and the run was stopped."""
 
 
-class SystemFailure(RunError, OSError):  # type: ignore[misc]
+class SystemFailure(RunError, OSError):
     """The system failed us while the program ran, and the run was stopped."""
 
     def __init__(self, result: Result, text: str, errno: int | None = None) -> None:

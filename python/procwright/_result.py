@@ -10,13 +10,11 @@ if TYPE_CHECKING:
 
     from ._core import RawInfo, RawResult
 
-    Reason = Literal["finished", "timeout", "idle_timeout", "cancelled", "output_limit"]
-
 
 class _Record:
     """A value with named parts that compares by them."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def _parts(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -226,7 +224,7 @@ class Result:
         #: How it ended.
         self.status = Status(*raw["status"])
         #: Why the run is over.
-        self.reason: Reason = raw["reason"]
+        self.reason = raw["reason"]
         #: From the start of the program to the end of the run.
         self.duration_s = raw["duration_s"]
         #: Processor time of the program and the children that it waited for.

@@ -9,33 +9,10 @@ from ._result import Event, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final, Literal, NoReturn, Protocol, Union
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, Final, Literal, NoReturn
 
-    StrOrBytesPath = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
-    Args = Union[Sequence[StrOrBytesPath], StrOrBytesPath]
-    Data = Union[bytes, bytearray, memoryview]
-
-    class HasFileno(Protocol):
-        def fileno(self) -> int: ...
-
-    class Readable(Protocol):
-        def read(self, size: int, /) -> Union[bytes, str]: ...
-
-    class Writable(Protocol):
-        def write(self, data: Any, /) -> object: ...
-
-    Stdin = Union[
-        None,
-        int,
-        os.PathLike[str],
-        os.PathLike[bytes],
-        HasFileno,
-        Readable,
-        Iterable[Union[bytes, bytearray, memoryview]],
-        Iterable[str],
-    ]
-    Sink = Union[None, int, StrOrBytesPath, HasFileno]
+    from ._types import Args, Data, Readable, Sink, Stdin, StrOrBytesPath, Writable
 
 #: For stdout and stderr: into the result. For stdin: what `input` has.
 PIPE: Final = -1
@@ -575,9 +552,7 @@ class _Decoded:
 
     __slots__ = ("_decoder", "_write")
 
-    def __init__(
-        self, write: Callable[[Any], object], decoding: tuple[str, str] | None
-    ) -> None:
+    def __init__(self, write: Callable[[Any], object], decoding: tuple[str, str] | None) -> None:
         import codecs
 
         encoding, errors = decoding or ("utf-8", "replace")

@@ -1,23 +1,12 @@
-"""What the tests share: their child processes, and a watchdog."""
+"""What the tests share: their child processes."""
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import sys
 from pathlib import Path
 
 import pytest
-
-#: No test takes longer; one that hangs says where.
-WATCHDOG_S = 120
-
-
-@pytest.fixture(autouse=True)
-def _watchdog():
-    faulthandler.dump_traceback_later(WATCHDOG_S, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +18,9 @@ def child() -> str:
         target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
         path = str(target / "debug" / "test-child")
     if not os.path.exists(path):
-        pytest.fail(f"{path} is missing: cargo build -p test-children, or set PROCWRIGHT_TEST_CHILD")
+        pytest.fail(
+            f"{path} is missing: cargo build -p test-children, or set PROCWRIGHT_TEST_CHILD"
+        )
     return path
 
 

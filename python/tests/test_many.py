@@ -139,7 +139,8 @@ def test_the_interpreter_ends_while_code_runs(script, child, what):
 def test_the_interpreter_ends_while_a_daemon_thread_runs_a_program(script, child):
     code = (
         "import sys, time, threading, procwright\n"
-        "go = lambda: [procwright.run([sys.argv[1], 'flood', '--out', '3M']) for _ in iter(int, 1)]\n"
+        "def go():\n"
+        "    while True: procwright.run([sys.argv[1], 'flood', '--out', '3M'])\n"
         "for _ in range(3): threading.Thread(target=go, daemon=True).start()\n"
         "time.sleep(0.2)\n"
         "print('end')\n"

@@ -76,7 +76,7 @@ def test_signature():
     parameters = inspect.signature(procwright.run).parameters
     keywords = {name: p.default for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
     assert keywords == DEFAULTS
-    assert list(parameters)[0] == "args"
+    assert next(iter(parameters)) == "args"
 
 
 def test_defaults_do_what_they_say(child, monkeypatch):
@@ -89,7 +89,7 @@ def test_defaults_do_what_they_say(child, monkeypatch):
     assert shown["uid"] == os.getuid()
     assert shown["nice"] == os.nice(0)
     # Nothing but the three, and no signal is blocked or ignored.
-    assert sorted(fd["fd"] if isinstance(fd, dict) else fd for fd in shown["fds"]) == [0, 1, 2]
+    assert sorted(map(int, shown["fds"])) == [0, 1, 2]
     env = procwright.run([child, "env"]).stdout.split(b"\0")
     assert b"PROCWRIGHT_TEST_VARIABLE=set" in env
     # stdin is empty, and a failure is no exception.
@@ -256,8 +256,7 @@ def test_child_setup(child, tmp_path):
     assert shown["umask"] == 0o027
     assert shown["nice"] == os.nice(0) + 3
     assert shown["sid"] == shown["pgid"] == result.pid
-    fds = sorted(fd["fd"] if isinstance(fd, dict) else fd for fd in shown["fds"])
-    assert fds == [0, 1, 2, write]
+    assert sorted(map(int, shown["fds"])) == [0, 1, 2, write]
     shown = json.loads(procwright.run([child, "show"], process_group=0).stdout)
     assert shown["pgid"] == shown["pid"]
     limits = procwright.run("ulimit -Sn; ulimit -Hn", shell=True, rlimits={"nofile": (50, 60)})

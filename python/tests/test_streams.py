@@ -62,7 +62,10 @@ def test_input_kinds(child):
 
 
 def test_stdin_inherit(script, child):
-    code = "import sys, procwright; print(procwright.run([sys.argv[1], 'cat'], stdin=procwright.INHERIT).stdout)"
+    code = (
+        "import sys, procwright\n"
+        "print(procwright.run([sys.argv[1], 'cat'], stdin=procwright.INHERIT).stdout)\n"
+    )
     process = script(code, child, stdin=subprocess.PIPE)
     assert process.communicate("hello") == ("b'hello'\n", "")
 
@@ -253,7 +256,9 @@ def test_a_callback_that_raises(child):
         raise error
 
     with pytest.raises(ValueError, match="mine") as caught:
-        run([child, "flood-forever"], on_stdout_line=callback, stop=procwright.Stop("KILL"))
+        run(
+            [child, "trickle", "100000", "1"], on_stdout_line=callback, stop=procwright.Stop("KILL")
+        )
     assert caught.value is error
 
 
@@ -303,7 +308,7 @@ def test_tee(script, child):
             raise error
 
     with pytest.raises(OSError, match="full") as caught:
-        run([child, "flood-forever"], tee=Broken(), stop=procwright.Stop("KILL"))
+        run([child, "trickle", "100000", "1"], tee=Broken(), stop=procwright.Stop("KILL"))
     assert caught.value is error
     with pytest.raises(ValueError, match="captured"):
         run([child, "echo"], stdout=None, stderr=None, tee=io.BytesIO())
