@@ -91,9 +91,13 @@ const CHASE: std::time::Duration = std::time::Duration::from_millis(250);
 /// (`unshare(CLONE_FILES)`) is not looked at, and neither is a descriptor on
 /// its way through a socket.
 ///
+/// Of a process that was started before `since`, in ticks since boot, only what
+/// can be seen counts: the pipes are younger, so it could have one only through
+/// a socket, and that some old daemon is closed to us says nothing about them.
+///
 /// # Errors
 /// If the processes cannot be listed: no `/proc`, or no descriptor free.
-pub(crate) fn of_pipes(pipes: &[PipeId], except: i32) -> io::Result<Vec<Ends>> {
+pub(crate) fn of_pipes(pipes: &[PipeId], except: i32, since: u64) -> io::Result<Vec<Ends>> {
     let none = Holders {
         list: Vec::new(),
         complete: true,
@@ -137,6 +141,7 @@ pub(crate) fn of_pipes(pipes: &[PipeId], except: i32) -> io::Result<Vec<Ends>> {
             // may be closed to us.
             Err(_) => match proc::stat(pid) {
                 Ok(stat) if stat.kernel_thread || stat.is_gone() => {}
+                Ok(stat) if stat.start_ticks < since => {}
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 _ => complete = false,
             },

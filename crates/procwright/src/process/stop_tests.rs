@@ -271,7 +271,7 @@ fn is_gone(pid: i32) -> bool {
 /// hide from that which did not close all three.
 fn pipe_holders(run: &Run) -> Vec<holders::Holder> {
     let ids: Vec<PipeId> = run.target.pipes.iter().map(|p| p.id).collect();
-    let ends = holders::of_pipes(&ids, own_pid()).unwrap();
+    let ends = holders::of_pipes(&ids, own_pid(), 0).unwrap();
     // A child of another test, just being started, holds a copy until its exec:
     // told by its holding our end too.
     let readers: Vec<_> = ends.iter().flat_map(|e| e.readers.list.clone()).collect();

@@ -424,9 +424,14 @@ impl<M: Memory> Run<'_, M> {
         self.trouble.get_or_insert(trouble);
     }
 
+    /// The program's identity. It is ours to reap, and reaped last of all.
+    fn root(&self) -> ProcId {
+        let pid = self.running.pid();
+        ProcId::of(pid).unwrap_or_else(|_| ProcId::unread(pid, 0))
+    }
+
     fn begin_stop(&mut self, reason: Reason, now: Instant) {
-        let root = ProcId::of(self.running.pid())
-            .unwrap_or_else(|_| ProcId::unread(self.running.pid(), 0));
+        let root = self.root();
         let open = self.open_pipes();
         let target = Target {
             root,
@@ -495,7 +500,9 @@ impl<M: Memory> Run<'_, M> {
         if ids.is_empty() {
             return found;
         }
-        let ends = holders::of_pipes(&ids, std::process::id().cast_signed());
+        // A second of doubt about the ticks.
+        let since = self.root().start_ticks().saturating_sub(100);
+        let ends = holders::of_pipes(&ids, std::process::id().cast_signed(), since);
         for (pipe, ends) in pipes.iter().zip(ends.unwrap_or_default()) {
             if let Some(index) = NAMES.iter().position(|name| *name == pipe.label) {
                 found[index] = Some(ends.writers);
@@ -545,6 +552,7 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn conclude(mut self) -> Outcome<M> {
+        let held = self.still_held();
         let collected = self.running.collect();
         let (status, usage) = match self.running.ended() {
             Some((exit, usage)) if collected => (exit, usage),
@@ -554,7 +562,6 @@ impl<M: Memory> Run<'_, M> {
         for consumer in &self.consumers {
             consumer.leave();
         }
-        let held = self.still_held();
         let (reason, survivors, processes, seen) = match self.stop {
             None => (Reason::Finished, Vec::new(), Vec::new(), [None, None]),
             Some(stop) => (
