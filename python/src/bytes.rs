@@ -125,7 +125,11 @@ impl BytesMemory {
             }
             return Ok(());
         }
-        if self.large.as_ref().is_some_and(|large| large.capacity >= needed) {
+        if self
+            .large
+            .as_ref()
+            .is_some_and(|large| large.capacity >= needed)
+        {
             return Ok(());
         }
         // Only a process that is going down cannot be attached to.

@@ -23,9 +23,13 @@ pub(crate) fn not_started(py: Python<'_>, error: &Error) -> PyErr {
         Error::Spawn { source, .. } => {
             let reason = strerror(py, source.errno(), &source.source)?;
             let step = source.step.name();
-            module
-                .getattr("_spawn_error")?
-                .call1((source.errno(), reason, &source.object, step, text))
+            module.getattr("_spawn_error")?.call1((
+                source.errno(),
+                reason,
+                &source.object,
+                step,
+                text,
+            ))
         }
         _ => module.getattr("InvalidValue")?.call1((text,)),
     });
@@ -36,6 +40,10 @@ pub(crate) fn not_started(py: Python<'_>, error: &Error) -> PyErr {
 pub(crate) fn strerror(py: Python<'_>, errno: i32, error: &std::io::Error) -> PyResult<String> {
     match errno {
         0 => Ok(error.to_string()),
-        errno => py.import("os")?.getattr("strerror")?.call1((errno,))?.extract(),
+        errno => py
+            .import("os")?
+            .getattr("strerror")?
+            .call1((errno,))?
+            .extract(),
     }
 }

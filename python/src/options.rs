@@ -91,7 +91,10 @@ impl Options<'_> {
         // A thread that sets a variable does so with the lock held: so the copy
         // is taken while we hold it, not in the middle of the run.
         spec.env = Some(match &self.env {
-            Some(env) => env.iter().map(|(key, value)| (key.os(), value.os())).collect(),
+            Some(env) => env
+                .iter()
+                .map(|(key, value)| (key.os(), value.os()))
+                .collect(),
             None => std::env::vars_os().collect(),
         });
         spec.extra_env = self
@@ -137,7 +140,11 @@ impl Options<'_> {
             "exit" => Until::Exit,
             other => {
                 let problem = format!("is {other:?}");
-                return Err(refused(Invalid::new("until", problem, "use \"eof\" or \"exit\"")));
+                return Err(refused(Invalid::new(
+                    "until",
+                    problem,
+                    "use \"eof\" or \"exit\"",
+                )));
             }
         };
         spec.limit = self.limit.as_ref().map(|limit| limit.get().limit());

@@ -41,9 +41,7 @@ fn status(py: Python<'_>, exit: Exit) -> PyResult<Bound<'_, PyTuple>> {
             let (number, name) = (signal.number(), signal.name());
             ("signaled", none, number, name, core, none).into_pyobject(py)
         }
-        Exit::Unknown(why) => {
-            ("unknown", none, none, none, none, why.reason()).into_pyobject(py)
-        }
+        Exit::Unknown(why) => ("unknown", none, none, none, none, why.reason()).into_pyobject(py),
         other => ("unknown", none, none, none, none, other.to_string()).into_pyobject(py),
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn run<'py>(py: Python<'py>, options: Options<'py>) -> PyResult<Bound
         ..
     } = options;
     let mut signals = Signals::watch(py)?;
-    let parts = signals.as_mut().map(Signals::parts);
+    let mut parts = signals.as_mut().map(Signals::parts);
     let outcome = py.detach(move || {
         let mut command = Command::from_spec(spec).on_event(move |event| tell(&on_event, event));
         if let Some(cancel) = &cancel {
@@ -47,12 +47,15 @@ pub(crate) fn run<'py>(py: Python<'py>, options: Options<'py>) -> PyResult<Bound
         if tee {
             command = command.tee().map_err(Unrun::Tee)?;
         }
-        if let Some((pipe, seen)) = parts {
-            command = command.interrupt_fd(pipe).on_interrupt(move || {
-                Signals::silence(pipe, seen);
-                signals::check()
-            });
+        if let Some((pipe, _)) = &parts {
+            command = command.interrupt_fd(*pipe);
         }
+        command = command.on_interrupt(move || {
+            if let Some((pipe, seen)) = &mut parts {
+                Signals::silence(*pipe, seen);
+            }
+            signals::check()
+        });
         command.run_into::<BytesMemory>().map_err(Unrun::Core)
     });
     if let Some(signals) = signals {
@@ -86,7 +89,10 @@ fn result(
     } = collected;
     let dict = report::dict(py, &report)?;
     // What was shown already is not said again.
-    let shown = stderr.as_ref().filter(|_| !teed).map_or(&[][..], Memory::as_bytes);
+    let shown = stderr
+        .as_ref()
+        .filter(|_| !teed)
+        .map_or(&[][..], Memory::as_bytes);
     dict.set_item("explanation", report.explain(shown))?;
     for (name, data) in [("stdout", stdout), ("stderr", stderr)] {
         let data = data.map(|data| data.into_bytes(py)).transpose()?;
@@ -94,7 +100,9 @@ fn result(
     }
     let merged = merged.map(|segments| {
         let segments = segments.iter();
-        segments.map(|one| (one.stream, one.bytes)).collect::<Vec<_>>()
+        segments
+            .map(|one| (one.stream, one.bytes))
+            .collect::<Vec<_>>()
     });
     dict.set_item("merged", merged)?;
     let (error, errno) = match failure {

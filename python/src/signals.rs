@@ -46,10 +46,6 @@ impl Signals {
         }
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.pipe.as_fd()
-    }
-
     /// Forgets the rings so far, but for those who had the descriptor before.
     pub(crate) fn silence(pipe: BorrowedFd<'_>, seen: &mut Vec<u8>) {
         let mut rings = [0; 64];

@@ -60,7 +60,12 @@ impl Stop {
         let grace = seconds("grace", Some(grace)).map_err(|e| invalid(py, &e))?;
         let scopes = [Scope::Process, Scope::Group, Scope::Tree];
         let Some(scope) = scopes.into_iter().find(|known| known.name() == scope) else {
-            return Err(choice(py, "scope", scope, "\"process\", \"group\" or \"tree\""));
+            return Err(choice(
+                py,
+                "scope",
+                scope,
+                "\"process\", \"group\" or \"tree\"",
+            ));
         };
         Ok(Stop {
             signal: signal.number(),
@@ -89,7 +94,10 @@ impl Stop {
 
     fn __repr__(&self) -> String {
         let (signal, scope) = (self.signal(), self.scope());
-        format!("Stop({signal:?}, grace={:?}, scope={scope:?})", self.grace())
+        format!(
+            "Stop({signal:?}, grace={:?}, scope={scope:?})",
+            self.grace()
+        )
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (i32, f64, &'static str)) {

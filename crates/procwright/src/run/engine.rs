@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use super::output::{Reason, Report, StreamInfo};
 use super::tap::Consumer;
 use super::{
-    Cancel, Duty, Event, EventHook, Extras, Foreign, FullFile, Outcome, Producer, Tap, Trouble, quote,
+    Cancel, Duty, Event, EventHook, Extras, Foreign, FullFile, Outcome, Producer, Tap, Trouble,
+    quote,
 };
 use crate::child::{self, OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Feed, Inline, Input, Store, Turn};

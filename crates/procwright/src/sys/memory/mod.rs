@@ -35,7 +35,13 @@ pub(crate) fn advise_huge(block: &mut [MaybeUninit<u8>]) {
     // whether anything is mapped, so it is sound for any range: what else lies
     // in the first and last page notices nothing. What it answers matters only
     // to speed.
-    unsafe { libc::madvise(start.wrapping_sub(before).cast(), length, libc::MADV_HUGEPAGE) };
+    unsafe {
+        libc::madvise(
+            start.wrapping_sub(before).cast(),
+            length,
+            libc::MADV_HUGEPAGE,
+        )
+    };
 }
 
 /// There are no huge pages to be asked for.
