@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any, Literal, TypedDict, final, type_check_only
 
-__all__ = ["run", "Cancel", "Limit", "Stop"]
+__all__ = ["Cancel", "Limit", "Stop", "run"]
 
 @final
 class Stop:

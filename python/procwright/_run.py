@@ -139,9 +139,13 @@ def run(
         raise _invalid("stdin and input are both given: input is what the program reads")
     if isinstance(limit, int):
         limit = _core.Limit(limit)
-    taps = _taps(decoding, on_line, on_stdout_line, on_stderr_line)
+    if not isinstance(args, (str, bytes, list, tuple)) and not hasattr(args, "__fspath__"):
+        args = list(args)
+    captured = [stream for stream, to in ((1, stdout), (2, stderr)) if _captures(to)]
+    if not captured and (tee or on_line is not None):
+        raise _invalid("tee and on_line need a captured stream: capture stdout or stderr")
+    taps = _taps(decoding, captured, on_line, on_stdout_line, on_stderr_line)
     if not isinstance(tee, bool):
-        captured = [_captures(stdout), _captures(stderr)]
         taps += _tee(tee, captured, decoding)
     raw = _core.run(
         {
@@ -432,6 +436,8 @@ def _death_signal(value: bool | str | int) -> str | int | None:
 def _seconds(value: float | None) -> float | None:
     if value is None:
         return None
+    if not isinstance(value, int):
+        return value
     try:
         return float(value)
     except OverflowError:
@@ -440,6 +446,7 @@ def _seconds(value: float | None) -> float | None:
 
 def _taps(
     decoding: tuple[str, str] | None,
+    captured: list[int],
     both: Callable[[Any], object] | None,
     stdout: Callable[[Any], object] | None,
     stderr: Callable[[Any], object] | None,
@@ -447,7 +454,7 @@ def _taps(
     taps: list[tuple[int, bool, Callable[[Any], object]]] = []
     if both is not None:
         both = _one_at_a_time(both)
-        taps += [(stream, *_line_tap(both, decoding)) for stream in (1, 2)]
+        taps += [(stream, *_line_tap(both, decoding)) for stream in captured]
     for stream, callback in ((1, stdout), (2, stderr)):
         if callback is not None:
             taps.append((stream, *_line_tap(callback, decoding)))
@@ -501,7 +508,7 @@ def _one_at_a_time(callback: Callable[[Any], object]) -> Callable[[Any], object]
 
 
 def _tee(
-    file: Any, captured: list[bool], decoding: tuple[str, str] | None
+    file: Any, captured: list[int], decoding: tuple[str, str] | None
 ) -> list[tuple[int, bool, Callable[[Any], object]]]:
     if not hasattr(file, "write"):
         raise TypeError(f"tee is {file!r}: pass True, or a file to write to")
@@ -510,12 +517,9 @@ def _tee(
     is_text = isinstance(file, io.TextIOBase) or hasattr(file, "encoding")
     write = _one_at_a_time(_text_writer(file) if is_text else _writer(file))
     taps: list[tuple[int, bool, Callable[[Any], object]]] = []
-    for stream, is_captured in zip((1, 2), captured):
-        if is_captured:
-            tap: Callable[[Any], object] = _Decoded(write, decoding) if is_text else write
-            taps.append((stream, False, tap))
-    if not taps:
-        raise _invalid("tee needs a captured stream: capture stdout or stderr")
+    for stream in captured:
+        tap: Callable[[Any], object] = _Decoded(write, decoding) if is_text else write
+        taps.append((stream, False, tap))
     return taps
 
 

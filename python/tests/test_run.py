@@ -157,6 +157,8 @@ def test_values_that_cannot_be_used():
         {"stdout": None, "stderr": None, "limit": 3},
         {"stdout": None, "stderr": None, "idle_timeout": 3},
         {"stdout": None, "on_stdout_line": print},
+        {"stdout": None, "stderr": None, "on_line": print},
+        {"stdout": None, "stderr": None, "tee": True},
         {"stderr": procwright.STDOUT, "merged": True},
         {"die_with_parent": "NOPE"},
     ],
@@ -183,6 +185,7 @@ def test_bad_values_fail_before_anything_starts(child, options, tmp_path):
         {"extra_env": {"A": 1}},
         {"umask": "022"},
         {"stop": 3},
+        {"timeout": "5"},
     ],
     ids=str,
 )
@@ -208,6 +211,7 @@ def test_a_string_is_not_a_list():
         procwright.run([])
     with pytest.raises(procwright.InvalidValue):
         procwright.run([""])
+    assert procwright.run(iter(["true", "x"])).args == ["true", "x"]
     with pytest.raises(TypeError, match=r"args\[1\] is 5"):
         procwright.run(["echo", 5])
 

@@ -149,6 +149,9 @@ def test_stderr_into_stdout(child):
     line = "echo a; echo b >&2; echo c"
     result = run(line, shell=True, stderr=subprocess.STDOUT)
     assert (result.stdout, result.stderr) == (b"a\nb\nc\n", None)
+    lines: list = []
+    run(line, shell=True, stderr=subprocess.STDOUT, on_line=lines.append, text=True)
+    assert lines == ["a\n", "b\n", "c\n"]
 
 
 def test_stdout_inherit(script, child):
