@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
-use crate::sys::proc::{self, Call, Name, Stat};
+use crate::sys::proc::{self, Call, Name, Next, Stat};
 
 /// A pipe, whichever of its ends is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +47,7 @@ pub(crate) struct RunPipe {
 
 /// A process that holds an end of a pipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(unreachable_pub)] // part of a result's public shape
 pub struct Holder {
     /// Its number.
     pub pid: i32,
@@ -62,6 +63,7 @@ impl fmt::Display for Holder {
 
 /// Who holds one end of a pipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(unreachable_pub)] // part of a result's public shape
 pub struct Holders {
     /// Those that were found, by number.
     pub list: Vec<Holder>,
@@ -77,6 +79,9 @@ pub(crate) struct Ends {
     /// Who can write to it.
     pub(crate) writers: Holders,
 }
+
+/// How long a pass goes after processes that are forked faster than it looks.
+const CHASE: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Who holds the ends of these pipes, in their order, in one pass over all
 /// processes; `except` is left out, usually our own process.
@@ -101,14 +106,17 @@ pub(crate) fn of_pipes(pipes: &[PipeId], except: i32) -> io::Result<Vec<Ends>> {
         })
         .collect();
     let inodes: Vec<u64> = pipes.iter().map(|p| p.inode()).collect();
-    let mut pids = Vec::new();
-    proc::pids(&mut pids)?;
     let mut complete = true;
+    let begun = std::time::Instant::now();
     // (pipe, reads, writes), one entry for each pipe that the process holds.
     let mut held: Vec<(usize, bool, bool)> = Vec::new();
-    for pid in pids {
+    proc::each_pid(&mut |pid, new| {
+        if new && begun.elapsed() > CHASE {
+            complete = false;
+            return Ok(Next::Ahead);
+        }
         if pid == except {
-            continue;
+            return Ok(Next::On);
         }
         held.clear();
         let seen = proc::each_pipe(pid, &inodes, &mut |fd| {
@@ -134,7 +142,7 @@ pub(crate) fn of_pipes(pipes: &[PipeId], except: i32) -> io::Result<Vec<Ends>> {
             },
         }
         if held.is_empty() {
-            continue;
+            return Ok(Next::On);
         }
         let holder = Holder {
             pid,
@@ -148,7 +156,8 @@ pub(crate) fn of_pipes(pipes: &[PipeId], except: i32) -> io::Result<Vec<Ends>> {
                 ends[i].writers.list.push(holder.clone());
             }
         }
-    }
+        Ok(Next::On)
+    })?;
     for end in &mut ends {
         for side in [&mut end.readers, &mut end.writers] {
             side.complete = complete;

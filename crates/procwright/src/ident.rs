@@ -109,6 +109,8 @@ impl fmt::Display for ProcId {
 pub(crate) struct Watched {
     id: ProcId,
     pidfd: Option<OwnedFd>,
+    /// Keeps its number until we reap it.
+    own_child: bool,
 }
 
 impl Watched {
@@ -118,16 +120,24 @@ impl Watched {
             return None;
         }
         let id = ProcId::from(stat);
+        let unwatched = Watched {
+            id,
+            pidfd: None,
+            own_child: false,
+        };
         let pidfd = match pidfd::open(stat.pid) {
             Ok(fd) => fd,
             Err(Refused::Gone) => return None,
-            Err(Refused::Now(_) | Refused::Never(_)) => return Some(Watched { id, pidfd: None }),
+            Err(Refused::Now(_) | Refused::Never(_)) => return Some(unwatched),
         };
         // The descriptor may be of a later owner of the number than `stat`, so
         // read again: what has the number now is what was meant, ...
         match proc::stat(stat.pid) {
             Ok(again) if id.is(&again) => {}
-            _ => return None,
+            Ok(_) => return None,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
+            // Not even a descriptor for this: give the one back.
+            Err(_) => return Some(unwatched),
         }
         // ... and the descriptor's process has not ended. So it held the number
         // from the open until now, and the second reading was of it. Asked
@@ -142,6 +152,7 @@ impl Watched {
                 ..id
             },
             pidfd: Some(pidfd),
+            own_child: false,
         })
     }
 
@@ -155,6 +166,7 @@ impl Watched {
                 ..id
             },
             pidfd,
+            own_child: true,
         }
     }
 
@@ -176,10 +188,9 @@ impl Watched {
     /// Whether it has ended; it may be a zombie. An answer that cannot be had
     /// is "no".
     pub(crate) fn has_exited(&self) -> bool {
-        if let Some(fd) = &self.pidfd {
-            if let Ok(exited) = pidfd::has_exited(fd.as_fd()) {
-                return exited;
-            }
+        let told = self.pidfd().map(pidfd::has_exited);
+        if let Some(Ok(exited)) = told {
+            return exited;
         }
         match proc::stat(self.id.pid) {
             Ok(stat) => !self.id.is(&stat) || stat.is_gone(),
@@ -192,7 +203,8 @@ impl Watched {
     ///
     /// # Errors
     /// `ESRCH` if it was reaped (a zombie takes any signal without effect),
-    /// `EPERM` if it is someone else's.
+    /// `EPERM` if it is someone else's; another if it has no pidfd and cannot be
+    /// looked at, when nothing was sent.
     pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
         if let Some(fd) = &self.pidfd {
             match pidfd::send(fd.as_fd(), signal.number()) {
@@ -206,8 +218,10 @@ impl Watched {
         match proc::stat(self.id.pid) {
             Ok(stat) if !self.id.is(&stat) => return Err(no_such_process()),
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(no_such_process()),
-            // Without /proc the number is all there is.
-            Ok(_) | Err(_) => {}
+            Ok(_) => {}
+            // Without /proc the number is all there is, and a child's is enough.
+            Err(_) if self.own_child => {}
+            Err(e) => return Err(e),
         }
         signal::kill(self.id.pid, signal.number())
     }

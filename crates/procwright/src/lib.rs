@@ -33,4 +33,5 @@ pub use drain::Segment;
 pub use holders::{Holder, Holders};
 pub use run::{Cancel, Error, Event, Foreign, Output, Reason, Report, StreamInfo, Tap};
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
+pub use spool::memory;
 pub use spool::Memory;

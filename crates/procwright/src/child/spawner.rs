@@ -6,11 +6,11 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use super::prepare;
 use crate::error::{SpawnError, Step};
 use crate::sys::spawn::{Plan, Spawned};
+use crate::sys::thread;
 
 struct Job {
     plan: Plan,
@@ -36,9 +36,7 @@ fn inbox() -> Result<Sender<Job>, SpawnError> {
         return Ok(inbox.clone());
     }
     let (inbox, jobs) = channel();
-    thread::Builder::new()
-        .name("procwright-spawn".into())
-        .spawn(move || work(&jobs))
+    thread::spawn_quiet("procwright-spawn", move || work(&jobs))
         .map_err(|e| SpawnError::new(Step::Clone, "", e))?;
     *spawner = Some((inbox.clone(), this_process));
     Ok(inbox)

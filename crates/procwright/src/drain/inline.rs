@@ -2,10 +2,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::feed::Fed;
+use super::side::Side;
 use super::{Drain, Feed, Step};
 use crate::spool::Memory;
 use crate::spool::fifo::BoxError;
@@ -65,8 +66,13 @@ pub(crate) struct Inline<M> {
     /// Rung by consumers that have room again and producers that have bytes;
     /// none if there are neither.
     wake: Option<Arc<Wake>>,
+    /// Stderr, while it is on a thread of its own and not in its lane.
+    side: Option<Side<M>>,
     order: Option<Vec<Segment>>,
 }
+
+/// What both streams must have carried before the second gets a thread.
+const VOLUME: u64 = 1024 * 1024;
 
 impl<M: Memory> Inline<M> {
     pub(crate) fn new(
@@ -89,6 +95,7 @@ impl<M: Memory> Inline<M> {
                 need: Need::Nothing,
             }),
             wake,
+            side: None,
             order: merged.then(Vec::new),
         }
     }
@@ -111,7 +118,10 @@ impl<M: Memory> Inline<M> {
             Pumped::Nothing => false,
             // The caller has something to look at before anybody waits.
             Pumped::Some => return Ok(turn),
-            Pumped::Flood => true,
+            Pumped::Flood => {
+                self.promote();
+                true
+            }
         };
         let deadline = match now {
             true => Deadline::at(Instant::now()),
@@ -164,6 +174,44 @@ impl<M: Memory> Inline<M> {
             pumped = Pumped::Some;
         }
         Ok(Pumped::Flood)
+    }
+
+    /// Gives stderr a thread of its own if both streams are saturated.
+    fn promote(&mut self) {
+        let saturated = |lane: &Option<Lane<Drain<M>>>| {
+            lane.as_ref().is_some_and(|lane| {
+                lane.need == Need::Nothing
+                    && !lane.work.has_ended()
+                    && lane.work.bytes() >= VOLUME
+            })
+        };
+        // The order of two streams can be told only by one reader; and on one
+        // processor a second thread has nowhere to run.
+        if self.order.is_some() || !self.lanes.iter().all(saturated) || !several_processors() {
+            return;
+        }
+        if let Some(Lane { work, .. }) = self.lanes[1].take() {
+            match Side::start(work) {
+                Ok(side) => self.side = Some(side),
+                Err(work) => self.put_back(work),
+            }
+        }
+    }
+
+    fn put_back(&mut self, work: Drain<M>) {
+        // Whatever it waited for over there, the first step here finds out.
+        let need = Need::Nothing;
+        self.lanes[1] = Some(Lane { work, need });
+    }
+
+    /// Fetches stderr back into its lane.
+    fn recall(&mut self) -> io::Result<()> {
+        let Some(side) = self.side.take() else {
+            return Ok(());
+        };
+        let (drain, result) = side.recall()?;
+        self.put_back(drain);
+        result.map(|_| ())
     }
 
     fn feed_once(&mut self, turn: &mut Turn) -> io::Result<bool> {
@@ -227,6 +275,10 @@ impl<M: Memory> Inline<M> {
             fds.push(poll::Fd::from_borrowed_fd(wake.as_fd(), Flags::IN));
             whose.push(Whose::Wake);
         }
+        if let Some(side) = &self.side {
+            fds.push(poll::Fd::from_borrowed_fd(side.done(), Flags::IN));
+            whose.push(Whose::Side);
+        }
         poll::poll(&mut fds, deadline)?;
         let ready: Vec<Whose> = fds
             .iter()
@@ -252,6 +304,7 @@ impl<M: Memory> Inline<M> {
                     }
                 }
                 Whose::Wake => self.woken(),
+                Whose::Side => self.recall()?,
             }
         }
         Ok(())
@@ -285,6 +338,7 @@ impl<M: Memory> Inline<M> {
     /// # Errors
     /// As [`Drain::finish`].
     pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.recall()?;
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if let Some(lane) = lane {
                 let before = lane.work.bytes();
@@ -298,6 +352,7 @@ impl<M: Memory> Inline<M> {
     /// Gives up all streams: what was read of them stays.
     pub(crate) fn abandon(&mut self) {
         self.feed = None;
+        let _ = self.recall();
         for lane in self.lanes.iter_mut().flatten() {
             lane.work.cut();
         }
@@ -312,9 +367,11 @@ impl<M: Memory> Inline<M> {
 
     /// Which of the two streams are being read.
     pub(crate) fn open_streams(&self) -> [bool; 2] {
-        self.lanes
+        let [out, err] = self
+            .lanes
             .each_ref()
-            .map(|lane| lane.as_ref().is_some_and(|lane| !lane.work.has_ended()))
+            .map(|lane| lane.as_ref().is_some_and(|lane| !lane.work.has_ended()));
+        [out, err || self.side.is_some()]
     }
 
     /// Whether a consumer holds up a stream.
@@ -328,7 +385,8 @@ impl<M: Memory> Inline<M> {
     /// When the latest byte of either stream was read.
     pub(crate) fn last_read(&self) -> Option<Instant> {
         let lanes = self.lanes.iter().flatten();
-        lanes.filter_map(|lane| lane.work.last_read()).max()
+        let here = lanes.filter_map(|lane| lane.work.last_read());
+        here.chain(self.side.as_ref().map(Side::last_read)).max()
     }
 
     pub(crate) fn over_limit(&self) -> bool {
@@ -338,14 +396,16 @@ impl<M: Memory> Inline<M> {
             .any(|lane| lane.work.over_limit())
     }
 
-    /// The two streams, none where no pipe is between.
+    /// The two streams once they have ended, none where no pipe is between.
     pub(crate) fn drains(&self) -> [Option<&Drain<M>>; 2] {
         self.lanes
             .each_ref()
             .map(|lane| lane.as_ref().map(|lane| &lane.work))
     }
 
-    pub(crate) fn into_parts(self) -> ([Option<Drain<M>>; 2], Option<Vec<Segment>>) {
+    pub(crate) fn into_parts(mut self) -> ([Option<Drain<M>>; 2], Option<Vec<Segment>>) {
+        // Streams end at home; this is for a run that gave up half-way.
+        let _ = self.recall();
         (
             self.lanes.map(|lane| lane.map(|lane| lane.work)),
             self.order,
@@ -370,6 +430,12 @@ enum Whose {
     Lane(usize),
     Feed,
     Wake,
+    Side,
+}
+
+fn several_processors() -> bool {
+    static SEVERAL: OnceLock<bool> = OnceLock::new();
+    *SEVERAL.get_or_init(|| std::thread::available_parallelism().is_ok_and(|n| n.get() > 1))
 }
 
 /// Records that `bytes` of one stream came next.

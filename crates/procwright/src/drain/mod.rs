@@ -10,6 +10,7 @@ mod blocked;
 mod budget;
 mod feed;
 mod inline;
+mod side;
 mod store;
 
 use std::io;

@@ -4,6 +4,8 @@ mod exit;
 pub(crate) mod reaper;
 mod signal;
 mod stop;
+#[cfg(all(test, target_os = "linux"))]
+mod stop_tests;
 mod tree;
 
 pub use exit::{Exit, Unknown};

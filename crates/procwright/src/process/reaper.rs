@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::sys::poll::{self, Flags};
-use crate::sys::wait;
+use crate::sys::{thread, wait};
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 
@@ -51,10 +51,7 @@ pub(crate) fn adopt(pidfd: OwnedFd) {
 fn start(process: u32) -> Option<(Arc<Wake>, u32)> {
     let wake = Arc::new(Wake::new().ok()?);
     let for_thread = Arc::clone(&wake);
-    std::thread::Builder::new()
-        .name("procwright-reap".into())
-        .spawn(move || reap_all(&for_thread))
-        .ok()?;
+    thread::spawn_quiet("procwright-reap", move || reap_all(&for_thread)).ok()?;
     Some((wake, process))
 }
 

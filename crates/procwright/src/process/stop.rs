@@ -187,6 +187,14 @@ const FREEZE_PAUSE: Duration = Duration::from_micros(500);
 /// the last.
 const RECHECK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
+/// How many passes in a row may find no one and yet be uncertain, before they
+/// are believed.
+const UNCERTAIN_SURVEYS: usize = 32;
+
+/// How long such passes may take together: a pass takes 1 ms for 80 processes,
+/// but there are machines with tens of thousands.
+const UNCERTAIN_BOUND: Duration = Duration::from_millis(50);
+
 /// What a [`Stopping`] did, for tests that count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
@@ -216,6 +224,16 @@ struct Member {
 }
 
 impl Member {
+    /// Stops it, once.
+    fn freeze(&mut self) {
+        if self.gone || self.denied || self.killed || self.frozen {
+            return;
+        }
+        let sent = self.watched.signal(Signal::STOP);
+        self.denied = is_denied(&sent);
+        self.frozen = sent.is_ok();
+    }
+
     /// Whether waiting for it makes sense.
     fn pending(&self) -> bool {
         !self.gone && !self.denied
@@ -256,6 +274,8 @@ pub(crate) struct Stopping {
     stop: Stop,
     tree: Tree,
     members: Vec<Member>,
+    /// The members of the latest survey, parents first.
+    order: Vec<usize>,
     ready: Option<EndSet>,
     phase: Phase,
     /// When the first signal was on its way to everyone, in ticks since boot.
@@ -287,6 +307,7 @@ impl Stopping {
             stop,
             tree: Tree::new(target, stop.scope),
             members: Vec::new(),
+            order: Vec::new(),
             ready: EndSet::new().ok(),
             phase: Phase::Grace {
                 until: Deadline::NEVER,
@@ -309,14 +330,14 @@ impl Stopping {
                 .checked_add(stop.grace)
                 .map_or(Deadline::NEVER, Deadline::at),
         };
-        this.survey();
+        this.survey(false);
         if stop.scope == Scope::Group {
             this.whole_group = this.signal_group(stop.signal);
         }
         this.ask();
         this.signalled_at = proc::now_ticks();
         if stop.scope != Scope::Process {
-            this.survey();
+            this.survey(false);
             this.ask();
         }
         this.step(now);
@@ -329,7 +350,7 @@ impl Stopping {
         match self.phase {
             Phase::Grace { until } => {
                 if self.stale {
-                    self.survey();
+                    self.survey(false);
                     self.ask();
                 }
                 if !self.unseen && self.members.iter().all(|m| m.gone) {
@@ -343,7 +364,7 @@ impl Stopping {
             } => self.settle(now, until, kill_end),
             Phase::Kill { end } => {
                 if self.stale {
-                    self.survey();
+                    self.survey(false);
                     if self.members.iter().any(|m| m.pending() && !m.killed) {
                         if now < end {
                             self.freeze(now, end);
@@ -362,8 +383,8 @@ impl Stopping {
         }
     }
 
-    /// Readable when a member has ended. None if no member can be waited for in
-    /// this way; [`deadline`](Stopping::deadline) then comes more often.
+    /// Readable when a member has ended; to be asked for anew before each wait.
+    /// None if no member can be waited for in this way; [`deadline`](Stopping::deadline) then comes more often.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.ready.as_ref().map(AsFd::as_fd)
     }
@@ -437,37 +458,77 @@ impl Stopping {
                 Some(watched) => watched,
                 None => return,
             },
+            // Cannot be looked at: the caller's word is taken that it is its
+            // child, and not yet reaped.
             (Err(_), None) => Watched::child(root, None),
         };
         let (name, state) = stat.map_or((Name::new(b"?"), '?'), |s| (s.name, s.state));
-        self.add(watched, name, state);
+        add(&mut self.members, self.ready.as_ref(), watched, name, state);
+        self.order.push(0);
     }
 
-    fn add(&mut self, watched: Watched, name: Name, state: char) {
-        let mut member = Member {
-            watched,
-            name,
-            state,
-            gone: false,
-            signalled: false,
-            frozen: false,
-            killed: false,
-            denied: false,
-            polled: false,
-        };
-        if let (Some(ready), Some(fd)) = (&self.ready, member.watched.pidfd()) {
-            member.polled = ready.add(fd, self.members.len() as u64).is_ok();
+    /// Surveys until a pass has found someone new, or is certain to have missed
+    /// no one, or so many have found no one that there is none.
+    ///
+    /// A process that forks a replacement and ends is nearly always gone when it
+    /// is looked at. That it was there is seen, though not whose it was, and
+    /// that makes a pass uncertain. On a busy machine any pass may be.
+    fn survey(&mut self, freeze: bool) {
+        let begun = Instant::now();
+        for _ in 0..UNCERTAIN_SURVEYS {
+            let before = self.members.len();
+            self.survey_once(freeze);
+            if self.unseen && self.ready.is_some() {
+                // No descriptor is free. Ours are a convenience: without them
+                // the members are looked at now and then.
+                for member in &mut self.members {
+                    member.polled = false;
+                    member.watched.release();
+                }
+                self.ready = None;
+                self.survey_once(freeze);
+            }
+            if self.members.len() != before
+                || !self.tree.was_cut()
+                || begun.elapsed() > UNCERTAIN_BOUND
+            {
+                return;
+            }
         }
-        self.members.push(member);
     }
 
     /// Brings the members up to date. What was known stays known if the
     /// processes cannot be listed; a look that may succeed later is repeated.
-    fn survey(&mut self) {
+    ///
+    /// With `freeze`, whoever is found is stopped on sight.
+    fn survey_once(&mut self, freeze: bool) {
         self.counts.surveys += 1;
         self.stale = false;
         self.unseen = false;
-        let found = match self.tree.survey() {
+        let Stopping {
+            tree,
+            members,
+            ready,
+            ..
+        } = self;
+        let surveyed = tree.survey(&mut |stat| {
+            let known = members.iter().position(|m| m.watched.id().is(stat));
+            let i = match known {
+                Some(i) => i,
+                None => match Watched::adopt(stat) {
+                    Some(watched) => {
+                        add(members, ready.as_ref(), watched, stat.name, stat.state);
+                        members.len() - 1
+                    }
+                    None => return,
+                },
+            };
+            members[i].state = stat.state;
+            if freeze {
+                members[i].freeze();
+            }
+        });
+        let found = match surveyed {
             Ok(found) => found,
             Err(e) => {
                 use std::io::ErrorKind::{NotFound, PermissionDenied, Unsupported};
@@ -475,21 +536,16 @@ impl Stopping {
                 return;
             }
         };
+        for stat in found.iter().filter(|stat| stat.is_gone()) {
+            if let Some(i) = self.members.iter().position(|m| m.watched.id().is(stat)) {
+                self.mark_gone(i);
+            }
+        }
+        // Parents first, see the module's text.
+        self.order.clear();
         for stat in &found {
-            let known = self.members.iter().position(|m| m.watched.id().is(stat));
-            match known {
-                Some(i) => {
-                    self.members[i].state = stat.state;
-                    self.members[i].name = stat.name;
-                    if stat.is_gone() {
-                        self.mark_gone(i);
-                    }
-                }
-                None => {
-                    if let Some(watched) = Watched::adopt(stat) {
-                        self.add(watched, stat.name, stat.state);
-                    }
-                }
+            if let Some(i) = self.members.iter().position(|m| m.watched.id().is(stat)) {
+                self.order.push(i);
             }
         }
         // Reaped since the last look: without a pidfd nothing else tells.
@@ -518,7 +574,9 @@ impl Stopping {
         }
         member.polled = false;
         // The root's names its group, also after its end.
-        if member.watched.id().pid() != self.tree.target().root.pid() {
+        if self.stop.scope != Scope::Group
+            || member.watched.id().pid() != self.tree.target().root.pid()
+        {
             member.watched.release();
         }
     }
@@ -557,7 +615,8 @@ impl Stopping {
 
     /// Sends the first signal to those who have not had it.
     fn ask(&mut self) {
-        for member in &mut self.members {
+        for &i in &self.order {
+            let member = &mut self.members[i];
             if member.gone || member.signalled {
                 continue;
             }
@@ -567,8 +626,9 @@ impl Stopping {
                 member.signalled = true;
                 continue;
             }
-            member.signalled = true;
-            member.denied = is_denied(&member.watched.signal(self.stop.signal));
+            let sent = member.watched.signal(self.stop.signal);
+            member.denied = is_denied(&sent);
+            member.signalled = sent.is_ok() || member.denied;
             // A stopped process does not act on a signal before it goes on.
             if matches!(member.state, 'T' | 't') && !member.denied {
                 let _ = member.watched.signal(Signal::CONT);
@@ -583,10 +643,9 @@ impl Stopping {
         let Some(member) = self.members.iter().find(|m| m.watched.id().pid() == root) else {
             return false;
         };
-        if let Some(fd) = member.watched.pidfd() {
-            if pidfd::send_group(fd, signal.number()).is_ok() {
-                return true;
-            }
+        let by_pidfd = |fd| pidfd::send_group(fd, signal.number()).is_ok();
+        if member.watched.pidfd().is_some_and(by_pidfd) {
+            return true;
         }
         // By number only while the leader holds it.
         leads && !member.gone && signal::kill_group(root, signal.number()).is_ok()
@@ -597,7 +656,7 @@ impl Stopping {
         let until = (now + FREEZE_BOUND).min(kill_end);
         if self.stop.scope == Scope::Group && self.signal_group(Signal::KILL) {
             // In one step for all; no fork gets away from it.
-            self.survey();
+            self.survey(false);
             self.kill_all();
             self.phase = Phase::Kill { end: kill_end };
             return;
@@ -610,22 +669,15 @@ impl Stopping {
         // Twice, since the first pass of a tree that does not grow finds all,
         // and they stand still while the second is made.
         for _ in 0..2 {
-            self.survey();
+            let before = self.members.len();
+            self.survey(true);
             self.counts.settles += 1;
-            let mut still = true;
-            for member in &mut self.members {
-                if member.gone || member.denied || member.killed {
-                    continue;
-                }
-                if !member.frozen {
-                    still = false;
-                    let sent = member.watched.signal(Signal::STOP);
-                    member.denied = is_denied(&sent);
-                    member.frozen = sent.is_ok();
-                } else if !stands_still(member) {
-                    still = false;
-                }
-            }
+            let still = self.members.len() == before
+                && !self.unseen
+                && self
+                    .members
+                    .iter()
+                    .all(|m| m.gone || m.denied || m.killed || (m.frozen && stands_still(m)));
             if still || now >= until {
                 self.kill_all();
                 self.phase = Phase::Kill { end: kill_end };
@@ -684,6 +736,30 @@ impl Drop for Stopping {
     fn drop(&mut self) {
         self.kill_frozen();
     }
+}
+
+fn add(
+    members: &mut Vec<Member>,
+    ready: Option<&EndSet>,
+    watched: Watched,
+    name: Name,
+    state: char,
+) {
+    let polled = match (ready, watched.pidfd()) {
+        (Some(ready), Some(fd)) => ready.add(fd, members.len() as u64).is_ok(),
+        _ => false,
+    };
+    members.push(Member {
+        watched,
+        name,
+        state,
+        gone: false,
+        signalled: false,
+        frozen: false,
+        killed: false,
+        denied: false,
+        polled,
+    });
 }
 
 fn is_denied(sent: &std::io::Result<()>) -> bool {

@@ -1,12 +1,13 @@
 //! Which processes belong to a run.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::time::{Duration, Instant};
 
 use crate::holders::{Role, RunPipe};
 use crate::ident::ProcId;
 use crate::process::Scope;
-use crate::sys::proc::{self, Stat};
+use crate::sys::proc::{self, Next, Stat};
 
 /// What a run is known by.
 #[derive(Clone, Debug)]
@@ -49,14 +50,25 @@ pub(crate) struct Tree {
     inherits: bool,
     /// What was found so far, ended ones too: a group lives on after its
     /// leader, and its number is not given away before it is empty.
-    known: Vec<ProcId>,
+    /// Start time by number.
+    known: HashMap<i32, u64>,
     /// Processes that were seen not to hold our pipes. A descriptor comes by
     /// fork, at once, or through a socket, which is no reason to be killed.
     strangers: HashSet<(i32, u64)>,
+    /// Groups and sessions that the run made, as of the latest survey.
+    groups: HashSet<i32>,
+    sessions: HashSet<i32>,
+    /// The latest survey may have missed someone.
+    cut: bool,
     // Kept between surveys for their memory alone.
-    pids: Vec<i32>,
     rows: Vec<Row>,
+    by_pid: HashMap<i32, usize>,
 }
+
+/// How long a survey goes after processes that were started since it began,
+/// before it runs ahead of them. It gets on at some 100,000 a second, so that it
+/// comes up with any but the fastest.
+const CHASE: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
@@ -77,14 +89,17 @@ enum Belongs {
 impl Tree {
     pub(crate) fn new(target: Target, scope: Scope) -> Tree {
         Tree {
-            known: vec![target.root],
+            known: HashMap::from([(target.root.pid(), target.root.start_ticks())]),
             inherits: target.adopts || proc::inherits_orphans(),
             target,
             scope,
             own_pid: rustix::process::getpid().as_raw_nonzero().get(),
             strangers: HashSet::new(),
-            pids: Vec::new(),
+            groups: HashSet::new(),
+            sessions: HashSet::new(),
+            cut: false,
             rows: Vec::new(),
+            by_pid: HashMap::new(),
         }
     }
 
@@ -92,85 +107,143 @@ impl Tree {
         &self.target
     }
 
+    /// Whether the latest survey may have missed someone because processes came
+    /// and went faster than it looked.
+    pub(crate) fn was_cut(&self) -> bool {
+        self.cut
+    }
+
     /// Everyone who belongs now, zombies too, parents before their children.
+    ///
+    /// `seen` is called for each of them as soon as that is known, mostly some
+    /// microseconds after it was looked at: who lives for less than a survey
+    /// takes can be caught only so.
     ///
     /// No snapshot: see [`crate::process::stop`] for how a changing tree is
     /// caught.
     ///
     /// # Errors
     /// If the processes cannot be listed: no `/proc`, or no descriptor free.
-    pub(crate) fn survey(&mut self) -> io::Result<Vec<Stat>> {
+    pub(crate) fn survey(&mut self, seen: &mut dyn FnMut(&Stat)) -> io::Result<Vec<Stat>> {
         let mut found = Vec::new();
+        self.cut = false;
         if self.scope == Scope::Process {
             match proc::stat(self.target.root.pid()) {
-                Ok(stat) if self.target.root.is(&stat) => found.push(stat),
+                Ok(stat) if self.target.root.is(&stat) => {
+                    seen(&stat);
+                    found.push(stat);
+                }
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 Err(e) => return Err(e),
             }
             return Ok(found);
         }
-        self.read_all()?;
-        self.mark_never();
-        for i in 0..self.rows.len() {
-            let stat = self.rows[i].stat;
-            if self.rows[i].belongs == Belongs::Open && self.known.iter().any(|id| id.is(&stat)) {
-                self.rows[i].belongs = Belongs::Run;
-                found.push(stat);
-            }
-        }
-        // Known first, root foremost, in the order in which they were found.
-        found.sort_by_key(|stat| self.known.iter().position(|id| id.is(stat)));
+        self.read_all(&mut found, seen)?;
+        self.mark_ancestors();
+        let sighted = found.len();
         match self.scope {
             Scope::Process => {}
             Scope::Group => self.find_group(&mut found),
             Scope::Tree => self.find_tree(&mut found),
         }
+        found[sighted..].iter().for_each(seen);
         for stat in &found {
-            if !self.known.iter().any(|id| id.is(stat)) {
-                self.known.push(ProcId::from(stat));
-            }
+            self.known.insert(stat.pid, stat.start_ticks);
         }
+        found.sort_by_cached_key(|stat| self.depth(stat));
         Ok(found)
     }
 
-    fn read_all(&mut self) -> io::Result<()> {
-        proc::pids(&mut self.pids)?;
+    /// Reads all rows, and marks those that can be told at once.
+    fn read_all(&mut self, found: &mut Vec<Stat>, seen: &mut dyn FnMut(&Stat)) -> io::Result<()> {
         self.rows.clear();
-        for &pid in &self.pids {
-            match proc::stat(pid) {
-                Ok(stat) => self.rows.push(Row {
-                    stat,
-                    belongs: Belongs::Open,
-                }),
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        self.by_pid.clear();
+        let begun = proc::now_ticks();
+        let mut chased: Option<Instant> = None;
+        proc::each_pid(&mut |pid, new| {
+            let stat = match proc::stat(pid) {
+                Ok(stat) => Some(stat),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => None,
                 Err(e) => return Err(e),
+            };
+            // A number above the last one may be an old process's too, from
+            // before the numbers went around. One that is gone already is not.
+            let newborn = new && stat.is_none_or(|stat| stat.start_ticks >= begun);
+            if newborn && chased.get_or_insert_with(Instant::now).elapsed() > CHASE {
+                chased = None;
+                self.cut = true;
+                return Ok(Next::Ahead);
             }
+            // A new one that is gone already may have left a child that this
+            // scan has passed.
+            self.cut |= new && stat.is_none_or(|stat| stat.is_gone());
+            let Some(stat) = stat else {
+                return Ok(Next::On);
+            };
+            let untouchable = pid == 1 || pid == self.own_pid || stat.kernel_thread;
+            self.by_pid.insert(pid, self.rows.len());
+            self.rows.push(Row {
+                stat,
+                belongs: if untouchable {
+                    Belongs::Never
+                } else {
+                    Belongs::Open
+                },
+            });
+            if !untouchable && self.is_plain(&stat) {
+                let last = self.rows.len() - 1;
+                self.rows[last].belongs = Belongs::Run;
+                seen(&stat);
+                found.push(stat);
+            }
+            Ok(Next::On)
+        })
+    }
+
+    /// Whether a process belongs by what is known before all rows are read.
+    fn is_plain(&mut self, stat: &Stat) -> bool {
+        if self.known.get(&stat.pid) == Some(&stat.start_ticks) {
+            return true;
         }
-        self.rows.sort_unstable_by_key(|row| row.stat.pid);
-        Ok(())
+        self.scope == Scope::Tree
+            && stat.start_ticks >= self.target.root.start_ticks()
+            && (self
+                .index(stat.ppid)
+                .is_some_and(|parent| self.rows[parent].belongs == Belongs::Run)
+                || self.groups.contains(&stat.pgrp)
+                || self.sessions.contains(&stat.session)
+                || (self.target.adopts && stat.ppid == self.own_pid)
+                || self.holds_pipe(stat))
     }
 
     fn index(&self, pid: i32) -> Option<usize> {
-        self.rows
-            .binary_search_by_key(&pid, |row| row.stat.pid)
-            .ok()
+        self.by_pid.get(&pid).copied()
     }
 
-    /// Marks whom no rule may reach.
-    fn mark_never(&mut self) {
+    /// How many members are above it.
+    fn depth(&self, stat: &Stat) -> usize {
+        let mut ppid = stat.ppid;
+        // Bounded: numbers reused during the scan could make a circle.
+        (0..self.rows.len())
+            .find(|_| match self.index(ppid).map(|i| &self.rows[i]) {
+                Some(row) if row.belongs == Belongs::Run => {
+                    ppid = row.stat.ppid;
+                    false
+                }
+                _ => true,
+            })
+            .unwrap_or(0)
+    }
+
+    /// Marks those above us, whom no rule may reach. (No rule does: they are
+    /// older than the run. This is the second lock on that door.)
+    fn mark_ancestors(&mut self) {
         let mut pid = self.own_pid;
-        // Bounded by the number of rows: numbers reused during the scan could
-        // otherwise make a circle.
-        for _ in 0..=self.rows.len() {
+        for _ in 0..self.rows.len() {
             let Some(i) = self.index(pid) else { break };
             self.rows[i].belongs = Belongs::Never;
             pid = self.rows[i].stat.ppid;
-        }
-        for row in &mut self.rows {
-            if row.stat.pid == 1 || row.stat.kernel_thread {
-                row.belongs = Belongs::Never;
-            }
         }
     }
 
@@ -199,19 +272,19 @@ impl Tree {
     fn find_tree(&mut self, found: &mut Vec<Stat>) {
         let root_start = self.target.root.start_ticks();
         let own = self.index(self.own_pid).map(|i| self.rows[i].stat);
-        // Groups and sessions that were made inside, by number.
-        let mut groups: HashSet<i32> = HashSet::new();
-        let mut sessions: HashSet<i32> = HashSet::new();
+        // Found anew each time: an empty one's number may have gone to others.
+        self.groups.clear();
+        self.sessions.clear();
         let mut judged = 0;
         loop {
             while let Some(stat) = found.get(judged).copied() {
                 judged += 1;
                 let Some(own) = own else { continue };
                 if stat.pgrp != own.pgrp && self.made_inside(stat.pgrp, |s| s.pgrp) {
-                    groups.insert(stat.pgrp);
+                    self.groups.insert(stat.pgrp);
                 }
                 if stat.session != own.session && self.made_inside(stat.session, |s| s.session) {
-                    sessions.insert(stat.session);
+                    self.sessions.insert(stat.session);
                 }
             }
             for i in 0..self.rows.len() {
@@ -222,8 +295,8 @@ impl Tree {
                     continue;
                 }
                 if self.is_child_of_known(&stat)
-                    || groups.contains(&stat.pgrp)
-                    || sessions.contains(&stat.session)
+                    || self.groups.contains(&stat.pgrp)
+                    || self.sessions.contains(&stat.session)
                     || (self.target.adopts && stat.ppid == self.own_pid)
                 {
                     self.rows[i].belongs = Belongs::Run;
@@ -241,7 +314,7 @@ impl Tree {
             Some(parent) => self.rows[parent].belongs == Belongs::Run,
             // The parent went away between the reading of the list and now.
             // If it was ours, then so is the child.
-            None => self.known.iter().any(|id| id.pid() == stat.ppid),
+            None => self.known.contains_key(&stat.ppid),
         }
     }
 
@@ -259,7 +332,7 @@ impl Tree {
             return self.rows[leader].belongs == Belongs::Run;
         }
         let root = self.target.root;
-        if number == root.pid() || self.known.iter().any(|id| id.pid() == number) {
+        if self.known.contains_key(&number) {
             return true;
         }
         self.rows
@@ -270,49 +343,56 @@ impl Tree {
 
     /// Finds orphans that hold one of the run's pipes.
     fn find_by_pipe(&mut self, found: &mut Vec<Stat>) -> bool {
-        if self.target.pipes.is_empty() {
-            return false;
-        }
-        let inodes: Vec<u64> = self.target.pipes.iter().map(|p| p.id.inode()).collect();
         let mut any = false;
         for i in 0..self.rows.len() {
             let Row { stat, belongs } = self.rows[i];
-            if belongs != Belongs::Open
-                || stat.start_ticks < self.target.root.start_ticks()
-                || stat.is_gone()
-                || self.strangers.contains(&(stat.pid, stat.start_ticks))
-                || self.descends_from_other_child(&stat)
+            if belongs == Belongs::Open
+                && stat.start_ticks >= self.target.root.start_ticks()
+                && self.holds_pipe(&stat)
             {
-                continue;
-            }
-            let (mut theirs, mut ours) = (false, false);
-            let seen = proc::each_pipe(stat.pid, &inodes, &mut |fd| {
-                for pipe in &self.target.pipes {
-                    if pipe.id.inode() != fd.inode {
-                        continue;
-                    }
-                    let (near, far) = match pipe.role {
-                        Role::Reads => (fd.read, fd.write),
-                        Role::Writes => (fd.write, fd.read),
-                    };
-                    theirs |= near;
-                    ours |= far;
-                }
-            });
-            if seen.is_err() {
-                continue;
-            }
-            // Who holds our end as well is a copy of our own process: forked
-            // by another thread, on its way to an exec that closes them.
-            if theirs && !ours {
                 self.rows[i].belongs = Belongs::Run;
                 found.push(stat);
                 any = true;
-            } else if !ours {
-                self.strangers.insert((stat.pid, stat.start_ticks));
             }
         }
         any
+    }
+
+    /// Whether it holds the program's end of one of the run's pipes and is not
+    /// of another run.
+    fn holds_pipe(&mut self, stat: &Stat) -> bool {
+        let id = (stat.pid, stat.start_ticks);
+        if self.target.pipes.is_empty()
+            || stat.is_gone()
+            || self.strangers.contains(&id)
+            || self.descends_from_other_child(stat)
+        {
+            return false;
+        }
+        let inodes: Vec<u64> = self.target.pipes.iter().map(|p| p.id.inode()).collect();
+        let (mut theirs, mut ours) = (false, false);
+        let seen = proc::each_pipe(stat.pid, &inodes, &mut |fd| {
+            for pipe in &self.target.pipes {
+                if pipe.id.inode() != fd.inode {
+                    continue;
+                }
+                let (near, far) = match pipe.role {
+                    Role::Reads => (fd.read, fd.write),
+                    Role::Writes => (fd.write, fd.read),
+                };
+                theirs |= near;
+                ours |= far;
+            }
+        });
+        if seen.is_err() {
+            return false;
+        }
+        // Who holds our end as well is a copy of our own process: forked by
+        // another thread, on its way to an exec that closes them.
+        if !theirs && !ours {
+            self.strangers.insert(id);
+        }
+        theirs && !ours
     }
 
     /// Whether it is below us by way of a child that is not of this run.
@@ -320,15 +400,23 @@ impl Tree {
     /// Our direct children are that themselves, unless orphans come to us: then
     /// a direct child can be anyone's, and its pipes decide.
     fn descends_from_other_child(&self, stat: &Stat) -> bool {
-        let mut at = *stat;
-        for depth in 0..self.rows.len() {
-            if at.ppid == self.own_pid {
+        let mut ppid = stat.ppid;
+        for depth in 0..=self.rows.len() {
+            if ppid == self.own_pid {
                 return depth > 0 || !self.inherits;
             }
-            match self.index(at.ppid) {
-                Some(parent) => at = self.rows[parent].stat,
-                None => return false,
+            if ppid <= 1 {
+                return false;
             }
+            ppid = match self.index(ppid) {
+                Some(i) if self.rows[i].belongs == Belongs::Run => return false,
+                Some(i) => self.rows[i].stat.ppid,
+                // Not read yet, or gone.
+                None => match proc::stat(ppid) {
+                    Ok(parent) => parent.ppid,
+                    Err(_) => return false,
+                },
+            };
         }
         false
     }

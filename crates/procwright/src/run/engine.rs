@@ -565,7 +565,7 @@ impl<M: Memory> Run<'_, M> {
 
 /// What every process of the run is doing, a line each.
 fn activities(target: &Target) -> Vec<String> {
-    let members = Tree::new(target.clone(), Scope::Tree).survey();
+    let members = Tree::new(target.clone(), Scope::Tree).survey(&mut |_| {});
     let members = members.unwrap_or_default();
     let living = members.iter().filter(|stat| !stat.is_gone());
     living

@@ -5,7 +5,7 @@
 
 mod ends;
 pub(crate) mod fifo;
-mod memory;
+pub mod memory;
 
 pub(crate) use ends::Ends;
 pub use memory::Memory;

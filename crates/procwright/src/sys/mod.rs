@@ -12,6 +12,9 @@ pub(crate) mod poll;
 pub(crate) mod proc;
 pub(crate) mod signal;
 pub(crate) mod spawn;
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) mod testing;
+pub(crate) mod thread;
 pub(crate) mod wait;
 pub(crate) mod wake;
 

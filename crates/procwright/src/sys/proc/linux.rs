@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use super::{Call, Name, PipeFd, Stat, ThreadCall};
+use super::{Call, Name, Next, PipeFd, Stat, ThreadCall};
 
 pub(crate) fn now_ticks() -> u64 {
     // The kernel rounds a start time on CLOCK_BOOTTIME down to ticks of
@@ -27,13 +27,38 @@ pub(crate) fn inherits_orphans() -> bool {
         || rustix::process::child_subreaper().is_ok_and(|set| set.is_some())
 }
 
-pub(crate) fn pids(pids: &mut Vec<i32>) -> io::Result<()> {
-    pids.clear();
+pub(crate) fn each_pid(found: &mut dyn FnMut(i32, bool) -> io::Result<Next>) -> io::Result<()> {
     let dir = open_dir(c"/proc")?;
-    each_number(dir.as_fd(), &mut |pid, _| {
-        pids.push(pid);
-        Ok(true)
-    })
+    // Numbers are given out upwards, and this is the last that was.
+    let mut buffer = [0; 128];
+    let last = read_file(c"/proc/loadavg", &mut buffer)
+        .ok()
+        .and_then(|text| number(text.trim_ascii().rsplit(|&b| b == b' ').next()?))
+        .unwrap_or(i32::MAX);
+    'seek: loop {
+        // Small, so that little time lies between the kernel's look at a process
+        // and ours.
+        let mut buffer = [MaybeUninit::uninit(); 1024];
+        let mut entries = RawDir::new(&dir, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(gone)?;
+            let Some(pid) = number(entry.file_name().to_bytes()) else {
+                continue;
+            };
+            match found(pid, pid > last)? {
+                Next::On => {}
+                Next::Ahead => {
+                    // In /proc the position of an entry is its pid plus a
+                    // constant, and any position may be sought.
+                    let ahead = entry.next_entry_cookie() + 1024;
+                    rustix::fs::seek(&dir, rustix::fs::SeekFrom::Start(ahead))?;
+                    continue 'seek;
+                }
+                Next::End => return Ok(()),
+            }
+        }
+        return Ok(());
+    }
 }
 
 pub(crate) fn stat(pid: i32) -> io::Result<Stat> {
@@ -187,6 +212,12 @@ fn parse_syscall(text: &[u8]) -> Call {
     call.unwrap_or(Call::Other(nr))
 }
 
+/// A `c_long`, whatever size it has here.
+#[allow(clippy::unnecessary_cast)]
+const fn number_of(nr: libc::c_long) -> i64 {
+    nr as i64
+}
+
 enum Kind {
     ReadFirst,
     WriteFirst,
@@ -204,39 +235,39 @@ fn kind(nr: i64) -> Kind {
     // splice, tee and sendfile wait at either of their ends, and which cannot
     // be seen from outside; they stay `Other`.
     const READ: &[i64] = &[
-        libc::SYS_read as i64,
-        libc::SYS_readv as i64,
-        libc::SYS_preadv2 as i64,
+        number_of(libc::SYS_read),
+        number_of(libc::SYS_readv),
+        number_of(libc::SYS_preadv2),
     ];
     const WRITE: &[i64] = &[
-        libc::SYS_write as i64,
-        libc::SYS_writev as i64,
-        libc::SYS_pwritev2 as i64,
-        libc::SYS_vmsplice as i64,
+        number_of(libc::SYS_write),
+        number_of(libc::SYS_writev),
+        number_of(libc::SYS_pwritev2),
+        number_of(libc::SYS_vmsplice),
     ];
     const POLL: &[i64] = &[
         #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
         {
-            libc::SYS_poll as i64
+            number_of(libc::SYS_poll)
         },
         #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
         {
-            libc::SYS_select as i64
+            number_of(libc::SYS_select)
         },
         #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
         {
-            libc::SYS_epoll_wait as i64
+            number_of(libc::SYS_epoll_wait)
         },
-        libc::SYS_ppoll as i64,
-        libc::SYS_pselect6 as i64,
-        libc::SYS_epoll_pwait as i64,
-        libc::SYS_epoll_pwait2 as i64,
+        number_of(libc::SYS_ppoll),
+        number_of(libc::SYS_pselect6),
+        number_of(libc::SYS_epoll_pwait),
+        number_of(libc::SYS_epoll_pwait2),
     ];
-    const WAIT: &[i64] = &[libc::SYS_wait4 as i64, libc::SYS_waitid as i64];
+    const WAIT: &[i64] = &[number_of(libc::SYS_wait4), number_of(libc::SYS_waitid)];
     const SLEEP: &[i64] = &[
-        libc::SYS_nanosleep as i64,
-        libc::SYS_clock_nanosleep as i64,
-        libc::SYS_rt_sigtimedwait as i64,
+        number_of(libc::SYS_nanosleep),
+        number_of(libc::SYS_clock_nanosleep),
+        number_of(libc::SYS_rt_sigtimedwait),
     ];
     match nr {
         _ if READ.contains(&nr) => Kind::ReadFirst,
@@ -244,7 +275,7 @@ fn kind(nr: i64) -> Kind {
         _ if POLL.contains(&nr) => Kind::Poll,
         _ if WAIT.contains(&nr) => Kind::WaitChild,
         _ if SLEEP.contains(&nr) => Kind::Sleep,
-        _ if nr == libc::SYS_futex as i64 => Kind::Futex,
+        _ if nr == number_of(libc::SYS_futex) => Kind::Futex,
         _ => Kind::Other,
     }
 }
@@ -304,15 +335,16 @@ fn each_number(
     dir: BorrowedFd<'_>,
     each: &mut dyn FnMut(i32, &CStr) -> io::Result<bool>,
 ) -> io::Result<()> {
-    let mut buffer = [MaybeUninit::uninit(); 8192];
+    let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut entries = RawDir::new(dir, &mut buffer);
     while let Some(entry) = entries.next() {
         let entry = entry.map_err(gone)?;
         let name = entry.file_name();
-        if let Some(n) = number(name.to_bytes()) {
-            if !each(n, name)? {
-                break;
-            }
+        let Some(n) = number(name.to_bytes()) else {
+            continue;
+        };
+        if !each(n, name)? {
+            break;
         }
     }
     Ok(())
@@ -440,11 +472,30 @@ mod tests {
         assert!(!me.is_gone() && !me.kernel_thread && me.threads >= 1);
         assert!(me.start_ticks <= now_ticks());
         let mut all = Vec::new();
-        pids(&mut all).unwrap();
+        each_pid(&mut |pid, _| {
+            all.push(pid);
+            Ok(Next::On)
+        })
+        .unwrap();
         assert!(all.contains(&pid));
+        all.clear();
+        each_pid(&mut |pid, _| {
+            all.push(pid);
+            Ok(Next::End)
+        })
+        .unwrap();
+        assert_eq!(all, [1]);
+        // A thousand numbers ahead of 1 are not 1.
+        all.clear();
+        each_pid(&mut |pid, _| {
+            all.push(pid);
+            Ok(Next::Ahead)
+        })
+        .unwrap();
+        assert!(all.windows(2).all(|w| w[1] - w[0] > 1000), "{all:?}");
         assert_eq!(stat(i32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
         let arguments: Vec<Vec<u8>> = {
-            use std::os::unix::ffi::OsStringExt as _;
+            use std::os::unix::ffi::OsStringExt;
             std::env::args_os().map(OsStringExt::into_vec).collect()
         };
         assert_eq!(command_line(pid).unwrap(), arguments);

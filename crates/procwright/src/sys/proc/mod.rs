@@ -9,9 +9,10 @@
 //! - `now_ticks()`: the clock that [`Stat::start_ticks`] is read from.
 //! - `inherits_orphans()`: whether this process gets the children of its
 //!   descendants that end: it is a sub-reaper or its namespace's process 1.
-//! - `pids(&mut Vec)`: every process that can be seen, in ascending order
-//!   unless the numbers wrapped meanwhile. No snapshot: processes come and go
-//!   while it is taken.
+//! - `each_pid(found)`: every process that can be seen, in ascending order; no
+//!   snapshot: processes come and go meanwhile. `found` is told the number and
+//!   whether it may have been given away since the scan began, and says how to
+//!   go on.
 //! - `stat(pid)`: see [`Stat`].
 //! - `each_pipe(pid, wanted, found)`: calls `found` for each descriptor of the
 //!   process that is an end of a pipe in `wanted`.
@@ -31,9 +32,25 @@ mod imp;
 #[path = "linux.rs"]
 mod imp;
 
+#[allow(unused_imports)]
 pub(crate) use imp::{
-    command_line, each_call, each_pipe, inherits_orphans, now_ticks, pids, stat, threads_stopped,
+    command_line, each_call, each_pid, each_pipe, inherits_orphans, now_ticks, stat,
+    threads_stopped,
 };
+
+/// How a scan of all processes goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// With the next.
+    On,
+    /// With the next but a thousand numbers. While others fork faster than the
+    /// scan gets on, it would go after them for ever and not come to the older
+    /// processes that lie above since the numbers went around.
+    Ahead,
+    /// Not at all.
+    #[allow(dead_code)]
+    End,
+}
 
 /// The name that a process goes by: its program's, at most 15 bytes, unless it
 /// gave itself another. Any bytes at all.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{PipeFd, Stat, ThreadCall};
+use super::{Next, PipeFd, Stat, ThreadCall};
 use crate::sys::unsupported;
 
 pub(crate) fn now_ticks() -> u64 {
@@ -13,7 +13,7 @@ pub(crate) fn inherits_orphans() -> bool {
     false
 }
 
-pub(crate) fn pids(_pids: &mut Vec<i32>) -> io::Result<()> {
+pub(crate) fn each_pid(_found: &mut dyn FnMut(i32, bool) -> io::Result<Next>) -> io::Result<()> {
     Err(unsupported("the list of processes"))
 }
 

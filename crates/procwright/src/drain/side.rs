@@ -1,0 +1,137 @@
+//! A second thread for the second stream, while both carry volume.
+//!
+//! One loop reads two saturated streams at half the speed of two: what limits
+//! it is not the system calls but touching fresh memory, on one processor. So
+//! once both streams have shown volume, one of them goes to a thread of its own,
+//! and comes back when it has nothing to read for a while, or ends, or needs
+//! somebody to look at it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::{Drain, Step};
+use crate::spool::Memory;
+use crate::sys::poll::{self, Flags};
+use crate::sys::thread;
+use crate::sys::wake::Wake;
+use crate::time::Deadline;
+
+/// How long the thread waits for more before it hands the stream back.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A drain that is back, and why.
+pub(super) type Returned<M> = (Drain<M>, io::Result<Step>);
+
+/// A drain that runs on a thread of its own.
+#[derive(Debug)]
+pub(super) struct Side<M> {
+    thread: JoinHandle<Option<Returned<M>>>,
+    signals: Arc<Signals>,
+    started: Instant,
+}
+
+#[derive(Debug)]
+struct Signals {
+    /// Rung by us: come back.
+    quit: Wake,
+    /// Rung by the thread: I am coming back.
+    done: Wake,
+    /// Nanoseconds from the start of the thread to its latest read.
+    last_read: AtomicU64,
+}
+
+impl<M: Memory> Side<M> {
+    /// Starts a thread that drives `drain`.
+    ///
+    /// # Errors
+    /// The drain comes back where no thread or descriptor can be had.
+    pub(super) fn start(drain: Drain<M>) -> Result<Side<M>, Drain<M>> {
+        let started = Instant::now();
+        let (Ok(quit), Ok(done)) = (Wake::new(), Wake::new()) else {
+            return Err(drain);
+        };
+        let signals = Arc::new(Signals {
+            quit,
+            done,
+            last_read: AtomicU64::new(0),
+        });
+        // Through a channel and not by capture: a thread that cannot be made
+        // would take the drain, and all that it holds, with it.
+        let (hand, taken) = std::sync::mpsc::sync_channel::<Drain<M>>(1);
+        let theirs = Arc::clone(&signals);
+        let thread = thread::spawn_quiet("procwright-drain", move || {
+            let mut drain = taken.recv().ok()?;
+            let result = work(&mut drain, &theirs, started);
+            theirs.done.ring();
+            Some((drain, result))
+        });
+        match thread {
+            Ok(thread) => {
+                let _ = hand.send(drain);
+                Ok(Side {
+                    thread,
+                    signals,
+                    started,
+                })
+            }
+            Err(_) => Err(drain),
+        }
+    }
+
+    /// Readable when the thread is about to hand the drain back.
+    pub(super) fn done(&self) -> BorrowedFd<'_> {
+        self.signals.done.as_fd()
+    }
+
+    pub(super) fn last_read(&self) -> Instant {
+        let nanos = self.signals.last_read.load(Ordering::Relaxed);
+        self.started + Duration::from_nanos(nanos)
+    }
+
+    /// Fetches the drain, now if need be.
+    ///
+    /// # Errors
+    /// When the thread has panicked, and the stream with it.
+    pub(super) fn recall(self) -> io::Result<Returned<M>> {
+        self.signals.quit.ring();
+        match self.thread.join() {
+            Ok(Some(returned)) => Ok(returned),
+            _ => Err(io::Error::other("the second drain thread panicked")),
+        }
+    }
+}
+
+/// Steps until there is a reason to come back, and returns it.
+fn work<M: Memory>(drain: &mut Drain<M>, signals: &Signals, started: Instant) -> io::Result<Step> {
+    loop {
+        match drain.step()? {
+            Step::Moved => {
+                let last = drain.last_read().unwrap_or(started);
+                let nanos = last.saturating_duration_since(started).as_nanos();
+                let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+                signals.last_read.store(nanos, Ordering::Relaxed);
+                if drain.over_limit() {
+                    return Ok(Step::Moved);
+                }
+            }
+            Step::Empty => {
+                let mut fds = [
+                    poll::Fd::from_borrowed_fd(drain.fd(), Flags::IN),
+                    poll::Fd::new(&signals.quit, Flags::IN),
+                ];
+                match poll::poll(&mut fds, Deadline::at(Instant::now() + PATIENCE)) {
+                    Ok(0) => return Ok(Step::Empty),
+                    Ok(_) if !fds[1].revents().is_empty() => return Ok(Step::Empty),
+                    Ok(_) => drain.slept(Instant::now()),
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(e),
+                }
+            }
+            reason @ (Step::Held | Step::End) => return Ok(reason),
+        }
+    }
+}

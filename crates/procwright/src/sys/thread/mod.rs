@@ -1,0 +1,33 @@
+//! Threads of our own.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::thread::{Builder, JoinHandle};
+
+/// Starts a thread with all signals blocked: a signal for this process is meant
+/// for the host's threads, whose waits it is to interrupt. Not for threads that
+/// run code of the host, since what that starts inherits the mask.
+///
+/// # Errors
+/// When no thread can be made.
+pub(crate) fn spawn_quiet<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // A thread inherits the mask of the one that makes it, so it is blocked
+    // from its first instruction on.
+    //
+    // SAFETY: sigfillset initialises `all`, pthread_sigmask initialises
+    // `before`; both are ours.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let thread = Builder::new().name(name.into()).spawn(work);
+    // SAFETY: `before` was initialised above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    thread
+}
