@@ -4,7 +4,7 @@ Run it with the interpreter that has procwright installed. Needs nothing else.
 
 - The ```python blocks of a file are one program, run in an empty directory.
   Line numbers in its errors are those of the file. A block that cannot run
-  says ```python norun, and is only compiled.
+  says ```python no_run, and is only compiled.
 - A ```console run block is a session: after each line that begins with `$ `
   comes what that command prints, on both streams. A line that is only `…`
   stands for any lines, `…` within a line for any text.
@@ -44,7 +44,7 @@ def program(path, found):
     for info, first, lines in found:
         if info[:1] != ["python"]:
             continue
-        if "norun" in info:
+        if "no_run" in info:
             compile("\n" * (first - 1) + "\n".join(lines), str(path), "exec")
         else:
             source += [""] * (first - 1 - len(source)) + lines
@@ -104,7 +104,7 @@ def check(path):
     found = list(blocks(path.read_text(encoding="utf-8")))
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     source = program(name, found)
-    count = sum(info[:1] == ["python"] and "norun" not in info for info, _, _ in found)
+    count = sum(info[:1] == ["python"] and "no_run" not in info for info, _, _ in found)
     if source:
         yield from run_program(name, source)
     for info, first, lines in found:

@@ -35,3 +35,12 @@ pub use run::{Cancel, Error, Event, Foreign, Output, Reason, Report, StreamInfo,
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::memory;
 pub use spool::Memory;
+
+/// The Rust examples of the documents, which run as tests like all others.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../../docs/guide.md")]
+    mod guide {}
+}
