@@ -103,7 +103,11 @@ def run_console(path, first, lines):
 def check(path):
     found = list(blocks(path.read_text(encoding="utf-8")))
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-    source = program(name, found)
+    try:
+        source = program(name, found)
+    except SyntaxError as error:
+        yield f"{name}:{error.lineno}: {error}"
+        return
     count = sum(info[:1] == ["python"] and "no_run" not in info for info, _, _ in found)
     if source:
         yield from run_program(name, source)
