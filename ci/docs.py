@@ -51,13 +51,21 @@ def program(path, found):
     return "\n".join(source)
 
 
-def run(argv, directory, **options):
+def run(argv, directory):
     # The directory of the interpreter, for the command that came with the package.
     environ = dict(os.environ, PYTHONPATH="", PYTHONUNBUFFERED="1")
     environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + environ["PATH"]
     return subprocess.run(
-        argv, cwd=directory, env=environ, timeout=TIME_S, text=True, errors="replace",
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options,
+        argv,
+        check=False,
+        cwd=directory,
+        env=environ,
+        timeout=TIME_S,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
 
 

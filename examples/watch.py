@@ -59,7 +59,9 @@ def look(root):
 def explain(pid, seen):
     words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
     places = [place for _, place, _ in seen]
-    texts = [text for part, text in PLACES.items() if any(part in place for place in places)]
+    texts = [
+        text for part, text in PLACES.items() if any(part in place for place in places)
+    ]
     return f"  {short(words)} (pid {pid}): {texts[0] if texts else places[0]}"
 
 

@@ -1,2 +1,52 @@
-//! Benchmarks.
-fn main() {}
+//! Runs the suites and writes `SUITE.json`, `SUITE.md` and `SUITE.svg`.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use procwright_bench::machine::Machine;
+use procwright_bench::report::Report;
+use procwright_bench::round::Effort;
+use procwright_bench::tools::Tools;
+use procwright_bench::{capture, cli, limit, plot, spawn, startup, table};
+
+fn main() -> ExitCode {
+    let words = std::env::args().skip(1);
+    let result = cli::parse(words)
+        .map_err(io::Error::other)
+        .and_then(|request| {
+            let tools = Tools::find(&std::path::absolute(&request.dir)?);
+            for suite in cli::SUITES {
+                if request.only.as_deref().is_none_or(|only| only == suite) {
+                    measure(&tools, suite, request.effort)?;
+                }
+            }
+            Ok(())
+        });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "procwright-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
+    let mut report = Report::new(suite, effort.is_quick(), Machine::here(tools));
+    for part in [startup::run, spawn::run, limit::run, capture::run] {
+        part(tools, effort, &mut report);
+        // After every part, so that an interrupted suite leaves what it has.
+        write(&tools.dir, &report)?;
+    }
+    io::stdout().write_all(table::markdown(&report).as_bytes())
+}
+
+fn write(dir: &Path, report: &Report) -> io::Result<()> {
+    let file = |ending: &str| dir.join(format!("{}.{ending}", report.suite));
+    let mut json = serde_json::to_vec_pretty(report)?;
+    json.push(b'\n');
+    std::fs::write(file("json"), json)?;
+    std::fs::write(file("md"), table::markdown(report))?;
+    std::fs::write(file("svg"), plot::svg(report))
+}

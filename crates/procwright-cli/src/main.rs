@@ -1,2 +1,23 @@
-//! The procwright command.
-fn main() {}
+//! The `procwright` command.
+
+mod args;
+mod exit;
+mod message;
+mod report;
+mod run;
+mod signals;
+mod units;
+
+use clap::Parser;
+
+use args::{Cli, Subcommand};
+
+fn main() -> ! {
+    let end = match Cli::try_parse() {
+        Ok(cli) => match cli.command {
+            Subcommand::Run(args) => run::run(args),
+        },
+        Err(error) => exit::of_usage(&error),
+    };
+    end.leave()
+}

@@ -13,7 +13,7 @@ use crate::error::Invalid;
 use crate::process::{Signal, Stop};
 use crate::run::{
     self, Cancel, Duty, Error, Event, Extras, Foreign, Lines, Outcome, Output, Producer, Reason,
-    Tap, Tee, Trouble, Writer,
+    Tap, Tee, Trouble, Watch, Writer,
 };
 use crate::spec::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
@@ -440,6 +440,13 @@ impl<'a> Command<'a> {
     #[must_use]
     pub fn on_event(mut self, hook: impl FnMut(&Event) + 'a) -> Self {
         self.extras.on_event = Some(Box::new(hook));
+        self
+    }
+
+    /// Looks after a descriptor of the caller's while the run goes on.
+    #[must_use]
+    pub fn watch(mut self, watch: impl Watch + 'a) -> Self {
+        self.extras.watch = Some(Box::new(watch));
         self
     }
 

@@ -174,8 +174,6 @@ pub(crate) struct Activity {
     pub(crate) pid: i32,
     /// Its name.
     pub(crate) name: Name,
-    /// The system's letter for its state.
-    pub(crate) state: char,
     /// What it does.
     pub(crate) doing: Doing,
 }
@@ -256,7 +254,6 @@ pub(crate) fn activity(pid: i32, pipes: &[RunPipe]) -> io::Result<Activity> {
     Ok(Activity {
         pid,
         name: stat.name,
-        state: stat.state,
         doing,
     })
 }

@@ -128,7 +128,7 @@ impl Watched {
         let pidfd = match pidfd::open(stat.pid) {
             Ok(fd) => fd,
             Err(Refused::Gone) => return None,
-            Err(Refused::Now(_) | Refused::Never(_)) => return Some(unwatched),
+            Err(Refused::Now | Refused::Never) => return Some(unwatched),
         };
         // The descriptor may be of a later owner of the number than `stat`, so
         // read again: what has the number now is what was meant, ...

@@ -14,6 +14,8 @@
 //! # Ok::<(), procwright::Error>(())
 //! ```
 #![deny(unsafe_code)]
+// Where programs cannot be started yet, what reads and stops them is unused.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 mod child;
 mod command;
@@ -31,10 +33,12 @@ pub mod time;
 pub use command::{BoxError, Collected, Command, Failure};
 pub use drain::Segment;
 pub use holders::{Holder, Holders};
-pub use run::{Cancel, Error, Event, Foreign, Output, Reason, Report, StreamInfo, Tap};
+pub use run::{
+    Cancel, Demand, Error, Event, Foreign, Moment, Output, Reason, Report, StreamInfo, Tap, Watch,
+};
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
-pub use spool::memory;
 pub use spool::Memory;
+pub use spool::memory;
 
 /// The Rust examples of the documents, which run as tests like all others.
 #[cfg(doctest)]

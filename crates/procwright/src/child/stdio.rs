@@ -83,7 +83,7 @@ impl Opening {
             Sink::Fd(fd) => self.placements.push((fd.as_raw_fd(), number)),
             Sink::Null => self.give(write_file(Path::new("/dev/null"), false)?, number),
             Sink::File { path, append } => self.give(write_file(path, *append)?, number),
-            Sink::Capture => {
+            Sink::Capture | Sink::Relay => {
                 let (read, write) = pipe::pipe().map_err(pipe_error)?;
                 pipe::set_nonblocking(&read).map_err(pipe_error)?;
                 // A probe is worth a descriptor but not a failed run.

@@ -49,14 +49,16 @@ pub struct Segment {
 pub(crate) struct Turn {
     /// Which of the watched descriptors are ready, by their place.
     pub(crate) ready: [bool; WATCH],
-    /// A signal handler has run on this thread.
+    /// A signal handler has run on this thread while it waited.
     pub(crate) interrupted: bool,
+    /// There was no wait that a signal could have interrupted.
+    pub(crate) flooded: bool,
     /// The producer of stdin failed.
     pub(crate) feed_failed: Option<BoxError>,
 }
 
 /// How many descriptors a turn can watch beside the streams.
-pub(crate) const WATCH: usize = 3;
+pub(crate) const WATCH: usize = 4;
 
 /// The two output streams and stdin of one run, on one thread.
 #[derive(Debug)]
@@ -119,6 +121,7 @@ impl<M: Memory> Inline<M> {
             // The caller has something to look at before anybody waits.
             Pumped::Some => return Ok(turn),
             Pumped::Flood => {
+                turn.flooded = true;
                 self.promote();
                 true
             }
@@ -180,9 +183,7 @@ impl<M: Memory> Inline<M> {
     fn promote(&mut self) {
         let saturated = |lane: &Option<Lane<Drain<M>>>| {
             lane.as_ref().is_some_and(|lane| {
-                lane.need == Need::Nothing
-                    && !lane.work.has_ended()
-                    && lane.work.bytes() >= VOLUME
+                lane.need == Need::Nothing && !lane.work.has_ended() && lane.work.bytes() >= VOLUME
             })
         };
         // The order of two streams can be told only by one reader; and on one
@@ -193,7 +194,7 @@ impl<M: Memory> Inline<M> {
         if let Some(Lane { work, .. }) = self.lanes[1].take() {
             match Side::start(work) {
                 Ok(side) => self.side = Some(side),
-                Err(work) => self.put_back(work),
+                Err(work) => self.put_back(*work),
             }
         }
     }
@@ -256,8 +257,9 @@ impl<M: Memory> Inline<M> {
             if let Some(lane) = lane
                 && lane.need == Need::Ready
                 && !lane.work.has_ended()
+                && let Some(fd) = lane.work.fd()
             {
-                fds.push(poll::Fd::from_borrowed_fd(lane.work.fd(), Flags::IN));
+                fds.push(poll::Fd::from_borrowed_fd(fd, Flags::IN));
                 whose.push(Whose::Lane(index));
             }
         }
@@ -358,11 +360,22 @@ impl<M: Memory> Inline<M> {
         }
     }
 
+    /// Whether there is a stdin to write to.
+    pub(crate) fn feeds(&self) -> bool {
+        self.feed.is_some()
+    }
+
+    /// Closes one stream, 0 or 1, in the program's face.
+    pub(crate) fn close(&mut self, stream: usize) {
+        let _ = self.recall();
+        if let Some(lane) = &mut self.lanes[stream] {
+            lane.work.close();
+        }
+    }
+
     pub(crate) fn all_ended(&self) -> bool {
-        self.lanes
-            .iter()
-            .flatten()
-            .all(|lane| lane.work.has_ended())
+        let mut lanes = self.lanes.iter().flatten();
+        self.side.is_none() && lanes.all(|lane| lane.work.has_ended())
     }
 
     /// Which of the two streams are being read.

@@ -55,7 +55,8 @@ pub(crate) enum Step {
 /// One output stream on its way into a [`Store`].
 #[derive(Debug)]
 pub(crate) struct Drain<M> {
-    fd: OwnedFd,
+    /// None once the pipe has been closed in the program's face.
+    fd: Option<OwnedFd>,
     store: Store<M>,
     taps: Vec<Arc<Fifo>>,
     blocked: Blocked,
@@ -83,7 +84,7 @@ impl<M: Memory> Drain<M> {
         now: Instant,
     ) -> Drain<M> {
         Drain {
-            fd,
+            fd: Some(fd),
             store,
             taps,
             blocked: Blocked::new(probe, now),
@@ -114,8 +115,11 @@ impl<M: Memory> Drain<M> {
     }
 
     fn read(&mut self, max: usize) -> io::Result<Step> {
+        let Some(fd) = &self.fd else {
+            return Ok(Step::End);
+        };
         self.blocked.before_read(Instant::now());
-        let n = match self.store.read_from(self.fd.as_fd(), max) {
+        let n = match self.store.read_from(fd.as_fd(), max) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.blocked.found_empty(Instant::now());
@@ -129,8 +133,15 @@ impl<M: Memory> Drain<M> {
             return Ok(Step::End);
         }
         let now = Instant::now();
-        let capacity = self.capacity();
-        self.blocked.after_read(n, &self.fd, capacity, now);
+        let capacity = match self.capacity {
+            Some(capacity) => capacity,
+            None if self.blocked.is_suspected() => {
+                let asked = pipe::capacity(fd).unwrap_or(pipe::DEFAULT_CAPACITY);
+                *self.capacity.insert(asked)
+            }
+            None => pipe::DEFAULT_CAPACITY,
+        };
+        self.blocked.after_read(n, fd, capacity, now);
         self.last_read = Some(now);
         self.bytes += n as u64;
         self.store.note(n);
@@ -146,17 +157,6 @@ impl<M: Memory> Drain<M> {
         Ok(Step::Moved)
     }
 
-    fn capacity(&mut self) -> usize {
-        match self.capacity {
-            Some(capacity) => capacity,
-            None if self.blocked.is_suspected() => {
-                let asked = pipe::capacity(&self.fd).unwrap_or(pipe::DEFAULT_CAPACITY);
-                *self.capacity.insert(asked)
-            }
-            None => pipe::DEFAULT_CAPACITY,
-        }
-    }
-
     /// The second read of volume gets the pipe a larger buffer: a program that
     /// says little never costs more than the default.
     fn grow(&mut self) {
@@ -167,7 +167,8 @@ impl<M: Memory> Drain<M> {
             return;
         }
         if let Some(grant) = Grant::take(VOLUME_CAPACITY)
-            && let Ok(capacity) = pipe::grow(&self.fd, VOLUME_CAPACITY)
+            && let Some(fd) = &self.fd
+            && let Ok(capacity) = pipe::grow(fd, VOLUME_CAPACITY)
         {
             self.capacity = Some(capacity);
             self.grant = Some(grant);
@@ -184,7 +185,7 @@ impl<M: Memory> Drain<M> {
         if self.ended {
             return Ok(());
         }
-        let mut left = pipe::unread(&self.fd)?;
+        let mut left = self.fd.as_ref().map_or(Ok(0), pipe::unread)?;
         while left > 0 && !self.ended {
             let max = usize::try_from(left).unwrap_or(READ).min(READ);
             let before = self.bytes;
@@ -207,6 +208,12 @@ impl<M: Memory> Drain<M> {
             self.failed = true;
             self.end();
         }
+    }
+
+    /// Closes the pipe while the program may still write: its next write fails.
+    pub(crate) fn close(&mut self) {
+        self.cut();
+        self.fd = None;
     }
 
     fn end(&mut self) {
@@ -242,8 +249,14 @@ impl<M: Memory> Drain<M> {
         self.store.over_limit()
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+    /// The pipe, none once it is closed.
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether it keeps what it reads.
+    pub(crate) fn keeps(&self) -> bool {
+        self.store.keeps()
     }
 
     /// Whether the stream was left before its end was seen: somebody may still

@@ -49,10 +49,10 @@ impl<M: Memory> Side<M> {
     ///
     /// # Errors
     /// The drain comes back where no thread or descriptor can be had.
-    pub(super) fn start(drain: Drain<M>) -> Result<Side<M>, Drain<M>> {
+    pub(super) fn start(drain: Drain<M>) -> Result<Side<M>, Box<Drain<M>>> {
         let started = Instant::now();
         let (Ok(quit), Ok(done)) = (Wake::new(), Wake::new()) else {
-            return Err(drain);
+            return Err(Box::new(drain));
         };
         let signals = Arc::new(Signals {
             quit,
@@ -78,7 +78,7 @@ impl<M: Memory> Side<M> {
                     started,
                 })
             }
-            Err(_) => Err(drain),
+            Err(_) => Err(Box::new(drain)),
         }
     }
 
@@ -119,8 +119,11 @@ fn work<M: Memory>(drain: &mut Drain<M>, signals: &Signals, started: Instant) ->
                 }
             }
             Step::Empty => {
+                let Some(fd) = drain.fd() else {
+                    return Ok(Step::End);
+                };
                 let mut fds = [
-                    poll::Fd::from_borrowed_fd(drain.fd(), Flags::IN),
+                    poll::Fd::from_borrowed_fd(fd, Flags::IN),
                     poll::Fd::new(&signals.quit, Flags::IN),
                 ];
                 match poll::poll(&mut fds, Deadline::at(Instant::now() + PATIENCE)) {

@@ -24,8 +24,13 @@ pub(crate) enum Store<M> {
     },
     /// Both ends.
     Ends(Ends),
-    /// Nothing: the bytes are looked at by taps only.
-    Nothing(Vec<u8>),
+    /// Nothing: the bytes are looked at by taps only. More than `limit` of them
+    /// are too many.
+    Nothing {
+        seen: u64,
+        limit: Option<u64>,
+        scratch: Vec<u8>,
+    },
 }
 
 impl<M: Memory> Store<M> {
@@ -47,15 +52,24 @@ impl<M: Memory> Store<M> {
         Store::Ends(Ends::new(limit))
     }
 
-    pub(crate) fn nothing() -> Store<M> {
-        Store::Nothing(Vec::new())
+    pub(crate) fn nothing(limit: Option<u64>) -> Store<M> {
+        Store::Nothing {
+            seen: 0,
+            limit,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Whether it keeps what is read, up to some limit.
+    pub(super) fn keeps(&self) -> bool {
+        !matches!(self, Store::Nothing { .. })
     }
 
     pub(super) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
         match self {
             Store::Whole(memory) => memory.read_from(fd, max),
             Store::Ends(ends) => ends.read_from(fd, max),
-            Store::Nothing(scratch) => discard(scratch, fd, max),
+            Store::Nothing { scratch, .. } => discard(scratch, fd, max),
             Store::Capped {
                 kept,
                 length,
@@ -76,7 +90,7 @@ impl<M: Memory> Store<M> {
 
     /// Counts a read of `n` bytes.
     pub(super) fn note(&mut self, n: usize) {
-        if let Store::Capped { seen, .. } = self {
+        if let Store::Capped { seen, .. } | Store::Nothing { seen, .. } = self {
             *seen += n as u64;
         }
     }
@@ -86,7 +100,7 @@ impl<M: Memory> Store<M> {
         match self {
             Store::Whole(memory) => last(memory.as_bytes(), n),
             Store::Ends(ends) => ends.latest(n),
-            Store::Nothing(scratch) => last(scratch, n),
+            Store::Nothing { scratch, .. } => last(scratch, n),
             Store::Capped {
                 kept,
                 length,
@@ -120,12 +134,16 @@ impl<M: Memory> Store<M> {
                 kept.finish();
                 (pushed.map(|()| kept), Some(ends.kept().0))
             }
-            Store::Nothing(_) => (Ok(M::new()), None),
+            Store::Nothing { .. } => (Ok(M::new()), None),
         }
     }
 
     pub(super) fn over_limit(&self) -> bool {
-        matches!(self, Store::Capped { length, seen, .. } if seen > length)
+        match self {
+            Store::Capped { length, seen, .. } => seen > length,
+            Store::Nothing { seen, limit, .. } => limit.is_some_and(|limit| *seen > limit),
+            Store::Whole(_) | Store::Ends(_) => false,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Processes: how they ended, how they are stopped, who reaps them.
 
 mod exit;
+mod orphans;
 pub(crate) mod reaper;
 mod signal;
 mod stop;
@@ -9,6 +10,7 @@ mod stop_tests;
 mod tree;
 
 pub use exit::{Exit, Unknown};
+pub use orphans::{adopt_orphans, reap_orphans};
 pub use signal::Signal;
 pub(crate) use stop::Stopping;
 pub use stop::{Scope, Stop, Survivor};

@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::sys::poll::{self, Flags};
-use crate::sys::{thread, wait};
 use crate::sys::wake::Wake;
+use crate::sys::{thread, wait};
 use crate::time::Deadline;
 
 #[derive(Debug)]

@@ -115,6 +115,13 @@ impl Signal {
         }
     }
 
+    /// Whether this process ignores it, which a child inherits. What a caller
+    /// has ignored on purpose (SIGHUP by `nohup`, SIGINT for a job in the
+    /// background) should stay so.
+    pub fn is_ignored(self) -> bool {
+        sys::is_ignored(self.0)
+    }
+
     /// The signal that the system says ended a process. Not checked: what the
     /// system reports is reported on, even if this crate has no name for it.
     #[allow(dead_code)]

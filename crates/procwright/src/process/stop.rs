@@ -412,17 +412,6 @@ impl Stopping {
         }
     }
 
-    /// Tells that the loop has reaped the root. Needed only where there are
-    /// neither pidfds nor `/proc`; harmless elsewhere.
-    pub(crate) fn root_reaped(&mut self) {
-        let root = self.tree.target().root;
-        for i in 0..self.members.len() {
-            if self.members[i].watched.id().pid() == root.pid() {
-                self.mark_gone(i);
-            }
-        }
-    }
-
     /// Who is still there. Empty before it is [`finished`](Stopping::finished)
     /// unless a member has ended the wait early.
     pub(crate) fn survivors(&self) -> Vec<Survivor> {
@@ -438,6 +427,7 @@ impl Stopping {
     }
 
     /// What was done so far.
+    #[cfg(test)]
     pub(crate) fn counts(&self) -> Counts {
         self.counts
     }

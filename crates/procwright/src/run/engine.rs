@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use super::output::{Reason, Report, StreamInfo};
 use super::tap::Consumer;
 use super::{
-    Cancel, Duty, Event, Extras, Foreign, FullFile, Outcome, Producer, Tap, Trouble, quote,
+    Attached, Cancel, Demand, Duty, Event, EventHook, Extras, Foreign, FullFile, InterruptHook,
+    Moment, Outcome, Producer, Tap, Tee, Trouble, Watch, quote,
 };
 use crate::child::{self, OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Feed, Inline, Input, Store, Turn};
@@ -18,10 +19,11 @@ use crate::error::{SpawnError, Step};
 use crate::holders::{self, Holders, PipeId, Role, RunPipe};
 use crate::ident::ProcId;
 use crate::process::{Exit, Scope, Stopping, Target, Tree, Unknown};
-use crate::spec::{Beyond, Limit, Spec, Stdin, Until};
+use crate::spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
 use crate::spool::fifo::{BoxError, Fifo};
 use crate::sys::poll::{self, Flags};
+use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 
@@ -30,6 +32,14 @@ use crate::time::Deadline;
 /// person at a terminal has not yet begun to wonder.
 const HELD_AFTER: Duration = Duration::from_secs(1);
 
+/// How long, from the beginning of a stop, consumers may go on with what they
+/// have: enough to write it to a disk, too short for a callback that sleeps for
+/// ever to hold up a timeout.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How often the interrupt hook is asked while bytes come without a pause.
+const ASK_IN_FLOOD: Duration = Duration::from_millis(50);
+
 const NAMES: [&str; 2] = ["stdout", "stderr"];
 
 /// Runs `spec` and returns when nothing of it is left to wait for.
@@ -37,6 +47,9 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     let mut taps = extras.taps;
     for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
         taps.extend(file);
+    }
+    for (stream, taps) in taps.iter_mut().enumerate() {
+        taps.extend(relay(spec, stream)?);
     }
     let slow = extras.producer.is_some() || taps.iter().any(|taps| !taps.is_empty());
     let wake = match slow {
@@ -60,7 +73,10 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         consumers: Vec::new(),
         cancel: extras.cancel,
         interrupt: extras.interrupt,
+        ask_again: started + ASK_IN_FLOOD,
         on_event: extras.on_event,
+        watch: extras.watch,
+        demanded: false,
         adopts: extras.adopts,
         stop: None,
         trouble: None,
@@ -78,7 +94,7 @@ fn no_descriptor(error: io::Error) -> SpawnError {
 }
 
 /// The files of `keep_full`, made before anything starts.
-fn full_files(spec: &Spec) -> Result<[Option<(Box<dyn Tap>, Duty)>; 2], SpawnError> {
+fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnError> {
     let mut files = [None, None];
     let Some(path) = &spec.keep_full else {
         return Ok(files);
@@ -97,6 +113,19 @@ fn full_files(spec: &Spec) -> Result<[Option<(Box<dyn Tap>, Duty)>; 2], SpawnErr
         }
     }
     Ok(files)
+}
+
+/// What passes a stream on to the caller's own, if it is to be.
+fn relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
+    let (sink, own) = match stream {
+        0 => (&spec.stdout, io::stdout().as_fd().try_clone_to_owned()),
+        _ => (&spec.stderr, io::stderr().as_fd().try_clone_to_owned()),
+    };
+    if !matches!(sink, Sink::Relay) {
+        return Ok(None);
+    }
+    let tee = Tee::new(own.map_err(|e| SpawnError::new(Step::Dup, NAMES[stream], e))?);
+    Ok(Some((Box::new(tee), Duty::Relays)))
 }
 
 /// What the run's pipes are called, for whoever asks who holds them.
@@ -149,8 +178,12 @@ struct Run<'a, M> {
     inline: Inline<M>,
     consumers: Vec<Consumer>,
     cancel: Option<Cancel>,
-    interrupt: Option<Box<dyn FnMut() -> Result<(), BoxError> + 'a>>,
-    on_event: Option<Box<dyn FnMut(&Event) + 'a>>,
+    interrupt: Option<InterruptHook<'a>>,
+    ask_again: Instant,
+    on_event: Option<EventHook<'a>>,
+    watch: Option<Box<dyn Watch + 'a>>,
+    /// The watch wants the run stopped.
+    demanded: bool,
     adopts: bool,
     stop: Option<Stop>,
     trouble: Option<Trouble>,
@@ -164,7 +197,7 @@ impl<M: Memory> Run<'_, M> {
         &mut self,
         ends: OurEnds,
         producer: Option<Producer>,
-        taps: [Vec<(Box<dyn Tap>, Duty)>; 2],
+        taps: [Vec<Attached>; 2],
         wake: Option<Arc<Wake>>,
     ) -> io::Result<()> {
         let now = self.started;
@@ -177,7 +210,13 @@ impl<M: Memory> Run<'_, M> {
                 queues.push(Arc::clone(&consumer.fifo));
                 self.consumers.push(consumer);
             }
-            drains[stream] = Some(Drain::new(end.fd, end.probe, self.store(), queues, now));
+            drains[stream] = Some(Drain::new(
+                end.fd,
+                end.probe,
+                self.store(stream),
+                queues,
+                now,
+            ));
         }
         let feed = match (ends.stdin, producer, &wake) {
             (Some(fd), Some(producer), Some(wake)) => {
@@ -195,7 +234,11 @@ impl<M: Memory> Run<'_, M> {
         Ok(())
     }
 
-    fn store(&self) -> Store<M> {
+    fn store(&self, stream: usize) -> Store<M> {
+        if !self.spec.keeps()[stream] {
+            let limit = self.spec.limit.filter(|limit| limit.beyond == Beyond::Fail);
+            return Store::nothing(limit.map(|limit| limit.bytes));
+        }
         match self.spec.limit {
             None => Store::whole(),
             Some(Limit {
@@ -210,6 +253,7 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn drive(&mut self) {
+        let _no_sigpipe = self.inline.feeds().then(NoSigpipe::new);
         loop {
             let now = Instant::now();
             self.look(now);
@@ -229,6 +273,7 @@ impl<M: Memory> Run<'_, M> {
                     .as_ref()
                     .filter(|_| self.stop.is_none())
                     .map(AsFd::as_fd),
+                self.watch.as_ref().map(|watch| watch.fd()),
             ];
             match self.inline.turn(watch, self.next_deadline()) {
                 Ok(turn) => self.after(turn),
@@ -240,20 +285,32 @@ impl<M: Memory> Run<'_, M> {
     /// Looks at everything that may end the run.
     fn look(&mut self, now: Instant) {
         for consumer in &mut self.consumers {
-            if consumer.look()
-                && consumer.duty == Duty::Required
-                && let Some(error) = consumer.error.take()
-                && self.trouble.is_none()
-            {
-                self.trouble = Some(Trouble::Foreign(Foreign::Callback, error));
+            if !consumer.look() || consumer.error.is_none() {
+                continue;
+            }
+            let what = match consumer.duty {
+                Duty::Required => Foreign::Callback,
+                Duty::Relays => Foreign::Relay,
+                Duty::Optional | Duty::Keeps(_) => continue,
+            };
+            let Some(error) = consumer.error.take() else {
+                continue;
+            };
+            if consumer.duty == Duty::Relays {
+                self.inline.close(consumer.stream);
+                if is_broken_pipe(&error) {
+                    continue;
+                }
+            }
+            if self.trouble.is_none() {
+                self.trouble = Some(Trouble::Foreign(what, error));
             }
         }
         if self.stop.is_some() {
             return;
         }
-        let reason = if self.trouble.is_some() {
-            Reason::Cancelled
-        } else if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+        let cancelled = self.demanded || self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
+        let reason = if cancelled || self.trouble.is_some() {
             Reason::Cancelled
         } else if self.inline.over_limit() {
             Reason::OutputLimit
@@ -308,16 +365,35 @@ impl<M: Memory> Run<'_, M> {
     /// After a turn of the streams.
     fn after(&mut self, turn: Turn) {
         let now = Instant::now();
-        let [ended, _stop, _cancel] = turn.ready;
+        let [ended, _stop, _cancel, watched] = turn.ready;
         if ended {
             self.exited(now);
+        }
+        if watched && let Some(watch) = &mut self.watch {
+            let moment = Moment {
+                pid: self.running.pid(),
+                stopping: self.stop.is_some(),
+            };
+            let demand = watch.ready(moment);
+            self.demanded |= demand != Demand::Nothing;
+            if demand == Demand::Kill
+                && let Some(stop) = &mut self.stop
+            {
+                stop.machine.kill_now(now);
+            }
         }
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
         }
-        if turn.interrupted
+        // A thread that never waits is never interrupted: in a flood the hook is
+        // asked by the clock.
+        let due = turn.flooded && now >= self.ask_again;
+        if (turn.interrupted || due)
             && let Some(interrupt) = &mut self.interrupt
-            && let Err(error) = interrupt()
+            && let Err(error) = {
+                self.ask_again = now + ASK_IN_FLOOD;
+                interrupt()
+            }
         {
             match &mut self.stop {
                 // Asked twice: no more grace.
@@ -372,9 +448,7 @@ impl<M: Memory> Run<'_, M> {
         self.stop = Some(Stop {
             reason,
             machine,
-            patience: now
-                .checked_add(self.spec.stop.grace())
-                .map_or(Deadline::NEVER, Deadline::at),
+            patience: Deadline::at(now + PATIENCE),
             processes,
             held,
         });
@@ -480,6 +554,9 @@ impl<M: Memory> Run<'_, M> {
             _ => (Exit::Unknown(Unknown::StillRunning), None),
         };
         let natural = self.stop.is_none();
+        for consumer in &self.consumers {
+            consumer.leave();
+        }
         let held = self.still_held();
         let (reason, survivors, processes, seen) = match self.stop {
             None => (Reason::Finished, Vec::new(), Vec::new(), [None, None]),
@@ -511,7 +588,9 @@ impl<M: Memory> Run<'_, M> {
             for consumer in self.consumers.iter().filter(|c| c.stream == stream) {
                 note_consumer(consumer, &mut info);
             }
-            data[stream] = Some(keep(drain, &mut info, &mut self.trouble));
+            if drain.keeps() {
+                data[stream] = Some(keep(drain, &mut info, &mut self.trouble));
+            }
             infos[stream] = Some(info);
         }
         let [stdout_info, stderr_info] = infos;
@@ -543,7 +622,10 @@ impl<M: Memory> Run<'_, M> {
     fn still_held(&self) -> [Option<Holders>; 2] {
         let cut = self.inline.drains().map(|drain| {
             drain.is_some_and(|drain| {
-                let mut fds = [poll::Fd::from_borrowed_fd(drain.fd(), Flags::empty())];
+                let Some(fd) = drain.fd() else {
+                    return false;
+                };
+                let mut fds = [poll::Fd::from_borrowed_fd(fd, Flags::empty())];
                 let _ = poll::poll(&mut fds, Deadline::at(Instant::now()));
                 drain.was_left() && !fds[0].revents().contains(Flags::HUP)
             })
@@ -561,6 +643,11 @@ impl<M: Memory> Run<'_, M> {
             .collect();
         self.holders(&pipes)
     }
+}
+
+fn is_broken_pipe(error: &BoxError) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// What every process of the run is doing, a line each.
@@ -637,7 +724,7 @@ fn note_consumer(consumer: &Consumer, info: &mut StreamInfo) {
                 None => None,
             };
         }
-        Duty::Required | Duty::Optional => info.undelivered_bytes += pending,
+        Duty::Required | Duty::Relays | Duty::Optional => info.undelivered_bytes += pending,
     }
 }
 

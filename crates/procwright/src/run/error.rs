@@ -91,6 +91,8 @@ pub enum Foreign {
     Stdin,
     /// A callback that gets output.
     Callback,
+    /// What passes a stream on to the caller's own.
+    Relay,
     /// The hook that is asked after a signal.
     Interrupt,
 }
@@ -100,6 +102,7 @@ impl std::fmt::Display for Foreign {
         f.write_str(match self {
             Foreign::Stdin => "the stdin iterator",
             Foreign::Callback => "the output callback",
+            Foreign::Relay => "passing on the output",
             Foreign::Interrupt => "the interrupt hook",
         })
     }

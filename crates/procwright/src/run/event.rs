@@ -24,8 +24,10 @@ pub enum Event {
     },
 }
 
-impl fmt::Display for Event {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Event {
+    /// What happened, without the advice that [`Display`](fmt::Display) adds in
+    /// the words of the library.
+    pub fn fact(&self) -> String {
         let Event::Held {
             command,
             streams,
@@ -38,10 +40,19 @@ impl fmt::Display for Event {
             (false, true) => names.join(", "),
             (false, false) => format!("{}, perhaps others", names.join(", ")),
         };
-        write!(
-            f,
-            "{command} has exited, but its {streams} is held open by {who}; \
-             waiting for that to end (until=\"exit\" would not wait)"
+        let verb = match streams.contains(' ') {
+            true => "are",
+            false => "is",
+        };
+        format!(
+            "{command} has exited, but its {streams} {verb} held open by {who}; \
+             waiting for that to end"
         )
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (until=\"exit\" would not wait)", self.fact())
     }
 }

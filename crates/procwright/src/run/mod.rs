@@ -4,8 +4,11 @@ mod cancel;
 mod engine;
 mod error;
 mod event;
+#[cfg(feature = "serde")]
+mod json;
 mod output;
 mod tap;
+mod watch;
 
 use std::io;
 
@@ -19,6 +22,8 @@ pub(crate) use tap::{Duty, FullFile, Lines, Tee, Writer};
 
 pub(crate) use engine::execute;
 
+pub use watch::{Demand, Moment, Watch};
+
 use crate::drain::Segment;
 use crate::spool::fifo::BoxError;
 
@@ -28,15 +33,24 @@ pub(crate) struct Extras<'a> {
     /// Brings stdin, on a thread of its own, until it has no more.
     pub(crate) producer: Option<Producer>,
     /// Get copies of stdout and stderr.
-    pub(crate) taps: [Vec<(Box<dyn Tap>, Duty)>; 2],
+    pub(crate) taps: [Vec<Attached>; 2],
     pub(crate) cancel: Option<Cancel>,
     /// Asked after every signal handler that ran on the calling thread; an
     /// error stops the run and comes through.
-    pub(crate) interrupt: Option<Box<dyn FnMut() -> Result<(), BoxError> + 'a>>,
-    pub(crate) on_event: Option<Box<dyn FnMut(&Event) + 'a>>,
+    pub(crate) interrupt: Option<InterruptHook<'a>>,
+    pub(crate) on_event: Option<EventHook<'a>>,
+    /// A descriptor of the caller's, looked after beside the run's own.
+    pub(crate) watch: Option<Box<dyn Watch + 'a>>,
     /// Whether orphans come to this process (it is a sub-reaper with one run).
     pub(crate) adopts: bool,
 }
+
+/// A consumer and what its failure means.
+pub(crate) type Attached = (Box<dyn Tap>, Duty);
+
+pub(crate) type InterruptHook<'a> = Box<dyn FnMut() -> Result<(), BoxError> + 'a>;
+
+pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) + 'a>;
 
 /// The next piece of stdin, none at its end.
 pub(crate) type Producer = Box<dyn FnMut() -> Option<Result<bytes::Bytes, BoxError>> + Send>;

@@ -172,7 +172,7 @@ impl Report {
         }
         for (name, info) in [("stdout", &self.stdout_info), ("stderr", &self.stderr_info)] {
             if let Some(info) = info {
-                info.explain(name, &mut text);
+                info.explain(name, self.pid, &mut text);
             }
         }
         if !self.survivors.is_empty() {
@@ -193,9 +193,11 @@ impl Report {
 }
 
 impl StreamInfo {
-    fn explain(&self, name: &str, text: &mut String) {
-        if !self.held_by.is_empty() {
-            let holders: Vec<_> = self.held_by.iter().map(ToString::to_string).collect();
+    fn explain(&self, name: &str, program: i32, text: &mut String) {
+        // That the program itself holds its pipe is no news.
+        let others = self.held_by.iter().filter(|holder| holder.pid != program);
+        let holders: Vec<_> = others.map(ToString::to_string).collect();
+        if !holders.is_empty() {
             let _ = write!(text, "\n  {name} was held open by {}", holders.join(", "));
             if !self.held_by_complete {
                 text.push_str(", perhaps others that cannot be seen");

@@ -36,6 +36,10 @@ pub trait Tap: Send {
 pub(crate) enum Duty {
     /// The run is stopped and the error comes through.
     Required,
+    /// It stands for the place where the stream would go without us. If that
+    /// is gone, so is the program's pipe; any other error is as a required
+    /// one's.
+    Relays,
     /// The consumer is left out from there on.
     Optional,
     /// So too, and the result says which file is not whole.
@@ -86,6 +90,14 @@ impl Consumer {
         })
     }
 
+    /// The run is over. A callback is not called again once `run` has returned;
+    /// a copy to a file or terminal may still finish what it has.
+    pub(crate) fn leave(&self) {
+        if !self.finished && self.duty == Duty::Required {
+            self.fifo.leave();
+        }
+    }
+
     /// Looks whether it has finished; true if it just has.
     pub(crate) fn look(&mut self) -> bool {
         if self.finished {
@@ -109,6 +121,9 @@ impl Drop for CloseOnDrop<'_> {
 fn consume(queue: &Fifo, tap: &mut dyn Tap) -> Result<(), BoxError> {
     while let Some(chunk) = queue.take() {
         tap.chunk(&chunk)?;
+    }
+    if queue.was_left() {
+        return Ok(());
     }
     tap.end()
 }

@@ -37,6 +37,8 @@ struct State {
     ended: bool,
     /// The consumer takes no more: it is done, or has failed, or is gone.
     closed: bool,
+    /// The drain's side has gone and wants nothing more to be consumed.
+    left: bool,
     error: Option<BoxError>,
     /// The drain saw no room and waits to be rung.
     wants_room: bool,
@@ -99,6 +101,15 @@ impl Fifo {
         (state.closed, state.error.take())
     }
 
+    /// Nothing more will come, and what is there will not be given out.
+    pub(crate) fn leave(&self) {
+        let mut state = self.lock();
+        state.left = true;
+        state.chunks.clear();
+        drop(state);
+        self.changed.notify_all();
+    }
+
     /// The bytes that nobody has taken.
     pub(crate) fn pending(&self) -> usize {
         self.lock().bytes
@@ -110,7 +121,7 @@ impl Fifo {
     pub(crate) fn take(&self) -> Option<Bytes> {
         let mut state = self.lock();
         loop {
-            if state.closed {
+            if state.closed || state.left {
                 return None;
             }
             if let Some(chunk) = state.chunks.pop_front() {
@@ -131,6 +142,11 @@ impl Fifo {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Whether the stream was left before its end.
+    pub(crate) fn was_left(&self) -> bool {
+        self.lock().left
     }
 
     /// The consumer takes no more.

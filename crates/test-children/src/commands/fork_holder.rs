@@ -1,9 +1,10 @@
-//! `fork-holder MS [--setsid] [--double-fork] [--say TEXT]`: exits at once, and leaves
+//! `fork-holder MS [--setsid] [--double-fork] [--stay] [--say TEXT]`: exits at once, and leaves
 //! a process behind that holds stdout and stderr open for MS (0: until it is killed).
 //!
 //! TEXT and a newline are written by the program itself, when the holder is up.
 //! `--setsid` gives the holder a session of its own; with `--double-fork` its
-//! parent is gone before the program exits. The pid that is announced is that of
+//! parent is gone before the program exits. With `--stay` the program pauses and
+//! does not exit. The pid that is announced is that of
 //! the holder.
 
 use std::os::unix::ffi::OsStringExt;
@@ -16,7 +17,7 @@ use crate::{Args, Command, Outcome};
 
 pub(crate) const COMMAND: Command = Command {
     name: "fork-holder",
-    usage: "MS [--setsid] [--double-fork] [--say TEXT] [--print-ready] [--pidfile PATH] [--limit S|--no-limit]",
+    usage: "MS [--setsid] [--double-fork] [--stay] [--say TEXT] [--print-ready] [--pidfile PATH] [--limit S|--no-limit]",
     about: "exits 0 and leaves a process that holds its stdout and stderr (0: forever)",
     run,
 };
@@ -25,10 +26,14 @@ fn run(mut args: Args) -> Outcome {
     let waiting = Waiting::take(&mut args)?;
     let own_session = args.flag("--setsid");
     let double_fork = args.flag("--double-fork");
+    let stay = args.flag("--stay");
     let text = args.value("--say")?;
     let duration = args.next_millis()?;
     args.finish()?;
     let limit = waiting.limit;
+    if stay {
+        limit.arm();
+    }
     let mut up = Rendezvous::new()?;
     let mut hold = || {
         if own_session {
@@ -52,6 +57,9 @@ fn run(mut args: Args) -> Outcome {
         let mut line = text.into_vec();
         line.push(b'\n');
         write_all(STDOUT, &line)?;
+    }
+    if stay {
+        pause_forever();
     }
     Ok(0)
 }

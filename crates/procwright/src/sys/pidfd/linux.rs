@@ -18,7 +18,7 @@ static DENIED: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn open(pid: i32) -> Result<OwnedFd, Refused> {
     if DENIED.load(Ordering::Relaxed) {
-        return Err(Refused::Never(Errno::NOSYS.into()));
+        return Err(Refused::Never);
     }
     let Some(pid) = Pid::from_raw(pid) else {
         return Err(Refused::Gone);
@@ -27,14 +27,14 @@ pub(crate) fn open(pid: i32) -> Result<OwnedFd, Refused> {
         Ok(fd) => Ok(fd),
         // The call itself has no permission check, so EPERM (and EACCES) can
         // only come from a seccomp filter, and filters are never taken off.
-        Err(e @ (Errno::NOSYS | Errno::PERM | Errno::ACCESS)) => {
+        Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => {
             DENIED.store(true, Ordering::Relaxed);
-            Err(Refused::Never(e.into()))
+            Err(Refused::Never)
         }
         // EINVAL is an old kernel's "not the leader of a thread group", which
         // it also says of a process that is just being reaped.
         Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Err(Refused::Gone),
-        Err(e) => Err(Refused::Now(e.into())),
+        Err(_) => Err(Refused::Now),
     }
 }
 

@@ -16,8 +16,6 @@
 //!   of them has exited. `add(pidfd, key)`, `remove(pidfd)`, `ended(&mut Vec)`
 //!   (appends the keys of those that have, does not wait), `as_fd()`.
 
-use std::io;
-
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 #[path = "other.rs"]
 mod imp;
@@ -33,7 +31,7 @@ pub(crate) enum Refused {
     /// There is no such process.
     Gone,
     /// Not this time; the next may succeed.
-    Now(io::Error),
+    Now,
     /// This process will never get one.
-    Never(io::Error),
+    Never,
 }

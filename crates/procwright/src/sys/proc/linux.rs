@@ -280,26 +280,6 @@ fn kind(nr: i64) -> Kind {
     }
 }
 
-pub(crate) fn command_line(pid: i32) -> io::Result<Vec<Vec<u8>>> {
-    let fd = open_file(PathBuf::new(format_args!("/proc/{pid}/cmdline")).as_c_str())?;
-    let mut text = Vec::new();
-    loop {
-        text.reserve(4096);
-        match rustix::io::read(&fd, rustix::buffer::spare_capacity(&mut text)) {
-            Ok(0) => break,
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(e) => return Err(gone(e)),
-        }
-    }
-    let mut arguments: Vec<Vec<u8>> = text.split(|&b| b == 0).map(<[u8]>::to_vec).collect();
-    // Each argument ends in a NUL, so the last piece is none (unless the
-    // program wrote over its arguments and left the NUL out).
-    if arguments.last().is_some_and(Vec::is_empty) {
-        arguments.pop();
-    }
-    Ok(arguments)
-}
-
 fn open_dir(path: &CStr) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(gone)
@@ -494,11 +474,6 @@ mod tests {
         .unwrap();
         assert!(all.windows(2).all(|w| w[1] - w[0] > 1000), "{all:?}");
         assert_eq!(stat(i32::MAX).unwrap_err().kind(), io::ErrorKind::NotFound);
-        let arguments: Vec<Vec<u8>> = {
-            use std::os::unix::ffi::OsStringExt;
-            std::env::args_os().map(OsStringExt::into_vec).collect()
-        };
-        assert_eq!(command_line(pid).unwrap(), arguments);
         assert!(!threads_stopped(pid).unwrap());
     }
 

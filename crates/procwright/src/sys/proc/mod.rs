@@ -19,7 +19,6 @@
 //! - `threads_stopped(pid)`: whether all threads are stopped (or ending).
 //! - `each_call(pid, found)`: what each thread waits in; `found` returns false
 //!   to see no more.
-//! - `command_line(pid)`: its arguments, empty for a zombie or a kernel thread.
 
 use std::fmt;
 #[cfg(doc)]
@@ -34,8 +33,7 @@ mod imp;
 
 #[allow(unused_imports)]
 pub(crate) use imp::{
-    command_line, each_call, each_pid, each_pipe, inherits_orphans, now_ticks, stat,
-    threads_stopped,
+    each_call, each_pid, each_pipe, inherits_orphans, now_ticks, stat, threads_stopped,
 };
 
 /// How a scan of all processes goes on.

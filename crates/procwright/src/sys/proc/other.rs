@@ -36,7 +36,3 @@ pub(crate) fn threads_stopped(_pid: i32) -> io::Result<bool> {
 pub(crate) fn each_call(_pid: i32, _found: &mut dyn FnMut(ThreadCall) -> bool) -> io::Result<()> {
     Err(unsupported("the system call of a thread"))
 }
-
-pub(crate) fn command_line(_pid: i32) -> io::Result<Vec<Vec<u8>>> {
-    Err(unsupported("the command line of a process"))
-}

@@ -19,7 +19,10 @@ mod imp;
 #[path = "linux.rs"]
 mod imp;
 
+mod sigpipe;
+
 pub(crate) use imp::{EXTRA, realtime};
+pub(crate) use sigpipe::NoSigpipe;
 
 /// Sends `signal` to the process called `pid` right now; 0 only asks.
 ///
@@ -44,6 +47,18 @@ pub(crate) fn kill_group(pgid: i32, signal: i32) -> io::Result<()> {
     assert!(pgid > 1, "kill of group {pgid}");
     // SAFETY: no memory is handed over.
     result(unsafe { libc::kill(-pgid, signal) })
+}
+
+/// Whether this process ignores `signal`. Not so if that cannot be asked.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    // SAFETY: zeroed is a valid value of this plain C structure; without a new
+    // action the call only writes the old one to it.
+    let (result, action) = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let result = libc::sigaction(signal, std::ptr::null(), &raw mut action);
+        (result, action)
+    };
+    result == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
 fn result(code: i32) -> io::Result<()> {

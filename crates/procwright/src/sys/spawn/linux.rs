@@ -144,12 +144,10 @@ extern "C" fn child(context: *mut c_void) -> c_int {
     // SAFETY: `start` passes a pointer to a Context that outlives us.
     let context = unsafe { &*context.cast::<Context<'_>>() };
     let mut slots = [-1; SLOTS];
-    let mut index = 0;
-    for action in &context.plan.actions {
+    for (index, action) in (0..).zip(&context.plan.actions) {
         if !act(action, &mut slots) {
             return fail(context.report, index);
         }
-        index += 1;
     }
     let mut errno = libc::ENOENT;
     for program in &context.plan.programs {

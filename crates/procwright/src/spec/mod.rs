@@ -1,5 +1,8 @@
 //! What to run and how: a plain value that can be kept, copied and used again.
 
+#[cfg(feature = "serde")]
+mod form;
+
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -13,6 +16,9 @@ use crate::time::Timeout;
 
 /// Everything about a run that is a value. What lives only once (an iterator
 /// for stdin, callbacks, a cancel handle) is added by [`Command`].
+///
+/// With the feature `serde` it can be written and read as text; see
+/// `docs/reference/rust.md`.
 ///
 /// [`Command`]: crate::Command
 #[derive(Clone, Debug)]
@@ -117,6 +123,13 @@ pub enum Sink {
     /// Into the result. The default of the library.
     #[default]
     Capture,
+    /// Where the caller's own goes, as [`Sink::Inherit`], but through a pipe of
+    /// ours: what passes is counted, timeouts and limits see it, callbacks get
+    /// it, and nothing of it is kept.
+    ///
+    /// When the caller's own can no longer be written because its reader has
+    /// gone, the program's pipe is closed: it finds out as it would without us.
+    Relay,
     /// Where the caller's own goes.
     Inherit,
     /// Nowhere: `/dev/null`.
@@ -150,7 +163,9 @@ pub enum Until {
 /// How much output of each stream is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// The bytes that are kept, of each stream.
+    /// The bytes that are kept, of each stream. Of one that is only passed on
+    /// ([`Sink::Relay`]) none are, and the number matters to [`Beyond::Fail`]
+    /// alone.
     pub bytes: u64,
     /// What happens beyond.
     pub beyond: Beyond,
@@ -210,6 +225,11 @@ impl Spec {
 
     /// Whether a descriptor is read by us and not handed to the program.
     pub(crate) fn captures(&self) -> [bool; 2] {
+        [&self.stdout, &self.stderr].map(|sink| matches!(sink, Sink::Capture | Sink::Relay))
+    }
+
+    /// Whether what is read is also kept.
+    pub(crate) fn keeps(&self) -> [bool; 2] {
         [&self.stdout, &self.stderr].map(|sink| matches!(sink, Sink::Capture))
     }
 
@@ -254,7 +274,7 @@ impl Spec {
         if !reads && self.keep_full.is_some() {
             return Err(needs_capture("keep_full"));
         }
-        if self.merged && !(out && err) {
+        if self.merged && self.keeps() != [true, true] {
             return Err(Invalid::new(
                 "merged",
                 "needs both streams captured",

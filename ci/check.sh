@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Format, lints, types, and the core on platforms that we cannot run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. ci/lib.sh
+
+say 'Format and lints: Rust'
+cargo fmt --all --check
+cargo clippy --workspace --all-targets --quiet -- -D warnings
+RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+
+say 'The core for macOS and FreeBSD'
+for target in x86_64-apple-darwin x86_64-unknown-freebsd; do
+    rustup target add "$target" >/dev/null 2>&1 || true
+    if rustc --print target-libdir --target "$target" | xargs test -d; then
+        RUSTFLAGS='-D warnings' cargo check --quiet --package procwright --target "$target" \
+            --target-dir target/other
+    else
+        skip "cargo check for $target: its standard library cannot be had"
+    fi
+done
+
+say 'Format, lints and types: Python'
+ensure_venv ./python 'ruff==0.17.*' 'mypy==2.*'
+"$venv/bin/ruff" check python ci examples
+"$venv/bin/ruff" format --check python ci examples
+"$venv/bin/mypy" --strict python/procwright
+"$venv/bin/stubtest" procwright --mypy-config-file python/pyproject.toml

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that the tests use, where that is allowed; else
+# names them. The tests that need them skip themselves in plain sight.
+set -euo pipefail
+
+missing=()
+need() { # COMMAND PACKAGE
+    command -v "$1" >/dev/null || missing+=("$2")
+}
+need cc gcc
+need strace strace
+need ruby ruby
+python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
+
+[ ${#missing[@]} -gt 0 ] || exit 0
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+    as_root=(sudo -n)
+    if ! sudo -n true 2>/dev/null; then
+        as_root=(false)
+    fi
+fi
+if command -v apt-get >/dev/null && [ "${as_root[*]-}" != false ]; then
+    "${as_root[@]}" apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq "${missing[@]}" >/dev/null
+else
+    echo "not installed, and not allowed to install: ${missing[*]}" >&2
+    [ "${REQUIRE_ALL:-}" != 1 ] || exit 1
+fi

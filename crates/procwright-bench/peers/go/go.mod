@@ -1,0 +1,3 @@
+module procwright/bench/go
+
+go 1.21

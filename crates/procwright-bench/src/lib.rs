@@ -1,0 +1,19 @@
+//! Side-by-side measurements against peers and bare-system-call floors.
+//!
+//! Every subject is a program of its own that does the work once and prints one
+//! line of JSON. The harness runs the subjects in turn, round after round, so
+//! that what disturbs the machine disturbs all of them.
+
+pub mod capture;
+pub mod cli;
+pub mod limit;
+pub mod machine;
+pub mod plot;
+pub mod report;
+pub mod round;
+pub mod spawn;
+pub mod startup;
+pub mod stats;
+pub mod subject;
+pub mod table;
+pub mod tools;

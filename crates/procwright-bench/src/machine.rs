@@ -1,0 +1,101 @@
+//! The machine and the versions that a measurement belongs to.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde::Serialize;
+
+use crate::tools::Tools;
+
+/// Where a suite ran.
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    /// The processor's own name.
+    pub cpu: String,
+    /// How many of them this process may use.
+    pub cpus: usize,
+    /// Main memory, in KiB.
+    pub memory_kb: u64,
+    /// The kernel's release.
+    pub kernel: String,
+    /// Its setting for huge pages.
+    pub huge_pages: String,
+    /// The day, UTC.
+    pub date: String,
+    /// What each tool says of itself.
+    pub versions: BTreeMap<String, String>,
+}
+
+impl Machine {
+    /// Asks the machine and the tools.
+    pub fn here(tools: &Tools) -> Machine {
+        let python = tools.python.display().to_string();
+        let versions = [
+            ("procwright", vec!["git", "describe", "--always", "--dirty"]),
+            ("rustc", vec!["rustc", "--version"]),
+            ("cc", vec!["cc", "--version"]),
+            ("python", vec![python.as_str(), "--version"]),
+            ("ruby", vec!["ruby", "--version"]),
+            ("node", vec!["node", "--version"]),
+            ("go", vec!["go", "version"]),
+        ];
+        let mut versions: BTreeMap<String, String> = versions
+            .iter()
+            .map(|(name, argv)| ((*name).to_owned(), first_line(argv)))
+            .collect();
+        versions.insert("duct".to_owned(), duct(&tools.peers));
+        Machine {
+            cpu: field("/proc/cpuinfo", "model name"),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_kb: field("/proc/meminfo", "MemTotal")
+                .trim_end_matches(" kB")
+                .parse()
+                .unwrap_or(0),
+            kernel: read("/proc/sys/kernel/osrelease"),
+            huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled"),
+            date: first_line(&["date", "-u", "+%F"]),
+            versions,
+        }
+    }
+}
+
+fn duct(peers: &Path) -> String {
+    let lock = std::fs::read_to_string(peers.join("duct/Cargo.lock")).unwrap_or_default();
+    let after = lock
+        .split("name = \"duct\"\nversion = \"")
+        .nth(1)
+        .unwrap_or_default();
+    after.split('"').next().unwrap_or_default().to_owned()
+}
+
+fn first_line(argv: &[&str]) -> String {
+    let done = argv
+        .split_first()
+        .map(|(program, args)| Command::new(program).args(args).output());
+    match done {
+        Some(Ok(done)) => String::from_utf8_lossy(&done.stdout)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+        _ => "not found".to_owned(),
+    }
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(path)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+fn field(path: &str, name: &str) -> String {
+    let text = read(path);
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(name))
+        .unwrap_or_default();
+    line.split_once(':')
+        .map_or_else(String::new, |(_, value)| value.trim().to_owned())
+}

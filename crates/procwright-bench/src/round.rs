@@ -1,0 +1,186 @@
+//! Running subjects in turn.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::stats;
+use crate::tools::Tools;
+
+/// A contestant of one case.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// As tables name it.
+    pub name: String,
+    /// The command, to which the case adds its own arguments.
+    pub argv: Vec<PathBuf>,
+}
+
+/// How often to go round.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// Not fewer.
+    pub least: usize,
+    /// Not more.
+    pub most: usize,
+    /// Between the two, stop once this has passed.
+    pub budget: Duration,
+}
+
+/// How much time a measurement may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Figures to look at: small cases, a suite in a minute.
+    Quick,
+    /// Cases in full size, so many rounds of them. 15 make a figure to quote.
+    Rounds(usize),
+}
+
+impl Effort {
+    /// Whether the cases are small.
+    pub fn is_quick(self) -> bool {
+        self == Effort::Quick
+    }
+
+    /// Rounds of this effort; of a quick one, those given.
+    pub fn rounds(self, quick: Rounds) -> Rounds {
+        match self {
+            Effort::Quick => quick,
+            Effort::Rounds(n) => Rounds {
+                least: n,
+                most: n,
+                budget: Duration::MAX,
+            },
+        }
+    }
+}
+
+/// What came out, by subject: one value a round, none where it failed.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The line of JSON of each round.
+    pub lines: BTreeMap<String, Vec<Option<Value>>>,
+    /// Subjects that could not be run, with the reason.
+    pub missing: BTreeMap<String, String>,
+}
+
+impl Outcome {
+    /// A figure of a subject, round by round; of a list, its median.
+    pub fn figures(&self, subject: &str, key: &str) -> Vec<Option<f64>> {
+        let lines = self.lines.get(subject).map_or(&[][..], Vec::as_slice);
+        lines
+            .iter()
+            .map(|line| figure(line.as_ref()?.get(key)?))
+            .collect()
+    }
+
+    /// The rounds in which there is one.
+    pub fn known(&self, subject: &str, key: &str) -> Vec<f64> {
+        self.figures(subject, key).into_iter().flatten().collect()
+    }
+
+    /// Quotients of two subjects' figures in the same round.
+    pub fn ratios(&self, over: &str, under: &str, key: &str) -> Vec<f64> {
+        let pairs = self
+            .figures(over, key)
+            .into_iter()
+            .zip(self.figures(under, key));
+        pairs
+            .filter_map(|(over, under)| Some(over? / under?))
+            .collect()
+    }
+}
+
+fn figure(value: &Value) -> Option<f64> {
+    match value {
+        Value::Array(values) => {
+            let values: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();
+            stats::summary(&values).map(|summary| summary.median)
+        }
+        other => other.as_f64(),
+    }
+}
+
+/// Runs every entry once a round, each round beginning with another one. A
+/// subject that fails twice is dropped and named as missing with its last words.
+///
+/// Every line must bear the figures in `expect`.
+pub fn go(
+    tools: &Tools,
+    entries: &[Entry],
+    args: &[OsString],
+    expect: &[(&str, u64)],
+    rounds: Rounds,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut present = Vec::new();
+    for entry in entries {
+        match tools.missing(&entry.name, &entry.argv) {
+            Some(reason) => {
+                outcome.missing.insert(entry.name.clone(), reason);
+            }
+            None => present.push(entry),
+        }
+    }
+    let started = Instant::now();
+    for round in 0..rounds.most {
+        if round >= rounds.least && started.elapsed() > rounds.budget {
+            break;
+        }
+        for turn in 0..present.len() {
+            let entry = present[(turn + round) % present.len()];
+            if outcome.missing.contains_key(&entry.name) {
+                continue;
+            }
+            let line = once(&entry.argv, args).and_then(|line| check(line, expect));
+            let lines = outcome.lines.entry(entry.name.clone()).or_default();
+            let failed_before = lines.contains(&None);
+            match line {
+                Ok(line) => lines.push(Some(line)),
+                Err(reason) if failed_before => {
+                    outcome.missing.insert(entry.name.clone(), reason);
+                }
+                Err(_) => lines.push(None),
+            }
+        }
+    }
+    for name in outcome.missing.keys() {
+        outcome.lines.remove(name);
+    }
+    outcome
+}
+
+fn check(line: Value, expect: &[(&str, u64)]) -> Result<Value, String> {
+    match expect
+        .iter()
+        .find(|(key, value)| line[*key].as_u64() != Some(*value))
+    {
+        Some((key, value)) => Err(format!("{key} is {}, not {value}", line[*key])),
+        None => Ok(line),
+    }
+}
+
+/// One run of one subject: its line of JSON, or why there is none.
+fn once(argv: &[PathBuf], args: &[OsString]) -> Result<Value, String> {
+    // A subject that hangs is a finding and must not hang the bench.
+    let done = Command::new("timeout")
+        .arg("300")
+        .args(argv)
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot run it: {error}"))?;
+    if !done.status.success() {
+        let words = String::from_utf8_lossy(&done.stderr);
+        let last = words
+            .lines()
+            .rfind(|line| !line.trim().is_empty())
+            .unwrap_or("no message");
+        return Err(format!("{}: {last}", done.status));
+    }
+    serde_json::from_slice(&done.stdout).map_err(|error| format!("no line of JSON: {error}"))
+}

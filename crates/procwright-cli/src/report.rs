@@ -1,0 +1,144 @@
+//! The report at the end of a run.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use procwright::{Reason, Report, StreamInfo};
+
+use crate::args::ReportArg;
+
+/// Writes the report to `file`, or to stderr.
+///
+/// # Errors
+/// Those of the write.
+pub(crate) fn write(report: &Report, form: ReportArg, file: Option<File>) -> io::Result<()> {
+    let text = match form {
+        ReportArg::Text => text(report),
+        ReportArg::Json => format!("{}\n", report.to_json_with(None, None, None)),
+    };
+    match file {
+        Some(mut file) => file.write_all(text.as_bytes()),
+        None => io::stderr().write_all(text.as_bytes()),
+    }
+}
+
+/// For people: a line for each thing worth knowing.
+fn text(report: &Report) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name:<10} {value}");
+    };
+    line("command", &report.command());
+    line("outcome", &outcome(report));
+    line("time", &time(report));
+    if let Some(bytes) = report.max_rss_bytes {
+        line("memory", &format!("{} at the peak", Size(bytes)));
+    }
+    let streams = [
+        ("stdout", &report.stdout_info),
+        ("stderr", &report.stderr_info),
+    ];
+    for (name, info) in streams {
+        if let Some(info) = info {
+            line(name, &stream(info));
+        }
+    }
+    for survivor in &report.survivors {
+        line("survivor", &survivor.to_string());
+    }
+    text
+}
+
+fn outcome(report: &Report) -> String {
+    let why = match report.reason {
+        Reason::Finished => return report.status.to_string(),
+        Reason::Timeout => "timed out",
+        Reason::IdleTimeout => "was silent for too long",
+        Reason::OutputLimit => "wrote more than the limit",
+        Reason::Cancelled => "was stopped by a signal",
+        _ => "was stopped",
+    };
+    format!("{why}; {}", report.status)
+}
+
+fn time(report: &Report) -> String {
+    let mut text = Seconds(report.duration).to_string();
+    if let (Some(user), Some(system)) = (report.cpu_user, report.cpu_system) {
+        let _ = write!(
+            text,
+            ", CPU {} user + {} system",
+            Seconds(user),
+            Seconds(system)
+        );
+    }
+    text
+}
+
+fn stream(info: &StreamInfo) -> String {
+    let mut text = Size(info.bytes).to_string();
+    if info.blocked > Duration::ZERO {
+        let _ = write!(text, ", pipe full for up to {}", Seconds(info.blocked));
+    }
+    if !info.complete {
+        text.push_str(", left before its end");
+    }
+    if info.undelivered_bytes > 0 {
+        let _ = write!(text, ", {} not passed on", Size(info.undelivered_bytes));
+    }
+    if !info.held_by.is_empty() {
+        let holders: Vec<_> = info.held_by.iter().map(ToString::to_string).collect();
+        let _ = write!(text, ", held open by {}", holders.join(", "));
+        if !info.held_by_complete {
+            text.push_str(" and perhaps others");
+        }
+    }
+    text
+}
+
+struct Seconds(Duration);
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let secs = self.0.as_secs();
+        match secs {
+            0..60 => write!(f, "{:.3} s", self.0.as_secs_f64()),
+            60..3600 => write!(f, "{} min {} s", secs / 60, secs % 60),
+            _ => write!(f, "{} h {} min", secs / 3600, secs / 60 % 60),
+        }
+    }
+}
+
+struct Size(u64);
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+        if self.0 < 1024 {
+            return write!(f, "{} bytes", self.0);
+        }
+        let mut value = self.0 as f64 / 1024.0;
+        let mut unit = 0;
+        while value >= 1024.0 && unit < UNITS.len() - 1 {
+            value /= 1024.0;
+            unit += 1;
+        }
+        write!(f, "{value:.1} {}", UNITS[unit])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_for_people() {
+        assert_eq!(Size(1).to_string(), "1 bytes");
+        assert_eq!(Size(1536).to_string(), "1.5 KiB");
+        assert_eq!(Size(10 << 30).to_string(), "10.0 GiB");
+        assert_eq!(Seconds(Duration::from_millis(1500)).to_string(), "1.500 s");
+        assert_eq!(Seconds(Duration::from_secs(125)).to_string(), "2 min 5 s");
+        assert_eq!(Seconds(Duration::from_secs(7260)).to_string(), "2 h 1 min");
+    }
+}

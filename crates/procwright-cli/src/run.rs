@@ -1,0 +1,143 @@
+//! `procwright run`: one program, from its start to its end.
+
+use std::ffi::OsString;
+use std::fs::File;
+
+use procwright::process::{Stop, adopt_orphans, reap_orphans};
+use procwright::time::Timeout;
+use procwright::{Beyond, Command, Error, Event, Limit, Output, Reason, Sink, Stdin, Until};
+
+use crate::args::{ReportArg, RunArgs};
+use crate::exit::{self, End};
+use crate::message::say;
+use crate::report;
+use crate::signals::Signals;
+
+pub(crate) fn run(args: RunArgs) -> End {
+    if args.shell && args.command.len() > 1 {
+        say("--shell takes one line\n  hint: quote it, \
+             as in: procwright run --shell 'make && make test'");
+        return End::TROUBLE;
+    }
+    // Made before the program starts: a report that cannot be written is no
+    // reason to have run anything.
+    let report_to = match args.report_to.as_ref().map(File::create).transpose() {
+        Ok(file) => file,
+        Err(error) => {
+            let path = args.report_to.unwrap_or_default();
+            say(format_args!(
+                "cannot write the report to {:?}: {error}",
+                path.display()
+            ));
+            return End::TROUBLE;
+        }
+    };
+    let mut signals = match Signals::catch() {
+        Ok(signals) => signals,
+        Err(error) => {
+            say(format_args!("cannot catch signals: {error}"));
+            return End::TROUBLE;
+        }
+    };
+    let adopts = adopt_orphans().is_ok();
+    let form = args
+        .report
+        .or(args.report_to.is_some().then_some(ReportArg::Json));
+    let result = command(args, adopts)
+        .watch(&mut signals)
+        .on_event(tell)
+        .run();
+    let output = match &result {
+        Ok(output) => Some(output),
+        Err(error) => error.output(),
+    };
+    if let Some(output) = output {
+        // In a container nobody else might ever do it.
+        reap_orphans(output.report.pid);
+    }
+    let end = conclude(&result, &signals);
+    if let (Some(output), Some(form)) = (output, form)
+        && let Err(error) = report::write(&output.report, form, report_to)
+    {
+        say(format_args!("cannot write the report: {error}"));
+        // The program's own failure says more than ours.
+        return if end == End::OK { End::TROUBLE } else { end };
+    }
+    end
+}
+
+/// Says what has to be said, and how to end.
+fn conclude(result: &Result<Output, Error>, signals: &Signals) -> End {
+    match result {
+        Ok(output) => {
+            let report = &output.report;
+            let by_limit = !matches!(report.reason, Reason::Finished | Reason::Cancelled);
+            if by_limit || !report.survivors.is_empty() {
+                say(report.explain(&[]));
+            }
+            match (signals.fatal(), by_limit) {
+                (Some(signal), _) => End::Signal(signal),
+                (None, true) => End::STOPPED,
+                (None, false) => exit::of_program(report.status),
+            }
+        }
+        Err(error) => {
+            say(error);
+            match error {
+                Error::Spawn { source, .. } => exit::of_spawn(source),
+                _ => End::TROUBLE,
+            }
+        }
+    }
+}
+
+fn command<'a>(args: RunArgs, adopts: bool) -> Command<'a> {
+    // Pipes come between only where somebody has to see what goes through.
+    let piped = args.idle_timeout.is_some() || args.limit.is_some() || args.until.is_some();
+    let sink = if piped { Sink::Relay } else { Sink::Inherit };
+    let mut words = args.command.into_iter();
+    let program: OsString = words.next().unwrap_or_default();
+    let mut command = match args.shell {
+        true => Command::shell(program),
+        false => Command::new(program).args(words),
+    };
+    command = command
+        .stdin(match args.stdin {
+            None => Stdin::Inherit,
+            Some(path) if path.as_os_str() == "null" => Stdin::Null,
+            Some(path) => Stdin::File(path),
+        })
+        .stdout(sink.clone())
+        .stderr(sink)
+        .timeout(args.timeout.unwrap_or(Timeout::NEVER))
+        .idle_timeout(args.idle_timeout.unwrap_or(Timeout::NEVER))
+        .stop(
+            Stop::new()
+                .with_signal(args.stop)
+                .with_grace(args.grace)
+                .with_scope(args.scope.into()),
+        )
+        .until(args.until.map_or(Until::Eof, Until::from))
+        .stopped_is_ok();
+    if let Some(bytes) = args.limit {
+        let beyond = Beyond::Fail;
+        command = command.limit(Limit { bytes, beyond });
+    }
+    if let Some(cwd) = args.cwd {
+        command = command.cwd(cwd);
+    }
+    for (name, value) in args.env {
+        command = command.env(name, value);
+    }
+    if adopts {
+        command = command.adopts_orphans();
+    }
+    command
+}
+
+fn tell(event: &Event) {
+    say(format_args!(
+        "{}\n  hint: --until exit does not wait for them",
+        event.fact()
+    ));
+}

@@ -1,0 +1,87 @@
+//! The signals that come to us while the program runs.
+//!
+//! The program is in our process group and on our terminal. What the terminal
+//! sends (Ctrl-C, Ctrl-\) goes to both of us and is the program's to answer:
+//! an editor or a debugger goes on. What somebody sends to us alone means the
+//! run, which is then stopped, and we end by the same signal.
+//!
+//! Signals that we were started with ignored (`nohup`, a job in the background)
+//! stay ignored, for the program too. SIGTSTP and SIGCONT are not touched, so
+//! that Ctrl-Z stops both of us.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use procwright::process::{Signal, reap_orphans};
+use procwright::{Demand, Moment, Watch};
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::origin::WithOrigin;
+use signal_hook::low_level::siginfo::{Cause, Origin};
+
+/// Those that mean an end.
+const ENDING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+
+/// The signals of this process, as a run watches them.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    delivery: SignalDelivery<UnixStream, WithOrigin>,
+    /// The one that we have to end by.
+    fatal: Option<i32>,
+}
+
+impl Signals {
+    /// Catches them from now on.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub(crate) fn catch() -> io::Result<Signals> {
+        let (read, write) = UnixStream::pair()?;
+        let ending = ENDING.into_iter().filter(|signal| !signal.is_ignored());
+        // SIGCHLD is caught whatever it was before: were it ignored, the
+        // kernel would throw the program's status away.
+        let caught = ending.chain([Signal::CHLD]).map(Signal::number);
+        Ok(Signals {
+            delivery: SignalDelivery::with_pipe(read, write, WithOrigin::default(), caught)?,
+            fatal: None,
+        })
+    }
+
+    /// The signal that ended the run, if one did.
+    pub(crate) fn fatal(&self) -> Option<i32> {
+        self.fatal
+    }
+}
+
+impl Watch for Signals {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.delivery.get_read().as_fd()
+    }
+
+    fn ready(&mut self, run: Moment) -> Demand {
+        let mut demand = Demand::Nothing;
+        let pending: Vec<Origin> = self.delivery.pending().collect();
+        for origin in pending {
+            if origin.signal == Signal::CHLD.number() {
+                reap_orphans(run.pid);
+            } else if is_for_the_program(&origin) {
+                // Unless the run is being stopped anyway: then whoever presses
+                // Ctrl-C has waited long enough.
+                if run.stopping {
+                    demand = Demand::Kill;
+                }
+            } else if self.fatal.replace(origin.signal).is_some() {
+                demand = Demand::Kill;
+            } else if demand == Demand::Nothing {
+                demand = Demand::Stop;
+            }
+        }
+        demand
+    }
+}
+
+/// Whether the terminal sent it to the whole group.
+fn is_for_the_program(origin: &Origin) -> bool {
+    let keyboard = [Signal::INT.number(), Signal::QUIT.number()];
+    origin.cause == Cause::Kernel && keyboard.contains(&origin.signal)
+}

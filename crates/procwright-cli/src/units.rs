@@ -1,0 +1,118 @@
+//! Durations and sizes as people write them.
+
+use std::time::Duration;
+
+use procwright::time::Timeout;
+
+/// `300ms`, `5s`, `2m`, `1h`, `1.5` (seconds), `inf`.
+pub(crate) fn timeout(text: &str) -> Result<Timeout, String> {
+    if matches!(text, "inf" | "infinity") {
+        return Ok(Timeout::NEVER);
+    }
+    duration(text).map(Timeout::after)
+}
+
+/// As [`timeout`], but not without end.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = |problem: &str| {
+        format!("{problem}; write 300ms, 5s, 2m, 1h, a bare number of seconds such as 1.5, or inf")
+    };
+    if matches!(text, "inf" | "infinity") {
+        return Ok(Duration::MAX);
+    }
+    let (number, unit) = split(text);
+    let seconds = match unit {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ if number.is_empty() => return Err(wrong("this is no duration")),
+        _ => return Err(wrong(&format!("{unit:?} is no unit of time"))),
+    };
+    let number = number
+        .parse::<f64>()
+        .map_err(|_| wrong("this is no duration"))?;
+    // Too long for the clock is as good as never.
+    Ok(Duration::try_from_secs_f64(number * seconds).unwrap_or(Duration::MAX))
+}
+
+/// `64KiB`, `8MiB`, `1GiB`, `4096` (bytes).
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let wrong = |problem: &str| {
+        format!("{problem}; write 64KiB, 8MiB, 1GiB (or K, M, G), or a bare number of bytes")
+    };
+    let (number, unit) = split(text);
+    let shift = match unit {
+        "" | "B" => 0,
+        "K" | "k" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        "T" | "TiB" => 40,
+        "kB" | "KB" | "MB" | "GB" | "TB" => {
+            return Err(wrong(&format!(
+                "{unit:?} is a power of 1000 to some and of 1024 to others"
+            )));
+        }
+        _ if number.is_empty() => return Err(wrong("this is no size")),
+        _ => return Err(wrong(&format!("{unit:?} is no unit of size"))),
+    };
+    let number = number
+        .parse::<u64>()
+        .map_err(|_| wrong("this is no whole number"))?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| wrong("this is more than can be counted"))
+}
+
+/// The number and the unit behind it.
+fn split(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    (number, unit.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        let is = |text: &str, millis| {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        };
+        is("300ms", 300);
+        is("5s", 5000);
+        is("2m", 120_000);
+        is("1h", 3_600_000);
+        is("1.5", 1500);
+        is("0", 0);
+        is("0.25s", 250);
+        is("2 min", 120_000);
+        assert_eq!(timeout("inf"), Ok(Timeout::NEVER));
+        assert_eq!(duration("inf"), Ok(Duration::MAX));
+        assert_eq!(duration("99999999999999999999d"), Ok(Duration::MAX));
+        for wrong in ["", "s", "five", "5x", "-1", "1.2.3", "nan", "1e3", "."] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        let is = |text: &str, bytes| assert_eq!(size(text), Ok(bytes), "{text}");
+        is("4096", 4096);
+        is("0", 0);
+        is("64KiB", 64 << 10);
+        is("8MiB", 8 << 20);
+        is("1GiB", 1 << 30);
+        is("1K", 1 << 10);
+        is("2M", 2 << 20);
+        is("3G", 3 << 30);
+        is("1 KiB", 1 << 10);
+        for wrong in ["", "K", "1.5M", "1MB", "1kB", "-1", "1X", "99999999999G"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What the tests of the command share.
+#![allow(dead_code, unreachable_pub)] // Each test file uses its part.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Once;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+/// A test that hangs fails after this time; nothing else looks at the clock.
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// `procwright run` with these options, ready to be started.
+pub fn procwright<I, S>(options: I) -> Command
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<std::ffi::OsStr>,
+{
+    static WATCH: Once = Once::new();
+    WATCH.call_once(|| {
+        std::thread::spawn(|| {
+            std::thread::sleep(WATCHDOG);
+            eprintln!("the tests of this file hang");
+            std::process::abort();
+        });
+    });
+    let mut command = Command::new(env!("CARGO_BIN_EXE_procwright"));
+    command.arg("run").args(options);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// The words of a test program.
+pub fn child<const N: usize>(words: [&str; N]) -> Vec<String> {
+    let program = test_children::path().to_str().unwrap().to_owned();
+    let words = words.into_iter().map(str::to_owned);
+    std::iter::once(program).chain(words).collect()
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Ran {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    pub fn signal(&self) -> Option<i32> {
+        self.status.signal()
+    }
+}
+
+/// Runs `procwright run OPTIONS -- WORDS` to its end.
+pub fn run<const N: usize>(options: [&str; N], words: &[String]) -> Ran {
+    let mut command = procwright(options);
+    let output = command.arg("--").args(words).output().unwrap();
+    Ran {
+        status: output.status,
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// A run under way whose program has said `ready`.
+pub struct Started {
+    pub procwright: Child,
+    pub stdout: BufReader<ChildStdout>,
+    /// The pids that the program announced.
+    pub pids: Vec<i32>,
+}
+
+impl Started {
+    /// Starts a program that is given `--print-ready`.
+    pub fn new<const N: usize>(options: [&str; N], words: &[String]) -> Started {
+        let mut command = procwright(options);
+        command.arg("--").args(words).arg("--print-ready");
+        Started::of(command)
+    }
+
+    /// Starts what is ready to be.
+    pub fn of(mut command: Command) -> Started {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut procwright = command.spawn().unwrap();
+        let mut stdout = BufReader::new(procwright.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let pids = line
+            .strip_prefix("ready ")
+            .unwrap_or_else(|| panic!("no ready line: {line:?}"))
+            .split_ascii_whitespace()
+            .map(|pid| pid.parse().unwrap())
+            .collect();
+        Started {
+            procwright,
+            stdout,
+            pids,
+        }
+    }
+
+    /// Sends a signal to procwright alone.
+    pub fn kill(&self, signal: Signal) {
+        kill(self.procwright.id().cast_signed(), signal);
+    }
+
+    /// Waits for the end.
+    pub fn finish(mut self) -> Ran {
+        let mut stdout = String::new();
+        self.stdout.read_to_string(&mut stdout).unwrap();
+        let mut stderr = String::new();
+        let mut from = self.procwright.stderr.take().unwrap();
+        from.read_to_string(&mut stderr).unwrap();
+        Ran {
+            status: self.procwright.wait().unwrap(),
+            stdout,
+            stderr,
+        }
+    }
+}
+
+pub fn kill(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// Whether there is neither a process nor a zombie of this number.
+pub fn is_gone(pid: i32) -> bool {
+    test_kill_process(Pid::from_raw(pid).unwrap()).is_err()
+}
+
+/// Fails if one of them is there.
+#[track_caller]
+pub fn assert_gone(pids: &[i32]) {
+    let left: Vec<_> = pids.iter().filter(|pid| !is_gone(**pid)).collect();
+    assert!(left.is_empty(), "still there: {left:?} of {pids:?}");
+}
+
+/// Waits until a process is gone. The watchdog bounds it.
+pub fn wait_gone(pid: i32) {
+    while !is_gone(pid) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

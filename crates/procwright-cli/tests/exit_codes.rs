@@ -1,0 +1,109 @@
+//! What the exit code says.
+
+mod common;
+
+use common::{child, procwright, run};
+
+#[test]
+fn the_programs_own() {
+    for code in ["0", "1", "3", "124", "255"] {
+        let ran = run([], &child(["exit", code]));
+        assert_eq!(ran.code(), Some(code.parse().unwrap()));
+        assert_eq!(ran.stderr, "");
+    }
+}
+
+#[test]
+fn so_too_with_pipes_between() {
+    let ran = run(["--until", "eof"], &child(["exit", "3"]));
+    assert_eq!((ran.code(), ran.stderr.as_str()), (Some(3), ""));
+}
+
+#[test]
+fn a_signal_is_128_and_its_number() {
+    for (name, number) in [("KILL", 9), ("TERM", 15), ("SEGV", 11), ("PIPE", 13)] {
+        let ran = run([], &child(["signal-self", name]));
+        assert_eq!((ran.code(), ran.stderr.as_str()), (Some(128 + number), ""));
+    }
+}
+
+#[test]
+fn a_program_that_died_by_sigint_takes_us_along() {
+    let ran = run([], &child(["signal-self", "INT"]));
+    assert_eq!((ran.signal(), ran.stderr.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn not_found_is_127() {
+    for program in ["no-such-program-here", "/no/such/program", "/dev/null/x"] {
+        let ran = run([], &[program.to_owned()]);
+        assert_eq!(ran.code(), Some(127), "{program}");
+        assert!(ran.stderr.starts_with("procwright: "), "{}", ran.stderr);
+        assert!(ran.stderr.contains(program), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn not_executable_is_126() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("text");
+    std::fs::write(&file, "no program\n").unwrap();
+    let name = file.to_str().unwrap().to_owned();
+    let ran = run([], std::slice::from_ref(&name));
+    assert_eq!(ran.code(), Some(126), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: "), "{}", ran.stderr);
+
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+    let ran = run([], &[name]);
+    assert_eq!(ran.code(), Some(126), "{}", ran.stderr);
+}
+
+#[test]
+fn wrong_usage_is_125() {
+    let cases: &[&[&str]] = &[
+        &[],
+        &["--no-such-option", "x"],
+        &["--timeout", "5x", "x"],
+        &["--timeout", "-1", "x"],
+        &["--limit", "1MB", "x"],
+        &["--stop", "NOPE", "x"],
+        &["--scope", "world", "x"],
+        &["--env", "NAME", "x"],
+        &["--shell", "two", "words"],
+        &["--cwd", "/no/such/directory", "true"],
+        &["--stdin", "/no/such/file", "true"],
+        &["--report-to", "/no/such/file", "true"],
+    ];
+    for case in cases {
+        let output = procwright(*case).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(125), "{case:?}: {stderr}");
+        assert!(stderr.starts_with("procwright: "), "{case:?}: {stderr}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn help_and_version_are_0_and_fit_a_screen() {
+    for option in ["--help", "-h"] {
+        let output = procwright([option]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+        assert!(lines <= 30, "{lines} lines");
+    }
+    let version = std::process::Command::new(env!("CARGO_BIN_EXE_procwright"))
+        .arg("--version")
+        .output()
+        .unwrap();
+    assert_eq!(version.status.code(), Some(0));
+}
+
+#[test]
+fn stopped_by_a_timeout_is_124() {
+    let ran = run(["--timeout", "100ms"], &child(["sleep-forever"]));
+    assert_eq!(ran.code(), Some(124));
+    assert!(ran.stderr.starts_with("procwright: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("timed out"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("SIGTERM"), "{}", ran.stderr);
+}

@@ -1,0 +1,96 @@
+//! Nothing of a stopped run is left, and what is left of others is left alone.
+
+mod common;
+
+use common::{Started, assert_gone, child, is_gone, kill, wait_gone};
+use rustix::process::Signal;
+
+fn timed_out(words: &[String]) -> Vec<i32> {
+    let mut options = vec!["--timeout", "300ms", "--grace", "200ms", "--"];
+    options.extend(words.iter().map(String::as_str));
+    options.push("--print-ready");
+    let started = Started::of(common::procwright(options));
+    let pids = started.pids.clone();
+    let ran = started.finish();
+    assert_eq!(ran.code(), Some(124), "{}", ran.stderr);
+    pids
+}
+
+#[test]
+fn a_timeout_ends_a_grandchild_in_a_session_of_its_own() {
+    let pids = timed_out(&child(["setsid-grandchild", "--ignore-term"]));
+    assert_eq!(pids.len(), 3);
+    assert_gone(&pids);
+}
+
+#[test]
+fn and_one_that_was_forked_twice() {
+    // No pipe, no group and no parent tells whose it is.
+    let words = child(["fork-holder", "0", "--setsid", "--double-fork", "--stay"]);
+    let pids = timed_out(&words);
+    assert_eq!(pids.len(), 1);
+    assert_gone(&pids);
+}
+
+#[test]
+fn and_one_that_outlives_its_parent_by_ignoring_the_signal() {
+    assert_gone(&timed_out(&child(["leader-term-child-ignore"])));
+}
+
+#[test]
+fn orphans_are_reaped_while_the_program_runs() {
+    let words = child(["fork-holder", "1", "--double-fork", "--stay"]);
+    let started = Started::new([], &words);
+    // A zombie would stay as long as we do.
+    wait_gone(started.pids[0]);
+    started.kill(Signal::TERM);
+    assert_eq!(started.finish().signal(), Some(15));
+}
+
+#[test]
+fn also_after_its_exit_while_its_pipes_are_held() {
+    // The program's own zombie is the first that the system shows.
+    let words = child(["fork-holder", "0", "--double-fork"]);
+    let started = Started::new(["--until", "eof"], &words);
+    kill(started.pids[0], Signal::KILL);
+    wait_gone(started.pids[0]);
+    assert_eq!(started.finish().code(), Some(0));
+}
+
+#[test]
+fn what_a_program_leaves_behind_at_its_normal_end_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let pidfile = directory.path().join("pid");
+    let mut command = common::procwright(["--"]);
+    command.args(child(["fork-holder", "0", "--setsid", "--double-fork"]));
+    command.arg("--pidfile").arg(&pidfile);
+    assert!(command.status().unwrap().success());
+    let orphan = std::fs::read_to_string(pidfile)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(!is_gone(orphan));
+    kill(orphan, Signal::KILL);
+}
+
+#[test]
+fn the_smaller_scopes_leave_the_rest_alone() {
+    for scope in ["process", "group"] {
+        let directory = tempfile::tempdir().unwrap();
+        let pidfile = directory.path().join("pids");
+        let words = child(["setsid-grandchild", "--pidfile", pidfile.to_str().unwrap()]);
+        let mut command = common::procwright(["--timeout", "300ms", "--scope", scope, "--"]);
+        assert_eq!(command.args(words).status().unwrap().code(), Some(124));
+        let pids: Vec<i32> = std::fs::read_to_string(pidfile)
+            .unwrap()
+            .lines()
+            .map(|pid| pid.parse().unwrap())
+            .collect();
+        assert_gone(&pids[..1]);
+        assert!(!is_gone(pids[2]), "scope {scope}");
+        for pid in pids.into_iter().filter(|pid| !is_gone(*pid)) {
+            kill(pid, Signal::KILL);
+        }
+    }
+}

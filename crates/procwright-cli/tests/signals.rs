@@ -1,0 +1,163 @@
+//! Signals that come to us while the program runs.
+
+mod common;
+
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use common::{Started, assert_gone, child, procwright};
+use rustix::process::Signal;
+
+#[test]
+fn term_stops_the_program_and_then_ends_us() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let started = Started::new([], &child(["sleep-forever"]));
+        let pids = started.pids.clone();
+        started.kill(signal);
+        let ran = started.finish();
+        assert_eq!(ran.signal(), Some(signal.as_raw()), "{}", ran.stderr);
+        assert_gone(&pids);
+        assert_eq!(ran.stderr, "");
+    }
+}
+
+#[test]
+fn so_too_with_pipes_between() {
+    let started = Started::new(["--until", "eof"], &child(["sleep-forever"]));
+    let pids = started.pids.clone();
+    started.kill(Signal::TERM);
+    assert_eq!(started.finish().signal(), Some(15));
+    assert_gone(&pids);
+}
+
+#[test]
+fn a_program_that_ignores_it_is_killed_after_the_grace() {
+    let started = Started::new(["--grace", "300ms"], &child(["ignore-term"]));
+    let pids = started.pids.clone();
+    let since = Instant::now();
+    started.kill(Signal::TERM);
+    assert_eq!(started.finish().signal(), Some(15));
+    assert!(since.elapsed() >= Duration::from_millis(300));
+    assert_gone(&pids);
+}
+
+#[test]
+fn a_second_one_ends_the_grace() {
+    let mut started = Started::new(["--grace", "1h"], &child(["ignore-term"]));
+    let pids = started.pids.clone();
+    // One that comes before the first was taken counts with it as one.
+    while started.procwright.try_wait().unwrap().is_none() {
+        started.kill(Signal::TERM);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(started.finish().signal(), Some(15));
+    assert_gone(&pids);
+}
+
+#[test]
+fn the_stop_signal_is_the_one_asked_for() {
+    let started = Started::new(
+        ["--stop", "INT", "--grace", "1h"],
+        &child(["sleep-forever"]),
+    );
+    let pids = started.pids.clone();
+    started.kill(Signal::TERM);
+    assert_eq!(started.finish().signal(), Some(15));
+    assert_gone(&pids);
+}
+
+#[test]
+fn what_nohup_ignores_stays_ignored() {
+    let ignored = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT];
+    let mut command = procwright(["--"]);
+    command.args(child(["show"]));
+    ignore(&mut command, ignored);
+    let shown: serde_json::Value =
+        serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let shown = shown["sig_ignored"].as_array().unwrap();
+    for signal in ignored {
+        assert!(shown.contains(&signal.into()), "{signal} of {shown:?}");
+    }
+    // Rust's runtime ignores it for itself; the program must not inherit that.
+    assert!(!shown.contains(&libc::SIGPIPE.into()));
+
+    let mut command = procwright(["--"]);
+    command.args(child(["term-exit", "7", "--print-ready"]));
+    ignore(&mut command, ignored);
+    let started = Started::of(command);
+    started.kill(Signal::HUP);
+    started.kill(Signal::INT);
+    common::kill(started.pids[0], Signal::TERM);
+    assert_eq!(started.finish().code(), Some(7));
+}
+
+fn ignore<const N: usize>(command: &mut std::process::Command, signals: [i32; N]) {
+    // SAFETY: signal(2) is async-signal-safe and touches nothing of ours.
+    unsafe {
+        command.pre_exec(move || {
+            for signal in signals {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn ctrl_c_is_the_programs_to_answer() {
+    // It ignores SIGINT, and dies by the SIGQUIT that comes next.
+    let mut terminal = Terminal::start(&child(["ignore-term", "--print-ready"]));
+    terminal.press(b"\x03");
+    terminal.press(b"\x1c");
+    let ran = terminal.started.finish();
+    assert_eq!((ran.code(), ran.signal()), (Some(128 + 3), None));
+}
+
+#[test]
+fn ctrl_c_ends_us_if_it_ended_the_program() {
+    let mut terminal = Terminal::start(&child(["sleep-forever", "--print-ready"]));
+    let pids = terminal.started.pids.clone();
+    terminal.press(b"\x03");
+    assert_eq!(terminal.started.finish().signal(), Some(2));
+    assert_gone(&pids);
+}
+
+/// A run with a terminal of its own as stdin.
+struct Terminal {
+    keyboard: std::fs::File,
+    started: Started,
+}
+
+impl Terminal {
+    fn start(words: &[String]) -> Terminal {
+        use rustix::fs::{Mode, OFlags};
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let slave: OwnedFd =
+            rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let mut command = procwright(["--"]);
+        command.args(words).stdin(Stdio::from(slave));
+        // SAFETY: both are plain system calls.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::setsid()?;
+                rustix::process::ioctl_tiocsctty(rustix::stdio::stdin().as_fd())?;
+                Ok(())
+            });
+        }
+        Terminal {
+            keyboard: master.into(),
+            started: Started::of(command),
+        }
+    }
+
+    fn press(&mut self, keys: &[u8]) {
+        self.keyboard.write_all(keys).unwrap();
+    }
+}

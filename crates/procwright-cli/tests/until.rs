@@ -1,0 +1,63 @@
+//! When the run is over.
+
+mod common;
+
+use common::{child, is_gone, kill, run};
+use rustix::process::Signal;
+
+#[test]
+fn at_the_exit_whoever_holds_the_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let pidfile = directory.path().join("pid");
+    let report = directory.path().join("report");
+    let words = child([
+        "fork-holder",
+        "0",
+        "--say",
+        "all of it",
+        "--pidfile",
+        pidfile.to_str().unwrap(),
+    ]);
+    // Into files: the holder keeps our own stdout open, too, if that is a pipe.
+    let ran = run(
+        ["--until", "exit", "--report-to", report.to_str().unwrap()],
+        &words,
+    );
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(0), "all of it\n"));
+    let holder: i32 = std::fs::read_to_string(pidfile)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(!is_gone(holder), "what was left behind is left alone");
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(report).unwrap()).unwrap();
+    assert_eq!(report["stdout_info"]["held_by"][0]["pid"], holder);
+    assert_eq!(report["stdout_info"]["complete"], true);
+    kill(holder, Signal::KILL);
+}
+
+#[test]
+fn at_the_end_of_the_pipes_and_not_silently() {
+    let words = child(["fork-holder", "1500", "--say", "text"]);
+    let ran = run(["--until", "eof"], &words);
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(0), "text\n"));
+    assert!(ran.stderr.contains("held open by"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--until exit"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_timeout_ends_the_wait_for_a_holder() {
+    let directory = tempfile::tempdir().unwrap();
+    let pidfile = directory.path().join("pid");
+    let words = child(["fork-holder", "0", "--pidfile", pidfile.to_str().unwrap()]);
+    let ran = run(["--until", "eof", "--timeout", "300ms"], &words);
+    assert_eq!(ran.code(), Some(124), "{}", ran.stderr);
+    assert!(ran.stderr.contains("held open by"), "{}", ran.stderr);
+    let holder: i32 = std::fs::read_to_string(pidfile)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    common::assert_gone(&[holder]);
+}

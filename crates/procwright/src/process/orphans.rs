@@ -1,0 +1,29 @@
+//! Orphans: for a process that exists to run one program.
+
+use std::io;
+
+use crate::sys::orphans as sys;
+
+/// Makes this process the parent of every orphan among its descendants (a
+/// "sub-reaper"), so that a run with [`adopts_orphans`] finds them all.
+///
+/// For a process that exists to run one program, such as the `procwright`
+/// command, and not for a library in a host: from now on children appear here
+/// that nobody started, and somebody has to reap them. That is
+/// [`reap_orphans`].
+///
+/// # Errors
+/// On systems other than Linux, and where a filter forbids it.
+///
+/// [`adopts_orphans`]: crate::Command::adopts_orphans
+pub fn adopt_orphans() -> io::Result<()> {
+    sys::adopt()
+}
+
+/// Reaps every child that has ended but `main`, whose status is the run's, and
+/// returns how many there were. Never waits; to be called after SIGCHLD.
+///
+/// All children means all, whoever started them.
+pub fn reap_orphans(main: i32) -> usize {
+    sys::reap_ended(main)
+}

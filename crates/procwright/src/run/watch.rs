@@ -1,0 +1,50 @@
+//! Something of the caller's that a run looks after while it waits.
+
+use std::os::fd::BorrowedFd;
+
+/// Something of the caller's that may happen while a run goes on: a signal, a
+/// message, the end of another process. The run polls its descriptor beside its
+/// own, so that neither a thread nor an interrupted system call is needed to
+/// learn of it, and nothing that happens just before the wait is missed.
+///
+/// Added with [`Command::watch`](crate::Command::watch).
+pub trait Watch {
+    /// Readable when something has happened.
+    fn fd(&self) -> BorrowedFd<'_>;
+
+    /// Something has happened. Takes it away, so that the descriptor is no
+    /// longer readable, and says what the run shall do. Must not block.
+    fn ready(&mut self, moment: Moment) -> Demand;
+}
+
+impl<W: Watch + ?Sized> Watch for &mut W {
+    fn fd(&self) -> BorrowedFd<'_> {
+        (**self).fd()
+    }
+
+    fn ready(&mut self, moment: Moment) -> Demand {
+        (**self).ready(moment)
+    }
+}
+
+/// How far a run is when a [`Watch`] is asked.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Moment {
+    /// The program's process number. It stays the program's until the run is
+    /// over, also after its exit.
+    pub pid: i32,
+    /// Whether the run is being stopped already, for whatever reason.
+    pub stopping: bool,
+}
+
+/// What a [`Watch`] wants of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// Nothing: go on.
+    Nothing,
+    /// Stop it, as a cancel does. Nothing more if it is being stopped.
+    Stop,
+    /// Stop it without more grace.
+    Kill,
+}

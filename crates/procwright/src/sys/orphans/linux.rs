@@ -1,0 +1,78 @@
+//! Linux: `PR_SET_CHILD_SUBREAPER`, and `waitid` with a look before the leap.
+
+use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+pub(crate) fn adopt() -> io::Result<()> {
+    // Any number but zero turns it on.
+    Ok(rustix::process::set_child_subreaper(Some(Pid::INIT))?)
+}
+
+pub(crate) fn reap_ended(except: i32) -> usize {
+    let mut reaped = 0;
+    while let Some(pid) = next_ended() {
+        if pid == except {
+            // It comes first for as long as it stays a zombie, so the others
+            // have to be asked for by name.
+            return reaped + reap_others(except);
+        }
+        if !reap(pid) {
+            break;
+        }
+        reaped += 1;
+    }
+    reaped
+}
+
+/// A child that has ended. It stays a zombie, so that the number keeps meaning
+/// it.
+fn next_ended() -> Option<i32> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    // SAFETY: the pointer is to writable memory of the right type.
+    let result = unsafe {
+        libc::waitid(
+            libc::P_ALL,
+            0,
+            info.as_mut_ptr(),
+            libc::WEXITED | libc::WNOHANG | libc::WNOWAIT,
+        )
+    };
+    if result != 0 {
+        return None;
+    }
+    // SAFETY: it was zeroed, which is a valid value of this plain C structure,
+    // and a zeroed or SIGCHLD siginfo has this member.
+    let pid = unsafe { info.assume_init().si_pid() };
+    (pid > 0).then_some(pid)
+}
+
+fn reap(pid: i32) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else {
+        return false;
+    };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    matches!(waitid(WaitId::Pid(pid), options), Ok(Some(_)))
+}
+
+fn reap_others(except: i32) -> usize {
+    // Children belong to the thread that started or adopted them. A child that
+    // this list misses because it changes meanwhile is found by the next call:
+    // its end is announced by a signal of its own.
+    let Ok(threads) = fs::read_dir("/proc/self/task") else {
+        return 0;
+    };
+    let mut reaped = 0;
+    for thread in threads.flatten() {
+        let Ok(children) = fs::read_to_string(thread.path().join("children")) else {
+            continue;
+        };
+        let pids = children.split_ascii_whitespace();
+        for pid in pids.filter_map(|pid| pid.parse().ok()) {
+            reaped += usize::from(pid != except && reap(pid));
+        }
+    }
+    reaped
+}

@@ -1,0 +1,14 @@
+//! Becoming the parent of orphans, and reaping them.
+//!
+//! Contract: [`adopt`] makes this process the parent of every descendant whose
+//! own parent ends. [`reap_ended`] takes the status of every child that has
+//! ended, but of the one named, and never waits.
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "other.rs"]
+mod imp;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[path = "linux.rs"]
+mod imp;
+
+pub(crate) use imp::{adopt, reap_ended};
