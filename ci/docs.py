@@ -1,4 +1,4 @@
-"""Runs the code blocks of README.md and docs/: `ci/docs.py [FILE...]`.
+"""Runs the code blocks of the documents: `ci/docs.py [FILE...]`.
 
 Run it with the interpreter that has procwright installed. Needs nothing else.
 
@@ -9,7 +9,8 @@ Run it with the interpreter that has procwright installed. Needs nothing else.
   comes what that command prints, on both streams. A line that is only `…`
   stands for any lines, `…` within a line for any text.
 
-Whatever fails, with the file and line, makes the exit code 1.
+Links to files and headings of the repository must lead somewhere. Whatever fails,
+with the file and line, makes the exit code 1.
 """
 
 import os
@@ -22,6 +23,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TIME_S = 120
 FENCE = re.compile(r"^```(.*)$")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)")
 
 
 def blocks(text):
@@ -108,9 +110,27 @@ def run_console(path, first, lines):
                 yield f"{path}:{number}: $ {command}\nexpected:\n{shown}\ngot:\n{result.stdout}"
 
 
+def slugs(path):
+    """The anchors of a file's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
+
+
+def dead_links(path, name):
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for target, anchor in LINK.findall(line):
+            file = path.parent / target if target else path
+            if not file.exists() or (anchor and anchor not in slugs(file)):
+                yield f"{name}:{number}: dead link {target}{'#' if anchor else ''}{anchor}"
+
+
 def check(path):
     found = list(blocks(path.read_text(encoding="utf-8")))
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    yield from dead_links(path, name)
     try:
         source = program(name, found)
     except SyntaxError as error:
@@ -128,7 +148,11 @@ def check(path):
 
 def main(arguments):
     paths = [pathlib.Path(argument).resolve() for argument in arguments]
-    paths = paths or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    paths = paths or [
+        *sorted(ROOT.glob("*.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted((ROOT / "examples").rglob("*.md")),
+    ]
     failures = [failure for path in paths for failure in check(path)]
     for failure in failures:
         print("\nFAILED", failure)
