@@ -2,6 +2,7 @@
 //! memory.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -82,8 +83,16 @@ pub(crate) fn argv(tools: &Tools, subject: &str) -> Vec<PathBuf> {
     }
 }
 
-/// All three cases.
-pub fn run(tools: &Tools, effort: Effort, report: &mut Report) {
+/// Every case; `save` is called after each, for they take minutes.
+///
+/// # Errors
+/// What `save` fails with.
+pub fn run(
+    tools: &Tools,
+    effort: Effort,
+    report: &mut Report,
+    mut save: impl FnMut(&Report) -> io::Result<()>,
+) -> io::Result<()> {
     let bytes = if effort.is_quick() {
         64 * MIB
     } else {
@@ -111,7 +120,9 @@ pub fn run(tools: &Tools, effort: Effort, report: &mut Report) {
         let name = format!("{} x {} MiB in {}", case.streams, bytes / MIB, case.what);
         record(&name, case.streams * bytes, &entries, &outcome, report);
         report.missing.extend(outcome.missing);
+        save(report)?;
     }
+    Ok(())
 }
 
 /// The workload's arguments: CHILD STREAMS BYTES WRITE.

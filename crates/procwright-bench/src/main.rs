@@ -34,11 +34,14 @@ fn main() -> ExitCode {
 
 fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
     let mut report = Report::new(suite, effort.is_quick(), Machine::here(tools));
-    for part in [startup::run, spawn::run, limit::run, capture::run] {
+    for part in [startup::run, spawn::run, limit::run] {
         part(tools, effort, &mut report);
         // After every part, so that an interrupted suite leaves what it has.
         write(&tools.dir, &report)?;
     }
+    capture::run(tools, effort, &mut report, |report| {
+        write(&tools.dir, report)
+    })?;
     io::stdout().write_all(table::markdown(&report).as_bytes())
 }
 

@@ -51,14 +51,22 @@ fn write(text: &mut String, report: &Report) -> std::fmt::Result {
             report.ratios.iter().filter(|ratio| ratio.case == case),
         )?;
     }
-    writeln!(text, "\n## Large against small parent\n")?;
-    ratios(
-        text,
-        report
-            .ratios
-            .iter()
-            .filter(|ratio| ratio.over.ends_with("/large")),
-    )
+    // What compares two cases belongs to neither: it has a heading of its own.
+    let mut across: Vec<&str> = Vec::new();
+    for ratio in &report.ratios {
+        let case = ratio.case.as_str();
+        if !report.cases().contains(&case) && !across.contains(&case) {
+            across.push(case);
+        }
+    }
+    for case in across {
+        writeln!(text, "\n## {case}: large parent against small")?;
+        ratios(
+            text,
+            report.ratios.iter().filter(|ratio| ratio.case == case),
+        )?;
+    }
+    Ok(())
 }
 
 /// A line a subject, a column a metric; the first metric orders them.

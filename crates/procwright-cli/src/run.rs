@@ -5,9 +5,11 @@ use std::fs::File;
 
 use procwright::process::{Stop, adopt_orphans, reap_orphans};
 use procwright::time::Timeout;
-use procwright::{Beyond, Command, Error, Event, Limit, Output, Reason, Sink, Stdin, Until};
+use procwright::{
+    Beyond, BoxError, Command, Error, Event, Limit, Output, Reason, Sink, Stdin, Until,
+};
 
-use crate::args::{ReportArg, RunArgs};
+use crate::args::{ReportArg, RunArgs, ScopeArg};
 use crate::exit::{self, End};
 use crate::message::say;
 use crate::report;
@@ -32,7 +34,8 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let mut signals = match Signals::catch() {
+    let shared = !matches!(args.scope, ScopeArg::Group);
+    let mut signals = match Signals::catch(shared) {
         Ok(signals) => signals,
         Err(error) => {
             say(format_args!("cannot catch signals: {error}"));
@@ -135,9 +138,10 @@ fn command<'a>(args: RunArgs, adopts: bool) -> Command<'a> {
     command
 }
 
-fn tell(event: &Event) {
+fn tell(event: &Event) -> Result<(), BoxError> {
     say(format_args!(
         "{}\n  hint: --until exit does not wait for them",
         event.fact()
     ));
+    Ok(())
 }

@@ -5,6 +5,9 @@
 //! an editor or a debugger goes on. What somebody sends to us alone means the
 //! run, which is then stopped, and we end by the same signal.
 //!
+//! Under `--scope group` the program has a group of its own, which the terminal
+//! does not know: then what it sends is for us, too.
+//!
 //! Signals that we were started with ignored (`nohup`, a job in the background)
 //! stay ignored, for the program too. SIGTSTP and SIGCONT are not touched, so
 //! that Ctrl-Z stops both of us.
@@ -14,7 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use procwright::process::{Signal, reap_orphans};
-use procwright::{Demand, Moment, Watch};
+use procwright::{BoxError, Demand, Moment, Watch};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Origin};
@@ -26,16 +29,19 @@ const ENDING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TER
 #[derive(Debug)]
 pub(crate) struct Signals {
     delivery: SignalDelivery<UnixStream, WithOrigin>,
+    /// Whether the terminal's signals reach the program as well.
+    shared: bool,
     /// The one that we have to end by.
     fatal: Option<i32>,
 }
 
 impl Signals {
-    /// Catches them from now on.
+    /// Catches them from now on. `shared` says that the program will be in our
+    /// process group.
     ///
     /// # Errors
     /// When no descriptor is left.
-    pub(crate) fn catch() -> io::Result<Signals> {
+    pub(crate) fn catch(shared: bool) -> io::Result<Signals> {
         let (read, write) = UnixStream::pair()?;
         let ending = ENDING.into_iter().filter(|signal| !signal.is_ignored());
         // SIGCHLD is caught whatever it was before: were it ignored, the
@@ -43,6 +49,7 @@ impl Signals {
         let caught = ending.chain([Signal::CHLD]).map(Signal::number);
         Ok(Signals {
             delivery: SignalDelivery::with_pipe(read, write, WithOrigin::default(), caught)?,
+            shared,
             fatal: None,
         })
     }
@@ -58,13 +65,13 @@ impl Watch for Signals {
         self.delivery.get_read().as_fd()
     }
 
-    fn ready(&mut self, run: Moment) -> Demand {
+    fn ready(&mut self, run: Moment) -> Result<Demand, BoxError> {
         let mut demand = Demand::Nothing;
         let pending: Vec<Origin> = self.delivery.pending().collect();
         for origin in pending {
             if origin.signal == Signal::CHLD.number() {
                 reap_orphans(run.pid);
-            } else if is_for_the_program(&origin) {
+            } else if self.shared && is_from_the_terminal(&origin) {
                 // Unless the run is being stopped anyway: then whoever presses
                 // Ctrl-C has waited long enough.
                 if run.stopping {
@@ -76,12 +83,12 @@ impl Watch for Signals {
                 demand = Demand::Stop;
             }
         }
-        demand
+        Ok(demand)
     }
 }
 
-/// Whether the terminal sent it to the whole group.
-fn is_for_the_program(origin: &Origin) -> bool {
+/// Whether it was the keyboard, and so went to the whole group.
+fn is_from_the_terminal(origin: &Origin) -> bool {
     let keyboard = [Signal::INT.number(), Signal::QUIT.number()];
     origin.cause == Cause::Kernel && keyboard.contains(&origin.signal)
 }

@@ -1,5 +1,7 @@
 //! Signals that come to us while the program runs.
 
+#![allow(clippy::disallowed_methods)] // Tests may sleep.
+
 mod common;
 
 use std::io::Write;
@@ -109,7 +111,7 @@ fn ignore<const N: usize>(command: &mut std::process::Command, signals: [i32; N]
 #[test]
 fn ctrl_c_is_the_programs_to_answer() {
     // It ignores SIGINT, and dies by the SIGQUIT that comes next.
-    let mut terminal = Terminal::start(&child(["ignore-term", "--print-ready"]));
+    let mut terminal = Terminal::start([], &child(["ignore-term", "--print-ready"]));
     terminal.press(b"\x03");
     terminal.press(b"\x1c");
     let ran = terminal.started.finish();
@@ -118,11 +120,34 @@ fn ctrl_c_is_the_programs_to_answer() {
 
 #[test]
 fn ctrl_c_ends_us_if_it_ended_the_program() {
-    let mut terminal = Terminal::start(&child(["sleep-forever", "--print-ready"]));
+    let mut terminal = Terminal::start([], &child(["sleep-forever", "--print-ready"]));
     let pids = terminal.started.pids.clone();
     terminal.press(b"\x03");
     assert_eq!(terminal.started.finish().signal(), Some(2));
     assert_gone(&pids);
+}
+
+#[test]
+fn ctrl_c_reaches_a_program_in_a_group_of_its_own() {
+    let words = child(["sleep-forever", "--print-ready"]);
+    let mut terminal = Terminal::start(["--scope", "group"], &words);
+    let pids = terminal.started.pids.clone();
+    terminal.press(b"\x03");
+    assert_eq!(terminal.started.finish().signal(), Some(2));
+    assert_gone(&pids);
+}
+
+#[test]
+fn ctrl_c_during_a_stop_ends_the_grace() {
+    let words = child(["ignore-term", "--print-ready"]);
+    let mut terminal = Terminal::start(["--grace", "1h"], &words);
+    terminal.started.kill(Signal::TERM);
+    // One that comes before the stop is the program's, which ignores it.
+    while terminal.started.procwright.try_wait().unwrap().is_none() {
+        terminal.press(b"\x03");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(terminal.started.finish().signal(), Some(15));
 }
 
 /// A run with a terminal of its own as stdin.
@@ -132,7 +157,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(words: &[String]) -> Terminal {
+    fn start<const N: usize>(options: [&str; N], words: &[String]) -> Terminal {
         use rustix::fs::{Mode, OFlags};
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -141,8 +166,8 @@ impl Terminal {
         let name = ptsname(&master, Vec::new()).unwrap();
         let slave: OwnedFd =
             rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
-        let mut command = procwright(["--"]);
-        command.args(words).stdin(Stdio::from(slave));
+        let mut command = procwright(options);
+        command.arg("--").args(words).stdin(Stdio::from(slave));
         // SAFETY: both are plain system calls.
         unsafe {
             command.pre_exec(|| {

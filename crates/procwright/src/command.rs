@@ -425,25 +425,21 @@ impl<'a> Command<'a> {
         self
     }
 
-    /// Asks `hook` after every signal handler that has run on this thread while
-    /// it waited. An error stops the run and comes through; a second one ends
-    /// the grace.
-    #[must_use]
-    pub fn on_interrupt(mut self, hook: impl FnMut() -> Result<(), BoxError> + 'a) -> Self {
-        self.extras.interrupt = Some(Box::new(hook));
-        self
-    }
-
-    /// Gets what the run has to tell while it goes on. Without a hook it is
+    /// Gets what the run has to tell while it goes on. An error stops the run
+    /// and comes through. Without a hook it is
     /// written to stderr, a line each, since a wait that nobody explains is what
     /// this library is against.
     #[must_use]
-    pub fn on_event(mut self, hook: impl FnMut(&Event) + 'a) -> Self {
+    pub fn on_event<F>(mut self, hook: F) -> Self
+    where
+        F: FnMut(&Event) -> Result<(), BoxError> + 'a,
+    {
         self.extras.on_event = Some(Box::new(hook));
         self
     }
 
-    /// Looks after a descriptor of the caller's while the run goes on.
+    /// Looks after a descriptor of the caller's while the run goes on: signals of
+    /// a host, a message that ends the run.
     #[must_use]
     pub fn watch(mut self, watch: impl Watch + 'a) -> Self {
         self.extras.watch = Some(Box::new(watch));

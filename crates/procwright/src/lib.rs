@@ -30,6 +30,7 @@ mod spool;
 mod sys;
 pub mod time;
 
+pub use child::duplicate_fd;
 pub use command::{BoxError, Collected, Command, Failure};
 pub use drain::Segment;
 pub use holders::{Holder, Holders};

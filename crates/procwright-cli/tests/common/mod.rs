@@ -1,5 +1,6 @@
 //! What the tests of the command share.
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
+#![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;

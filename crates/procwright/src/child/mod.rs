@@ -141,3 +141,12 @@ impl Drop for Running {
         }
     }
 }
+
+/// A duplicate of the descriptor that has this number, for hosts in whose
+/// language a descriptor is a number. It is close-on-exec.
+///
+/// # Errors
+/// `EBADF` if there is none of that number, `EMFILE` if no more can be had.
+pub fn duplicate_fd(number: std::os::fd::RawFd) -> std::io::Result<std::os::fd::OwnedFd> {
+    crate::sys::fd::duplicate(number)
+}

@@ -67,8 +67,16 @@ impl Blocked {
         self.clear = now;
     }
 
-    /// Right after a read of `n` bytes from a pipe of size `capacity`.
-    pub(super) fn after_read(&mut self, n: usize, fd: &OwnedFd, capacity: usize, now: Instant) {
+    /// Right after a read of so many bytes from a pipe of size `capacity`; or of
+    /// more, had the read not been cut short.
+    pub(super) fn after_read(
+        &mut self,
+        (n, cut): (usize, bool),
+        fd: &OwnedFd,
+        capacity: usize,
+        now: Instant,
+    ) {
+        let n = if cut { capacity / 2 } else { n };
         if self.found_full && was_full(n, fd, capacity) {
             self.total += now.saturating_duration_since(self.clear);
         }

@@ -49,10 +49,6 @@ pub struct Segment {
 pub(crate) struct Turn {
     /// Which of the watched descriptors are ready, by their place.
     pub(crate) ready: [bool; WATCH],
-    /// A signal handler has run on this thread while it waited.
-    pub(crate) interrupted: bool,
-    /// There was no wait that a signal could have interrupted.
-    pub(crate) flooded: bool,
     /// The producer of stdin failed.
     pub(crate) feed_failed: Option<BoxError>,
 }
@@ -121,7 +117,6 @@ impl<M: Memory> Inline<M> {
             // The caller has something to look at before anybody waits.
             Pumped::Some => return Ok(turn),
             Pumped::Flood => {
-                turn.flooded = true;
                 self.promote();
                 true
             }
@@ -132,7 +127,9 @@ impl<M: Memory> Inline<M> {
         };
         match self.wait(watch, deadline, &mut turn) {
             Ok(()) => {}
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => turn.interrupted = true,
+            // A signal handler has run. Whoever wants to know has a descriptor
+            // among those watched: that is never missed, and this could be.
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
         if !now {

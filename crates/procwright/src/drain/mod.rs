@@ -111,7 +111,12 @@ impl<M: Memory> Drain<M> {
         if !self.taps.iter().all(|tap| tap.has_room()) {
             return Ok(Step::Held);
         }
-        self.read(READ)
+        // A pipe never holds more than its size, so asking for more only makes
+        // the store reserve more.
+        self.read(match self.grant {
+            Some(_) => READ,
+            None => pipe::DEFAULT_CAPACITY,
+        })
     }
 
     fn read(&mut self, max: usize) -> io::Result<Step> {
@@ -119,7 +124,9 @@ impl<M: Memory> Drain<M> {
             return Ok(Step::End);
         };
         self.blocked.before_read(Instant::now());
-        let n = match self.store.read_from(fd.as_fd(), max) {
+        // A store with less room than that gets only a part of what there is.
+        let room = self.store.room(max);
+        let n = match self.store.read_from(fd.as_fd(), room) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.blocked.found_empty(Instant::now());
@@ -141,7 +148,8 @@ impl<M: Memory> Drain<M> {
             }
             None => pipe::DEFAULT_CAPACITY,
         };
-        self.blocked.after_read(n, fd, capacity, now);
+        let cut = n == room && room < max;
+        self.blocked.after_read((n, cut), fd, capacity, now);
         self.last_read = Some(now);
         self.bytes += n as u64;
         self.store.note(n);

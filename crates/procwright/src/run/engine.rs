@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::output::{Reason, Report, StreamInfo};
 use super::tap::Consumer;
 use super::{
-    Attached, Cancel, Demand, Duty, Event, EventHook, Extras, Foreign, FullFile, InterruptHook,
-    Moment, Outcome, Producer, Tap, Tee, Trouble, Watch, quote,
+    Attached, Cancel, Demand, Duty, Event, EventHook, Extras, Foreign, FullFile, Moment, Outcome,
+    Producer, Tap, Tee, Trouble, Watch, quote,
 };
 use crate::child::{self, OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Feed, Inline, Input, Store, Turn};
@@ -36,9 +36,6 @@ const HELD_AFTER: Duration = Duration::from_secs(1);
 /// have: enough to write it to a disk, too short for a callback that sleeps for
 /// ever to hold up a timeout.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-/// How often the interrupt hook is asked while bytes come without a pause.
-const ASK_IN_FLOOD: Duration = Duration::from_millis(50);
 
 const NAMES: [&str; 2] = ["stdout", "stderr"];
 
@@ -72,8 +69,6 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         inline: Inline::new([None, None], None, None, false),
         consumers: Vec::new(),
         cancel: extras.cancel,
-        interrupt: extras.interrupt,
-        ask_again: started + ASK_IN_FLOOD,
         on_event: extras.on_event,
         watch: extras.watch,
         demanded: false,
@@ -117,13 +112,18 @@ fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnError> {
 
 /// What passes a stream on to the caller's own, if it is to be.
 fn relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
-    let (sink, own) = match stream {
-        0 => (&spec.stdout, io::stdout().as_fd().try_clone_to_owned()),
-        _ => (&spec.stderr, io::stderr().as_fd().try_clone_to_owned()),
+    let sink = if stream == 0 {
+        &spec.stdout
+    } else {
+        &spec.stderr
     };
     if !matches!(sink, Sink::Relay) {
         return Ok(None);
     }
+    let own = match stream {
+        0 => io::stdout().as_fd().try_clone_to_owned(),
+        _ => io::stderr().as_fd().try_clone_to_owned(),
+    };
     let tee = Tee::new(own.map_err(|e| SpawnError::new(Step::Dup, NAMES[stream], e))?);
     Ok(Some((Box::new(tee), Duty::Relays)))
 }
@@ -178,8 +178,6 @@ struct Run<'a, M> {
     inline: Inline<M>,
     consumers: Vec<Consumer>,
     cancel: Option<Cancel>,
-    interrupt: Option<InterruptHook<'a>>,
-    ask_again: Instant,
     on_event: Option<EventHook<'a>>,
     watch: Option<Box<dyn Watch + 'a>>,
     /// The watch wants the run stopped.
@@ -320,7 +318,10 @@ impl<M: Memory> Run<'_, M> {
             Reason::IdleTimeout
         } else {
             self.tell_held(now);
-            return;
+            match &self.trouble {
+                None => return,
+                Some(_) => Reason::Cancelled,
+            }
         };
         // What happened before this moment goes first: a program that ended in
         // time is not called late because we were.
@@ -374,7 +375,15 @@ impl<M: Memory> Run<'_, M> {
                 pid: self.running.pid(),
                 stopping: self.stop.is_some(),
             };
-            let demand = watch.ready(moment);
+            let demand = watch.ready(moment).unwrap_or_else(|error| {
+                // Of several the first is the cause; the next is impatience.
+                self.trouble
+                    .get_or_insert(Trouble::Foreign(Foreign::Watch, error));
+                match moment.stopping {
+                    true => Demand::Kill,
+                    false => Demand::Stop,
+                }
+            });
             self.demanded |= demand != Demand::Nothing;
             if demand == Demand::Kill
                 && let Some(stop) = &mut self.stop
@@ -384,22 +393,6 @@ impl<M: Memory> Run<'_, M> {
         }
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
-        }
-        // A thread that never waits is never interrupted: in a flood the hook is
-        // asked by the clock.
-        let due = turn.flooded && now >= self.ask_again;
-        if (turn.interrupted || due)
-            && let Some(interrupt) = &mut self.interrupt
-            && let Err(error) = {
-                self.ask_again = now + ASK_IN_FLOOD;
-                interrupt()
-            }
-        {
-            match &mut self.stop {
-                // Asked twice: no more grace.
-                Some(stop) => stop.machine.kill_now(now),
-                None => self.fail(Trouble::Foreign(Foreign::Interrupt, error)),
-            }
         }
     }
 
@@ -541,7 +534,11 @@ impl<M: Memory> Run<'_, M> {
             complete,
         };
         match &mut self.on_event {
-            Some(on_event) => on_event(&event),
+            Some(on_event) => {
+                if let Err(error) = on_event(&event) {
+                    self.fail(Trouble::Foreign(Foreign::Event, error));
+                }
+            }
             #[allow(clippy::print_stderr)] // Never silent: see `Command::on_event`.
             None => eprintln!("procwright: {event}"),
         }

@@ -35,8 +35,7 @@ pub enum Error {
     /// [`check`]: crate::Command::check
     #[error("{}", .0.report.explain(&.0.stderr))]
     Failed(Box<Output>),
-    /// The producer of stdin, a callback or the interrupt hook failed. The run
-    /// was stopped.
+    /// The producer of stdin, a callback or a hook failed. The run was stopped.
     #[error("{what} of {command} failed: {source}")]
     Foreign {
         /// Whose error it is.
@@ -93,8 +92,10 @@ pub enum Foreign {
     Callback,
     /// What passes a stream on to the caller's own.
     Relay,
-    /// The hook that is asked after a signal.
-    Interrupt,
+    /// The hook that gets events.
+    Event,
+    /// What watches a descriptor of the caller's.
+    Watch,
 }
 
 impl std::fmt::Display for Foreign {
@@ -103,7 +104,8 @@ impl std::fmt::Display for Foreign {
             Foreign::Stdin => "the stdin iterator",
             Foreign::Callback => "the output callback",
             Foreign::Relay => "passing on the output",
-            Foreign::Interrupt => "the interrupt hook",
+            Foreign::Event => "the event hook",
+            Foreign::Watch => "the watch",
         })
     }
 }

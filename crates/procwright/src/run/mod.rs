@@ -35,9 +35,6 @@ pub(crate) struct Extras<'a> {
     /// Get copies of stdout and stderr.
     pub(crate) taps: [Vec<Attached>; 2],
     pub(crate) cancel: Option<Cancel>,
-    /// Asked after every signal handler that ran on the calling thread; an
-    /// error stops the run and comes through.
-    pub(crate) interrupt: Option<InterruptHook<'a>>,
     pub(crate) on_event: Option<EventHook<'a>>,
     /// A descriptor of the caller's, looked after beside the run's own.
     pub(crate) watch: Option<Box<dyn Watch + 'a>>,
@@ -48,9 +45,8 @@ pub(crate) struct Extras<'a> {
 /// A consumer and what its failure means.
 pub(crate) type Attached = (Box<dyn Tap>, Duty);
 
-pub(crate) type InterruptHook<'a> = Box<dyn FnMut() -> Result<(), BoxError> + 'a>;
-
-pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) + 'a>;
+/// Gets what a run tells while it goes on.
+pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) -> Result<(), BoxError> + 'a>;
 
 /// The next piece of stdin, none at its end.
 pub(crate) type Producer = Box<dyn FnMut() -> Option<Result<bytes::Bytes, BoxError>> + Send>;

@@ -2,6 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 
+use crate::spool::fifo::BoxError;
+
 /// Something of the caller's that may happen while a run goes on: a signal, a
 /// message, the end of another process. The run polls its descriptor beside its
 /// own, so that neither a thread nor an interrupted system call is needed to
@@ -14,7 +16,11 @@ pub trait Watch {
 
     /// Something has happened. Takes it away, so that the descriptor is no
     /// longer readable, and says what the run shall do. Must not block.
-    fn ready(&mut self, moment: Moment) -> Demand;
+    ///
+    /// # Errors
+    /// An error stops the run and comes through; while the run is being stopped
+    /// it ends the grace.
+    fn ready(&mut self, moment: Moment) -> Result<Demand, BoxError>;
 }
 
 impl<W: Watch + ?Sized> Watch for &mut W {
@@ -22,7 +28,7 @@ impl<W: Watch + ?Sized> Watch for &mut W {
         (**self).fd()
     }
 
-    fn ready(&mut self, moment: Moment) -> Demand {
+    fn ready(&mut self, moment: Moment) -> Result<Demand, BoxError> {
         (**self).ready(moment)
     }
 }

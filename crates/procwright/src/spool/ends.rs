@@ -39,25 +39,43 @@ impl Ends {
         }
     }
 
+    fn ring_size(&self) -> usize {
+        self.tail_limit.max(RING_AT_LEAST)
+    }
+
+    /// How many bytes one read can take, at most `max`: up to the end of the
+    /// head, or of the ring.
+    pub(crate) fn room(&self, max: usize) -> usize {
+        let head = self.head_limit - self.head.len();
+        if head > 0 {
+            return max.min(head);
+        }
+        let size = self.ring_size();
+        let from = if self.ring.len() < size {
+            self.ring.len()
+        } else {
+            self.next
+        };
+        max.min(size - from)
+    }
+
     /// Reads once, like [`Memory::read_from`].
     ///
     /// [`Memory::read_from`]: super::Memory::read_from
     pub(crate) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
-        let missing = self.head_limit - self.head.len();
-        if missing > 0 {
-            let max = max.min(missing);
+        let max = self.room(max);
+        if self.head.len() < self.head_limit {
             reserve(&mut self.head, max)?;
             return memory::read_into_spare(fd, &mut self.head, max);
         }
-        let size = self.tail_limit.max(RING_AT_LEAST);
+        let size = self.ring_size();
         let n = if self.ring.len() < size {
-            let max = max.min(size - self.ring.len());
             reserve(&mut self.ring, max)?;
             let n = memory::read_into_spare(fd, &mut self.ring, max)?;
             self.next = self.ring.len() % size;
             n
         } else {
-            let end = size.min(self.next + max);
+            let end = self.next + max;
             let n = rustix::io::read(fd, &mut self.ring[self.next..end])?;
             self.next = (self.next + n) % size;
             n

@@ -13,7 +13,8 @@ pub trait Memory: Send + 'static {
     fn new() -> Self;
 
     /// Reads once from `fd`, at most `max` bytes, to the end of what it holds,
-    /// and returns how many.
+    /// and returns how many. Makes room for `max` bytes first: a read that is
+    /// shorter than what the pipe holds looks like a pipe that was not full.
     ///
     /// # Errors
     /// What `read(2)` answers; `OutOfMemory` if it cannot grow.
@@ -32,17 +33,58 @@ pub trait Memory: Send + 'static {
     fn finish(&mut self);
 }
 
+/// Below this size memory doubles, above it grows by a quarter: by then the
+/// address space that nothing will use is what a refusal would be about.
+const DOUBLES_BELOW: usize = 256 * 1024 * 1024;
+
+/// From this size on the end of a block is aligned for huge pages.
+const HUGE: usize = 2 * 1024 * 1024;
+
+/// What an allocator, and an object with a header such as Python's `bytes`, put
+/// before and behind the data.
+const HEADERS: usize = 64;
+
+/// The capacity that a block which holds `capacity` bytes is to be grown to when
+/// it must hold `needed`, for every [`Memory`] alike.
+///
+/// Untouched memory is only an address, and the system's allocator moves large
+/// blocks by their page tables, so neither the reserve nor the move costs what
+/// it seems to. A large block fills whole huge pages together with the headers
+/// around it: its last part is then no slower than the rest.
+pub fn next_capacity(capacity: usize, needed: usize) -> usize {
+    let grown = match capacity < DOUBLES_BELOW {
+        true => capacity.saturating_mul(2),
+        false => capacity.saturating_add(capacity / 4),
+    };
+    let wanted = grown.max(needed);
+    let block = wanted.saturating_add(HEADERS);
+    let rounded = match block > HUGE {
+        true => block.checked_next_multiple_of(HUGE),
+        false => block.checked_next_power_of_two(),
+    };
+    rounded.map_or(wanted, |block| block - HEADERS)
+}
+
+/// Asks for huge pages for a large block of memory that was just reserved or has
+/// just grown, given as a whole: capturing into them is half as fast again. Does
+/// nothing for a small block. Only speed depends on it.
+///
+/// # Platform
+/// Linux with transparent huge pages set to `madvise` or `always`; nothing
+/// happens elsewhere.
+pub fn advise_huge(start: *const u8, capacity: usize) {
+    if capacity >= 2 * HUGE - HEADERS {
+        crate::sys::memory::advise_huge(start, capacity);
+    }
+}
+
 impl Memory for Vec<u8> {
     fn new() -> Vec<u8> {
         Vec::new()
     }
 
     fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
-        if let Some(capacity) = growth(self.len(), self.capacity(), max) {
-            self.try_reserve_exact(capacity - self.len())
-                .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-            prefer_huge_pages(self.as_ptr(), self.capacity());
-        }
+        reserve(self, max)?;
         crate::sys::memory::read_into_spare(fd, self, max)
     }
 
@@ -51,8 +93,7 @@ impl Memory for Vec<u8> {
     }
 
     fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.try_reserve(bytes.len())
-            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        reserve(self, bytes.len())?;
         self.extend_from_slice(bytes);
         Ok(())
     }
@@ -62,54 +103,17 @@ impl Memory for Vec<u8> {
     }
 }
 
-/// The first reservation: what an unasked pipe holds, and small enough to come
-/// from the allocator's heap and not from the system.
-const FIRST: usize = 64 * 1024;
-
-/// Below this many bytes of room it is time to grow, whatever was asked for.
-const LITTLE: usize = 4096;
-
-/// From this size on a block is worth huge pages.
-const HUGE_FROM: usize = 4 * 1024 * 1024;
-
-const HUGE_PAGE: usize = 2 * 1024 * 1024;
-
-/// Room for the allocator's own header, so that block and header together fill
-/// whole huge pages.
-const HEADER: usize = 64;
-
-/// The capacity to grow to before a read of up to `max` bytes; none if the room
-/// is good enough.
-///
-/// Doubling costs little: untouched memory is only an address, and the system's
-/// allocator moves a large block by its page tables. What costs is the first
-/// touch of each page, more than copying into it; huge pages make that 1.3 to
-/// 1.7 times faster (2 x 1 GiB on Linux 6.18; see `docs/design.md`).
-pub fn growth(length: usize, capacity: usize, max: usize) -> Option<usize> {
-    let room = capacity - length;
-    // A large block that is nearly full takes shorter reads rather than being
-    // doubled for the last few bytes.
-    let enough = room >= max || (room >= LITTLE && capacity >= max.saturating_mul(4));
-    if enough {
-        return None;
+fn reserve(memory: &mut Vec<u8>, more: usize) -> io::Result<()> {
+    let refused = || io::Error::from(io::ErrorKind::OutOfMemory);
+    let needed = memory.len().checked_add(more).ok_or_else(refused)?;
+    if memory.capacity() < needed {
+        let capacity = next_capacity(memory.capacity(), needed);
+        memory
+            .try_reserve_exact(capacity - memory.len())
+            .map_err(|_| refused())?;
+        advise_huge(memory.as_ptr(), memory.capacity());
     }
-    let doubled = capacity.saturating_mul(2).max(FIRST);
-    if doubled < HUGE_FROM {
-        return Some(doubled);
-    }
-    Some(doubled.next_multiple_of(HUGE_PAGE) - HEADER)
-}
-
-/// Asks the system for huge pages for a block that was just reserved or has just
-/// grown, given as a whole. Does nothing for small ones. Only the speed changes.
-///
-/// # Platform
-/// Linux with transparent huge pages set to `madvise` or `always`; nothing
-/// happens elsewhere.
-pub fn prefer_huge_pages(start: *const u8, capacity: usize) {
-    if capacity >= HUGE_FROM - HEADER {
-        crate::sys::memory::prefer_huge_pages(start, capacity);
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -117,18 +121,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn growth_doubles_from_a_pipeful_and_fills_huge_pages() {
-        assert_eq!(growth(0, 0, 256 * 1024), Some(64 * 1024));
-        assert_eq!(growth(0, 256 * 1024, 256 * 1024), None);
-        let mut capacity = 64 * 1024;
-        for _ in 0..20 {
-            let grown = growth(capacity, capacity, 256 * 1024).unwrap();
-            assert!(grown >= capacity + capacity / 2);
-            assert!(grown < HUGE_FROM || (grown + HEADER).is_multiple_of(HUGE_PAGE));
+    fn capacities_grow_fast_and_fill_huge_pages() {
+        let pipe = 64 * 1024;
+        // The first one comes from the allocator's heap, not from the system.
+        assert!(next_capacity(0, pipe) < 128 * 1024);
+        let mut capacity = 0;
+        for _ in 0..40 {
+            let grown = next_capacity(capacity, capacity + pipe);
+            assert!(grown >= capacity + pipe && grown >= capacity + capacity / 4);
+            assert!(grown < HUGE || (grown + HEADERS).is_multiple_of(HUGE));
             capacity = grown;
         }
-        // Some room in a large block is used up first.
-        assert_eq!(growth(capacity - 5000, capacity, 256 * 1024), None);
-        assert!(growth(capacity - 100, capacity, 256 * 1024).is_some());
+        // Nothing overflows: the allocator is to refuse.
+        assert!(next_capacity(usize::MAX - 5, usize::MAX) >= usize::MAX - HUGE);
     }
 }

@@ -5,6 +5,7 @@
 //! [`unsupported`].
 #![allow(unsafe_code)]
 
+pub(crate) mod fd;
 pub(crate) mod memory;
 pub(crate) mod orphans;
 pub(crate) mod pidfd;

@@ -27,7 +27,7 @@ pub(crate) fn read_into_spare(
 /// The whole block, down to the allocator's header in front of it: advice for a
 /// part would split the mapping in two, and the kernel moves only one at a time,
 /// so that the next growth would copy.
-pub(crate) fn prefer_huge_pages(start: *const u8, length: usize) {
+pub(crate) fn advise_huge(start: *const u8, length: usize) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         let page = rustix::param::page_size();

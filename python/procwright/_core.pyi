@@ -1,0 +1,125 @@
+from collections.abc import Callable
+from typing import Any, Literal, TypedDict, final, type_check_only
+
+__all__ = ["run", "Cancel", "Limit", "Stop"]
+
+@final
+class Stop:
+    """How a run is ended when it has to be."""
+
+    def __new__(
+        cls,
+        signal: str | int = "TERM",
+        grace: float = 5.0,
+        scope: Literal["process", "group", "tree"] = "tree",
+    ) -> Stop: ...
+    @property
+    def signal(self) -> str: ...
+    @property
+    def grace(self) -> float: ...
+    @property
+    def scope(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[Stop], tuple[int, float, str]]: ...
+
+@final
+class Limit:
+    """How much output of each stream is kept."""
+
+    def __new__(cls, bytes: int, beyond: Literal["ends", "fail"] = "ends") -> Limit: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def beyond(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[Limit], tuple[int, str]]: ...
+
+@final
+class Cancel:
+    """Ends runs from another thread."""
+
+    def __new__(cls) -> Cancel: ...
+    def cancel(self) -> None:
+        """Stops every run that has this handle. Returns at once."""
+
+    @property
+    def cancelled(self) -> bool: ...
+
+@type_check_only
+class RawOptions(TypedDict):
+    argv: list[bytes]
+    env: list[tuple[bytes, bytes]] | None
+    extra_env: list[tuple[bytes, bytes | None]]
+    cwd: bytes | None
+    user: str | int | None
+    group: str | int | None
+    extra_groups: list[str | int] | None
+    umask: int | None
+    rlimits: list[tuple[str, int, int]]
+    nice: int | None
+    process_group: int | None
+    new_session: bool
+    die_with_parent: str | int | None
+    pass_fds: list[int]
+    stdin: tuple[str, object]
+    stdout: tuple[str, object]
+    stderr: tuple[str, object]
+    timeout: float | None
+    idle_timeout: float | None
+    stop: Stop | None
+    until: str
+    limit: Limit | None
+    keep_full: bytes | None
+    merged: bool
+    tee: bool
+    taps: list[tuple[int, bool, Callable[[Any], object]]]
+    cancel: Cancel | None
+    on_event: Callable[..., object]
+
+@type_check_only
+class RawInfo(TypedDict):
+    bytes: int
+    kept_bytes: int
+    dropped_bytes: int
+    dropped_at: int | None
+    blocked_s: float
+    complete: bool
+    held_by: list[tuple[int, str]]
+    held_by_complete: bool
+    kept_at: bytes | None
+    kept_error: str | None
+    undelivered_bytes: int
+
+@type_check_only
+class RawResult(TypedDict):
+    argv: tuple[str, ...]
+    pid: int
+    status: tuple[
+        Literal["exited", "signaled", "unknown"],
+        int | None,
+        int | None,
+        str | None,
+        bool | None,
+        str | None,
+    ]
+    reason: Literal["finished", "timeout", "idle_timeout", "cancelled", "output_limit"]
+    duration_s: float
+    cpu_user_s: float | None
+    cpu_system_s: float | None
+    max_rss_bytes: int | None
+    survivors: list[tuple[int, str, str]]
+    stdout: bytes | None
+    stderr: bytes | None
+    stdout_info: RawInfo | None
+    stderr_info: RawInfo | None
+    merged: list[tuple[int, int]] | None
+    error: BaseException | None
+    io_error: tuple[int, str] | None
+    summary: str
+    explanation: str
+
+def run(options: RawOptions, /) -> RawResult: ...

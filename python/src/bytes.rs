@@ -1,0 +1,225 @@
+//! A `bytes` object that grows while a stream is read into it.
+//!
+//! The only unsafe code of the package, but for one call in `taps`.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+
+use procwright::Memory;
+use procwright::memory::{advise_huge, next_capacity};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// Up to this size the data is in plain memory and is copied once, at the end:
+/// a short run then never asks for the interpreter lock on its way.
+const SMALL: usize = 128 * 1024 - 64;
+
+// In the stable ABI, but missing in pyo3-ffi.
+unsafe extern "C" {
+    fn _PyBytes_Resize(object: *mut *mut ffi::PyObject, size: ffi::Py_ssize_t) -> c_int;
+}
+
+/// What a capture reads into.
+#[derive(Debug)]
+pub(crate) struct BytesMemory {
+    small: Vec<u8>,
+    large: Option<Large>,
+}
+
+/// A `bytes` object that nobody else has seen yet.
+#[derive(Debug)]
+struct Large {
+    /// Has the only reference.
+    object: Py<PyBytes>,
+    /// Where its data is.
+    start: NonNull<u8>,
+    /// How much of it has been written; no more than `capacity`.
+    length: usize,
+    /// The size that Python knows.
+    capacity: usize,
+}
+
+// SAFETY: only `start` keeps this from being Send by itself. It points into
+// `object`, which moves along, has no other reference, and is not tied to a
+// thread.
+unsafe impl Send for Large {}
+
+impl Memory for BytesMemory {
+    fn new() -> BytesMemory {
+        BytesMemory {
+            small: Vec::new(),
+            large: None,
+        }
+    }
+
+    fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
+        self.reserve(max)?;
+        match &mut self.large {
+            None => {
+                let length = self.small.len();
+                let room = &mut self.small.spare_capacity_mut()[..max];
+                let n = rustix::io::read(fd, room)?.0.len();
+                // SAFETY: the kernel has written the first `n` bytes of `room`,
+                // which begins at the old length and lies within the capacity.
+                unsafe { self.small.set_len(length + n) };
+                Ok(n)
+            }
+            Some(large) => {
+                let n = rustix::io::read(fd, &mut large.spare()[..max])?.0.len();
+                large.length += n;
+                Ok(n)
+            }
+        }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match &self.large {
+            None => &self.small,
+            Some(large) => large.written(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.reserve(bytes.len())?;
+        match &mut self.large {
+            None => self.small.extend_from_slice(bytes),
+            Some(large) => large.extend(bytes),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        // What was not used goes in `into_bytes`, which has the lock anyway.
+    }
+}
+
+impl BytesMemory {
+    /// The object, without a copy of more than [`SMALL`] bytes.
+    ///
+    /// # Errors
+    /// `MemoryError`.
+    pub(crate) fn into_bytes(self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
+        match self.large {
+            None => Ok(PyBytes::new(py, &self.small).unbind()),
+            Some(large) => {
+                let length = large.length;
+                Ok(large.resized(py, length)?.object)
+            }
+        }
+    }
+
+    /// Makes room for `more` bytes.
+    fn reserve(&mut self, more: usize) -> io::Result<()> {
+        let length = self.as_bytes().len();
+        let needed = length.checked_add(more).ok_or(io::ErrorKind::OutOfMemory)?;
+        if self.large.is_none() && needed <= SMALL {
+            if self.small.capacity() < needed {
+                // All that a small stream will need: untouched memory is free.
+                let reserved = self.small.try_reserve_exact(SMALL - length);
+                reserved.map_err(|_| io::ErrorKind::OutOfMemory)?;
+            }
+            return Ok(());
+        }
+        if self
+            .large
+            .as_ref()
+            .is_some_and(|large| large.capacity >= needed)
+        {
+            return Ok(());
+        }
+        // Only a process that is going down cannot be attached to.
+        Python::try_attach(|py| self.grow(py, needed))
+            .unwrap_or_else(|| Err(io::Error::other("the interpreter is finalizing")))
+    }
+
+    fn grow(&mut self, py: Python<'_>, needed: usize) -> io::Result<()> {
+        let grown = match self.large.take() {
+            Some(large) => {
+                let capacity = next_capacity(large.capacity, needed);
+                large.resized(py, capacity)
+            }
+            None => Large::new(py, next_capacity(SMALL, needed)),
+        };
+        let mut large = grown.map_err(|_| io::ErrorKind::OutOfMemory)?;
+        if !self.small.is_empty() {
+            large.extend(&std::mem::take(&mut self.small));
+        }
+        advise_huge(large.start.as_ptr(), large.capacity);
+        self.large = Some(large);
+        Ok(())
+    }
+}
+
+impl Large {
+    fn new(py: Python<'_>, capacity: usize) -> PyResult<Large> {
+        let size = ffi::Py_ssize_t::try_from(capacity)?;
+        // SAFETY: we are attached, the size is not negative, and NULL asks for
+        // data that is not initialised. Nobody but us sees the object until
+        // `into_bytes` has cut it to what was written.
+        let object = unsafe {
+            let object = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
+            Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked()
+        };
+        Large::around(object, 0, capacity)
+    }
+
+    /// The same data in an object of another size, which is at least the length
+    /// of the data. An error of it frees the data: there is only one copy.
+    fn resized(self, py: Python<'_>, capacity: usize) -> PyResult<Large> {
+        let Large { object, length, .. } = self;
+        debug_assert!(length <= capacity);
+        let size = ffi::Py_ssize_t::try_from(capacity)?;
+        let mut object = object.into_ptr();
+        // SAFETY: we are attached; `object` is an owned reference to a `bytes`
+        // and the only one, and nobody has asked for its hash. The call takes
+        // it and puts either an owned reference or, with an error set, NULL in
+        // its place.
+        let object = unsafe {
+            _PyBytes_Resize(&mut object, size);
+            Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked()
+        };
+        Large::around(object, length, capacity)
+    }
+
+    fn around(object: Bound<'_, PyBytes>, length: usize, capacity: usize) -> PyResult<Large> {
+        // SAFETY: it is a `bytes`, and we are attached.
+        let start = unsafe { ffi::PyBytes_AsString(object.as_ptr()) };
+        let start = NonNull::new(start.cast()).ok_or_else(|| PyErr::fetch(object.py()))?;
+        Ok(Large {
+            object: object.unbind(),
+            start,
+            length,
+            capacity,
+        })
+    }
+
+    /// All of it, written or not.
+    fn block(&mut self) -> &mut [MaybeUninit<u8>] {
+        // SAFETY: `start` is valid for `capacity` bytes for as long as the
+        // object is neither resized nor freed, both of which need all of
+        // `self`. Nobody else reads or writes there, with the lock or without.
+        // The lock guards reference counts, which are not touched here.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.capacity) }
+    }
+
+    fn spare(&mut self) -> &mut [MaybeUninit<u8>] {
+        let length = self.length;
+        &mut self.block()[length..]
+    }
+
+    fn written(&self) -> &[u8] {
+        // SAFETY: as in `block`, and the first `length` bytes are written.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+
+    /// Adds bytes for which there is room.
+    fn extend(&mut self, bytes: &[u8]) {
+        self.spare()[..bytes.len()].write_copy_of_slice(bytes);
+        self.length += bytes.len();
+    }
+}

@@ -1,0 +1,166 @@
+//! Python code that takes part in a run, on threads of the core: iterators that
+//! bring stdin and callbacks that get output.
+//!
+//! Such a thread may be in Python when the interpreter goes down. It then stays
+//! where it is until the process ends: nobody waits for it.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use procwright::{BoxError, Tap};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyTuple};
+
+/// Calls Python code of the user's.
+///
+/// Up to Python 3.13, a thread that wants the interpreter lock while the
+/// interpreter goes down is ended by `pthread_exit`, in the middle of the user's
+/// code, which unwinds through us: without care that aborts the process. So the
+/// unwinding ends here, and the thread sleeps until the process is gone.
+#[allow(unsafe_code)]
+pub(crate) fn call<'py>(
+    callable: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // As in pyo3-ffi, but for the ABI, which lets the unwinding reach us.
+    unsafe extern "C-unwind" {
+        fn PyObject_CallObject(
+            callable: *mut ffi::PyObject,
+            args: *mut ffi::PyObject,
+        ) -> *mut ffi::PyObject;
+    }
+    let staying = StayOnDrop;
+    // SAFETY: we are attached, both are live objects, the second a tuple, and
+    // what comes back is an owned reference or NULL with an exception set.
+    let result = unsafe {
+        let result = PyObject_CallObject(callable.as_ptr(), args.as_ptr());
+        Bound::from_owned_ptr_or_err(callable.py(), result)
+    };
+    std::mem::forget(staying);
+    result
+}
+
+/// Never lets go of the thread that drops it.
+struct StayOnDrop;
+
+impl Drop for StayOnDrop {
+    fn drop(&mut self) {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// A Python object that is let go with the interpreter lock held, so that what
+/// it holds is free at once and not when someone next takes the lock.
+struct Held(Option<Py<PyAny>>);
+
+impl Held {
+    fn new(object: Py<PyAny>) -> Held {
+        Held(Some(object))
+    }
+
+    fn call(&self, argument: Option<&[u8]>) -> Result<(), BoxError> {
+        let called = Python::try_attach(|py| {
+            let Some(callable) = &self.0 else {
+                return Ok(());
+            };
+            let argument = argument.map(|bytes| PyBytes::new(py, bytes));
+            let args = PyTuple::new(py, [argument])?;
+            call(callable.bind(py), &args).map(drop)
+        });
+        called.unwrap_or(Ok(())).map_err(BoxError::from)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(object) = self.0.take() {
+            // Leaked if the interpreter is gone.
+            let kept = std::mem::ManuallyDrop::new(object);
+            let _ = Python::try_attach(|_| drop(std::mem::ManuallyDrop::into_inner(kept)));
+        }
+    }
+}
+
+/// Calls back for each line.
+pub(crate) fn lines(
+    callable: Py<PyAny>,
+) -> impl FnMut(&[u8]) -> Result<(), BoxError> + Send + 'static {
+    let callable = Held::new(callable);
+    move |line| callable.call(Some(line))
+}
+
+/// Calls back for each chunk, and with None at the end.
+pub(crate) struct Chunks(Held);
+
+impl Chunks {
+    pub(crate) fn new(callable: Py<PyAny>) -> Chunks {
+        Chunks(Held::new(callable))
+    }
+}
+
+impl Tap for Chunks {
+    fn chunk(&mut self, bytes: &[u8]) -> Result<(), BoxError> {
+        self.0.call(Some(bytes))
+    }
+
+    fn end(&mut self) -> Result<(), BoxError> {
+        self.0.call(None)
+    }
+}
+
+/// Brings stdin from an iterator's `__next__`.
+pub(crate) struct Pieces(Held);
+
+impl Pieces {
+    pub(crate) fn new(next: Py<PyAny>) -> Pieces {
+        Pieces(Held::new(next))
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Result<Bytes, BoxError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Python::try_attach(|py| {
+            let next = self.0.0.as_ref()?.bind(py);
+            let item = match call(next, &PyTuple::empty(py)) {
+                Ok(item) => item,
+                Err(error) if error.is_instance_of::<pyo3::exceptions::PyStopIteration>(py) => {
+                    return None;
+                }
+                Err(error) => return Some(Err(error.into())),
+            };
+            Some(piece(&item).map_err(BoxError::from))
+        })
+        .flatten()
+    }
+}
+
+/// An item of the iterator: `bytes` as it is, other buffers as a copy.
+fn piece(item: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    let py = item.py();
+    let item = match item.cast::<PyBytes>() {
+        Ok(bytes) => bytes.clone(),
+        Err(_) => {
+            let name = item.get_type().name()?.to_string();
+            let is_buffer = ["bytearray", "memoryview", "array"].contains(&name.as_str());
+            if !is_buffer {
+                let hint: Cow<'_, str> = match name.as_str() {
+                    "str" => " (pass text=True to have it encoded)".into(),
+                    _ => "".into(),
+                };
+                return Err(PyTypeError::new_err(format!(
+                    "stdin: the iterator gave {name}, not bytes{hint}"
+                )));
+            }
+            let bytes = py.get_type::<PyBytes>().call1((item,))?;
+            bytes.cast_into::<PyBytes>()?
+        }
+    };
+    Ok(Bytes::from_owner(PyBackedBytes::from(item)))
+}

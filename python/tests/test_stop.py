@@ -1,0 +1,229 @@
+"""Timeouts, cancel, Ctrl-C: the run ends, and nothing of it stays."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from conftest import is_alive
+
+import procwright
+
+run = procwright.run
+KILL = procwright.Stop("KILL")
+
+
+@pytest.mark.parametrize("timeout", [0, -1, -0.0, float("-inf"), -(10**400)])
+def test_expired_timeouts(child, timeout):
+    with pytest.raises(procwright.TimeoutExpired) as caught:
+        run([child, "sleep-forever"], timeout=timeout)
+    assert caught.value.timeout == timeout
+    assert caught.value.result.reason == "timeout"
+    assert not is_alive(caught.value.result.pid)
+
+
+@pytest.mark.parametrize("timeout", [None, float("inf"), 1e10, 1e300, 10**400, 60])
+def test_timeouts_that_do_not_come(child, timeout):
+    assert run([child, "exit", "0"], timeout=timeout, idle_timeout=timeout).ok
+
+
+def test_timeout(child):
+    with pytest.raises(subprocess.TimeoutExpired) as caught:
+        run("echo out; echo err >&2; sleep 1000", shell=True, timeout=0.3, text=True)
+    error = caught.value
+    assert type(error) is procwright.TimeoutExpired
+    assert error.timeout == 0.3
+    assert (error.stdout, error.output, error.stderr) == ("out\n", "out\n", "err\n")
+    result = error.result
+    assert result.duration_s >= 0.3
+    assert not result.ok
+    assert not is_alive(result.pid)
+    assert "sleep" in str(error)
+    assert {holder.name for holder in result.stdout_info.held_by} >= {"sleep"}
+    assert not result.stdout_info.complete
+    again = run([child, "sleep-forever"], timeout=0.1, on_timeout="return")
+    assert again.reason == "timeout"
+    assert again.returncode == -signal.SIGTERM
+    with pytest.raises(procwright.CalledProcessError):
+        run([child, "sleep-forever"], timeout=0.1, on_timeout="return", check=True)
+
+
+def test_idle_timeout(child):
+    with pytest.raises(procwright.IdleTimeout) as caught:
+        run([child, "sleep-forever", "--print-ready"], idle_timeout=0.3)
+    assert isinstance(caught.value, subprocess.TimeoutExpired)
+    assert caught.value.result.reason == "idle_timeout"
+    assert caught.value.timeout == 0.3
+    assert caught.value.result.stdout.startswith(b"ready")
+    assert run([child, "sleep-forever"], idle_timeout=0.1, on_timeout="return").reason == (
+        "idle_timeout"
+    )
+
+
+def test_who_ignores_the_signal_is_killed(child):
+    stop = procwright.Stop("TERM", grace=0.2)
+    result = run(
+        [child, "ignore-term", "--print-ready"], idle_timeout=0.2, stop=stop, on_timeout="return"
+    )
+    assert result.returncode == -signal.SIGKILL
+    assert result.duration_s >= 0.4
+    assert result.survivors == []
+
+
+def test_cancel_from_another_thread(child):
+    cancel = procwright.Cancel()
+    assert not cancel.cancelled
+    timer = threading.Timer(0.2, cancel.cancel)
+    timer.start()
+    with pytest.raises(procwright.Cancelled) as caught:
+        run([child, "sleep-forever"], cancel=cancel)
+    timer.join()
+    assert cancel.cancelled
+    assert caught.value.result.reason == "cancelled"
+    assert not is_alive(caught.value.result.pid)
+    with pytest.raises(procwright.Cancelled):
+        run([child, "sleep-forever"], cancel=cancel)
+
+
+def test_until_exit_and_held_by(child):
+    result = run([child, "fork-holder", "0", "--say", "bye"], until="exit")
+    assert result.returncode == 0
+    assert b"bye" in result.stdout
+    info = result.stdout_info
+    assert info.complete
+    assert [holder.name for holder in info.held_by] == ["test-child"]
+    os.kill(info.held_by[0].pid, signal.SIGKILL)
+
+
+def test_events(child, caplog):
+    events = []
+    with caplog.at_level(logging.WARNING):
+        run([child, "fork-holder", "0"], timeout=1.5, on_timeout="return", on_event=events.append)
+        assert not caplog.records
+        run([child, "fork-holder", "0"], timeout=1.5, on_timeout="return")
+    (event,) = events
+    assert event.kind == "held"
+    assert event.streams == "stdout and stderr"
+    assert [holder.name for holder in event.holders] == ["test-child"]
+    assert "test-child" in str(event)
+    (record,) = caplog.records
+    assert record.name == "procwright"
+    assert "held open by test-child" in record.getMessage()
+    error = KeyError("mine")
+
+    def hook(event):
+        raise error
+
+    with pytest.raises(KeyError) as caught:
+        run([child, "fork-holder", "0"], on_event=hook)
+    assert caught.value is error
+
+
+INTERRUPTED = """
+import os, sys, threading, time
+import procwright
+
+child, role = sys.argv[1:]
+
+def pid_of(text):
+    return int(text.split()[1])
+
+lines = []
+def ready(line):
+    lines.append(line)
+    print("ready", flush=True)
+
+if role == "busy":
+    # Someone else holds the interpreter lock most of the time.
+    def burn():
+        while True:
+            pass
+    threading.Thread(target=burn, daemon=True).start()
+program = [child, "ignore-term" if role == "twice" else "sleep-forever", "--print-ready"]
+grace = 1000 if role == "twice" else 5
+before = time.monotonic()
+try:
+    procwright.run(program, on_stdout_line=ready, text=True, start_new_session=True,
+                   stop=procwright.Stop(grace=grace))
+except KeyboardInterrupt:
+    pid = pid_of(lines[0])
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        print("gone", flush=True)
+    else:
+        print("still there", flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("role", ["idle", "busy", "twice"])
+def test_ctrl_c(script, child, role):
+    process = script(INTERRUPTED, child, role)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    if role == "twice":
+        time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert (out, err) == ("gone\n", "")
+
+
+def test_ctrl_c_in_a_flood(script, child):
+    code = (
+        "import sys, procwright\n"
+        "def line(line):\n"
+        "    if not said: print('ready', flush=True); said.append(1)\n"
+        "said = []\n"
+        "try:\n"
+        "    procwright.run([sys.argv[1], 'flood-forever'], limit=1000, start_new_session=True,\n"
+        "                   on_event=print)\n"
+        "except KeyboardInterrupt: print('interrupted')\n"
+    )
+    process = script(code, child)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert (out, err) == ("interrupted\n", "")
+
+
+def test_handlers_run_while_a_run_waits(script, child):
+    code = (
+        "import os, signal, socket, sys, threading, time, procwright\n"
+        "a, b = socket.socketpair()\n"
+        "for s in (a, b): s.setblocking(False)\n"
+        "signal.set_wakeup_fd(b.fileno())\n"
+        "cancel = procwright.Cancel()\n"
+        "def handler(*_):\n"
+        "    print('handled', flush=True); cancel.cancel()\n"
+        "signal.signal(signal.SIGUSR1, handler)\n"
+        "main = threading.get_ident()\n"
+        "def later():\n"
+        "    time.sleep(0.2); os.kill(os.getpid(), signal.SIGUSR1)\n"
+        "threading.Thread(target=later).start()\n"
+        "try: procwright.run([sys.argv[1], 'sleep-forever'], cancel=cancel)\n"
+        "except procwright.Cancelled: print('cancelled')\n"
+        "print(a.recv(10) == bytes([signal.SIGUSR1]))\n"
+        "print(signal.set_wakeup_fd(-1) == b.fileno())\n"
+    )
+    process = script(code, child)
+    assert process.communicate() == ("handled\ncancelled\nTrue\nTrue\n", "")
+
+
+def test_nothing_is_lost_when_a_handler_raises_at_once(script, child):
+    code = (
+        "import os, signal, sys, procwright\n"
+        "def handler(*_): raise SystemExit(7)\n"
+        "signal.signal(signal.SIGALRM, handler)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.2)\n"
+        "procwright.run([sys.argv[1], 'sleep-forever'])\n"
+    )
+    process = script(code, child)
+    process.communicate()
+    assert process.returncode == 7
