@@ -40,3 +40,12 @@ pub use run::{
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::Memory;
 pub use spool::memory;
+
+/// The Rust examples of the documents, which run as tests like all others.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../../docs/guide.md")]
+    mod guide {}
+}

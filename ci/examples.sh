@@ -1,0 +1,53 @@
+#!/bin/sh
+# Runs examples/ as tests: what is said to hang must hang, and be proved to, and
+# what is said to work must work. Needs a python3 that has the package first in
+# PATH. The Ruby example is left out without Ruby, unless
+# REQUIRE_ALL=1.
+set -eu
+cd "$(dirname "$0")/../examples"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "FAILED: $1" >&2
+    cat "$work/out" >&2
+    exit 1
+}
+
+# hangs PROGRAM ARG...: it must deadlock with somebody blocked in a write.
+hangs() {
+    echo "--- $* must hang"
+    status=0
+    python3 watch.py "$@" >"$work/out" 2>&1 || status=$?
+    [ "$status" = 1 ] || fail "expected a deadlock, got exit code $status"
+    grep -q 'blocked writing to a full pipe' "$work/out" || fail "nobody is blocked in a write"
+    cat "$work/out"
+}
+
+# works EXPECTED PROGRAM ARG...: it must end with code 0 and print EXPECTED.
+works() {
+    expected=$1
+    shift
+    echo "--- $* must work"
+    python3 watch.py "$@" >"$work/out" 2>&1 || fail "it did not work"
+    grep -qF "$expected" "$work/out" || fail "expected: $expected"
+    cat "$work/out"
+}
+
+hangs python3 01_two_pipes/stdlib.py
+if command -v ruby >/dev/null; then
+    hangs ruby 01_two_pipes/before.rb
+elif [ "${REQUIRE_ALL:-0}" = 1 ]; then
+    fail "ruby is missing"
+else
+    echo "--- SKIPPED: 01_two_pipes/before.rb needs ruby"
+fi
+works 'stdout 13 bytes, stderr 1008890 bytes' python3 01_two_pipes/procwright_.py
+
+hangs python3 04_slow_reader/stdlib.py "$work/progress"
+# The second report does not fit into what the first has left of the pipe.
+grep -qx '1 of 10 steps done' "$work/progress" || fail "the worker stopped elsewhere"
+works 'it wrote 400091 bytes' python3 04_slow_reader/procwright_.py "$work/progress"
+grep -qx '10 of 10 steps done' "$work/progress" || fail "the worker did not finish"
+echo "all examples behave as they say"
