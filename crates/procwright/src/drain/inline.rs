@@ -112,33 +112,21 @@ impl<M: Memory> Inline<M> {
         deadline: Deadline,
     ) -> io::Result<Turn> {
         let mut turn = Turn::default();
-        let now = match self.pump(&mut turn)? {
-            Pumped::Nothing => false,
+        let sleep_until = match self.pump(&mut turn)? {
+            Pumped::Nothing => Some(deadline),
             // The caller has something to look at before anybody waits.
             Pumped::Some => return Ok(turn),
             Pumped::Flood => {
                 self.promote();
-                true
+                None
             }
         };
-        let deadline = match now {
-            true => Deadline::at(Instant::now()),
-            false => deadline,
-        };
-        match self.wait(watch, deadline, &mut turn) {
+        match self.wait(watch, sleep_until, &mut turn) {
             Ok(()) => {}
             // A signal handler has run. Whoever wants to know has a descriptor
             // among those watched: that is never missed, and this could be.
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
-        }
-        if !now {
-            let now = Instant::now();
-            for lane in self.lanes.iter_mut().flatten() {
-                if lane.need == Need::Nothing {
-                    lane.work.slept(now);
-                }
-            }
         }
         Ok(turn)
     }
@@ -236,10 +224,11 @@ impl<M: Memory> Inline<M> {
         Ok(false)
     }
 
+    /// Waits for something to do; without a time to sleep until, only looks.
     fn wait(
         &mut self,
         watch: [Option<BorrowedFd<'_>>; WATCH],
-        deadline: Deadline,
+        sleep_until: Option<Deadline>,
         turn: &mut Turn,
     ) -> io::Result<()> {
         let mut fds = Vec::with_capacity(WATCH + 4);
@@ -278,6 +267,7 @@ impl<M: Memory> Inline<M> {
             fds.push(poll::Fd::from_borrowed_fd(side.done(), Flags::IN));
             whose.push(Whose::Side);
         }
+        let deadline = sleep_until.unwrap_or_else(|| Deadline::at(Instant::now()));
         poll::poll(&mut fds, deadline)?;
         let ready: Vec<Whose> = fds
             .iter()
@@ -291,6 +281,11 @@ impl<M: Memory> Inline<M> {
                 Whose::Lane(index) => {
                     if let Some(lane) = &mut self.lanes[index] {
                         lane.need = Need::Nothing;
+                        // Only of a stream that we found empty: one that a
+                        // consumer held up was ours to read all the while.
+                        if sleep_until.is_some() {
+                            lane.work.slept(Instant::now());
+                        }
                     }
                 }
                 Whose::Feed => {

@@ -625,13 +625,11 @@ impl<M: Memory> Run<'_, M> {
     /// the processes are looked through only if somebody is there.
     fn still_held(&self) -> [Option<Holders>; 2] {
         let cut = self.inline.drains().map(|drain| {
-            drain.is_some_and(|drain| {
-                let Some(fd) = drain.fd() else {
-                    return false;
-                };
+            let left = drain.filter(|drain| drain.was_left());
+            left.and_then(Drain::fd).is_some_and(|fd| {
                 let mut fds = [poll::Fd::from_borrowed_fd(fd, Flags::empty())];
                 let _ = poll::poll(&mut fds, Deadline::at(Instant::now()));
-                drain.was_left() && !fds[0].revents().contains(Flags::HUP)
+                !fds[0].revents().contains(Flags::HUP)
             })
         });
         let pipes: Vec<RunPipe> = self
