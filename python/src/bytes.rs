@@ -231,7 +231,10 @@ impl Large {
 
     /// Adds bytes for which there is room.
     fn extend(&mut self, bytes: &[u8]) {
-        self.spare()[..bytes.len()].write_copy_of_slice(bytes);
+        let room = &mut self.spare()[..bytes.len()];
+        for (slot, byte) in room.iter_mut().zip(bytes) {
+            slot.write(*byte);
+        }
         self.length += bytes.len();
     }
 }
