@@ -138,12 +138,14 @@ impl BytesMemory {
     }
 
     fn grow(&mut self, py: Python<'_>, needed: usize) -> io::Result<()> {
+        let before = self.large.as_ref().map_or(SMALL, |large| large.capacity);
+        let capacity = next_capacity(before, needed);
+        if !can_have(capacity - before) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         let grown = match self.large.take() {
-            Some(large) => {
-                let capacity = next_capacity(large.capacity, needed);
-                large.resized(py, capacity)
-            }
-            None => Large::new(py, next_capacity(SMALL, needed)),
+            Some(large) => large.resized(py, capacity),
+            None => Large::new(py, capacity),
         };
         let mut large = grown.map_err(|_| io::ErrorKind::OutOfMemory)?;
         if !self.small.is_empty() {
@@ -153,6 +155,16 @@ impl BytesMemory {
         self.large = Some(large);
         Ok(())
     }
+}
+
+/// Whether the system would give us `more` bytes. Asked before Python is, which
+/// frees all the data when it cannot have more.
+fn can_have(more: usize) -> bool {
+    let mut asked: Vec<u8> = Vec::new();
+    let given = asked.try_reserve_exact(more).is_ok();
+    // Or the compiler would see that nobody uses it.
+    std::hint::black_box(&asked);
+    given
 }
 
 impl Large {
@@ -219,7 +231,10 @@ impl Large {
 
     /// Adds bytes for which there is room.
     fn extend(&mut self, bytes: &[u8]) {
-        self.spare()[..bytes.len()].write_copy_of_slice(bytes);
+        let room = &mut self.spare()[..bytes.len()];
+        for (slot, byte) in room.iter_mut().zip(bytes) {
+            slot.write(*byte);
+        }
         self.length += bytes.len();
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -94,6 +95,7 @@ def test_every_size_comes_back_whole(child):
         assert run([child, "cat"], input=data, limit=size).stdout == data
 
 
+@pytest.mark.skipif(sys.flags.dev_mode, reason="the debug allocator fills what it gives")
 def test_memory_of_a_large_capture(script, child):
     code = (
         "import resource, sys, procwright\n"
@@ -106,6 +108,19 @@ def test_memory_of_a_large_capture(script, child):
     out, err = script(code, child).communicate()
     assert err == ""
     assert int(out) <= (256 + 32) * 1024
+
+
+def test_out_of_memory_keeps_what_was_read(script, child):
+    code = (
+        "import resource, sys, procwright\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))\n"
+        "try:\n"
+        "    procwright.run([sys.argv[1], 'flood', '--out', '1G', '--chunk', '65536'])\n"
+        "except procwright.SystemFailure as error:\n"
+        "    assert 'out of memory' in str(error)\n"
+        "    print(len(error.result.stdout) == error.result.stdout_info.bytes > 0)\n"
+    )
+    assert script(code, child).communicate() == ("True\n", "")
 
 
 ENDS = {
