@@ -112,6 +112,7 @@ class RawResult(TypedDict):
     cpu_system_s: float | None
     max_rss_bytes: int | None
     survivors: list[tuple[int, str, str]]
+    processes: list[str]
     stdout: bytes | None
     stderr: bytes | None
     stdout_info: RawInfo | None

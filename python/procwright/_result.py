@@ -205,6 +205,7 @@ class Result:
         "duration_s",
         "max_rss_bytes",
         "pid",
+        "processes",
         "reason",
         "status",
         "stderr_bytes",
@@ -235,6 +236,8 @@ class Result:
         self.max_rss_bytes = raw["max_rss_bytes"]
         #: Processes that could not be stopped.
         self.survivors = [Survivor(*survivor) for survivor in raw["survivors"]]
+        #: What the processes were doing when the run had to be stopped, a line each.
+        self.processes = raw["processes"]
         #: The captured bytes, None where nothing was captured.
         self.stdout_bytes = raw["stdout"]
         #: The captured bytes, None where nothing was captured.
@@ -319,8 +322,13 @@ class Result:
             "cpu_system_s": self.cpu_system_s,
             "max_rss_bytes": self.max_rss_bytes,
             "survivors": [one._parts() for one in self.survivors],
-            "stdout": _info(self.stdout_info, self.stdout_bytes),
-            "stderr": _info(self.stderr_info, self.stderr_bytes),
+            "processes": list(self.processes),
+            "stdout_info": _info(self.stdout_info),
+            "stderr_info": _info(self.stderr_info),
+            "stdout": _data(self.stdout_bytes),
+            "stderr": _data(self.stderr_bytes),
+            "merged": self._segments
+            and [{"stream": _STREAMS[one], "bytes": size} for one, size in self._segments],
         }
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -342,6 +350,10 @@ class Result:
         if self.survivors:
             shown.append(f"survivors={self.survivors!r}")
         return f"Result({', '.join(shown)})"
+
+
+#: By the number of their descriptor.
+_STREAMS = {1: "stdout", 2: "stderr"}
 
 
 class _Kept:
@@ -383,10 +395,14 @@ def _json(data: bytes) -> str | dict[str, str]:
         return {"base64": base64.b64encode(data).decode("ascii")}
 
 
-def _info(info: StreamInfo | None, data: bytes | None) -> dict[str, Any] | None:
+def _data(data: bytes | None) -> str | dict[str, str] | None:
+    return None if data is None else _json(data)
+
+
+def _info(info: StreamInfo | None) -> dict[str, Any] | None:
     if info is None:
         return None
     parts = info.to_dict()
     if parts["kept_at"] is not None:
         parts["kept_at"] = _json(os.fsencode(parts["kept_at"]))
-    return {**parts, "data": None if data is None else _json(data)}
+    return parts

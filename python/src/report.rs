@@ -24,6 +24,7 @@ pub(crate) fn dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py,
     let survivors = report.survivors.iter();
     let survivors = survivors.map(|one| (one.pid, &one.name, one.state));
     dict.set_item("survivors", survivors.collect::<Vec<_>>())?;
+    dict.set_item("processes", &report.processes)?;
     dict.set_item("stdout_info", info(py, report.stdout_info.as_ref())?)?;
     dict.set_item("stderr_info", info(py, report.stderr_info.as_ref())?)?;
     Ok(dict)
@@ -41,7 +42,7 @@ fn status(py: Python<'_>, exit: Exit) -> PyResult<Bound<'_, PyTuple>> {
             let (number, name) = (signal.number(), signal.name());
             ("signaled", none, number, name, core, none).into_pyobject(py)
         }
-        Exit::Unknown(why) => ("unknown", none, none, none, none, why.reason()).into_pyobject(py),
+        Exit::Unknown(why) => ("unknown", none, none, none, none, why.name()).into_pyobject(py),
         other => ("unknown", none, none, none, none, other.to_string()).into_pyobject(py),
     }
 }

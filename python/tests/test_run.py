@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import pathlib
 import pickle
 import signal
 import subprocess
@@ -326,8 +327,10 @@ def test_result_as_json(child):
     result = procwright.run([child, "print-bytes", "ff00"])
     shown = json.loads(result.to_json(indent=1))
     assert shown == result.to_dict()
-    assert shown["stdout"]["data"] == {"base64": "/wA="}
-    assert shown["stderr"]["data"] == ""
+    schema = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "result.schema.json"
+    assert set(shown) == set(json.loads(schema.read_text())["properties"])
+    assert (shown["stdout"], shown["stderr"]) == ({"base64": "/wA="}, "")
+    assert shown["stdout_info"]["bytes"] == 2
     assert shown["status"] == {"kind": "exited", "code": 0}
     assert procwright.run([child, "exit", "0"], stdout=None).to_dict()["stdout"] is None
     again = pickle.loads(pickle.dumps(result))

@@ -72,6 +72,14 @@ impl From<RawExit> for Exit {
 }
 
 impl Unknown {
+    /// The name that stands in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unknown::ReapedElsewhere => "reaped_elsewhere",
+            Unknown::StillRunning => "still_running",
+        }
+    }
+
     /// The reason in words.
     pub const fn reason(self) -> &'static str {
         match self {

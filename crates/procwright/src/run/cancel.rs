@@ -30,6 +30,7 @@ pub struct Cancel(Arc<Shared>);
 struct Shared {
     cancelled: AtomicBool,
     wake: Wake,
+    process: u32,
 }
 
 impl Cancel {
@@ -41,6 +42,7 @@ impl Cancel {
         Ok(Cancel(Arc::new(Shared {
             cancelled: AtomicBool::new(false),
             wake: Wake::new()?,
+            process: std::process::id(),
         })))
     }
 
@@ -50,8 +52,12 @@ impl Cancel {
     /// [`Stop`]: crate::process::Stop
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Release);
-        // Never silenced: any number of runs may watch it.
-        self.0.wake.ring();
+        // Never silenced: any number of runs may watch it. Not rung in a fork,
+        // which shares the descriptor with its parent but not the flag: the
+        // parent's runs would wake for ever and find nothing.
+        if self.0.process == std::process::id() {
+            self.0.wake.ring();
+        }
     }
 
     /// Whether [`Cancel::cancel`] has been called.

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::output::{Output, Report, StreamInfo};
 use crate::drain::Segment;
 use crate::holders::Holder;
-use crate::process::{Exit, Survivor, Unknown};
+use crate::process::{Exit, Survivor};
 
 impl Report {
     /// The report as a JSON object, without any data.
@@ -89,10 +89,7 @@ fn status(status: Exit) -> Value {
             "name": signal.name(),
             "core": core,
         }),
-        Exit::Unknown(why) => json!({"kind": "unknown", "why": match why {
-            Unknown::ReapedElsewhere => "reaped_elsewhere",
-            Unknown::StillRunning => "still_running",
-        }}),
+        Exit::Unknown(why) => json!({"kind": "unknown", "why": why.name()}),
     }
 }
 
@@ -158,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::process::Signal;
+    use crate::process::Unknown;
     use crate::run::Reason;
 
     fn report() -> Report {
