@@ -130,18 +130,12 @@ impl<M: Memory> Inline<M> {
             true => Deadline::at(Instant::now()),
             false => deadline,
         };
-        match self.wait(watch, deadline, &mut turn) {
+        // Only a stream that was empty has slept. One that a consumer held up,
+        // or that comes back from its thread, may have been full all the time.
+        match self.wait(watch, deadline, !now, &mut turn) {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::Interrupted => turn.interrupted = true,
             Err(e) => return Err(e),
-        }
-        if !now {
-            let now = Instant::now();
-            for lane in self.lanes.iter_mut().flatten() {
-                if lane.need == Need::Nothing {
-                    lane.work.slept(now);
-                }
-            }
         }
         Ok(turn)
     }
@@ -243,6 +237,7 @@ impl<M: Memory> Inline<M> {
         &mut self,
         watch: [Option<BorrowedFd<'_>>; WATCH],
         deadline: Deadline,
+        slept: bool,
         turn: &mut Turn,
     ) -> io::Result<()> {
         let mut fds = Vec::with_capacity(WATCH + 4);
@@ -294,6 +289,9 @@ impl<M: Memory> Inline<M> {
                 Whose::Lane(index) => {
                     if let Some(lane) = &mut self.lanes[index] {
                         lane.need = Need::Nothing;
+                        if slept {
+                            lane.work.slept(Instant::now());
+                        }
                     }
                 }
                 Whose::Feed => {

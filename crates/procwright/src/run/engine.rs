@@ -1,7 +1,7 @@
 //! The life of a run: one loop on the caller's thread that moves bytes, watches
 //! the clock and steps a stop, and never waits for anything but all of them.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,6 +83,10 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         given_up: false,
     };
     if let Err(error) = run.connect(ends, extras.producer, taps, wake) {
+        // No drain will tell those that have started of an end.
+        for consumer in &run.consumers {
+            consumer.fifo.end();
+        }
         run.fail(Trouble::Io(error));
     }
     run.drive();
@@ -503,9 +507,12 @@ impl<M: Memory> Run<'_, M> {
             return found;
         }
         let ends = holders::of_pipes(&ids, std::process::id().cast_signed());
-        for (pipe, ends) in pipes.iter().zip(ends.unwrap_or_default()) {
+        // Nobody could be looked at: that is not "nobody holds it".
+        let mut ends = ends.unwrap_or_default().into_iter();
+        for pipe in pipes {
+            let writers = ends.next().map_or_else(Holders::default, |ends| ends.writers);
             if let Some(index) = NAMES.iter().position(|name| *name == pipe.label) {
-                found[index] = Some(ends.writers);
+                found[index] = Some(writers);
             }
         }
         found
@@ -542,8 +549,12 @@ impl<M: Memory> Run<'_, M> {
         };
         match &mut self.on_event {
             Some(on_event) => on_event(&event),
-            #[allow(clippy::print_stderr)] // Never silent: see `Command::on_event`.
-            None => eprintln!("procwright: {event}"),
+            // Never silent: see `Command::on_event`. Not by `eprintln`, which
+            // panics when stderr is a closed pipe or a full disk, and the
+            // program would be left running.
+            None => {
+                let _ = writeln!(io::stderr(), "procwright: {event}");
+            }
         }
     }
 
