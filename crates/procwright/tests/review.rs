@@ -63,3 +63,15 @@ fn time_blocked_by_a_slow_callback_is_counted() {
     let blocked = done.report.stdout_info.unwrap().blocked;
     assert!(blocked > Duration::from_secs(1), "{blocked:?}");
 }
+
+#[test]
+fn a_slow_callback_is_not_the_programs_silence() {
+    // Between the wake-up and the read the old silence was counted.
+    let done = Command::new("head")
+        .args(["-c", "40000000", "/dev/zero"])
+        .tap_stream(1, Box::new(SleepOnce(false)))
+        .idle_timeout(Duration::from_secs(1))
+        .run()
+        .unwrap();
+    assert_eq!(done.stdout.len(), 40_000_000);
+}

@@ -80,6 +80,8 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         adopts: extras.adopts,
         stop: None,
         trouble: None,
+        killing: false,
+        refused: false,
         given_up: false,
     };
     if let Err(error) = run.connect(ends, extras.producer, taps, wake) {
@@ -191,6 +193,10 @@ struct Run<'a, M> {
     adopts: bool,
     stop: Option<Stop>,
     trouble: Option<Trouble>,
+    /// The watch wants no more grace.
+    killing: bool,
+    /// The system has refused us once, and the streams were given up.
+    refused: bool,
     /// The system refuses to let us wait.
     given_up: bool,
 }
@@ -262,6 +268,9 @@ impl<M: Memory> Run<'_, M> {
             let now = Instant::now();
             self.look(now);
             if let Some(stop) = &mut self.stop {
+                if self.killing {
+                    stop.machine.kill_now(now);
+                }
                 stop.machine.step(now);
                 if stop.machine.finished() {
                     self.after_stop(now);
@@ -380,11 +389,8 @@ impl<M: Memory> Run<'_, M> {
             };
             let demand = watch.ready(moment);
             self.demanded |= demand != Demand::Nothing;
-            if demand == Demand::Kill
-                && let Some(stop) = &mut self.stop
-            {
-                stop.machine.kill_now(now);
-            }
+            // Also when it is the first demand, before there is a stop.
+            self.killing |= demand == Demand::Kill;
         }
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
@@ -425,7 +431,8 @@ impl<M: Memory> Run<'_, M> {
     /// Reading or waiting failed: the streams are given up, what was read of
     /// them stays.
     fn refused(&mut self, error: io::Error) {
-        self.given_up = self.trouble.is_some();
+        // Not for any other trouble: the stop that it began must go on.
+        self.given_up = std::mem::replace(&mut self.refused, true);
         self.inline.abandon();
         self.fail(Trouble::Io(error));
     }
