@@ -23,6 +23,7 @@ use crate::spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
 use crate::spool::fifo::{BoxError, Fifo};
 use crate::sys::poll::{self, Flags};
+use crate::sys::proc;
 use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
@@ -59,11 +60,13 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     let feeds = extras.producer.is_some() || matches!(spec.stdin, Stdin::Bytes(_));
 
     let started = Instant::now();
+    let started_ticks = proc::now_ticks();
     let (running, ends) = child::start(spec, feeds)?;
     // From here on the child exists, and every way out stops and reaps it.
     let mut run = Run {
         spec,
         started,
+        started_ticks,
         deadline: spec.timeout.starting(started),
         pipes: pipes(&ends),
         running,
@@ -174,6 +177,8 @@ struct Stop {
 struct Run<'a, M> {
     spec: &'a Spec,
     started: Instant,
+    /// The same in the unit of `/proc`: nothing of the run is older.
+    started_ticks: u64,
     deadline: Deadline,
     pipes: Vec<RunPipe>,
     running: Running,
@@ -442,9 +447,26 @@ impl<M: Memory> Run<'_, M> {
         self.trouble.get_or_insert(trouble);
     }
 
+    /// Which process the program is or was. Where the host ignores SIGCHLD or
+    /// reaps what it did not start, the number may be a stranger's by now, and
+    /// whoever is named here gets killed.
+    fn root(&self) -> ProcId {
+        let pid = self.running.pid();
+        let gone = ProcId::unread(pid, self.started_ticks);
+        let stat = proc::stat(pid);
+        // Read first and asked second: it held its number when it was read.
+        if !self.running.has_exited() {
+            return stat.map_or(gone, |stat| ProcId::from(&stat));
+        }
+        // Ended and not reaped, it is a zombie.
+        match proc::stat(pid) {
+            Ok(stat) if stat.is_gone() => ProcId::from(&stat),
+            _ => gone,
+        }
+    }
+
     fn begin_stop(&mut self, reason: Reason, now: Instant) {
-        let root = ProcId::of(self.running.pid())
-            .unwrap_or_else(|_| ProcId::unread(self.running.pid(), 0));
+        let root = self.root();
         let open = self.open_pipes();
         let target = Target {
             root,
@@ -517,7 +539,9 @@ impl<M: Memory> Run<'_, M> {
         // Nobody could be looked at: that is not "nobody holds it".
         let mut ends = ends.unwrap_or_default().into_iter();
         for pipe in pipes {
-            let writers = ends.next().map_or_else(Holders::default, |ends| ends.writers);
+            let writers = ends
+                .next()
+                .map_or_else(Holders::default, |ends| ends.writers);
             if let Some(index) = NAMES.iter().position(|name| *name == pipe.label) {
                 found[index] = Some(writers);
             }
