@@ -1,5 +1,7 @@
 //! What a hostile reading of the core found.
 
+#![allow(clippy::disallowed_methods)] // Slowness is what is tested.
+
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
