@@ -32,6 +32,7 @@ impl ProcId {
     ///
     /// # Errors
     /// `NotFound` if no process has the number.
+    #[cfg(test)]
     pub(crate) fn of(pid: i32) -> io::Result<ProcId> {
         Ok(ProcId::from(&proc::stat(pid)?))
     }

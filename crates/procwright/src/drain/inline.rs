@@ -66,6 +66,8 @@ pub(crate) struct Inline<M> {
     wake: Option<Arc<Wake>>,
     /// Stderr, while it is on a thread of its own and not in its lane.
     side: Option<Side<M>>,
+    /// When a consumer last let go of a stream that it held up.
+    released: Option<Instant>,
     order: Option<Vec<Segment>>,
 }
 
@@ -94,6 +96,7 @@ impl<M: Memory> Inline<M> {
             }),
             wake,
             side: None,
+            released: None,
             order: merged.then(Vec::new),
         }
     }
@@ -312,6 +315,7 @@ impl<M: Memory> Inline<M> {
         for lane in self.lanes.iter_mut().flatten() {
             if lane.need == Need::Wake {
                 lane.need = Need::Nothing;
+                self.released = Some(Instant::now());
             }
         }
         if let Some(lane) = &mut self.feed
@@ -387,11 +391,14 @@ impl<M: Memory> Inline<M> {
             .any(|lane| lane.need == Need::Wake)
     }
 
-    /// When the latest byte of either stream was read.
+    /// When the latest byte of either stream was read, or could have been again
+    /// after a consumer had held it up.
     pub(crate) fn last_read(&self) -> Option<Instant> {
         let lanes = self.lanes.iter().flatten();
         let here = lanes.filter_map(|lane| lane.work.last_read());
-        here.chain(self.side.as_ref().map(Side::last_read)).max()
+        here.chain(self.side.as_ref().map(Side::last_read))
+            .chain(self.released)
+            .max()
     }
 
     pub(crate) fn over_limit(&self) -> bool {

@@ -9,7 +9,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,9 @@ pub(super) struct Side<M> {
 struct Signals {
     /// Rung by us: come back.
     quit: Wake,
+    /// Set before `quit` rings, for a thread that finds bytes without an end
+    /// and never waits. Relaxed: it guards no other memory.
+    quitting: AtomicBool,
     /// Rung by the thread: I am coming back.
     done: Wake,
     /// Nanoseconds from the start of the thread to its latest read.
@@ -56,6 +59,7 @@ impl<M: Memory> Side<M> {
         };
         let signals = Arc::new(Signals {
             quit,
+            quitting: AtomicBool::new(false),
             done,
             last_read: AtomicU64::new(0),
         });
@@ -97,6 +101,7 @@ impl<M: Memory> Side<M> {
     /// # Errors
     /// When the thread has panicked, and the stream with it.
     pub(super) fn recall(self) -> io::Result<Returned<M>> {
+        self.signals.quitting.store(true, Ordering::Relaxed);
         self.signals.quit.ring();
         match self.thread.join() {
             Ok(Some(returned)) => Ok(returned),
@@ -114,7 +119,7 @@ fn work<M: Memory>(drain: &mut Drain<M>, signals: &Signals, started: Instant) ->
                 let nanos = last.saturating_duration_since(started).as_nanos();
                 let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
                 signals.last_read.store(nanos, Ordering::Relaxed);
-                if drain.over_limit() {
+                if drain.over_limit() || signals.quitting.load(Ordering::Relaxed) {
                     return Ok(Step::Moved);
                 }
             }

@@ -1,7 +1,7 @@
 //! The life of a run: one loop on the caller's thread that moves bytes, watches
 //! the clock and steps a stop, and never waits for anything but all of them.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use crate::spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
 use crate::spool::fifo::{BoxError, Fifo};
 use crate::sys::poll::{self, Flags};
+use crate::sys::proc;
 use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
@@ -56,11 +57,13 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     let feeds = extras.producer.is_some() || matches!(spec.stdin, Stdin::Bytes(_));
 
     let started = Instant::now();
+    let started_ticks = proc::now_ticks();
     let (running, ends) = child::start(spec, feeds)?;
     // From here on the child exists, and every way out stops and reaps it.
     let mut run = Run {
         spec,
         started,
+        started_ticks,
         deadline: spec.timeout.starting(started),
         pipes: pipes(&ends),
         running,
@@ -75,9 +78,15 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         adopts: extras.adopts,
         stop: None,
         trouble: None,
+        killing: false,
+        refused: false,
         given_up: false,
     };
     if let Err(error) = run.connect(ends, extras.producer, taps, wake) {
+        // No drain will tell those that have started of an end.
+        for consumer in &run.consumers {
+            consumer.fifo.end();
+        }
         run.fail(Trouble::Io(error));
     }
     run.drive();
@@ -168,6 +177,8 @@ struct Stop {
 struct Run<'a, M> {
     spec: &'a Spec,
     started: Instant,
+    /// The same in the unit of `/proc`: nothing of the run is older.
+    started_ticks: u64,
     deadline: Deadline,
     pipes: Vec<RunPipe>,
     running: Running,
@@ -185,6 +196,10 @@ struct Run<'a, M> {
     adopts: bool,
     stop: Option<Stop>,
     trouble: Option<Trouble>,
+    /// The watch wants no more grace.
+    killing: bool,
+    /// The system has refused us once, and the streams were given up.
+    refused: bool,
     /// The system refuses to let us wait.
     given_up: bool,
 }
@@ -256,6 +271,9 @@ impl<M: Memory> Run<'_, M> {
             let now = Instant::now();
             self.look(now);
             if let Some(stop) = &mut self.stop {
+                if self.killing {
+                    stop.machine.kill_now(now);
+                }
                 stop.machine.step(now);
                 if stop.machine.finished() {
                     self.after_stop(now);
@@ -385,11 +403,8 @@ impl<M: Memory> Run<'_, M> {
                 }
             });
             self.demanded |= demand != Demand::Nothing;
-            if demand == Demand::Kill
-                && let Some(stop) = &mut self.stop
-            {
-                stop.machine.kill_now(now);
-            }
+            // Also when it is the first demand, before there is a stop.
+            self.killing |= demand == Demand::Kill;
         }
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
@@ -414,7 +429,8 @@ impl<M: Memory> Run<'_, M> {
     /// Reading or waiting failed: the streams are given up, what was read of
     /// them stays.
     fn refused(&mut self, error: io::Error) {
-        self.given_up = self.trouble.is_some();
+        // Not for any other trouble: the stop that it began must go on.
+        self.given_up = std::mem::replace(&mut self.refused, true);
         self.inline.abandon();
         self.fail(Trouble::Io(error));
     }
@@ -424,10 +440,22 @@ impl<M: Memory> Run<'_, M> {
         self.trouble.get_or_insert(trouble);
     }
 
-    /// The program's identity. It is ours to reap, and reaped last of all.
+    /// Which process the program is or was. Where the host ignores SIGCHLD or
+    /// reaps what it did not start, the number may be a stranger's by now, and
+    /// whoever is named here gets killed.
     fn root(&self) -> ProcId {
         let pid = self.running.pid();
-        ProcId::of(pid).unwrap_or_else(|_| ProcId::unread(pid, 0))
+        let gone = ProcId::unread(pid, self.started_ticks);
+        let stat = proc::stat(pid);
+        // Read first and asked second: it held its number when it was read.
+        if !self.running.has_exited() {
+            return stat.map_or(gone, |stat| ProcId::from(&stat));
+        }
+        // Ended and not reaped, it is a zombie.
+        match proc::stat(pid) {
+            Ok(stat) if stat.is_gone() => ProcId::from(&stat),
+            _ => gone,
+        }
     }
 
     fn begin_stop(&mut self, reason: Reason, now: Instant) {
@@ -501,11 +529,16 @@ impl<M: Memory> Run<'_, M> {
             return found;
         }
         // A second of doubt about the ticks.
-        let since = self.root().start_ticks().saturating_sub(100);
+        let since = self.started_ticks.saturating_sub(100);
         let ends = holders::of_pipes(&ids, std::process::id().cast_signed(), since);
-        for (pipe, ends) in pipes.iter().zip(ends.unwrap_or_default()) {
+        // Nobody could be looked at: that is not "nobody holds it".
+        let mut ends = ends.unwrap_or_default().into_iter();
+        for pipe in pipes {
+            let writers = ends
+                .next()
+                .map_or_else(Holders::default, |ends| ends.writers);
             if let Some(index) = NAMES.iter().position(|name| *name == pipe.label) {
-                found[index] = Some(ends.writers);
+                found[index] = Some(writers);
             }
         }
         found
@@ -546,8 +579,12 @@ impl<M: Memory> Run<'_, M> {
                     self.fail(Trouble::Foreign(Foreign::Event, error));
                 }
             }
-            #[allow(clippy::print_stderr)] // Never silent: see `Command::on_event`.
-            None => eprintln!("procwright: {event}"),
+            // Never silent: see `Command::on_event`. Not by `eprintln`, which
+            // panics when stderr is a closed pipe or a full disk, and the
+            // program would be left running.
+            None => {
+                let _ = writeln!(io::stderr(), "procwright: {event}");
+            }
         }
     }
 

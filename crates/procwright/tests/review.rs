@@ -1,0 +1,79 @@
+//! What a hostile reading of the core found.
+
+#![allow(clippy::disallowed_methods)] // Slowness is what is tested.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use procwright::{BoxError, Command, Memory, Tap, Until};
+
+/// Memory so slow that writers always fill the pipe again before the next read.
+struct Slow(Vec<u8>);
+
+impl Memory for Slow {
+    fn new() -> Slow {
+        Slow(Vec::new())
+    }
+    fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
+        self.0.clear();
+        let n = self.0.read_from(fd, max);
+        std::thread::sleep(Duration::from_millis(3));
+        n
+    }
+    fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        Memory::push(&mut self.0, bytes)
+    }
+    fn finish(&mut self) {}
+}
+
+#[test]
+fn a_flood_on_the_second_thread_does_not_hold_up_the_end() {
+    // `recall` joined a thread that looked for the request only when the pipe
+    // was empty: the run ended when the flooders did, after 20 s.
+    let flood = "timeout 20 dd if=/dev/zero bs=256k status=none";
+    let line = format!("for i in 1 2 3; do {flood} & {flood} >&2 & done; sleep 1");
+    let begun = Instant::now();
+    let done = Command::shell(line).until(Until::Exit).run_into::<Slow>();
+    assert!(done.unwrap().report.success());
+    assert!(begun.elapsed() < Duration::from_secs(15));
+}
+
+struct SleepOnce(bool);
+
+impl Tap for SleepOnce {
+    fn chunk(&mut self, _: &[u8]) -> Result<(), BoxError> {
+        if !std::mem::replace(&mut self.0, true) {
+            std::thread::sleep(Duration::from_secs(2));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn time_blocked_by_a_slow_callback_is_counted() {
+    // The wake-up of a held stream was taken for a sleep on an empty pipe, and
+    // all but the last millisecond forgotten.
+    let done = Command::new("head")
+        .args(["-c", "40000000", "/dev/zero"])
+        .tap_stream(1, Box::new(SleepOnce(false)))
+        .run()
+        .unwrap();
+    let blocked = done.report.stdout_info.unwrap().blocked;
+    assert!(blocked > Duration::from_secs(1), "{blocked:?}");
+}
+
+#[test]
+fn a_slow_callback_is_not_the_programs_silence() {
+    // Between the wake-up and the read the old silence was counted.
+    let done = Command::new("head")
+        .args(["-c", "40000000", "/dev/zero"])
+        .tap_stream(1, Box::new(SleepOnce(false)))
+        .idle_timeout(Duration::from_secs(1))
+        .run()
+        .unwrap();
+    assert_eq!(done.stdout.len(), 40_000_000);
+}
