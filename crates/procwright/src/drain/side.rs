@@ -9,7 +9,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,9 @@ pub(super) struct Side<M> {
 
 #[derive(Debug)]
 struct Signals {
-    /// Rung by us: come back.
+    /// Set by us: come back. Relaxed is enough, since it hands nothing over.
+    quitting: AtomicBool,
+    /// Rung by us, for a thread that waits.
     quit: Wake,
     /// Rung by the thread: I am coming back.
     done: Wake,
@@ -55,6 +57,7 @@ impl<M: Memory> Side<M> {
             return Err(drain);
         };
         let signals = Arc::new(Signals {
+            quitting: AtomicBool::new(false),
             quit,
             done,
             last_read: AtomicU64::new(0),
@@ -97,6 +100,7 @@ impl<M: Memory> Side<M> {
     /// # Errors
     /// When the thread has panicked, and the stream with it.
     pub(super) fn recall(self) -> io::Result<Returned<M>> {
+        self.signals.quitting.store(true, Ordering::Relaxed);
         self.signals.quit.ring();
         match self.thread.join() {
             Ok(Some(returned)) => Ok(returned),
@@ -114,7 +118,8 @@ fn work<M: Memory>(drain: &mut Drain<M>, signals: &Signals, started: Instant) ->
                 let nanos = last.saturating_duration_since(started).as_nanos();
                 let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
                 signals.last_read.store(nanos, Ordering::Relaxed);
-                if drain.over_limit() {
+                // Asked here as well: a pipe with many writers is never empty.
+                if drain.over_limit() || signals.quitting.load(Ordering::Relaxed) {
                     return Ok(Step::Moved);
                 }
             }
