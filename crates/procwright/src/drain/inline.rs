@@ -27,6 +27,8 @@ enum Need {
     Ready,
     /// The wake-up must ring.
     Wake,
+    /// It is over, but the descriptor stays open.
+    Over,
 }
 
 #[derive(Debug)]
@@ -231,7 +233,9 @@ impl<M: Memory> Inline<M> {
             }
             Fed::Failed(error) => {
                 turn.feed_failed = Some(error);
-                self.feed = None;
+                // The program must not take half of its input for all of it: it
+                // sees no end before it is stopped.
+                lane.need = Need::Over;
                 return Ok(true);
             }
         }
