@@ -386,6 +386,15 @@ impl<M: Memory> Inline<M> {
             .any(|lane| lane.need == Need::Wake)
     }
 
+    /// Whether there is something to read that nobody holds up.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.lanes.iter().flatten().any(|lane| {
+            lane.need != Need::Wake
+                && !lane.work.has_ended()
+                && crate::sys::pipe::unread(lane.work.fd()).is_ok_and(|bytes| bytes > 0)
+        })
+    }
+
     /// When the latest byte of either stream was read.
     pub(crate) fn last_read(&self) -> Option<Instant> {
         let lanes = self.lanes.iter().flatten();

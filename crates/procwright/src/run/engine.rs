@@ -270,6 +270,14 @@ impl<M: Memory> Run<'_, M> {
         if reason == Reason::Timeout && self.ended_before(now) {
             return;
         }
+        // So do bytes that lie there unread because we were busy or held up: the
+        // silence was ours.
+        if reason == Reason::IdleTimeout
+            && !self.spec.idle_timeout.has_expired()
+            && self.inline.has_unread()
+        {
+            return;
+        }
         self.begin_stop(reason, now);
     }
 
