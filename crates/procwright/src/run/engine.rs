@@ -436,11 +436,27 @@ impl<M: Memory> Run<'_, M> {
         if ids.is_empty() {
             return found;
         }
-        let ends = holders::of_pipes(&ids, std::process::id().cast_signed());
-        for (pipe, ends) in pipes.iter().zip(ends.unwrap_or_default()) {
-            if let Some(index) = NAMES.iter().position(|name| *name == pipe.label) {
-                found[index] = Some(ends.writers);
-            }
+        let mut ends = holders::of_pipes(&ids, std::process::id().cast_signed())
+            .ok()
+            .map(Vec::into_iter);
+        for pipe in pipes {
+            let ends = ends.as_mut().and_then(Iterator::next);
+            let Some(index) = NAMES.iter().position(|name| *name == pipe.label) else {
+                continue;
+            };
+            found[index] = Some(match ends {
+                Some(ends) => {
+                    // Who holds our end as well is a copy of ourselves, forked by
+                    // another thread and about to become its program.
+                    let mut writers = ends.writers;
+                    writers
+                        .list
+                        .retain(|writer| !ends.readers.list.contains(writer));
+                    writers
+                }
+                // Nobody could look, which is not "nobody".
+                None => Holders::default(),
+            });
         }
         found
     }
