@@ -125,8 +125,9 @@ impl<M: Memory> Inline<M> {
                 true
             }
         };
+        let then = Instant::now();
         let deadline = match now {
-            true => Deadline::at(Instant::now()),
+            true => Deadline::at(then),
             false => deadline,
         };
         match self.wait(watch, deadline, &mut turn) {
@@ -134,12 +135,13 @@ impl<M: Memory> Inline<M> {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => turn.interrupted = true,
             Err(e) => return Err(e),
         }
-        if !now {
-            let now = Instant::now();
-            for lane in self.lanes.iter_mut().flatten() {
-                if lane.need == Need::Nothing {
-                    lane.work.slept(now);
-                }
+        let after = Instant::now();
+        for lane in self.lanes.iter_mut().flatten() {
+            match (lane.need, now) {
+                // Not reported ready.
+                (Need::Ready, true) if !turn.interrupted => lane.work.was_empty(then),
+                (Need::Nothing, false) => lane.work.slept(after),
+                _ => {}
             }
         }
         Ok(turn)
@@ -182,9 +184,7 @@ impl<M: Memory> Inline<M> {
     fn promote(&mut self) {
         let saturated = |lane: &Option<Lane<Drain<M>>>| {
             lane.as_ref().is_some_and(|lane| {
-                lane.need == Need::Nothing
-                    && !lane.work.has_ended()
-                    && lane.work.bytes() >= VOLUME
+                lane.need == Need::Nothing && !lane.work.has_ended() && lane.work.bytes() >= VOLUME
             })
         };
         // The order of two streams can be told only by one reader; and on one

@@ -184,6 +184,7 @@ impl<M: Memory> Drain<M> {
         if self.ended {
             return Ok(());
         }
+        self.blocked.slept(Instant::now());
         let mut left = pipe::unread(&self.fd)?;
         while left > 0 && !self.ended {
             let max = usize::try_from(left).unwrap_or(READ).min(READ);
@@ -221,9 +222,14 @@ impl<M: Memory> Drain<M> {
         self.ended
     }
 
-    /// After a sleep that began with [`Step::Empty`].
+    /// After a wait that may have been for this pipe.
     pub(crate) fn slept(&mut self, now: Instant) {
         self.blocked.slept(now);
+    }
+
+    /// It was looked at after `then`, and held nothing.
+    pub(crate) fn was_empty(&mut self, then: Instant) {
+        self.blocked.found_empty(then);
     }
 
     pub(crate) fn bytes(&self) -> u64 {
