@@ -105,7 +105,9 @@ fn blocked(capacity: usize, size: &str, before: fn(Pid, &PipeReader)) -> (u64, u
     assert!(child.wait().unwrap().success(), "{report}");
     let pattern = Pattern::new(Stream::Stdout, 1 << 16);
     assert_eq!(pattern.mismatch(0, &data), None);
-    let (time, waits) = report.trim().split_once(' ').unwrap();
+    let mut words = report.split_whitespace();
+    let (time, waits) = (words.next().unwrap(), words.next().unwrap());
+    assert!(words.next().unwrap().starts_with("queued_ns="));
     let number = |text: &str, key| text.strip_prefix(key).unwrap().parse().unwrap();
     (number(time, "blocked_ns="), number(waits, "waits="))
 }

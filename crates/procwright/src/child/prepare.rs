@@ -59,6 +59,16 @@ impl Template {
             )
             .into());
         }
+        for (i, (_, number)) in spec.extra_fds.iter().enumerate() {
+            if spec.extra_fds[..i].iter().any(|(_, other)| other == number) {
+                return Err(Invalid::new(
+                    "extra_fds",
+                    format!("has two descriptors for the number {number}"),
+                    "each number can be one descriptor only",
+                )
+                .into());
+            }
+        }
         Ok(Template {
             programs,
             argv,
@@ -112,7 +122,7 @@ impl Template {
 fn place(placements: &[(RawFd, RawFd)], actions: &mut Vec<Action>) {
     let above = placements
         .iter()
-        .map(|(_, to)| to + 1)
+        .map(|(_, to)| to.saturating_add(1))
         .max()
         .unwrap_or(3)
         .max(3);
@@ -369,9 +379,13 @@ pub(super) fn hint(error: SpawnError, spec: &Spec) -> SpawnError {
              a quarter of the stack limit): pass data by stdin or in a file"
                 .to_owned(),
         ),
-        Step::Pipe | Step::Clone | Step::Open | Step::Dup if is(Errno::MFILE) => Some(
-            "this process has no descriptor left: raise RLIMIT_NOFILE or close some".to_owned(),
-        ),
+        Step::Pipe | Step::Clone | Step::Open | Step::Dup | Step::CloseRange
+            if is(Errno::MFILE) =>
+        {
+            Some(
+                "this process has no descriptor left: raise RLIMIT_NOFILE or close some".to_owned(),
+            )
+        }
         Step::Setuid | Step::Setgid | Step::Setgroups if is(Errno::PERM) => {
             Some("only root may change user or group".to_owned())
         }

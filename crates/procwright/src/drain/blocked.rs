@@ -1,10 +1,11 @@
 //! How long the program could not write because its pipe was full.
 
 use std::os::fd::OwnedFd;
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use crate::sys::pipe::FullProbe;
-use crate::sys::poll;
+use crate::sys::{pipe, poll, thread};
 use crate::time::Deadline;
 
 /// Measures from the reading side, as an upper bound.
@@ -18,8 +19,20 @@ pub(super) struct Blocked {
     total: Duration,
     /// The last moment at which there was room for certain.
     clear: Instant,
+    /// At that moment there was nothing in it at all.
+    empty: bool,
+    /// When we came back from a wait that began with the pipe empty.
+    woke: Option<Instant>,
     found_full: bool,
+    /// The least that a pipe of this size has given when it was full.
+    full: Option<(usize, usize)>,
+    /// For how long each thread that this ran on has waited for a processor,
+    /// all its life up to our latest look.
+    queued: Vec<(ThreadId, Duration)>,
 }
+
+/// What a pipe counts its room in.
+const PAGE: usize = 4096;
 
 /// A pause too short to fill a pipe in: 64 KiB in 4 µs would be 16 GB/s. Such
 /// pauses are not looked into, which saves a system call a read in a flood.
@@ -27,7 +40,8 @@ const TOO_SHORT: Duration = Duration::from_micros(4);
 
 /// When we slept on an empty pipe, the program may have filled it before the
 /// scheduler let us run. That much of the sleep counts, should it be found
-/// full; the rest of the sleep was the program's own silence.
+/// full, and for how long we are known to have waited for a processor; the rest
+/// of the sleep was the program's own silence.
 const WAKE_UP: Duration = Duration::from_millis(1);
 
 impl Blocked {
@@ -36,7 +50,11 @@ impl Blocked {
             probe,
             total: Duration::ZERO,
             clear: now,
+            empty: true,
+            woke: None,
             found_full: false,
+            full: None,
+            queued: Vec::new(),
         }
     }
 
@@ -44,17 +62,25 @@ impl Blocked {
         self.total
     }
 
-    /// After a sleep that began with the pipe empty.
+    /// After a wait, whatever it was for.
     pub(super) fn slept(&mut self, now: Instant) {
-        if let Some(start) = now.checked_sub(WAKE_UP) {
-            self.clear = self.clear.max(start);
+        if self.empty && self.woke.is_none() {
+            self.woke = Some(now);
         }
     }
 
     /// Right before a read.
     pub(super) fn before_read(&mut self, now: Instant) {
-        self.found_full = now.saturating_duration_since(self.clear) >= TOO_SHORT
-            && self.probe.as_ref().is_none_or(FullProbe::is_full);
+        self.found_full = false;
+        if now.saturating_duration_since(self.clear) < TOO_SHORT {
+            return;
+        }
+        self.found_full = self.probe.as_ref().is_none_or(FullProbe::is_full);
+        if !self.found_full {
+            self.clear = now;
+            self.empty = false;
+            self.woke = None;
+        }
     }
 
     /// Whether the read that follows may have met a full pipe.
@@ -65,28 +91,76 @@ impl Blocked {
     /// There was nothing to read.
     pub(super) fn found_empty(&mut self, now: Instant) {
         self.clear = now;
+        self.empty = true;
+        self.woke = None;
     }
 
-    /// Right after a read of so many bytes from a pipe of size `capacity`; or of
-    /// more, had the read not been cut short.
-    pub(super) fn after_read(
-        &mut self,
-        (n, cut): (usize, bool),
-        fd: &OwnedFd,
-        capacity: usize,
-        now: Instant,
-    ) {
-        let n = if cut { capacity / 2 } else { n };
-        if self.found_full && was_full(n, fd, capacity) {
-            self.total += now.saturating_duration_since(self.clear);
+    /// Right after a read of `n` bytes from a pipe of size `capacity`.
+    pub(super) fn after_read(&mut self, n: usize, fd: &OwnedFd, capacity: usize, now: Instant) {
+        // It can become full between the look and the read. A read that gives as
+        // much as a full pipe has given before, or could at most, tells as well.
+        let probed = self.found_full && was_full(n, fd, capacity);
+        if probed && n >= capacity / 2 {
+            let least = match self.full {
+                Some((of, least)) if of == capacity => least.min(n),
+                _ => n,
+            };
+            self.full = Some((capacity, least));
+        }
+        let brim = match self.full {
+            Some((of, least)) if of == capacity => least,
+            _ => capacity.saturating_sub(PAGE - 1),
+        };
+        if probed || n >= brim {
+            let pause = self.pause(now);
+            self.total += pause;
         }
         self.clear = now;
+        self.empty = false;
+        self.woke = None;
+    }
+
+    /// For how long at most a pipe that is full now has been full.
+    fn pause(&mut self, now: Instant) -> Duration {
+        let Some(woke) = self.woke else {
+            return now.saturating_duration_since(self.clear);
+        };
+        let asleep = woke.saturating_duration_since(self.clear);
+        let late = match asleep > WAKE_UP {
+            // Where the system does not tell, all of it may have been that.
+            true => self.queued().map_or(asleep, |queued| WAKE_UP + queued),
+            false => asleep,
+        };
+        now.saturating_duration_since(woke) + late.min(asleep)
+    }
+
+    /// For how long this thread has waited for a processor since the last time
+    /// that this was asked.
+    fn queued(&mut self) -> Option<Duration> {
+        let all = thread::queued()?;
+        let this = std::thread::current().id();
+        match self.queued.iter_mut().find(|(thread, _)| *thread == this) {
+            Some((_, before)) => {
+                let since = all.saturating_sub(*before);
+                *before = all;
+                Some(since)
+            }
+            None => {
+                self.queued.push((this, all));
+                Some(all)
+            }
+        }
     }
 }
 
 /// Whether a pipe that the probe found full, and that then gave `n` bytes, had
 /// been full. The probe also says "full" when there is no writer left.
 fn was_full(n: usize, fd: &OwnedFd, capacity: usize) -> bool {
+    // A short read says only how much room we had; what is left counts too.
+    let n = match n < capacity / 2 {
+        true => n + pipe::unread(fd).map_or(0, |left| usize::try_from(left).unwrap_or(0)),
+        false => n,
+    };
     // A write that does not fit into the last page takes a new one, so any two
     // neighbouring pages hold more than one page's bytes: a full pipe holds at
     // least half its size.
@@ -95,7 +169,7 @@ fn was_full(n: usize, fd: &OwnedFd, capacity: usize) -> bool {
     }
     // Close to the brim there is no doubt, and below it the doubt is only about
     // whether anybody could still write.
-    if n + 4096 > capacity {
+    if n + PAGE > capacity {
         return true;
     }
     let mut fds = [poll::Fd::new(fd, poll::Flags::empty())];

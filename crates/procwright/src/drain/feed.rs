@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 
+use super::budget::Grant;
 use crate::spool::fifo::{BoxError, Fifo, Take};
 use crate::sys::pipe;
 
@@ -40,6 +41,7 @@ pub(crate) struct Feed {
     input: Input,
     chunk: Bytes,
     full_pipes: u8,
+    grant: Option<Grant>,
 }
 
 impl Feed {
@@ -54,6 +56,7 @@ impl Feed {
             input,
             chunk,
             full_pipes: 0,
+            grant: None,
         }
     }
 
@@ -74,7 +77,7 @@ impl Feed {
                 Take::Failed(error) => return Ok(Fed::Failed(error)),
             }
         }
-        match rustix::io::write(&self.fd, &self.chunk) {
+        match pipe::write(&self.fd, &self.chunk) {
             Ok(n) => {
                 self.chunk.advance(n);
                 Ok(Fed::Moved)
@@ -92,8 +95,11 @@ impl Feed {
     /// A larger pipe at the second time that it was full.
     fn grow(&mut self) {
         self.full_pipes = self.full_pipes.saturating_add(1);
-        if self.full_pipes == 2 {
-            let _ = pipe::grow(&self.fd, super::VOLUME_CAPACITY);
+        if self.full_pipes == 2
+            && let Some(grant) = Grant::take(super::VOLUME_CAPACITY)
+            && pipe::grow(&self.fd, super::VOLUME_CAPACITY).is_ok()
+        {
+            self.grant = Some(grant);
         }
     }
 

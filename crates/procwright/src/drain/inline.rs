@@ -27,6 +27,8 @@ enum Need {
     Ready,
     /// The wake-up must ring.
     Wake,
+    /// It is over, but the descriptor stays open.
+    Over,
 }
 
 #[derive(Debug)]
@@ -115,23 +117,41 @@ impl<M: Memory> Inline<M> {
         deadline: Deadline,
     ) -> io::Result<Turn> {
         let mut turn = Turn::default();
-        let sleep_until = match self.pump(&mut turn)? {
-            Pumped::Nothing => Some(deadline),
+        let sleeps = match self.pump(&mut turn)? {
+            Pumped::Nothing => true,
             // The caller has something to look at before anybody waits.
             Pumped::Some => return Ok(turn),
             Pumped::Flood => {
                 self.promote();
-                None
+                false
             }
         };
-        match self.wait(watch, sleep_until, &mut turn) {
-            Ok(()) => {}
+        let then = Instant::now();
+        let deadline = match sleeps {
+            true => deadline,
+            false => Deadline::at(then),
+        };
+        match self.wait(watch, deadline, &mut turn) {
+            Ok(()) => self.note_wait(then, sleeps),
             // A signal handler has run. Whoever wants to know has a descriptor
             // among those watched: that is never missed, and this could be.
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
         Ok(turn)
+    }
+
+    /// Tells the streams what a wait that began at `then` says about them.
+    fn note_wait(&mut self, then: Instant, slept: bool) {
+        let now = Instant::now();
+        for lane in self.lanes.iter_mut().flatten() {
+            match (lane.need, slept) {
+                // Looked at, and not reported ready.
+                (Need::Ready, false) => lane.work.was_empty(then),
+                (Need::Nothing, true) => lane.work.slept(now),
+                _ => {}
+            }
+        }
     }
 
     /// Steps whatever needs nothing, round and round.
@@ -220,18 +240,19 @@ impl<M: Memory> Inline<M> {
             }
             Fed::Failed(error) => {
                 turn.feed_failed = Some(error);
-                self.feed = None;
+                // The program must not take half of its input for all of it: it
+                // sees no end before it is stopped.
+                lane.need = Need::Over;
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Waits for something to do; without a time to sleep until, only looks.
     fn wait(
         &mut self,
         watch: [Option<BorrowedFd<'_>>; WATCH],
-        sleep_until: Option<Deadline>,
+        deadline: Deadline,
         turn: &mut Turn,
     ) -> io::Result<()> {
         let mut fds = Vec::with_capacity(WATCH + 4);
@@ -270,7 +291,6 @@ impl<M: Memory> Inline<M> {
             fds.push(poll::Fd::from_borrowed_fd(side.done(), Flags::IN));
             whose.push(Whose::Side);
         }
-        let deadline = sleep_until.unwrap_or_else(|| Deadline::at(Instant::now()));
         poll::poll(&mut fds, deadline)?;
         let ready: Vec<Whose> = fds
             .iter()
@@ -284,11 +304,6 @@ impl<M: Memory> Inline<M> {
                 Whose::Lane(index) => {
                     if let Some(lane) = &mut self.lanes[index] {
                         lane.need = Need::Nothing;
-                        // Only of a stream that we found empty: one that a
-                        // consumer held up was ours to read all the while.
-                        if sleep_until.is_some() {
-                            lane.work.slept(Instant::now());
-                        }
                     }
                 }
                 Whose::Feed => {
@@ -389,6 +404,18 @@ impl<M: Memory> Inline<M> {
             .iter()
             .flatten()
             .any(|lane| lane.need == Need::Wake)
+    }
+
+    /// Whether there is something to read that nobody holds up.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.lanes.iter().flatten().any(|lane| {
+            lane.need != Need::Wake
+                && !lane.work.has_ended()
+                && lane
+                    .work
+                    .fd()
+                    .is_some_and(|fd| crate::sys::pipe::unread(fd).is_ok_and(|bytes| bytes > 0))
+        })
     }
 
     /// When the latest byte of either stream was read, or could have been again

@@ -124,9 +124,7 @@ impl<M: Memory> Drain<M> {
             return Ok(Step::End);
         };
         self.blocked.before_read(Instant::now());
-        // A store with less room than that gets only a part of what there is.
-        let room = self.store.room(max);
-        let n = match self.store.read_from(fd.as_fd(), room) {
+        let n = match self.store.read_from(fd.as_fd(), max) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.blocked.found_empty(Instant::now());
@@ -148,8 +146,7 @@ impl<M: Memory> Drain<M> {
             }
             None => pipe::DEFAULT_CAPACITY,
         };
-        let cut = n == room && room < max;
-        self.blocked.after_read((n, cut), fd, capacity, now);
+        self.blocked.after_read(n, fd, capacity, now);
         self.last_read = Some(now);
         self.bytes += n as u64;
         self.store.note(n);
@@ -193,6 +190,7 @@ impl<M: Memory> Drain<M> {
         if self.ended {
             return Ok(());
         }
+        self.blocked.slept(Instant::now());
         let mut left = self.fd.as_ref().map_or(Ok(0), pipe::unread)?;
         while left > 0 && !self.ended {
             let max = usize::try_from(left).unwrap_or(READ).min(READ);
@@ -236,9 +234,14 @@ impl<M: Memory> Drain<M> {
         self.ended
     }
 
-    /// After a sleep that began with [`Step::Empty`].
+    /// After a wait that may have been for this pipe.
     pub(crate) fn slept(&mut self, now: Instant) {
         self.blocked.slept(now);
+    }
+
+    /// It was looked at after `then`, and held nothing.
+    pub(crate) fn was_empty(&mut self, then: Instant) {
+        self.blocked.found_empty(then);
     }
 
     pub(crate) fn bytes(&self) -> u64 {

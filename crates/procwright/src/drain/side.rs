@@ -36,11 +36,10 @@ pub(super) struct Side<M> {
 
 #[derive(Debug)]
 struct Signals {
-    /// Rung by us: come back.
-    quit: Wake,
-    /// Set before `quit` rings, for a thread that finds bytes without an end
-    /// and never waits. Relaxed: it guards no other memory.
+    /// Set by us: come back. Relaxed is enough, since it hands nothing over.
     quitting: AtomicBool,
+    /// Rung by us, for a thread that waits.
+    quit: Wake,
     /// Rung by the thread: I am coming back.
     done: Wake,
     /// Nanoseconds from the start of the thread to its latest read.
@@ -58,8 +57,8 @@ impl<M: Memory> Side<M> {
             return Err(Box::new(drain));
         };
         let signals = Arc::new(Signals {
-            quit,
             quitting: AtomicBool::new(false),
+            quit,
             done,
             last_read: AtomicU64::new(0),
         });
@@ -119,6 +118,7 @@ fn work<M: Memory>(drain: &mut Drain<M>, signals: &Signals, started: Instant) ->
                 let nanos = last.saturating_duration_since(started).as_nanos();
                 let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
                 signals.last_read.store(nanos, Ordering::Relaxed);
+                // Asked here as well: a pipe with many writers is never empty.
                 if drain.over_limit() || signals.quitting.load(Ordering::Relaxed) {
                     return Ok(Step::Moved);
                 }

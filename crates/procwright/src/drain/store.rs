@@ -65,19 +65,6 @@ impl<M: Memory> Store<M> {
         !matches!(self, Store::Nothing { .. })
     }
 
-    /// How many bytes one read can take, at most `max`.
-    pub(super) fn room(&self, max: usize) -> usize {
-        match self {
-            Store::Whole(_) | Store::Nothing { .. } => max,
-            Store::Ends(ends) => ends.room(max),
-            Store::Capped { length, limit, .. } if length == limit => max,
-            Store::Capped { length, limit, .. } => {
-                max.min(usize::try_from(limit - length).unwrap_or(usize::MAX))
-            }
-        }
-    }
-
-    /// Reads once, no more than there is [`room`](Store::room) for.
     pub(super) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
         match self {
             Store::Whole(memory) => memory.read_from(fd, max),
@@ -90,10 +77,11 @@ impl<M: Memory> Store<M> {
                 scratch,
                 ..
             } => {
-                if *length == *limit {
+                let room = usize::try_from(*limit - *length).unwrap_or(usize::MAX);
+                if room == 0 {
                     return discard(scratch, fd, max);
                 }
-                let n = kept.read_from(fd, max)?;
+                let n = kept.read_from(fd, max.min(room))?;
                 *length += n as u64;
                 Ok(n)
             }

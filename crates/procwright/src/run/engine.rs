@@ -346,6 +346,14 @@ impl<M: Memory> Run<'_, M> {
         if reason == Reason::Timeout && self.ended_before(now) {
             return;
         }
+        // So do bytes that lie there unread because we were busy or held up: the
+        // silence was ours.
+        if reason == Reason::IdleTimeout
+            && !self.spec.idle_timeout.has_expired()
+            && self.inline.has_unread()
+        {
+            return;
+        }
         self.begin_stop(reason, now);
     }
 
@@ -530,16 +538,27 @@ impl<M: Memory> Run<'_, M> {
         }
         // A second of doubt about the ticks.
         let since = self.started_ticks.saturating_sub(100);
-        let ends = holders::of_pipes(&ids, std::process::id().cast_signed(), since);
-        // Nobody could be looked at: that is not "nobody holds it".
-        let mut ends = ends.unwrap_or_default().into_iter();
+        let mut ends = holders::of_pipes(&ids, std::process::id().cast_signed(), since)
+            .ok()
+            .map(Vec::into_iter);
         for pipe in pipes {
-            let writers = ends
-                .next()
-                .map_or_else(Holders::default, |ends| ends.writers);
-            if let Some(index) = NAMES.iter().position(|name| *name == pipe.label) {
-                found[index] = Some(writers);
-            }
+            let ends = ends.as_mut().and_then(Iterator::next);
+            let Some(index) = NAMES.iter().position(|name| *name == pipe.label) else {
+                continue;
+            };
+            found[index] = Some(match ends {
+                Some(ends) => {
+                    // Who holds our end as well is a copy of ourselves, forked by
+                    // another thread and about to become its program.
+                    let mut writers = ends.writers;
+                    writers
+                        .list
+                        .retain(|writer| !ends.readers.list.contains(writer));
+                    writers
+                }
+                // Nobody could look, which is not "nobody".
+                None => Holders::default(),
+            });
         }
         found
     }

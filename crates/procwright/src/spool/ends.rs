@@ -45,7 +45,7 @@ impl Ends {
 
     /// How many bytes one read can take, at most `max`: up to the end of the
     /// head, or of the ring.
-    pub(crate) fn room(&self, max: usize) -> usize {
+    fn room(&self, max: usize) -> usize {
         let head = self.head_limit - self.head.len();
         if head > 0 {
             return max.min(head);

@@ -1,20 +1,22 @@
-//! `flood [--out BYTES] [--err BYTES] [--chunk N] [--alternate]`: the pattern of
-//! [`test_children::Pattern`] on stdout and stderr.
+//! `flood [--out BYTES] [--err BYTES] [--chunk N] [--alternate] [--rounds N --pause MS]`:
+//! the pattern of [`test_children::Pattern`] on stdout and stderr.
 //!
 //! Each stream has a thread of its own; with `--alternate` one thread writes a
-//! chunk to stdout, one to stderr, and so on. A chunk (64K) is one `write`.
+//! chunk to stdout, one to stderr, and so on. A chunk (64K) is one `write`. With
+//! `--rounds` it does so N times, with silence between, and the pattern goes on.
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use test_children::{Pattern, Stream};
 
-use crate::process::{STDERR, STDOUT, write_all};
+use crate::process::{STDERR, STDOUT, sleep, write_all};
 use crate::{Args, Command, Outcome};
 
 pub(crate) const COMMAND: Command = Command {
     name: "flood",
-    usage: "[--out BYTES] [--err BYTES] [--chunk N] [--alternate]",
+    usage: "[--out BYTES] [--err BYTES] [--chunk N] [--alternate] [--rounds N --pause MS]",
     about: "writes a known pattern to stdout and stderr, by two threads or in turn",
     run,
 };
@@ -24,9 +26,24 @@ fn run(mut args: Args) -> Outcome {
     let err = args.size("--err")?.unwrap_or(0);
     let chunk = args.chunk()?;
     let alternate = args.flag("--alternate");
+    let rounds = args.number("--rounds")?.unwrap_or(1);
+    let pause = Duration::from_millis(args.number("--pause")?.unwrap_or(0));
     args.finish()?;
+    let (out_bytes, err_bytes) = (out, err);
     let mut out = Flow::new(STDOUT, Stream::Stdout, out, chunk);
     let mut err = Flow::new(STDERR, Stream::Stderr, err, chunk);
+    for round in 0..rounds {
+        if round > 0 {
+            sleep(pause);
+            out.end += out_bytes;
+            err.end += err_bytes;
+        }
+        write_round(&mut out, &mut err, alternate)?;
+    }
+    Ok(0)
+}
+
+fn write_round(out: &mut Flow, err: &mut Flow, alternate: bool) -> io::Result<()> {
     if alternate {
         while out.step()? | err.step()? {}
     } else if err.is_done() {
@@ -42,7 +59,7 @@ fn run(mut args: Args) -> Outcome {
                 .unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
         })?;
     }
-    Ok(0)
+    Ok(())
 }
 
 struct Flow {

@@ -13,6 +13,7 @@ pub(crate) mod flood;
 pub(crate) mod flood_blocked;
 pub(crate) mod flood_forever;
 pub(crate) mod fork_flooder;
+pub(crate) mod fork_flooders;
 pub(crate) mod fork_holder;
 pub(crate) mod fork_storm;
 pub(crate) mod fork_tree;

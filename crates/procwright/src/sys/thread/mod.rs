@@ -31,3 +31,15 @@ pub(crate) fn spawn_quiet<T: Send + 'static>(
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     thread
 }
+
+/// For how long the calling thread has been ready to run and had no processor,
+/// since it was started; none where the system does not tell.
+pub(crate) fn queued() -> Option<std::time::Duration> {
+    // Run time, waiting time and the number of slices.
+    let text = match cfg!(any(target_os = "linux", target_os = "android")) {
+        true => std::fs::read_to_string("/proc/thread-self/schedstat").ok()?,
+        false => return None,
+    };
+    let nanos = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(std::time::Duration::from_nanos(nanos))
+}

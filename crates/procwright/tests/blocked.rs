@@ -1,0 +1,150 @@
+//! How long a program could not write: nothing if its pipe was never full, and
+//! never less than the truth.
+
+mod common;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use common::{Background, child, shared, sys};
+use procwright::Command;
+
+#[test]
+fn nothing_for_a_program_that_met_no_full_pipe() {
+    let _dog = common::watchdog("nothing_for_a_program_that_met_no_full_pipe");
+    for args in [
+        &["exit", "0"][..],
+        &["trickle", "200", "1"],
+        &["trickle", "10", "20", "--size", "40000"],
+        &["trickle", "6", "30", "--size", "40000", "--err"],
+        // It exits right after; that nobody could write any more is not "full".
+        &["flood", "--out", "40000"],
+        &["flood", "--out", "33000", "--chunk", "33000"],
+        &["flood", "--out", "61000", "--err", "61000"],
+        &["close-stdout-then-sleep", "100"],
+    ] {
+        for _ in 0..10 {
+            let output = child(args).run().unwrap();
+            let info = |stream: &Option<procwright::StreamInfo>| stream.as_ref().unwrap().blocked;
+            assert_eq!(info(&output.report.stdout_info), Duration::ZERO, "{args:?}");
+            assert_eq!(info(&output.report.stderr_info), Duration::ZERO, "{args:?}");
+        }
+    }
+}
+
+/// What the program measured around its own writes, less what it spent waiting
+/// for a processor, which is nobody's pipe, and what a system call takes.
+fn truth(report: &[u8]) -> Duration {
+    let text = String::from_utf8_lossy(report);
+    let number = |key: &str| -> u64 {
+        let value = text
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix(key));
+        value.unwrap_or_else(|| panic!("{text:?}")).parse().unwrap()
+    };
+    let beside = number("queued_ns=") + 5000 * number("waits=");
+    Duration::from_nanos(number("blocked_ns=").saturating_sub(beside))
+}
+
+#[track_caller]
+fn is_not_below_the_truth(command: Command<'_>, what: &str) -> Duration {
+    // By a callback: a limit would cut it.
+    let report = shared(Vec::new());
+    let theirs = report.clone();
+    let output = command
+        .on_stderr_line(move |line| {
+            theirs.lock().unwrap().extend_from_slice(line);
+            Ok(())
+        })
+        .run()
+        .unwrap();
+    let told = output.report.stdout_info.as_ref().unwrap().blocked;
+    let truth = truth(&report.lock().unwrap());
+    common::figure(&format!("{what}: blocked for {truth:?}, told {told:?}"));
+    assert!(told >= truth, "{what}: told {told:?}, but it was {truth:?}");
+    truth
+}
+
+/// Takes its time: at each of a few pieces until enough has passed.
+fn slow(command: Command<'_>) -> Command<'_> {
+    let (keep, never) = mpsc::channel::<()>();
+    let calls = shared(0_u32);
+    command.on_stdout_line(move |_| {
+        let _ = &keep;
+        let mut calls = calls.lock().unwrap();
+        *calls += 1;
+        // Nothing comes, so this is a pause of known length: what is measured
+        // is time, and not whether something has happened by then.
+        if *calls < 4 {
+            let _ = never.recv_timeout(Duration::from_millis(150));
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_slow_consumer() {
+    let _dog = common::watchdog("a_slow_consumer");
+    for chunk in ["4096", "2049", "64K", "100"] {
+        // More than the queue of the callback holds, so that the pipe fills up.
+        let size = if chunk == "100" { "24M" } else { "40M" };
+        let command = slow(child(&["flood-blocked", "--out", size, "--chunk", chunk]));
+        let truth = is_not_below_the_truth(command, &format!("slow consumer, writes of {chunk}"));
+        assert!(
+            truth > Duration::from_millis(50),
+            "it was hardly blocked: this shows nothing"
+        );
+    }
+}
+
+#[test]
+fn a_slow_consumer_under_a_limit() {
+    // Limits make short reads, by which a full pipe must still be told.
+    let _dog = common::watchdog("a_slow_consumer_under_a_limit");
+    for bytes in [0, 1, 1000, 33_000_000] {
+        let limit = procwright::Limit {
+            bytes,
+            beyond: procwright::Beyond::HeadAndTail,
+        };
+        let command = slow(child(&["flood-blocked", "--out", "40M"])).limit(limit);
+        is_not_below_the_truth(command, &format!("slow consumer, limit of {bytes}"));
+    }
+}
+
+#[test]
+fn a_fast_reader() {
+    let _dog = common::watchdog("a_fast_reader");
+    for chunk in ["4096", "2049", "64K"] {
+        let command = child(&["flood-blocked", "--out", "100M", "--chunk", chunk]);
+        is_not_below_the_truth(command, &format!("fast reader, writes of {chunk}"));
+    }
+}
+
+alone! {
+    fn pipes_of_two_pages() {
+        if !common::root_or_skip("pipes_of_two_pages") { return; }
+        let uid = 65_531;
+        // The budget of that user is used up by somebody else.
+        let eater = Background::start(&["eat-pipes", "70", "1M", "600000", "--uid", &uid.to_string()]);
+        sys::become_user(uid);
+        let (_, probe) = std::io::pipe().unwrap();
+        assert_eq!(sys::pipe_size(&probe), 8192, "the budget is not used up: {:?}", eater.ready);
+        let size: u64 = 40 << 20;
+        let output = child(&["flood", "--out", &size.to_string(), "--err", &size.to_string(), "--chunk", "4096"]).run().unwrap();
+        for (stream, bytes) in [(test_children::Stream::Stdout, &output.stdout), (test_children::Stream::Stderr, &output.stderr)] {
+            assert_eq!(bytes.len() as u64, size);
+            assert_eq!(test_children::Pattern::new(stream, 1 << 20).mismatch(0, bytes), None);
+        }
+        let input = output.stdout;
+        let output = child(&["cat"]).stdin_bytes(input.clone()).run().unwrap();
+        assert!(output.stdout == input);
+        for chunk in ["4096", "2049", "64K"] {
+            let command = child(&["flood-blocked", "--out", "20M", "--chunk", chunk]);
+            is_not_below_the_truth(command, &format!("8 KiB pipe, writes of {chunk}"));
+            let command = slow(child(&["flood-blocked", "--out", "24M", "--chunk", chunk]));
+            is_not_below_the_truth(command, &format!("8 KiB pipe, slow consumer, writes of {chunk}"));
+        }
+        let output = child(&["trickle", "100", "1", "--size", "1000"]).run().unwrap();
+        assert_eq!(output.report.stdout_info.unwrap().blocked, Duration::ZERO);
+    }
+}

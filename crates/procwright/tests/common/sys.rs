@@ -1,0 +1,217 @@
+//! System calls of the tests themselves.
+#![allow(clippy::undocumented_unsafe_blocks)] // plain calls, pointers to locals only
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
+fn check(result: i32) -> i32 {
+    assert!(result >= 0, "{}", std::io::Error::last_os_error());
+    result
+}
+
+pub(crate) fn effective_uid() -> u32 {
+    unsafe { libc::geteuid() }
+}
+
+pub(crate) fn uid() -> u32 {
+    unsafe { libc::getuid() }
+}
+
+pub(crate) fn pgid() -> i32 {
+    unsafe { libc::getpgrp() }
+}
+
+pub(crate) fn sid() -> i32 {
+    unsafe { libc::getsid(0) }
+}
+
+pub(crate) fn umask() -> u32 {
+    unsafe {
+        let mask = libc::umask(0o022);
+        libc::umask(mask);
+        mask
+    }
+}
+
+pub(crate) fn niceness() -> i32 {
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
+/// Ends this process by SIGALRM after a while.
+pub(crate) fn alarm(seconds: u32) {
+    unsafe { libc::alarm(seconds) };
+}
+
+/// Becomes another user in all threads, for good.
+pub(crate) fn become_user(uid: u32) {
+    check(unsafe { libc::setgroups(0, std::ptr::null()) });
+    check(unsafe { libc::setresgid(uid, uid, uid) });
+    check(unsafe { libc::setresuid(uid, uid, uid) });
+    // The change makes /proc/self root's; tests look there.
+    check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1) });
+}
+
+/// Becomes another user in all threads, with a way back.
+pub(crate) fn pass_for_user(uid: u32) {
+    check(unsafe { libc::setresuid(uid, uid, 0) });
+}
+
+/// The way back.
+pub(crate) fn become_root_again() {
+    check(unsafe { libc::setresuid(0, 0, 0) });
+}
+
+pub(crate) fn ignore(signal: i32) {
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
+pub(crate) fn default(signal: i32) {
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
+extern "C" fn nothing(_: i32) {}
+
+pub(crate) fn handle(signal: i32) {
+    let handler: extern "C" fn(i32) = nothing;
+    unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+}
+
+/// Every signal to its default.
+pub(crate) fn default_signals() {
+    for signal in 1..=libc::SIGRTMAX() {
+        if ![32, 33, libc::SIGKILL, libc::SIGSTOP].contains(&signal) {
+            default(signal);
+        }
+    }
+}
+
+/// Blocks or unblocks a signal in this thread.
+pub(crate) fn mask(signal: i32, block: bool) {
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        let how = if block {
+            libc::SIG_BLOCK
+        } else {
+            libc::SIG_UNBLOCK
+        };
+        libc::pthread_sigmask(how, &set, std::ptr::null_mut());
+    }
+}
+
+pub(crate) fn kill(pid: i32, signal: i32) -> bool {
+    unsafe { libc::kill(pid, signal) == 0 }
+}
+
+/// Reaps any child, as a careless host would; false if there is none.
+pub(crate) fn reap_any() -> bool {
+    unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) > 0 }
+}
+
+pub(crate) fn set_nofile(soft: u64) {
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit));
+        limit.rlim_cur = soft;
+        check(libc::setrlimit(libc::RLIMIT_NOFILE, &limit));
+    }
+}
+
+pub(crate) fn nofile() -> u64 {
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit));
+        limit.rlim_cur
+    }
+}
+
+/// A copy that is inherited across exec.
+pub(crate) fn inheritable(fd: &impl AsRawFd) -> OwnedFd {
+    unsafe { OwnedFd::from_raw_fd(check(libc::dup(fd.as_raw_fd()))) }
+}
+
+/// A close-on-exec copy at this very number, whatever was there.
+pub(crate) fn copy_at(fd: &impl AsRawFd, number: RawFd) -> OwnedFd {
+    assert_ne!(fd.as_raw_fd(), number);
+    unsafe { OwnedFd::from_raw_fd(check(libc::dup3(fd.as_raw_fd(), number, libc::O_CLOEXEC))) }
+}
+
+/// Closes stdin, stdout and stderr; they come back when this is dropped.
+pub(crate) struct NoStandard([OwnedFd; 3]);
+
+impl NoStandard {
+    pub(crate) fn close() -> NoStandard {
+        let saved = [0, 1, 2].map(|fd| unsafe {
+            OwnedFd::from_raw_fd(check(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 200)))
+        });
+        for fd in 0..3 {
+            unsafe { libc::close(fd) };
+        }
+        NoStandard(saved)
+    }
+}
+
+impl Drop for NoStandard {
+    fn drop(&mut self) {
+        for (fd, saved) in (0..3).zip(&self.0) {
+            unsafe { libc::dup2(saved.as_raw_fd(), fd) };
+        }
+    }
+}
+
+/// Makes system calls fail with `errno` in all threads and children.
+pub(crate) fn deny(calls: &[i64], errno: i32) {
+    filter(calls, SeccompAction::Errno(errno as u32));
+}
+
+/// Makes system calls end this process.
+pub(crate) fn kill_on(calls: &[i64]) {
+    filter(calls, SeccompAction::KillProcess);
+}
+
+fn filter(calls: &[i64], action: SeccompAction) {
+    let rules: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
+        calls.iter().map(|call| (*call, Vec::new())).collect();
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        action,
+        std::env::consts::ARCH.try_into().expect("a known machine"),
+    )
+    .expect("a filter");
+    let program: BpfProgram = filter.try_into().expect("a program");
+    seccompiler::apply_filter_all_threads(&program).expect("seccomp");
+}
+
+/// Waits until the process that this names has ended.
+pub(crate) fn wait_for_end(pidfd: BorrowedFd<'_>) {
+    let mut fd = libc::pollfd {
+        fd: pidfd.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    while unsafe { libc::poll(&mut fd, 1, -1) } < 1 {}
+}
+
+/// None if there is no such process.
+pub(crate) fn pidfd(pid: i32) -> Option<OwnedFd> {
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as i32;
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Ends a process that a test has left on purpose, and waits for that.
+pub(crate) fn end(pid: i32) {
+    if let Some(fd) = pidfd(pid) {
+        use std::os::fd::AsFd;
+        kill(pid, libc::SIGKILL);
+        wait_for_end(fd.as_fd());
+    }
+}
+
+/// The size of the pipe behind a descriptor.
+pub(crate) fn pipe_size(fd: &impl AsRawFd) -> i32 {
+    check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETPIPE_SZ) })
+}

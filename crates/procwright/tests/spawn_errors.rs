@@ -1,0 +1,246 @@
+//! What keeps a program from starting: each step has its typed error, and
+//! nothing of the attempt is left.
+
+mod common;
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+
+use common::{Census, child};
+use procwright::error::{SpawnError, Step};
+use procwright::process::Signal;
+use procwright::spec::Account;
+use procwright::{Command, Error, Sink, Spec, Stdin};
+
+/// Runs what cannot be started.
+#[track_caller]
+fn refused(command: Command<'_>, step: Step, errno: i32) -> SpawnError {
+    let before = Census::now();
+    let error = match command.run() {
+        Err(Error::Spawn { source, .. }) => source,
+        other => panic!("{other:?}"),
+    };
+    before.nothing_more();
+    assert_eq!((error.step, error.errno()), (step, errno), "{error}");
+    error
+}
+
+/// Runs what makes no sense; the whole text.
+#[track_caller]
+fn invalid(command: Command<'_>) -> String {
+    let before = Census::now();
+    let error = match command.run() {
+        Err(Error::Invalid(invalid)) => invalid.to_string(),
+        other => panic!("{other:?}"),
+    };
+    before.nothing_more();
+    error
+}
+
+fn file(directory: &tempfile::TempDir, name: &str, text: &str, mode: u32) -> std::path::PathBuf {
+    let path = directory.path().join(name);
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    path
+}
+
+alone! {
+    fn exec_says_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = refused(Command::new("/no/such/program"), Step::Exec, libc::ENOENT);
+        assert!(error.to_string().starts_with("exec \"/no/such/program\": No such file"), "{error}");
+        let error = refused(Command::new("no-such-program-here"), Step::Exec, libc::ENOENT);
+        assert!(error.hint.unwrap().contains("PATH"));
+        refused(Command::new(file(&dir, "plain", "#!/bin/sh\n", 0o644)), Step::Exec, libc::EACCES);
+        let error = refused(Command::new("/"), Step::Exec, libc::EACCES);
+        assert!(error.hint.unwrap().contains("directory"));
+        let error = refused(Command::new(file(&dir, "script", "echo hi\n", 0o755)), Step::Exec, libc::ENOEXEC);
+        assert!(error.hint.unwrap().contains("#!"));
+        let error = refused(
+            Command::new(file(&dir, "orphan", "#!/no/such/interpreter\n", 0o755)),
+            Step::Exec,
+            libc::ENOENT,
+        );
+        assert!(error.hint.unwrap().contains("interpreter"));
+        let error = refused(child(&["args"]).arg("x".repeat(200_000)), Step::Exec, libc::E2BIG);
+        assert!(error.hint.unwrap().contains("stdin"));
+        // A directory of PATH that may not be searched does not hide that the
+        // program may not be executed, nor a good one behind.
+        let plain = dir.path().join("plain").file_name().unwrap().to_owned();
+        refused(
+            Command::new(plain).env("PATH", format!("/nope:{}:/nope", dir.path().display())),
+            Step::Exec,
+            libc::EACCES,
+        );
+    }
+}
+
+alone! {
+    fn a_shell_line_where_a_list_belongs_is_explained() {
+        let error = refused(Command::new("ls -l"), Step::Exec, libc::ENOENT);
+        let hint = error.hint.unwrap();
+        assert!(hint.contains("list") && hint.contains("shell"), "{hint}");
+    }
+}
+
+alone! {
+    fn the_working_directory() {
+        let error = refused(child(&["exit", "0"]).cwd("/no/such/directory"), Step::Chdir, libc::ENOENT);
+        assert_eq!(error.to_string().lines().next().unwrap(),
+            "chdir \"/no/such/directory\": No such file or directory (os error 2)");
+        refused(child(&["exit", "0"]).cwd("/dev/null"), Step::Chdir, libc::ENOTDIR);
+        // The same from the thread that starts programs that die with us.
+        let starts = child(&["exit", "3"]).die_with_parent(Signal::KILL).run().unwrap();
+        assert_eq!(starts.status().code(), Some(3));
+        refused(
+            child(&["exit", "0"]).die_with_parent(Signal::KILL).cwd("/no/such/directory"),
+            Step::Chdir,
+            libc::ENOENT,
+        );
+    }
+}
+
+alone! {
+    fn a_relative_program_is_looked_for_in_the_working_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(test_children::path(), dir.path().join("program")).unwrap();
+        let output = Command::new("./program").arg("show").cwd(dir.path()).run().unwrap();
+        assert_eq!(common::shown(&output)["cwd"], dir.path().canonicalize().unwrap().to_str().unwrap());
+        // Here and not there: the error says where it was looked for.
+        std::env::set_current_dir(dir.path()).unwrap();
+        let error = refused(Command::new("./program").arg("show").cwd("/tmp"), Step::Exec, libc::ENOENT);
+        assert!(error.hint.unwrap().contains("/tmp/./program"));
+        // A relative directory of PATH is relative to the new one, too.
+        std::env::set_current_dir("/").unwrap();
+        let output = Command::new("program").arg("exit").arg("4").env("PATH", ".").cwd(dir.path()).run();
+        assert_eq!(output.unwrap().status().code(), Some(4));
+    }
+}
+
+alone! {
+    fn a_directory_that_the_other_user_may_not_enter() {
+        if !common::root_or_skip("a_directory_that_the_other_user_may_not_enter") { return; }
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let command = child(&["show"]).user(Account::Id(65534)).cwd(dir.path());
+        refused(command, Step::Chdir, libc::EACCES);
+        assert!(child(&["show"]).cwd(dir.path()).run().unwrap().success());
+    }
+}
+
+alone! {
+    fn only_root_changes_credentials() {
+        if !common::root_or_skip("only_root_changes_credentials") { return; }
+        common::sys::become_user(65534);
+        let error = refused(child(&["show"]).user(Account::Id(0)), Step::Setuid, libc::EPERM);
+        assert!(error.hint.unwrap().contains("root"));
+        refused(child(&["show"]).group(Account::Id(0)), Step::Setgid, libc::EPERM);
+        refused(child(&["show"]).extra_groups(vec![Account::Id(0)]), Step::Setgroups, libc::EPERM);
+        refused(child(&["show"]).nice(-5), Step::Nice, libc::EACCES);
+    }
+}
+
+alone! {
+    fn accounts_that_do_not_exist() {
+        let text = invalid(child(&["show"]).user(Account::Name("no-such-user".into())));
+        assert!(text.contains("user") && text.contains("no-such-user"), "{text}");
+        let text = invalid(child(&["show"]).group(Account::Name("no-such-group".into())));
+        assert!(text.contains("group") && text.contains("no-such-group"), "{text}");
+        let groups = vec![Account::Id(1), Account::Name("no-such-group".into())];
+        invalid(child(&["show"]).extra_groups(groups));
+        let _ = invalid(child(&["show"]).user(Account::Name("nul\0inside".into())));
+    }
+}
+
+alone! {
+    fn resource_limits() {
+        // More than the system allows anyone.
+        refused(child(&["show"]).rlimit("nofile", 1 << 40, 1 << 40), Step::Rlimit, libc::EPERM);
+        let text = invalid(child(&["show"]).rlimit("files", 1, 1));
+        assert!(text.contains("files") && text.contains("nofile"), "{text}");
+        invalid(child(&["show"]).rlimit("nofile", 2, 1));
+        // No limit at all lets the program start.
+        assert!(child(&["exit", "0"]).rlimit("core", 0, u64::MAX).run().is_ok()
+            || common::sys::effective_uid() != 0);
+    }
+}
+
+alone! {
+    fn process_groups() {
+        refused(child(&["show"]).process_group(1), Step::Setpgid, libc::EPERM);
+        refused(child(&["show"]).process_group(-5), Step::Setpgid, libc::EINVAL);
+    }
+}
+
+alone! {
+    fn what_has_a_nul_or_is_empty() {
+        let text = invalid(child(&["args", "a\0b"]));
+        assert!(text.contains("argv[2]") && text.contains("position 1"), "{text}");
+        invalid(Command::new("a\0b"));
+        invalid(child(&["env"]).env("A", "a\0b"));
+        invalid(child(&["env"]).env("A\0B", "b"));
+        invalid(child(&["env"]).env("A=B", "b"));
+        invalid(child(&["env"]).env("", "b"));
+        invalid(child(&["show"]).cwd("/tmp\0"));
+        assert!(invalid(Command::from_spec(Spec::new(Vec::<OsString>::new()))).contains("argv"));
+        assert!(invalid(Command::new("")).contains("argv"));
+    }
+}
+
+alone! {
+    fn files_for_the_standard_streams() {
+        refused(child(&["cat"]).stdin(Stdin::File("/no/such/file".into())), Step::Open, libc::ENOENT);
+        let file = |path: &str| Sink::File { path: path.into(), append: false };
+        refused(child(&["show"]).stdout(file("/no/such/file")), Step::Open, libc::ENOENT);
+        refused(child(&["show"]).stderr(file("/tmp")), Step::Open, libc::EISDIR);
+        refused(child(&["show"]).keep_full("/no/such/file"), Step::Open, libc::ENOENT);
+    }
+}
+
+alone! {
+    fn descriptors_that_cannot_be_given() {
+        let null = || fs::File::open("/dev/null").unwrap();
+        assert!(invalid(child(&["show"]).pass_fd(null(), 2)).contains("extra_fds"));
+        invalid(child(&["show"]).pass_fd(null(), -1));
+        // Beyond the limit: the system refuses, whatever the number.
+        refused(child(&["show"]).pass_fd(null(), 1 << 30), Step::Dup, libc::EBADF);
+        refused(child(&["show"]).pass_fd(null(), i32::MAX), Step::Dup, libc::EBADF);
+        let text = invalid(child(&["show"]).pass_fd(null(), 7).pass_fd(null(), 7));
+        assert!(text.contains('7'), "{text}");
+        let mut command = child(&["show"]);
+        for number in 3..80 {
+            command = command.pass_fd(null(), number);
+        }
+        let before = fs::read_dir("/proc/self/fd").unwrap().count();
+        assert!(matches!(command.run(), Err(Error::Invalid(_))));
+        assert!(fs::read_dir("/proc/self/fd").unwrap().count() < before);
+    }
+}
+
+alone! {
+    fn arguments_are_bytes() {
+        let odd = OsString::from_vec(b"\xff\xfe \x80=\n".to_vec());
+        let output = child(&["args"]).arg(&odd).arg("").run().unwrap();
+        assert_eq!(output.stdout, b"\xff\xfe \x80=\n\0\0");
+        let output = child(&["env"]).env_replace([(odd.clone().into_vec(), ())].map(|_| ("A", odd.clone()))).run().unwrap();
+        assert_eq!(output.stdout, b"A=\xff\xfe \x80=\n\0");
+        // Also where it only stands in the text of an error.
+        let error = Command::new(odd).run().unwrap_err();
+        assert!(error.to_string().contains("cannot run"), "{error}");
+    }
+}
+
+alone! {
+    fn the_environment() {
+        let output = child(&["env"])
+            .env_replace([("A", "1"), ("B", "2")])
+            .env("B", "3")
+            .env("C", "")
+            .env_remove("A")
+            .run()
+            .unwrap();
+        assert_eq!(output.stdout, b"B=3\0C=\0");
+    }
+}
