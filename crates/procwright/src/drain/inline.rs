@@ -363,10 +363,13 @@ impl<M: Memory> Inline<M> {
     }
 
     pub(crate) fn all_ended(&self) -> bool {
-        self.lanes
-            .iter()
-            .flatten()
-            .all(|lane| lane.work.has_ended())
+        // A stream on a thread of its own has not, or it would be back.
+        self.side.is_none()
+            && self
+                .lanes
+                .iter()
+                .flatten()
+                .all(|lane| lane.work.has_ended())
     }
 
     /// Which of the two streams are being read.
