@@ -453,3 +453,43 @@ alone! {
         assert_eq!(output.stderr.len() as u64, size / 2);
     }
 }
+
+#[test]
+fn the_debug_text_is_short() {
+    let _dog = common::watchdog("the_debug_text_is_short");
+    let output = child(&["flood", "--out", "1M"]).run().unwrap();
+    let text = format!("{output:?}");
+    assert!(
+        text.len() < 5000 && text.contains("1048376 bytes more"),
+        "{text}"
+    );
+}
+
+/// In a copy of this executable: a program that floods stdout and leaves
+/// another behind that floods stderr for longer.
+#[test]
+fn the_second_stream_may_go_on_after_the_first() {
+    use std::io::Write;
+    use std::process::{Command as Std, Stdio};
+    let name = "the_second_stream_may_go_on_after_the_first";
+    let _dog = common::watchdog(name);
+    let size: u64 = 300 << 20;
+    if std::env::var_os("PROCWRIGHT_TEST_LEADER").is_some() {
+        let mut other = Std::new(test_children::path());
+        other.args(["flood", "--err", &size.to_string()]);
+        other.stdin(Stdio::null()).stdout(Stdio::null());
+        let _left = other.spawn().unwrap();
+        std::io::stdout().write_all(&vec![b'O'; 30 << 20]).unwrap();
+        return;
+    }
+    for _ in 0..3 {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact", "--nocapture", "--test-threads=1"])
+            .env("PROCWRIGHT_TEST_LEADER", "1")
+            .run()
+            .unwrap();
+        assert!(output.success() && output.stdout.len() > 30 << 20);
+        is_pattern(Stream::Stderr, &output.stderr, size);
+        assert!(output.report.stderr_info.unwrap().complete);
+    }
+}

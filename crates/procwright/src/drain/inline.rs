@@ -385,6 +385,7 @@ impl<M: Memory> Inline<M> {
     }
 
     pub(crate) fn all_ended(&self) -> bool {
+        // A stream on a thread of its own has not, or it would be back.
         let mut lanes = self.lanes.iter().flatten();
         self.side.is_none() && lanes.all(|lane| lane.work.has_ended())
     }

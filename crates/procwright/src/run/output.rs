@@ -104,7 +104,7 @@ pub struct StreamInfo {
 }
 
 /// The result of a run that ended by itself, or that was to be returned anyway.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Output {
     /// All but the data.
@@ -115,6 +115,30 @@ pub struct Output {
     pub stderr: Vec<u8>,
     /// The order in which both were read, if asked for.
     pub merged: Option<Vec<Segment>>,
+}
+
+/// The data only as far as a person reads: an `unwrap()` of an error should not
+/// print a gigabyte.
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        struct Data<'a>(&'a [u8]);
+        impl fmt::Debug for Data<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let shown = &self.0[..self.0.len().min(200)];
+                write!(f, "b\"{}\"", shown.escape_ascii())?;
+                match self.0.len() - shown.len() {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} bytes more"),
+                }
+            }
+        }
+        f.debug_struct("Output")
+            .field("report", &self.report)
+            .field("stdout", &Data(&self.stdout))
+            .field("stderr", &Data(&self.stderr))
+            .field("merged", &self.merged.as_ref().map(Vec::len))
+            .finish()
+    }
 }
 
 impl Output {
