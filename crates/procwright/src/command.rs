@@ -12,8 +12,8 @@ use crate::child::Unstarted;
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
 use crate::run::{
-    self, Cancel, Duty, Error, Event, Extras, Foreign, Lines, Outcome, Output, Producer, Reason,
-    Tap, Tee, Trouble, Watch, Writer,
+    self, Cancel, Duty, Error, Event, Extras, Foreign, Kind, Lines, Outcome, Output, Producer,
+    Reason, Tap, Tee, Trouble, Watch, Writer,
 };
 use crate::spec::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
@@ -316,7 +316,11 @@ impl<'a> Command<'a> {
     where
         F: FnMut(&[u8]) -> Result<(), BoxError> + Send + 'static,
     {
-        self.tap(1, Box::new(Lines::new(callback)), Duty::Required)
+        self.tap(
+            1,
+            Kind::Lines(Lines::new(Box::new(callback))),
+            Duty::Required,
+        )
     }
 
     /// Calls back for each line of stderr. As [`Command::on_stdout_line`].
@@ -325,14 +329,18 @@ impl<'a> Command<'a> {
     where
         F: FnMut(&[u8]) -> Result<(), BoxError> + Send + 'static,
     {
-        self.tap(2, Box::new(Lines::new(callback)), Duty::Required)
+        self.tap(
+            2,
+            Kind::Lines(Lines::new(Box::new(callback))),
+            Duty::Required,
+        )
     }
 
     /// Hands a copy of stdout (1) or stderr (2) to `tap`, on a thread of its
     /// own. The stream must be captured. An error stops the run.
     #[must_use]
     pub fn tap_stream(self, stream: u8, tap: Box<dyn Tap>) -> Self {
-        self.tap(stream, tap, Duty::Required)
+        self.tap(stream, Kind::Chunks(tap), Duty::Required)
     }
 
     /// Shows both captured streams on the caller's own stdout and stderr while
@@ -348,10 +356,10 @@ impl<'a> Command<'a> {
         let err = std::io::stderr().as_fd().try_clone_to_owned()?;
         let [stdout, stderr] = self.spec.captures();
         if stdout {
-            self = self.tap(1, Box::new(Tee::new(out)), Duty::Optional);
+            self = self.tap(1, Kind::Chunks(Box::new(Tee::new(out))), Duty::Optional);
         }
         if stderr {
-            self = self.tap(2, Box::new(Tee::new(err)), Duty::Optional);
+            self = self.tap(2, Kind::Chunks(Box::new(Tee::new(err))), Duty::Optional);
         }
         Ok(self)
     }
@@ -359,10 +367,14 @@ impl<'a> Command<'a> {
     /// Copies a captured stream, 1 or 2, to a writer while it comes.
     #[must_use]
     pub fn tee_to(self, stream: u8, writer: impl Write + Send + 'static) -> Self {
-        self.tap(stream, Box::new(Writer(writer)), Duty::Required)
+        self.tap(
+            stream,
+            Kind::Chunks(Box::new(Writer(writer))),
+            Duty::Required,
+        )
     }
 
-    fn tap(mut self, stream: u8, tap: Box<dyn Tap>, duty: Duty) -> Self {
+    fn tap(mut self, stream: u8, tap: Kind, duty: Duty) -> Self {
         let index = usize::from(stream == 2);
         self.extras.taps[index].push((tap, duty));
         self

@@ -478,6 +478,8 @@ fn the_second_stream_may_go_on_after_the_first() {
         let mut other = Std::new(test_children::path());
         other.args(["flood", "--err", &size.to_string()]);
         other.stdin(Stdio::null()).stdout(Stdio::null());
+        // Left behind on purpose: it outlives this process.
+        #[allow(clippy::zombie_processes)]
         let _left = other.spawn().unwrap();
         std::io::stdout().write_all(&vec![b'O'; 30 << 20]).unwrap();
         return;

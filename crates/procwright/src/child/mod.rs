@@ -8,10 +8,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use crate::error::{Invalid, SpawnError};
-use crate::process::{Exit, Unknown, reaper};
+use crate::process::{Exit, Signal, Unknown, reaper};
 use crate::spec::Spec;
-use crate::sys::poll;
 use crate::sys::wait::{self, Usage};
+use crate::sys::{pidfd, poll};
 use crate::time::Deadline;
 
 pub(crate) use stdio::OurEnds;
@@ -37,7 +37,6 @@ impl From<SpawnError> for Unstarted {
 
 /// Starts the program of `spec`, with a pipe for stdin if `feeds`.
 pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unstarted> {
-    spec.check()?;
     let template = prepare::Template::new(spec)?;
     let ends = stdio::open(spec, feeds)?;
     let plan = template.plan(spec, &ends.placements);
@@ -137,6 +136,10 @@ impl Drop for Running {
         if self.ended.is_none()
             && let Some(pidfd) = self.pidfd.take()
         {
+            // A hook of the caller's has panicked: nobody is left to stop it.
+            if std::thread::panicking() {
+                let _ = pidfd::send(pidfd.as_fd(), Signal::KILL.number());
+            }
             reaper::adopt(pidfd);
         }
     }

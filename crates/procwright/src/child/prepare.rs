@@ -164,6 +164,17 @@ fn arguments(spec: &Spec) -> Result<Vec<CString>, Invalid> {
 }
 
 fn environment(spec: &Spec) -> Result<Vec<(OsString, OsString)>, Invalid> {
+    // Only what the caller says: an inherited name may be as odd as it likes.
+    let set = spec.env.iter().flatten().map(|(key, _)| key);
+    for key in set.chain(spec.extra_env.iter().map(|(key, _)| key)) {
+        if key.is_empty() || key.as_bytes().contains(&b'=') {
+            return Err(Invalid::new(
+                "env",
+                format!("has the impossible name {key:?}"),
+                "a name is not empty and contains no '='",
+            ));
+        }
+    }
     let mut env: Vec<(OsString, OsString)> = match &spec.env {
         Some(env) => env.clone(),
         None => std::env::vars_os().collect(),
@@ -172,15 +183,6 @@ fn environment(spec: &Spec) -> Result<Vec<(OsString, OsString)>, Invalid> {
         env.retain(|(other, _)| other != key);
         if let Some(value) = value {
             env.push((key.clone(), value.clone()));
-        }
-    }
-    for (key, _) in &env {
-        if key.is_empty() || key.as_bytes().contains(&b'=') {
-            return Err(Invalid::new(
-                "env",
-                format!("has the impossible name {key:?}"),
-                "a name is not empty and contains no '='",
-            ));
         }
     }
     Ok(env)

@@ -77,7 +77,7 @@ impl Feed {
                 Take::Failed(error) => return Ok(Fed::Failed(error)),
             }
         }
-        match pipe::write(&self.fd, &self.chunk) {
+        match rustix::io::write(&self.fd, &self.chunk) {
             Ok(n) => {
                 self.chunk.advance(n);
                 Ok(Fed::Moved)

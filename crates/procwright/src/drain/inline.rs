@@ -407,18 +407,6 @@ impl<M: Memory> Inline<M> {
             .any(|lane| lane.need == Need::Wake)
     }
 
-    /// Whether there is something to read that nobody holds up.
-    pub(crate) fn has_unread(&self) -> bool {
-        self.lanes.iter().flatten().any(|lane| {
-            lane.need != Need::Wake
-                && !lane.work.has_ended()
-                && lane
-                    .work
-                    .fd()
-                    .is_some_and(|fd| crate::sys::pipe::unread(fd).is_ok_and(|bytes| bytes > 0))
-        })
-    }
-
     /// When the latest byte of either stream was read, or could have been again
     /// after a consumer had held it up.
     pub(crate) fn last_read(&self) -> Option<Instant> {

@@ -72,7 +72,13 @@ fn reap_all(wake: &Wake) {
         let mut fds = vec![poll::Fd::new(wake, Flags::IN)];
         fds.extend(mine.iter().map(|pidfd| poll::Fd::new(pidfd, Flags::IN)));
         match poll::poll(&mut fds, Deadline::NEVER) {
-            Err(e) if e.kind() != io::ErrorKind::Interrupted => return,
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => {
+                // Too many for one poll. They wait for the next thread.
+                let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
+                abandoned.waiting.append(&mut mine);
+                abandoned.thread = None;
+                return;
+            }
             _ => {}
         }
     }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::output::{Reason, Report, StreamInfo};
 use super::tap::Consumer;
 use super::{
-    Attached, Cancel, Demand, Duty, Event, EventHook, Extras, Foreign, FullFile, Moment, Outcome,
-    Producer, Tap, Tee, Trouble, Watch, quote,
+    Attached, Cancel, Demand, Duty, Event, EventHook, Extras, Foreign, FullFile, Kind, Moment,
+    Outcome, Producer, Tee, Trouble, Watch, quote,
 };
 use crate::child::{self, OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Feed, Inline, Input, Store, Turn};
@@ -42,6 +42,7 @@ const NAMES: [&str; 2] = ["stdout", "stderr"];
 
 /// Runs `spec` and returns when nothing of it is left to wait for.
 pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outcome<M>, Unstarted> {
+    spec.check()?;
     let mut taps = extras.taps;
     for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
         taps.extend(file);
@@ -78,6 +79,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         adopts: extras.adopts,
         stop: None,
         trouble: None,
+        last_looks: 0,
         killing: false,
         refused: false,
         given_up: false,
@@ -110,10 +112,7 @@ fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnError> {
         if captured {
             let tap = FullFile::create(path)
                 .map_err(|e| SpawnError::new(Step::Open, path.to_string_lossy(), e))?;
-            *file = Some((
-                Box::new(tap) as Box<dyn Tap>,
-                Duty::Keeps(path.to_path_buf()),
-            ));
+            *file = Some((Kind::Chunks(Box::new(tap)), Duty::Keeps(path.to_path_buf())));
         }
     }
     Ok(files)
@@ -134,7 +133,7 @@ fn relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
         _ => io::stderr().as_fd().try_clone_to_owned(),
     };
     let tee = Tee::new(own.map_err(|e| SpawnError::new(Step::Dup, NAMES[stream], e))?);
-    Ok(Some((Box::new(tee), Duty::Relays)))
+    Ok(Some((Kind::Chunks(Box::new(tee)), Duty::Relays)))
 }
 
 /// What the run's pipes are called, for whoever asks who holds them.
@@ -171,6 +170,8 @@ struct Stop {
     patience: Deadline,
     processes: Vec<String>,
     held: [Option<Holders>; 2],
+    /// Which streams had not ended.
+    open: [bool; 2],
 }
 
 /// A run under way.
@@ -196,6 +197,8 @@ struct Run<'a, M> {
     adopts: bool,
     stop: Option<Stop>,
     trouble: Option<Trouble>,
+    /// Turns since a deadline came.
+    last_looks: u8,
     /// The watch wants no more grace.
     killing: bool,
     /// The system has refused us once, and the streams were given up.
@@ -335,35 +338,30 @@ impl<M: Memory> Run<'_, M> {
         } else if self.idle_deadline().reached(now) {
             Reason::IdleTimeout
         } else {
+            self.last_looks = 0;
             self.tell_held(now);
             match &self.trouble {
                 None => return,
                 Some(_) => Reason::Cancelled,
             }
         };
-        // What happened before this moment goes first: a program that ended in
-        // time is not called late because we were.
-        if reason == Reason::Timeout && self.ended_before(now) {
-            return;
-        }
-        // So do bytes that lie there unread because we were busy or held up: the
-        // silence was ours.
-        if reason == Reason::IdleTimeout
-            && !self.spec.idle_timeout.has_expired()
-            && self.inline.has_unread()
-        {
+        if matches!(reason, Reason::Timeout | Reason::IdleTimeout) && self.may_be_mistaken(now) {
             return;
         }
         self.begin_stop(reason, now);
     }
 
-    /// Whether everything is over but that nobody has looked yet.
-    fn ended_before(&mut self, now: Instant) -> bool {
-        if self.exited_at.is_none() && self.running.has_exited() {
-            self.exited(now);
+    /// Whether a deadline came while we were not looking. What happened before
+    /// it goes first: a program that ended in time is not called late because we
+    /// were, and bytes that lie there unread are no silence. One turn finds out
+    /// who is ready, a second one reads; then the clock is right.
+    fn may_be_mistaken(&mut self, now: Instant) -> bool {
+        // What has expired before it began is to stop whatever there is.
+        if self.spec.timeout.has_expired() || self.spec.idle_timeout.has_expired() {
+            return false;
         }
-        // A timeout that has expired at the start is to stop whatever there is.
-        !self.spec.timeout.has_expired() && self.is_over(now)
+        self.last_looks += 1;
+        self.last_looks <= 2 || self.is_over(now)
     }
 
     fn idle_deadline(&self) -> Deadline {
@@ -485,6 +483,7 @@ impl<M: Memory> Run<'_, M> {
             patience: Deadline::at(now + PATIENCE),
             processes,
             held,
+            open: self.inline.open_streams(),
         });
     }
 
@@ -598,12 +597,8 @@ impl<M: Memory> Run<'_, M> {
                     self.fail(Trouble::Foreign(Foreign::Event, error));
                 }
             }
-            // Never silent: see `Command::on_event`. Not by `eprintln`, which
-            // panics when stderr is a closed pipe or a full disk, and the
-            // program would be left running.
-            None => {
-                let _ = writeln!(io::stderr(), "procwright: {event}");
-            }
+            // Never silent: see `Command::on_event`.
+            None => say(&event),
         }
     }
 
@@ -614,7 +609,7 @@ impl<M: Memory> Run<'_, M> {
             Some((exit, usage)) if collected => (exit, usage),
             _ => (Exit::Unknown(Unknown::StillRunning), None),
         };
-        let natural = self.stop.is_none();
+        let cut = self.stop.as_ref().map_or([false; 2], |stop| stop.open);
         for consumer in &self.consumers {
             consumer.leave();
         }
@@ -636,11 +631,15 @@ impl<M: Memory> Run<'_, M> {
             .enumerate()
         {
             let Some(drain) = drain else { continue };
-            let held = merge(seen, held);
+            // Somebody holds it, but nobody was found: there are processes that
+            // cannot be seen from here.
+            let unseen = held.as_ref().is_some_and(|held| held.list.is_empty());
+            let mut held = merge(seen, held);
+            held.complete &= !unseen;
             let mut info = StreamInfo {
                 bytes: drain.bytes(),
                 blocked: drain.blocked(),
-                complete: natural && !drain.has_failed(),
+                complete: !cut[stream] && !drain.has_failed(),
                 held_by_complete: held.complete,
                 held_by: held.list,
                 ..StreamInfo::default()
@@ -719,6 +718,18 @@ fn activities(target: &Target) -> Vec<String> {
         .collect()
 }
 
+/// Writes to stderr, if it takes that without a wait. Not by `eprintln`, which
+/// panics when stderr is a closed pipe or a full disk, and the program would be
+/// left running.
+fn say(event: &Event) {
+    let stderr = io::stderr();
+    let mut fds = [poll::Fd::new(&stderr, Flags::OUT)];
+    let now = Deadline::at(Instant::now());
+    if poll::poll(&mut fds, now).is_ok_and(|ready| ready > 0) {
+        let _ = writeln!(&stderr, "procwright: {event}");
+    }
+}
+
 /// Pulls stdin from `producer` on a thread of its own.
 fn produce(mut producer: Producer, queue: Arc<Fifo>) -> io::Result<()> {
     std::thread::Builder::new()
@@ -772,17 +783,19 @@ fn merge(seen: Option<Holders>, held: Option<Holders>) -> Holders {
 }
 
 fn note_consumer(consumer: &Consumer, info: &mut StreamInfo) {
-    let pending = consumer.fifo.pending() as u64;
+    let undelivered = consumer.fifo.undelivered();
     match &consumer.duty {
         Duty::Keeps(path) => {
             info.kept_at = Some(PathBuf::clone(path));
             info.kept_error = match &consumer.error {
-                Some(error) => Some(error.to_string()),
-                None if pending > 0 => Some(format!("{pending} bytes were not written in time")),
+                Some(error) => Some(format!("{error}; {undelivered} bytes are missing")),
+                None if undelivered > 0 => {
+                    Some(format!("{undelivered} bytes were not written in time"))
+                }
                 None => None,
             };
         }
-        Duty::Required | Duty::Relays | Duty::Optional => info.undelivered_bytes += pending,
+        Duty::Required | Duty::Relays | Duty::Optional => info.undelivered_bytes += undelivered,
     }
 }
 

@@ -18,7 +18,7 @@ pub use event::Event;
 pub(crate) use output::quote;
 pub use output::{Output, Reason, Report, StreamInfo};
 pub use tap::Tap;
-pub(crate) use tap::{Duty, FullFile, Lines, Tee, Writer};
+pub(crate) use tap::{Duty, FullFile, Kind, Lines, Tee, Writer};
 
 pub(crate) use engine::execute;
 
@@ -43,7 +43,7 @@ pub(crate) struct Extras<'a> {
 }
 
 /// A consumer and what its failure means.
-pub(crate) type Attached = (Box<dyn Tap>, Duty);
+pub(crate) type Attached = (Kind, Duty);
 
 /// Gets what a run tells while it goes on.
 pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) -> Result<(), BoxError> + 'a>;

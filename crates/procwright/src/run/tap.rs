@@ -57,12 +57,12 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
-    /// Starts a thread that hands a stream to `tap`.
+    /// Starts a thread that consumes a stream.
     ///
     /// # Errors
     /// When no thread can be made.
     pub(crate) fn start(
-        mut tap: Box<dyn Tap>,
+        mut kind: Kind,
         duty: Duty,
         stream: usize,
         wake: &Arc<Wake>,
@@ -74,10 +74,10 @@ impl Consumer {
             .spawn(move || {
                 // Also when the tap panics: whoever waits for it must learn.
                 let closing = CloseOnDrop(&queue);
-                let result = consume(&queue, tap.as_mut());
+                let result = consume(&queue, &mut kind);
                 // Its captures go before the run is told: what a callback
                 // holds is free when `run` returns.
-                drop(tap);
+                drop(kind);
                 std::mem::forget(closing);
                 queue.close(result.err());
             })?;
@@ -118,34 +118,53 @@ impl Drop for CloseOnDrop<'_> {
     }
 }
 
-fn consume(queue: &Fifo, tap: &mut dyn Tap) -> Result<(), BoxError> {
+fn consume(queue: &Fifo, kind: &mut Kind) -> Result<(), BoxError> {
     while let Some(chunk) = queue.take() {
-        tap.chunk(&chunk)?;
+        match kind {
+            Kind::Chunks(tap) => tap.chunk(&chunk)?,
+            Kind::Lines(lines) => lines.chunk(&chunk, queue)?,
+        }
     }
     if queue.was_left() {
         return Ok(());
     }
-    tap.end()
+    match kind {
+        Kind::Chunks(tap) => tap.end(),
+        Kind::Lines(lines) => lines.end(),
+    }
 }
 
-/// Calls back for each line, with its end; the last one may have none.
-pub(crate) struct Lines<F> {
-    callback: F,
+/// How a consumer takes a stream.
+pub(crate) enum Kind {
+    /// As it comes.
+    Chunks(Box<dyn Tap>),
+    /// Line by line.
+    Lines(Lines),
+}
+
+/// Gets a line, with its end; the last one may have none.
+pub(crate) type LineCallback = Box<dyn FnMut(&[u8]) -> Result<(), BoxError> + Send>;
+
+/// Calls back for each line.
+pub(crate) struct Lines {
+    callback: LineCallback,
     partial: Vec<u8>,
 }
 
-impl<F: FnMut(&[u8]) -> Result<(), BoxError> + Send> Lines<F> {
-    pub(crate) fn new(callback: F) -> Lines<F> {
+impl Lines {
+    pub(crate) fn new(callback: LineCallback) -> Lines {
         Lines {
             callback,
             partial: Vec::new(),
         }
     }
-}
 
-impl<F: FnMut(&[u8]) -> Result<(), BoxError> + Send> Tap for Lines<F> {
-    fn chunk(&mut self, bytes: &[u8]) -> Result<(), BoxError> {
+    /// Stops between two lines once the run is over: a chunk can hold thousands.
+    fn chunk(&mut self, bytes: &[u8], queue: &Fifo) -> Result<(), BoxError> {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            if queue.was_left() {
+                return Ok(());
+            }
             if !piece.ends_with(b"\n") {
                 self.partial.extend_from_slice(piece);
             } else if self.partial.is_empty() {

@@ -19,6 +19,10 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// One more chunk may come on top, since a chunk is never split.
 const BOUND: usize = 16 * 1024 * 1024;
 
+/// What a chunk costs beside its bytes: a program that writes byte by byte must
+/// not fill the memory with bookkeeping.
+const OVERHEAD: usize = 96;
+
 #[derive(Debug)]
 pub(crate) struct Fifo {
     state: Mutex<State>,
@@ -32,7 +36,12 @@ pub(crate) struct Fifo {
 #[derive(Debug, Default)]
 struct State {
     chunks: VecDeque<Bytes>,
+    /// The bytes in `chunks`.
     bytes: usize,
+    /// The bytes of the chunk that the consumer has in hand.
+    in_hand: usize,
+    /// Bytes that no consumer will ever take.
+    lost: u64,
     /// The producer has said all.
     ended: bool,
     /// The consumer takes no more: it is done, or has failed, or is gone.
@@ -51,6 +60,13 @@ pub(crate) enum Take {
     Empty,
     End,
     Failed(BoxError),
+}
+
+impl State {
+    /// The memory that is taken.
+    fn load(&self) -> usize {
+        self.bytes + self.in_hand + self.chunks.len() * OVERHEAD
+    }
 }
 
 impl Fifo {
@@ -74,7 +90,7 @@ impl Fifo {
     /// there is room.
     pub(crate) fn has_room(&self) -> bool {
         let mut state = self.lock();
-        let room = state.closed || state.bytes < self.bound;
+        let room = state.closed || state.load() < self.bound;
         state.wants_room = !room;
         room
     }
@@ -82,7 +98,9 @@ impl Fifo {
     /// Adds a chunk; dropped if nobody takes it any more.
     pub(crate) fn offer(&self, chunk: Bytes) {
         let mut state = self.lock();
-        if !state.closed && !chunk.is_empty() {
+        if state.closed {
+            state.lost += chunk.len() as u64;
+        } else {
             state.bytes += chunk.len();
             state.chunks.push_back(chunk);
             self.changed.notify_one();
@@ -105,14 +123,16 @@ impl Fifo {
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
         state.left = true;
+        state.lost += std::mem::take(&mut state.bytes) as u64;
         state.chunks.clear();
         drop(state);
         self.changed.notify_all();
     }
 
-    /// The bytes that nobody has taken.
-    pub(crate) fn pending(&self) -> usize {
-        self.lock().bytes
+    /// The bytes that the consumer has not dealt with, or never will.
+    pub(crate) fn undelivered(&self) -> u64 {
+        let state = self.lock();
+        state.lost + (state.bytes + state.in_hand) as u64
     }
 
     // The consumer thread.
@@ -120,15 +140,17 @@ impl Fifo {
     /// Waits for the next chunk; none at the end.
     pub(crate) fn take(&self) -> Option<Bytes> {
         let mut state = self.lock();
+        state.in_hand = 0;
         loop {
             if state.closed || state.left {
                 return None;
             }
             if let Some(chunk) = state.chunks.pop_front() {
                 state.bytes -= chunk.len();
+                state.in_hand = chunk.len();
                 // Half empty, not just below the bound: one wake-up of the
                 // drain for 8 MiB instead of one for each chunk.
-                if state.wants_room && state.bytes <= self.bound / 2 {
+                if state.wants_room && state.load() <= self.bound / 2 {
                     state.wants_room = false;
                     self.wake.ring();
                 }
@@ -154,8 +176,10 @@ impl Fifo {
         let mut state = self.lock();
         state.closed = true;
         state.error = error;
+        // What is in hand after a failure was dealt with in part at best.
+        state.lost += (state.bytes + state.in_hand) as u64;
+        (state.bytes, state.in_hand) = (0, 0);
         state.chunks.clear();
-        state.bytes = 0;
         drop(state);
         self.changed.notify_all();
         self.wake.ring();
@@ -166,7 +190,7 @@ impl Fifo {
     /// Waits for room and adds a chunk; false once nobody wants it.
     pub(crate) fn put(&self, chunk: Bytes) -> bool {
         let mut state = self.lock();
-        while state.bytes >= self.bound && !state.closed {
+        while state.load() >= self.bound && !state.closed {
             state = self
                 .changed
                 .wait(state)

@@ -19,21 +19,6 @@ pub(crate) fn capacity(fd: impl AsFd) -> io::Result<usize> {
     Ok(rustix::pipe::fcntl_getpipe_size(fd)?)
 }
 
-pub(crate) fn take_sigpipe() {
-    let mut pipe = MaybeUninit::<libc::sigset_t>::uninit();
-    let now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: sigemptyset initialises the set; the information about the signal
-    // is not asked for.
-    unsafe {
-        libc::sigemptyset(pipe.as_mut_ptr());
-        libc::sigaddset(pipe.as_mut_ptr(), libc::SIGPIPE);
-        libc::sigtimedwait(pipe.as_ptr(), std::ptr::null_mut(), &raw const now);
-    }
-}
-
 /// Whether a pipe is full, asked from its reading side.
 ///
 /// The number of unread bytes does not tell: writes of 2,049 bytes fill a

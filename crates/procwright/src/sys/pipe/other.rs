@@ -34,15 +34,3 @@ impl FullProbe {
         match self.0 {}
     }
 }
-
-pub(crate) fn take_sigpipe() {
-    let mut pipe = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    let mut taken = 0;
-    // SAFETY: sigemptyset initialises the set. The caller has seen the signal
-    // pending, so this returns at once.
-    unsafe {
-        libc::sigemptyset(pipe.as_mut_ptr());
-        libc::sigaddset(pipe.as_mut_ptr(), libc::SIGPIPE);
-        libc::sigwait(pipe.as_ptr(), &raw mut taken);
-    }
-}

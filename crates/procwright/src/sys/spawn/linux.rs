@@ -93,6 +93,15 @@ fn start(plan: &Plan, report: &Report, memory: c_int) -> Result<Spawned, Failed>
     if pid < 0 {
         return Err(Failed::Clone(error));
     }
+    if pidfd < 0 {
+        // A kernel, or a sandbox that plays one, that does not know the flag.
+        // SAFETY: the child is ours and not reaped, so the number is its own.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+        reap_failed(pid);
+        return Err(Failed::Clone(crate::sys::unsupported(
+            "a process descriptor",
+        )));
+    }
     // SAFETY: the clone has succeeded, so the kernel has put a new descriptor
     // here that nobody else knows.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
