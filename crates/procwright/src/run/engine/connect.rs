@@ -1,0 +1,149 @@
+//! What is put to the ends of a run's pipes: drains, consumers, a feed.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{NAMES, Run};
+use crate::child::OurEnds;
+use crate::drain::{Drain, Feed, Inline, Input, Store};
+use crate::error::{SpawnError, Step};
+use crate::run::tap::Consumer;
+use crate::run::{Attached, Duty, FullFile, Kind, Producer, Tee};
+use crate::spec::{Beyond, Limit, Sink, Spec, Stdin};
+use crate::spool::Memory;
+use crate::spool::fifo::Fifo;
+use crate::sys::wake::Wake;
+
+/// The files of `keep_full`, made before anything starts.
+pub(super) fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnError> {
+    let mut files = [None, None];
+    let Some(path) = &spec.keep_full else {
+        return Ok(files);
+    };
+    let mut beside = path.clone().into_os_string();
+    beside.push(".stderr");
+    let paths: [&Path; 2] = [path, beside.as_ref()];
+    for ((file, path), captured) in files.iter_mut().zip(paths).zip(spec.captures()) {
+        if captured {
+            let tap = FullFile::create(path)
+                .map_err(|e| SpawnError::new(Step::Open, path.to_string_lossy(), e))?;
+            *file = Some((Kind::Chunks(Box::new(tap)), Duty::Keeps(path.to_path_buf())));
+        }
+    }
+    Ok(files)
+}
+
+/// What passes a stream on to the caller's own, if it is to be.
+pub(super) fn relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
+    let sink = if stream == 0 {
+        &spec.stdout
+    } else {
+        &spec.stderr
+    };
+    if !matches!(sink, Sink::Relay) {
+        return Ok(None);
+    }
+    let own = match stream {
+        0 => io::stdout().as_fd().try_clone_to_owned(),
+        _ => io::stderr().as_fd().try_clone_to_owned(),
+    };
+    let tee = Tee::new(own.map_err(|e| SpawnError::new(Step::Dup, NAMES[stream], e))?);
+    Ok(Some((Kind::Chunks(Box::new(tee)), Duty::Relays)))
+}
+
+impl<M: Memory> Run<'_, M> {
+    /// Puts drains, consumers and a feed to the ends of the pipes.
+    pub(super) fn connect(
+        &mut self,
+        ends: OurEnds,
+        producer: Option<Producer>,
+        taps: [Vec<Attached>; 2],
+        wake: Option<Arc<Wake>>,
+    ) -> io::Result<()> {
+        let now = self.started;
+        let mut drains = [None, None];
+        for (stream, (end, taps)) in ends.outputs.into_iter().zip(taps).enumerate() {
+            let Some(end) = end else { continue };
+            let mut queues = Vec::new();
+            for ((tap, duty), wake) in taps.into_iter().zip(wake.iter().cycle()) {
+                let consumer = Consumer::start(tap, duty, stream, wake)?;
+                queues.push(Arc::clone(&consumer.fifo));
+                self.consumers.push(consumer);
+            }
+            drains[stream] = Some(Drain::new(
+                end.fd,
+                end.probe,
+                self.store(stream),
+                queues,
+                now,
+            ));
+        }
+        let feed = match (ends.stdin, producer, &wake) {
+            (Some(fd), Some(producer), Some(wake)) => {
+                let queue = Fifo::new(Arc::clone(wake));
+                produce(producer, Arc::clone(&queue))?;
+                Some(Feed::new(fd, Input::Queue(queue)))
+            }
+            (Some(fd), ..) => match &self.spec.stdin {
+                Stdin::Bytes(bytes) => Some(Feed::new(fd, Input::Bytes(bytes.clone()))),
+                _ => None,
+            },
+            (None, ..) => None,
+        };
+        self.inline = Inline::new(drains, feed, wake, self.spec.merged);
+        Ok(())
+    }
+
+    fn store(&self, stream: usize) -> Store<M> {
+        if !self.spec.keeps()[stream] {
+            let limit = self.spec.limit.filter(|limit| limit.beyond == Beyond::Fail);
+            return Store::nothing(limit.map(|limit| limit.bytes));
+        }
+        match self.spec.limit {
+            None => Store::whole(),
+            Some(Limit {
+                bytes,
+                beyond: Beyond::HeadAndTail,
+            }) => Store::ends(bytes),
+            Some(Limit {
+                bytes,
+                beyond: Beyond::Fail,
+            }) => Store::capped(bytes),
+        }
+    }
+}
+
+/// Pulls stdin from `producer` on a thread of its own.
+fn produce(mut producer: Producer, queue: Arc<Fifo>) -> io::Result<()> {
+    std::thread::Builder::new()
+        .name("procwright-stdin".into())
+        .spawn(move || {
+            let finishing = FinishOnDrop(&queue);
+            let error = loop {
+                match producer() {
+                    Some(Ok(chunk)) => {
+                        if !chunk.is_empty() && !queue.put(chunk) {
+                            break None;
+                        }
+                    }
+                    Some(Err(error)) => break Some(error),
+                    None => break None,
+                }
+            };
+            drop(producer);
+            std::mem::forget(finishing);
+            queue.finish(error);
+        })?;
+    Ok(())
+}
+
+/// A producer that panics must not leave the program waiting for more.
+struct FinishOnDrop<'a>(&'a Fifo);
+
+impl Drop for FinishOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.finish(Some("the producer of stdin panicked".into()));
+    }
+}

@@ -1,0 +1,397 @@
+//! The life of a run: one loop on the caller's thread that moves bytes, watches
+//! the clock and steps a stop, and never waits for anything but all of them.
+
+mod conclude;
+mod connect;
+mod held;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::output::Reason;
+use super::tap::Consumer;
+use super::{Cancel, Demand, Duty, EventHook, Extras, Foreign, Moment, Outcome, Trouble, Watch};
+use crate::child::{self, Running, Unstarted};
+use crate::drain::{Inline, Turn};
+use crate::error::{SpawnError, Step};
+use crate::holders::{Holders, RunPipe};
+use crate::ident::ProcId;
+use crate::process::{Stopping, Target};
+use crate::spec::{Spec, Stdin, Until};
+use crate::spool::Memory;
+use crate::spool::fifo::BoxError;
+use crate::sys::proc;
+use crate::sys::signal::NoSigpipe;
+use crate::sys::wake::Wake;
+use crate::time::Deadline;
+use connect::{full_files, relay};
+use held::{HELD_AFTER, activities, pipes};
+
+/// How long, from the beginning of a stop, consumers may go on with what they
+/// have: enough to write it to a disk, too short for a callback that sleeps for
+/// ever to hold up a timeout.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+const NAMES: [&str; 2] = ["stdout", "stderr"];
+
+/// Runs `spec` and returns when nothing of it is left to wait for.
+pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outcome<M>, Unstarted> {
+    spec.check()?;
+    let mut taps = extras.taps;
+    for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
+        taps.extend(file);
+    }
+    for (stream, taps) in taps.iter_mut().enumerate() {
+        taps.extend(relay(spec, stream)?);
+    }
+    let slow = extras.producer.is_some() || taps.iter().any(|taps| !taps.is_empty());
+    let wake = match slow {
+        true => Some(Arc::new(Wake::new().map_err(no_descriptor)?)),
+        false => None,
+    };
+    let feeds = extras.producer.is_some() || matches!(spec.stdin, Stdin::Bytes(_));
+
+    let started = Instant::now();
+    let started_ticks = proc::now_ticks();
+    let (running, ends) = child::start(spec, feeds)?;
+    // From here on the child exists, and every way out stops and reaps it.
+    let mut run = Run {
+        spec,
+        started,
+        started_ticks,
+        deadline: spec.timeout.starting(started),
+        pipes: pipes(&ends),
+        running,
+        exited_at: None,
+        said_held: false,
+        inline: Inline::new([None, None], None, None, false),
+        consumers: Vec::new(),
+        cancel: extras.cancel,
+        on_event: extras.on_event,
+        watch: extras.watch,
+        demanded: false,
+        adopts: extras.adopts,
+        stop: None,
+        trouble: None,
+        last_looks: 0,
+        killing: false,
+        refused: false,
+        given_up: false,
+    };
+    if let Err(error) = run.connect(ends, extras.producer, taps, wake) {
+        // No drain will tell those that have started of an end.
+        for consumer in &run.consumers {
+            consumer.fifo.end();
+        }
+        run.fail(Trouble::Io(error));
+    }
+    run.drive();
+    Ok(run.conclude())
+}
+
+fn no_descriptor(error: io::Error) -> SpawnError {
+    SpawnError::new(Step::Pipe, "", error)
+}
+
+/// A stop under way, and what was seen when it began.
+struct Stop {
+    reason: Reason,
+    machine: Stopping,
+    /// Until when consumers may finish what they have.
+    patience: Deadline,
+    processes: Vec<String>,
+    held: [Option<Holders>; 2],
+    /// Which streams had not ended.
+    open: [bool; 2],
+}
+
+/// A run under way.
+struct Run<'a, M> {
+    spec: &'a Spec,
+    started: Instant,
+    /// The same in the unit of `/proc`: nothing of the run is older.
+    started_ticks: u64,
+    deadline: Deadline,
+    pipes: Vec<RunPipe>,
+    running: Running,
+    /// Set when the program has ended. It stays a zombie until the run is over,
+    /// so that its pid and group keep meaning it while others are stopped.
+    exited_at: Option<Instant>,
+    said_held: bool,
+    inline: Inline<M>,
+    consumers: Vec<Consumer>,
+    cancel: Option<Cancel>,
+    on_event: Option<EventHook<'a>>,
+    watch: Option<Box<dyn Watch + 'a>>,
+    /// The watch wants the run stopped.
+    demanded: bool,
+    adopts: bool,
+    stop: Option<Stop>,
+    trouble: Option<Trouble>,
+    /// Turns since a deadline came.
+    last_looks: u8,
+    /// The watch wants no more grace.
+    killing: bool,
+    /// The system has refused us once, and the streams were given up.
+    refused: bool,
+    /// The system refuses to let us wait.
+    given_up: bool,
+}
+
+impl<M: Memory> Run<'_, M> {
+    fn drive(&mut self) {
+        let _no_sigpipe = self.inline.feeds().then(NoSigpipe::new);
+        loop {
+            let now = Instant::now();
+            self.look(now);
+            if let Some(stop) = &mut self.stop {
+                if self.killing {
+                    stop.machine.kill_now(now);
+                }
+                stop.machine.step(now);
+                if stop.machine.finished() {
+                    self.after_stop(now);
+                }
+            }
+            if self.is_over(now) {
+                return;
+            }
+            let watch = [
+                self.running.pidfd().filter(|_| self.exited_at.is_none()),
+                self.stop.as_ref().and_then(|stop| stop.machine.fd()),
+                self.cancel
+                    .as_ref()
+                    .filter(|_| self.stop.is_none())
+                    .map(AsFd::as_fd),
+                self.watch.as_ref().map(|watch| watch.fd()),
+            ];
+            match self.inline.turn(watch, self.next_deadline()) {
+                Ok(turn) => self.after(turn),
+                Err(error) => self.refused(error),
+            }
+        }
+    }
+
+    /// Looks at everything that may end the run.
+    fn look(&mut self, now: Instant) {
+        for consumer in &mut self.consumers {
+            if !consumer.look() || consumer.error.is_none() {
+                continue;
+            }
+            let what = match consumer.duty {
+                Duty::Required => Foreign::Callback,
+                Duty::Relays => Foreign::Relay,
+                Duty::Optional | Duty::Keeps(_) => continue,
+            };
+            let Some(error) = consumer.error.take() else {
+                continue;
+            };
+            if consumer.duty == Duty::Relays {
+                self.inline.close(consumer.stream);
+                if is_broken_pipe(&error) {
+                    continue;
+                }
+            }
+            if self.trouble.is_none() {
+                self.trouble = Some(Trouble::Foreign(what, error));
+            }
+        }
+        if self.stop.is_some() {
+            return;
+        }
+        let cancelled = self.demanded || self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
+        let reason = if cancelled || self.trouble.is_some() {
+            Reason::Cancelled
+        } else if self.inline.over_limit() {
+            Reason::OutputLimit
+        } else if self.deadline.reached(now) {
+            Reason::Timeout
+        } else if self.idle_deadline().reached(now) {
+            Reason::IdleTimeout
+        } else {
+            self.last_looks = 0;
+            self.tell_held(now);
+            match &self.trouble {
+                None => return,
+                Some(_) => Reason::Cancelled,
+            }
+        };
+        if matches!(reason, Reason::Timeout | Reason::IdleTimeout) && self.may_be_mistaken(now) {
+            return;
+        }
+        self.begin_stop(reason, now);
+    }
+
+    /// Whether a deadline came while we were not looking. What happened before
+    /// it goes first: a program that ended in time is not called late because we
+    /// were, and bytes that lie there unread are no silence. One turn finds out
+    /// who is ready, a second one reads; then the clock is right.
+    fn may_be_mistaken(&mut self, now: Instant) -> bool {
+        // What has expired before it began is to stop whatever there is.
+        if self.spec.timeout.has_expired() || self.spec.idle_timeout.has_expired() {
+            return false;
+        }
+        self.last_looks += 1;
+        self.last_looks <= 2 || self.is_over(now)
+    }
+
+    fn idle_deadline(&self) -> Deadline {
+        // While a consumer of ours holds up the stream, the silence is ours.
+        if self.spec.idle_timeout.is_never() || self.inline.is_held() {
+            return Deadline::NEVER;
+        }
+        let last = self.inline.last_read().unwrap_or(self.started);
+        self.spec.idle_timeout.starting(last)
+    }
+
+    fn next_deadline(&self) -> Deadline {
+        if let Some(stop) = &self.stop {
+            return stop.machine.deadline().min(match stop.machine.finished() {
+                true => stop.patience,
+                false => Deadline::NEVER,
+            });
+        }
+        let held = match (self.exited_at, self.said_held) {
+            (Some(exited), false) if !self.inline.all_ended() => Deadline::at(exited + HELD_AFTER),
+            _ => Deadline::NEVER,
+        };
+        self.deadline.min(self.idle_deadline()).min(held)
+    }
+
+    /// After a turn of the streams.
+    fn after(&mut self, turn: Turn) {
+        let now = Instant::now();
+        let [ended, _stop, _cancel, watched] = turn.ready;
+        if ended {
+            self.exited(now);
+        }
+        if watched && let Some(watch) = &mut self.watch {
+            let moment = Moment {
+                pid: self.running.pid(),
+                stopping: self.stop.is_some(),
+            };
+            let demand = watch.ready(moment).unwrap_or_else(|error| {
+                // Of several the first is the cause; the next is impatience.
+                self.trouble
+                    .get_or_insert(Trouble::Foreign(Foreign::Watch, error));
+                match moment.stopping {
+                    true => Demand::Kill,
+                    false => Demand::Stop,
+                }
+            });
+            self.demanded |= demand != Demand::Nothing;
+            // Also when it is the first demand, before there is a stop.
+            self.killing |= demand == Demand::Kill;
+        }
+        if let Some(error) = turn.feed_failed {
+            self.fail(Trouble::Foreign(Foreign::Stdin, error));
+        }
+    }
+
+    /// The program has ended. All that it wrote is in its pipes.
+    fn exited(&mut self, now: Instant) {
+        self.exited_at = Some(now);
+        if self.spec.until == Until::Exit && self.stop.is_none() {
+            self.finish_streams();
+        }
+    }
+
+    fn finish_streams(&mut self) {
+        self.inline.stop_feeding();
+        if let Err(error) = self.inline.finish() {
+            self.refused(error);
+        }
+    }
+
+    /// Reading or waiting failed: the streams are given up, what was read of
+    /// them stays.
+    fn refused(&mut self, error: io::Error) {
+        // Not for any other trouble: the stop that it began must go on.
+        self.given_up = std::mem::replace(&mut self.refused, true);
+        self.inline.abandon();
+        self.fail(Trouble::Io(error));
+    }
+
+    fn fail(&mut self, trouble: Trouble) {
+        // The first one is the cause; a second is a consequence.
+        self.trouble.get_or_insert(trouble);
+    }
+
+    /// Which process the program is or was. Where the host ignores SIGCHLD or
+    /// reaps what it did not start, the number may be a stranger's by now, and
+    /// whoever is named here gets killed.
+    fn root(&self) -> ProcId {
+        let pid = self.running.pid();
+        let gone = ProcId::unread(pid, self.started_ticks);
+        let stat = proc::stat(pid);
+        // Read first and asked second: it held its number when it was read.
+        if !self.running.has_exited() {
+            return stat.map_or(gone, |stat| ProcId::from(&stat));
+        }
+        // Ended and not reaped, it is a zombie.
+        match proc::stat(pid) {
+            Ok(stat) if stat.is_gone() => ProcId::from(&stat),
+            _ => gone,
+        }
+    }
+
+    fn begin_stop(&mut self, reason: Reason, now: Instant) {
+        let root = self.root();
+        let open = self.open_pipes();
+        let target = Target {
+            root,
+            pipes: open.clone(),
+            adopts: self.adopts,
+        };
+        // Seen before the first signal: afterwards all that could be told is
+        // who obeyed.
+        let processes = activities(&target);
+        let held = self.holders(&open);
+        let machine = Stopping::begin(self.spec.stop, target, self.running.pidfd(), now);
+        self.stop = Some(Stop {
+            reason,
+            machine,
+            patience: Deadline::at(now + PATIENCE),
+            processes,
+            held,
+            open: self.inline.open_streams(),
+        });
+    }
+
+    /// All that was to be stopped is gone, or given up.
+    fn after_stop(&mut self, now: Instant) {
+        if self.exited_at.is_none() && self.running.has_exited() {
+            self.exited(now);
+        }
+        if !self.inline.all_ended() {
+            self.finish_streams();
+        }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        if self.given_up {
+            return true;
+        }
+        let consumed = self.consumers.iter().all(|consumer| consumer.finished);
+        match &self.stop {
+            None => {
+                self.exited_at.is_some()
+                    && self.inline.all_ended()
+                    && consumed
+                    && self.trouble.is_none()
+            }
+            Some(stop) => {
+                stop.machine.finished()
+                    && self.inline.all_ended()
+                    && (consumed || stop.patience.reached(now))
+            }
+        }
+    }
+}
+
+fn is_broken_pipe(error: &BoxError) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
