@@ -1,12 +1,15 @@
-//! What a hostile reading of the core found.
+//! Readers that are slower than the program, and what must not come of it.
+
+mod common;
 
 #![allow(clippy::disallowed_methods)] // Slowness is what is tested.
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use procwright::{BoxError, Command, Memory, Tap, Until};
+use common::child;
+use procwright::{BoxError, Memory, Tap, Until};
 
 /// Memory so slow that writers always fill the pipe again before the next read.
 struct Slow(Vec<u8>);
@@ -32,14 +35,16 @@ impl Memory for Slow {
 
 #[test]
 fn a_flood_on_the_second_thread_does_not_hold_up_the_end() {
-    // `recall` joined a thread that looked for the request only when the pipe
-    // was empty: the run ended when the flooders did, after 20 s.
-    let flood = "timeout 20 dd if=/dev/zero bs=256k status=none";
-    let line = format!("for i in 1 2 3; do {flood} & {flood} >&2 & done; sleep 1");
-    let begun = Instant::now();
-    let done = Command::shell(line).until(Until::Exit).run_into::<Slow>();
-    assert!(done.unwrap().report.success());
-    assert!(begun.elapsed() < Duration::from_secs(15));
+    let _dog = common::watchdog("a_flood_on_the_second_thread_does_not_hold_up_the_end");
+    // The second thread once looked for its call home only when its pipe was
+    // empty, and the run ended when the flooders did. That some still hold the
+    // pipe says that it did not wait for them.
+    let done = child(&["fork-flooders", "3"])
+        .until(Until::Exit)
+        .run_into::<Slow>()
+        .unwrap();
+    assert!(done.report.success());
+    assert!(!done.report.stderr_info.unwrap().held_by.is_empty());
 }
 
 struct SleepOnce(bool);
@@ -57,8 +62,7 @@ impl Tap for SleepOnce {
 fn time_blocked_by_a_slow_callback_is_counted() {
     // The wake-up of a held stream was taken for a sleep on an empty pipe, and
     // all but the last millisecond forgotten.
-    let done = Command::new("head")
-        .args(["-c", "40000000", "/dev/zero"])
+    let done = child(&["flood", "--out", "40M"])
         .tap_stream(1, Box::new(SleepOnce(false)))
         .run()
         .unwrap();
@@ -69,11 +73,10 @@ fn time_blocked_by_a_slow_callback_is_counted() {
 #[test]
 fn a_slow_callback_is_not_the_programs_silence() {
     // Between the wake-up and the read the old silence was counted.
-    let done = Command::new("head")
-        .args(["-c", "40000000", "/dev/zero"])
+    let done = child(&["flood", "--out", "40M"])
         .tap_stream(1, Box::new(SleepOnce(false)))
         .idle_timeout(Duration::from_secs(1))
         .run()
         .unwrap();
-    assert_eq!(done.stdout.len(), 40_000_000);
+    assert_eq!(done.stdout.len(), 40 << 20);
 }
