@@ -1,8 +1,8 @@
 //! Readers that are slower than the program, and what must not come of it.
 
-mod common;
-
 #![allow(clippy::disallowed_methods)] // Slowness is what is tested.
+
+mod common;
 
 use std::io;
 use std::os::fd::BorrowedFd;
