@@ -40,7 +40,7 @@ pub fn measure_counted(run: impl FnOnce(&[OsString]) -> (u64, u64)) {
     ));
 }
 
-/// Rates of `plain` and `changed`: COUNT BATCHES RESIDENT_BYTES [CHANGED_COUNT].
+/// Rates of `plain` and `changed`: `COUNT BATCHES RESIDENT_BYTES [CHANGED_COUNT]`.
 pub fn measure_spawn(mut plain: impl FnMut(), mut changed: impl FnMut()) {
     let argv: Vec<OsString> = std::env::args_os().skip(1).collect();
     let (count, batches) = (number(&argv, 0), number(&argv, 1));
