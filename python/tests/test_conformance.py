@@ -59,11 +59,11 @@ def test_run(case, child):
     expected = dict(case["expect"])
     error = expected.pop("error", None)
     if error == "invalid":
-        with pytest.raises(ValueError):
+        with pytest.raises(procwright.InvalidValue):
             procwright.run(argv, **kwargs)
         return
     if error == "spawn":
-        with pytest.raises(OSError) as caught:
+        with pytest.raises(procwright.SpawnError) as caught:
             procwright.run(argv, **kwargs)
         assert (caught.value.step, caught.value.errno) == (expected["step"], expected["errno"])
         return
