@@ -71,6 +71,26 @@ pub struct Holders {
     pub complete: bool,
 }
 
+impl Holders {
+    /// Nobody, and that is certain.
+    pub(crate) const fn nobody() -> Holders {
+        Holders {
+            list: Vec::new(),
+            complete: true,
+        }
+    }
+
+    /// Adds those of `others` that are not in it; complete only if both are.
+    pub(crate) fn absorb(&mut self, others: Holders) {
+        for holder in others.list {
+            if !self.list.contains(&holder) {
+                self.list.push(holder);
+            }
+        }
+        self.complete &= others.complete;
+    }
+}
+
 /// Who holds either end of one pipe.
 #[derive(Clone, Debug)]
 pub(crate) struct Ends {
@@ -98,10 +118,7 @@ const CHASE: std::time::Duration = std::time::Duration::from_millis(250);
 /// # Errors
 /// If the processes cannot be listed: no `/proc`, or no descriptor free.
 pub(crate) fn of_pipes(pipes: &[PipeId], except: i32, since: u64) -> io::Result<Vec<Ends>> {
-    let none = Holders {
-        list: Vec::new(),
-        complete: true,
-    };
+    let none = Holders::nobody();
     let mut ends: Vec<Ends> = pipes
         .iter()
         .map(|_| Ends {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::Run;
-use super::held::merge;
 use crate::drain::Drain;
+use crate::holders::Holders;
 use crate::process::{Exit, Unknown};
 use crate::run::output::{Reason, Report, StreamInfo};
 use crate::run::tap::Consumer;
@@ -44,14 +44,17 @@ impl<M: Memory> Run<'_, M> {
             // Somebody holds it, but nobody was found: there are processes that
             // cannot be seen from here.
             let unseen = held.as_ref().is_some_and(|held| held.list.is_empty());
-            let mut held = merge(seen, held);
-            held.complete &= !unseen;
+            let mut holders = Holders::nobody();
+            for found in [seen, held].into_iter().flatten() {
+                holders.absorb(found);
+            }
+            holders.complete &= !unseen;
             let mut info = StreamInfo {
                 bytes: drain.bytes(),
                 blocked: drain.blocked(),
                 complete: !cut[stream] && !drain.has_failed(),
-                held_by_complete: held.complete,
-                held_by: held.list,
+                held_by_complete: holders.complete,
+                held_by: holders.list,
                 ..StreamInfo::default()
             };
             for consumer in self.consumers.iter().filter(|c| c.stream == stream) {

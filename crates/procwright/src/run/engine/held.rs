@@ -101,23 +101,17 @@ impl<M: Memory> Run<'_, M> {
         let open = self.open_pipes();
         let held = self.holders(&open);
         let mut streams = Vec::new();
-        let mut holders = Vec::new();
-        let mut complete = true;
+        let mut all = Holders::nobody();
         for (name, found) in NAMES.iter().zip(held) {
             let Some(found) = found else { continue };
             streams.push(*name);
-            complete &= found.complete;
-            for holder in found.list {
-                if !holders.contains(&holder) {
-                    holders.push(holder);
-                }
-            }
+            all.absorb(found);
         }
         let event = Event::Held {
             command: quote(&self.spec.argv),
             streams: streams.join(" and "),
-            holders,
-            complete,
+            holders: all.list,
+            complete: all.complete,
         };
         match &mut self.on_event {
             Some(on_event) => {
@@ -176,24 +170,5 @@ fn say(event: &Event) {
     let now = Deadline::at(Instant::now());
     if poll::poll(&mut fds, now).is_ok_and(|ready| ready > 0) {
         let _ = writeln!(&stderr, "procwright: {event}");
-    }
-}
-
-pub(super) fn merge(seen: Option<Holders>, held: Option<Holders>) -> Holders {
-    match (seen, held) {
-        (Some(mut seen), Some(held)) => {
-            for holder in held.list {
-                if !seen.list.contains(&holder) {
-                    seen.list.push(holder);
-                }
-            }
-            seen.complete &= held.complete;
-            seen
-        }
-        (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => Holders {
-            list: Vec::new(),
-            complete: true,
-        },
     }
 }
