@@ -14,8 +14,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::process::{
-    Resource, getegid, geteuid, getgid, getgroups, getpgrp, getpid, getppid, getpriority_process,
-    getrlimit, getsid, getuid, parent_process_death_signal,
+    Resource, getegid, geteuid, getgid, getgroups, getpid, getppid, getpriority_process, getrlimit,
+    getuid, parent_process_death_signal,
 };
 
 use crate::args::Failure;
@@ -46,8 +46,8 @@ fn run(args: Args) -> Outcome {
             "ppid",
             getppid().map_or(0, |pid| pid.as_raw_pid()).to_string(),
         ),
-        ("pgid", getpgrp().as_raw_pid().to_string()),
-        ("sid", getsid(None)?.as_raw_pid().to_string()),
+        ("pgid", group().to_string()),
+        ("sid", session().to_string()),
         ("uid", getuid().as_raw().to_string()),
         ("euid", geteuid().as_raw().to_string()),
         ("gid", getgid().as_raw().to_string()),
@@ -74,6 +74,18 @@ fn run(args: Args) -> Outcome {
         .collect();
     write_all(STDOUT, format!("{{{}}}\n", members.join(",")).as_bytes())?;
     Ok(0)
+}
+
+/// 0 if its leader is outside the pid namespace, which rustix holds to be
+/// impossible. So with the session.
+fn group() -> i32 {
+    // SAFETY: a plain system call without pointers.
+    unsafe { libc::getpgrp() }
+}
+
+fn session() -> i32 {
+    // SAFETY: a plain system call without pointers.
+    unsafe { libc::getsid(0) }
 }
 
 /// Every open descriptor but the one that this needs itself.
