@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::cancel::Cancel;
 use crate::child::Unstarted;
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
 use crate::run::{
-    self, Cancel, Duty, Error, Event, Extras, Foreign, Kind, Lines, Outcome, Output, Producer,
-    Reason, Tap, Tee, Trouble, Watch, Writer,
+    self, Duty, Error, Event, Extras, Foreign, Kind, Lines, Outcome, Output, Producer, Reason, Tap,
+    Tee, Trouble, Watch, Writer,
 };
 use crate::spec::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 use rustix::io::Errno;
 
 use crate::process::Signal;
-use crate::sys::pidfd::{self, Refused};
+use crate::sys::pidfd::{self, Life, Refused};
 use crate::sys::proc::{self, Stat};
 use crate::sys::signal;
+use crate::sys::wait::{self, RawExit};
 
 /// One process of this boot, also after its number was given to another.
 ///
@@ -51,6 +53,11 @@ impl ProcId {
     /// The number.
     pub(crate) const fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// Its inode in pidfs, where it has one.
+    pub(crate) const fn inode(&self) -> Option<u64> {
+        self.inode
     }
 
     /// When it was started, in clock ticks since boot.
@@ -95,6 +102,19 @@ impl fmt::Display for ProcId {
             None => write!(f, "{}", self.pid),
         }
     }
+}
+
+/// How a process ended, as far as this process may know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Not yet.
+    Runs,
+    /// So.
+    Known(RawExit),
+    /// It has ended and is not reaped, and we may not look into it.
+    Zombie,
+    /// It was reaped, and nobody else can say.
+    Forgotten,
 }
 
 /// A process that can be signalled and whose end can be awaited, without ever
@@ -157,6 +177,150 @@ impl Watched {
         })
     }
 
+    /// The process that has this number now.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none (a thread that does not lead a process is
+    /// none either); another if it can neither be had a pidfd of nor be looked
+    /// at in `/proc`, so that its number could be given away unnoticed.
+    pub(crate) fn open(pid: i32) -> io::Result<Watched> {
+        match pidfd::open(pid) {
+            Ok(fd) => Ok(Watched::of_pidfd(pid, fd)),
+            Err(Refused::Gone) => Err(no_such_process()),
+            Err(Refused::Now | Refused::Never) => Watched::open_by_number(pid),
+        }
+    }
+
+    /// The process that a pidfd names, whose number is `pid`.
+    pub(crate) fn of_pidfd(pid: i32, pidfd: OwnedFd) -> Watched {
+        Watched {
+            id: ProcId {
+                inode: pidfd::inode(pidfd.as_fd()),
+                ..ProcId::unread(pid, 0)
+            },
+            pidfd: Some(pidfd),
+            own_child: false,
+        }
+    }
+
+    fn open_by_number(pid: i32) -> io::Result<Watched> {
+        // A child of ours keeps its number until it is reaped; whoever reaps it
+        // behind our back is noticed, since it then is no child any more.
+        let own_child = wait::peek_child(pid).is_ok();
+        let id = match proc::stat(pid) {
+            Ok(stat) if stat.pid == pid => ProcId::from(&stat),
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !own_child => {
+                return Err(if proc::stat(1).is_ok() {
+                    e
+                } else {
+                    unwatchable()
+                });
+            }
+            _ if own_child => ProcId::unread(pid, 0),
+            Err(e) => return Err(e),
+            Ok(_) => return Err(no_such_process()),
+        };
+        Ok(Watched {
+            id,
+            pidfd: None,
+            own_child,
+        })
+    }
+
+    /// The same once more, with a descriptor of its own.
+    pub(crate) fn duplicate(&self) -> io::Result<Watched> {
+        Ok(Watched {
+            id: self.id,
+            pidfd: self.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?,
+            own_child: self.own_child,
+        })
+    }
+
+    /// Whether it is a child of ours that was not reaped when this was made.
+    /// Known only where there is no pidfd.
+    pub(crate) const fn is_own_child(&self) -> bool {
+        self.own_child
+    }
+
+    /// What `/proc` tells of this very process.
+    ///
+    /// # Errors
+    /// `NotFound` once it is reaped.
+    pub(crate) fn stat(&self) -> io::Result<Stat> {
+        let stat = proc::stat(self.id.pid)?;
+        self.look_was_right(|| self.id.start_ticks == 0 || self.id.is(&stat))?;
+        Ok(stat)
+    }
+
+    /// The file of its program.
+    ///
+    /// # Errors
+    /// `NotFound` once it has ended; `PermissionDenied` for another user's.
+    pub(crate) fn exe(&self) -> io::Result<PathBuf> {
+        let exe = proc::exe(self.id.pid)?;
+        self.look_was_right(|| {
+            self.own_child || proc::stat(self.id.pid).is_ok_and(|stat| self.id.is(&stat))
+        })?;
+        Ok(exe)
+    }
+
+    /// Fails if what was just looked up by number may be another's: the process
+    /// must still have its number now, so it had it then.
+    fn look_was_right(&self, without_pidfd: impl FnOnce() -> bool) -> io::Result<()> {
+        let right = match self.pidfd() {
+            Some(fd) => !is_reaped(fd),
+            None => without_pidfd(),
+        };
+        if right {
+            Ok(())
+        } else {
+            Err(no_such_process())
+        }
+    }
+
+    /// Whether it has ended and its parent knows, so that its number is free.
+    pub(crate) fn is_reaped(&self) -> bool {
+        match self.pidfd() {
+            Some(fd) => is_reaped(fd),
+            None => match proc::stat(self.id.pid) {
+                Ok(stat) => !self.id.is(&stat) && self.id.start_ticks > 0,
+                Err(e) => e.kind() == io::ErrorKind::NotFound,
+            },
+        }
+    }
+
+    /// How it ended, if it has; who may not be told learns that it has ended.
+    pub(crate) fn ending(&self) -> Ending {
+        if !self.has_exited() {
+            return Ending::Runs;
+        }
+        // [1] A child of ours that nobody has reaped tells without being reaped.
+        let peeked = match self.pidfd() {
+            Some(fd) => wait::peek(fd),
+            None if self.own_child => wait::peek_child(self.id.pid),
+            None => Err(Errno::CHILD.into()),
+        };
+        if let Ok(Some(exit)) = peeked {
+            return Ending::Known(exit);
+        }
+        // [2] The kernel remembers, for those who hold a pidfd.
+        if let Some(exit) = self.pidfd().and_then(wait::remembered) {
+            return Ending::Known(exit);
+        }
+        // [3] A zombie shows its status to those who may look into it. It was
+        //     still this one when it was read if it is not reaped now.
+        let shown = proc::status_of_zombie(self.id.pid);
+        match (shown, self.is_reaped()) {
+            (Some(status), false) => Ending::Known(wait::of_status(status)),
+            (None, false) => Ending::Zombie,
+            // Reaped since [2] was asked.
+            (_, true) => match self.pidfd().and_then(wait::remembered) {
+                Some(exit) => Ending::Known(exit),
+                None => Ending::Forgotten,
+            },
+        }
+    }
+
     /// Our own child which has not been reaped, with the pidfd that its spawner
     /// got, if any: nothing to check.
     pub(crate) fn child(id: ProcId, pidfd: Option<OwnedFd>) -> Watched {
@@ -200,6 +364,14 @@ impl Watched {
         }
     }
 
+    /// Whether a signal may be sent to it.
+    ///
+    /// # Errors
+    /// As [`signal`](Watched::signal), which it sends none of.
+    pub(crate) fn may_signal(&self) -> io::Result<()> {
+        self.send(0)
+    }
+
     /// Sends a signal to this very process.
     ///
     /// # Errors
@@ -207,8 +379,12 @@ impl Watched {
     /// `EPERM` if it is someone else's; another if it has no pidfd and cannot be
     /// looked at, when nothing was sent.
     pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        self.send(signal.number())
+    }
+
+    fn send(&self, signal: i32) -> io::Result<()> {
         if let Some(fd) = &self.pidfd {
-            match pidfd::send(fd.as_fd(), signal.number()) {
+            match pidfd::send(fd.as_fd(), signal) {
                 // A filter that knows pidfd_open but not this call. A filter's
                 // EPERM looks like a foreign process's, so it is asked again by
                 // number, which decides.
@@ -217,6 +393,9 @@ impl Watched {
             }
         }
         match proc::stat(self.id.pid) {
+            // It had its number after it was looked up.
+            _ if self.pidfd().is_some_and(|fd| !is_reaped(fd)) => {}
+            _ if self.pidfd.is_some() => return Err(no_such_process()),
             Ok(stat) if !self.id.is(&stat) => return Err(no_such_process()),
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(no_such_process()),
             Ok(_) => {}
@@ -224,8 +403,32 @@ impl Watched {
             Err(_) if self.own_child => {}
             Err(e) => return Err(e),
         }
-        signal::kill(self.id.pid, signal.number())
+        signal::kill(self.id.pid, signal)
     }
+}
+
+/// Whether the process of a pidfd was reaped. Where the descriptor does not tell,
+/// the null signal does: it is delivered to a zombie and not to nobody. Where a
+/// filter denies that too, whoever has ended counts as reaped.
+fn is_reaped(pidfd: BorrowedFd<'_>) -> bool {
+    match pidfd::life(pidfd) {
+        Ok(Life::Runs) | Err(_) => false,
+        Ok(Life::Reaped) => true,
+        Ok(Life::Ended) if pidfd::tells_of_reaps(pidfd) => false,
+        Ok(Life::Ended) => match pidfd::send(pidfd, 0) {
+            Ok(()) => false,
+            Err(e) => {
+                e.raw_os_error() != Some(Errno::PERM.raw_os_error()) || wait::peek(pidfd).is_err()
+            }
+        },
+    }
+}
+
+fn unwatchable() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "neither pidfd_open(2) nor /proc is there, so a stranger could take its number unnoticed",
+    )
 }
 
 fn no_such_process() -> io::Error {

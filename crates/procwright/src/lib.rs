@@ -17,6 +17,7 @@
 // Where programs cannot be started yet, what reads and stops them is unused.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
+mod cancel;
 mod child;
 mod command;
 mod drain;
@@ -29,17 +30,21 @@ pub mod spec;
 mod spool;
 mod sys;
 pub mod time;
+pub mod wait;
 
+pub use cancel::Cancel;
 pub use child::duplicate_fd;
 pub use command::{BoxError, Collected, Command, Failure};
 pub use drain::Segment;
 pub use holders::{Holder, Holders};
+pub use process::Process;
 pub use run::{
-    Cancel, Demand, Error, Event, Foreign, Moment, Output, Reason, Report, StreamInfo, Tap, Watch,
+    Demand, Error, Event, Foreign, Moment, Output, Reason, Report, StreamInfo, Tap, Watch,
 };
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::Memory;
 pub use spool::memory;
+pub use wait::WaitSet;
 
 /// The Rust examples of the documents, which run as tests like all others.
 #[cfg(doctest)]

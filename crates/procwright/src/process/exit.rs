@@ -31,6 +31,13 @@ pub enum Unknown {
     /// host that ignores SIGCHLD, on a kernel before 6.15 (later ones remember
     /// the status for whoever holds a pidfd).
     ReapedElsewhere,
+    /// It has ended, its parent has not collected its status yet, and this user
+    /// may not look at it. After the parent has, kernels since 6.15 tell.
+    NotReaped,
+    /// It was somebody else's child and was reaped, and this kernel (before
+    /// 6.15) tells its status to nobody but the parent. Or it could be named by
+    /// its number only: no pidfd was to be had.
+    NotTold,
     /// It could not be killed and may still run. It is among the survivors, and
     /// is reaped in the background when it ends.
     StillRunning,
@@ -76,6 +83,8 @@ impl Unknown {
     pub const fn name(self) -> &'static str {
         match self {
             Unknown::ReapedElsewhere => "reaped_elsewhere",
+            Unknown::NotReaped => "not_reaped",
+            Unknown::NotTold => "not_told",
             Unknown::StillRunning => "still_running",
         }
     }
@@ -86,6 +95,13 @@ impl Unknown {
             Unknown::ReapedElsewhere => {
                 "somebody else in this process took the exit status \
                  (waitpid(-1), or SIGCHLD is ignored)"
+            }
+            Unknown::NotReaped => {
+                "it was not our child, and its parent has not collected its status yet"
+            }
+            Unknown::NotTold => {
+                "it was not our child, and the system tells its status only to its parent \
+                 (Linux before 6.15, or no pidfd could be had)"
             }
             Unknown::StillRunning => "it could not be killed and may still run",
         }

@@ -1,6 +1,9 @@
-//! Processes: how they ended, how they are stopped, who reaps them.
+//! Processes: which one is meant, how they ended, how they are stopped, who
+//! reaps them.
 
+mod any;
 mod exit;
+mod id;
 mod orphans;
 pub(crate) mod reaper;
 mod signal;
@@ -9,7 +12,9 @@ mod stop;
 mod stop_tests;
 mod tree;
 
+pub use any::{Process, ProcessError};
 pub use exit::{Exit, Unknown};
+pub use id::Id;
 pub use orphans::{adopt_orphans, reap_orphans};
 pub use signal::Signal;
 pub(crate) use stop::Stopping;

@@ -34,8 +34,9 @@ use rustix::io::Errno;
 use crate::ident::{ProcId, Watched};
 use crate::process::Signal;
 use crate::process::tree::{Target, Tree};
-use crate::sys::pidfd::{self, EndSet};
+use crate::sys::pidfd;
 use crate::sys::proc::{self, Name};
+use crate::sys::ready::{On, ReadySet};
 use crate::sys::signal;
 use crate::time::Deadline;
 
@@ -276,7 +277,7 @@ pub(crate) struct Stopping {
     members: Vec<Member>,
     /// The members of the latest survey, parents first.
     order: Vec<usize>,
-    ready: Option<EndSet>,
+    ready: Option<ReadySet>,
     phase: Phase,
     /// When the first signal was on its way to everyone, in ticks since boot.
     signalled_at: u64,
@@ -308,7 +309,7 @@ impl Stopping {
             tree: Tree::new(target, stop.scope),
             members: Vec::new(),
             order: Vec::new(),
-            ready: EndSet::new().ok(),
+            ready: ReadySet::new().ok(),
             phase: Phase::Grace {
                 until: Deadline::NEVER,
             },
@@ -575,7 +576,8 @@ impl Stopping {
     fn collect(&mut self, now: Instant) {
         let mut ended = Vec::new();
         if let Some(ready) = &self.ready {
-            ready.ended(&mut ended);
+            // A mere look: what cannot be seen now is looked at again.
+            let _ = ready.wait(&mut ended, Deadline::at(now));
         }
         for i in ended {
             self.stale = true;
@@ -730,13 +732,13 @@ impl Drop for Stopping {
 
 fn add(
     members: &mut Vec<Member>,
-    ready: Option<&EndSet>,
+    ready: Option<&ReadySet>,
     watched: Watched,
     name: Name,
     state: char,
 ) {
     let polled = match (ready, watched.pidfd()) {
-        (Some(ready), Some(fd)) => ready.add(fd, members.len() as u64).is_ok(),
+        (Some(ready), Some(fd)) => ready.add(fd, members.len() as u64, On::Read).is_ok(),
         _ => false,
     };
     members.push(Member {

@@ -1,6 +1,5 @@
 //! One call: start, drain, stop, result.
 
-mod cancel;
 mod engine;
 mod error;
 mod event;
@@ -12,7 +11,6 @@ mod watch;
 
 use std::io;
 
-pub use cancel::Cancel;
 pub use error::{Error, Foreign};
 pub use event::Event;
 pub(crate) use output::quote;
@@ -24,6 +22,7 @@ pub(crate) use engine::execute;
 
 pub use watch::{Demand, Moment, Watch};
 
+use crate::cancel::Cancel;
 use crate::drain::Segment;
 use crate::spool::fifo::BoxError;
 

@@ -12,6 +12,7 @@ pub(crate) mod pidfd;
 pub(crate) mod pipe;
 pub(crate) mod poll;
 pub(crate) mod proc;
+pub(crate) mod ready;
 pub(crate) mod signal;
 pub(crate) mod spawn;
 #[cfg(all(test, target_os = "linux"))]

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use super::output::Reason;
 use super::tap::Consumer;
-use super::{Cancel, Demand, Duty, EventHook, Extras, Foreign, Moment, Outcome, Trouble, Watch};
+use super::{Demand, Duty, EventHook, Extras, Foreign, Moment, Outcome, Trouble, Watch};
+use crate::cancel::Cancel;
 use crate::child::{self, Running, Unstarted};
 use crate::drain::{Inline, Turn};
 use crate::error::{SpawnError, Step};

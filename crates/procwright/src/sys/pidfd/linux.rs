@@ -1,16 +1,14 @@
 //! Linux: `pidfd_open(2)` (5.3), `pidfd_send_signal(2)` (5.1).
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use std::mem::MaybeUninit;
-
-use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::{Pid, PidfdFlags, Resource, getrlimit};
 
-use super::Refused;
+use super::{Life, Refused};
 
 /// Set by the first answer that says "never". Relaxed: it guards no other
 /// memory, and a thread that misses it merely asks once more.
@@ -24,6 +22,7 @@ pub(crate) fn open(pid: i32) -> Result<OwnedFd, Refused> {
         return Err(Refused::Gone);
     };
     match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(fd) if is_of_the_last(&fd) => Err(Refused::Now),
         Ok(fd) => Ok(fd),
         // The call itself has no permission check, so EPERM (and EACCES) can
         // only come from a seccomp filter, and filters are never taken off.
@@ -36,6 +35,18 @@ pub(crate) fn open(pid: i32) -> Result<OwnedFd, Refused> {
         Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Err(Refused::Gone),
         Err(_) => Err(Refused::Now),
     }
+}
+
+/// Whether a descriptor is one of the last that this process may have. Those
+/// are left to the host, and to what gets on without a pidfd but not without
+/// any descriptor: who watches thousands would otherwise break the next `open`
+/// of everybody else.
+fn is_of_the_last(fd: &OwnedFd) -> bool {
+    let Some(limit) = getrlimit(Resource::Nofile).current else {
+        return false;
+    };
+    let reserve = (limit / 8).min(64);
+    fd.as_raw_fd() as u64 + reserve >= limit
 }
 
 pub(crate) fn send(pidfd: BorrowedFd<'_>, signal: i32) -> io::Result<()> {
@@ -70,6 +81,10 @@ fn send_with_flags(pidfd: BorrowedFd<'_>, signal: i32, flags: u32) -> io::Result
 }
 
 pub(crate) fn has_exited(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
+    life(pidfd).map(|life| life != Life::Runs)
+}
+
+pub(crate) fn life(pidfd: BorrowedFd<'_>) -> io::Result<Life> {
     let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
     let now = Timespec {
         tv_sec: 0,
@@ -77,22 +92,42 @@ pub(crate) fn has_exited(pidfd: BorrowedFd<'_>) -> io::Result<bool> {
     };
     loop {
         match poll(&mut fds, Some(&now)) {
-            Ok(n) => return Ok(n > 0),
+            Ok(0) => return Ok(Life::Runs),
+            Ok(_) if fds[0].revents().contains(PollFlags::HUP) => return Ok(Life::Reaped),
+            Ok(_) => return Ok(Life::Ended),
             Err(Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
     }
 }
 
+pub(crate) fn number(pidfd: BorrowedFd<'_>) -> io::Result<Option<i32>> {
+    // The one place that tells on every kernel; -1 after the reap, 0 for a
+    // process outside our pid namespace, and no such line for other kinds.
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
+    let pid = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Pid:")?.trim().parse::<i32>().ok());
+    match pid {
+        Some(pid) => Ok(Some(pid).filter(|pid| *pid > 0)),
+        None => Err(Errno::BADF.into()),
+    }
+}
+
 /// `PID_FS_MAGIC` of `linux/magic.h`, "PIDF".
 const PID_FS_MAGIC: u64 = 0x5049_4446;
+
+pub(crate) fn tells_of_reaps(pidfd: BorrowedFd<'_>) -> bool {
+    // pidfs and the hang-up at a reap both came with 6.9, and the one can be
+    // seen without a process to try it on.
+    rustix::fs::fstatfs(pidfd).is_ok_and(|fs| fs.f_type as u64 == PID_FS_MAGIC)
+}
 
 pub(crate) fn inode(pidfd: BorrowedFd<'_>) -> Option<u64> {
     // Before 6.9 every pidfd shares the one inode of anonymous files, which
     // would make all processes equal. The file system's number tells; it is
     // asked each time because it costs 0.2 µs, once a watched process.
-    let fs = rustix::fs::fstatfs(pidfd).ok()?;
-    if fs.f_type as u64 != PID_FS_MAGIC {
+    if !tells_of_reaps(pidfd) {
         return None;
     }
     // On 32-bit systems the inode is cut to 32 bits and so may come again.
@@ -100,48 +135,5 @@ pub(crate) fn inode(pidfd: BorrowedFd<'_>) -> Option<u64> {
         rustix::fs::fstat(pidfd).ok().map(|stat| stat.st_ino)
     } else {
         None
-    }
-}
-
-/// An epoll instance over pidfds.
-#[derive(Debug)]
-pub(crate) struct EndSet(OwnedFd);
-
-impl EndSet {
-    pub(crate) fn new() -> io::Result<EndSet> {
-        Ok(EndSet(epoll::create(epoll::CreateFlags::CLOEXEC)?))
-    }
-
-    pub(crate) fn add(&self, pidfd: BorrowedFd<'_>, key: u64) -> io::Result<()> {
-        let data = epoll::EventData::new_u64(key);
-        Ok(epoll::add(&self.0, pidfd, data, epoll::EventFlags::IN)?)
-    }
-
-    pub(crate) fn remove(&self, pidfd: BorrowedFd<'_>) {
-        // It fails only for one that was not added.
-        let _ = epoll::delete(&self.0, pidfd);
-    }
-
-    pub(crate) fn ended(&self, keys: &mut Vec<u64>) {
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let mut events = [MaybeUninit::<epoll::Event>::uninit(); 64];
-        // One batch: those left over keep the set readable.
-        let Ok((events, _)) = epoll::wait(&self.0, &mut events, Some(&now)) else {
-            return;
-        };
-        keys.extend(events.iter().map(|event| {
-            // Copied out, for the struct is packed.
-            let data = event.data;
-            data.u64()
-        }));
-    }
-}
-
-impl AsFd for EndSet {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
     }
 }

@@ -12,9 +12,11 @@
 //! - `has_exited(pidfd)`: whether all its threads have ended. A zombie has.
 //! - `inode(pidfd)`: a number that no other process of this boot has or will
 //!   have, where the system gives one.
-//! - `EndSet`: many of them behind one descriptor, which is readable while any
-//!   of them has exited. `add(pidfd, key)`, `remove(pidfd)`, `ended(&mut Vec)`
-//!   (appends the keys of those that have, does not wait), `as_fd()`.
+//! - `number(pidfd)`: the number of its process, none if that was reaped or is
+//!   in another namespace. An error if it is another kind of descriptor.
+//! - `life(pidfd)`: see [`Life`].
+//! - `tells_of_reaps(pidfd)`: whether such a descriptor is hung up when its
+//!   process is reaped.
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 #[path = "other.rs"]
@@ -23,7 +25,19 @@ mod imp;
 #[path = "linux.rs"]
 mod imp;
 
-pub(crate) use imp::{EndSet, has_exited, inode, open, send, send_group};
+pub(crate) use imp::{has_exited, inode, life, number, open, send, send_group, tells_of_reaps};
+
+/// How far a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// A thread of it runs, or may.
+    Runs,
+    /// All its threads have ended. It may have been reaped where that cannot be
+    /// seen ([`tells_of_reaps`]).
+    Ended,
+    /// It has ended, and its parent knows.
+    Reaped,
+}
 
 /// Why there is no descriptor of a process.
 #[derive(Debug)]

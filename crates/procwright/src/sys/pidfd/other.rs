@@ -1,9 +1,9 @@
 //! No process descriptors: kqueue watches by pid instead.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use super::Refused;
+use super::{Life, Refused};
 use crate::sys::unsupported;
 
 pub(crate) fn open(_pid: i32) -> Result<OwnedFd, Refused> {
@@ -26,26 +26,14 @@ pub(crate) fn inode(_pidfd: BorrowedFd<'_>) -> Option<u64> {
     None
 }
 
-/// Cannot be made.
-#[derive(Debug)]
-pub(crate) struct EndSet(OwnedFd);
-
-impl EndSet {
-    pub(crate) fn new() -> io::Result<EndSet> {
-        Err(unsupported("a set of process descriptors"))
-    }
-
-    pub(crate) fn add(&self, _pidfd: BorrowedFd<'_>, _key: u64) -> io::Result<()> {
-        Err(unsupported("a set of process descriptors"))
-    }
-
-    pub(crate) fn remove(&self, _pidfd: BorrowedFd<'_>) {}
-
-    pub(crate) fn ended(&self, _keys: &mut Vec<u64>) {}
+pub(crate) fn life(_pidfd: BorrowedFd<'_>) -> io::Result<Life> {
+    Err(unsupported("a process descriptor"))
 }
 
-impl AsFd for EndSet {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
+pub(crate) fn tells_of_reaps(_pidfd: BorrowedFd<'_>) -> bool {
+    false
+}
+
+pub(crate) fn number(_pidfd: BorrowedFd<'_>) -> io::Result<Option<i32>> {
+    Err(unsupported("a process descriptor"))
 }

@@ -3,11 +3,14 @@
 //! A stop reads `/proc/PID/stat` of every process a few times, so that is three
 //! system calls a process, into a buffer on the stack.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsString};
 use std::fmt::Write as _;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir};
 use rustix::io::Errno;
@@ -20,6 +23,11 @@ pub(crate) fn now_ticks() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let hz = rustix::param::clock_ticks_per_second();
     now.tv_sec as u64 * hz + now.tv_nsec as u64 * hz / 1_000_000_000
+}
+
+pub(crate) fn since(start_ticks: u64) -> Duration {
+    let ticks = now_ticks().saturating_sub(start_ticks);
+    Duration::from_secs(ticks) / rustix::param::clock_ticks_per_second() as u32
 }
 
 pub(crate) fn inherits_orphans() -> bool {
@@ -62,7 +70,36 @@ pub(crate) fn each_pid(found: &mut dyn FnMut(i32, bool) -> io::Result<Next>) -> 
 }
 
 pub(crate) fn stat(pid: i32) -> io::Result<Stat> {
-    read_stat(PathBuf::new(format_args!("/proc/{pid}/stat")).as_c_str())
+    read_stat(ProcPath::new(format_args!("/proc/{pid}/stat")).as_c_str())
+}
+
+pub(crate) fn exe(pid: i32) -> io::Result<PathBuf> {
+    let link = rustix::fs::readlink(
+        ProcPath::new(format_args!("/proc/{pid}/exe")).as_c_str(),
+        Vec::new(),
+    )?;
+    Ok(OsString::from_vec(link.into_bytes()).into())
+}
+
+pub(crate) fn status_of_zombie(pid: i32) -> Option<i32> {
+    let mut buffer = [0; 1024];
+    let text = read_file(
+        ProcPath::new(format_args!("/proc/{pid}/stat")).as_c_str(),
+        &mut buffer,
+    )
+    .ok()?;
+    if !parse_stat(text)?.is_gone() {
+        return None;
+    }
+    let status = number(text.trim_ascii().rsplit(|&b| b == b' ').next()?)?;
+    // Who may not look into the process reads 0, which an exit with code 0 is
+    // as well. Its user namespace tells the two apart: it has one to the last,
+    // and the link may be read by the same rule, ptrace(2)'s PTRACE_MODE_READ.
+    let may_look = || {
+        let link = ProcPath::new(format_args!("/proc/{pid}/ns/user"));
+        rustix::fs::readlink(link.as_c_str(), Vec::new()).is_ok()
+    };
+    (status != 0 || may_look()).then_some(status)
 }
 
 fn read_stat(path: &CStr) -> io::Result<Stat> {
@@ -110,7 +147,7 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
 }
 
 pub(crate) fn each_pipe(pid: i32, wanted: &[u64], found: &mut dyn FnMut(PipeFd)) -> io::Result<()> {
-    let dir = open_dir(PathBuf::new(format_args!("/proc/{pid}/fd")).as_c_str())?;
+    let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/fd")).as_c_str())?;
     each_number(dir.as_fd(), &mut |fd, name| {
         // "pipe:[" + 20 digits + "]": whatever is longer is cut and no pipe.
         let mut buffer = [0; 32];
@@ -146,9 +183,9 @@ fn pipe_inode(link: &[u8]) -> Option<u64> {
 
 pub(crate) fn threads_stopped(pid: i32) -> io::Result<bool> {
     let mut all = true;
-    let dir = open_dir(PathBuf::new(format_args!("/proc/{pid}/task")).as_c_str())?;
+    let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/task")).as_c_str())?;
     each_number(dir.as_fd(), &mut |tid, _| {
-        match read_stat(PathBuf::new(format_args!("/proc/{pid}/task/{tid}/stat")).as_c_str()) {
+        match read_stat(ProcPath::new(format_args!("/proc/{pid}/task/{tid}/stat")).as_c_str()) {
             Ok(stat) => all = stat.is_stopped() || matches!(stat.state, 'Z' | 'X' | 'x'),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e),
@@ -159,9 +196,9 @@ pub(crate) fn threads_stopped(pid: i32) -> io::Result<bool> {
 }
 
 pub(crate) fn each_call(pid: i32, found: &mut dyn FnMut(ThreadCall) -> bool) -> io::Result<()> {
-    let dir = open_dir(PathBuf::new(format_args!("/proc/{pid}/task")).as_c_str())?;
+    let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/task")).as_c_str())?;
     each_number(dir.as_fd(), &mut |tid, _| {
-        let path = |file: &str| PathBuf::new(format_args!("/proc/{pid}/task/{tid}/{file}"));
+        let path = |file: &str| ProcPath::new(format_args!("/proc/{pid}/task/{tid}/{file}"));
         let state = match read_stat(path("stat").as_c_str()) {
             Ok(stat) => stat.state,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
@@ -335,14 +372,14 @@ fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
 }
 
 /// A path on the stack.
-struct PathBuf {
+struct ProcPath {
     bytes: [u8; 64],
     len: usize,
 }
 
-impl PathBuf {
-    fn new(path: std::fmt::Arguments<'_>) -> PathBuf {
-        let mut buffer = PathBuf {
+impl ProcPath {
+    fn new(path: std::fmt::Arguments<'_>) -> ProcPath {
+        let mut buffer = ProcPath {
             bytes: [0; 64],
             len: 0,
         };
@@ -357,7 +394,7 @@ impl PathBuf {
     }
 }
 
-impl std::fmt::Write for PathBuf {
+impl std::fmt::Write for ProcPath {
     fn write_str(&mut self, s: &str) -> std::fmt::Result {
         let end = self.len + s.len();
         // The last byte stays 0.

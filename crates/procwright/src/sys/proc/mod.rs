@@ -14,6 +14,11 @@
 //!   whether it may have been given away since the scan began, and says how to
 //!   go on.
 //! - `stat(pid)`: see [`Stat`].
+//! - `exe(pid)`: the program's file, as a path with " (deleted)" behind it if it
+//!   is not there any more.
+//! - `status_of_zombie(pid)`: the status of a process that has ended and was not
+//!   reaped, in the format of `wait(2)`; none unless it is certain.
+//! - `since(start_ticks)`: the time that has passed since then.
 //! - `each_pipe(pid, wanted, found)`: calls `found` for each descriptor of the
 //!   process that is an end of a pipe in `wanted`.
 //! - `threads_stopped(pid)`: whether all threads are stopped (or ending).
@@ -33,7 +38,8 @@ mod imp;
 
 #[allow(unused_imports)]
 pub(crate) use imp::{
-    each_call, each_pid, each_pipe, inherits_orphans, now_ticks, stat, threads_stopped,
+    each_call, each_pid, each_pipe, exe, inherits_orphans, now_ticks, since, stat,
+    status_of_zombie, threads_stopped,
 };
 
 /// How a scan of all processes goes on.

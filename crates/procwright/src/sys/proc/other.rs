@@ -1,6 +1,8 @@
 //! Not yet offered: macOS has `libproc`, FreeBSD `sysctl(KERN_PROC)`.
 
 use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use super::{Next, PipeFd, Stat, ThreadCall};
 use crate::sys::unsupported;
@@ -19,6 +21,18 @@ pub(crate) fn each_pid(_found: &mut dyn FnMut(i32, bool) -> io::Result<Next>) ->
 
 pub(crate) fn stat(_pid: i32) -> io::Result<Stat> {
     Err(unsupported("the state of a process"))
+}
+
+pub(crate) fn exe(_pid: i32) -> io::Result<PathBuf> {
+    Err(unsupported("the program of a process"))
+}
+
+pub(crate) fn status_of_zombie(_pid: i32) -> Option<i32> {
+    None
+}
+
+pub(crate) fn since(_start_ticks: u64) -> Duration {
+    Duration::ZERO
 }
 
 pub(crate) fn each_pipe(

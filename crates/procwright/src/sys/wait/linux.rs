@@ -11,20 +11,43 @@ use crate::sys::poll;
 use crate::time::Deadline;
 
 pub(crate) fn reap(pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
+    wait_id(libc::P_PIDFD, pidfd.as_raw_fd(), libc::WNOHANG)
+}
+
+pub(crate) fn peek(pidfd: BorrowedFd<'_>) -> io::Result<Option<RawExit>> {
+    let flags = libc::WNOHANG | libc::WNOWAIT;
+    Ok(wait_id(libc::P_PIDFD, pidfd.as_raw_fd(), flags)?.map(|(exit, _)| exit))
+}
+
+pub(crate) fn peek_child(pid: i32) -> io::Result<Option<RawExit>> {
+    let flags = libc::WNOHANG | libc::WNOWAIT;
+    Ok(wait_id(libc::P_PID, pid, flags)?.map(|(exit, _)| exit))
+}
+
+pub(crate) fn await_child(pid: i32) -> io::Result<()> {
+    loop {
+        match wait_id(libc::P_PID, pid, libc::WNOWAIT) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            answer => return answer.map(drop),
+        }
+    }
+}
+
+fn wait_id(kind: libc::idtype_t, id: i32, flags: i32) -> io::Result<Option<(RawExit, Usage)>> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // The C library's waitid leaves out the kernel's fifth argument, the usage
     // of exactly this child; getrusage(RUSAGE_CHILDREN) would mix in others.
     //
-    // SAFETY: both pointers are to writable memory of the right type, and the
-    // descriptor is open for the length of the call.
+    // SAFETY: both pointers are to writable memory of the right type. Of a
+    // descriptor among the ids no more is asked than that it is a number.
     let result = unsafe {
         libc::syscall(
             libc::SYS_waitid,
-            libc::P_PIDFD,
-            pidfd.as_raw_fd(),
+            kind,
+            id,
             info.as_mut_ptr(),
-            libc::WEXITED | libc::WNOHANG,
+            libc::WEXITED | flags,
             usage.as_mut_ptr(),
         )
     };
@@ -79,11 +102,24 @@ const PIDFD_GET_INFO: u64 = (3 << 30) | ((size_of::<PidfdInfo>() as u64) << 16) 
 /// for a kernel that never tells.
 const REAPED_BY_KERNEL: Duration = Duration::from_millis(200);
 
-pub(crate) fn exit_info(pidfd: BorrowedFd<'_>) -> Option<RawExit> {
-    // The exit status appears with the reap, which the pidfd reports as a
-    // hang-up: an event to wait for, not a state to poll.
+pub(crate) fn await_reap(pidfd: BorrowedFd<'_>, deadline: Deadline) -> io::Result<()> {
+    // The pidfd is hung up: an event to wait for, not a state to poll.
     let mut fds = [poll::Fd::new(&pidfd, poll::Flags::empty())];
-    let _ = poll::poll(&mut fds, Deadline::at(Instant::now() + REAPED_BY_KERNEL));
+    loop {
+        match poll::poll(&mut fds, deadline) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            answer => return answer.map(drop),
+        }
+    }
+}
+
+pub(crate) fn exit_info(pidfd: BorrowedFd<'_>) -> Option<RawExit> {
+    // The exit status appears with the reap.
+    let _ = await_reap(pidfd, Deadline::at(Instant::now() + REAPED_BY_KERNEL));
+    remembered(pidfd)
+}
+
+pub(crate) fn remembered(pidfd: BorrowedFd<'_>) -> Option<RawExit> {
     let mut info = PidfdInfo {
         mask: PIDFD_INFO_EXIT,
         ..PidfdInfo::default()
@@ -94,13 +130,16 @@ pub(crate) fn exit_info(pidfd: BorrowedFd<'_>) -> Option<RawExit> {
     if result < 0 || info.mask & PIDFD_INFO_EXIT == 0 {
         return None;
     }
-    let status = info.exit_code;
-    Some(if libc::WIFSIGNALED(status) {
+    Some(of_status(info.exit_code))
+}
+
+pub(crate) fn of_status(status: i32) -> RawExit {
+    if libc::WIFSIGNALED(status) {
         RawExit::Signal {
             number: libc::WTERMSIG(status),
             core: libc::WCOREDUMP(status),
         }
     } else {
         RawExit::Code(libc::WEXITSTATUS(status))
-    })
+    }
 }

@@ -4,8 +4,17 @@
 //! - `reap(pidfd)`: the raw status and the resource usage of a child that has
 //!   ended, which is gone afterwards; none while it runs. `ECHILD` when it is
 //!   not ours to reap any more.
-//! - `exit_info(pidfd)`: the wait status of a process that somebody else has
+//! - `peek(pidfd)`, `peek_child(pid)`: the same without the usage, and without
+//!   reaping.
+//! - `await_child(pid)`: returns when the child has ended, without reaping it;
+//!   `ECHILD` when it is not ours, any more or at all.
+//! - `remembered(pidfd)`: the wait status of a process that somebody else has
 //!   reaped, where the kernel remembers it.
+//! - `await_reap(pidfd, deadline)`: returns when the process has been reaped,
+//!   or at the deadline.
+//! - `exit_info(pidfd)`: waits until a process that has ended is reaped, if that
+//!   is a matter of milliseconds, and returns what is remembered.
+//! - `of_status(status)`: what a status in the format of `wait(2)` means.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[path = "linux.rs"]
@@ -16,7 +25,9 @@ mod imp;
 
 use std::time::Duration;
 
-pub(crate) use imp::{exit_info, reap};
+pub(crate) use imp::{
+    await_child, await_reap, exit_info, of_status, peek, peek_child, reap, remembered,
+};
 
 /// A status as the kernel has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,405 @@
+//! Any process: a child of ours, or a stranger.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::{Instant, SystemTime};
+
+use rustix::io::Errno;
+
+use super::stop::{Stop, Stopping, Survivor};
+use super::{Exit, Id, Signal, Target, Unknown};
+use crate::error::Invalid;
+use crate::ident::{Ending, ProcId, Watched};
+use crate::sys::{pidfd, poll, proc, wait as sys};
+use crate::time::{Deadline, Timeout};
+use crate::wait::{Awaits, Event, Mechanism, WaitSet, Waitable, Want};
+
+/// A process, whoever started it.
+///
+/// It stays this process: when that has ended and its number has gone to
+/// another, this still names the one that has ended, and signals nobody. Cheap
+/// to clone; all clones are one. It holds a pidfd where one can be had, and
+/// never reaps: a child of yours stays your own to wait for.
+///
+/// ```
+/// use procwright::Process;
+/// use procwright::process::Exit;
+/// use procwright::time::Timeout;
+/// use std::time::Duration;
+///
+/// let mut child = std::process::Command::new("sleep").arg("0.01").spawn()?;
+/// let process = Process::of_child(&child)?;
+/// assert!(process.wait(Duration::from_secs(60))?.is_some());
+/// assert_eq!(process.exit(), Some(Exit::Code(0)));
+/// assert!(child.wait()?.success()); // its status is still there
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Platforms
+/// Linux. Elsewhere nothing can be opened yet: [`ProcessError::System`] with
+/// `Unsupported`.
+#[derive(Clone, Debug)]
+pub struct Process(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    watched: Watched,
+    /// Set once it is known, or never will be.
+    exit: OnceLock<Exit>,
+}
+
+/// What went wrong with a process.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProcessError {
+    /// There is no such process: it has ended, its number may even be another's
+    /// by now, or there never was one.
+    ///
+    /// Without a name if it was to be known by a pidfd: nothing has one any more.
+    #[error("{}", gone(.0.as_ref()))]
+    Gone(Option<Id>),
+    /// The name of a process is not one.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The system refuses: `EPERM` for a signal to another user's process.
+    #[error("cannot {what} process {id}: {source}")]
+    System {
+        /// What was to be done.
+        what: &'static str,
+        /// To whom.
+        id: Id,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+fn gone(id: Option<&Id>) -> String {
+    match id {
+        Some(id) => format!(
+            "there is no process {id}: it has ended, or never was\n  \
+             hint: `ps -p {}` shows who has the number now",
+            id.pid()
+        ),
+        None => "the process of this pidfd has ended and was reaped".into(),
+    }
+}
+
+impl ProcessError {
+    fn new(what: &'static str, id: Id, source: io::Error) -> ProcessError {
+        let gone = source.kind() == io::ErrorKind::NotFound
+            || source.raw_os_error() == Some(Errno::SRCH.raw_os_error());
+        if gone {
+            ProcessError::Gone(Some(id))
+        } else {
+            ProcessError::System { what, id, source }
+        }
+    }
+
+    /// The `errno` value, 0 if the error is not the system's.
+    pub fn errno(&self) -> i32 {
+        match self {
+            ProcessError::Gone(_) => Errno::SRCH.raw_os_error(),
+            ProcessError::Invalid(_) => 0,
+            ProcessError::System { source, .. } => source.raw_os_error().unwrap_or(0),
+        }
+    }
+}
+
+impl Process {
+    /// The process that has this number now. From here on it is that one.
+    ///
+    /// A process that has ended but was not reaped has its number still.
+    ///
+    /// # Errors
+    /// [`ProcessError::Gone`] if there is none, [`ProcessError::Invalid`] for a
+    /// number below 1. `Unsupported` if neither a pidfd nor `/proc` is to be had,
+    /// unless it is a child of ours.
+    pub fn open(pid: i32) -> Result<Process, ProcessError> {
+        Process::open_id(Id::new(pid, None)?)
+    }
+
+    /// The process of this number and, if one is given, this inode.
+    ///
+    /// # Errors
+    /// As [`Process::open`]; [`ProcessError::Gone`] too if the number is another
+    /// process's by now.
+    pub fn open_id(id: Id) -> Result<Process, ProcessError> {
+        let watched =
+            Watched::open(id.pid()).map_err(|error| ProcessError::new("watch", id, error))?;
+        match (id.inode(), watched.id().inode()) {
+            (Some(wanted), Some(inode)) if wanted != inode => Err(ProcessError::Gone(Some(id))),
+            (Some(_), None) => Err(ProcessError::System {
+                what: "recognise",
+                id,
+                source: io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "this system has no pidfs inodes (Linux 6.9), or no pidfd could be had",
+                ),
+            }),
+            _ => Ok(Process::from(watched)),
+        }
+    }
+
+    /// A child that was started with the standard library. It must not have been
+    /// waited for yet, and needs its `wait` afterwards as always: this reaps
+    /// nothing.
+    ///
+    /// # Errors
+    /// As [`Process::open`].
+    pub fn of_child(child: &std::process::Child) -> Result<Process, ProcessError> {
+        Process::open(i32::try_from(child.id()).unwrap_or(0))
+    }
+
+    /// The process that a pidfd names, be it inherited, received over a socket
+    /// or opened by other code.
+    ///
+    /// # Errors
+    /// [`ProcessError::Invalid`] if it is no pidfd; [`ProcessError::Gone`] if its
+    /// process was reaped already, which leaves it without a number.
+    pub fn from_pidfd(pidfd: OwnedFd) -> Result<Process, ProcessError> {
+        match pidfd::number(pidfd.as_fd()) {
+            Ok(Some(pid)) => Ok(Process::from(Watched::of_pidfd(pid, pidfd))),
+            Ok(None) => Err(ProcessError::Gone(None)),
+            Err(_) => Err(ProcessError::Invalid(Invalid::new(
+                "pidfd",
+                "is another kind of descriptor",
+                "pass what pidfd_open(2) or clone(2) with CLONE_PIDFD gave",
+            ))),
+        }
+    }
+
+    /// Which process this is.
+    pub fn id(&self) -> Id {
+        self.0.id()
+    }
+
+    /// Its number. After its end, and once it is reaped, the number may be
+    /// another's.
+    pub fn pid(&self) -> i32 {
+        self.0.watched.id().pid()
+    }
+
+    /// Whether a thread of it runs or may run: not a zombie. One that is stopped
+    /// or dumps its core is alive.
+    pub fn is_alive(&self) -> bool {
+        self.0.exit.get().is_none() && !self.0.watched.has_exited()
+    }
+
+    /// How it ended, none while it is alive. Never waits, never reaps.
+    ///
+    /// Known for children of ours until somebody reaps them; for others, while
+    /// they are zombies, if we may look into them (the same user, not set-uid);
+    /// and, since Linux 6.15, for everybody after they were reaped, while this
+    /// holds a pidfd. Otherwise it is [`Exit::Unknown`] with the reason, and may
+    /// become known later: ask again.
+    pub fn exit(&self) -> Option<Exit> {
+        if let Some(exit) = self.0.exit.get() {
+            return Some(*exit);
+        }
+        let exit = match self.0.watched.ending() {
+            Ending::Runs => return None,
+            Ending::Known(exit) => exit.into(),
+            Ending::Zombie => return Some(Exit::Unknown(Unknown::NotReaped)),
+            Ending::Forgotten => Exit::Unknown(Unknown::NotTold),
+        };
+        Some(*self.0.exit.get_or_init(|| exit))
+    }
+
+    /// Waits until it has ended: [`wait_for`](Process::wait_for) its exit.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn wait(&self, timeout: impl Into<Timeout>) -> Result<Option<Exit>, ProcessError> {
+        self.wait_for(Event::Exited, timeout)
+    }
+
+    /// Waits until it has ended, or until its parent has reaped it, and says how
+    /// it ended; none if the timeout came first. Sleeps all the while: no
+    /// polling, and no signal handler restarts the time.
+    ///
+    /// A child of ours is reaped by nobody but us: waiting for that without
+    /// doing it takes for ever.
+    ///
+    /// # Errors
+    /// [`ProcessError::System`] when there is no memory or descriptor to wait
+    /// with.
+    pub fn wait_for(
+        &self,
+        event: Event,
+        timeout: impl Into<Timeout>,
+    ) -> Result<Option<Exit>, ProcessError> {
+        let deadline = timeout.into().starting(Instant::now());
+        let over = self.sleep(event, deadline);
+        let over = over.map_err(|error| ProcessError::new("wait for", self.id(), error))?;
+        Ok(if over { self.exit() } else { None })
+    }
+
+    fn sleep(&self, event: Event, deadline: Deadline) -> io::Result<bool> {
+        let direct = self.0.watched.pidfd().filter(|fd| match event {
+            Event::Exited => true,
+            Event::Reaped => pidfd::tells_of_reaps(*fd),
+        });
+        let Some(fd) = direct else {
+            let mut set = WaitSet::new()?;
+            set.add(self, event)?;
+            let waited = set.wait_until(Want::All, deadline)?;
+            return Ok(!waited.ended.is_empty());
+        };
+        let flags = match event {
+            Event::Exited => poll::Flags::IN,
+            // A hang-up is told of whether asked for or not.
+            Event::Reaped => poll::Flags::empty(),
+        };
+        let mut fds = [poll::Fd::from_borrowed_fd(fd, flags)];
+        loop {
+            match poll::poll(&mut fds, deadline) {
+                Ok(ready) => {
+                    if ready > 0 {
+                        Mechanism::Pidfd.served();
+                    }
+                    return Ok(ready > 0);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends a signal to it, and to no other process whatever became of it.
+    ///
+    /// # Errors
+    /// [`ProcessError::Gone`] if it has ended; `EPERM` if it is another user's.
+    pub fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
+        if !self.is_alive() {
+            return Err(ProcessError::Gone(Some(self.id())));
+        }
+        let sent = self.0.watched.signal(signal);
+        sent.map_err(|error| ProcessError::new("signal", self.id(), error))
+    }
+
+    /// Ends it as `stop` says, and returns who could not be ended. It blocks for
+    /// the grace and 2 seconds at most.
+    ///
+    /// [`Scope::Group`](super::Scope::Group) means the group that it leads, if it
+    /// leads one, and else itself alone. [`Scope::Tree`](super::Scope::Tree)
+    /// means it and its descendants; those that were orphaned before are found if
+    /// they are in a group or session that a member leads.
+    ///
+    /// # Errors
+    /// [`ProcessError::Gone`] if it has ended; `EPERM` if it is another user's.
+    pub fn stop(&self, stop: Stop) -> Result<Vec<Survivor>, ProcessError> {
+        let gone = || ProcessError::Gone(Some(self.id()));
+        let root = match self.0.watched.stat() {
+            _ if !self.is_alive() => return Err(gone()),
+            Ok(stat) => ProcId::from(&stat),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(gone()),
+            Err(_) => self.0.watched.id(),
+        };
+        if let Err(error) = self.0.watched.may_signal() {
+            return Err(ProcessError::new("signal", self.id(), error));
+        }
+        let target = Target {
+            root,
+            pipes: Vec::new(),
+            adopts: false,
+        };
+        let mut machine = Stopping::begin(stop, target, self.0.watched.pidfd(), Instant::now());
+        while !machine.finished() {
+            let deadline = machine.deadline();
+            let fds = machine.fd().into_iter();
+            let mut fds: Vec<_> = fds
+                .map(|fd| poll::Fd::from_borrowed_fd(fd, poll::Flags::IN))
+                .collect();
+            // A failure to wait is a reason to look, no more.
+            let _ = poll::poll(&mut fds, deadline);
+            machine.step(Instant::now());
+        }
+        Ok(machine.survivors())
+    }
+
+    /// The name that it goes by: its program's, cut to 15 bytes, unless it gave
+    /// itself another. What is not printable is escaped.
+    ///
+    /// # Errors
+    /// [`ProcessError::Gone`] once it is reaped; `Unsupported` without `/proc`.
+    pub fn name(&self) -> Result<String, ProcessError> {
+        let stat = self.0.watched.stat();
+        let stat = stat.map_err(|error| ProcessError::new("look at", self.id(), error))?;
+        Ok(stat.name.to_string())
+    }
+
+    /// The file of its program; " (deleted)" stands behind one that is gone.
+    ///
+    /// # Errors
+    /// [`ProcessError::Gone`] once it has ended, `EACCES` for another user's.
+    pub fn exe(&self) -> Result<PathBuf, ProcessError> {
+        let exe = self.0.watched.exe();
+        exe.map_err(|error| ProcessError::new("look at", self.id(), error))
+    }
+
+    /// When it was started, by the clock on the wall: to 0.01 s, and wrong by as
+    /// much as that clock was set since. For telling people; not to recognise a
+    /// process by, for which there is [`Process::id`].
+    ///
+    /// # Errors
+    /// [`ProcessError::Gone`] once it is reaped; `Unsupported` without `/proc`.
+    pub fn start_time(&self) -> Result<SystemTime, ProcessError> {
+        let stat = self.0.watched.stat();
+        let stat = stat.map_err(|error| ProcessError::new("look at", self.id(), error))?;
+        Ok(SystemTime::now() - proc::since(stat.start_ticks))
+    }
+
+    /// Its pidfd, readable once it has ended; none where none could be had.
+    pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.0.watched.pidfd()
+    }
+
+    /// Waits a moment until those of `ended` whose status cannot be known before
+    /// their parent has reaped them are reaped: 10 ms for all of them together,
+    /// no more, so that a parent that does not reap holds up nobody.
+    pub fn linger<'a>(ended: impl IntoIterator<Item = &'a Process>) {
+        let deadline = Deadline::at(Instant::now() + LINGER);
+        for process in ended {
+            if process.exit() == Some(Exit::Unknown(Unknown::NotReaped))
+                && let Some(fd) = process.pidfd()
+                && pidfd::tells_of_reaps(fd)
+            {
+                let _ = sys::await_reap(fd, deadline);
+            }
+        }
+    }
+}
+
+/// How long a parent usually takes to reap, and ten times more.
+const LINGER: std::time::Duration = std::time::Duration::from_millis(10);
+
+impl Inner {
+    fn id(&self) -> Id {
+        Id::of(self.watched.id())
+    }
+}
+
+impl From<Watched> for Process {
+    fn from(watched: Watched) -> Process {
+        Process(Arc::new(Inner {
+            watched,
+            exit: OnceLock::new(),
+        }))
+    }
+}
+
+impl Waitable for Process {
+    fn awaits(&self) -> Awaits<'_> {
+        Awaits::process(&self.0.watched)
+    }
+}
+
+impl PartialEq for Process {
+    fn eq(&self, other: &Process) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.watched.id() == other.0.watched.id()
+    }
+}
+
+impl Eq for Process {}

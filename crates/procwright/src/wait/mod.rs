@@ -1,0 +1,120 @@
+//! Waiting for one, many, any or all, without polling.
+//!
+//! [`Process::wait`](crate::Process::wait) is for one process. A [`WaitSet`] is
+//! for many, and for whatever else is [`Waitable`].
+//!
+//! # How
+//!
+//! A process is watched through its pidfd; many of them by one epoll instance,
+//! so that an idle wait costs nothing, however many there are. Where that cannot
+//! be had there is a ladder of others, see [`Mechanism`]; which of them served is
+//! told by [`stats`].
+
+mod set;
+mod stats;
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use crate::cancel::Cancel;
+use crate::ident::Watched;
+
+pub use set::{Key, Outcome, Pending, WaitSet, Waited, Want};
+pub use stats::{Mechanism, Stats, stats};
+
+/// Something whose coming about can be awaited in a [`WaitSet`].
+///
+/// ```
+/// use procwright::wait::{Awaits, Event, Waitable, WaitSet, Want};
+/// use std::os::fd::AsFd;
+///
+/// struct Line(std::io::PipeReader);
+///
+/// impl Waitable for Line {
+///     fn awaits(&self) -> Awaits<'_> {
+///         Awaits::readable(self.0.as_fd())
+///     }
+/// }
+///
+/// let (reader, writer) = std::io::pipe()?;
+/// let mut set = WaitSet::new()?;
+/// set.add(Line(reader), Event::Exited)?;
+/// drop(writer);
+/// assert_eq!(set.wait(Want::Any, None)?.ended.len(), 1);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub trait Waitable {
+    /// What to wait for. It must be the same for as long as this is in a set.
+    fn awaits(&self) -> Awaits<'_>;
+}
+
+/// What a [`Waitable`] waits for.
+#[derive(Clone, Copy, Debug)]
+pub struct Awaits<'a>(Source<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    Readable(BorrowedFd<'a>),
+    Process(&'a Watched),
+}
+
+impl<'a> Awaits<'a> {
+    /// Until this descriptor can be read from, is at its end, or was hung up. For
+    /// descriptors that can be polled: not for files on a disk, which are always
+    /// readable and which the system refuses.
+    pub const fn readable(fd: BorrowedFd<'a>) -> Awaits<'a> {
+        Awaits(Source::Readable(fd))
+    }
+
+    /// Until this process has ended, or was reaped.
+    pub(crate) const fn process(process: &'a Watched) -> Awaits<'a> {
+        Awaits(Source::Process(process))
+    }
+}
+
+/// What is awaited of a process. Other things have only one event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Event {
+    /// All its threads have ended: its memory, its descriptors and its locks are
+    /// released. It may be a zombie yet.
+    #[default]
+    Exited,
+    /// Its parent has collected its status; its number is free.
+    Reaped,
+}
+
+impl Event {
+    /// Its name in options and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Event::Exited => "exited",
+            Event::Reaped => "reaped",
+        }
+    }
+}
+
+/// Once cancelled.
+impl Waitable for Cancel {
+    fn awaits(&self) -> Awaits<'_> {
+        Awaits::readable(self.as_fd())
+    }
+}
+
+impl<W: Waitable + ?Sized> Waitable for &W {
+    fn awaits(&self) -> Awaits<'_> {
+        (**self).awaits()
+    }
+}
+
+impl<W: Waitable + ?Sized> Waitable for Box<W> {
+    fn awaits(&self) -> Awaits<'_> {
+        (**self).awaits()
+    }
+}
+
+impl<W: Waitable + ?Sized> Waitable for Arc<W> {
+    fn awaits(&self) -> Awaits<'_> {
+        (**self).awaits()
+    }
+}

@@ -1,0 +1,406 @@
+//! Many behind one descriptor.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use super::{Event, Mechanism, Source, Waitable};
+use crate::ident::Watched;
+use crate::sys::pidfd;
+use crate::sys::ready::{BATCH, On, ReadySet};
+use crate::time::{Deadline, Timeout};
+
+/// Things to wait for: any of them, all, or the first few.
+///
+/// Owns its members until they have ended; a process can be put in as a clone.
+/// Waiting sleeps: it costs nothing until something ends, however many are in
+/// the set, and then a system call per batch. One member costs about 2 µs to
+/// put in, and no descriptor beyond its own.
+///
+/// ```
+/// use procwright::wait::{Event, WaitSet, Want};
+/// use procwright::Process;
+///
+/// let mut children = Vec::new();
+/// let mut set = WaitSet::new()?;
+/// for _ in 0..3 {
+///     let child = std::process::Command::new("true").spawn()?;
+///     set.add(Process::of_child(&child)?, Event::Exited)?;
+///     children.push(child);
+/// }
+/// let waited = set.wait(Want::All, std::time::Duration::from_secs(60))?;
+/// assert_eq!(waited.ended.len(), 3);
+/// for (_, process) in waited.ended {
+///     assert!(process.exit().unwrap().success());
+/// }
+/// for child in &mut children {
+///     child.wait()?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Event loops
+/// [`AsFd`] gives a descriptor that is readable while [`wait`](WaitSet::wait)
+/// would return at once. Hand it to `tokio::io::unix::AsyncFd` or
+/// `async_io::Async`, and when it is readable call `wait` with a timeout of zero.
+///
+/// # Fork
+/// A set belongs to the process that made it. In a fork every call fails, and
+/// dropping it does not disturb the parent's.
+pub struct WaitSet<T> {
+    ready: ReadySet,
+    members: BTreeMap<u64, Member<T>>,
+    next_key: u64,
+    /// Ended, and not handed out yet.
+    over: Vec<u64>,
+    cancel: Option<Box<dyn AsFd + Send + Sync>>,
+    process: u32,
+}
+
+struct Member<T> {
+    item: T,
+    watching: Watching,
+}
+
+/// How a member is watched.
+#[derive(Debug)]
+enum Watching {
+    /// By its own descriptor or, where that was in the set before, by a
+    /// duplicate.
+    Here(Mechanism, Option<OwnedFd>),
+    /// No more: it has ended.
+    Over,
+}
+
+const CANCEL: u64 = u64::MAX;
+
+/// The name of a member in its set. Never given to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(u64);
+
+/// How many have to end for a wait to be over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Want {
+    /// One. Whoever else has ended by then is handed out with it.
+    Any,
+    /// Every member.
+    All,
+    /// This many, or every member if there are fewer. No more are handed out;
+    /// who has ended besides stays in the set and is first the next time.
+    First(usize),
+}
+
+/// Why a wait is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// As many have ended as were wanted.
+    Satisfied,
+    /// The time was up.
+    TimedOut,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// What a wait has brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Waited<T> {
+    /// Who has ended, in the order in which that was learned. They are out of
+    /// the set. Also after a timeout, when they are fewer than were wanted.
+    pub ended: Vec<(Key, T)>,
+    /// Why it is over.
+    pub outcome: Outcome,
+}
+
+impl<T: Waitable> WaitSet<T> {
+    /// An empty set. Takes one descriptor.
+    ///
+    /// # Errors
+    /// When none is left; `Unsupported` where there is neither epoll nor kqueue.
+    pub fn new() -> io::Result<WaitSet<T>> {
+        Ok(WaitSet {
+            ready: ReadySet::new()?,
+            members: BTreeMap::new(),
+            next_key: 0,
+            over: Vec::new(),
+            cancel: None,
+            process: std::process::id(),
+        })
+    }
+
+    /// Lets waits end early: when this descriptor is readable, as that of a
+    /// [`Cancel`](crate::Cancel) is once it was cancelled. Takes the place of an
+    /// earlier one.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn cancel_on(&mut self, cancel: impl AsFd + Send + Sync + 'static) -> io::Result<()> {
+        self.check()?;
+        if let Some(before) = self.cancel.take() {
+            self.ready.remove(before.as_fd());
+        }
+        self.ready.add(cancel.as_fd(), CANCEL, On::Read)?;
+        self.cancel = Some(Box::new(cancel));
+        Ok(())
+    }
+
+    /// Puts `item` in; it may have ended before. The same process may be in a
+    /// set more than once.
+    ///
+    /// # Errors
+    /// If the system refuses: no memory, too many watches, a descriptor that
+    /// cannot be polled.
+    pub fn add(&mut self, item: T, event: Event) -> io::Result<Key> {
+        self.check()?;
+        let key = self.next_key;
+        let watching = match item.awaits().0 {
+            Source::Readable(fd) => self.watch(fd, key, On::Read, Mechanism::Descriptor)?,
+            Source::Process(process) => self.watch_process(process, key, event)?,
+        };
+        if matches!(watching, Watching::Over) {
+            self.over.push(key);
+        }
+        self.next_key += 1;
+        self.members.insert(key, Member { item, watching });
+        Ok(Key(key))
+    }
+
+    fn watch(
+        &self,
+        fd: BorrowedFd<'_>,
+        key: u64,
+        on: On,
+        mechanism: Mechanism,
+    ) -> io::Result<Watching> {
+        match self.ready.add(fd, key, on) {
+            Ok(()) => Ok(Watching::Here(mechanism, None)),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                let twin = fd.try_clone_to_owned()?;
+                self.ready.add(twin.as_fd(), key, on)?;
+                Ok(Watching::Here(mechanism, Some(twin)))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn watch_process(&self, process: &Watched, key: u64, event: Event) -> io::Result<Watching> {
+        if let Some(fd) = process.pidfd() {
+            match event {
+                Event::Exited => return self.watch(fd, key, On::Read, Mechanism::Pidfd),
+                Event::Reaped if pidfd::tells_of_reaps(fd) => {
+                    return self.watch(fd, key, On::HangUp, Mechanism::Pidfd);
+                }
+                Event::Reaped => {}
+            }
+        }
+        Err(crate::sys::unsupported("waiting without a pidfd"))
+    }
+
+    /// Takes a member out that has not been handed out yet.
+    pub fn remove(&mut self, key: Key) -> Option<T> {
+        self.take(key.0)
+    }
+
+    fn take(&mut self, key: u64) -> Option<T> {
+        let member = self.members.remove(&key)?;
+        self.unwatch(&member);
+        Some(member.item)
+    }
+
+    fn unwatch(&self, member: &Member<T>) {
+        // In a fork the instance is the parent's as well.
+        if self.process != std::process::id() {
+            return;
+        }
+        if let Watching::Here(_, twin) = &member.watching {
+            match (twin, member.item.awaits().0) {
+                (Some(twin), _) => self.ready.remove(twin.as_fd()),
+                (None, Source::Readable(fd)) => self.ready.remove(fd),
+                (None, Source::Process(process)) => {
+                    if let Some(fd) = process.pidfd() {
+                        self.ready.remove(fd);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until as many have ended as wanted, at most for `timeout`. What has
+    /// ended before the call counts, also with a timeout of zero. A set without
+    /// members has nothing to wait for.
+    ///
+    /// # Errors
+    /// `Unsupported` in a fork of the process that made the set.
+    pub fn wait(&mut self, want: Want, timeout: impl Into<Timeout>) -> io::Result<Waited<T>> {
+        let timeout = timeout.into();
+        self.wait_until(want, timeout.starting(Instant::now()))
+    }
+
+    /// The same until a point in time: for a wait that is taken up again.
+    ///
+    /// # Errors
+    /// As [`wait`](WaitSet::wait).
+    pub fn wait_until(&mut self, want: Want, deadline: Deadline) -> io::Result<Waited<T>> {
+        self.check()?;
+        let need = match want {
+            Want::Any => self.members.len().min(1),
+            Want::All => self.members.len(),
+            Want::First(k) => self.members.len().min(k),
+        };
+        let mut keys = Vec::new();
+        let outcome = loop {
+            // Even when enough have ended, for whoever has ended meanwhile and
+            // for a cancel; then it is a mere look.
+            let enough = self.over.len() >= need;
+            let until = if enough {
+                Deadline::at(Instant::now())
+            } else {
+                deadline
+            };
+            keys.clear();
+            self.ready.wait(&mut keys, until)?;
+            let mut cancelled = false;
+            for &key in &keys {
+                match key {
+                    CANCEL => cancelled = true,
+                    key => self.note(key),
+                }
+            }
+            if self.over.len() >= need && keys.len() < BATCH {
+                break Outcome::Satisfied;
+            }
+            if cancelled {
+                break Outcome::Cancelled;
+            }
+            if keys.is_empty() && !enough && deadline.reached(Instant::now()) {
+                break Outcome::TimedOut;
+            }
+        };
+        let hand_out = match want {
+            Want::First(k) => self.over.len().min(k),
+            _ => self.over.len(),
+        };
+        let over: Vec<u64> = self.over.drain(..hand_out).collect();
+        let mut ended = Vec::with_capacity(over.len());
+        for key in over {
+            if let Some(member) = self.members.remove(&key) {
+                ended.push((Key(key), member.item));
+            }
+        }
+        Ok(Waited { ended, outcome })
+    }
+
+    /// The next that ends, none if the time is up, the wait cancelled or the set
+    /// empty.
+    ///
+    /// # Errors
+    /// As [`wait`](WaitSet::wait).
+    pub fn next(&mut self, timeout: impl Into<Timeout>) -> io::Result<Option<(Key, T)>> {
+        Ok(self.wait(Want::First(1), timeout)?.ended.pop())
+    }
+
+    /// A member has ended.
+    fn note(&mut self, key: u64) {
+        let Some(member) = self.members.get(&key) else {
+            return;
+        };
+        // From now on it would only keep the set ready.
+        self.unwatch(member);
+        if let Some(member) = self.members.get_mut(&key) {
+            if let Watching::Here(mechanism, _) = &member.watching {
+                mechanism.served();
+            }
+            member.watching = Watching::Over;
+            self.over.push(key);
+        }
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "this WaitSet was made before a fork and is its parent's; make a new one",
+        ))
+    }
+}
+
+impl<T> WaitSet<T> {
+    /// How many are in it: those that were put in and neither handed out nor
+    /// taken out.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The member of this key.
+    pub fn get(&self, key: Key) -> Option<&T> {
+        self.members.get(&key.0).map(|member| &member.item)
+    }
+
+    /// Who is in it, in the order in which they were put in.
+    pub fn iter(&self) -> Pending<'_, T> {
+        Pending(self.members.iter())
+    }
+
+    /// How the end of a member is learned of; none if it has ended or is not in
+    /// the set.
+    pub fn mechanism(&self, key: Key) -> Option<Mechanism> {
+        match &self.members.get(&key.0)?.watching {
+            Watching::Here(mechanism, _) => Some(*mechanism),
+            Watching::Over => None,
+        }
+    }
+}
+
+/// Iterates over the members of a [`WaitSet`].
+pub struct Pending<'a, T>(std::collections::btree_map::Iter<'a, u64, Member<T>>);
+
+impl<'a, T> Iterator for Pending<'a, T> {
+    type Item = (Key, &'a T);
+
+    fn next(&mut self) -> Option<(Key, &'a T)> {
+        let (key, member) = self.0.next()?;
+        Some((Key(*key), &member.item))
+    }
+}
+
+impl<'a, T> IntoIterator for &'a WaitSet<T> {
+    type Item = (Key, &'a T);
+    type IntoIter = Pending<'a, T>;
+
+    fn into_iter(self) -> Pending<'a, T> {
+        self.iter()
+    }
+}
+
+/// Readable while [`WaitSet::wait`] would return at once.
+impl<T> AsFd for WaitSet<T> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+}
+
+impl<T> fmt::Debug for WaitSet<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitSet")
+            .field("members", &self.members.len())
+            .field("over", &self.over.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Pending<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pending")
+    }
+}
