@@ -104,6 +104,25 @@ impl fmt::Display for ProcId {
     }
 }
 
+/// Why a process has no pidfd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoPidfd {
+    /// No descriptor was free.
+    Now,
+    /// This process can have none at all.
+    Never,
+}
+
+enum Shown {
+    /// This process, as far as that can be told: where it is known by its number
+    /// alone, whoever has that.
+    This(Stat),
+    /// Another one, or none: it is gone.
+    Other,
+    /// It cannot be looked at.
+    Nothing,
+}
+
 /// How a process ended, as far as this process may know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -227,6 +246,38 @@ impl Watched {
         })
     }
 
+    /// A pidfd of it, none once it is reaped. Where one was refused before it may
+    /// be had now.
+    pub(crate) fn pidfd_now(&self) -> Result<Option<OwnedFd>, NoPidfd> {
+        let fd = match pidfd::open(self.id.pid) {
+            Ok(fd) => fd,
+            Err(Refused::Gone) => return Ok(None),
+            Err(Refused::Now) => return Err(NoPidfd::Now),
+            Err(Refused::Never) => return Err(NoPidfd::Never),
+        };
+        // Whose number it is now, ...
+        let ours = match proc::stat(self.id.pid) {
+            Ok(stat) if self.id.start_ticks > 0 => self.id.is(&stat),
+            // Named by its number alone: it was our child, and is if it was not
+            // reaped.
+            Ok(_) => wait::peek(fd.as_fd()).is_ok(),
+            Err(e) if e.kind() == io::ErrorKind::NotFound && proc::stat(1).is_ok() => false,
+            Err(_) if self.own_child => wait::peek(fd.as_fd()).is_ok(),
+            Err(_) => return Err(NoPidfd::Now),
+        };
+        // ... and that nobody else has had it since the descriptor was opened.
+        Ok((ours && !is_reaped(fd.as_fd())).then_some(fd))
+    }
+
+    /// The same process, known by its number and start time only.
+    pub(crate) fn by_number(&self) -> Watched {
+        Watched {
+            id: self.id,
+            pidfd: None,
+            own_child: self.own_child,
+        }
+    }
+
     /// The same once more, with a descriptor of its own.
     pub(crate) fn duplicate(&self) -> io::Result<Watched> {
         Ok(Watched {
@@ -282,10 +333,23 @@ impl Watched {
     pub(crate) fn is_reaped(&self) -> bool {
         match self.pidfd() {
             Some(fd) => is_reaped(fd),
-            None => match proc::stat(self.id.pid) {
-                Ok(stat) => !self.id.is(&stat) && self.id.start_ticks > 0,
-                Err(e) => e.kind() == io::ErrorKind::NotFound,
+            None => match self.shown() {
+                Shown::Other => true,
+                Shown::This(_) | Shown::Nothing => {
+                    self.own_child && wait::peek_child(self.id.pid).is_err()
+                }
             },
+        }
+    }
+
+    /// What `/proc` shows of whoever has the number.
+    fn shown(&self) -> Shown {
+        match proc::stat(self.id.pid) {
+            Ok(stat) if self.id.start_ticks > 0 && !self.id.is(&stat) => Shown::Other,
+            Ok(stat) => Shown::This(stat),
+            // A child of ours may merely not be shown.
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !self.own_child => Shown::Other,
+            Err(_) => Shown::Nothing,
         }
     }
 
@@ -357,10 +421,12 @@ impl Watched {
         if let Some(Ok(exited)) = told {
             return exited;
         }
-        match proc::stat(self.id.pid) {
-            Ok(stat) => !self.id.is(&stat) || stat.is_gone(),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => true,
-            Err(_) => false,
+        match self.shown() {
+            Shown::Other => true,
+            // A child that was reaped behind our back is none any more.
+            _ if self.own_child => !matches!(wait::peek_child(self.id.pid), Ok(None)),
+            Shown::This(stat) => stat.is_gone(),
+            Shown::Nothing => false,
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) mod proc;
 pub(crate) mod ready;
 pub(crate) mod signal;
 pub(crate) mod spawn;
+pub(crate) mod table;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) mod testing;
 pub(crate) mod thread;

@@ -10,6 +10,7 @@
 //! be had there is a ladder of others, see [`Mechanism`]; which of them served is
 //! told by [`stats`].
 
+mod fallback;
 mod set;
 mod stats;
 

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::fallback::{self, Bell, Job};
 use super::{Event, Mechanism, Source, Waitable};
-use crate::ident::Watched;
+use crate::ident::{NoPidfd, Watched};
 use crate::sys::pidfd;
 use crate::sys::ready::{BATCH, On, ReadySet};
 use crate::time::{Deadline, Timeout};
@@ -55,13 +57,23 @@ pub struct WaitSet<T> {
     next_key: u64,
     /// Ended, and not handed out yet.
     over: Vec<u64>,
+    /// What threads of ours ring; made when the first is needed.
+    bell: Option<Arc<Bell>>,
     cancel: Option<Box<dyn AsFd + Send + Sync>>,
     process: u32,
 }
 
 struct Member<T> {
     item: T,
+    event: Event,
     watching: Watching,
+}
+
+fn is_over(process: &Watched, event: Event) -> bool {
+    match event {
+        Event::Exited => process.has_exited(),
+        Event::Reaped => process.is_reaped(),
+    }
 }
 
 /// How a member is watched.
@@ -70,11 +82,17 @@ enum Watching {
     /// By its own descriptor or, where that was in the set before, by a
     /// duplicate.
     Here(Mechanism, Option<OwnedFd>),
+    /// By a thread of ours, which rings.
+    Aside(Job),
+    /// By its descriptor until it has ended, and then whether it is reaped: by a
+    /// thread of ours, since this system does not tell.
+    EndFirst,
     /// No more: it has ended.
     Over,
 }
 
 const CANCEL: u64 = u64::MAX;
+const BELL: u64 = u64::MAX - 1;
 
 /// The name of a member in its set. Never given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,6 +145,7 @@ impl<T: Waitable> WaitSet<T> {
             members: BTreeMap::new(),
             next_key: 0,
             over: Vec::new(),
+            bell: None,
             cancel: None,
             process: std::process::id(),
         })
@@ -162,10 +181,16 @@ impl<T: Waitable> WaitSet<T> {
             Source::Process(process) => self.watch_process(process, key, event)?,
         };
         if matches!(watching, Watching::Over) {
-            self.over.push(key);
+            // As if it ended now, so that the set becomes ready.
+            self.bell()?.ring(key);
         }
         self.next_key += 1;
-        self.members.insert(key, Member { item, watching });
+        let member = Member {
+            item,
+            event,
+            watching,
+        };
+        self.members.insert(key, member);
         Ok(Key(key))
     }
 
@@ -187,17 +212,46 @@ impl<T: Waitable> WaitSet<T> {
         }
     }
 
-    fn watch_process(&self, process: &Watched, key: u64, event: Event) -> io::Result<Watching> {
+    fn watch_process(&mut self, process: &Watched, key: u64, event: Event) -> io::Result<Watching> {
         if let Some(fd) = process.pidfd() {
-            match event {
-                Event::Exited => return self.watch(fd, key, On::Read, Mechanism::Pidfd),
+            return match event {
+                Event::Exited => self.watch(fd, key, On::Read, Mechanism::Pidfd),
                 Event::Reaped if pidfd::tells_of_reaps(fd) => {
-                    return self.watch(fd, key, On::HangUp, Mechanism::Pidfd);
+                    self.watch(fd, key, On::HangUp, Mechanism::Pidfd)
                 }
-                Event::Reaped => {}
-            }
+                Event::Reaped => {
+                    self.ready.add(fd, key, On::Read)?;
+                    Ok(Watching::EndFirst)
+                }
+            };
         }
-        Err(crate::sys::unsupported("waiting without a pidfd"))
+        // None was to be had when the process was opened. That may have changed.
+        let why = match process.pidfd_now() {
+            Ok(None) => return Ok(Watching::Over),
+            Ok(Some(fd)) if event == Event::Exited || pidfd::tells_of_reaps(fd.as_fd()) => {
+                let on = match event {
+                    Event::Exited => On::Read,
+                    Event::Reaped => On::HangUp,
+                };
+                self.ready.add(fd.as_fd(), key, on)?;
+                return Ok(Watching::Here(Mechanism::Pidfd, Some(fd)));
+            }
+            Ok(Some(_)) => NoPidfd::Never,
+            Err(why) => why,
+        };
+        let bell = self.bell()?;
+        Ok(Watching::Aside(fallback::watch(
+            process, why, event, &bell, key,
+        )?))
+    }
+
+    fn bell(&mut self) -> io::Result<Arc<Bell>> {
+        if let Some(bell) = &self.bell {
+            return Ok(Arc::clone(bell));
+        }
+        let bell = Arc::new(Bell::new()?);
+        self.ready.add(bell.as_fd(), BELL, On::Read)?;
+        Ok(Arc::clone(self.bell.insert(bell)))
     }
 
     /// Takes a member out that has not been handed out yet.
@@ -216,14 +270,18 @@ impl<T: Waitable> WaitSet<T> {
         if self.process != std::process::id() {
             return;
         }
-        if let Watching::Here(_, twin) = &member.watching {
-            match (twin, member.item.awaits().0) {
-                (Some(twin), _) => self.ready.remove(twin.as_fd()),
-                (None, Source::Readable(fd)) => self.ready.remove(fd),
-                (None, Source::Process(process)) => {
-                    if let Some(fd) = process.pidfd() {
-                        self.ready.remove(fd);
-                    }
+        let twin = match &member.watching {
+            Watching::Here(_, twin) => twin.as_ref(),
+            Watching::EndFirst => None,
+            // A job ends when it is dropped.
+            Watching::Aside(_) | Watching::Over => return,
+        };
+        match (twin, member.item.awaits().0) {
+            (Some(twin), _) => self.ready.remove(twin.as_fd()),
+            (None, Source::Readable(fd)) => self.ready.remove(fd),
+            (None, Source::Process(process)) => {
+                if let Some(fd) = process.pidfd() {
+                    self.ready.remove(fd);
                 }
             }
         }
@@ -251,15 +309,21 @@ impl<T: Waitable> WaitSet<T> {
             Want::All => self.members.len(),
             Want::First(k) => self.members.len().min(k),
         };
+        // More than that are not taken from what is ready, and so keep it ready.
+        let most = match want {
+            Want::First(_) => need,
+            Want::Any | Want::All => usize::MAX,
+        };
         let mut keys = Vec::new();
         let outcome = loop {
-            // Even when enough have ended, for whoever has ended meanwhile and
-            // for a cancel; then it is a mere look.
+            // Even when enough have ended: for those that have ended besides.
             let enough = self.over.len() >= need;
-            let until = if enough {
-                Deadline::at(Instant::now())
-            } else {
-                deadline
+            if enough && self.over.len() >= most {
+                break Outcome::Satisfied;
+            }
+            let until = match enough {
+                true => Deadline::at(Instant::now()),
+                false => deadline,
             };
             keys.clear();
             self.ready.wait(&mut keys, until)?;
@@ -267,7 +331,9 @@ impl<T: Waitable> WaitSet<T> {
             for &key in &keys {
                 match key {
                     CANCEL => cancelled = true,
-                    key => self.note(key),
+                    BELL => self.answer(most)?,
+                    key if self.over.len() < most => self.note(key)?,
+                    _ => {}
                 }
             }
             if self.over.len() >= need && keys.len() < BATCH {
@@ -280,13 +346,8 @@ impl<T: Waitable> WaitSet<T> {
                 break Outcome::TimedOut;
             }
         };
-        let hand_out = match want {
-            Want::First(k) => self.over.len().min(k),
-            _ => self.over.len(),
-        };
-        let over: Vec<u64> = self.over.drain(..hand_out).collect();
-        let mut ended = Vec::with_capacity(over.len());
-        for key in over {
+        let mut ended = Vec::with_capacity(self.over.len());
+        for key in std::mem::take(&mut self.over) {
             if let Some(member) = self.members.remove(&key) {
                 ended.push((Key(key), member.item));
             }
@@ -303,19 +364,72 @@ impl<T: Waitable> WaitSet<T> {
         Ok(self.wait(Want::First(1), timeout)?.ended.pop())
     }
 
-    /// A member has ended.
-    fn note(&mut self, key: u64) {
-        let Some(member) = self.members.get(&key) else {
-            return;
+    /// The bell was rung.
+    fn answer(&mut self, most: usize) -> io::Result<()> {
+        let Some(bell) = self.bell.clone() else {
+            return Ok(());
         };
-        // From now on it would only keep the set ready.
-        self.unwatch(member);
-        if let Some(member) = self.members.get_mut(&key) {
-            if let Watching::Here(mechanism, _) = &member.watching {
-                mechanism.served();
+        for key in bell.take(most.saturating_sub(self.over.len())) {
+            self.note(key)?;
+        }
+        Ok(())
+    }
+
+    /// A member has ended, or somebody says so.
+    fn note(&mut self, key: u64) -> io::Result<()> {
+        let Some(mut member) = self.members.remove(&key) else {
+            // Taken out after the bell was rung for it.
+            return Ok(());
+        };
+        let next = self.next_step(&member, key);
+        if next.is_ok() {
+            // From now on it would only keep the set ready.
+            self.unwatch(&member);
+        }
+        let result = match next {
+            Ok(Some(next)) => {
+                member.watching = next;
+                Ok(())
             }
-            member.watching = Watching::Over;
-            self.over.push(key);
+            Ok(None) => {
+                match &member.watching {
+                    Watching::Here(mechanism, _) => mechanism.served(),
+                    Watching::Aside(job) => job.mechanism().served(),
+                    Watching::EndFirst | Watching::Over => {}
+                }
+                member.watching = Watching::Over;
+                self.over.push(key);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+        if let (Err(_), Watching::Aside(_), Some(bell)) = (&result, &member.watching, &self.bell) {
+            // So that the next wait tries again.
+            bell.ring(key);
+        }
+        self.members.insert(key, member);
+        result
+    }
+
+    /// How to go on watching a member of which there was news; none if that was
+    /// what it waited for.
+    fn next_step(&mut self, member: &Member<T>, key: u64) -> io::Result<Option<Watching>> {
+        let Source::Process(process) = member.item.awaits().0 else {
+            return Ok(None);
+        };
+        match &member.watching {
+            Watching::EndFirst if !process.is_reaped() => {
+                let job = fallback::watch_reap(process, &self.bell()?, key)?;
+                Ok(Some(Watching::Aside(job)))
+            }
+            // The thread knew it by its number, which may be another's by now.
+            Watching::Aside(_) if !is_over(process, member.event) => {
+                match self.watch_process(process, key, member.event)? {
+                    Watching::Over => Ok(None),
+                    next => Ok(Some(next)),
+                }
+            }
+            _ => Ok(None),
         }
     }
 
@@ -357,6 +471,8 @@ impl<T> WaitSet<T> {
     pub fn mechanism(&self, key: Key) -> Option<Mechanism> {
         match &self.members.get(&key.0)?.watching {
             Watching::Here(mechanism, _) => Some(*mechanism),
+            Watching::Aside(job) => Some(job.mechanism()),
+            Watching::EndFirst => Some(Mechanism::Polling),
             Watching::Over => None,
         }
     }

@@ -60,8 +60,7 @@ impl Mechanism {
 }
 
 /// Counts looks at processes that nothing tells of.
-#[allow(dead_code)]
-pub(crate) fn looked(n: u64) {
+pub(super) fn looked(n: u64) {
     LOOKS.fetch_add(n, Ordering::Relaxed);
 }
 

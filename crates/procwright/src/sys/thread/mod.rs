@@ -15,6 +15,28 @@ pub(crate) fn spawn_quiet<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
+    quiet(Builder::new().name(name.into()), work)
+}
+
+/// The same with a small stack, for a thread that does next to nothing and may
+/// have thousands like it.
+///
+/// # Errors
+/// When no thread can be made.
+pub(crate) fn spawn_small(
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    quiet(Builder::new().name(name.into()).stack_size(SMALL), work)
+}
+
+/// Enough for a panic to be told of.
+const SMALL: usize = 128 * 1024;
+
+fn quiet<T: Send + 'static>(
+    builder: Builder,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     // A thread inherits the mask of the one that makes it, so it is blocked
@@ -26,7 +48,7 @@ pub(crate) fn spawn_quiet<T: Send + 'static>(
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
-    let thread = Builder::new().name(name.into()).spawn(work);
+    let thread = builder.spawn(work);
     // SAFETY: `before` was initialised above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     thread

@@ -1,0 +1,303 @@
+//! No descriptor left: threads that have a descriptor table each, and in it the
+//! pidfds that the process has no room for.
+//!
+//! A thread takes as many as its table holds, then another is started: eight
+//! for two thousand processes under a limit of 256, and as much the sleeper as
+//! an epoll instance of the caller's would be. Nothing that another thread of
+//! this process does is touched by it: see [`table::leave`].
+//!
+//! What cannot be shared between tables are descriptors, so that such a thread
+//! is woken by a signal to itself, and lets a relay in the common table ring.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Caller;
+use crate::ident::{NoPidfd, Watched};
+use crate::sys::pidfd;
+use crate::sys::ready::{On, ReadySet};
+use crate::sys::table::{self, Address, Nudge};
+use crate::sys::thread;
+use crate::time::Deadline;
+use crate::wait::Event;
+
+enum Order {
+    Watch {
+        id: u64,
+        process: Watched,
+        event: Event,
+        caller: Caller,
+        answer: Sender<Answer>,
+    },
+    Forget(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Watching,
+    /// No room.
+    Full,
+    /// There is no pidfd for this thread either, or it does not tell of a reap.
+    Cannot,
+}
+
+#[derive(Debug)]
+struct Keeper {
+    name: u64,
+    thread: Address,
+    orders: Sender<Order>,
+    /// It has refused since somebody left it.
+    full: bool,
+}
+
+#[derive(Debug)]
+struct Keepers {
+    list: Vec<Keeper>,
+    /// To the relay, which ends when this and its clones in the keepers are gone.
+    relay: Option<Sender<Caller>>,
+    /// The next name, of a keeper or a watch.
+    next: u64,
+    /// The process that the threads are in; a fork has none of them.
+    process: u32,
+}
+
+static KEEPERS: Mutex<Keepers> = Mutex::new(Keepers {
+    list: Vec::new(),
+    relay: None,
+    next: 0,
+    process: 0,
+});
+
+fn lock() -> MutexGuard<'static, Keepers> {
+    let mut keepers = KEEPERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let here = std::process::id();
+    if keepers.process != here {
+        keepers.list.clear();
+        keepers.relay = None;
+        keepers.process = here;
+    }
+    keepers
+}
+
+/// Ends the watch.
+#[derive(Debug)]
+pub(super) struct Job {
+    keeper: u64,
+    id: u64,
+}
+
+/// A watch that was asked for.
+struct Asked {
+    job: Job,
+    /// Whether the keeper was started for it, so that no other has more room.
+    fresh: bool,
+    answer: Receiver<Answer>,
+}
+
+/// None if no such thread can be had, or none that can tell of the event.
+pub(super) fn watch(process: &Watched, event: Event, caller: &Caller) -> Option<Job> {
+    loop {
+        let asked = lock().ask(process, event, caller)?;
+        // Not under the lock, which the keeper may need before it answers.
+        match asked.answer.recv() {
+            Ok(Answer::Watching) => return Some(asked.job),
+            Ok(Answer::Full) if !asked.fresh => lock().set_full(asked.job.keeper, true),
+            Ok(Answer::Full | Answer::Cannot) | Err(_) => return None,
+        }
+    }
+}
+
+impl Keepers {
+    fn ask(&mut self, process: &Watched, event: Event, caller: &Caller) -> Option<Asked> {
+        let fresh = self.list.iter().all(|keeper| keeper.full);
+        if fresh {
+            self.start()?;
+        }
+        let id = self.name();
+        let keeper = self.list.iter().find(|keeper| !keeper.full)?;
+        let (sender, answer) = channel();
+        let order = Order::Watch {
+            id,
+            process: process.by_number(),
+            event,
+            caller: caller.clone(),
+            answer: sender,
+        };
+        keeper.send(order);
+        let job = Job {
+            keeper: keeper.name,
+            id,
+        };
+        Some(Asked { job, fresh, answer })
+    }
+
+    fn start(&mut self) -> Option<()> {
+        let relay = match &self.relay {
+            Some(relay) => relay.clone(),
+            None => {
+                let (relay, rung) = channel::<Caller>();
+                let work = move || rung.iter().for_each(|caller| caller.ring());
+                thread::spawn_quiet("procwright-relay", work).ok()?;
+                self.relay.insert(relay).clone()
+            }
+        };
+        let (orders, inbox) = channel();
+        let (started, address) = channel();
+        let name = self.name();
+        let work = move || keep(name, &inbox, &relay, &started);
+        let thread = match thread::spawn_quiet("procwright-table", work) {
+            Ok(_) => address.recv().ok(),
+            Err(_) => None,
+        };
+        let Some(thread) = thread else {
+            self.leave(name);
+            return None;
+        };
+        self.list.push(Keeper {
+            name,
+            thread,
+            orders,
+            full: false,
+        });
+        Some(())
+    }
+
+    fn name(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn set_full(&mut self, name: u64, full: bool) {
+        if let Some(keeper) = self.list.iter_mut().find(|keeper| keeper.name == name) {
+            keeper.full = full;
+        }
+    }
+
+    fn leave(&mut self, name: u64) {
+        self.list.retain(|keeper| keeper.name != name);
+        if self.list.is_empty() {
+            self.relay = None;
+        }
+    }
+}
+
+impl Keeper {
+    fn send(&self, order: Order) {
+        // It is in the list, so its thread is there, and takes what was sent
+        // before it leaves the list.
+        if self.orders.send(order).is_ok() {
+            table::nudge(self.thread);
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // None in a fork, and none if it has ended and the keeper with it.
+        if let Some(keeper) = lock().list.iter().find(|one| one.name == self.keeper) {
+            keeper.send(Order::Forget(self.id));
+        }
+    }
+}
+
+/// The life of such a thread: until it has nobody left to watch.
+fn keep(name: u64, orders: &Receiver<Order>, relay: &Sender<Caller>, started: &Sender<Address>) {
+    let Ok((ready, nudge)) = leave() else {
+        return;
+    };
+    if started.send(nudge.address()).is_err() {
+        return;
+    }
+    let mut members: HashMap<u64, (OwnedFd, Caller)> = HashMap::new();
+    let mut keys = Vec::new();
+    loop {
+        while let Ok(order) = orders.try_recv() {
+            obey(order, &ready, &mut members, relay);
+        }
+        {
+            let mut keepers = lock();
+            if members.is_empty() {
+                // Orders are given under this lock, so none is lost.
+                match orders.try_recv() {
+                    Ok(order) => {
+                        drop(keepers);
+                        obey(order, &ready, &mut members, relay);
+                        continue;
+                    }
+                    Err(_) => return keepers.leave(name),
+                }
+            }
+            keepers.set_full(name, false);
+        }
+        keys.clear();
+        if ready.wait(&mut keys, Deadline::NEVER).is_err() {
+            // Not to be expected. Whoever is rung looks for himself.
+            keys.extend(members.keys());
+        }
+        for key in &keys {
+            match members.remove(key) {
+                Some((_, caller)) => drop(relay.send(caller)),
+                None => nudge.silence(),
+            }
+        }
+    }
+}
+
+/// Never the key of a watch: those are counted from 1 up.
+const NUDGE: u64 = 0;
+
+fn leave() -> io::Result<(ReadySet, Nudge)> {
+    table::leave()?;
+    let ready = ReadySet::new()?;
+    let nudge = Nudge::new()?;
+    ready.add(nudge.as_fd(), NUDGE, On::Read)?;
+    Ok((ready, nudge))
+}
+
+fn obey(
+    order: Order,
+    ready: &ReadySet,
+    members: &mut HashMap<u64, (OwnedFd, Caller)>,
+    relay: &Sender<Caller>,
+) {
+    let (id, process, event, caller, answer) = match order {
+        Order::Watch {
+            id,
+            process,
+            event,
+            caller,
+            answer,
+        } => (id, process, event, caller, answer),
+        Order::Forget(id) => {
+            members.remove(&id);
+            return;
+        }
+    };
+    let on = match event {
+        Event::Exited => On::Read,
+        Event::Reaped => On::HangUp,
+    };
+    let said = match process.pidfd_now() {
+        Ok(None) => {
+            let _ = relay.send(caller);
+            Answer::Watching
+        }
+        Ok(Some(fd)) if event == Event::Reaped && !pidfd::tells_of_reaps(fd.as_fd()) => {
+            Answer::Cannot
+        }
+        Ok(Some(fd)) => match ready.add(fd.as_fd(), id, on) {
+            Ok(()) => {
+                members.insert(id, (fd, caller));
+                Answer::Watching
+            }
+            Err(_) => Answer::Cannot,
+        },
+        Err(NoPidfd::Now) => Answer::Full,
+        Err(NoPidfd::Never) => Answer::Cannot,
+    };
+    // Whoever asked waits for this.
+    let _ = answer.send(said);
+}

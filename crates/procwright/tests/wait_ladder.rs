@@ -1,0 +1,341 @@
+//! Waiting where a pidfd cannot be had: each step of the ladder, forced.
+
+mod common;
+
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Census, sys};
+use procwright::process::{Exit, Signal, Unknown};
+use procwright::wait::{Event, Mechanism, Outcome, Want, stats};
+use procwright::{Process, WaitSet};
+
+/// A child of ours that ends when its stdin does.
+fn cat() -> Child {
+    Command::new(test_children::path())
+        .arg("cat")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a child")
+}
+
+fn sleeper() -> Child {
+    Command::new(test_children::path())
+        .arg("sleep-forever")
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("a child")
+}
+
+fn kill(child: &mut Child) {
+    child.kill().expect("our own child");
+}
+
+/// Any, all, a timeout, a removal, and the status of a child that stays ours.
+fn children_are_waited_for(expected: Mechanism) {
+    let before = Census::now();
+    let mut children: Vec<Child> = (0..5).map(|_| sleeper()).collect();
+    let mut set = WaitSet::new().unwrap();
+    let mut keys = Vec::new();
+    for child in &children {
+        let process = Process::of_child(child).unwrap();
+        assert!(process.is_alive());
+        assert_eq!(process.exit(), None);
+        keys.push(set.add(process, Event::Exited).unwrap());
+    }
+    assert_eq!(set.mechanism(keys[0]), Some(expected));
+    let begun = Instant::now();
+    let waited = set.wait(Want::Any, Duration::from_millis(30)).unwrap();
+    assert_eq!((waited.ended.len(), waited.outcome), (0, Outcome::TimedOut));
+    assert!(begun.elapsed() >= Duration::from_millis(30));
+
+    kill(&mut children[3]);
+    let waited = set.wait(Want::Any, None).unwrap();
+    assert_eq!(waited.ended.len(), 1);
+    assert_eq!(waited.ended[0].0, keys[3]);
+    assert_eq!(waited.ended[0].1.exit(), Some(Exit::Signal { signal: Signal::KILL, core: false }));
+    assert!(set.remove(keys[4]).is_some());
+    for child in &mut children {
+        kill(child);
+    }
+    let waited = set.wait(Want::All, None).unwrap();
+    assert_eq!((waited.ended.len(), waited.outcome), (3, Outcome::Satisfied));
+    assert!(set.is_empty());
+    for child in &mut children {
+        use std::os::unix::process::ExitStatusExt as _;
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    }
+    assert!(stats().served_by(expected) >= 4, "{:?}", stats());
+    drop(waited);
+    drop(set);
+    drop(children);
+    before.comes_back();
+}
+
+alone! {
+    fn pidfds_as_a_rule() {
+        children_are_waited_for(Mechanism::Pidfd);
+        assert_eq!(stats().looks, 0);
+    }
+}
+
+alone! {
+    fn children_where_pidfd_open_is_not_known() {
+        sys::deny(&[libc::SYS_pidfd_open], libc::ENOSYS);
+        children_are_waited_for(Mechanism::ChildThread);
+        assert_eq!(stats().looks, 0);
+    }
+}
+
+alone! {
+    fn children_where_pidfd_open_is_not_permitted() {
+        sys::deny(&[libc::SYS_pidfd_open], libc::EPERM);
+        children_are_waited_for(Mechanism::ChildThread);
+        assert_eq!(stats().looks, 0);
+    }
+}
+
+alone! {
+    fn children_where_pidfd_open_kills() {
+        sys::kill_on(&[libc::SYS_pidfd_open]);
+        children_are_waited_for(Mechanism::ChildThread);
+        assert_eq!(stats().looks, 0);
+    }
+}
+
+alone! {
+    fn a_signal_where_sending_by_pidfd_kills() {
+        sys::kill_on(&[libc::SYS_pidfd_send_signal]);
+        let mut child = sleeper();
+        let process = Process::of_child(&child).unwrap();
+        process.signal(Signal::TERM).unwrap();
+        let exit = process.wait(None).unwrap().unwrap();
+        assert_eq!(exit.signal(), Some(Signal::TERM));
+        child.wait().unwrap();
+    }
+}
+
+/// A stranger: a child of a child of ours, which reaps it when told to.
+fn strangers_are_waited_for(expected: Mechanism, knows: bool) {
+    let mut parent = common::Stranger::start();
+    let process = Process::open(parent.pid()).unwrap();
+    let mut set = WaitSet::new().unwrap();
+    let key = set.add(process.clone(), Event::Exited).unwrap();
+    assert_eq!(set.mechanism(key), Some(expected));
+    parent.end();
+    let waited = set.wait(Want::All, None).unwrap();
+    assert_eq!(waited.ended.len(), 1);
+    assert!(!process.is_alive());
+    // It is a zombie of somebody else's, and shows its status to its own user.
+    assert_eq!(process.exit(), Some(Exit::Signal { signal: Signal::KILL, core: false }));
+    let key = set.add(process.clone(), Event::Reaped).unwrap();
+    assert!(set.mechanism(key).is_some());
+    let waited = set.wait(Want::All, Duration::from_millis(30)).unwrap();
+    assert_eq!(waited.outcome, Outcome::TimedOut);
+    parent.reap();
+    let waited = set.wait(Want::All, None).unwrap();
+    assert_eq!(waited.ended.len(), 1);
+    let again = Process::open(parent.pid());
+    assert!(again.is_err() || again.unwrap() != process);
+    let exit = waited.ended[0].1.exit();
+    let _ = knows;
+    assert_eq!(exit, Some(Exit::Signal { signal: Signal::KILL, core: false }), "it was asked before");
+}
+
+alone! {
+    fn strangers_by_pidfd() {
+        strangers_are_waited_for(Mechanism::Pidfd, true);
+        assert_eq!(stats().looks, 0);
+    }
+}
+
+alone! {
+    fn strangers_where_there_are_no_pidfds() {
+        sys::deny(&[libc::SYS_pidfd_open], libc::ENOSYS);
+        strangers_are_waited_for(Mechanism::Polling, false);
+        assert!(stats().looks > 0);
+    }
+}
+
+alone! {
+    fn a_kernel_without_pidfs() {
+        // It does not tell of a reap, nor of an inode.
+        sys::deny(&[libc::SYS_fstatfs], libc::ENOSYS);
+        strangers_are_waited_for(Mechanism::Pidfd, true);
+        assert!(stats().looks > 0, "the reap is seen by looking");
+        let mut parent = common::Stranger::start();
+        let process = Process::open(parent.pid()).unwrap();
+        assert_eq!(process.id().inode(), None);
+        let id = procwright::process::Id::new(parent.pid(), Some(1)).unwrap();
+        assert!(Process::open_id(id).is_err());
+        parent.end();
+        parent.reap();
+        assert!(process.wait_for(Event::Reaped, None).unwrap().is_some());
+        assert!(process.signal(Signal::KILL).is_err());
+    }
+}
+
+alone! {
+    fn a_kernel_without_exit_info() {
+        sys::deny_ioctl(sys::PIDFD_GET_INFO, libc::ENOTTY);
+        let mut parent = common::Stranger::start();
+        let process = Process::open(parent.pid()).unwrap();
+        parent.end();
+        parent.reap();
+        // Nobody looked while it could be seen.
+        let exit = process.wait_for(Event::Reaped, None).unwrap();
+        assert_eq!(exit, Some(Exit::Unknown(Unknown::NotTold)));
+    }
+}
+
+alone! {
+    fn no_proc() {
+        // Every path is gone, /proc with it.
+        let empty = tempfile::tempdir().unwrap();
+        let mut child = sleeper();
+        let mut piped = cat();
+        if sys::effective_uid() != 0 {
+            return common::skip("changing the root directory needs root");
+        }
+        sys::chroot(empty.path());
+        let process = Process::of_child(&child).unwrap();
+        let other = Process::of_child(&piped).unwrap();
+        assert!(process.is_alive());
+        assert!(process.name().is_err() && process.start_time().is_err());
+        let mut set = WaitSet::new().unwrap();
+        set.add(process.clone(), Event::Exited).unwrap();
+        set.add(other, Event::Exited).unwrap();
+        drop(piped.stdin.take());
+        assert_eq!(set.wait(Want::Any, None).unwrap().ended[0].1.exit(), Some(Exit::Code(0)));
+        process.signal(Signal::TERM).unwrap();
+        let waited = set.wait(Want::All, None).unwrap();
+        assert_eq!(waited.ended[0].1.exit().and_then(Exit::signal), Some(Signal::TERM));
+        child.wait().unwrap();
+        piped.wait().unwrap();
+        assert_eq!(stats().looks, 0);
+    }
+}
+
+alone! {
+    fn neither_proc_nor_pidfds() {
+        if sys::effective_uid() != 0 {
+            return common::skip("changing the root directory needs root");
+        }
+        let empty = tempfile::tempdir().unwrap();
+        let mut child = sleeper();
+        let parent = common::Stranger::start();
+        sys::chroot(empty.path());
+        sys::deny(&[libc::SYS_pidfd_open], libc::ENOSYS);
+        // A stranger's number could go to another without our noticing.
+        let error = Process::open(parent.pid()).unwrap_err();
+        assert!(error.to_string().contains("pidfd_open"), "{error}");
+        // A child's cannot.
+        let process = Process::of_child(&child).unwrap();
+        assert!(process.is_alive());
+        assert_eq!(process.wait(Duration::from_millis(20)).unwrap(), None);
+        process.signal(Signal::TERM).unwrap();
+        let exit = process.wait(None).unwrap().unwrap();
+        assert_eq!(exit.signal(), Some(Signal::TERM));
+        child.wait().unwrap();
+        assert!(!process.is_alive());
+        assert_eq!(stats().looks, 0);
+    }
+}
+
+alone! {
+    fn more_children_than_descriptors() {
+        let n = common::scaled(600, 2000) as usize;
+        sys::limit(libc::RLIMIT_NOFILE, 256);
+        let before = Census::now();
+        let mut children: Vec<Child> = (0..n).map(|_| sleeper()).collect();
+        let mut set = WaitSet::new().unwrap();
+        let mut keys = Vec::new();
+        for child in &children {
+            keys.push(set.add(Process::of_child(child).unwrap(), Event::Exited).unwrap());
+        }
+        let mechanisms: Vec<_> = keys.iter().filter_map(|key| set.mechanism(*key)).collect();
+        let count = |one| mechanisms.iter().filter(|all| **all == one).count();
+        assert_eq!(mechanisms.len(), n);
+        assert_eq!(count(Mechanism::Pidfd) + count(Mechanism::OwnTable), n);
+        assert!(count(Mechanism::OwnTable) >= n - 256);
+        // A few threads, and descriptors left for others.
+        let threads = common::threads().len() - before.threads.len();
+        assert!(threads <= n / 200 + 2, "{threads} threads");
+        assert!(std::fs::File::open("/dev/null").is_ok());
+        let waited = set.wait(Want::Any, Duration::from_millis(50)).unwrap();
+        assert_eq!(waited.outcome, Outcome::TimedOut);
+        // The last are surely in another table.
+        kill(&mut children[n - 1]);
+        let waited = set.wait(Want::Any, None).unwrap();
+        assert_eq!(waited.ended.len(), 1);
+        assert_eq!(waited.ended[0].0, keys[n - 1]);
+        assert!(set.remove(keys[n - 2]).is_some());
+        for child in &mut children {
+            kill(child);
+        }
+        let waited = set.wait(Want::All, None).unwrap();
+        assert_eq!((waited.ended.len(), waited.outcome), (n - 2, Outcome::Satisfied));
+        for (_, process) in &waited.ended {
+            assert_eq!(process.exit().and_then(Exit::signal), Some(Signal::KILL));
+        }
+        for child in &mut children {
+            child.wait().unwrap();
+        }
+        let stats = stats();
+        assert_eq!(stats.looks, 0, "{stats:?}");
+        assert!(stats.served_by(Mechanism::OwnTable) >= (n - 256) as u64, "{stats:?}");
+        drop((waited, set));
+        // The threads go when they have nobody left to watch.
+        before.comes_back();
+    }
+}
+
+alone! {
+    fn strangers_and_reaps_without_a_descriptor() {
+        sys::limit(libc::RLIMIT_NOFILE, 40);
+        let mut parents = vec![common::Stranger::start(), common::Stranger::start()];
+        let hogs = common::hog_descriptors(8);
+        let processes: Vec<_> = parents.iter().map(|one| Process::open(one.pid()).unwrap()).collect();
+        assert!(processes.iter().all(|one| one.pidfd().is_none()));
+        let mut set = WaitSet::new().unwrap();
+        let first = set.add(&processes[0], Event::Exited).unwrap();
+        let second = set.add(&processes[1], Event::Reaped).unwrap();
+        assert_eq!(set.mechanism(first), Some(Mechanism::OwnTable));
+        assert_eq!(set.mechanism(second), Some(Mechanism::OwnTable));
+        parents[1].end();
+        assert_eq!(set.wait(Want::Any, Duration::from_millis(30)).unwrap().outcome, Outcome::TimedOut);
+        parents[1].reap();
+        assert_eq!(set.wait(Want::Any, None).unwrap().ended[0].0, second);
+        parents[0].end();
+        assert_eq!(set.wait(Want::Any, None).unwrap().ended[0].0, first);
+        assert_eq!(stats().looks, 0);
+        drop(hogs);
+        assert!(set.as_fd().try_clone_to_owned().is_ok());
+    }
+}
+
+alone! {
+    fn no_table_of_their_own() {
+        // An old kernel or a sandbox, and no descriptor left.
+        sys::deny(&[libc::SYS_close_range], libc::ENOSYS);
+        sys::limit(libc::RLIMIT_NOFILE, 40);
+        let mut child = sleeper();
+        let mut parent = common::Stranger::start();
+        let hogs = common::hog_descriptors(8);
+        let own = Process::of_child(&child).unwrap();
+        let stranger = Process::open(parent.pid()).unwrap();
+        let mut set = WaitSet::new().unwrap();
+        let first = set.add(own, Event::Exited).unwrap();
+        let second = set.add(stranger, Event::Exited).unwrap();
+        assert_eq!(set.mechanism(first), Some(Mechanism::ChildThread));
+        assert_eq!(set.mechanism(second), Some(Mechanism::Polling));
+        parent.end();
+        assert_eq!(set.wait(Want::Any, None).unwrap().ended[0].0, second);
+        kill(&mut child);
+        assert_eq!(set.wait(Want::Any, None).unwrap().ended[0].0, first);
+        child.wait().unwrap();
+        drop(hogs);
+    }
+}
