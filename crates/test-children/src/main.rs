@@ -60,6 +60,8 @@ static COMMANDS: &[Command] = &[
     commands::leader_term_child_ignore::COMMAND,
     commands::setsid_grandchild::COMMAND,
     commands::stopped_member::COMMAND,
+    commands::obey::COMMAND,
+    commands::reaper_on_command::COMMAND,
     commands::fork_storm::COMMAND,
     commands::fork_tree::COMMAND,
     commands::hold_lock_uid::COMMAND,

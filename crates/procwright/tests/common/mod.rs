@@ -1,6 +1,7 @@
 //! What the tests share: children, a watchdog, counters, processes of their own.
 #![allow(dead_code)] // each test file uses a part of it
 
+pub(crate) mod family;
 pub(crate) mod sys;
 
 use std::ffi::OsString;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
@@ -214,4 +215,150 @@ pub(crate) fn end(pid: i32) {
 /// The size of the pipe behind a descriptor.
 pub(crate) fn pipe_size(fd: &impl AsRawFd) -> i32 {
     check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETPIPE_SZ) })
+}
+
+/// Raises the soft limit of descriptors to the hard one.
+pub(crate) fn all_files() {
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit));
+        limit.rlim_cur = limit.rlim_max;
+        check(libc::setrlimit(libc::RLIMIT_NOFILE, &limit));
+    }
+}
+
+/// How often this thread has gone to sleep of its own will.
+pub(crate) fn sleeps() -> i64 {
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        check(libc::getrusage(libc::RUSAGE_THREAD, &mut usage));
+        usage.ru_nvcsw
+    }
+}
+
+/// This thread, for [`signal_thread`].
+pub(crate) fn thread_id() -> i32 {
+    unsafe { libc::gettid() }
+}
+
+/// Sends a signal to a thread of this process.
+pub(crate) fn signal_thread(thread: i32, signal: i32) {
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+}
+
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn count(_: i32) {
+    HANDLED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Handles a signal by counting it; system calls that it interrupts are not
+/// restarted.
+pub(crate) fn count_signal(signal: i32) {
+    let handler: extern "C" fn(i32) = count;
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as libc::sighandler_t;
+        check(libc::sigaction(signal, &action, std::ptr::null_mut()));
+    }
+}
+
+/// How many signals were counted.
+pub(crate) fn counted() -> u64 {
+    HANDLED.load(Ordering::Relaxed)
+}
+
+/// Sends SIGALRM to this process every so many microseconds; 0 ends that.
+pub(crate) fn alarm_every(micros: i64) {
+    let time = libc::timeval {
+        tv_sec: 0,
+        tv_usec: micros,
+    };
+    let timer = libc::itimerval {
+        it_interval: time,
+        it_value: time,
+    };
+    check(unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) });
+}
+
+/// Runs `body` in a fork of this process, which then ends; how that ended, as
+/// `wait(2)` tells it. Only for processes without other threads that `body`
+/// could miss.
+pub(crate) fn in_fork(body: impl FnOnce() -> i32) -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            libc::_exit(code.unwrap_or(101));
+        }
+        let mut status = 0;
+        check(libc::waitpid(pid, &mut status, 0));
+        status
+    }
+}
+
+/// Forks a child that pauses until it is killed: cheaper than a program, and
+/// what a test needs in thousands. It dies with this process.
+pub(crate) fn fork_pausing() -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(900);
+            loop {
+                libc::pause();
+            }
+        }
+        pid
+    }
+}
+
+/// Forks a child that ends at once.
+pub(crate) fn fork_exiting(code: i32) -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::_exit(code);
+        }
+        pid
+    }
+}
+
+/// Reaps a child of ours: its status as `wait(2)` tells it.
+pub(crate) fn reap(pid: i32) -> i32 {
+    let mut status = 0;
+    assert_eq!(
+        check(unsafe { libc::waitpid(pid, &mut status, 0) }),
+        pid,
+        "{}",
+        std::io::Error::last_os_error()
+    );
+    status
+}
+
+/// Gives this process pid and mount namespaces: its next child is the first
+/// process of the new one.
+pub(crate) fn unshare_pids() {
+    check(unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS) });
+}
+
+/// Mounts a `/proc` of the pid namespace that this process is in.
+pub(crate) fn mount_proc() {
+    unsafe {
+        let none = std::ptr::null();
+        check(libc::mount(
+            none,
+            c"/".as_ptr(),
+            none,
+            libc::MS_REC | libc::MS_PRIVATE,
+            none.cast(),
+        ));
+        check(libc::mount(
+            c"proc".as_ptr(),
+            c"/proc".as_ptr(),
+            c"proc".as_ptr(),
+            0,
+            none.cast(),
+        ));
+    }
 }

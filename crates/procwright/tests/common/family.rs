@@ -1,0 +1,115 @@
+//! A process that is not our child: P is ours, its child C is a stranger.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use procwright::Process;
+use procwright::process::{Exit, Signal};
+
+/// `test-child reaper-on-command`, and its child.
+pub(crate) struct Family {
+    parent: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    /// The number of the stranger.
+    pub(crate) child: i32,
+}
+
+impl Family {
+    /// Whose child does what it is told, see `test-child obey`.
+    pub(crate) fn obeying() -> Family {
+        Family::start(&["obey"], Path::new("."))
+    }
+
+    /// Whose child is `test-child ARGS`; both in a directory for core files.
+    pub(crate) fn start(args: &[&str], directory: &Path) -> Family {
+        let mut parent = std::process::Command::new(test_children::path())
+            .arg("reaper-on-command")
+            .args(args)
+            .current_dir(directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a helper");
+        let stdin = parent.stdin.take();
+        let stdout = BufReader::new(parent.stdout.take().expect("its stdout"));
+        let mut family = Family {
+            parent,
+            stdin,
+            stdout,
+            child: 0,
+        };
+        let ready = family.says();
+        let pids = super::ready_pids(ready.as_bytes());
+        assert_eq!(pids[0] as u32, family.parent.id());
+        family.child = pids[1];
+        family
+    }
+
+    /// The stranger.
+    pub(crate) fn stranger(&self) -> Process {
+        Process::open(self.child).expect("a living process")
+    }
+
+    /// The next line that one of them says.
+    pub(crate) fn says(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("a line");
+        line.trim_end().to_owned()
+    }
+
+    /// Gives an order, to P or through it to C.
+    pub(crate) fn order(&mut self, line: &str) {
+        let mut stdin = self.stdin.as_ref().expect("not ended");
+        stdin
+            .write_all(format!("{line}\n").as_bytes())
+            .expect("it listens");
+    }
+
+    /// Gives an order, and waits for the answer.
+    #[track_caller]
+    pub(crate) fn ask(&mut self, line: &str, answer: &str) {
+        self.order(line);
+        assert_eq!(self.says(), answer);
+    }
+
+    /// Lets P reap C, and tells how that had ended: what P learned.
+    pub(crate) fn reap(&mut self) -> Exit {
+        self.order("reap");
+        let said = self.says();
+        let words: Vec<&str> = said.split(' ').collect();
+        let number = |text: &str| text.parse::<i32>().expect("a number");
+        match words[..] {
+            ["reaped", "code", code] => Exit::Code(number(code)),
+            ["reaped", "signal", signal, ref core @ ..] => Exit::Signal {
+                signal: Signal::new(number(signal)).expect("a signal"),
+                core: core == ["core"],
+            },
+            _ => panic!("it said {said:?}"),
+        }
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        // That ends both, also where we are another user by now.
+        self.stdin = None;
+        let _ = self.parent.wait();
+    }
+}
+
+/// Whether this kernel tells how a process ended that was reaped, to who holds a
+/// pidfd: Linux 6.15.
+pub(crate) fn remembers() -> bool {
+    kernel() >= (6, 15)
+}
+
+/// The version of the kernel.
+pub(crate) fn kernel() -> (u32, u32) {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a version");
+    let mut numbers = release
+        .split(['.', '-'])
+        .map(|number| number.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
