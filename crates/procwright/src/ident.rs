@@ -120,7 +120,7 @@ enum Shown {
     /// Another one, or none: it is gone.
     Other,
     /// It cannot be looked at.
-    Nothing,
+    Nothing(io::Error),
 }
 
 /// How a process ended, as far as this process may know.
@@ -335,7 +335,7 @@ impl Watched {
             Some(fd) => is_reaped(fd),
             None => match self.shown() {
                 Shown::Other => true,
-                Shown::This(_) | Shown::Nothing => {
+                Shown::This(_) | Shown::Nothing(_) => {
                     self.own_child && wait::peek_child(self.id.pid).is_err()
                 }
             },
@@ -349,7 +349,7 @@ impl Watched {
             Ok(stat) => Shown::This(stat),
             // A child of ours may merely not be shown.
             Err(e) if e.kind() == io::ErrorKind::NotFound && !self.own_child => Shown::Other,
-            Err(_) => Shown::Nothing,
+            Err(error) => Shown::Nothing(error),
         }
     }
 
@@ -426,7 +426,7 @@ impl Watched {
             // A child that was reaped behind our back is none any more.
             _ if self.own_child => !matches!(wait::peek_child(self.id.pid), Ok(None)),
             Shown::This(stat) => stat.is_gone(),
-            Shown::Nothing => false,
+            Shown::Nothing(_) => false,
         }
     }
 
@@ -458,16 +458,20 @@ impl Watched {
                 answer => return answer,
             }
         }
-        match proc::stat(self.id.pid) {
+        match self.pidfd() {
             // It had its number after it was looked up.
-            _ if self.pidfd().is_some_and(|fd| !is_reaped(fd)) => {}
-            _ if self.pidfd.is_some() => return Err(no_such_process()),
-            Ok(stat) if !self.id.is(&stat) => return Err(no_such_process()),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(no_such_process()),
-            Ok(_) => {}
-            // Without /proc the number is all there is, and a child's is enough.
-            Err(_) if self.own_child => {}
-            Err(e) => return Err(e),
+            Some(fd) if !is_reaped(fd) => {}
+            Some(_) => return Err(no_such_process()),
+            None => match self.shown() {
+                Shown::Other => return Err(no_such_process()),
+                Shown::This(_) => {}
+                // Without /proc the number is all there is, and a child's is
+                // enough.
+                Shown::Nothing(_) if self.own_child => {
+                    wait::peek_child(self.id.pid).map_err(|_| no_such_process())?;
+                }
+                Shown::Nothing(error) => return Err(error),
+            },
         }
         signal::kill(self.id.pid, signal)
     }

@@ -2,10 +2,13 @@
 
 mod common;
 
-use std::os::fd::AsFd;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::family::Family;
 use common::{Census, sys};
 use procwright::process::{Exit, Signal, Unknown};
 use procwright::wait::{Event, Mechanism, Outcome, Want, stats};
@@ -29,6 +32,20 @@ fn sleeper() -> Child {
         .expect("a child")
 }
 
+/// Takes descriptors until only the last few are left.
+fn hog_descriptors() -> Vec<File> {
+    let limit = 40;
+    let mut hogs = Vec::new();
+    loop {
+        let hog = File::open("/dev/null").expect("a descriptor");
+        let number = hog.as_raw_fd();
+        hogs.push(hog);
+        if number + 5 >= limit {
+            return hogs;
+        }
+    }
+}
+
 fn kill(child: &mut Child) {
     child.kill().expect("our own child");
 }
@@ -36,6 +53,12 @@ fn kill(child: &mut Child) {
 /// Any, all, a timeout, a removal, and the status of a child that stays ours.
 fn children_are_waited_for(expected: Mechanism) {
     let before = Census::now();
+    any_and_all(expected);
+    assert!(stats().served_by(expected) >= 4, "{:?}", stats());
+    before.comes_back();
+}
+
+fn any_and_all(expected: Mechanism) {
     let mut children: Vec<Child> = (0..5).map(|_| sleeper()).collect();
     let mut set = WaitSet::new().unwrap();
     let mut keys = Vec::new();
@@ -55,23 +78,26 @@ fn children_are_waited_for(expected: Mechanism) {
     let waited = set.wait(Want::Any, None).unwrap();
     assert_eq!(waited.ended.len(), 1);
     assert_eq!(waited.ended[0].0, keys[3]);
-    assert_eq!(waited.ended[0].1.exit(), Some(Exit::Signal { signal: Signal::KILL, core: false }));
+    assert_eq!(
+        waited.ended[0].1.exit(),
+        Some(Exit::Signal {
+            signal: Signal::KILL,
+            core: false
+        })
+    );
     assert!(set.remove(keys[4]).is_some());
     for child in &mut children {
         kill(child);
     }
     let waited = set.wait(Want::All, None).unwrap();
-    assert_eq!((waited.ended.len(), waited.outcome), (3, Outcome::Satisfied));
+    assert_eq!(
+        (waited.ended.len(), waited.outcome),
+        (3, Outcome::Satisfied)
+    );
     assert!(set.is_empty());
     for child in &mut children {
-        use std::os::unix::process::ExitStatusExt as _;
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
     }
-    assert!(stats().served_by(expected) >= 4, "{:?}", stats());
-    drop(waited);
-    drop(set);
-    drop(children);
-    before.comes_back();
 }
 
 alone! {
@@ -117,36 +143,37 @@ alone! {
     }
 }
 
-/// A stranger: a child of a child of ours, which reaps it when told to.
-fn strangers_are_waited_for(expected: Mechanism, knows: bool) {
-    let mut parent = common::Stranger::start();
-    let process = Process::open(parent.pid()).unwrap();
+const KILLED: Option<Exit> = Some(Exit::Signal {
+    signal: Signal::KILL,
+    core: false,
+});
+
+/// A child of a child of ours, which reaps it when told to.
+fn strangers_are_waited_for(expected: Mechanism) {
+    let mut family = Family::obeying();
+    let process = family.stranger();
     let mut set = WaitSet::new().unwrap();
     let key = set.add(process.clone(), Event::Exited).unwrap();
     assert_eq!(set.mechanism(key), Some(expected));
-    parent.end();
+    sys::kill(family.child, libc::SIGKILL);
     let waited = set.wait(Want::All, None).unwrap();
     assert_eq!(waited.ended.len(), 1);
     assert!(!process.is_alive());
     // It is a zombie of somebody else's, and shows its status to its own user.
-    assert_eq!(process.exit(), Some(Exit::Signal { signal: Signal::KILL, core: false }));
-    let key = set.add(process.clone(), Event::Reaped).unwrap();
-    assert!(set.mechanism(key).is_some());
+    assert_eq!(process.exit(), KILLED);
+    set.add(process.clone(), Event::Reaped).unwrap();
     let waited = set.wait(Want::All, Duration::from_millis(30)).unwrap();
     assert_eq!(waited.outcome, Outcome::TimedOut);
-    parent.reap();
+    assert_eq!(Some(family.reap()), KILLED);
     let waited = set.wait(Want::All, None).unwrap();
     assert_eq!(waited.ended.len(), 1);
-    let again = Process::open(parent.pid());
-    assert!(again.is_err() || again.unwrap() != process);
-    let exit = waited.ended[0].1.exit();
-    let _ = knows;
-    assert_eq!(exit, Some(Exit::Signal { signal: Signal::KILL, core: false }), "it was asked before");
+    assert!(Process::open(family.child).is_err());
+    assert!(process.signal(Signal::KILL).is_err());
 }
 
 alone! {
     fn strangers_by_pidfd() {
-        strangers_are_waited_for(Mechanism::Pidfd, true);
+        strangers_are_waited_for(Mechanism::Pidfd);
         assert_eq!(stats().looks, 0);
     }
 }
@@ -154,7 +181,7 @@ alone! {
 alone! {
     fn strangers_where_there_are_no_pidfds() {
         sys::deny(&[libc::SYS_pidfd_open], libc::ENOSYS);
-        strangers_are_waited_for(Mechanism::Polling, false);
+        strangers_are_waited_for(Mechanism::Polling);
         assert!(stats().looks > 0);
     }
 }
@@ -163,15 +190,15 @@ alone! {
     fn a_kernel_without_pidfs() {
         // It does not tell of a reap, nor of an inode.
         sys::deny(&[libc::SYS_fstatfs], libc::ENOSYS);
-        strangers_are_waited_for(Mechanism::Pidfd, true);
+        strangers_are_waited_for(Mechanism::Pidfd);
         assert!(stats().looks > 0, "the reap is seen by looking");
-        let mut parent = common::Stranger::start();
-        let process = Process::open(parent.pid()).unwrap();
+        let mut family = Family::obeying();
+        let process = family.stranger();
         assert_eq!(process.id().inode(), None);
-        let id = procwright::process::Id::new(parent.pid(), Some(1)).unwrap();
+        let id = procwright::process::Id::new(family.child, Some(1)).unwrap();
         assert!(Process::open_id(id).is_err());
-        parent.end();
-        parent.reap();
+        sys::kill(family.child, libc::SIGKILL);
+        family.reap();
         assert!(process.wait_for(Event::Reaped, None).unwrap().is_some());
         assert!(process.signal(Signal::KILL).is_err());
     }
@@ -180,10 +207,10 @@ alone! {
 alone! {
     fn a_kernel_without_exit_info() {
         sys::deny_ioctl(sys::PIDFD_GET_INFO, libc::ENOTTY);
-        let mut parent = common::Stranger::start();
-        let process = Process::open(parent.pid()).unwrap();
-        parent.end();
-        parent.reap();
+        let mut family = Family::obeying();
+        let process = family.stranger();
+        family.order("exit 0");
+        family.reap();
         // Nobody looked while it could be seen.
         let exit = process.wait_for(Event::Reaped, None).unwrap();
         assert_eq!(exit, Some(Exit::Unknown(Unknown::NotTold)));
@@ -192,13 +219,13 @@ alone! {
 
 alone! {
     fn no_proc() {
+        if !common::root_or_skip("no_proc") {
+            return;
+        }
         // Every path is gone, /proc with it.
         let empty = tempfile::tempdir().unwrap();
         let mut child = sleeper();
         let mut piped = cat();
-        if sys::effective_uid() != 0 {
-            return common::skip("changing the root directory needs root");
-        }
         sys::chroot(empty.path());
         let process = Process::of_child(&child).unwrap();
         let other = Process::of_child(&piped).unwrap();
@@ -220,16 +247,16 @@ alone! {
 
 alone! {
     fn neither_proc_nor_pidfds() {
-        if sys::effective_uid() != 0 {
-            return common::skip("changing the root directory needs root");
+        if !common::root_or_skip("neither_proc_nor_pidfds") {
+            return;
         }
         let empty = tempfile::tempdir().unwrap();
         let mut child = sleeper();
-        let parent = common::Stranger::start();
+        let family = Family::obeying();
         sys::chroot(empty.path());
         sys::deny(&[libc::SYS_pidfd_open], libc::ENOSYS);
         // A stranger's number could go to another without our noticing.
-        let error = Process::open(parent.pid()).unwrap_err();
+        let error = Process::open(family.child).unwrap_err();
         assert!(error.to_string().contains("pidfd_open"), "{error}");
         // A child's cannot.
         let process = Process::of_child(&child).unwrap();
@@ -246,69 +273,81 @@ alone! {
 
 alone! {
     fn more_children_than_descriptors() {
-        let n = common::scaled(600, 2000) as usize;
-        sys::limit(libc::RLIMIT_NOFILE, 256);
+        sys::limit_files(256);
         let before = Census::now();
-        let mut children: Vec<Child> = (0..n).map(|_| sleeper()).collect();
-        let mut set = WaitSet::new().unwrap();
-        let mut keys = Vec::new();
-        for child in &children {
-            keys.push(set.add(Process::of_child(child).unwrap(), Event::Exited).unwrap());
-        }
-        let mechanisms: Vec<_> = keys.iter().filter_map(|key| set.mechanism(*key)).collect();
-        let count = |one| mechanisms.iter().filter(|all| **all == one).count();
-        assert_eq!(mechanisms.len(), n);
-        assert_eq!(count(Mechanism::Pidfd) + count(Mechanism::OwnTable), n);
-        assert!(count(Mechanism::OwnTable) >= n - 256);
-        // A few threads, and descriptors left for others.
-        let threads = common::threads().len() - before.threads.len();
-        assert!(threads <= n / 200 + 2, "{threads} threads");
-        assert!(std::fs::File::open("/dev/null").is_ok());
-        let waited = set.wait(Want::Any, Duration::from_millis(50)).unwrap();
-        assert_eq!(waited.outcome, Outcome::TimedOut);
-        // The last are surely in another table.
-        kill(&mut children[n - 1]);
-        let waited = set.wait(Want::Any, None).unwrap();
-        assert_eq!(waited.ended.len(), 1);
-        assert_eq!(waited.ended[0].0, keys[n - 1]);
-        assert!(set.remove(keys[n - 2]).is_some());
-        for child in &mut children {
-            kill(child);
-        }
-        let waited = set.wait(Want::All, None).unwrap();
-        assert_eq!((waited.ended.len(), waited.outcome), (n - 2, Outcome::Satisfied));
-        for (_, process) in &waited.ended {
-            assert_eq!(process.exit().and_then(Exit::signal), Some(Signal::KILL));
-        }
-        for child in &mut children {
-            child.wait().unwrap();
-        }
-        let stats = stats();
-        assert_eq!(stats.looks, 0, "{stats:?}");
-        assert!(stats.served_by(Mechanism::OwnTable) >= (n - 256) as u64, "{stats:?}");
-        drop((waited, set));
+        wait_for_more_than_fit(common::scaled(600, 2000) as usize);
         // The threads go when they have nobody left to watch.
         before.comes_back();
     }
 }
 
+fn wait_for_more_than_fit(n: usize) {
+    let threads = common::threads().len();
+    let mut children: Vec<Child> = (0..n).map(|_| sleeper()).collect();
+    let mut set = WaitSet::new().unwrap();
+    let mut keys = Vec::new();
+    for child in &children {
+        keys.push(
+            set.add(Process::of_child(child).unwrap(), Event::Exited)
+                .unwrap(),
+        );
+    }
+    let mechanisms: Vec<_> = keys.iter().filter_map(|key| set.mechanism(*key)).collect();
+    let count = |one| mechanisms.iter().filter(|all| **all == one).count();
+    assert_eq!(mechanisms.len(), n);
+    assert_eq!(count(Mechanism::Pidfd) + count(Mechanism::OwnTable), n);
+    assert!(count(Mechanism::OwnTable) >= n - 256);
+    // A few threads, and descriptors left for others.
+    let threads = common::threads().len() - threads;
+    assert!(threads <= n / 200 + 2, "{threads} threads");
+    assert!(std::fs::File::open("/dev/null").is_ok());
+    let waited = set.wait(Want::Any, Duration::from_millis(50)).unwrap();
+    assert_eq!(waited.outcome, Outcome::TimedOut);
+    // The last are surely in another table.
+    kill(&mut children[n - 1]);
+    let waited = set.wait(Want::Any, None).unwrap();
+    assert_eq!(waited.ended.len(), 1);
+    assert_eq!(waited.ended[0].0, keys[n - 1]);
+    assert!(set.remove(keys[n - 2]).is_some());
+    for child in &mut children {
+        kill(child);
+    }
+    let waited = set.wait(Want::All, None).unwrap();
+    assert_eq!(
+        (waited.ended.len(), waited.outcome),
+        (n - 2, Outcome::Satisfied)
+    );
+    for (_, process) in &waited.ended {
+        assert_eq!(process.exit().and_then(Exit::signal), Some(Signal::KILL));
+    }
+    for child in &mut children {
+        child.wait().unwrap();
+    }
+    let stats = stats();
+    assert_eq!(stats.looks, 0, "{stats:?}");
+    assert!(
+        stats.served_by(Mechanism::OwnTable) >= (n - 256) as u64,
+        "{stats:?}"
+    );
+}
+
 alone! {
     fn strangers_and_reaps_without_a_descriptor() {
-        sys::limit(libc::RLIMIT_NOFILE, 40);
-        let mut parents = vec![common::Stranger::start(), common::Stranger::start()];
-        let hogs = common::hog_descriptors(8);
-        let processes: Vec<_> = parents.iter().map(|one| Process::open(one.pid()).unwrap()).collect();
+        sys::limit_files(40);
+        let mut families = [Family::obeying(), Family::obeying()];
+        let hogs = hog_descriptors();
+        let processes: Vec<_> = families.iter().map(Family::stranger).collect();
         assert!(processes.iter().all(|one| one.pidfd().is_none()));
         let mut set = WaitSet::new().unwrap();
         let first = set.add(&processes[0], Event::Exited).unwrap();
         let second = set.add(&processes[1], Event::Reaped).unwrap();
         assert_eq!(set.mechanism(first), Some(Mechanism::OwnTable));
         assert_eq!(set.mechanism(second), Some(Mechanism::OwnTable));
-        parents[1].end();
+        sys::kill(families[1].child, libc::SIGKILL);
         assert_eq!(set.wait(Want::Any, Duration::from_millis(30)).unwrap().outcome, Outcome::TimedOut);
-        parents[1].reap();
+        families[1].reap();
         assert_eq!(set.wait(Want::Any, None).unwrap().ended[0].0, second);
-        parents[0].end();
+        sys::kill(families[0].child, libc::SIGKILL);
         assert_eq!(set.wait(Want::Any, None).unwrap().ended[0].0, first);
         assert_eq!(stats().looks, 0);
         drop(hogs);
@@ -320,18 +359,18 @@ alone! {
     fn no_table_of_their_own() {
         // An old kernel or a sandbox, and no descriptor left.
         sys::deny(&[libc::SYS_close_range], libc::ENOSYS);
-        sys::limit(libc::RLIMIT_NOFILE, 40);
+        sys::limit_files(40);
         let mut child = sleeper();
-        let mut parent = common::Stranger::start();
-        let hogs = common::hog_descriptors(8);
+        let family = Family::obeying();
+        let hogs = hog_descriptors();
         let own = Process::of_child(&child).unwrap();
-        let stranger = Process::open(parent.pid()).unwrap();
+        let stranger = family.stranger();
         let mut set = WaitSet::new().unwrap();
         let first = set.add(own, Event::Exited).unwrap();
         let second = set.add(stranger, Event::Exited).unwrap();
         assert_eq!(set.mechanism(first), Some(Mechanism::ChildThread));
         assert_eq!(set.mechanism(second), Some(Mechanism::Polling));
-        parent.end();
+        sys::kill(family.child, libc::SIGKILL);
         assert_eq!(set.wait(Want::Any, None).unwrap().ended[0].0, second);
         kill(&mut child);
         assert_eq!(set.wait(Want::Any, None).unwrap().ended[0].0, first);

@@ -362,3 +362,42 @@ pub(crate) fn mount_proc() {
         ));
     }
 }
+
+/// Sets the soft and the hard limit of descriptors.
+pub(crate) fn limit_files(n: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: n,
+        rlim_max: n,
+    };
+    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) });
+}
+
+/// Leaves this process no path but those in a directory.
+pub(crate) fn chroot(directory: &std::path::Path) {
+    std::os::unix::fs::chroot(directory).expect("root");
+    std::env::set_current_dir("/").expect("the new root");
+}
+
+/// Makes an ioctl fail with `errno` whose number, without the size of what it is
+/// passed, is this.
+pub(crate) fn deny_ioctl(request: u64, errno: i32) {
+    use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
+    let condition = SeccompCondition::new(
+        1,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::MaskedEq(0xffff),
+        request,
+    );
+    let rule = SeccompRule::new(vec![condition.expect("a condition")]).expect("a rule");
+    let filter = SeccompFilter::new(
+        BTreeMap::from([(libc::SYS_ioctl, vec![rule])]),
+        SeccompAction::Allow,
+        SeccompAction::Errno(errno as u32),
+        std::env::consts::ARCH.try_into().expect("a known machine"),
+    );
+    let program: BpfProgram = filter.expect("a filter").try_into().expect("a program");
+    seccompiler::apply_filter_all_threads(&program).expect("seccomp");
+}
+
+/// `PIDFD_GET_INFO` of `linux/pidfd.h`, without its size.
+pub(crate) const PIDFD_GET_INFO: u64 = 0xff0b;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,13 +10,23 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Resource, getrlimit};
 
 use super::{Life, Refused};
+use trial::Allowed;
+
+#[path = "trial.rs"]
+mod trial;
 
 /// Set by the first answer that says "never". Relaxed: it guards no other
 /// memory, and a thread that misses it merely asks once more.
 static DENIED: AtomicBool = AtomicBool::new(false);
 
+/// Tried once: filters are never taken off. One that is put on later may kill.
+fn allowed() -> Allowed {
+    static ALLOWED: OnceLock<Allowed> = OnceLock::new();
+    *ALLOWED.get_or_init(trial::allowed)
+}
+
 pub(crate) fn open(pid: i32) -> Result<OwnedFd, Refused> {
-    if DENIED.load(Ordering::Relaxed) {
+    if DENIED.load(Ordering::Relaxed) || !allowed().open {
         return Err(Refused::Never);
     }
     let Some(pid) = Pid::from_raw(pid) else {
@@ -61,6 +72,9 @@ pub(crate) fn send_group(pidfd: BorrowedFd<'_>, signal: i32) -> io::Result<()> {
 }
 
 fn send_with_flags(pidfd: BorrowedFd<'_>, signal: i32, flags: u32) -> io::Result<()> {
+    if !allowed().send {
+        return Err(Errno::NOSYS.into());
+    }
     // rustix takes neither flags nor real-time signals here.
     // SAFETY: the siginfo pointer is null, which the call allows; no other
     // memory is handed over.
