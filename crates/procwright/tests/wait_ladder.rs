@@ -356,6 +356,40 @@ alone! {
 }
 
 alone! {
+    fn not_a_single_descriptor_left() {
+        sys::limit_files(40);
+        let mut child = sleeper();
+        let mut family = Family::obeying();
+        let own = Process::of_child(&child).unwrap();
+        let stranger = family.stranger();
+        let mut hogs = hog_descriptors();
+        let late = Process::of_child(&child).unwrap();
+        assert!(late.pidfd().is_none());
+        while let Ok(hog) = File::open("/dev/null") {
+            hogs.push(hog);
+        }
+        assert!(WaitSet::<Process>::new().is_err());
+        let begun = Instant::now();
+        assert_eq!(late.wait(Duration::from_millis(30)).unwrap(), None);
+        assert!(begun.elapsed() >= Duration::from_millis(30));
+        assert_eq!(own.wait(Duration::ZERO).unwrap(), None);
+        let waiter = std::thread::spawn({
+            let late = late.clone();
+            move || late.wait(None).unwrap()
+        });
+        child.kill().unwrap();
+        assert_eq!(own.wait(None).unwrap(), KILLED);
+        assert_eq!(waiter.join().unwrap(), KILLED);
+        sys::kill(family.child, libc::SIGKILL);
+        assert_eq!(stranger.wait(None).unwrap().and_then(Exit::code), None);
+        assert_eq!(Some(family.reap()), KILLED);
+        assert!(stranger.wait_for(Event::Reaped, None).unwrap().is_some());
+        child.wait().unwrap();
+        assert_eq!(stats().looks, 0);
+    }
+}
+
+alone! {
     fn no_table_of_their_own() {
         // An old kernel or a sandbox, and no descriptor left.
         sys::deny(&[libc::SYS_close_range], libc::ENOSYS);

@@ -14,7 +14,7 @@ use crate::error::Invalid;
 use crate::ident::{Ending, ProcId, Watched};
 use crate::sys::{pidfd, poll, proc, wait as sys};
 use crate::time::{Deadline, Timeout};
-use crate::wait::{Awaits, Event, Mechanism, WaitSet, Waitable, Want};
+use crate::wait::{self, Awaits, Event, Mechanism, WaitSet, Waitable, Want};
 
 /// A process, whoever started it.
 ///
@@ -233,7 +233,9 @@ impl Process {
         let deadline = timeout.into().starting(Instant::now());
         let over = self.sleep(event, deadline);
         let over = over.map_err(|error| ProcessError::new("wait for", self.id(), error))?;
-        Ok(if over { self.exit() } else { None })
+        // It has ended, also if that cannot be asked again just now.
+        let exit = || self.exit().unwrap_or(Exit::Unknown(Unknown::NotTold));
+        Ok(over.then(exit))
     }
 
     fn sleep(&self, event: Event, deadline: Deadline) -> io::Result<bool> {
@@ -242,29 +244,35 @@ impl Process {
             Event::Reaped => pidfd::tells_of_reaps(*fd),
         });
         let Some(fd) = direct else {
-            let mut set = WaitSet::new()?;
-            set.add(self, event)?;
-            let waited = set.wait_until(Want::All, deadline)?;
-            return Ok(!waited.ended.is_empty());
+            return self.sleep_aside(event, deadline);
         };
         let flags = match event {
             Event::Exited => poll::Flags::IN,
             // A hang-up is told of whether asked for or not.
             Event::Reaped => poll::Flags::empty(),
         };
-        let mut fds = [poll::Fd::from_borrowed_fd(fd, flags)];
-        loop {
-            match poll::poll(&mut fds, deadline) {
-                Ok(ready) => {
-                    if ready > 0 {
-                        Mechanism::Pidfd.served();
-                    }
-                    return Ok(ready > 0);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        let over = poll::one(poll::Fd::from_borrowed_fd(fd, flags), deadline)?;
+        if over {
+            Mechanism::Pidfd.served();
         }
+        Ok(over)
+    }
+
+    fn sleep_aside(&self, event: Event, deadline: Deadline) -> io::Result<bool> {
+        let mut set = match WaitSet::new() {
+            Ok(set) => set,
+            // No descriptor is left, not even for a set.
+            Err(error) => {
+                let over = wait::errand(&self.0.watched, event, deadline).map_err(|_| error)?;
+                if over {
+                    Mechanism::OwnTable.served();
+                }
+                return Ok(over);
+            }
+        };
+        set.add(self, event)?;
+        let waited = set.wait_until(Want::All, deadline)?;
+        Ok(!waited.ended.is_empty())
     }
 
     /// Sends a signal to it, and to no other process whatever became of it.

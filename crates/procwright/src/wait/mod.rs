@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crate::cancel::Cancel;
 use crate::ident::Watched;
 
+pub(crate) use fallback::errand;
 pub use set::{Key, Outcome, Pending, WaitSet, Waited, Want};
 pub use stats::{Mechanism, Stats, stats};
 

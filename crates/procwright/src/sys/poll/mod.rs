@@ -24,6 +24,19 @@ pub(crate) fn poll(fds: &mut [PollFd<'_>], deadline: Deadline) -> io::Result<usi
     Ok(rustix::event::poll(fds, timeout.as_ref())?)
 }
 
+/// Waits until `fd` is ready, whatever signal handlers run meanwhile, and says
+/// whether it was before the deadline.
+pub(crate) fn one(fd: PollFd<'_>, deadline: Deadline) -> io::Result<bool> {
+    let mut fds = [fd];
+    loop {
+        match poll(&mut fds, deadline) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
 /// A wait of 31 years, for durations that do not fit the kernel's type. The
 /// caller's loop compares with its deadline after every wake-up anyway.
 const LONGEST: Timespec = Timespec {

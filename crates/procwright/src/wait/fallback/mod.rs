@@ -5,6 +5,7 @@
 
 mod bell;
 mod child;
+mod errand;
 mod look;
 mod table;
 
@@ -12,6 +13,7 @@ use std::io;
 use std::sync::{Arc, Weak};
 
 pub(super) use bell::Bell;
+pub(crate) use errand::run as errand;
 
 use super::{Event, Mechanism};
 use crate::ident::{NoPidfd, Watched};

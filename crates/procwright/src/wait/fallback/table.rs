@@ -213,6 +213,7 @@ fn keep(name: u64, orders: &Receiver<Order>, relay: &Sender<Caller>, started: &S
     }
     let mut members: HashMap<u64, (OwnedFd, Caller)> = HashMap::new();
     let mut keys = Vec::new();
+    let mut had = 0;
     loop {
         while let Ok(order) = orders.try_recv() {
             obey(order, &ready, &mut members, relay);
@@ -230,7 +231,12 @@ fn keep(name: u64, orders: &Receiver<Order>, relay: &Sender<Caller>, started: &S
                     Err(_) => return keepers.leave(name),
                 }
             }
-            keepers.set_full(name, false);
+            // Only when somebody has left: a keeper that merely has answered that
+            // it is full would be asked again at once.
+            if members.len() < had {
+                keepers.set_full(name, false);
+            }
+            had = members.len();
         }
         keys.clear();
         if ready.wait(&mut keys, Deadline::NEVER).is_err() {
