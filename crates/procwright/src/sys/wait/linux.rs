@@ -104,13 +104,7 @@ const REAPED_BY_KERNEL: Duration = Duration::from_millis(200);
 
 pub(crate) fn await_reap(pidfd: BorrowedFd<'_>, deadline: Deadline) -> io::Result<()> {
     // The pidfd is hung up: an event to wait for, not a state to poll.
-    let mut fds = [poll::Fd::new(&pidfd, poll::Flags::empty())];
-    loop {
-        match poll::poll(&mut fds, deadline) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            answer => return answer.map(drop),
-        }
-    }
+    poll::one(poll::Fd::new(&pidfd, poll::Flags::empty()), deadline).map(drop)
 }
 
 pub(crate) fn exit_info(pidfd: BorrowedFd<'_>) -> Option<RawExit> {
