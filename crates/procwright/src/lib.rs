@@ -22,12 +22,15 @@ mod child;
 mod command;
 mod drain;
 pub mod error;
+#[allow(dead_code)]
+mod handle;
 mod holders;
 mod ident;
 pub mod process;
 mod run;
 pub mod spec;
 mod spool;
+mod sync;
 mod sys;
 pub mod time;
 pub mod wait;

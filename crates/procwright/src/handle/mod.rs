@@ -1,0 +1,266 @@
+//! A descriptor that any thread may close while others are blocked on it.
+//!
+//! # What a close does
+//!
+//! It sets a bit, wakes the one operation that sleeps on the descriptor, if one
+//! does, and returns. The operations themselves return "closed", in the call in
+//! which they are blocked: no signal is sent, no exception thrown into a thread.
+//! The descriptor goes with the last of them ([`gate`]), so that its number means
+//! nothing else before; and it goes at once, so that whoever is at the other end
+//! of the pipe learns of it: a process that merely sleeps in `poll` keeps a pipe's
+//! end alive.
+//!
+//! The close costs the same however many operations wait, on this handle
+//! ([`turn`]) or on others. Two handles on one file do not know of each other.
+//!
+//! # Why not …
+//!
+//! - `close(2)` alone: the reader stays blocked, and the writer sees no EPIPE
+//!   until it has left; then somebody else's file has the number.
+//! - a signal to the reader: comes between the look and the sleep, and is lost.
+//! - `dup2` of something at its end over the descriptor: helps those who come
+//!   later, not who is inside already.
+#![allow(unsafe_code)]
+
+mod gate;
+mod turn;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+
+use crate::sync::{Ordering, fence};
+use crate::sys::poll::{self, Fd, Flags};
+use crate::sys::wake::Wake;
+use crate::time::Deadline;
+use gate::{Gate, Inside};
+use turn::Turn;
+
+/// A descriptor in non-blocking mode, for one direction.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    gate: Gate<OwnedFd>,
+    turn: Turn,
+    /// Rung by the close. Made when the first operation has to sleep: most never
+    /// do, and it is a descriptor.
+    wake: OnceLock<Wake>,
+}
+
+/// Why an operation did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The handle is closed.
+    Closed,
+    /// The deadline has come.
+    TimedOut,
+    /// The system says no.
+    Os(io::Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Refused {
+        Refused::Os(error)
+    }
+}
+
+impl Handle {
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Handle> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Handle {
+            gate: Gate::new(fd),
+            turn: Turn::new(),
+            wake: OnceLock::new(),
+        })
+    }
+
+    /// Runs `attempt` until it does not say `WouldBlock`, and sleeps in between
+    /// until the descriptor is ready for `flags`.
+    pub(crate) fn operate<R>(
+        &self,
+        flags: Flags,
+        deadline: Deadline,
+        mut attempt: impl FnMut(BorrowedFd<'_>) -> io::Result<R>,
+    ) -> Result<R, Refused> {
+        loop {
+            // In and out again for each attempt: while this sleeps in the queue
+            // it does not keep the descriptor, only whoever polls does.
+            let inside = self.gate.enter().ok_or(Refused::Closed)?;
+            match attempt(inside.as_fd()) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e.into()),
+                Ok(done) => return Ok(done),
+            }
+            drop(inside);
+            self.sleep(flags, deadline)?;
+        }
+    }
+
+    /// Sleeps until the descriptor may be ready.
+    fn sleep(&self, flags: Flags, deadline: Deadline) -> Result<(), Refused> {
+        let Some(mine) = self.turn.take(deadline, || self.gate.is_closed()) else {
+            return Err(match self.gate.is_closed() {
+                true => Refused::Closed,
+                false => Refused::TimedOut,
+            });
+        };
+        let wake = match self.wake.get() {
+            Some(wake) => wake,
+            None => {
+                let wake = Wake::new()?;
+                self.wake.get_or_init(|| wake)
+            }
+        };
+        // Here the wake-up is there and the handle looked at afterwards; a close
+        // closes first and looks for a wake-up afterwards. One of the two sees
+        // the other, whatever the order.
+        fence(Ordering::SeqCst);
+        let inside = self.gate.enter().ok_or(Refused::Closed)?;
+        let mut fds = [Fd::new(&*inside, flags), Fd::new(wake, Flags::IN)];
+        let polled = poll::poll(&mut fds, deadline);
+        let closed = !fds[1].revents().is_empty();
+        // Out before the next may sleep, and before the turn is passed on.
+        drop(inside);
+        drop(mine);
+        match polled {
+            _ if closed => Err(Refused::Closed),
+            Ok(0) => Err(Refused::TimedOut),
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => Err(e.into()),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Closes it; false if it was closed before. Returns at once: operations
+    /// that are inside are told and leave, and the last takes the descriptor
+    /// along.
+    pub(crate) fn close(&self) -> bool {
+        let closed = self.gate.close();
+        fence(Ordering::SeqCst);
+        if closed && let Some(wake) = self.wake.get() {
+            // Never silenced: whoever sleeps next is woken too.
+            wake.ring();
+        }
+        closed
+    }
+
+    /// Whether it is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.gate.is_closed()
+    }
+
+    /// The descriptor, for the length of an operation.
+    pub(crate) fn enter(&self) -> Option<Inside<'_, OwnedFd>> {
+        self.gate.enter()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::gate::Gate;
+    use super::turn::Turn;
+    use crate::time::Deadline;
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use loom::thread;
+
+    /// A descriptor that notices when it is used after its end, or ends twice.
+    struct Resource(Arc<AtomicUsize>);
+
+    impl Drop for Resource {
+        fn drop(&mut self) {
+            assert_eq!(self.0.fetch_add(1, Ordering::SeqCst), 0, "closed twice");
+        }
+    }
+
+    fn gate() -> (Arc<Gate<Resource>>, Arc<AtomicUsize>) {
+        let ends = Arc::new(AtomicUsize::new(0));
+        (Arc::new(Gate::new(Resource(ends.clone()))), ends)
+    }
+
+    #[test]
+    fn loom_nobody_inside_sees_it_go() {
+        loom::model(|| {
+            let (gate, ends) = gate();
+            let users: Vec<_> = (0..2)
+                .map(|_| {
+                    let gate = gate.clone();
+                    thread::spawn(move || {
+                        if let Some(inside) = gate.enter() {
+                            assert_eq!(inside.0.load(Ordering::SeqCst), 0, "gone while inside");
+                        }
+                    })
+                })
+                .collect();
+            gate.close();
+            for user in users {
+                user.join().unwrap();
+            }
+            assert_eq!(ends.load(Ordering::SeqCst), 1);
+            assert!(gate.enter().is_none());
+        });
+    }
+
+    #[test]
+    fn loom_one_of_two_closers_closes() {
+        loom::model(|| {
+            let (gate, ends) = gate();
+            let other = gate.clone();
+            let closer = thread::spawn(move || other.close());
+            let mine = gate.close();
+            assert!(closer.join().unwrap() != mine);
+            assert_eq!(ends.load(Ordering::SeqCst), 1);
+        });
+    }
+
+    #[test]
+    fn loom_a_close_is_never_slept_through() {
+        use crate::sync::{Ordering as O, fence};
+        loom::model(|| {
+            let (gate, _) = gate();
+            // The wake-up is made late; rung is what the poll would see.
+            let made = Arc::new(AtomicBool::new(false));
+            let rung = Arc::new(AtomicBool::new(false));
+            let sleeper = {
+                let (gate, made) = (gate.clone(), made.clone());
+                thread::spawn(move || {
+                    made.store(true, O::Release);
+                    fence(O::SeqCst);
+                    // Whether it would go to sleep.
+                    gate.enter().is_some()
+                })
+            };
+            gate.close();
+            fence(O::SeqCst);
+            if made.load(O::Acquire) {
+                rung.store(true, O::SeqCst);
+            }
+            let slept = sleeper.join().unwrap();
+            assert!(!slept || rung.load(O::SeqCst), "asleep for ever");
+        });
+    }
+
+    #[test]
+    fn loom_the_turn_is_passed_on() {
+        loom::model(|| {
+            let turn = Arc::new(Turn::new());
+            let over = Arc::new(AtomicBool::new(false));
+            let threads: Vec<_> = (0..2)
+                .map(|_| {
+                    let (turn, over) = (turn.clone(), over.clone());
+                    thread::spawn(move || {
+                        let mine = turn.take(Deadline::NEVER, || over.load(Ordering::SeqCst));
+                        // As whoever polls finds the close.
+                        over.store(true, Ordering::SeqCst);
+                        drop(mine);
+                    })
+                })
+                .collect();
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+    }
+}

@@ -1,0 +1,34 @@
+//! The façade for everything that threads share without a system call, so that
+//! loom can take its place: `RUSTFLAGS="--cfg loom" cargo test --lib loom`.
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    cell::UnsafeCell,
+    sync::atomic::{AtomicUsize, Ordering, fence},
+    sync::{Condvar, Mutex, MutexGuard},
+};
+#[cfg(not(loom))]
+pub(crate) use std::{
+    sync::atomic::{AtomicUsize, Ordering, fence},
+    sync::{Condvar, Mutex, MutexGuard},
+};
+
+/// `std`'s cell with loom's interface.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(crate) const fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    pub(crate) fn with<R>(&self, look: impl FnOnce(*const T) -> R) -> R {
+        look(self.0.get())
+    }
+
+    pub(crate) fn with_mut<R>(&self, change: impl FnOnce(*mut T) -> R) -> R {
+        change(self.0.get())
+    }
+}
