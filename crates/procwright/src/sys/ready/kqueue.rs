@@ -279,6 +279,7 @@ impl<K: Kernel> Kqueue<K> {
         let n = state.over.len().min(BATCH);
         keys.extend(state.over.drain(..n));
         if !state.over.is_empty() {
+            // Another thread's wait may have taken the ring for all of them.
             let _ = self.kernel.change(Change::Ring);
         }
         n > 0 || state.lost.is_some()

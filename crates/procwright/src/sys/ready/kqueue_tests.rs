@@ -354,6 +354,8 @@ fn those_over_from_the_start_come_in_batches_too() {
     let n = BATCH as i32 + 10;
     let set = set([]);
     (1..=n).for_each(|pid| add(&set, pid, pid as u64));
+    // As one who slept meanwhile and was woken up by it.
+    with(&set, |inside| inside.rung = false);
     assert_eq!(wait(&set).len(), BATCH);
     assert!(is_ready(&set));
     assert_eq!(wait(&set).len(), 10);
