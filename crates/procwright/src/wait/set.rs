@@ -239,10 +239,29 @@ impl<T: Waitable> WaitSet<T> {
             Ok(Some(_)) => NoPidfd::Never,
             Err(why) => why,
         };
+        if event == Event::Exited && self.watch_number(process, key)? {
+            return Ok(Watching::Here(Mechanism::Kqueue, None));
+        }
         let bell = self.bell()?;
         Ok(Watching::Aside(fallback::watch(
             process, why, event, &bell, key,
         )?))
+    }
+
+    /// Whether the system watches it by its number.
+    fn watch_number(&self, process: &Watched, key: u64) -> io::Result<bool> {
+        let id = process.id();
+        let ended = || process.has_exited();
+        match self
+            .ready
+            .add_process(id.pid(), id.start_ticks(), key, &ended)
+        {
+            Ok(()) => Ok(true),
+            // No kqueue, or one that does not tell of other users' processes.
+            Err(e) if e.kind() == io::ErrorKind::Unsupported => Ok(false),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 
     fn bell(&mut self) -> io::Result<Arc<Bell>> {
@@ -261,16 +280,22 @@ impl<T: Waitable> WaitSet<T> {
 
     fn take(&mut self, key: u64) -> Option<T> {
         let member = self.members.remove(&key)?;
-        self.unwatch(&member);
+        self.unwatch(&member, key);
         Some(member.item)
     }
 
-    fn unwatch(&self, member: &Member<T>) {
+    fn unwatch(&self, member: &Member<T>, key: u64) {
         // In a fork the instance is the parent's as well.
         if self.process != std::process::id() {
             return;
         }
         let twin = match &member.watching {
+            Watching::Here(Mechanism::Kqueue, _) => {
+                if let Source::Process(process) = member.item.awaits().0 {
+                    let _ = self.ready.remove_process(process.id().pid(), key);
+                }
+                return;
+            }
             Watching::Here(_, twin) => twin.as_ref(),
             Watching::EndFirst => None,
             // A job ends when it is dropped.
@@ -333,7 +358,7 @@ impl<T: Waitable> WaitSet<T> {
                     CANCEL => cancelled = true,
                     BELL => self.answer(most)?,
                     key if self.over.len() < most => self.note(key)?,
-                    _ => {}
+                    key => self.leave(key)?,
                 }
             }
             if self.over.len() >= need && keys.len() < BATCH {
@@ -364,6 +389,18 @@ impl<T: Waitable> WaitSet<T> {
         Ok(self.wait(Want::First(1), timeout)?.ended.pop())
     }
 
+    /// A member has ended that is not asked for yet. It keeps the set ready if
+    /// its descriptor does; a kqueue tells of a process once.
+    fn leave(&mut self, key: u64) -> io::Result<()> {
+        match self.members.get(&key).map(|member| &member.watching) {
+            Some(Watching::Here(Mechanism::Kqueue, _)) => {
+                self.bell()?.ring(key);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The bell was rung.
     fn answer(&mut self, most: usize) -> io::Result<()> {
         let Some(bell) = self.bell.clone() else {
@@ -384,7 +421,7 @@ impl<T: Waitable> WaitSet<T> {
         let next = self.next_step(&member, key);
         if next.is_ok() {
             // From now on it would only keep the set ready.
-            self.unwatch(&member);
+            self.unwatch(&member, key);
         }
         let result = match next {
             Ok(Some(next)) => {
@@ -418,6 +455,10 @@ impl<T: Waitable> WaitSet<T> {
             return Ok(None);
         };
         match &member.watching {
+            Watching::Here(Mechanism::Kqueue, _) => {
+                process.tell(self.ready.remove_process(process.id().pid(), key));
+                Ok(None)
+            }
             Watching::EndFirst if !process.is_reaped() => {
                 let job = fallback::watch_reap(process, &self.bell()?, key)?;
                 Ok(Some(Watching::Aside(job)))
