@@ -362,3 +362,11 @@ pub(crate) fn mount_proc() {
         ));
     }
 }
+
+/// A child of another process: of its first thread, the only one.
+pub(crate) fn first_child(pid: i32) -> i32 {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let children = children.expect("a living process");
+    let first = children.split_whitespace().next().expect("a child");
+    first.parse().expect("a number")
+}
