@@ -174,6 +174,10 @@ pub(crate) fn kill_on(calls: &[i64]) {
 }
 
 fn filter(calls: &[i64], action: SeccompAction) {
+    seccompiler::apply_filter_all_threads(&program(calls, action)).expect("seccomp");
+}
+
+fn program(calls: &[i64], action: SeccompAction) -> BpfProgram {
     let rules: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
         calls.iter().map(|call| (*call, Vec::new())).collect();
     let filter = SeccompFilter::new(
@@ -183,8 +187,13 @@ fn filter(calls: &[i64], action: SeccompAction) {
         std::env::consts::ARCH.try_into().expect("a known machine"),
     )
     .expect("a filter");
-    let program: BpfProgram = filter.try_into().expect("a program");
-    seccompiler::apply_filter_all_threads(&program).expect("seccomp");
+    filter.try_into().expect("a program")
+}
+
+/// Makes system calls end this process if this thread makes them.
+pub(crate) fn kill_on_in_this_thread(calls: &[i64]) {
+    let program = program(calls, SeccompAction::KillProcess);
+    seccompiler::apply_filter(&program).expect("seccomp");
 }
 
 /// Waits until the process that this names has ended.
