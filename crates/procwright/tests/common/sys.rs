@@ -297,6 +297,7 @@ pub(crate) fn in_fork(body: impl FnOnce() -> i32) -> i32 {
     unsafe {
         let pid = check(libc::fork());
         if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
             libc::_exit(code.unwrap_or(101));
         }
@@ -378,4 +379,26 @@ pub(crate) fn first_child(pid: i32) -> i32 {
     let children = children.expect("a living process");
     let first = children.split_whitespace().next().expect("a child");
     first.parse().expect("a number")
+}
+
+/// Forks a child that ends with this code once it has SIGUSR1.
+pub(crate) fn fork_pausing_then_exiting(code: i32) -> i32 {
+    unsafe {
+        // Blocked before the fork, so that the signal is not lost if it comes
+        // before the child waits for it.
+        mask(libc::SIGUSR1, true);
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(900);
+            let mut set = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGUSR1);
+            let mut signal = 0;
+            libc::sigwait(&set, &mut signal);
+            libc::_exit(code);
+        }
+        mask(libc::SIGUSR1, false);
+        pid
+    }
 }
