@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Instant;
 
 use super::{Event, Mechanism, Source, Waitable};
@@ -387,6 +387,13 @@ impl<'a, T> IntoIterator for &'a WaitSet<T> {
 impl<T> AsFd for WaitSet<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
+    }
+}
+
+/// For event loops that ask for this and not for [`AsFd`], as tokio's does.
+impl<T> AsRawFd for WaitSet<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 
