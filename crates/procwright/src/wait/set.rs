@@ -208,6 +208,10 @@ impl<T: Waitable> WaitSet<T> {
     fn take(&mut self, key: u64) -> Option<T> {
         let member = self.members.remove(&key)?;
         self.unwatch(&member);
+        if matches!(member.watching, Watching::Over) {
+            // Or it would satisfy a wait that it is no part of any more.
+            self.over.retain(|&over| over != key);
+        }
         Some(member.item)
     }
 

@@ -402,3 +402,13 @@ pub(crate) fn fork_pausing_then_exiting(code: i32) -> i32 {
         pid
     }
 }
+
+/// Whether a descriptor is readable now.
+pub(crate) fn readable(fd: BorrowedFd<'_>) -> bool {
+    let mut fd = libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    check(unsafe { libc::poll(&mut fd, 1, 0) }) == 1
+}
