@@ -140,11 +140,21 @@ impl<T: Waitable> WaitSet<T> {
     /// If the system refuses.
     pub fn cancel_on(&mut self, cancel: impl AsFd + Send + Sync + 'static) -> io::Result<()> {
         self.check()?;
-        if let Some(before) = self.cancel.take() {
+        // One descriptor can be in the set once, and this one may be: as a member,
+        // or as what cancelled before.
+        let cancel: Box<dyn AsFd + Send + Sync> =
+            match self.ready.add(cancel.as_fd(), CANCEL, On::Read) {
+                Ok(()) => Box::new(cancel),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                    let twin = cancel.as_fd().try_clone_to_owned()?;
+                    self.ready.add(twin.as_fd(), CANCEL, On::Read)?;
+                    Box::new(twin)
+                }
+                Err(e) => return Err(e),
+            };
+        if let Some(before) = self.cancel.replace(cancel) {
             self.ready.remove(before.as_fd());
         }
-        self.ready.add(cancel.as_fd(), CANCEL, On::Read)?;
-        self.cancel = Some(Box::new(cancel));
         Ok(())
     }
 
