@@ -412,3 +412,12 @@ pub(crate) fn readable(fd: BorrowedFd<'_>) -> bool {
     };
     check(unsafe { libc::poll(&mut fd, 1, 0) }) == 1
 }
+
+/// Whether this is the number of one of the system calls that wait.
+pub(crate) fn is_waiting_call(number: i64) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let old = [libc::SYS_poll, libc::SYS_epoll_wait];
+    #[cfg(not(target_arch = "x86_64"))]
+    let old = [];
+    [libc::SYS_ppoll, libc::SYS_epoll_pwait].contains(&number) || old.contains(&number)
+}
