@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -159,11 +159,21 @@ impl<T: Waitable> WaitSet<T> {
     /// If the system refuses.
     pub fn cancel_on(&mut self, cancel: impl AsFd + Send + Sync + 'static) -> io::Result<()> {
         self.check()?;
-        if let Some(before) = self.cancel.take() {
+        // One descriptor can be in the set once, and this one may be: as a member,
+        // or as what cancelled before.
+        let cancel: Box<dyn AsFd + Send + Sync> =
+            match self.ready.add(cancel.as_fd(), CANCEL, On::Read) {
+                Ok(()) => Box::new(cancel),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                    let twin = cancel.as_fd().try_clone_to_owned()?;
+                    self.ready.add(twin.as_fd(), CANCEL, On::Read)?;
+                    Box::new(twin)
+                }
+                Err(e) => return Err(e),
+            };
+        if let Some(before) = self.cancel.replace(cancel) {
             self.ready.remove(before.as_fd());
         }
-        self.ready.add(cancel.as_fd(), CANCEL, On::Read)?;
-        self.cancel = Some(Box::new(cancel));
         Ok(())
     }
 
@@ -281,6 +291,10 @@ impl<T: Waitable> WaitSet<T> {
     fn take(&mut self, key: u64) -> Option<T> {
         let member = self.members.remove(&key)?;
         self.unwatch(&member, key);
+        if matches!(member.watching, Watching::Over) {
+            // Or it would satisfy a wait that it is no part of any more.
+            self.over.retain(|&over| over != key);
+        }
         Some(member.item)
     }
 
@@ -544,6 +558,13 @@ impl<'a, T> IntoIterator for &'a WaitSet<T> {
 impl<T> AsFd for WaitSet<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
+    }
+}
+
+/// For event loops that ask for this and not for [`AsFd`], as tokio's does.
+impl<T> AsRawFd for WaitSet<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 
