@@ -9,8 +9,8 @@ cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 
-say 'The core for macOS and FreeBSD'
-for target in x86_64-apple-darwin x86_64-unknown-freebsd; do
+say 'The core for macOS and the BSDs'
+for target in {x86_64,aarch64}-apple-darwin x86_64-unknown-{freebsd,netbsd}; do
     rustup target add "$target" >/dev/null 2>&1 || true
     if rustc --print target-libdir --target "$target" | xargs test -d; then
         RUSTFLAGS='-D warnings' cargo check --quiet --package procwright --target "$target" \

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use rustix::io::Errno;
 
@@ -151,6 +152,10 @@ pub(crate) struct Watched {
     pidfd: Option<OwnedFd>,
     /// Keeps its number until we reap it.
     own_child: bool,
+    /// Set once the system has told of its end where it tells by number: it may
+    /// do so a moment before anything else shows it. With the status in the
+    /// format of `wait(2)`, if it told that too.
+    told: OnceLock<Option<i32>>,
 }
 
 impl Watched {
@@ -164,6 +169,7 @@ impl Watched {
             id,
             pidfd: None,
             own_child: false,
+            told: OnceLock::new(),
         };
         let pidfd = match pidfd::open(stat.pid) {
             Ok(fd) => fd,
@@ -193,6 +199,7 @@ impl Watched {
             },
             pidfd: Some(pidfd),
             own_child: false,
+            told: OnceLock::new(),
         })
     }
 
@@ -219,6 +226,7 @@ impl Watched {
             },
             pidfd: Some(pidfd),
             own_child: false,
+            told: OnceLock::new(),
         }
     }
 
@@ -243,6 +251,7 @@ impl Watched {
             id,
             pidfd: None,
             own_child,
+            told: OnceLock::new(),
         })
     }
 
@@ -261,7 +270,7 @@ impl Watched {
             // Named by its number alone: it was our child, and is if it was not
             // reaped.
             Ok(_) => wait::peek(fd.as_fd()).is_ok(),
-            Err(e) if e.kind() == io::ErrorKind::NotFound && proc::stat(1).is_ok() => false,
+            Err(e) if e.kind() == io::ErrorKind::NotFound && is_proc_there() => false,
             Err(_) if self.own_child => wait::peek(fd.as_fd()).is_ok(),
             Err(_) => return Err(NoPidfd::Now),
         };
@@ -275,6 +284,7 @@ impl Watched {
             id: self.id,
             pidfd: None,
             own_child: self.own_child,
+            told: self.told.clone(),
         }
     }
 
@@ -284,6 +294,7 @@ impl Watched {
             id: self.id,
             pidfd: self.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?,
             own_child: self.own_child,
+            told: self.told.clone(),
         })
     }
 
@@ -358,6 +369,9 @@ impl Watched {
         if !self.has_exited() {
             return Ending::Runs;
         }
+        if let Some(Some(status)) = self.told.get() {
+            return Ending::Known(wait::of_status(*status));
+        }
         // [1] A child of ours that nobody has reaped tells without being reaped.
         let peeked = match self.pidfd() {
             Some(fd) => wait::peek(fd),
@@ -396,6 +410,7 @@ impl Watched {
             },
             pidfd,
             own_child: true,
+            told: OnceLock::new(),
         }
     }
 
@@ -414,9 +429,18 @@ impl Watched {
         self.pidfd = None;
     }
 
+    /// The system says that it has ended, and perhaps how.
+    pub(crate) fn tell(&self, status: Option<i32>) {
+        // A second time says the same.
+        let _ = self.told.set(status);
+    }
+
     /// Whether it has ended; it may be a zombie. An answer that cannot be had
     /// is "no".
     pub(crate) fn has_exited(&self) -> bool {
+        if self.told.get().is_some() {
+            return true;
+        }
         let told = self.pidfd().map(pidfd::has_exited);
         if let Some(Ok(exited)) = told {
             return exited;
@@ -492,6 +516,11 @@ fn is_reaped(pidfd: BorrowedFd<'_>) -> bool {
             }
         },
     }
+}
+
+/// Whether processes can be looked at, be it that some are hidden.
+fn is_proc_there() -> bool {
+    proc::stat(rustix::process::getpid().as_raw_pid()).is_ok()
 }
 
 fn unwatchable() -> io::Error {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -159,11 +159,21 @@ impl<T: Waitable> WaitSet<T> {
     /// If the system refuses.
     pub fn cancel_on(&mut self, cancel: impl AsFd + Send + Sync + 'static) -> io::Result<()> {
         self.check()?;
-        if let Some(before) = self.cancel.take() {
+        // One descriptor can be in the set once, and this one may be: as a member,
+        // or as what cancelled before.
+        let cancel: Box<dyn AsFd + Send + Sync> =
+            match self.ready.add(cancel.as_fd(), CANCEL, On::Read) {
+                Ok(()) => Box::new(cancel),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                    let twin = cancel.as_fd().try_clone_to_owned()?;
+                    self.ready.add(twin.as_fd(), CANCEL, On::Read)?;
+                    Box::new(twin)
+                }
+                Err(e) => return Err(e),
+            };
+        if let Some(before) = self.cancel.replace(cancel) {
             self.ready.remove(before.as_fd());
         }
-        self.ready.add(cancel.as_fd(), CANCEL, On::Read)?;
-        self.cancel = Some(Box::new(cancel));
         Ok(())
     }
 
@@ -239,10 +249,29 @@ impl<T: Waitable> WaitSet<T> {
             Ok(Some(_)) => NoPidfd::Never,
             Err(why) => why,
         };
+        if event == Event::Exited && self.watch_number(process, key)? {
+            return Ok(Watching::Here(Mechanism::Kqueue, None));
+        }
         let bell = self.bell()?;
         Ok(Watching::Aside(fallback::watch(
             process, why, event, &bell, key,
         )?))
+    }
+
+    /// Whether the system watches it by its number.
+    fn watch_number(&self, process: &Watched, key: u64) -> io::Result<bool> {
+        let id = process.id();
+        let ended = || process.has_exited();
+        match self
+            .ready
+            .add_process(id.pid(), id.start_ticks(), key, &ended)
+        {
+            Ok(()) => Ok(true),
+            // No kqueue, or one that does not tell of other users' processes.
+            Err(e) if e.kind() == io::ErrorKind::Unsupported => Ok(false),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 
     fn bell(&mut self) -> io::Result<Arc<Bell>> {
@@ -261,16 +290,26 @@ impl<T: Waitable> WaitSet<T> {
 
     fn take(&mut self, key: u64) -> Option<T> {
         let member = self.members.remove(&key)?;
-        self.unwatch(&member);
+        self.unwatch(&member, key);
+        if matches!(member.watching, Watching::Over) {
+            // Or it would satisfy a wait that it is no part of any more.
+            self.over.retain(|&over| over != key);
+        }
         Some(member.item)
     }
 
-    fn unwatch(&self, member: &Member<T>) {
+    fn unwatch(&self, member: &Member<T>, key: u64) {
         // In a fork the instance is the parent's as well.
         if self.process != std::process::id() {
             return;
         }
         let twin = match &member.watching {
+            Watching::Here(Mechanism::Kqueue, _) => {
+                if let Source::Process(process) = member.item.awaits().0 {
+                    let _ = self.ready.remove_process(process.id().pid(), key);
+                }
+                return;
+            }
             Watching::Here(_, twin) => twin.as_ref(),
             Watching::EndFirst => None,
             // A job ends when it is dropped.
@@ -333,7 +372,7 @@ impl<T: Waitable> WaitSet<T> {
                     CANCEL => cancelled = true,
                     BELL => self.answer(most)?,
                     key if self.over.len() < most => self.note(key)?,
-                    _ => {}
+                    key => self.leave(key)?,
                 }
             }
             if self.over.len() >= need && keys.len() < BATCH {
@@ -364,6 +403,18 @@ impl<T: Waitable> WaitSet<T> {
         Ok(self.wait(Want::First(1), timeout)?.ended.pop())
     }
 
+    /// A member has ended that is not asked for yet. It keeps the set ready if
+    /// its descriptor does; a kqueue tells of a process once.
+    fn leave(&mut self, key: u64) -> io::Result<()> {
+        match self.members.get(&key).map(|member| &member.watching) {
+            Some(Watching::Here(Mechanism::Kqueue, _)) => {
+                self.bell()?.ring(key);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The bell was rung.
     fn answer(&mut self, most: usize) -> io::Result<()> {
         let Some(bell) = self.bell.clone() else {
@@ -384,7 +435,7 @@ impl<T: Waitable> WaitSet<T> {
         let next = self.next_step(&member, key);
         if next.is_ok() {
             // From now on it would only keep the set ready.
-            self.unwatch(&member);
+            self.unwatch(&member, key);
         }
         let result = match next {
             Ok(Some(next)) => {
@@ -418,6 +469,10 @@ impl<T: Waitable> WaitSet<T> {
             return Ok(None);
         };
         match &member.watching {
+            Watching::Here(Mechanism::Kqueue, _) => {
+                process.tell(self.ready.remove_process(process.id().pid(), key));
+                Ok(None)
+            }
             Watching::EndFirst if !process.is_reaped() => {
                 let job = fallback::watch_reap(process, &self.bell()?, key)?;
                 Ok(Some(Watching::Aside(job)))
@@ -503,6 +558,13 @@ impl<'a, T> IntoIterator for &'a WaitSet<T> {
 impl<T> AsFd for WaitSet<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
+    }
+}
+
+/// For event loops that ask for this and not for [`AsFd`], as tokio's does.
+impl<T> AsRawFd for WaitSet<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
     }
 }
 

@@ -224,6 +224,29 @@ pub(crate) fn threads() -> Vec<String> {
     names
 }
 
+/// The threads that sleep in a poll, but for the first and `except`, and how often
+/// each has been switched from.
+pub(crate) fn polling_threads(except: i32) -> Vec<(String, String)> {
+    let own = std::process::id().to_string();
+    let tasks = std::fs::read_dir("/proc/self/task").expect("/proc/self/task");
+    let mut threads: Vec<(String, String)> = tasks
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| !path.ends_with(&own) && !path.ends_with(except.to_string()))
+        .filter_map(|path| {
+            let call = std::fs::read_to_string(path.join("syscall")).ok()?;
+            let number: i64 = call.split(' ').next()?.parse().ok()?;
+            let status = std::fs::read_to_string(path.join("status")).ok()?;
+            let switches: Vec<&str> = status
+                .lines()
+                .filter(|line| line.contains("ctxt_switches"))
+                .collect();
+            sys::is_waiting_call(number).then(|| (path.display().to_string(), switches.join(" ")))
+        })
+        .collect();
+    threads.sort();
+    threads
+}
+
 pub(crate) fn children() -> Vec<i32> {
     let mut children: Vec<i32> = std::fs::read_dir("/proc/self/task")
         .expect("/proc/self/task")

@@ -174,6 +174,10 @@ pub(crate) fn kill_on(calls: &[i64]) {
 }
 
 fn filter(calls: &[i64], action: SeccompAction) {
+    seccompiler::apply_filter_all_threads(&program(calls, action)).expect("seccomp");
+}
+
+fn program(calls: &[i64], action: SeccompAction) -> BpfProgram {
     let rules: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
         calls.iter().map(|call| (*call, Vec::new())).collect();
     let filter = SeccompFilter::new(
@@ -183,8 +187,13 @@ fn filter(calls: &[i64], action: SeccompAction) {
         std::env::consts::ARCH.try_into().expect("a known machine"),
     )
     .expect("a filter");
-    let program: BpfProgram = filter.try_into().expect("a program");
-    seccompiler::apply_filter_all_threads(&program).expect("seccomp");
+    filter.try_into().expect("a program")
+}
+
+/// Makes system calls end this process if this thread makes them.
+pub(crate) fn kill_on_in_this_thread(calls: &[i64]) {
+    let program = program(calls, SeccompAction::KillProcess);
+    seccompiler::apply_filter(&program).expect("seccomp");
 }
 
 /// Waits until the process that this names has ended.
@@ -288,6 +297,7 @@ pub(crate) fn in_fork(body: impl FnOnce() -> i32) -> i32 {
     unsafe {
         let pid = check(libc::fork());
         if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
             libc::_exit(code.unwrap_or(101));
         }
@@ -401,3 +411,52 @@ pub(crate) fn deny_ioctl(request: u64, errno: i32) {
 
 /// `PIDFD_GET_INFO` of `linux/pidfd.h`, without its size.
 pub(crate) const PIDFD_GET_INFO: u64 = 0xff0b;
+
+/// A child of another process: of its first thread, the only one.
+pub(crate) fn first_child(pid: i32) -> i32 {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let children = children.expect("a living process");
+    let first = children.split_whitespace().next().expect("a child");
+    first.parse().expect("a number")
+}
+
+/// Forks a child that ends with this code once it has SIGUSR1.
+pub(crate) fn fork_pausing_then_exiting(code: i32) -> i32 {
+    unsafe {
+        // Blocked before the fork, so that the signal is not lost if it comes
+        // before the child waits for it.
+        mask(libc::SIGUSR1, true);
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(900);
+            let mut set = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGUSR1);
+            let mut signal = 0;
+            libc::sigwait(&set, &mut signal);
+            libc::_exit(code);
+        }
+        mask(libc::SIGUSR1, false);
+        pid
+    }
+}
+
+/// Whether a descriptor is readable now.
+pub(crate) fn readable(fd: BorrowedFd<'_>) -> bool {
+    let mut fd = libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    check(unsafe { libc::poll(&mut fd, 1, 0) }) == 1
+}
+
+/// Whether this is the number of one of the system calls that wait.
+pub(crate) fn is_waiting_call(number: i64) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let old = [libc::SYS_poll, libc::SYS_epoll_wait];
+    #[cfg(not(target_arch = "x86_64"))]
+    let old = [];
+    [libc::SYS_ppoll, libc::SYS_epoll_pwait].contains(&number) || old.contains(&number)
+}

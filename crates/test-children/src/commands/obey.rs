@@ -64,7 +64,7 @@ fn obey() -> Outcome {
                 return Err(Failure::Failed("the thread did not exec".into()));
             }
             ["leader-exit"] => {
-                let _other = std::thread::spawn(|| {
+                std::thread::spawn(|| {
                     let code = obey().unwrap_or(1);
                     leave(code);
                 });

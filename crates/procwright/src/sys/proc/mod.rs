@@ -123,7 +123,8 @@ pub(crate) struct Stat {
     pub(crate) kernel_thread: bool,
     /// How many threads it has.
     pub(crate) threads: u32,
-    /// When it was started, in clock ticks (1/100 s) since boot.
+    /// When it was started, in clock ticks (1/100 s) since boot; on macOS in
+    /// microseconds since 1970.
     pub(crate) start_ticks: u64,
 }
 

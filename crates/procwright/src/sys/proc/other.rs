@@ -1,15 +1,22 @@
-//! Not yet offered: macOS has `libproc`, FreeBSD `sysctl(KERN_PROC)`.
+//! Not yet offered, but for one process at a time on macOS.
+//!
+//! FreeBSD has `sysctl(KERN_PROC_PID)`. Its start time moves with the clock: it
+//! is that since boot plus `KERN_BOOTTIME`, which has to be taken off again.
+
+#[cfg(target_os = "macos")]
+#[path = "macos.rs"]
+mod one;
+#[cfg(not(target_os = "macos"))]
+#[path = "none.rs"]
+mod one;
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use super::{Next, PipeFd, Stat, ThreadCall};
+use super::{Next, PipeFd, ThreadCall};
 use crate::sys::unsupported;
 
-pub(crate) fn now_ticks() -> u64 {
-    0
-}
+pub(crate) use one::{now_ticks, since, stat};
 
 pub(crate) fn inherits_orphans() -> bool {
     false
@@ -19,20 +26,12 @@ pub(crate) fn each_pid(_found: &mut dyn FnMut(i32, bool) -> io::Result<Next>) ->
     Err(unsupported("the list of processes"))
 }
 
-pub(crate) fn stat(_pid: i32) -> io::Result<Stat> {
-    Err(unsupported("the state of a process"))
-}
-
 pub(crate) fn exe(_pid: i32) -> io::Result<PathBuf> {
     Err(unsupported("the program of a process"))
 }
 
 pub(crate) fn status_of_zombie(_pid: i32) -> Option<i32> {
     None
-}
-
-pub(crate) fn since(_start_ticks: u64) -> Duration {
-    Duration::ZERO
 }
 
 pub(crate) fn each_pipe(

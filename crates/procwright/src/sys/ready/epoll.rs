@@ -37,11 +37,21 @@ impl ReadySet {
         let _ = epoll::delete(&self.0, fd);
     }
 
-    pub(crate) fn add_process(&self, _pid: i32, _key: u64) -> io::Result<()> {
+    #[allow(dead_code)]
+    pub(crate) fn add_process(
+        &self,
+        _pid: i32,
+        _birth: u64,
+        _key: u64,
+        _has_ended: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
         Err(unsupported("watching a process by its number"))
     }
 
-    pub(crate) fn remove_process(&self, _pid: i32) {}
+    #[allow(dead_code)]
+    pub(crate) fn remove_process(&self, _pid: i32, _key: u64) -> Option<i32> {
+        None
+    }
 
     pub(crate) fn wait(&self, keys: &mut Vec<u64>, deadline: Deadline) -> io::Result<()> {
         const NOW: Timespec = Timespec {

@@ -1,0 +1,62 @@
+//! macOS: what libproc tells. Type-checked, and never run.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::time::{Duration, SystemTime};
+
+use super::super::{Name, Stat};
+
+/// By the clock on the wall, as the start time is: in microseconds.
+pub(crate) fn now_ticks() -> u64 {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn since(start_ticks: u64) -> Duration {
+    Duration::from_micros(now_ticks().saturating_sub(start_ticks))
+}
+
+pub(crate) fn stat(pid: i32) -> io::Result<Stat> {
+    let mut info = MaybeUninit::<libc::proc_bsdinfo>::zeroed();
+    // SAFETY: the size is that of the memory, which is writable. The 1 asks for
+    // zombies as well.
+    let len = unsafe {
+        libc::proc_pidinfo(
+            pid,
+            libc::PROC_PIDTBSDINFO,
+            1,
+            info.as_mut_ptr().cast(),
+            size_of::<libc::proc_bsdinfo>() as i32,
+        )
+    };
+    if len != size_of::<libc::proc_bsdinfo>() as i32 {
+        let error = io::Error::last_os_error();
+        return Err(match error.raw_os_error() {
+            Some(libc::ESRCH) => io::ErrorKind::NotFound.into(),
+            _ => error,
+        });
+    }
+    // SAFETY: zeroed is a valid value of this plain C structure, and the system
+    // has filled it.
+    let info = unsafe { info.assume_init() };
+    let name = info.pbi_comm.map(|byte| byte as u8);
+    let len = name.iter().position(|byte| *byte == 0);
+    Ok(Stat {
+        pid: info.pbi_pid as i32,
+        name: Name::new(&name[..len.unwrap_or(name.len())]),
+        state: match info.pbi_status {
+            libc::SZOMB => 'Z',
+            libc::SSTOP => 'T',
+            libc::SRUN => 'R',
+            _ => 'S',
+        },
+        ppid: info.pbi_ppid as i32,
+        pgrp: info.pbi_pgid as i32,
+        // SAFETY: no memory is handed over. It fails for a zombie.
+        session: unsafe { libc::getsid(pid) }.max(0),
+        kernel_thread: pid == 0,
+        // Never shown as a zombie while one is left.
+        threads: 1,
+        start_ticks: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
+    })
+}

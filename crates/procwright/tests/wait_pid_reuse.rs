@@ -1,0 +1,251 @@
+//! The number of a process that has ended goes to another, and whoever holds the
+//! first one neither takes the other for it nor harms it.
+//!
+//! In a pid namespace of its own, where the test says which number is next.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use common::family::{Family, kernel, remembers};
+use common::{scaled, sys};
+use procwright::Process;
+use procwright::process::{Exit, ProcessError, Signal, Unknown};
+use procwright::time::Timeout;
+use procwright::wait::{Event, WaitSet, Want};
+
+/// Runs `body` as the first process of a pid namespace with a `/proc` of its
+/// own.
+fn in_a_namespace(test: &str, body: impl FnOnce()) {
+    if !common::root_or_skip(test) {
+        return;
+    }
+    sys::unshare_pids();
+    let status = sys::in_fork(|| {
+        sys::mount_proc();
+        assert_eq!(std::process::id(), 1);
+        body();
+        0
+    });
+    assert_eq!(status, 0, "it failed in the namespace");
+}
+
+/// The next process gets this number.
+fn next_is(pid: i32) {
+    std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).unwrap();
+}
+
+/// Forks a process that has this number, and pauses.
+fn newcomer(pid: i32) -> i32 {
+    next_is(pid);
+    assert_eq!(sys::fork_pausing(), pid);
+    pid
+}
+
+fn is_gone<T: std::fmt::Debug>(answer: Result<T, ProcessError>) {
+    assert!(matches!(answer, Err(ProcessError::Gone(_))), "{answer:?}");
+}
+
+/// `old` has ended so, and another has its number now.
+fn is_not_the_newcomer(old: &Process, truth: Exit, told_before: bool) {
+    let new = Process::open(old.pid()).unwrap();
+    assert!(new.is_alive() && new != *old);
+    assert!(!old.is_alive());
+    is_gone(old.signal(Signal::KILL));
+    is_gone(old.stop(Default::default()));
+    is_gone(old.name());
+    is_gone(old.exe());
+    is_gone(old.start_time());
+    if old.id().inode().is_some() {
+        is_gone(Process::open_id(old.id()));
+        assert_ne!(old.id(), new.id());
+    }
+    // These return; a watchdog ends the test if they do not.
+    for event in [Event::Exited, Event::Reaped] {
+        assert!(old.wait_for(event, Timeout::NEVER).unwrap().is_some());
+        let mut set = WaitSet::new().unwrap();
+        set.add(&new, event).unwrap();
+        let key = set.add(old, event).unwrap();
+        let waited = set.wait(Want::Any, None).unwrap();
+        assert_eq!(waited.ended, [(key, old)]);
+    }
+    match old.exit().unwrap() {
+        Exit::Unknown(Unknown::NotTold)
+            if !told_before && (old.pidfd().is_none() || !remembers()) => {}
+        told => assert_eq!(told, truth),
+    }
+    assert!(new.is_alive());
+    assert_eq!(new.exit(), None);
+    assert_eq!(new.wait(std::time::Duration::ZERO).unwrap(), None);
+}
+
+/// Start times are told to the hundredth of a second, and without a pidfd a
+/// number and a start time are all that is known.
+fn until_the_next_tick() {
+    let now = || {
+        let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+        uptime.split(' ').next().unwrap().to_owned()
+    };
+    let before = now();
+    common::eventually(|| now() != before);
+}
+
+/// A child of ours has a number, and after it another one.
+fn children_reuse(rounds: u64, denied: bool) {
+    for round in 0..rounds {
+        let pid = 1000 + (round % 7) as i32;
+        next_is(pid);
+        let (victim, truth) = match round % 3 {
+            0 => (sys::fork_exiting(0), Exit::Code(0)),
+            1 => (sys::fork_exiting(77), Exit::Code(77)),
+            _ => {
+                let killed = Exit::Signal {
+                    signal: Signal::KILL,
+                    core: false,
+                };
+                (sys::fork_pausing(), killed)
+            }
+        };
+        assert_eq!(victim, pid);
+        let old = Process::open(pid).unwrap();
+        let late = Process::open(pid).unwrap();
+        assert_eq!(old.pidfd().is_none(), denied);
+        if round % 3 == 2 {
+            old.signal(Signal::KILL).unwrap();
+        }
+        if round % 2 == 0 {
+            assert_eq!(old.wait(Timeout::NEVER).unwrap(), Some(truth));
+        }
+        sys::reap(pid);
+        if denied {
+            until_the_next_tick();
+        }
+        newcomer(pid);
+        is_not_the_newcomer(&old, truth, round % 2 == 0);
+        is_not_the_newcomer(&late, truth, false);
+        sys::kill(pid, libc::SIGTERM);
+        // Nobody else has hit it.
+        assert_eq!(sys::reap(pid), libc::SIGTERM);
+    }
+}
+
+/// Somebody else's child has a number, and after it a child of ours.
+fn strangers_reuse(rounds: u64, denied: bool) {
+    for round in 0..rounds {
+        let pid = 2001 + (round % 7) as i32;
+        next_is(pid - 1);
+        let mut family = Family::obeying();
+        assert_eq!(family.child, pid);
+        let (old, late) = (family.stranger(), family.stranger());
+        assert_eq!(old.pidfd().is_none(), denied);
+        family.order("exit 5");
+        if round % 2 == 0 {
+            assert_eq!(old.wait(Timeout::NEVER).unwrap(), Some(Exit::Code(5)));
+        }
+        let truth = family.reap();
+        if denied {
+            until_the_next_tick();
+        }
+        newcomer(pid);
+        is_not_the_newcomer(&old, truth, round % 2 == 0);
+        is_not_the_newcomer(&late, truth, false);
+        sys::kill(pid, libc::SIGTERM);
+        assert_eq!(sys::reap(pid), libc::SIGTERM);
+    }
+}
+
+alone! {
+    fn a_number_that_our_child_had() {
+        in_a_namespace("a_number_that_our_child_had", || children_reuse(scaled(300, 10_000), false));
+    }
+}
+
+alone! {
+    fn a_number_that_a_stranger_had() {
+        in_a_namespace("a_number_that_a_stranger_had", || strangers_reuse(scaled(30, 1000), false));
+    }
+}
+
+alone! {
+    fn all_numbers_once_around() {
+        if kernel() < (6, 14) {
+            common::skip("all_numbers_once_around", "the number of numbers is the whole machine's here");
+            return;
+        }
+        in_a_namespace("all_numbers_once_around", || {
+            std::fs::write("/proc/sys/kernel/pid_max", "400").unwrap();
+            // The kernel starts anew at 300.
+            next_is(350);
+            for _ in 0..scaled(3, 200) {
+                let pid = sys::fork_exiting(3);
+                let old = Process::open(pid).unwrap();
+                sys::reap(pid);
+                let mut forks = 0;
+                let again = loop {
+                    forks += 1;
+                    assert!(forks < 400, "{pid} does not come again");
+                    match sys::fork_pausing() {
+                        again if again == pid => break again,
+                        other => {
+                            sys::kill(other, libc::SIGKILL);
+                            sys::reap(other);
+                        }
+                    }
+                };
+                is_not_the_newcomer(&old, Exit::Code(3), false);
+                sys::kill(again, libc::SIGTERM);
+                assert_eq!(sys::reap(again), libc::SIGTERM);
+            }
+        });
+    }
+}
+
+alone! {
+    fn signals_that_race_with_the_reap() {
+        in_a_namespace("signals_that_race_with_the_reap", || {
+            let target: Arc<Mutex<Option<Process>>> = Arc::default();
+            let (over, shots) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+            let shooter = {
+                let (target, over, shots) = (target.clone(), over.clone(), shots.clone());
+                std::thread::spawn(move || {
+                    let mut hits = 0_u64;
+                    while !over.load(Ordering::Relaxed) {
+                        let process = target.lock().unwrap().clone();
+                        let Some(process) = process else { continue };
+                        match process.signal(Signal::KILL) {
+                            Ok(()) => hits += 1,
+                            Err(ProcessError::Gone(_)) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                        shots.fetch_add(1, Ordering::Release);
+                    }
+                    hits
+                })
+            };
+            let rounds = scaled(1_000, 100_000);
+            for round in 0..rounds {
+                let pid = 3000 + (round % 5) as i32;
+                next_is(pid);
+                // Some end by themselves meanwhile.
+                let victim = if round % 2 == 0 { sys::fork_pausing() } else { sys::fork_exiting(0) };
+                assert_eq!(victim, pid);
+                *target.lock().unwrap() = Some(Process::open(pid).unwrap());
+                // Without the lock, as an owner that knows nothing of the shooter.
+                sys::kill(pid, libc::SIGKILL);
+                sys::reap(pid);
+                newcomer(pid);
+                // The canary has been shot at, if it is what was shot at.
+                let before = shots.load(Ordering::Acquire);
+                common::eventually(|| shots.load(Ordering::Acquire) > before + 1);
+                sys::kill(pid, libc::SIGTERM);
+                assert_eq!(sys::reap(pid), libc::SIGTERM, "round {round}: the newcomer was hit");
+            }
+            over.store(true, Ordering::Relaxed);
+            let hits = shooter.join().unwrap();
+            assert!(hits > 0, "no shot ever came before the reap");
+            common::figure(&format!("{rounds} reaps raced with {} signals, {hits} in time", shots.load(Ordering::Relaxed)));
+        });
+    }
+}

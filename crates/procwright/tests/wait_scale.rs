@@ -1,0 +1,186 @@
+//! Many at once: everybody is seen, once, and nothing runs meanwhile.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use common::{Census, scaled, sys};
+use procwright::process::{Exit, Signal};
+use procwright::wait::{Event, Key, Mechanism, Outcome, WaitSet, Want, stats};
+use procwright::{Cancel, Process};
+
+/// So many pausing children of ours. A descriptor each is needed.
+fn crowd(count: u64) -> Vec<Process> {
+    sys::all_files();
+    (0..count)
+        .map(|_| Process::open(sys::fork_pausing()).unwrap())
+        .collect()
+}
+
+fn clear(crowd: &[Process]) {
+    for process in crowd {
+        sys::kill(process.pid(), libc::SIGKILL);
+    }
+    for process in crowd {
+        sys::reap(process.pid());
+    }
+}
+
+alone! {
+    fn a_mass_exit() {
+        let before = Census::now();
+        let count = scaled(2_000, 5_000);
+        for want in [Want::Any, Want::All, Want::First(700), Want::First(1)] {
+            let looks = stats().looks;
+            let crowd = crowd(count);
+            let mut set = WaitSet::new().unwrap();
+            let keys: BTreeSet<Key> = crowd.iter()
+                .map(|process| set.add(process, Event::Exited).unwrap())
+                .collect();
+            assert!(keys.iter().all(|key| set.mechanism(*key) == Some(Mechanism::Pidfd)));
+            let sleeps = sys::sleeps();
+            let (waits, seen) = std::thread::scope(|scope| {
+                scope.spawn(|| for process in &crowd {
+                    sys::kill(process.pid(), libc::SIGKILL);
+                });
+                let mut seen = BTreeSet::new();
+                let mut waits = 0_u64;
+                while !set.is_empty() {
+                    let waited = set.wait(want, None).unwrap();
+                    waits += 1;
+                    assert_eq!(waited.outcome, Outcome::Satisfied);
+                    assert!(!waited.ended.is_empty());
+                    if let Want::First(most) = want {
+                        assert!(waited.ended.len() <= most);
+                    }
+                    for (key, process) in waited.ended {
+                        assert!(seen.insert(key), "{key:?} came twice");
+                        assert_eq!(process.exit(), Some(Exit::Signal { signal: Signal::KILL, core: false }));
+                    }
+                }
+                (waits, seen)
+            });
+            assert_eq!(seen, keys);
+            let slept = sys::sleeps() - sleeps;
+            common::figure(&format!("{count} exits, {want:?}: {waits} waits, {slept} sleeps"));
+            clear(&crowd);
+            assert_eq!(stats().looks, looks, "polled");
+        }
+        before.unchanged();
+    }
+}
+
+alone! {
+    fn exited_and_reaped_of_many() {
+        let crowd = crowd(scaled(300, 3_000));
+        let mut set = WaitSet::new().unwrap();
+        for process in &crowd {
+            set.add(process, Event::Reaped).unwrap();
+            set.add(process, Event::Exited).unwrap();
+            set.add(process, Event::Reaped).unwrap();
+        }
+        let all = set.len();
+        for process in &crowd { sys::kill(process.pid(), libc::SIGKILL); }
+        let waited = set.wait(Want::First(crowd.len()), None).unwrap();
+        assert_eq!((waited.ended.len(), set.len()), (all / 3, all / 3 * 2));
+        // Zombies all of them, and nobody is reaped.
+        let waited = set.wait(Want::Any, Duration::from_millis(20)).unwrap();
+        assert_eq!(waited.outcome, Outcome::TimedOut);
+        for process in &crowd { sys::reap(process.pid()); }
+        assert_eq!(set.wait(Want::All, Duration::ZERO).unwrap().ended.len(), all / 3 * 2);
+    }
+}
+
+alone! {
+    fn sleeping_is_all_that_a_wait_does() {
+        // 10 s may take three sleeps: one for the time, and what the machine
+        // needs besides (page faults, a lock of the allocator).
+        let time = Duration::from_secs(scaled(3, 10));
+        let child = Process::open(sys::fork_pausing()).unwrap();
+        let cancel = Cancel::new().unwrap();
+        for event in [Event::Exited, Event::Reaped] {
+            let before = sys::sleeps();
+            assert_eq!(child.wait_for(event, time).unwrap(), None);
+            let one = sys::sleeps() - before;
+            let mut set = WaitSet::new().unwrap();
+            set.cancel_on(cancel.clone()).unwrap();
+            set.add(&child, event).unwrap();
+            let before = sys::sleeps();
+            assert_eq!(set.wait(Want::All, time).unwrap().outcome, Outcome::TimedOut);
+            let many = sys::sleeps() - before;
+            common::figure(&format!("waits of {time:?} for {}: {one} and {many} sleeps", event.name()));
+            assert!(one <= 3 && many <= 3);
+        }
+        clear(&[child]);
+    }
+}
+
+alone! {
+    fn a_crowd_that_lives_costs_nothing() {
+        let crowd = crowd(1_200);
+        let mut set = WaitSet::new().unwrap();
+        for process in &crowd {
+            set.add(process, Event::Exited).unwrap();
+        }
+        for want in [Want::Any, Want::All, Want::First(600)] {
+            let (sleeps, begun) = (sys::sleeps(), Instant::now());
+            let waited = set.wait(want, Duration::from_secs(2)).unwrap();
+            assert!(begun.elapsed() >= Duration::from_secs(2));
+            assert_eq!(waited.outcome, Outcome::TimedOut);
+            let slept = sys::sleeps() - sleeps;
+            common::figure(&format!("{} that live, {want:?} for 2 s: {slept} sleeps", crowd.len()));
+            assert!(slept < 10, "{slept} sleeps");
+        }
+        // One of them ends: no more than that is looked at.
+        let sleeps = sys::sleeps();
+        std::thread::scope(|scope| {
+            scope.spawn(|| sys::kill(crowd[600].pid(), libc::SIGKILL));
+            assert_eq!(set.wait(Want::Any, None).unwrap().ended.len(), 1);
+        });
+        let slept = sys::sleeps() - sleeps;
+        assert!(slept < 10, "{slept} sleeps");
+        drop(set);
+        clear(&crowd);
+    }
+}
+
+alone! {
+    fn idle_waits_do_not_wake() {
+        // Threads of ours that wait: what the kernel counted of them at one
+        // moment is what it counts later.
+        let child = Process::open(sys::fork_pausing()).unwrap();
+        let cancel = Cancel::new().unwrap();
+        let other = child.clone();
+        let waiters = [
+            std::thread::spawn({
+                let child = child.clone();
+                move || {
+                    child.wait(None).unwrap();
+                }
+            }),
+            std::thread::spawn({
+                let cancel = cancel.clone();
+                move || {
+                    let mut set = WaitSet::new().unwrap();
+                    set.cancel_on(cancel).unwrap();
+                    set.add(other.clone(), Event::Reaped).unwrap();
+                    set.add(other, Event::Exited).unwrap();
+                    set.wait(Want::All, Duration::from_secs(3600)).unwrap();
+                }
+            }),
+        ];
+        // What the allocator and the start of a thread need is over once both
+        // sleep in a poll.
+        let me = sys::thread_id();
+        let waiting = || common::polling_threads(me);
+        common::eventually(|| waiting().len() == waiters.len());
+        let before = waiting();
+        // The time is for something to go wrong in.
+        assert_eq!(child.wait(Duration::from_secs(scaled(1, 10))).unwrap(), None);
+        assert_eq!(waiting(), before, "a waiting thread was woken");
+        cancel.cancel();
+        clear(&[child]);
+        for waiter in waiters { waiter.join().unwrap(); }
+    }
+}

@@ -1,0 +1,216 @@
+//! Timeouts of waits: never early, never begun anew, whatever number is given
+//! and whatever interrupts.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::family::Family;
+use common::sys;
+use procwright::Process;
+use procwright::process::Exit;
+use procwright::time::Timeout;
+use procwright::wait::{Event, Outcome, WaitSet, Want};
+
+/// Waits in each way for something that does not come, and hands the time that
+/// each took to `check`.
+fn in_vain(process: &Process, timeout: Timeout, check: impl Fn(Duration)) {
+    for event in [Event::Exited, Event::Reaped] {
+        let begun = Instant::now();
+        assert_eq!(process.wait_for(event, timeout).unwrap(), None);
+        check(begun.elapsed());
+        for want in [Want::Any, Want::All, Want::First(1), Want::First(9)] {
+            let mut set = WaitSet::new().unwrap();
+            set.add(process, event).unwrap();
+            let begun = Instant::now();
+            let waited = set.wait(want, timeout).unwrap();
+            check(begun.elapsed());
+            assert_eq!((waited.ended.len(), waited.outcome), (0, Outcome::TimedOut));
+            assert_eq!(set.len(), 1);
+        }
+    }
+}
+
+fn seconds(number: f64) -> Timeout {
+    Timeout::from_secs_f64(number).unwrap()
+}
+
+alone! {
+    fn short_ones_are_not_early() {
+        let family = Family::obeying();
+        let stranger = family.stranger();
+        // Rounded to milliseconds, most of them would end too soon, or at once.
+        for micros in [1, 100, 900, 999, 1_000, 1_001, 1_900, 10_500] {
+            for _ in 0..5 {
+                let timeout = Duration::from_micros(micros);
+                in_vain(&stranger, timeout.into(), |took| assert!(took >= timeout, "{took:?} of {timeout:?}"));
+            }
+        }
+        in_vain(&stranger, seconds(0.0009), |took| assert!(took >= Duration::from_micros(900)));
+    }
+}
+
+alone! {
+    fn none_at_all() {
+        let mut family = Family::obeying();
+        let stranger = family.stranger();
+        let expired = [Duration::ZERO.into(), seconds(0.0), seconds(-0.0), seconds(-1.0), seconds(f64::NEG_INFINITY)];
+        for timeout in expired {
+            let sleeps = sys::sleeps();
+            in_vain(&stranger, timeout, |_| ());
+            assert_eq!(sys::sleeps(), sleeps, "{timeout:?} is no reason to sleep");
+        }
+        assert!(Timeout::from_secs_f64(f64::NAN).is_err());
+        // What has come about by then is told all the same.
+        family.order("exit 2");
+        stranger.wait(Timeout::NEVER).unwrap();
+        for timeout in expired {
+            assert_eq!(stranger.wait(timeout).unwrap(), Some(Exit::Code(2)));
+            for want in [Want::Any, Want::All, Want::First(1)] {
+                let mut set = WaitSet::new().unwrap();
+                set.add(&stranger, Event::Exited).unwrap();
+                assert_eq!(set.wait(want, timeout).unwrap().outcome, Outcome::Satisfied);
+            }
+        }
+    }
+}
+
+alone! {
+    fn long_ones() {
+        // More than an int of milliseconds holds (24.8 days), than a time_t of
+        // 32 bits, than the clock counts; and no end.
+        let day = 86_400.0;
+        let long = [25.0 * day, 30_000.0 * day, 1e12, 1e300, f64::INFINITY].map(seconds);
+        let longest = [Timeout::NEVER, Duration::MAX.into(), Duration::from_secs(1 << 62).into()];
+        for timeout in long.into_iter().chain(longest) {
+            let mut family = Family::obeying();
+            let stranger = family.stranger();
+            let waiting = stranger.clone();
+            let one = std::thread::spawn(move || waiting.wait(timeout));
+            let waiting = stranger.clone();
+            let many = std::thread::spawn(move || {
+                let mut set = WaitSet::new().unwrap();
+                set.add(waiting, Event::Reaped).unwrap();
+                set.wait(Want::All, timeout).unwrap()
+            });
+            // A timeout that was cut short would have ended them before.
+            assert_eq!(stranger.wait(Duration::from_millis(20)).unwrap(), None);
+            assert!(!one.is_finished() && !many.is_finished(), "{timeout:?}");
+            family.order("exit 21");
+            assert_eq!(one.join().unwrap().unwrap(), Some(Exit::Code(21)));
+            assert!(!many.is_finished(), "{timeout:?}");
+            family.reap();
+            assert_eq!(many.join().unwrap().outcome, Outcome::Satisfied);
+        }
+    }
+}
+
+alone! {
+    fn a_deadline_in_the_past_or_the_future() {
+        let family = Family::obeying();
+        let mut set = WaitSet::new().unwrap();
+        set.add(family.stranger(), Event::Exited).unwrap();
+        let now = Instant::now();
+        let deadline = Timeout::after(Duration::from_millis(30)).starting(now);
+        // Taken up again and again, it stays where it is.
+        loop {
+            let waited = set.wait_until(Want::Any, deadline.min(Timeout::after(Duration::from_millis(4)).starting(Instant::now()))).unwrap();
+            assert_eq!(waited.outcome, Outcome::TimedOut);
+            if deadline.reached(Instant::now()) { break; }
+        }
+        assert!(now.elapsed() >= Duration::from_millis(30));
+        assert_eq!(set.wait_until(Want::Any, deadline).unwrap().outcome, Outcome::TimedOut);
+    }
+}
+
+/// Interrupts this thread as often as the machine can, from another.
+struct Pestering(Arc<AtomicBool>, Option<std::thread::JoinHandle<()>>);
+
+impl Pestering {
+    fn this_thread(signal: i32) -> Pestering {
+        sys::count_signal(signal);
+        let thread = sys::thread_id();
+        let over = Arc::new(AtomicBool::new(false));
+        let told = over.clone();
+        let pest = std::thread::spawn(move || {
+            // Blocked here, so that it is for the waiting thread.
+            sys::mask(libc::SIGALRM, true);
+            while !told.load(Ordering::Relaxed) {
+                sys::signal_thread(thread, signal);
+                std::thread::yield_now();
+            }
+        });
+        Pestering(over, Some(pest))
+    }
+}
+
+impl Drop for Pestering {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.take().unwrap().join().unwrap();
+    }
+}
+
+/// Every wait under this storm takes its time, ends all the same, and hears of
+/// what it waits for.
+fn waits_in_a_storm(storm: &str) {
+    let before = sys::counted();
+    let timeout = Duration::from_millis(20);
+    {
+        let family = Family::obeying();
+        let stranger = family.stranger();
+        // Begun anew with every signal, none of them would ever end.
+        in_vain(&stranger, timeout.into(), |took| {
+            assert!(took >= timeout, "{took:?}")
+        });
+    }
+    let signals = sys::counted() - before;
+    assert!(signals > 50, "{signals} signals are no storm");
+    for round in 0..5 {
+        let mut family = Family::obeying();
+        let stranger = family.stranger();
+        let mut set = WaitSet::new().unwrap();
+        set.add(stranger.clone(), Event::Exited).unwrap();
+        set.add(stranger.clone(), Event::Reaped).unwrap();
+        family.order(&format!("exit {round}"));
+        assert_eq!(
+            stranger.wait(Timeout::NEVER).unwrap(),
+            Some(Exit::Code(round))
+        );
+        assert_eq!(set.wait(Want::First(1), None).unwrap().ended.len(), 1);
+        family.reap();
+        assert!(
+            stranger
+                .wait_for(Event::Reaped, Timeout::NEVER)
+                .unwrap()
+                .is_some()
+        );
+        assert_eq!(set.wait(Want::All, None).unwrap().ended.len(), 1);
+    }
+    let signals = sys::counted() - before;
+    common::figure(&format!("{storm}: {signals} signals"));
+}
+
+alone! {
+    fn a_storm_of_alarms() {
+        sys::count_signal(libc::SIGALRM);
+        // A process has one timer of this kind, so the limit of `alone!` is
+        // off meanwhile: a watchdog instead, whose thread must not take the
+        // alarms.
+        sys::mask(libc::SIGALRM, true);
+        let _watchdog = common::watchdog("a_storm_of_alarms");
+        sys::mask(libc::SIGALRM, false);
+        sys::alarm_every(100);
+        waits_in_a_storm("an alarm every 100 µs");
+        sys::alarm_every(0);
+    }
+}
+
+alone! {
+    fn a_storm_from_another_thread() {
+        let _pestering = Pestering::this_thread(libc::SIGUSR1);
+        waits_in_a_storm("a thread that sends signals");
+    }
+}
