@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::cancel::Cancel;
-use crate::child::Unstarted;
+use crate::child::{self, Child, Unstarted};
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
 use crate::run::{
@@ -308,6 +308,25 @@ impl<'a> Command<'a> {
     pub fn stderr(mut self, sink: Sink) -> Self {
         self.spec.stderr = sink;
         self
+    }
+
+    /// Starts the program and hands it over, with its streams: see [`Child`].
+    /// Each output that would be captured becomes a [`Reader`], and
+    /// [`Stdin::Pipe`] a [`Writer`].
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::Spawn`], as with [`Command::run`]. What is
+    /// for a run alone (a timeout, a limit, a callback) is invalid here.
+    ///
+    /// [`Reader`]: crate::stream::Reader
+    /// [`Writer`]: crate::stream::Writer
+    pub fn spawn(self) -> Result<Child, Error> {
+        if !self.extras.is_empty() {
+            let hint = "read the streams yourself, or use run()";
+            let invalid = Invalid::new("a callback", "is for run(), not for spawn()", hint);
+            return Err(Error::Invalid(invalid));
+        }
+        child::spawn(&self.spec).map_err(|error| Error::unstarted(error, &self.spec))
     }
 
     /// Calls back for each line of stdout, with its end, on a thread of its

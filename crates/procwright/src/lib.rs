@@ -22,7 +22,6 @@ mod child;
 mod command;
 mod drain;
 pub mod error;
-#[allow(dead_code)]
 mod handle;
 mod holders;
 mod ident;
@@ -30,13 +29,14 @@ pub mod process;
 mod run;
 pub mod spec;
 mod spool;
+pub mod stream;
 mod sync;
 mod sys;
 pub mod time;
 pub mod wait;
 
 pub use cancel::Cancel;
-pub use child::duplicate_fd;
+pub use child::{Child, duplicate_fd};
 pub use command::{BoxError, Collected, Command, Failure};
 pub use drain::Segment;
 pub use holders::{Holder, Holders};

@@ -1,20 +1,25 @@
 //! Starting a program from a [`Spec`].
 
+mod living;
 mod prepare;
 mod spawner;
 mod stdio;
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use crate::error::{Invalid, SpawnError};
-use crate::process::{Exit, Signal, Unknown, reaper};
+use crate::ident::{ProcId, Watched};
+use crate::process::{Exit, Process, Signal, Unknown, reaper};
 use crate::spec::Spec;
 use crate::sys::wait::{self, Usage};
-use crate::sys::{pidfd, poll};
+use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
 
-pub(crate) use stdio::OurEnds;
+pub use living::Child;
+pub(crate) use living::spawn;
+pub(crate) use stdio::{OurEnds, OutputEnd};
 
 /// Why a program did not start.
 #[derive(Debug)]
@@ -75,6 +80,20 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// The same process, for whoever asks about it and does not reap.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub(crate) fn process(&self) -> io::Result<Process> {
+        let pidfd = self.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?;
+        // Not reaped, so that the number is its own.
+        let id = match proc::stat(self.pid) {
+            Ok(stat) => ProcId::from(&stat),
+            Err(_) => ProcId::unread(self.pid, 0),
+        };
+        Ok(Process::from(Watched::child(id, pidfd)))
     }
 
     /// Whether the process has ended, reaped or not.

@@ -71,7 +71,10 @@ impl Opening {
             Stdin::Inherit => {}
             Stdin::Fd(fd) => self.placements.push((fd.as_raw_fd(), 0)),
             Stdin::File(path) => self.give(read_file(path)?, 0),
-            Stdin::Null | Stdin::Bytes(_) => self.give(read_file(Path::new("/dev/null"))?, 0),
+            // Bytes and a pipe were dealt with above, unless nobody feeds.
+            Stdin::Null | Stdin::Bytes(_) | Stdin::Pipe => {
+                self.give(read_file(Path::new("/dev/null"))?, 0)
+            }
         }
         Ok(())
     }

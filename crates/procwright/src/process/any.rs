@@ -313,6 +313,11 @@ impl Process {
             pipes: Vec::new(),
             adopts: false,
         };
+        Ok(self.stop_all(stop, target))
+    }
+
+    /// Stops whatever `target` means, this process being its root.
+    pub(crate) fn stop_all(&self, stop: Stop, target: Target) -> Vec<Survivor> {
         let mut machine = Stopping::begin(stop, target, self.0.watched.pidfd(), Instant::now());
         while !machine.finished() {
             let deadline = machine.deadline();
@@ -324,7 +329,12 @@ impl Process {
             let _ = poll::poll(&mut fds, deadline);
             machine.step(Instant::now());
         }
-        Ok(machine.survivors())
+        machine.survivors()
+    }
+
+    /// What it is known by.
+    pub(crate) fn known(&self) -> ProcId {
+        self.0.watched.id()
     }
 
     /// The name that it goes by: its program's, cut to 15 bytes, unless it gave

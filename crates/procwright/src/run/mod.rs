@@ -41,6 +41,17 @@ pub(crate) struct Extras<'a> {
     pub(crate) adopts: bool,
 }
 
+impl Extras<'_> {
+    /// Whether there is nothing that takes part in a run.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.producer.is_none()
+            && self.taps.iter().all(Vec::is_empty)
+            && self.cancel.is_none()
+            && self.on_event.is_none()
+            && self.watch.is_none()
+    }
+}
+
 /// A consumer and what its failure means.
 pub(crate) type Attached = (Kind, Duty);
 

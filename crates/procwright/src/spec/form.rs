@@ -93,6 +93,7 @@ enum StdinForm {
     #[default]
     Null,
     Inherit,
+    Pipe,
     Bytes(Text),
     File(Text),
 }
@@ -386,6 +387,7 @@ impl TryFrom<&Stdin> for StdinForm {
         Ok(match stdin {
             Stdin::Null => StdinForm::Null,
             Stdin::Inherit => StdinForm::Inherit,
+            Stdin::Pipe => StdinForm::Pipe,
             Stdin::Bytes(bytes) => StdinForm::Bytes(Text::new(bytes)),
             Stdin::File(path) => StdinForm::File(Text::new(path.as_os_str().as_bytes())),
             Stdin::Fd(_) => return Err(descriptor("stdin")),
@@ -400,6 +402,7 @@ impl TryFrom<StdinForm> for Stdin {
         Ok(match form {
             StdinForm::Null => Stdin::Null,
             StdinForm::Inherit => Stdin::Inherit,
+            StdinForm::Pipe => Stdin::Pipe,
             StdinForm::Bytes(text) => Stdin::Bytes(text.bytes()?.into()),
             StdinForm::File(path) => Stdin::File(path.os()?.into()),
         })

@@ -114,6 +114,8 @@ pub enum Stdin {
     File(PathBuf),
     /// An open descriptor.
     Fd(Arc<OwnedFd>),
+    /// A pipe, whose writing end the caller of `spawn` gets. Not for `run`.
+    Pipe,
 }
 
 /// Where one of the two output streams goes.

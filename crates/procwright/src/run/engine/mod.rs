@@ -16,7 +16,7 @@ use super::{Demand, Duty, EventHook, Extras, Foreign, Moment, Outcome, Trouble, 
 use crate::cancel::Cancel;
 use crate::child::{self, Running, Unstarted};
 use crate::drain::{Inline, Turn};
-use crate::error::{SpawnError, Step};
+use crate::error::{Invalid, SpawnError, Step};
 use crate::holders::{Holders, RunPipe};
 use crate::ident::ProcId;
 use crate::process::{Stopping, Target};
@@ -40,6 +40,10 @@ const NAMES: [&str; 2] = ["stdout", "stderr"];
 /// Runs `spec` and returns when nothing of it is left to wait for.
 pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outcome<M>, Unstarted> {
     spec.check()?;
+    if matches!(spec.stdin, Stdin::Pipe) {
+        let hint = "pass bytes, an iterator or a reader, or use spawn()";
+        return Err(Invalid::new("stdin", "is a pipe that nobody would write to", hint).into());
+    }
     let mut taps = extras.taps;
     for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
         taps.extend(file);

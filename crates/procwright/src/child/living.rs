@@ -1,0 +1,198 @@
+//! A child that the caller holds, with its streams.
+
+use std::ffi::OsString;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{OurEnds, Running, Unstarted};
+use crate::error::{Invalid, SpawnError, Step};
+use crate::holders::{PipeId, Role, RunPipe};
+use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor, Target};
+use crate::spec::{Spec, Stdin};
+use crate::stream::{Reader, Writer};
+use crate::time::Timeout;
+use crate::wait::{Awaits, Event, Waitable};
+
+/// A program that was started, and the ends of its streams.
+///
+/// What [`Command::spawn`](crate::Command::spawn) gives. Dropping it neither
+/// blocks nor kills, and leaves no zombie: the child goes on and is reaped in the
+/// background. Its streams are closed if they were not taken out before, so that
+/// its next write to them fails.
+///
+/// ```
+/// use procwright::{Command, Stdin};
+/// use std::io::{Read, Write};
+///
+/// let mut child = Command::new("cat").stdin(Stdin::Pipe).spawn()?;
+/// let mut stdin = child.stdin.take().unwrap();
+/// stdin.write_all(b"hello")?;
+/// drop(stdin); // the end of its input
+/// let mut text = String::new();
+/// child.stdout.take().unwrap().read_to_string(&mut text)?;
+/// assert_eq!(text, "hello");
+/// assert!(child.wait(None)?.unwrap().success());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Child {
+    /// Where its stdin is written, if that is [`Stdin::Pipe`].
+    pub stdin: Option<Writer>,
+    /// Where its stdout is read, if that is [`Sink::Capture`](crate::Sink::Capture).
+    pub stdout: Option<Reader>,
+    /// Where its stderr is read, if that is [`Sink::Capture`](crate::Sink::Capture).
+    pub stderr: Option<Reader>,
+    argv: Vec<OsString>,
+    process: Process,
+    running: Mutex<Running>,
+    pipes: Vec<RunPipe>,
+    stop: Stop,
+}
+
+/// Starts `spec` and leaves it to the caller.
+pub(crate) fn spawn(spec: &Spec) -> Result<Child, Unstarted> {
+    check(spec)?;
+    let feeds = matches!(spec.stdin, Stdin::Pipe);
+    let (running, ends) = super::start(spec, feeds)?;
+    let pipes = pipes(&ends);
+    let broken = |error: io::Error| SpawnError::new(Step::Pipe, "", error);
+    // From here on an error drops `running`, and with it nothing is left.
+    let OurEnds { stdin, outputs } = ends;
+    let [stdout, stderr] = outputs;
+    let reader = |end: Option<super::OutputEnd>| end.map(|end| Reader::of_pipe(end.fd)).transpose();
+    Ok(Child {
+        stdin: stdin.map(Writer::new).transpose().map_err(broken)?,
+        stdout: reader(stdout).map_err(broken)?,
+        stderr: reader(stderr).map_err(broken)?,
+        argv: spec.argv.clone(),
+        process: running.process().map_err(broken)?,
+        running: Mutex::new(running),
+        pipes,
+        stop: spec.stop,
+    })
+}
+
+fn check(spec: &Spec) -> Result<(), Invalid> {
+    spec.check()?;
+    let for_runs = [
+        (
+            "timeout",
+            !spec.timeout.is_never(),
+            "pass it to Child::wait",
+        ),
+        (
+            "idle_timeout",
+            !spec.idle_timeout.is_never(),
+            "pass one to Reader::read_for",
+        ),
+        ("limit", spec.limit.is_some(), "read as much as you want"),
+        ("keep_full", spec.keep_full.is_some(), "write what you read"),
+        ("merged", spec.merged, "merge stderr into stdout"),
+        (
+            "stdin",
+            matches!(spec.stdin, Stdin::Bytes(_)),
+            "use Stdin::Pipe, and write",
+        ),
+    ];
+    for (what, is_set, hint) in for_runs {
+        if is_set {
+            return Err(Invalid::new(what, "is for run(), not for spawn()", hint));
+        }
+    }
+    Ok(())
+}
+
+fn pipes(ends: &OurEnds) -> Vec<RunPipe> {
+    let pipe = |id: io::Result<PipeId>, role, label| {
+        Some(RunPipe {
+            id: id.ok()?,
+            role,
+            label,
+        })
+    };
+    let stdin = ends
+        .stdin
+        .as_ref()
+        .and_then(|fd| pipe(PipeId::of(fd), Role::Reads, "stdin"));
+    let labels = ["stdout", "stderr"];
+    let outputs = ends.outputs.iter().zip(labels);
+    let outputs =
+        outputs.filter_map(|(end, label)| pipe(PipeId::of(end.as_ref()?), Role::Writes, label));
+    stdin.into_iter().chain(outputs).collect()
+}
+
+impl Child {
+    /// The program and its arguments.
+    pub fn argv(&self) -> &[OsString] {
+        &self.argv
+    }
+
+    /// Its number, which stays its own until it has been waited for.
+    pub fn pid(&self) -> i32 {
+        self.process.pid()
+    }
+
+    /// The process, to put into a [`WaitSet`](crate::WaitSet) or to keep.
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// How it ended, none while it is alive. Reaps it, and does not wait.
+    pub fn try_wait(&self) -> Option<Exit> {
+        // Asked first, so that clones of the process know it too.
+        self.process.exit()?;
+        let mut running = self.running();
+        running.collect();
+        running.ended().map(|(exit, _)| exit)
+    }
+
+    /// Waits until it has ended, and reaps it; none if the timeout came first.
+    /// Waits for the exit alone: what it wrote can be read afterwards.
+    ///
+    /// # Errors
+    /// As [`Process::wait`].
+    pub fn wait(&self, timeout: impl Into<Timeout>) -> Result<Option<Exit>, ProcessError> {
+        if let Some(exit) = self.try_wait() {
+            return Ok(Some(exit));
+        }
+        Ok(match self.process.wait_for(Event::Exited, timeout)? {
+            Some(exit) => Some(self.try_wait().unwrap_or(exit)),
+            None => None,
+        })
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// As [`Process::signal`].
+    pub fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
+        self.process.signal(signal)
+    }
+
+    /// Ends it as its [`Stop`] says, reaps it, and returns who could not be
+    /// ended. One that has ended already is not an error, and what it has left
+    /// behind is ended under [`Scope::Tree`](crate::process::Scope::Tree).
+    pub fn stop(&self) -> Vec<Survivor> {
+        let _ = self.try_wait();
+        let root = self.process.known();
+        let target = Target {
+            root,
+            pipes: self.pipes.clone(),
+            adopts: false,
+        };
+        let survivors = self.process.stop_all(self.stop, target);
+        let _ = self.try_wait();
+        survivors
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Until it has ended.
+impl Waitable for Child {
+    fn awaits(&self) -> Awaits<'_> {
+        self.process.awaits()
+    }
+}

@@ -1,0 +1,38 @@
+//! What a caller holds of a child's streams: [`Reader`] and [`Writer`].
+//!
+//! Both may be closed by any thread at any time, under others that are blocked
+//! in them: those calls return [`Closed`].
+
+mod reader;
+mod writer;
+
+use std::io;
+
+use crate::handle::Refused;
+pub use reader::Reader;
+pub use writer::Writer;
+
+/// The stream was closed on this side, by this or another thread, before or
+/// while it was used.
+///
+/// It comes wrapped in an [`io::Error`] of kind `Other`; [`Closed::is`] tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the stream was closed in this process")]
+pub struct Closed;
+
+impl Closed {
+    /// Whether this error says that the stream was closed on this side.
+    pub fn is(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Closed>())
+    }
+}
+
+impl From<Refused> for io::Error {
+    fn from(refused: Refused) -> io::Error {
+        match refused {
+            Refused::Closed => io::Error::other(Closed),
+            Refused::TimedOut => io::ErrorKind::TimedOut.into(),
+            Refused::Os(error) => error,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! From a child's stdout or stderr.
+
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::handle::Handle;
+use crate::sys::poll::Flags;
+use crate::time::{Deadline, Timeout};
+
+/// The reading end of a child's stdout or stderr.
+///
+/// Reads block until there is something, and no longer than until somebody
+/// closes the reader. Nothing is buffered on this side but what the
+/// [`Overflow`](crate::Overflow) of the child says. All clones are one: closing
+/// one closes all, and so does dropping the last; the child's next write then
+/// fails, as with any pipe.
+#[derive(Clone, Debug)]
+pub struct Reader(Arc<Source>);
+
+#[derive(Debug)]
+enum Source {
+    Pipe(Handle),
+}
+
+impl Reader {
+    pub(crate) fn of_pipe(fd: OwnedFd) -> io::Result<Reader> {
+        Ok(Reader(Arc::new(Source::Pipe(Handle::new(fd)?))))
+    }
+
+    /// Reads what is there, waiting for something at most for `timeout`; 0 at
+    /// the end of the stream.
+    ///
+    /// # Errors
+    /// [`Closed`](super::Closed) if it is closed, `TimedOut` if nothing came in
+    /// time.
+    pub fn read_for(&self, buffer: &mut [u8], timeout: impl Into<Timeout>) -> io::Result<usize> {
+        self.read_some(buffer, timeout.into().starting(Instant::now()))
+    }
+
+    fn read_some(&self, buffer: &mut [u8], deadline: Deadline) -> io::Result<usize> {
+        match &*self.0 {
+            Source::Pipe(handle) => {
+                let read = handle.operate(Flags::IN, deadline, |fd| {
+                    Ok(rustix::io::read(fd, &mut *buffer)?)
+                });
+                Ok(read?)
+            }
+        }
+    }
+
+    /// Closes it; false if it was closed before. Returns at once. Whoever is
+    /// blocked in a read gets [`Closed`](super::Closed), in that call.
+    pub fn close(&self) -> bool {
+        match &*self.0 {
+            Source::Pipe(handle) => handle.close(),
+        }
+    }
+
+    /// Whether it is closed.
+    pub fn is_closed(&self) -> bool {
+        match &*self.0 {
+            Source::Pipe(handle) => handle.is_closed(),
+        }
+    }
+}
+
+impl Read for &Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read_some(buffer, Deadline::NEVER)
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read_some(buffer, Deadline::NEVER)
+    }
+}

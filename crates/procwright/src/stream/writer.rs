@@ -1,0 +1,89 @@
+//! Into a child's stdin.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::handle::Handle;
+use crate::sys::poll::Flags;
+use crate::sys::signal::NoSigpipe;
+use crate::time::{Deadline, Timeout};
+
+/// The writing end of a child's stdin.
+///
+/// Writes block while the pipe is full, and no longer than until somebody closes
+/// the writer. Nothing is buffered: what `write` took is in the pipe. A child
+/// that reads no more makes them fail with `BrokenPipe`; no SIGPIPE is sent,
+/// whatever its disposition is. All clones are one: closing one closes all, and
+/// so does dropping the last.
+#[derive(Clone, Debug)]
+pub struct Writer(Arc<Handle>);
+
+impl Writer {
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Writer> {
+        Ok(Writer(Arc::new(Handle::new(fd)?)))
+    }
+
+    /// Writes some of `data`, and says how much.
+    ///
+    /// # Errors
+    /// `BrokenPipe` if nobody reads any more, [`Closed`](super::Closed) if it is
+    /// closed, `TimedOut` if there was no room in time.
+    pub fn write_for(&self, data: &[u8], timeout: impl Into<Timeout>) -> io::Result<usize> {
+        self.write_some(data, timeout.into().starting(Instant::now()))
+    }
+
+    /// Writes all of `data`. On an error some of it may have been written.
+    ///
+    /// # Errors
+    /// As [`write_for`](Writer::write_for).
+    pub fn write_all_for(&self, mut data: &[u8], timeout: impl Into<Timeout>) -> io::Result<()> {
+        let deadline = timeout.into().starting(Instant::now());
+        while !data.is_empty() {
+            let n = self.write_some(data, deadline)?;
+            data = &data[n..];
+        }
+        Ok(())
+    }
+
+    fn write_some(&self, data: &[u8], deadline: Deadline) -> io::Result<usize> {
+        let _no_sigpipe = NoSigpipe::new();
+        let written = self
+            .0
+            .operate(Flags::OUT, deadline, |fd| Ok(rustix::io::write(fd, data)?));
+        Ok(written?)
+    }
+
+    /// Closes it, so that the child comes to the end of its input; false if it
+    /// was closed before. Returns at once. Whoever is blocked in a write gets
+    /// [`Closed`](super::Closed).
+    pub fn close(&self) -> bool {
+        self.0.close()
+    }
+
+    /// Whether it is closed.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+impl Write for &Writer {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.write_some(data, Deadline::NEVER)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.write_some(data, Deadline::NEVER)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

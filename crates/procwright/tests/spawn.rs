@@ -1,0 +1,208 @@
+//! A child that the caller holds: its streams, its end, and what is left of it.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use common::{Census, child, sys};
+use procwright::process::{Exit, Signal, Stop};
+use procwright::stream::Closed;
+use procwright::time::Timeout;
+use procwright::wait::{Event, Want};
+use procwright::{Error, Sink, Stdin, WaitSet};
+use test_children::{Pattern, Stream};
+
+alone! {
+    fn what_is_written_comes_back() {
+        let before = Census::now();
+        {
+            let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn().unwrap();
+            let mut stdin = cat.stdin.take().unwrap();
+            let mut stdout = cat.stdout.take().unwrap();
+            assert!(cat.stderr.is_some());
+            assert_eq!(cat.try_wait(), None);
+            let data: Vec<u8> = (0..1 << 20).map(|i| (i % 251) as u8).collect();
+            let written = data.clone();
+            let writer = std::thread::spawn(move || stdin.write_all(&written).unwrap());
+            let mut read = Vec::new();
+            stdout.read_to_end(&mut read).unwrap();
+            writer.join().unwrap();
+            assert_eq!(read, data);
+            assert_eq!(cat.wait(None).unwrap(), Some(Exit::Code(0)));
+            assert_eq!(cat.wait(Duration::ZERO).unwrap(), Some(Exit::Code(0)));
+            assert_eq!(cat.process().exit(), Some(Exit::Code(0)));
+        }
+        before.comes_back();
+    }
+}
+
+alone! {
+    fn a_read_ends_when_another_thread_closes() {
+        let mut quiet = child(&["sleep-forever"]).spawn().unwrap();
+        let stdout = quiet.stdout.take().unwrap();
+        let begun = Instant::now();
+        let error = stdout.read_for(&mut [0; 8], Duration::from_millis(20)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+        assert!(begun.elapsed() >= Duration::from_millis(20));
+        let readers: Vec<_> = (0..50)
+            .map(|_| {
+                let mut stdout = stdout.clone();
+                std::thread::spawn(move || stdout.read(&mut [0; 8]).unwrap_err())
+            })
+            .collect();
+        assert!(stdout.close());
+        assert!(!stdout.close());
+        for reader in readers {
+            assert!(Closed::is(&reader.join().unwrap()));
+        }
+        assert!(quiet.stop().is_empty());
+        assert_eq!(quiet.try_wait().and_then(Exit::signal), Some(Signal::TERM));
+    }
+}
+
+alone! {
+    fn a_closed_reader_ends_a_writing_child() {
+        let mut yes = child(&["flood-forever"]).spawn().unwrap();
+        let stdout = yes.stdout.take().unwrap();
+        assert!(stdout.read_for(&mut [0; 4096], Timeout::NEVER).unwrap() > 0);
+        stdout.close();
+        let exit = yes.wait(None).unwrap().unwrap();
+        assert_eq!(exit.signal(), Some(Signal::PIPE));
+    }
+}
+
+alone! {
+    fn a_write_that_nobody_reads_is_refused_and_kills_nobody() {
+        sys::default(libc::SIGPIPE);
+        let mut reader = child(&["close-stdin-exit", "3"]).stdin(Stdin::Pipe).spawn().unwrap();
+        let mut stdin = reader.stdin.take().unwrap();
+        let error = loop {
+            if let Err(error) = stdin.write_all(&[0; 65536]) {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+        assert_eq!(reader.wait(None).unwrap(), Some(Exit::Code(3)));
+    }
+}
+
+alone! {
+    fn a_write_to_a_full_pipe_keeps_its_time_and_is_closed() {
+        let mut deaf = child(&["sleep-forever"]).stdin(Stdin::Pipe).spawn().unwrap();
+        let stdin = deaf.stdin.take().unwrap();
+        let begun = Instant::now();
+        let error = stdin.write_all_for(&vec![0; 1 << 20], Duration::from_millis(20)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+        assert!(begun.elapsed() >= Duration::from_millis(20));
+        let mut blocked = stdin.clone();
+        let writer = std::thread::spawn(move || blocked.write_all(&[0; 4096]).unwrap_err());
+        stdin.close();
+        assert!(Closed::is(&writer.join().unwrap()));
+        deaf.signal(Signal::KILL).unwrap();
+        assert_eq!(deaf.wait(None).unwrap().and_then(Exit::signal), Some(Signal::KILL));
+        assert!(deaf.signal(Signal::KILL).is_err());
+    }
+}
+
+alone! {
+    fn a_dropped_child_goes_on_and_leaves_no_zombie() {
+        let before = Census::now();
+        let fd;
+        {
+            let ready = child(&["ignore-term", "--print-ready"]).spawn().unwrap();
+            let pid = ready.pid();
+            fd = sys::pidfd(pid).unwrap();
+            let mut line = [0; 64];
+            assert!(ready.stdout.as_ref().unwrap().read_for(&mut line, Timeout::NEVER).unwrap() > 0);
+            drop(ready);
+            assert!(common::lives(pid));
+            sys::kill(pid, libc::SIGKILL);
+        }
+        sys::wait_for_end(std::os::fd::AsFd::as_fd(&fd));
+        drop(fd);
+        before.comes_back();
+    }
+}
+
+alone! {
+    fn a_stop_ends_the_tree_and_names_nobody() {
+        let mut tree = child(&["fork-tree", "2", "3", "--ignore-term", "--print-ready"])
+            .stop(Stop::new().with_grace(Duration::from_millis(20)))
+            .spawn()
+            .unwrap();
+        let mut line = vec![0; 65536];
+        let n = tree.stdout.take().unwrap().read_for(&mut line, Timeout::NEVER).unwrap();
+        let pids = common::ready_pids(&line[..n]);
+        assert!(pids.len() > 2);
+        assert!(tree.stop().is_empty());
+        assert!(pids.iter().all(|pid| !common::lives(*pid)));
+        assert_eq!(tree.try_wait().and_then(Exit::signal), Some(Signal::KILL));
+        assert!(tree.stop().is_empty(), "once more does no harm");
+    }
+}
+
+alone! {
+    fn many_children_in_a_set() {
+        let mut set = WaitSet::new().unwrap();
+        for code in 0..20 {
+            let code = code.to_string();
+            set.add(child(&["exit", &code]).spawn().unwrap(), Event::Exited).unwrap();
+        }
+        let waited = set.wait(Want::All, None).unwrap();
+        let mut codes: Vec<_> = waited
+            .ended
+            .iter()
+            .map(|(_, child)| child.try_wait().unwrap().code().unwrap())
+            .collect();
+        codes.sort_unstable();
+        assert_eq!(codes, (0..20).collect::<Vec<_>>());
+    }
+}
+
+alone! {
+    fn both_streams_at_once_by_two_threads() {
+        let mut flood = child(&["flood", "--out", "4M", "--err", "4M"]).spawn().unwrap();
+        let streams = [(Stream::Stdout, flood.stdout.take()), (Stream::Stderr, flood.stderr.take())];
+        let readers = streams.map(|(stream, reader)| {
+            std::thread::spawn(move || {
+                let mut data = Vec::new();
+                reader.unwrap().read_to_end(&mut data).unwrap();
+                assert_eq!(data.len(), 4 << 20);
+                assert_eq!(Pattern::new(stream, data.len()).mismatch(0, &data), None);
+            })
+        });
+        for reader in readers {
+            reader.join().unwrap();
+        }
+        assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
+    }
+}
+
+alone! {
+    fn what_is_for_runs_alone_is_refused() {
+        let before = Census::now();
+        let text = |error: Error| match error {
+            Error::Invalid(invalid) => invalid.to_string(),
+            other => panic!("{other}"),
+        };
+        for (command, word) in [
+            (child(&["exit", "0"]).timeout(Duration::from_secs(1)), "timeout"),
+            (child(&["exit", "0"]).idle_timeout(Duration::from_secs(1)), "idle_timeout"),
+            (child(&["exit", "0"]).stdin_bytes("x"), "stdin"),
+            (child(&["exit", "0"]).on_stdout_line(|_| Ok(())), "callback"),
+        ] {
+            let error = text(command.spawn().unwrap_err());
+            assert!(error.contains(word) && error.contains("spawn"), "{error}");
+        }
+        let error = text(child(&["cat"]).stdin(Stdin::Pipe).run().unwrap_err());
+        assert!(error.contains("spawn"), "{error}");
+        let error = child(&["exit", "0"]).cwd("/no/such").spawn().unwrap_err();
+        assert!(error.to_string().contains("chdir"), "{error}");
+        let none = child(&["exit", "0"]).stdout(Sink::Null).stderr(Sink::Null).spawn().unwrap();
+        assert!(none.stdout.is_none() && none.stderr.is_none() && none.stdin.is_none());
+        none.wait(None).unwrap();
+        drop(none);
+        before.comes_back();
+    }
+}
