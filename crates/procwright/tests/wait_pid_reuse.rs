@@ -304,3 +304,21 @@ alone! {
         });
     }
 }
+
+alone! {
+    fn a_number_that_our_child_had_without_pidfds() {
+        in_a_namespace("a_number_that_our_child_had_without_pidfds", || {
+            deny_pidfds();
+            children_reuse(scaled(30, 1_000), true);
+        });
+    }
+}
+
+alone! {
+    fn a_number_that_a_stranger_had_without_pidfds() {
+        in_a_namespace("a_number_that_a_stranger_had_without_pidfds", || {
+            deny_pidfds();
+            strangers_reuse(scaled(10, 300), true);
+        });
+    }
+}
