@@ -8,6 +8,7 @@
 //! - `leader-exit`: the first thread ends, another goes on obeying. Says `left`
 //!   before that.
 //! - `thread-exit CODE`: this thread alone ends, with a code of its own.
+//! - `lead`: makes a process group of its own. Says `leads`.
 //! - `vfork`: starts a child that shares the memory and neither execs nor ends
 //!   before it is told another line, which it swallows. Says `vforked`.
 //! - `trace PID`, `untrace PID`: attaches to a process, which stops, or lets it
@@ -74,6 +75,10 @@ fn obey() -> Outcome {
                 end_thread(0);
             }
             ["thread-exit", code] => end_thread(number(code)?),
+            ["lead"] => {
+                rustix::process::setpgid(None, None)?;
+                say("leads")?;
+            }
             ["vfork"] => vfork()?,
             ["trace", pid] => {
                 trace(libc::PTRACE_SEIZE, number(pid)?)?;
