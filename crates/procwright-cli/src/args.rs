@@ -210,7 +210,7 @@ pub(crate) struct WaitArgs {
     pub(crate) quiet: bool,
 
     /// The number of a process, and its inode to mean no other
-    #[arg(value_name = "PID[:INODE]")]
+    #[arg(value_name = "PID[:INODE]", value_parser = process)]
     pub(crate) process: Vec<Id>,
 }
 
@@ -232,6 +232,14 @@ impl From<EventArg> for Event {
 fn signal(text: &str) -> Result<Signal, String> {
     text.parse::<Signal>().map_err(|_| {
         "this is no signal; write a name such as TERM or SIGINT, or a number (`kill -l` lists them)"
+            .to_owned()
+    })
+}
+
+fn process(text: &str) -> Result<Id, String> {
+    text.parse::<Id>().map_err(|_| {
+        "this names no process; write its number such as 1234, or number and inode such as \
+         1234:5678 (--name takes names)"
             .to_owned()
     })
 }
