@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use procwright::process::Signal;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use signal_hook::{flag, low_level::pipe};
 
 /// Those that end this command by default, and may come from a keyboard or from
@@ -77,20 +79,35 @@ impl Progress {
             return;
         }
         let line = fit(head, items, columns());
-        // In one write, so that nobody else's comes in between.
-        let _ = io::stderr().write_all(format!("\r{line}\x1b[K").as_bytes());
-        // Last, for a terminal that is stopped (Ctrl-S) blocks us until then.
+        // Before it can be seen: who sees it may press Ctrl-C.
         self.by_default.store(false, Ordering::SeqCst);
+        self.put(&format!("\r{line}\x1b[K"));
     }
 
     /// Erases it, and returns the signal to end by if one has come.
     pub(crate) fn erase(&self) -> Option<i32> {
-        if !self.by_default.swap(true, Ordering::SeqCst) {
-            let _ = io::stderr().write_all(b"\r\x1b[K");
+        if !self.by_default.load(Ordering::SeqCst) {
+            self.put("\r\x1b[K");
+            self.by_default.store(true, Ordering::SeqCst);
         }
         // Later ones end us at once; this is one that did not.
         let signal = self.signal.load(Ordering::SeqCst);
         i32::try_from(signal).ok().filter(|signal| *signal > 0)
+    }
+
+    /// Writes, unless the terminal is stopped (Ctrl-S) and a signal comes: a
+    /// write that has begun would not let us end by it.
+    fn put(&self, text: &str) {
+        let stderr = io::stderr();
+        let mut fds = [
+            PollFd::new(&stderr, PollFlags::OUT),
+            PollFd::new(&self.wake, PollFlags::IN),
+        ];
+        while poll(&mut fds, None) == Err(Errno::INTR) {}
+        if fds[0].revents().contains(PollFlags::OUT) {
+            // In one write, so that nobody else's comes in between.
+            let _ = stderr.lock().write_all(text.as_bytes());
+        }
     }
 }
 
