@@ -15,7 +15,7 @@ use crate::report::Seconds;
 #[derive(Debug)]
 pub(crate) struct Ended<'a> {
     pub(crate) id: Id,
-    /// The name that it had when the wait began; none if it was gone by then.
+    /// Its name; none if it was gone when the wait began.
     pub(crate) name: Option<&'a str>,
     /// What was awaited of it.
     pub(crate) event: Event,

@@ -40,7 +40,7 @@ fn trouble(message: impl Display) -> End {
 #[derive(Debug)]
 struct Member {
     process: Process,
-    /// Asked for before the wait: it is gone with the process.
+    /// What it went by when the wait began.
     name: Option<String>,
 }
 
@@ -48,6 +48,13 @@ impl Member {
     fn new(process: Process) -> Member {
         let name = process.name().ok();
         Member { process, name }
+    }
+
+    /// What it goes by now, which a zombie shows still, or went by before it was
+    /// reaped. Not only the latter: what a shell has just started (`job & procwright
+    /// wait $!`) goes by the name of the shell until its exec.
+    fn name(&self) -> Option<String> {
+        self.process.name().ok().or_else(|| self.name.clone())
     }
 }
 
@@ -60,7 +67,8 @@ impl Waitable for Member {
 /// `PID NAME`
 impl Display for Member {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = self.name.as_deref().unwrap_or("?");
+        let name = self.name();
+        let name = name.as_deref().unwrap_or("?");
         write!(f, "{} {name}", self.process.pid())
     }
 }
@@ -241,13 +249,15 @@ impl Waiting {
         waited.ended.truncate(most - self.told);
         let at = Timestamp::now();
         let elapsed = self.begun.elapsed();
+        // Before the parent has reaped them.
+        let names: Vec<_> = waited.ended.iter().map(|(_, one)| one.name()).collect();
         Process::linger(waited.ended.iter().map(|(_, member)| &member.process));
         let mut text = String::new();
-        for (key, member) in &waited.ended {
+        for ((key, member), name) in waited.ended.iter().zip(&names) {
             let exit = member.process.exit();
             text += &self.line(&Ended {
                 id: member.process.id(),
-                name: member.name.as_deref(),
+                name: name.as_deref(),
                 event: self.event,
                 how: How::Seen {
                     exit: exit.unwrap_or(Exit::Unknown(Unknown::NotTold)),
