@@ -4,11 +4,12 @@
 
 mod common;
 
+use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
 use common::target::{Target, Waiter, wait};
 use common::{is_gone, subcommand};
-use rustix::process::Signal;
+use rustix::process::{Resource, Signal};
 
 /// A number that no process has: the kernel's own limit is 2^22.
 const NOBODY: &str = "2147483647";
@@ -199,8 +200,21 @@ fn whoever_is_named_twice_is_waited_for_once() {
 #[test]
 fn many() {
     let targets: Vec<Target> = (0..300).map(|_| Target::sleeper()).collect();
-    let waiter = Waiter::new(targets.iter().map(Target::arg));
+    let mut command = subcommand("wait");
+    command.args(targets.iter().map(Target::arg));
+    // More than it may have open, unless it asks for all that it may ask for.
+    let mut limit = rustix::process::getrlimit(Resource::Nofile);
+    let enough = limit.maximum.is_none_or(|maximum| maximum >= 1000);
+    limit.current = Some(64);
+    // SAFETY: a plain system call.
+    unsafe {
+        command.pre_exec(move || Ok(rustix::process::setrlimit(Resource::Nofile, limit)?));
+    }
+    let waiter = Waiter::of(command);
     assert!(waiter.said.contains("300 to wait for: "), "{}", waiter.said);
+    if enough {
+        assert!(waiter.said.ends_with(": pidfd 300\n"), "{}", waiter.said);
+    }
     for target in &targets {
         target.kill(Signal::TERM);
     }

@@ -2,8 +2,9 @@
 
 mod common;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use common::target::{Target, Waiter, wait};
 use rustix::process::Signal;
@@ -120,6 +121,21 @@ fn who_has_ended_is_waited_for_only_until_the_reap() {
     assert!(waiter.said.contains(" 1 to wait for"), "{}", waiter.said);
     target.reap();
     assert_eq!(waiter.finish().code(), Some(0));
+}
+
+#[test]
+fn the_name_told_is_that_at_the_end() {
+    // As a shell's job before its exec.
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "read line; exec \"$0\" exit 3"]);
+    shell.arg(test_children::path()).stdin(Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    let waiter = Waiter::new([shell.id().to_string()]);
+    writeln!(shell.stdin.take().unwrap()).unwrap();
+    let ran = waiter.finish();
+    let start = format!("{} test-child exited with code 3 after ", shell.id());
+    assert!(ran.stdout.starts_with(&start), "{}", ran.stdout);
+    shell.wait().unwrap();
 }
 
 #[test]

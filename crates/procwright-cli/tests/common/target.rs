@@ -101,7 +101,13 @@ pub struct Waiter {
 impl Waiter {
     pub fn new<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Waiter {
         let mut command = subcommand("wait");
-        command.arg("--verbose").args(arguments);
+        command.args(arguments);
+        Waiter::of(command)
+    }
+
+    /// What is ready to be started.
+    pub fn of(mut command: Command) -> Waiter {
+        command.arg("--verbose");
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut command = command.spawn().unwrap();
         let stdout = command.stdout.take().map(BufReader::new);
