@@ -163,6 +163,12 @@ fn a_number_without_a_process_counts_as_ended() {
         let told = format!("{NOBODY} is not there: it has ended, or never was\n");
         assert_eq!(ran.stdout, told, "{options:?}");
     }
+    // Nobody else has to end then.
+    let alive = Target::sleeper();
+    for options in [&["--any"][..], &["--first", "1"]] {
+        let ran = wait(options.iter().chain([&&*alive.arg(), &NOBODY]));
+        assert_eq!((ran.code(), ran.stdout.lines().count()), (Some(0), 1));
+    }
     let mut a = Target::zombie("0");
     a.reap();
     assert!(is_gone(a.pid()));
