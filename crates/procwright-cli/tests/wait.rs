@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::target::{Target, Waiter, wait};
 use common::{is_gone, subcommand};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, Signal};
 
 /// A number that no process has: the kernel's own limit is 2^22.
@@ -286,8 +287,16 @@ fn a_signal_ends_it_as_by_default() {
 #[test]
 fn nobody_reads_what_it_tells() {
     let a = Target::sleeper();
-    let mut waiter = Waiter::new([a.arg()]);
-    waiter.close_stdout();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = subcommand("wait");
+    command.arg(a.arg());
+    let waiter = Waiter::with_stdout(command, writer.try_clone().unwrap());
+    drop(reader);
+    // What another test forks just now has it until its exec.
+    let mut unread = [PollFd::new(&writer, PollFlags::empty())];
+    while !unread[0].revents().contains(PollFlags::ERR) {
+        let _ = poll(&mut unread, None);
+    }
     a.kill(Signal::TERM);
     let ran = waiter.finish();
     assert_eq!((ran.signal(), ran.stderr.as_str()), (Some(13), ""));

@@ -106,9 +106,14 @@ impl Waiter {
     }
 
     /// What is ready to be started.
-    pub fn of(mut command: Command) -> Waiter {
+    pub fn of(command: Command) -> Waiter {
+        Waiter::with_stdout(command, Stdio::piped())
+    }
+
+    /// So too, with this as its stdout.
+    pub fn with_stdout(mut command: Command, stdout: impl Into<Stdio>) -> Waiter {
         command.arg("--verbose");
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(stdout).stderr(Stdio::piped());
         let mut command = command.spawn().unwrap();
         let stdout = command.stdout.take().map(BufReader::new);
         let mut stderr = BufReader::new(command.stderr.take().unwrap());
@@ -134,11 +139,6 @@ impl Waiter {
         let stdout = self.stdout.as_mut().unwrap();
         stdout.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
-    }
-
-    /// Goes away as the reader of its stdout.
-    pub fn close_stdout(&mut self) {
-        self.stdout = None;
     }
 
     /// Waits for its end; what was read before is left out.
