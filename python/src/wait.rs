@@ -250,6 +250,9 @@ pub(crate) fn linger(py: Python<'_>, ended: Vec<Bound<'_, Handle>>) {
 }
 
 /// By what this process has waited so far.
+///
+/// `served` counts the waits that each mechanism has brought to an end, `looks`
+/// how often a process had to be looked at because nothing tells of its end.
 #[pyfunction]
 pub(crate) fn wait_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = wait::stats();
