@@ -9,9 +9,9 @@ from ._result import Status, Survivor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import Any, Literal, NoReturn
 
-    from ._types import Event, HasPid
+    from ._types import HasPid
 
 
 class Process:
@@ -83,7 +83,9 @@ class Process:
         status = self.exit
         return None if status is None else status.returncode
 
-    def wait(self, timeout: float | None = None, event: Event = "exited") -> Status:
+    def wait(
+        self, timeout: float | None = None, event: Literal["exited", "reaped"] = "exited"
+    ) -> Status:
         """Waits until it has ended, or until its parent has reaped it.
 
         Sleeps all the while. Raises `WaitTimeout`, which is a
@@ -96,7 +98,9 @@ class Process:
             self._too_late(timeout)
         return self._status()
 
-    async def wait_async(self, timeout: float | None = None, event: Event = "exited") -> Status:
+    async def wait_async(
+        self, timeout: float | None = None, event: Literal["exited", "reaped"] = "exited"
+    ) -> Status:
         """As `wait`, for asyncio and trio."""
         from ._wait import wait_async
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Args = Sequence[StrOrBytesPath] | StrOrBytesPath
@@ -55,5 +55,4 @@ class HasReadinessFd(Protocol):
     def readiness_fd(self) -> int: ...
 
 
-Event = Literal["exited", "reaped"]
 Waitable = int | str | HasPid | HasReadinessFd | HasFileno

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from typing import Any, Literal
 
-    from ._types import Event, HasPid, Waitable
+    from ._types import HasPid, Waitable
 
-    W = TypeVar("W", bound=Waitable)
-    P = TypeVar("P", bound=HasPid)
 T = TypeVar("T")
+W = TypeVar("W", bound="Waitable")
+P = TypeVar("P", bound="HasPid")
 
 
 class Waited(tuple[list[T], list[T]]):
@@ -55,7 +55,7 @@ class Waited(tuple[list[T], list[T]]):
 def wait(
     procs: Iterable[W],
     mode: Literal["any", "all"] | int = "any",
-    event: Event = "exited",
+    event: Literal["exited", "reaped"] = "exited",
     timeout: float | None = None,
     callback: Callable[[W], object] | None = None,
 ) -> Waited[W]:
@@ -107,7 +107,7 @@ def wait(
 async def wait_async(
     procs: Iterable[W],
     mode: Literal["any", "all"] | int = "any",
-    event: Event = "exited",
+    event: Literal["exited", "reaped"] = "exited",
     timeout: float | None = None,
 ) -> Waited[W]:
     """As `wait`, for asyncio and trio.
@@ -134,7 +134,7 @@ def _waited(waiting: Waiting) -> Waited[Any]:
 
 
 def as_completed(
-    procs: Iterable[W], event: Event = "exited", timeout: float | None = None
+    procs: Iterable[W], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
 ) -> Iterator[W]:
     """Iterates over them as they end.
 
@@ -146,7 +146,7 @@ def as_completed(
 
 
 def as_completed_async(
-    procs: Iterable[W], event: Event = "exited", timeout: float | None = None
+    procs: Iterable[W], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
 ) -> AsyncIterator[W]:
     """As `as_completed`, for `async for` on asyncio and trio."""
     return _CompletedAsync(Waiting(procs, "any", event, timeout), timeout)
@@ -274,6 +274,6 @@ def _note(process: Any, handle: _core.Handle | None) -> None:
         process.returncode = None
 
 
-def _check_callback(callback: object) -> None:
+def _check_callback(callback: Any) -> None:
     if callback is not None and not callable(callback):
         raise TypeError(f"callback {callback!r} cannot be called")

@@ -64,7 +64,7 @@ impl WaitSet {
     fn new(py: Python<'_>, timeout: Option<f64>) -> PyResult<WaitSet> {
         let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
         let members = Members {
-            set: procwright::WaitSet::new()?,
+            set: procwright::WaitSet::new().map_err(refused)?,
             bell: None,
             count: 0,
         };
@@ -110,7 +110,10 @@ impl WaitSet {
     fn wait(&self, py: Python<'_>, want: i64) -> PyResult<Vec<u32>> {
         let mut guard = self.members()?;
         let members = guard.as_mut().ok_or_else(closed)?;
-        let mut ended = members.take(want, Deadline::at(Instant::now()))?.0;
+        let mut ended = members
+            .take(want, Deadline::at(Instant::now()))
+            .map_err(refused)?
+            .0;
         if members.satisfied(want, ended.len()) || self.deadline.reached(Instant::now()) {
             return Ok(ended);
         }
@@ -125,7 +128,7 @@ impl WaitSet {
                         break Ok(());
                     }
                 }
-                Err(error) => break Err(error.into()),
+                Err(error) => break Err(refused(error)),
             }
             // A signal. The wait goes on until the same deadline, unless its
             // handler raises.
@@ -149,7 +152,10 @@ impl WaitSet {
     fn look(&self, want: i64) -> PyResult<Vec<u32>> {
         let mut guard = self.members()?;
         let members = guard.as_mut().ok_or_else(closed)?;
-        Ok(members.take(want, Deadline::at(Instant::now()))?.0)
+        Ok(members
+            .take(want, Deadline::at(Instant::now()))
+            .map_err(refused)?
+            .0)
     }
 
     /// The seconds that are left, none for no limit.
@@ -204,8 +210,8 @@ impl Members {
     /// On the main thread, lets signals end the sleep.
     fn lend(&mut self, py: Python<'_>) -> PyResult<Option<Signals>> {
         if self.bell.is_none() {
-            let bell = Bell::new()?;
-            self.set.cancel_on(Arc::clone(&bell))?;
+            let bell = Bell::new().map_err(refused)?;
+            self.set.cancel_on(Arc::clone(&bell)).map_err(refused)?;
             self.bell = Some(bell);
         }
         match &self.bell {
@@ -221,6 +227,11 @@ fn left(want: i64, ended: usize) -> i64 {
         1.. => (want - i64::try_from(ended).unwrap_or(0)).max(1),
         any_or_all => any_or_all,
     }
+}
+
+/// The exception when the system does not let us wait.
+fn refused(error: io::Error) -> PyErr {
+    system(&error, format!("cannot wait: {error}"))
 }
 
 fn closed() -> PyErr {
