@@ -148,7 +148,10 @@ def as_completed(
 def as_completed_async(
     procs: Iterable[W], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
 ) -> AsyncIterator[W]:
-    """As `as_completed`, for `async for` on asyncio and trio."""
+    """As `as_completed`, for `async for` on asyncio and trio.
+
+    Once a step was cancelled, it is over.
+    """
     return _CompletedAsync(Waiting(procs, "any", event, timeout), timeout)
 
 
@@ -213,9 +216,15 @@ class _CompletedAsync(_Steps[T]):
         if not self._has_next():
             if self._over():
                 raise StopAsyncIteration
-            if not await self._waiting.sleep_async():
+            try:
+                in_time = await self._waiting.sleep_async()
+                await self._waiting.linger_async(self._waiting.done[self._given :])
+            except BaseException:
+                # Cancelled. The traceback would keep every descriptor open.
+                self._waiting.close()
+                raise
+            if not in_time:
                 raise self._too_late()
-            await self._waiting.linger_async(self._waiting.done[self._given :])
         return self._give()
 
 

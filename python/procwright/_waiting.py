@@ -49,8 +49,9 @@ class Waiting:
             self._handles[place] = watched
 
     def close(self) -> None:
-        """Lets go of every descriptor."""
+        """Lets go of every descriptor, also where a traceback keeps this."""
         self._set.close()
+        self._handles.clear()
 
     def enough(self) -> bool:
         """Whether as many have ended as were wanted."""

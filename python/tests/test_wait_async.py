@@ -256,11 +256,12 @@ def test_many_at_once(on, children):
 
 
 def test_ctrl_c(on, children, when_asleep):
+    (child,) = children(1)
+    process = Process(child)
+
     async def main():
-        (child,) = children(1)
-        process = Process(child)
         when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
-        await process.wait_async()
+        await wait_async([process, 1], "all")
 
     before = descriptors()
     with pytest.raises(KeyboardInterrupt):
@@ -269,7 +270,8 @@ def test_ctrl_c(on, children, when_asleep):
 
 
 def test_without_a_loop(children):
-    coroutine = Process(children(1)[0]).wait_async()
+    process = Process(children(1)[0])
+    coroutine = process.wait_async()
     before = descriptors()
     with pytest.raises(RuntimeError, match="no event loop"):
         coroutine.send(None)
