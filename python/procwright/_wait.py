@@ -140,7 +140,7 @@ def as_completed(
 
     They are watched from this call on, and the timeout runs from it. When it has
     come before all have ended, the next step raises `WaitTimeout`, a `TimeoutError`
-    with the others in `pending`.
+    with the others in `pending`, and so does every later one.
     """
     return _Completed(Waiting(procs, "any", event, timeout), timeout)
 
@@ -160,12 +160,13 @@ class _Steps(Generic[T]):
 
     # Not generators: of those that are left before their end, an asynchronous one
     # keeps its descriptors until the loop gets round to it.
-    __slots__ = ("_given", "_timeout", "_waiting")
+    __slots__ = ("_given", "_late", "_timeout", "_waiting")
 
     def __init__(self, waiting: Waiting, timeout: float | None) -> None:
         self._waiting = waiting
         self._timeout = timeout
         self._given = 0
+        self._late = False
 
     def _over(self) -> bool:
         over = self._given == len(self._waiting.objects)
@@ -182,6 +183,10 @@ class _Steps(Generic[T]):
         return one
 
     def _too_late(self) -> WaitTimeout:
+        # The time does not come back. Whoever keeps the exception, and with it
+        # this, keeps no descriptor.
+        self._late = True
+        self._waiting.close()
         pending = self._waiting.pending()
         what = f"{len(pending)} of {len(self._waiting.objects)} processes"
         return WaitTimeout(what, self._timeout, tuple(pending))
@@ -197,7 +202,7 @@ class _Completed(_Steps[T]):
         if not self._has_next():
             if self._over():
                 raise StopIteration
-            if not self._waiting.sleep(by_one=True):
+            if self._late or not self._waiting.sleep(by_one=True):
                 raise self._too_late()
             self._waiting.linger(self._waiting.done[self._given :])
         return self._give()
@@ -216,6 +221,8 @@ class _CompletedAsync(_Steps[T]):
         if not self._has_next():
             if self._over():
                 raise StopAsyncIteration
+            if self._late:
+                raise self._too_late()
             try:
                 in_time = await self._waiting.sleep_async()
                 await self._waiting.linger_async(self._waiting.done[self._given :])
