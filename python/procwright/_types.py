@@ -1,4 +1,4 @@
-"""Names for what `run()` and `wait()` take. For type checkers: nothing imports this at run time."""
+"""Names for what `run()` and `Process()` take: for type checkers, imported by nothing else."""
 
 from __future__ import annotations
 
@@ -47,12 +47,3 @@ class HasPid(Protocol):
 
     @property
     def pid(self) -> int | None: ...
-
-
-class HasReadinessFd(Protocol):
-    """What is over once a descriptor is readable."""
-
-    def readiness_fd(self) -> int: ...
-
-
-Waitable = int | str | HasPid | HasReadinessFd | HasFileno

@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from typing import Any, Literal
 
-    from ._types import HasPid, Waitable
-
+# Without a bound: the type of a list of different things is `object` to checkers,
+# which is in none.
 T = TypeVar("T")
-W = TypeVar("W", bound="Waitable")
-P = TypeVar("P", bound="HasPid")
 
 
 class Waited(tuple[list[T], list[T]]):
@@ -53,12 +51,12 @@ class Waited(tuple[list[T], list[T]]):
 
 
 def wait(
-    procs: Iterable[W],
+    procs: Iterable[T],
     mode: Literal["any", "all"] | int = "any",
     event: Literal["exited", "reaped"] = "exited",
     timeout: float | None = None,
-    callback: Callable[[W], object] | None = None,
-) -> Waited[W]:
+    callback: Callable[[T], object] | None = None,
+) -> Waited[T]:
     """Waits until any of them, all, or so many have ended. Never polls.
 
     procs
@@ -105,11 +103,11 @@ def wait(
 
 
 async def wait_async(
-    procs: Iterable[W],
+    procs: Iterable[T],
     mode: Literal["any", "all"] | int = "any",
     event: Literal["exited", "reaped"] = "exited",
     timeout: float | None = None,
-) -> Waited[W]:
+) -> Waited[T]:
     """As `wait`, for asyncio and trio.
 
     Cancelling it leaves nothing behind: no reader with the loop, no descriptor.
@@ -134,8 +132,8 @@ def _waited(waiting: Waiting) -> Waited[Any]:
 
 
 def as_completed(
-    procs: Iterable[W], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
-) -> Iterator[W]:
+    procs: Iterable[T], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
+) -> Iterator[T]:
     """Iterates over them as they end.
 
     They are watched from this call on, and the timeout runs from it. When it has
@@ -146,8 +144,8 @@ def as_completed(
 
 
 def as_completed_async(
-    procs: Iterable[W], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
-) -> AsyncIterator[W]:
+    procs: Iterable[T], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
+) -> AsyncIterator[T]:
     """As `as_completed`, for `async for` on asyncio and trio.
 
     Once a step was cancelled, it is over.
@@ -236,10 +234,10 @@ class _CompletedAsync(_Steps[T]):
 
 
 def wait_procs(
-    procs: Iterable[P],
+    procs: Iterable[T],
     timeout: float | None = None,
-    callback: Callable[[P], object] | None = None,
-) -> tuple[list[P], list[P]]:
+    callback: Callable[[T], object] | None = None,
+) -> tuple[list[T], list[T]]:
     """`psutil.wait_procs`, without polling: `gone, alive = wait_procs(procs)`.
 
     Waits until all have ended, or for the timeout. Each that is gone gets the

@@ -116,7 +116,7 @@ def test_bad_values(child, tmp_path):
         wait(Process(os.getpid()))
     with pytest.raises(TypeError, match="cannot be called"):
         wait([os.getpid()], callback=3)
-    with pytest.raises(TypeError, match="timeout|real number"):
+    with pytest.raises(TypeError, match="real number"):
         wait([os.getpid()], timeout="3")
     for what in (True, 1.5, None, object()):
         with pytest.raises(TypeError):
@@ -124,7 +124,10 @@ def test_bad_values(child, tmp_path):
     for what in (0, -1, 2**31, 10**30, "", "12:", "+1", "1:x"):
         with pytest.raises(procwright.InvalidValue):
             wait([what], timeout=0)
-    with (tmp_path / "file").open("w") as file, pytest.raises(procwright.InvalidValue, match="disk"):
+    with (
+        (tmp_path / "file").open("w") as file,
+        pytest.raises(procwright.InvalidValue, match="disk"),
+    ):
         wait([file], timeout=0)
     closed = socket.socket()
     closed.close()
@@ -203,9 +206,7 @@ def test_as_completed_in_time(children):
         procwright.as_completed([], timeout=float("nan"))
 
 
-@pytest.mark.parametrize(
-    "timeout", [0, 0.0, -0.0, 0.0009, 1e-300, -1, -(10**400), float("-inf")]
-)
+@pytest.mark.parametrize("timeout", [0, 0.0, -0.0, 0.0009, 1e-300, -1, -(10**400), float("-inf")])
 def test_timeouts_that_come(children, timeout):
     process = Process(children(1)[0])
     begin = time.monotonic()
