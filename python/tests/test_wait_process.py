@@ -200,6 +200,31 @@ def test_exited_is_not_reaped(child, stranger, when_asleep):
         process.name()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another")
+@pytest.mark.parametrize("how", ["process.wait()", "loop.run_until_complete(process.wait_async())"])
+def test_a_status_that_is_told_later(child, stranger, script, how):
+    code = (
+        "import asyncio, os, sys, procwright, procwright._async, procwright._wait\n"
+        "loop = asyncio.new_event_loop()\n"
+        "process = procwright.Process(int(sys.argv[1]))\n"
+        "os.setuid(65534)\n"
+        "print('ready', flush=True)\n"
+        f"status = {how}\n"
+        "print(status.kind, status.why, process.returncode, flush=True)\n"
+        "process.wait(event='reaped')\n"
+        "print(process.returncode)\n"
+        "loop.close()\n"
+    )
+    theirs = stranger(child, "term-exit", "7")
+    waiter = script(code, str(theirs.pid))
+    assert waiter.stdout.readline() == "ready\n"
+    os.kill(theirs.pid, signal.SIGTERM)
+    # It may not look into the zombie of another, and says so.
+    assert waiter.stdout.readline() == "unknown not_reaped None\n"
+    assert theirs.reap() == 7
+    assert waiter.communicate() == ("7\n" if LINUX >= (6, 15) else "None\n", "")
+
+
 def test_an_own_child_is_reaped_by_nobody_else(children):
     (child,) = children(1)
     child.kill()
