@@ -1,0 +1,195 @@
+//! Whole commands that wait: `bench-wait-command tail|procwright|waitpid PROGRAM
+//! HELPERS SLOTS CASE …`.
+//!
+//! A latency here ends when the command itself has ended: what a script that
+//! runs it sees.
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use procwright_bench::subject_wait::{self as wait, Task, Use, command, now_ns};
+
+/// The exit code of ours when time is up.
+const TIMED_OUT: i32 = 3;
+
+struct Tool {
+    kind: String,
+    program: PathBuf,
+}
+
+impl Tool {
+    fn command(&self, words: &[&str], pids: &[i32]) -> Command {
+        let mut command = Command::new(&self.program);
+        match self.kind.as_str() {
+            "tail" => {
+                command.args(pids.iter().map(|pid| format!("--pid={pid}")));
+                command.args(["-f", "/dev/null"]);
+            }
+            "procwright" => {
+                command.arg("wait").args(words);
+                command.args(pids.iter().map(ToString::to_string));
+            }
+            _ => {
+                command.args(pids.iter().map(ToString::to_string));
+            }
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+
+    fn spawn(&self, words: &[&str], pids: &[i32]) -> Child {
+        self.command(words, pids).spawn().expect("the command")
+    }
+
+    /// Ours, to the end of a timeout; wall time and what it used.
+    fn to_timeout(&self, seconds: u64, pids: &[i32]) -> (Duration, Use) {
+        let (before, started) = (Use::children(), Instant::now());
+        let timeout = seconds.to_string();
+        let mut child = self.spawn(&["--all", "--timeout", &timeout], pids);
+        expect(child.wait().expect("wait"), TIMED_OUT);
+        (started.elapsed(), Use::children().since(before))
+    }
+}
+
+fn expect(status: ExitStatus, code: i32) {
+    assert!(
+        status.code() == Some(code),
+        "the command ended with {:?}, signal {:?}",
+        status.code(),
+        status.signal()
+    );
+}
+
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let tool = Tool {
+        kind: words.next().expect("a kind"),
+        program: words.next().expect("a program").into(),
+    };
+    let task = Task::read(2);
+    match task.case.as_str() {
+        "one" => wait::one(&task, |argv| {
+            let mut child = command(argv).spawn().expect("spawn");
+            let pid = child.id() as i32;
+            let mut waiting = tool.spawn(&[], &[pid]);
+            // A poller takes a zombie for alive, so somebody must reap. Not
+            // before it has ended, and it costs the command no time.
+            assert!(child.wait().expect("wait").success());
+            expect(waiting.wait().expect("wait"), 0);
+            now_ns()
+        }),
+        "hold" => hold(&tool, &task),
+        "idle" => idle(&tool, &task),
+        "among" => among(&tool, &task),
+        "mass" => mass(&tool, &task),
+        other => panic!("no case {other}"),
+    }
+}
+
+fn hold(tool: &Tool, task: &Task) {
+    let seconds = task.number(0);
+    let mut child = command(&task.lasting(seconds)).spawn().expect("spawn");
+    let timeout = (seconds + 30).to_string();
+    let mut waiting = tool.spawn(&["--timeout", &timeout], &[child.id() as i32]);
+    let before = settle(&waiting);
+    std::thread::sleep(Duration::from_secs(seconds));
+    let after = used_by(&waiting);
+    assert!(waiting.try_wait().expect("wait").is_none(), "it ended");
+    for child in [&mut waiting, &mut child] {
+        child.kill().expect("kill");
+        child.wait().expect("wait");
+    }
+    wait::print_use(after.since(before));
+}
+
+/// A wait of no time is the set-up; what a longer one uses more, its cost.
+fn idle(tool: &Tool, task: &Task) {
+    let strangers = task.hold(task.number(0));
+    let (setup, base) = tool.to_timeout(0, &strangers.pids);
+    let (_, whole) = tool.to_timeout(task.number(1), &strangers.pids);
+    let used = whole.since(base);
+    let setup_us = setup.as_secs_f64() * 1e6 / strangers.pids.len() as f64;
+    wait::print(&format!(
+        r#"{{"setup_us": {setup_us:.3}, "cpu_ms": {:.3}, "switches": {}}}"#,
+        used.cpu_ms, used.switches
+    ));
+}
+
+/// One command after another, each for those that are left.
+fn among(tool: &Tool, task: &Task) {
+    let mut strangers = task.hold(task.number(0));
+    let mut left: Vec<usize> = (0..strangers.pids.len()).collect();
+    let pids = |left: &[usize], all: &[i32]| -> Vec<i32> {
+        left.iter().map(|place| all[*place]).collect()
+    };
+    let mut waiting = tool.spawn(&["--any"], &pids(&left, &strangers.pids));
+    settle(&waiting);
+    strangers.end_each(task.number(1), task.number(2));
+    let mut latencies = Vec::new();
+    while (latencies.len() as u64) < task.number(1) {
+        expect(waiting.wait().expect("wait"), 0);
+        let now = now_ns();
+        left.retain(|place| {
+            let late = task.ended_us(*place, now);
+            latencies.extend(late);
+            late.is_none()
+        });
+        if (latencies.len() as u64) < task.number(1) {
+            waiting = tool.spawn(&["--any"], &pids(&left, &strangers.pids));
+        }
+    }
+    wait::print_latencies(&latencies);
+}
+
+fn mass(tool: &Tool, task: &Task) {
+    let mut strangers = task.hold(task.number(0));
+    let mut waiting = tool.spawn(&["--all"], &strangers.pids);
+    settle(&waiting);
+    let before = Use::children();
+    strangers.end_all();
+    expect(waiting.wait().expect("wait"), 0);
+    let now = now_ns();
+    let used = Use::children().since(before);
+    let count = strangers.pids.len() as f64;
+    wait::print(&format!(
+        r#"{{"exit_us": {:.3}, "cpu_us": {:.3}}}"#,
+        task.late_us(0, now) / count,
+        used.cpu_ms * 1e3 / count
+    ));
+}
+
+/// Until it has done nothing for 200 ms: then it has started and waits.
+fn settle(child: &Child) -> Use {
+    let mut before = used_by(child);
+    loop {
+        std::thread::sleep(Duration::from_millis(200));
+        let now = used_by(child);
+        // A poller never rests; but its start-up is over.
+        if now.switches - before.switches <= 1 && now.cpu_ms - before.cpu_ms < 1.0 {
+            return now;
+        }
+        before = now;
+    }
+}
+
+/// From `/proc`, for it lives: time to 10 ms, all threads' switches.
+fn used_by(child: &Child) -> Use {
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", child.id()));
+    let stat = read("stat").expect("the command has ended");
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or("").split(' ').collect();
+    let ticks: f64 = fields[11..13]
+        .iter()
+        .map(|ticks| ticks.parse::<f64>().expect("ticks"))
+        .sum();
+    let status = read("status").expect("the command has ended");
+    let switches = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    Use {
+        cpu_ms: ticks * 10.0,
+        switches: switches
+            .and_then(|n| n.trim().parse().ok())
+            .expect("switches"),
+    }
+}
