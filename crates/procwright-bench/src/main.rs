@@ -35,7 +35,7 @@ fn main() -> ExitCode {
 fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
     let mut report = Report::new(suite, effort.is_quick(), Machine::here(tools));
     // After every part, so that an interrupted suite leaves what it has.
-    let mut save = |report: &Report| write(&tools.dir, report);
+    let save = |report: &Report| write(&tools.dir, report);
     if suite == "wait" {
         wait::run(tools, effort, &mut report, save)?;
     } else {

@@ -44,9 +44,12 @@ const HOLD: [&str; 11] = [
     "tokio-wait",
 ];
 
-/// How long a process lives, in µs. Long enough for CPython's and psutil's sleeps
-/// to grow, which go on doubling beyond, up to 50 ms and 40 ms: their best case.
+/// How long a process lives, in µs. Long enough for CPython's sleeps to grow to
+/// 16 or 32 ms, which go on to 50 ms: nearly its best case.
 const LIFE: [u64; 2] = [20_000, 40_000];
+
+/// For a command that looks once a second all points of that second are alike.
+const LONG_LIFE: [u64; 2] = [200_000, 1_200_000];
 
 /// From a process's end to the return of the wait for it.
 pub(super) fn latency(tools: &Tools, effort: Effort, slots: &Slots, report: &mut Report) {
@@ -56,17 +59,14 @@ pub(super) fn latency(tools: &Tools, effort: Effort, slots: &Slots, report: &mut
         budget: Duration::from_secs(8),
     });
     let quick = effort.is_quick();
+    let exits = if quick { [40, 3] } else { [300, 10] };
     let groups = [
-        ("one child", &LATENCY[..], if quick { 40 } else { 300 }),
-        (
-            "one child, whole command",
-            &COMMANDS,
-            if quick { 5 } else { 20 },
-        ),
+        ("one child", &LATENCY[..], exits[0], LIFE),
+        ("one child, whole command", &COMMANDS, exits[1], LONG_LIFE),
     ];
-    for (what, names, exits) in groups {
+    for (what, names, exits, [least, most]) in groups {
         let entries = entries(tools, names);
-        let args = slots.args(tools, "one", &[exits, LIFE[0], LIFE[1]]);
+        let args = slots.args(tools, "one", &[exits, least, most]);
         let outcome = round::go(tools, &entries, &args, &[], rounds);
         let case = format!("exit to return, {what}, {exits} exits a round");
         latencies(report, &case, &entries, &outcome, &FLOORS);
