@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use nix::sys::resource::{Resource, getrlimit};
+
 use super::{Slots, entries, latencies, rows};
 use crate::report::Report;
 use crate::round::{self, Effort, Outcome, Rounds};
@@ -63,9 +65,19 @@ pub(super) fn among(tools: &Tools, effort: Effort, slots: &Slots, report: &mut R
     latencies(report, &case, &entries, &outcome, &[FLOOR]);
 }
 
+/// How many processes can be there and be watched: within the limit of
+/// descriptors, to which subjects raise theirs, and with half of all numbers left
+/// to others.
+fn room() -> u64 {
+    let (_, files) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 1_024));
+    let numbers = std::fs::read_to_string("/proc/sys/kernel/pid_max").ok();
+    let numbers = numbers.and_then(|text| text.trim().parse::<u64>().ok());
+    (files.saturating_sub(100)).min(numbers.unwrap_or(32_768) / 2)
+}
+
 /// What it costs to begin to watch.
 pub(super) fn setup(tools: &Tools, effort: Effort, slots: &Slots, report: &mut Report) {
-    let count = if effort.is_quick() { 2_000 } else { 10_000 };
+    let count = room().min(if effort.is_quick() { 2_000 } else { 10_000 });
     let entries = entries(tools, &SUBJECTS);
     let args = slots.args(tools, "idle", &[count, 0, 0]);
     let outcome = round::go(tools, &entries, &args, &[], rounds(effort));
