@@ -93,7 +93,7 @@ fn hold(tool: &Tool, task: &Task) {
     let timeout = (seconds + 30).to_string();
     let mut waiting = tool.spawn(&["--timeout", &timeout], &[child.id() as i32]);
     let before = settle(&waiting);
-    std::thread::sleep(Duration::from_secs(seconds));
+    pass(Duration::from_secs(seconds));
     let after = used_by(&waiting);
     assert!(waiting.try_wait().expect("wait").is_none(), "it ended");
     for child in [&mut waiting, &mut child] {
@@ -177,7 +177,7 @@ fn mass(tool: &Tool, task: &Task) {
 fn settle(child: &Child) -> Use {
     let mut before = used_by(child);
     loop {
-        std::thread::sleep(Duration::from_millis(200));
+        pass(Duration::from_millis(200));
         let now = used_by(child);
         // A poller never rests; but its start-up is over.
         if now.switches - before.switches <= 1 && now.cpu_ms - before.cpu_ms < 1.0 {
@@ -187,23 +187,30 @@ fn settle(child: &Child) -> Use {
     }
 }
 
-/// From `/proc`, for it lives: time to 10 ms, all threads' switches.
+#[expect(clippy::disallowed_methods, reason = "time itself is waited for")]
+fn pass(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// From `/proc`, for it lives: all its threads.
 fn used_by(child: &Child) -> Use {
-    let read = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", child.id()));
-    let stat = read("stat").expect("the command has ended");
-    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or("").split(' ').collect();
-    let ticks: f64 = fields[11..13]
-        .iter()
-        .map(|ticks| ticks.parse::<f64>().expect("ticks"))
-        .sum();
-    let status = read("status").expect("the command has ended");
-    let switches = status
-        .lines()
-        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-    Use {
-        cpu_ms: ticks * 10.0,
-        switches: switches
-            .and_then(|n| n.trim().parse().ok())
-            .expect("switches"),
+    let threads = std::fs::read_dir(format!("/proc/{}/task", child.id()));
+    let threads = threads.expect("the command has ended");
+    let mut used = Use::default();
+    for thread in threads {
+        let thread = thread.expect("the command has ended").path();
+        let read = |file| std::fs::read_to_string(thread.join(file)).expect("a thread has ended");
+        // Nanoseconds, where `stat` counts in hundredths of a second.
+        let schedstat = read("schedstat");
+        let ran = schedstat.split_whitespace().next();
+        let ran: f64 = ran.and_then(|ns| ns.parse().ok()).expect("schedstat");
+        used.cpu_ms += ran / 1e6;
+        let status = read("status");
+        let switches = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        let switches: Option<i64> = switches.and_then(|n| n.trim().parse().ok());
+        used.switches += switches.expect("switches");
     }
+    used
 }
