@@ -82,14 +82,12 @@ fn first_line(argv: &[&str]) -> String {
     let done = argv
         .split_first()
         .map(|(program, args)| Command::new(program).args(args).output());
-    match done {
-        Some(Ok(done)) => String::from_utf8_lossy(&done.stdout)
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
-        _ => "not found".to_owned(),
-    }
+    let text = match done {
+        Some(Ok(done)) => done.stdout,
+        _ => Vec::new(),
+    };
+    let text = String::from_utf8_lossy(&text);
+    text.lines().next().unwrap_or("not found").to_owned()
 }
 
 fn read(path: &str) -> String {
