@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -327,3 +328,14 @@ def test_no_descriptor_is_left(script, child):
     )
     out, err = script(code, child, stdin=subprocess.DEVNULL).communicate()
     assert (out, err) == ("24\n9 -9\n", "")
+
+
+def test_the_value_of_a_wait():
+    waited = procwright.Waited([1], [2, 3])
+    assert repr(waited) == "Waited(done=[1], pending=[2, 3])"
+    again = pickle.loads(pickle.dumps(waited))
+    assert type(again) is procwright.Waited
+    assert again == waited == ([1], [2, 3])
+    match waited:
+        case procwright.Waited(done, pending=rest):
+            assert (done, rest) == ([1], [2, 3])
