@@ -67,7 +67,7 @@ alone! {
             clear(&crowd);
             assert_eq!(stats().looks, looks, "polled");
         }
-        before.unchanged();
+        before.comes_back();
     }
 }
 

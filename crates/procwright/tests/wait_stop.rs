@@ -65,7 +65,7 @@ alone! {
             assert!(took >= GRACE, "{order} had no grace");
             assert!(living(&pids).iter().all(|lives| !lives), "{order}");
         }
-        before.unchanged();
+        before.comes_back();
     }
 }
 

@@ -277,17 +277,42 @@ pub(crate) fn counted() -> u64 {
     HANDLED.load(Ordering::Relaxed)
 }
 
-/// Sends SIGALRM to this process every so many microseconds; 0 ends that.
-pub(crate) fn alarm_every(micros: i64) {
-    let time = libc::timeval {
-        tv_sec: 0,
-        tv_usec: micros,
-    };
-    let timer = libc::itimerval {
-        it_interval: time,
-        it_value: time,
-    };
-    check(unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) });
+/// Sends a signal to this thread every so many microseconds, until it is
+/// dropped. To the thread: one for the process goes to whichever thread the
+/// kernel likes, mostly the first.
+pub(crate) struct Pester(libc::timer_t);
+
+impl Pester {
+    pub(crate) fn this_thread(signal: i32, micros: i64) -> Pester {
+        let time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: micros * 1000,
+        };
+        let time = libc::itimerspec {
+            it_interval: time,
+            it_value: time,
+        };
+        unsafe {
+            let mut event: libc::sigevent = std::mem::zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = signal;
+            event.sigev_notify_thread_id = thread_id();
+            let mut timer = std::ptr::null_mut();
+            check(libc::timer_create(
+                libc::CLOCK_MONOTONIC,
+                &mut event,
+                &mut timer,
+            ));
+            check(libc::timer_settime(timer, 0, &time, std::ptr::null_mut()));
+            Pester(timer)
+        }
+    }
+}
+
+impl Drop for Pester {
+    fn drop(&mut self) {
+        unsafe { libc::timer_delete(self.0) };
+    }
 }
 
 /// Runs `body` in a fork of this process, which then ends; how that ended, as
