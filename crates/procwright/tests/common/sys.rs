@@ -226,13 +226,14 @@ pub(crate) fn pipe_size(fd: &impl AsRawFd) -> i32 {
     check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETPIPE_SZ) })
 }
 
-/// Raises the soft limit of descriptors to the hard one.
-pub(crate) fn all_files() {
+/// Raises the soft limit of descriptors to the hard one, and says what it is.
+pub(crate) fn all_files() -> u64 {
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit));
         limit.rlim_cur = limit.rlim_max;
         check(libc::setrlimit(libc::RLIMIT_NOFILE, &limit));
+        limit.rlim_max
     }
 }
 
@@ -371,10 +372,10 @@ pub(crate) fn reap(pid: i32) -> i32 {
     status
 }
 
-/// Gives this process pid and mount namespaces: its next child is the first
-/// process of the new one.
-pub(crate) fn unshare_pids() {
-    check(unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS) });
+/// Gives this thread pid and mount namespaces: its next child is the first
+/// process of the new one. False if that may not be, as in most containers.
+pub(crate) fn unshare_pids() -> bool {
+    unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS) == 0 }
 }
 
 /// Mounts a `/proc` of the pid namespace that this process is in.
