@@ -133,3 +133,19 @@ pub(crate) fn kernel() -> (u32, u32) {
         .map(|number| number.parse::<u32>().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
+
+/// Whether one child of ours may trace another; else the test is left out in
+/// plain sight. (`test-child obey` lets itself be traced by anyone, where
+/// asking for that is enough.)
+pub(crate) fn may_trace_or_skip(test: &str) -> bool {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    let may = match scope.as_deref().map(str::trim) {
+        Ok("2") => super::sys::effective_uid() == 0,
+        Ok("3") => false,
+        _ => true,
+    };
+    if !may {
+        super::skip(test, "nobody may be traced here (yama/ptrace_scope)");
+    }
+    may
+}
