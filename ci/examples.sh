@@ -45,6 +45,12 @@ else
 fi
 works 'stdout 13 bytes, stderr 1008890 bytes' python3 01_two_pipes/procwright_.py
 
+# Newer interpreters wait as they should, and the example says so of itself.
+works 'a stranger: woke up' python3 02_waiting/stdlib.py
+works 'and it exited with code 0' python3 02_waiting/procwright_.py
+grep -Eqx 'a child: woke up [0-3] times in 2 s' "$work/out" || fail "it did not sleep"
+grep -Eq '^a stranger: woke up [0-3] times' "$work/out" || fail "it did not sleep"
+
 hangs python3 04_slow_reader/stdlib.py "$work/progress"
 # The second report does not fit into what the first has left of the pipe.
 grep -qx '1 of 10 steps done' "$work/progress" || fail "the worker stopped elsewhere"

@@ -9,9 +9,30 @@ say 'Rust'
 cargo test --workspace --exclude procwright-python
 
 say 'Python package'
-ensure_venv ./python
-export PROCWRIGHT_TEST_CHILD=$PWD/target/debug/test-child
-"$venv/bin/python" -m pytest -q python/tests
+ensure_venv
+export PROCWRIGHT_TEST_CHILD=${CARGO_TARGET_DIR:-$PWD/target}/debug/test-child
+rm -rf target/wheel
+pip wheel --no-deps --wheel-dir target/wheel ./python
+
+test_python() { # VERSION PYTHON VENV
+    local python=$2 venv=$3 peer
+    say "Python package, on Python $1"
+    ensure_venv
+    pip install --force-reinstall --no-deps target/wheel/*.whl
+    for peer in 'trio>=0.25' 'psutil>=6'; do
+        pip install "$peer" || skip "tests with $peer on Python $1"
+    done
+    "$venv/bin/python" -m pytest -q python/tests
+}
+
+mapfile -t found < <(pythons)
+tested=()
+for one in "${found[@]}"; do
+    # The first is that of $venv, where the documents run, too.
+    test_python "${one%% *}" "${one#* }" "$venv${tested:+-${one%% *}}"
+    tested+=("${one%% *}")
+done
+echo "Tested on Python ${tested[*]}; not found: $(versions_missing "${tested[@]}" | xargs)"
 
 say 'Documentation and examples'
 PATH=$PWD/$venv/bin:$PATH "$venv/bin/python" ci/docs.py

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from ._core import Cancel, Limit, Stop
+from ._core import Cancel, Limit, Stop, wait_stats
 from ._result import Event, Holder, Result, Status, StreamInfo, Survivor
 from ._run import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT, run
 
@@ -18,11 +18,22 @@ if TYPE_CHECKING:
         Cancelled,
         IdleTimeout,
         InvalidValue,
+        NoSuchProcess,
         OutputLimitExceeded,
         RunError,
         SpawnError,
         SystemFailure,
         TimeoutExpired,
+        WaitTimeout,
+    )
+    from ._process import Process
+    from ._wait import (
+        Waited,
+        as_completed,
+        as_completed_async,
+        wait,
+        wait_async,
+        wait_procs,
     )
 
 __all__ = [
@@ -39,7 +50,9 @@ __all__ = [
     "IdleTimeout",
     "InvalidValue",
     "Limit",
+    "NoSuchProcess",
     "OutputLimitExceeded",
+    "Process",
     "Result",
     "RunError",
     "SpawnError",
@@ -49,19 +62,40 @@ __all__ = [
     "Survivor",
     "SystemFailure",
     "TimeoutExpired",
+    "WaitTimeout",
+    "Waited",
+    "as_completed",
+    "as_completed_async",
     "run",
+    "wait",
+    "wait_async",
+    "wait_procs",
+    "wait_stats",
 ]
+
+#: Imported when the first of their names is needed.
+_LATER = {
+    "Process": "_process",
+    "Waited": "_wait",
+    "as_completed": "_wait",
+    "as_completed_async": "_wait",
+    "wait": "_wait",
+    "wait_async": "_wait",
+    "wait_procs": "_wait",
+}
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
     # The exceptions derive from those of subprocess, whose import costs more
-    # than all of this package: it waits until one of them is asked for.
+    # than all of this package: it waits until one of them is asked for. So does
+    # what `run` does not need.
     if name in __all__:
-        from . import _errors
+        import importlib
 
-        value: object = getattr(_errors, name)
+        module = importlib.import_module("." + _LATER.get(name, "_errors"), __name__)
+        value: object = getattr(module, name)
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

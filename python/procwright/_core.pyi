@@ -1,7 +1,7 @@
 from collections.abc import Callable
-from typing import Any, Literal, TypedDict, final, type_check_only
+from typing import Any, Literal, TypeAlias, TypedDict, final, type_check_only
 
-__all__ = ["Cancel", "Limit", "Stop", "run"]
+__all__ = ["Cancel", "Handle", "Limit", "Stop", "WaitSet", "linger", "run", "wait_stats"]
 
 @final
 class Stop:
@@ -40,7 +40,7 @@ class Limit:
 
 @final
 class Cancel:
-    """Ends runs from another thread."""
+    """Ends runs from another thread. Can be waited for with `wait`."""
 
     def __new__(cls) -> Cancel: ...
     def cancel(self) -> None:
@@ -48,6 +48,68 @@ class Cancel:
 
     @property
     def cancelled(self) -> bool: ...
+    def readiness_fd(self) -> int:
+        """The descriptor that is readable once `cancel()` has been called."""
+
+@type_check_only
+class RawStats(TypedDict):
+    served: dict[str, int]
+    looks: int
+
+_RawStatus: TypeAlias = tuple[
+    Literal["exited", "signaled", "unknown"],
+    int | None,
+    int | None,
+    str | None,
+    bool | None,
+    str | None,
+]
+
+@final
+class Handle:
+    """One process, for good."""
+
+    @staticmethod
+    def of_pid(pid: int) -> Handle: ...
+    @staticmethod
+    def of_id(id: str) -> Handle: ...
+    @staticmethod
+    def of_pidfd(fd: int) -> Handle: ...
+    @property
+    def pid(self) -> int: ...
+    @property
+    def id(self) -> str: ...
+    def is_alive(self) -> bool: ...
+    def exit(self) -> _RawStatus | None: ...
+    def signal(self, signal: int | str) -> None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+    def stop(self, stop: Stop) -> list[tuple[int, str, str]]: ...
+    def name(self) -> str: ...
+    def exe(self) -> bytes: ...
+    def start_time(self) -> float: ...
+    def pidfd(self) -> int | None: ...
+    def same(self, other: Handle) -> bool: ...
+
+@final
+class WaitSet:
+    """Things to wait for until one deadline, which starts when this is made."""
+
+    def __new__(cls, timeout: float | None) -> WaitSet: ...
+    def add(self, item: Handle | Cancel | int, event: str) -> int: ...
+    def wait(self, want: int) -> list[int]: ...
+    def look(self, want: int) -> list[int]: ...
+    def remaining(self) -> float | None: ...
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
+
+def linger(ended: list[Handle]) -> None: ...
+def wait_stats() -> RawStats:
+    """By what this process has waited so far.
+
+    `served` counts the waits that each mechanism has brought to an end, `looks`
+    how often a process had to be looked at because nothing tells of its end.
+    """
 
 @type_check_only
 class RawOptions(TypedDict):
@@ -98,14 +160,7 @@ class RawInfo(TypedDict):
 class RawResult(TypedDict):
     argv: tuple[str, ...]
     pid: int
-    status: tuple[
-        Literal["exited", "signaled", "unknown"],
-        int | None,
-        int | None,
-        str | None,
-        bool | None,
-        str | None,
-    ]
+    status: _RawStatus
     reason: Literal["finished", "timeout", "idle_timeout", "cancelled", "output_limit"]
     duration_s: float
     cpu_user_s: float | None

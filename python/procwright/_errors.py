@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 
@@ -11,7 +12,52 @@ if TYPE_CHECKING:
 
 
 class InvalidValue(ValueError):
-    """A value that cannot be used. Nothing was started."""
+    """A value that cannot be used. Nothing was done."""
+
+
+class NoSuchProcess(ProcessLookupError):
+    """The process has ended, or there never was one.
+
+    `pid` and `id` say which was meant; both are None where only a pidfd was given.
+    """
+
+    def __init__(self, pid: int | None, id: str | None, text: str) -> None:
+        super().__init__(errno.ESRCH, text)
+        self.pid = pid
+        self.id = id
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (NoSuchProcess, (self.pid, self.id, self.strerror))
+
+
+def _no_such_process(which: tuple[int, str] | None, text: str) -> NoSuchProcess:
+    pid, id = which or (None, None)
+    return NoSuchProcess(pid, id, text)
+
+
+class WaitTimeout(subprocess.TimeoutExpired, TimeoutError):
+    """The timeout of a wait came first.
+
+    `timeout` is how long was waited, `cmd` for what, in words; `pending` has what
+    has not ended. Not a `TimeoutExpired` of `run`, for there is no result: to catch
+    both, catch `subprocess.TimeoutExpired`.
+    """
+
+    def __init__(self, cmd: str, timeout: float | None, pending: tuple[object, ...] = ()) -> None:
+        subprocess.TimeoutExpired.__init__(self, cmd, timeout)  # type: ignore[arg-type]
+        # OSError's constructor leaves it empty.
+        self.args = (cmd, timeout)
+        self.pending = pending
+
+    def __str__(self) -> str:
+        return f"{self.cmd} did not end within {self.timeout} s"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Not what is pending: it means something here alone.
+        return (WaitTimeout, (self.cmd, self.timeout))
 
 
 class SpawnError(OSError):
@@ -149,6 +195,8 @@ class SystemFailure(RunError, OSError):
 
 for _public in (
     InvalidValue,
+    NoSuchProcess,
+    WaitTimeout,
     SpawnError,
     RunError,
     TimeoutExpired,

@@ -1,14 +1,14 @@
-"""Names for what `run()` takes. For type checkers: nothing imports this at run time."""
+"""Names for what `run()` and `Process()` take: for type checkers, imported by nothing else."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, Union
+from typing import Any, Protocol
 
-StrOrBytesPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
-Args = Union[Sequence[StrOrBytesPath], StrOrBytesPath]
-Data = Union[bytes, bytearray, memoryview]
+StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+Args = Sequence[StrOrBytesPath] | StrOrBytesPath
+Data = bytes | bytearray | memoryview
 
 
 class HasFileno(Protocol):
@@ -29,14 +29,21 @@ class Writable(Protocol):
     def write(self, data: Any, /) -> object: ...
 
 
-Stdin = Union[
-    None,
-    int,
-    "os.PathLike[str]",
-    "os.PathLike[bytes]",
-    HasFileno,
-    Readable,
-    Iterable[Data],
-    Iterable[str],
-]
-Sink = Union[None, int, StrOrBytesPath, HasFileno]
+Stdin = (
+    None
+    | int
+    | os.PathLike[str]
+    | os.PathLike[bytes]
+    | HasFileno
+    | Readable
+    | Iterable[Data]
+    | Iterable[str]
+)
+Sink = None | int | StrOrBytesPath | HasFileno
+
+
+class HasPid(Protocol):
+    """What stands for a process: `subprocess.Popen` and its like."""
+
+    @property
+    def pid(self) -> int | None: ...

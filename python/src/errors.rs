@@ -3,7 +3,10 @@
 
 use procwright::Error;
 use procwright::error::Invalid;
+use procwright::process::ProcessError;
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use rustix::io::Errno;
 
 const MODULE: &str = "procwright._errors";
 
@@ -34,6 +37,31 @@ pub(crate) fn not_started(py: Python<'_>, error: &Error) -> PyErr {
         _ => module.getattr("InvalidValue")?.call1((text,)),
     });
     made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// The exception for what went wrong with a process.
+pub(crate) fn process(py: Python<'_>, error: &ProcessError) -> PyErr {
+    let text = error.to_string();
+    let made = match error {
+        ProcessError::Invalid(error) => return invalid(py, error),
+        ProcessError::Gone(id) => py.import(MODULE).and_then(|module| {
+            let id = id.map(|id| (id.pid(), id.to_string()));
+            module.getattr("_no_such_process")?.call1((id, text))
+        }),
+        ProcessError::System { source, .. } => return system(source, text),
+        _ => return PyOSError::new_err(text),
+    };
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// An `OSError` of the kind that its number says, with `text` as the reason.
+pub(crate) fn system(error: &std::io::Error, text: String) -> PyErr {
+    let errno = match (error.raw_os_error(), error.kind()) {
+        (Some(errno), _) => errno,
+        (None, std::io::ErrorKind::Unsupported) => Errno::NOTSUP.raw_os_error(),
+        (None, _) => return PyOSError::new_err(text),
+    };
+    PyOSError::new_err((errno, text))
 }
 
 /// The system's words for an error, as Python says them.

@@ -34,7 +34,8 @@ fn secs(duration: Option<Duration>) -> Option<f64> {
     duration.map(|duration| duration.as_secs_f64())
 }
 
-fn status(py: Python<'_>, exit: Exit) -> PyResult<Bound<'_, PyTuple>> {
+/// The parts of a `Status`.
+pub(crate) fn status(py: Python<'_>, exit: Exit) -> PyResult<Bound<'_, PyTuple>> {
     let none = None::<i32>;
     match exit {
         Exit::Code(code) => ("exited", code, none, none, none, none).into_pyobject(py),

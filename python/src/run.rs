@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::bytes::BytesMemory;
 use crate::errors::{not_started, strerror};
 use crate::options::Options;
-use crate::signals::Signals;
+use crate::signals::{Bell, Signals};
 use crate::taps::{self, Chunks, Pieces};
 use crate::{report, values};
 
@@ -27,7 +27,7 @@ pub(crate) fn run<'py>(py: Python<'py>, options: Options<'py>) -> PyResult<Bound
         on_event,
         ..
     } = options;
-    let mut signals = Signals::lend(py)?;
+    let mut signals = Signals::lend(py, &Bell::new()?)?;
     let watched = signals.as_mut();
     let outcome = py.detach(move || {
         let mut command = Command::from_spec(spec).on_event(move |event| tell(&on_event, event));

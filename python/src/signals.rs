@@ -1,18 +1,44 @@
-//! Signals that come while a run waits without the interpreter lock.
+//! Signals that come while something waits without the interpreter lock.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use procwright::{BoxError, Demand, Moment, Watch};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rustix::pipe::{PipeFlags, pipe_with};
 
+/// Where a signal rings: readable once one has come.
+///
+/// Both ends live as long as anyone watches it. A pipe whose writing end is
+/// closed would ring for ever.
+pub(crate) struct Bell {
+    read: OwnedFd,
+    write: OwnedFd,
+}
+
+impl Bell {
+    /// # Errors
+    /// When no descriptor is left.
+    pub(crate) fn new() -> io::Result<Arc<Bell>> {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        Ok(Arc::new(Bell { read, write }))
+    }
+}
+
+/// The end to watch.
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.read.as_fd()
+    }
+}
+
 /// Python's handlers only note a signal, on whatever thread it comes; the main
 /// thread then runs the real ones. So that it learns of a signal in whatever
-/// moment it comes, it lends its wake-up descriptor to the run.
+/// moment it comes, it lends its wake-up descriptor to what waits.
 pub(crate) struct Signals {
-    pipe: OwnedFd,
-    _write: OwnedFd,
+    bell: Arc<Bell>,
     /// Who had it before, -1 for nobody.
     before: i32,
     /// What came for them meanwhile.
@@ -20,20 +46,17 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// None on any thread but the main one: handlers do not run there.
+    /// Lets signals ring `bell`. None on any thread but the main one: handlers
+    /// do not run there.
     ///
     /// # Errors
-    /// `OSError` when no descriptor is left, and whatever a handler raises that
-    /// was due already.
-    pub(crate) fn lend(py: Python<'_>) -> PyResult<Option<Signals>> {
-        let pipe = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
-        let (pipe, write) = pipe.map_err(std::io::Error::from)?;
-        let Ok(before) = set_wakeup_fd(py, write.as_raw_fd()) else {
+    /// Whatever a handler raises that was due already.
+    pub(crate) fn lend(py: Python<'_>, bell: &Arc<Bell>) -> PyResult<Option<Signals>> {
+        let Ok(before) = set_wakeup_fd(py, bell.write.as_raw_fd()) else {
             return Ok(None);
         };
         let signals = Signals {
-            pipe,
-            _write: write,
+            bell: Arc::clone(bell),
             before,
             seen: Vec::new(),
         };
@@ -48,9 +71,9 @@ impl Signals {
     }
 
     /// Forgets the rings so far, but for those who had the descriptor before.
-    fn silence(&mut self) {
+    pub(crate) fn silence(&mut self) {
         let mut rings = [0; 64];
-        while let Ok(n) = rustix::io::read(&self.pipe, &mut rings)
+        while let Ok(n) = rustix::io::read(&self.bell.read, &mut rings)
             && n > 0
         {
             self.seen.extend_from_slice(&rings[..n]);
@@ -72,7 +95,7 @@ impl Signals {
 
 impl Watch for Signals {
     fn fd(&self) -> BorrowedFd<'_> {
-        self.pipe.as_fd()
+        self.bell.as_fd()
     }
 
     /// Runs the handlers of the signals that have come. An exception of one of

@@ -1,5 +1,6 @@
 //! Values that a caller makes and keeps: `Stop`, `Limit`, `Cancel`.
 
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::Duration;
 
 use procwright::error::Invalid;
@@ -173,7 +174,7 @@ impl Limit {
     }
 }
 
-/// Ends runs from another thread.
+/// Ends runs from another thread. Can be waited for with `wait`.
 #[pyclass(module = "procwright", frozen)]
 pub(crate) struct Cancel(procwright::Cancel);
 
@@ -195,6 +196,12 @@ impl Cancel {
         self.0.is_cancelled()
     }
 
+    /// The descriptor that is readable once `cancel()` has been called. Not to be
+    /// read from.
+    fn readiness_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+
     fn __repr__(&self) -> &'static str {
         match self.cancelled() {
             true => "<procwright.Cancel, cancelled>",
@@ -209,7 +216,8 @@ impl Cancel {
     }
 }
 
-fn choice(py: Python<'_>, what: &str, value: &str, choices: &str) -> PyErr {
+/// The exception for a word that is none of `choices`.
+pub(crate) fn choice(py: Python<'_>, what: &str, value: &str, choices: &str) -> PyErr {
     let error = Invalid::new(what, format!("is {value:?}"), format!("use {choices}"));
     invalid(py, &error)
 }

@@ -54,3 +54,117 @@ def is_alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen(sys.argv[1:])
+for _ in sys.stdin:
+    print(child.wait(), flush=True)
+"""
+
+
+class Stranger:
+    """A process that is not our child, whose parent reaps it when it is told to."""
+
+    def __init__(self, *argv: str) -> None:
+        import subprocess
+
+        self._parent = subprocess.Popen(
+            [sys.executable, "-S", "-c", PARENT, *argv, "--print-ready"],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.pid = int(self._parent.stdout.readline().split()[1])
+
+    def reap(self) -> int:
+        """Has it waited for, and gives back how it ended."""
+        self._parent.stdin.write("reap\n")
+        self._parent.stdin.flush()
+        return int(self._parent.stdout.readline())
+
+    def close(self) -> None:
+        # Its number is its own until its parent is gone.
+        if self._parent.poll() is None and is_alive(self.pid):
+            os.kill(self.pid, 9)
+        self._parent.kill()
+        self._parent.communicate()
+
+
+@pytest.fixture
+def stranger():
+    """Starts strangers: `stranger(child, "term-exit", "7")`."""
+    started = []
+
+    def start(*argv: str) -> Stranger:
+        started.append(Stranger(*argv))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.fixture
+def children(child):
+    """Starts children that sleep until they are killed."""
+    import subprocess
+
+    started = []
+
+    def start(count: int, *argv: str) -> list[subprocess.Popen[bytes]]:
+        argv = argv or ("sleep-forever",)
+        new = [
+            subprocess.Popen([child, *argv, "--print-ready"], stdout=subprocess.PIPE)
+            for _ in range(count)
+        ]
+        started.extend(new)
+        for one in new:
+            assert one.stdout.readline().startswith(b"ready")
+            one.stdout.close()
+        return new
+
+    yield start
+    for one in started:
+        if one.poll() is None:
+            one.kill()
+            one.wait()
+
+
+def descriptors() -> dict[int, str]:
+    """What this process has open."""
+    found = {}
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            found[int(number)] = os.readlink(f"/proc/self/fd/{number}")
+        except FileNotFoundError:
+            continue  # that of the listing itself
+    return found
+
+
+@pytest.fixture
+def when_asleep():
+    """`when_asleep(do)`: on another thread, once this one sleeps in the kernel."""
+    import threading
+
+    futex = {"202", "98"}  # x86-64, aarch64: a thread that waits for a lock
+    helpers = []
+
+    def start(do, task: int | None = None) -> None:
+        path = f"/proc/self/task/{task or threading.get_native_id()}/syscall"
+
+        def watch() -> None:
+            while True:
+                number = Path(path).read_text().split()[0]
+                if number != "running" and number not in futex:
+                    return do()
+                os.sched_yield()
+
+        helper = threading.Thread(target=watch)
+        helpers.append(helper)
+        helper.start()
+
+    yield start
+    for helper in helpers:
+        helper.join()

@@ -16,7 +16,7 @@ pub struct Request {
 }
 
 /// The suites that exist.
-pub const SUITES: [&str; 1] = ["run"];
+pub const SUITES: [&str; 2] = ["run", "wait"];
 
 /// Reads the arguments, without the program's name.
 ///

@@ -15,5 +15,7 @@ pub mod spawn;
 pub mod startup;
 pub mod stats;
 pub mod subject;
+pub mod subject_wait;
 pub mod table;
 pub mod tools;
+pub mod wait;

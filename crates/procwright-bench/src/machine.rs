@@ -39,12 +39,19 @@ impl Machine {
             ("ruby", vec!["ruby", "--version"]),
             ("node", vec!["node", "--version"]),
             ("go", vec!["go", "version"]),
+            ("tail", vec!["tail", "--version"]),
+            (
+                "psutil",
+                vec![&python, "-c", "import psutil; print(psutil.__version__)"],
+            ),
         ];
         let mut versions: BTreeMap<String, String> = versions
             .iter()
             .map(|(name, argv)| ((*name).to_owned(), first_line(argv)))
             .collect();
-        versions.insert("duct".to_owned(), duct(&tools.peers));
+        for peer in ["duct", "tokio"] {
+            versions.insert(peer.to_owned(), locked(&tools.peers, peer));
+        }
         Machine {
             cpu: field("/proc/cpuinfo", "model name"),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
@@ -60,10 +67,12 @@ impl Machine {
     }
 }
 
-fn duct(peers: &Path) -> String {
-    let lock = std::fs::read_to_string(peers.join("duct/Cargo.lock")).unwrap_or_default();
+/// The version of a crate that a peer outside the workspace is built with.
+fn locked(peers: &Path, name: &str) -> String {
+    let lock = peers.join(name).join("Cargo.lock");
+    let lock = std::fs::read_to_string(lock).unwrap_or_default();
     let after = lock
-        .split("name = \"duct\"\nversion = \"")
+        .split(&format!("name = \"{name}\"\nversion = \""))
         .nth(1)
         .unwrap_or_default();
     after.split('"').next().unwrap_or_default().to_owned()
@@ -73,14 +82,12 @@ fn first_line(argv: &[&str]) -> String {
     let done = argv
         .split_first()
         .map(|(program, args)| Command::new(program).args(args).output());
-    match done {
-        Some(Ok(done)) => String::from_utf8_lossy(&done.stdout)
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
-        _ => "not found".to_owned(),
-    }
+    let text = match done {
+        Some(Ok(done)) => done.stdout,
+        _ => Vec::new(),
+    };
+    let text = String::from_utf8_lossy(&text);
+    text.lines().next().unwrap_or("not found").to_owned()
 }
 
 fn read(path: &str) -> String {

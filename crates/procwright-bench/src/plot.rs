@@ -12,8 +12,8 @@ const FIGURES: f64 = 110.0;
 const LINE: f64 = 18.0;
 const HEAD: f64 = 40.0;
 
-/// The metrics that are drawn; each case has one of them.
-const METRICS: [&str; 2] = ["time", "rate"];
+/// The metrics that are drawn; each case has one of them at least.
+const METRICS: [&str; 7] = ["time", "rate", "p50", "switches", "set-up", "exit", "look"];
 
 /// The whole report.
 pub fn svg(report: &Report) -> String {
@@ -37,7 +37,9 @@ pub fn svg(report: &Report) -> String {
 }
 
 fn panel(body: &mut String, top: f64, case: &str, rows: &[&Row]) -> std::fmt::Result {
-    let unit = rows.first().map_or("", |row| row.unit.as_str());
+    let (metric, unit) = rows
+        .first()
+        .map_or(("", ""), |row| (row.metric.as_str(), row.unit.as_str()));
     let most = rows
         .iter()
         .map(|row| row.max)
@@ -45,7 +47,7 @@ fn panel(body: &mut String, top: f64, case: &str, rows: &[&Row]) -> std::fmt::Re
     let scale = (WIDTH - LABELS - FIGURES) / most;
     writeln!(
         body,
-        "<text x=\"10\" y=\"{}\" font-weight=\"bold\">{} ({unit})</text>",
+        "<text x=\"10\" y=\"{}\" font-weight=\"bold\">{}: {metric} ({unit})</text>",
         top + 20.0,
         escaped(case)
     )?;

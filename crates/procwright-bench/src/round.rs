@@ -66,9 +66,70 @@ pub struct Outcome {
     pub lines: BTreeMap<String, Vec<Option<Value>>>,
     /// Subjects that could not be run, with the reason.
     pub missing: BTreeMap<String, String>,
+    /// The last words of those that have failed once.
+    failed: BTreeMap<String, String>,
 }
 
 impl Outcome {
+    /// The entries that can be had; the others are noted.
+    fn present<'a>(&mut self, tools: &Tools, entries: &'a [Entry]) -> Vec<&'a Entry> {
+        let mut present = Vec::new();
+        for entry in entries {
+            match tools.missing(&entry.name, &entry.argv) {
+                Some(reason) => {
+                    self.missing.insert(entry.name.clone(), reason);
+                }
+                None => present.push(entry),
+            }
+        }
+        present
+    }
+
+    fn note(&mut self, name: &str, line: Result<Value, String>) {
+        if self.missing.contains_key(name) {
+            return;
+        }
+        let lines = self.lines.entry(name.to_owned()).or_default();
+        match line {
+            Ok(line) => lines.push(Some(line)),
+            Err(reason) => {
+                lines.push(None);
+                if let Some(reason) = self.failed.insert(name.to_owned(), reason) {
+                    self.missing.insert(name.to_owned(), reason);
+                }
+            }
+        }
+    }
+
+    /// Without the lines of those that failed, if only for want of another round.
+    fn settled(mut self) -> Outcome {
+        for (name, reason) in std::mem::take(&mut self.failed) {
+            let never = self
+                .lines
+                .get(&name)
+                .is_some_and(|lines| lines.iter().all(Option::is_none));
+            if never {
+                self.missing.insert(name, reason);
+            }
+        }
+        for name in self.missing.keys() {
+            self.lines.remove(name);
+        }
+        self
+    }
+
+    /// Of a list in each line, that share of the way from its least to its
+    /// greatest: 0.99 for the 99th percentile.
+    pub fn quantiles(&self, subject: &str, key: &str, share: f64) -> Vec<f64> {
+        let lines = self.lines.get(subject).map_or(&[][..], Vec::as_slice);
+        let quantile = |line: &Option<Value>| {
+            let values = line.as_ref()?.get(key)?.as_array()?;
+            let values: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();
+            stats::quantile(&values, share)
+        };
+        lines.iter().filter_map(quantile).collect()
+    }
+
     /// A figure of a subject, round by round; of a list, its median.
     pub fn figures(&self, subject: &str, key: &str) -> Vec<Option<f64>> {
         let lines = self.lines.get(subject).map_or(&[][..], Vec::as_slice);
@@ -117,15 +178,7 @@ pub fn go(
     rounds: Rounds,
 ) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut present = Vec::new();
-    for entry in entries {
-        match tools.missing(&entry.name, &entry.argv) {
-            Some(reason) => {
-                outcome.missing.insert(entry.name.clone(), reason);
-            }
-            None => present.push(entry),
-        }
-    }
+    let present = outcome.present(tools, entries);
     let started = Instant::now();
     for round in 0..rounds.most {
         if round >= rounds.least && started.elapsed() > rounds.budget {
@@ -133,25 +186,36 @@ pub fn go(
         }
         for turn in 0..present.len() {
             let entry = present[(turn + round) % present.len()];
-            if outcome.missing.contains_key(&entry.name) {
-                continue;
-            }
-            let line = once(&entry.argv, args).and_then(|line| check(line, expect));
-            let lines = outcome.lines.entry(entry.name.clone()).or_default();
-            let failed_before = lines.contains(&None);
-            match line {
-                Ok(line) => lines.push(Some(line)),
-                Err(reason) if failed_before => {
-                    outcome.missing.insert(entry.name.clone(), reason);
-                }
-                Err(_) => lines.push(None),
+            if !outcome.missing.contains_key(&entry.name) {
+                let line = once(&entry.argv, args).and_then(|line| check(line, expect));
+                outcome.note(&entry.name, line);
             }
         }
     }
-    for name in outcome.missing.keys() {
-        outcome.lines.remove(name);
+    outcome.settled()
+}
+
+/// Runs all entries of a round at the same time: for what is counted, not timed,
+/// and takes no processor worth the name.
+pub fn together(tools: &Tools, entries: &[Entry], args: &[OsString], rounds: usize) -> Outcome {
+    let mut outcome = Outcome::default();
+    let present = outcome.present(tools, entries);
+    for _ in 0..rounds {
+        let lines: Vec<_> = std::thread::scope(|scope| {
+            let running: Vec<_> = present
+                .iter()
+                .map(|entry| (entry, scope.spawn(|| once(&entry.argv, args))))
+                .collect();
+            running
+                .into_iter()
+                .filter_map(|(entry, run)| Some((entry, run.join().ok()?)))
+                .collect()
+        });
+        for (entry, line) in lines {
+            outcome.note(&entry.name, line);
+        }
     }
-    outcome
+    outcome.settled()
 }
 
 fn check(line: Value, expect: &[(&str, u64)]) -> Result<Value, String> {
@@ -165,7 +229,7 @@ fn check(line: Value, expect: &[(&str, u64)]) -> Result<Value, String> {
 }
 
 /// One run of one subject: its line of JSON, or why there is none.
-fn once(argv: &[PathBuf], args: &[OsString]) -> Result<Value, String> {
+pub(crate) fn once(argv: &[PathBuf], args: &[OsString]) -> Result<Value, String> {
     // A subject that hangs is a finding and must not hang the bench.
     let done = Command::new("timeout")
         .arg("300")

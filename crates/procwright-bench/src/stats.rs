@@ -41,6 +41,14 @@ pub fn summary(values: &[f64]) -> Option<Summary> {
     })
 }
 
+/// The figure below which that share of the figures lies, by rank: one of them,
+/// nothing in between. None for no figures.
+pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let sorted = sorted(values);
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
+}
+
 /// The median with the narrowest interval of order statistics that reaches 95 %,
 /// or with the widest there is if there are too few figures for that.
 pub fn interval(values: &[f64]) -> Option<Interval> {
@@ -95,6 +103,14 @@ mod tests {
         assert_eq!(summary(&[3.0, 1.0, 2.0]).map(|s| s.median), Some(2.0));
         assert_eq!(summary(&[4.0, 1.0, 2.0, 3.0]).map(|s| s.median), Some(2.5));
         assert_eq!(summary(&[]), None);
+    }
+
+    #[test]
+    fn quantiles_are_figures_that_were_seen() {
+        let values: Vec<f64> = (1..=300).rev().map(f64::from).collect();
+        let found = [0.0, 0.5, 0.99, 1.0].map(|share| quantile(&values, share));
+        assert_eq!(found, [1.0, 150.0, 297.0, 300.0].map(Some));
+        assert_eq!(quantile(&[], 0.5), None);
     }
 
     #[test]

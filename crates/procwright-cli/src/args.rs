@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 use std::ffi::{OsStr, OsString};
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,8 +9,9 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, ValueEnum};
 use procwright::Until;
-use procwright::process::{Scope, Signal};
+use procwright::process::{Id, Scope, Signal};
 use procwright::time::Timeout;
+use procwright::wait::Event;
 
 use crate::units;
 
@@ -18,6 +20,12 @@ Exit code: the program's own, 128+N if signal N ended it (by SIGINT if that did)
 124 stopped by a limit, 125 wrong usage or trouble of our own, 126 not executable,
 127 not found. Durations: 300ms 5s 2m 1h, bare numbers are seconds, inf.
 Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes.";
+
+const WAIT_EXIT_CODES: &str = "\
+A process that is not there counts as ended. Each that ends is a line on stdout.
+Exit code: 0 when those have ended that were waited for, 3 timed out, 125 wrong
+usage or trouble of our own. Durations: 300ms 5s 2m 1h, bare numbers are seconds,
+inf.";
 
 /// Runs programs and knows when they end: without deadlocks, polling or lost
 /// output. When something hangs, it says who and why.
@@ -37,6 +45,8 @@ pub(crate) struct Cli {
 pub(crate) enum Subcommand {
     /// Run a program, with limits, and leave nothing of it behind.
     Run(RunArgs),
+    /// Wait for processes, whoever started them, and say how they ended.
+    Wait(WaitArgs),
 }
 
 /// Run a program, with limits, and leave nothing of it behind.
@@ -151,9 +161,85 @@ pub(crate) enum ReportArg {
     Json,
 }
 
+/// Wait for processes, whoever started them, and say how they ended.
+#[derive(Debug, Args)]
+#[command(
+    after_help = WAIT_EXIT_CODES,
+    override_usage = "procwright wait [OPTIONS] [--name NAME]... [PID[:INODE]]..."
+)]
+pub(crate) struct WaitArgs {
+    /// Until one has ended
+    #[arg(long, group = "many")]
+    pub(crate) any: bool,
+
+    /// Until all have ended (default)
+    #[arg(long, group = "many")]
+    pub(crate) all: bool,
+
+    /// Until so many have ended
+    #[arg(long, value_name = "K", group = "many")]
+    pub(crate) first: Option<NonZeroUsize>,
+
+    /// Ended, or ended and reaped by its parent
+    #[arg(
+        long,
+        value_name = "exited|reaped",
+        default_value = "exited",
+        hide_possible_values = true
+    )]
+    pub(crate) event: EventArg,
+
+    /// Wait no longer than this
+    #[arg(long, value_name = "DURATION", value_parser = units::timeout)]
+    pub(crate) timeout: Option<Timeout>,
+
+    /// Every process that has this name now; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Vec<OsString>,
+
+    /// Lines of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Say by which mechanism is waited
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
+    /// No progress on the terminal, and no remarks
+    #[arg(long)]
+    pub(crate) quiet: bool,
+
+    /// The number of a process, and its inode to mean no other
+    #[arg(value_name = "PID[:INODE]", value_parser = process)]
+    pub(crate) process: Vec<Id>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EventArg {
+    Exited,
+    Reaped,
+}
+
+impl From<EventArg> for Event {
+    fn from(event: EventArg) -> Event {
+        match event {
+            EventArg::Exited => Event::Exited,
+            EventArg::Reaped => Event::Reaped,
+        }
+    }
+}
+
 fn signal(text: &str) -> Result<Signal, String> {
     text.parse::<Signal>().map_err(|_| {
         "this is no signal; write a name such as TERM or SIGINT, or a number (`kill -l` lists them)"
+            .to_owned()
+    })
+}
+
+fn process(text: &str) -> Result<Id, String> {
+    text.parse::<Id>().map_err(|_| {
+        "this names no process; write its number such as 1234, or number and inode such as \
+         1234:5678 (--name takes names)"
             .to_owned()
     })
 }

@@ -5,6 +5,9 @@ use procwright::process::{Exit, Signal};
 
 use crate::message::say;
 
+/// A wait timed out. Not `STOPPED`: nothing was stopped, and util-linux's
+/// waitpid(1) says the same.
+const TIMED_OUT: u8 = 3;
 /// Stopped by a limit: a timeout, an idle timeout, an output limit.
 const STOPPED: u8 = 124;
 /// Wrong usage, and errors of our own.
@@ -28,6 +31,7 @@ pub(crate) enum End {
 
 impl End {
     pub(crate) const OK: End = End::Code(0);
+    pub(crate) const TIMED_OUT: End = End::Code(TIMED_OUT);
     pub(crate) const STOPPED: End = End::Code(STOPPED);
     pub(crate) const TROUBLE: End = End::Code(TROUBLE);
 
@@ -35,7 +39,7 @@ impl End {
         let code = match self {
             End::Code(code) => code.into(),
             End::Signal(signal) => {
-                // Does not return for the signals that we catch.
+                // Does not return for those that end a process by default.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
                 SIGNALLED + signal
             }

@@ -1,12 +1,15 @@
 //! The `procwright` command.
 
 mod args;
+mod ended;
 mod exit;
 mod message;
+mod progress;
 mod report;
 mod run;
 mod signals;
 mod units;
+mod wait;
 
 use clap::Parser;
 
@@ -16,6 +19,7 @@ fn main() -> ! {
     let end = match Cli::try_parse() {
         Ok(cli) => match cli.command {
             Subcommand::Run(args) => run::run(args),
+            Subcommand::Wait(args) => wait::wait(args),
         },
         Err(error) => exit::of_usage(&error),
     };

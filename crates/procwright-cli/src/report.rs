@@ -97,7 +97,8 @@ fn stream(info: &StreamInfo) -> String {
     text
 }
 
-struct Seconds(Duration);
+/// For people: milliseconds of what is short.
+pub(crate) struct Seconds(pub(crate) Duration);
 
 impl std::fmt::Display for Seconds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

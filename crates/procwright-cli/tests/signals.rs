@@ -5,7 +5,7 @@
 mod common;
 
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -158,14 +158,7 @@ struct Terminal {
 
 impl Terminal {
     fn start<const N: usize>(options: [&str; N], words: &[String]) -> Terminal {
-        use rustix::fs::{Mode, OFlags};
-        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let slave: OwnedFd =
-            rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let (master, slave) = common::terminal();
         let mut command = procwright(options);
         command.arg("--").args(words).stdin(Stdio::from(slave));
         // SAFETY: both are plain system calls.
@@ -177,7 +170,7 @@ impl Terminal {
             });
         }
         Terminal {
-            keyboard: master.into(),
+            keyboard: master,
             started: Started::of(command),
         }
     }

@@ -378,7 +378,13 @@ impl Watched {
             None if self.own_child => wait::peek_child(self.id.pid),
             None => Err(Errno::CHILD.into()),
         };
-        if let Ok(Some(exit)) = peeked {
+        // By number, it may be another child's that got the number after somebody
+        // reaped this one behind our back: it must be this one's still. (Where
+        // nothing was known of it but its number, there is nothing to compare.)
+        let its_own = || self.pidfd.is_some() || self.id.start_ticks == 0 || !self.is_reaped();
+        if let Ok(Some(exit)) = peeked
+            && its_own()
+        {
             return Ending::Known(exit);
         }
         // [2] The kernel remembers, for those who hold a pidfd.

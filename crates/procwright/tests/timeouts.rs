@@ -104,6 +104,23 @@ fn a_slow_callback_is_not_the_programs_silence() {
     );
 }
 
+#[test]
+fn a_callback_that_takes_its_time_after_the_end_is_no_silence() {
+    let _dog = common::watchdog("a_callback_that_takes_its_time_after_the_end_is_no_silence");
+    let (keep, never) = mpsc::channel::<()>();
+    let output = child(&["echo", "a line"])
+        .idle_timeout(Duration::from_millis(100))
+        .on_stdout_line(move |_| {
+            let _ = &keep;
+            // The program has long ended, and its pipes with it.
+            let _ = never.recv_timeout(Duration::from_millis(500));
+            Ok(())
+        })
+        .run()
+        .unwrap();
+    assert_eq!(output.report.reason, Reason::Finished);
+}
+
 alone! {
     fn cancelling_from_another_thread() {
         let before = Census::now();

@@ -65,7 +65,7 @@ alone! {
         let killed = Exit::Signal { signal: Signal::KILL, core: false };
         is(process.wait(Timeout::NEVER).unwrap(), killed);
         drop(process);
-        before.unchanged();
+        before.comes_back();
     }
 }
 
@@ -138,7 +138,7 @@ alone! {
                 }
             });
         }
-        before.unchanged();
+        before.comes_back();
     }
 }
 

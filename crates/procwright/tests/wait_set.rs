@@ -261,7 +261,7 @@ alone! {
             assert_eq!(set.wait(Want::Any, None).unwrap().outcome, Outcome::Cancelled);
             processes.iter().for_each(clear);
         }
-        before.unchanged();
+        before.comes_back();
     }
 }
 
@@ -315,7 +315,7 @@ alone! {
             assert!(set.add(File(file), Event::Exited).is_err());
             assert!(set.is_empty());
         }
-        before.unchanged();
+        before.comes_back();
     }
 }
 
@@ -369,7 +369,7 @@ alone! {
             }
             processes.iter().for_each(clear);
         }
-        before.unchanged();
+        before.comes_back();
     }
 }
 

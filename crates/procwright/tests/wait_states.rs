@@ -180,6 +180,7 @@ alone! {
 
 alone! {
     fn one_that_is_traced() {
+        if !common::family::may_trace_or_skip("one_that_is_traced") { return; }
         let mut family = Family::obeying();
         let mut tracer = Family::obeying();
         let stranger = family.stranger();
@@ -197,6 +198,7 @@ alone! {
 
 alone! {
     fn one_that_is_traced_to_its_end() {
+        if !common::family::may_trace_or_skip("one_that_is_traced_to_its_end") { return; }
         for (order, truth) in [("exit 6", Some(6)), ("signal 15", None)] {
             let mut family = Family::obeying();
             let mut tracer = Family::obeying();
@@ -218,6 +220,7 @@ alone! {
 
 alone! {
     fn the_tracer_is_killed() {
+        if !common::family::may_trace_or_skip("the_tracer_is_killed") { return; }
         let mut family = Family::obeying();
         let mut tracer = Family::obeying();
         let stranger = family.stranger();

@@ -77,7 +77,7 @@ alone! {
             assert!(stranger.name().is_err() && late.name().is_err());
             assert!(Process::open_id(stranger.id()).is_err());
         }
-        before.unchanged();
+        before.comes_back();
     }
 }
 
@@ -172,7 +172,7 @@ alone! {
         assert!(stranger.wait_for(Event::Reaped, Timeout::NEVER).unwrap().is_some());
         is_told(&stranger, after(Signal::KILL));
         drop(stranger);
-        before.unchanged();
+        before.comes_back();
     }
 }
 

@@ -38,6 +38,27 @@ fn family(count: usize) -> (Vec<Child>, WaitSet<Process>) {
     (children, set)
 }
 
+/// Hands out what has ended: one, and the others the next time.
+fn take(set: &mut WaitSet<Process>) -> Vec<(Key, Process)> {
+    set.wait(Want::First(1), Duration::ZERO).unwrap().ended
+}
+
+alone! {
+    fn readable_while_something_is_left() {
+        let (mut children, mut set) = family(3);
+        for child in &mut children {
+            order_to_end(child, 0);
+        }
+        for left in (0..3).rev() {
+            sys::wait_for_end(set.as_fd());
+            assert_eq!(take(&mut set).len(), 1);
+            assert_eq!(set.len(), left);
+        }
+        assert!(!sys::readable(set.as_fd()), "nothing is left");
+        for mut child in children { child.wait().unwrap(); }
+    }
+}
+
 alone! {
     fn readable_while_there_is_a_surplus() {
         // All three have ended and were noticed; two were not handed out. A loop

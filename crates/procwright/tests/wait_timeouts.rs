@@ -135,8 +135,6 @@ impl Pestering {
         let over = Arc::new(AtomicBool::new(false));
         let told = over.clone();
         let pest = std::thread::spawn(move || {
-            // Blocked here, so that it is for the waiting thread.
-            sys::mask(libc::SIGALRM, true);
             while !told.load(Ordering::Relaxed) {
                 sys::signal_thread(thread, signal);
                 std::thread::yield_now();
@@ -194,17 +192,10 @@ fn waits_in_a_storm(storm: &str) {
 }
 
 alone! {
-    fn a_storm_of_alarms() {
-        sys::count_signal(libc::SIGALRM);
-        // A process has one timer of this kind, so the limit of `alone!` is
-        // off meanwhile: a watchdog instead, whose thread must not take the
-        // alarms.
-        sys::mask(libc::SIGALRM, true);
-        let _watchdog = common::watchdog("a_storm_of_alarms");
-        sys::mask(libc::SIGALRM, false);
-        sys::alarm_every(100);
-        waits_in_a_storm("an alarm every 100 µs");
-        sys::alarm_every(0);
+    fn a_storm_from_a_timer() {
+        sys::count_signal(libc::SIGUSR2);
+        let _pester = sys::Pester::this_thread(libc::SIGUSR2, 100);
+        waits_in_a_storm("a signal every 100 µs");
     }
 }
 

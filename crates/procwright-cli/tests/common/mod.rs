@@ -2,9 +2,12 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
-use std::io::{BufRead, BufReader, Read};
+pub mod target;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::Once;
 use std::time::Duration;
 
@@ -19,6 +22,13 @@ where
     I: IntoIterator<Item = S>,
     S: AsRef<std::ffi::OsStr>,
 {
+    let mut command = subcommand("run");
+    command.args(options);
+    command
+}
+
+/// `procwright NAME`, without a stdin.
+pub fn subcommand(name: &str) -> Command {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| {
         std::thread::spawn(|| {
@@ -28,7 +38,7 @@ where
         });
     });
     let mut command = Command::new(env!("CARGO_BIN_EXE_procwright"));
-    command.arg("run").args(options);
+    command.arg(name);
     command.stdin(Stdio::null());
     command
 }
@@ -38,6 +48,28 @@ pub fn child<const N: usize>(words: [&str; N]) -> Vec<String> {
     let program = test_children::path().to_str().unwrap().to_owned();
     let words = words.into_iter().map(str::to_owned);
     std::iter::once(program).chain(words).collect()
+}
+
+/// Leaves a test out in plain sight; under `REQUIRE_ALL=1` that is a failure.
+pub fn skip(test: &str, why: &str) {
+    assert!(
+        std::env::var_os("REQUIRE_ALL").is_none_or(|value| value != "1"),
+        "{test} must not be skipped: {why}"
+    );
+    // Not with `eprintln!`, which libtest captures.
+    let _ = std::io::stderr().write_all(format!("SKIPPED {test}: {why}\n").as_bytes());
+}
+
+/// A new terminal: our end, and the one that programs get.
+pub fn terminal() -> (std::fs::File, OwnedFd) {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let slave = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    (master.into(), slave)
 }
 
 /// What a run came to.
@@ -58,15 +90,20 @@ impl Ran {
     }
 }
 
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            status: output.status,
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
 /// Runs `procwright run OPTIONS -- WORDS` to its end.
 pub fn run<const N: usize>(options: [&str; N], words: &[String]) -> Ran {
     let mut command = procwright(options);
-    let output = command.arg("--").args(words).output().unwrap();
-    Ran {
-        status: output.status,
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    command.arg("--").args(words).output().unwrap().into()
 }
 
 /// A run under way whose program has said `ready`.

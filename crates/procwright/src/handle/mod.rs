@@ -13,6 +13,11 @@
 //! The close costs the same however many operations wait, on this handle
 //! ([`turn`]) or on others. Two handles on one file do not know of each other.
 //!
+//! # Forks
+//!
+//! A fork closes its copy ([`Kept`]), and operations in it fail. The wake-up is
+//! shared with the parent, so a close in a fork rings nobody.
+//!
 //! # Why not …
 //!
 //! - `close(2)` alone: the reader stays blocked, and the writer sees no EPIPE
@@ -26,24 +31,26 @@ mod gate;
 mod turn;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 
 use crate::sync::{Ordering, fence};
+use crate::sys::fork::{self, Kept};
 use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
-use gate::{Gate, Inside};
+use gate::Gate;
 use turn::Turn;
 
 /// A descriptor in non-blocking mode, for one direction.
 #[derive(Debug)]
 pub(crate) struct Handle {
-    gate: Gate<OwnedFd>,
+    gate: Gate<Kept>,
     turn: Turn,
     /// Rung by the close. Made when the first operation has to sleep: most never
     /// do, and it is a descriptor.
     wake: OnceLock<Wake>,
+    generation: u32,
 }
 
 /// Why an operation did not come to its end.
@@ -67,9 +74,10 @@ impl Handle {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Handle> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         Ok(Handle {
-            gate: Gate::new(fd),
+            gate: Gate::new(Kept::new(fd)),
             turn: Turn::new(),
             wake: OnceLock::new(),
+            generation: fork::generation(),
         })
     }
 
@@ -85,7 +93,7 @@ impl Handle {
             // In and out again for each attempt: while this sleeps in the queue
             // it does not keep the descriptor, only whoever polls does.
             let inside = self.gate.enter().ok_or(Refused::Closed)?;
-            match attempt(inside.as_fd()) {
+            match attempt(inside.get()?) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(e.into()),
@@ -116,7 +124,8 @@ impl Handle {
         // the other, whatever the order.
         fence(Ordering::SeqCst);
         let inside = self.gate.enter().ok_or(Refused::Closed)?;
-        let mut fds = [Fd::new(&*inside, flags), Fd::new(wake, Flags::IN)];
+        let fd = inside.get()?;
+        let mut fds = [Fd::from_borrowed_fd(fd, flags), Fd::new(wake, Flags::IN)];
         let polled = poll::poll(&mut fds, deadline);
         let closed = !fds[1].revents().is_empty();
         // Out before the next may sleep, and before the turn is passed on.
@@ -136,7 +145,10 @@ impl Handle {
     pub(crate) fn close(&self) -> bool {
         let closed = self.gate.close();
         fence(Ordering::SeqCst);
-        if closed && let Some(wake) = self.wake.get() {
+        if closed
+            && self.generation == fork::generation()
+            && let Some(wake) = self.wake.get()
+        {
             // Never silenced: whoever sleeps next is woken too.
             wake.ring();
         }
@@ -149,7 +161,8 @@ impl Handle {
     }
 
     /// The descriptor, for the length of an operation.
-    pub(crate) fn enter(&self) -> Option<Inside<'_, OwnedFd>> {
+    #[cfg(test)]
+    pub(crate) fn enter(&self) -> Option<gate::Inside<'_, Kept>> {
         self.gate.enter()
     }
 }

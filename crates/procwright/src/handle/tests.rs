@@ -160,17 +160,17 @@ fn no_number_is_reused_while_an_operation_is_inside() {
         writer.write_all(b"x").unwrap();
         let inode = {
             let inside = handle.enter().unwrap();
-            rustix::fs::fstat(&*inside).unwrap().st_ino
+            rustix::fs::fstat(inside.get().unwrap()).unwrap().st_ino
         };
         let users: Vec<_> = (0..2)
             .map(|_| {
                 let handle = handle.clone();
                 thread::spawn(move || {
                     while let Some(inside) = handle.enter() {
-                        let number = inside.as_raw_fd();
+                        let number = inside.get().unwrap().as_raw_fd();
                         thread::yield_now();
-                        let now = rustix::fs::fstat(&*inside).map(|stat| stat.st_ino);
-                        if now != Ok(inode) || inside.as_raw_fd() != number {
+                        let now = rustix::fs::fstat(inside.get().unwrap()).map(|stat| stat.st_ino);
+                        if now != Ok(inode) || inside.get().unwrap().as_raw_fd() != number {
                             WRONG.fetch_add(1, Ordering::Relaxed);
                         }
                     }

@@ -4,6 +4,7 @@
 mod any;
 mod exit;
 mod id;
+mod named;
 mod orphans;
 pub(crate) mod reaper;
 mod signal;
@@ -15,6 +16,7 @@ mod tree;
 pub use any::{Process, ProcessError};
 pub use exit::{Exit, Unknown};
 pub use id::Id;
+pub use named::named;
 pub use orphans::{adopt_orphans, reap_orphans};
 pub use signal::Signal;
 pub(crate) use stop::Stopping;

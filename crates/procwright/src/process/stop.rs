@@ -651,6 +651,10 @@ impl Stopping {
             self.survey(false);
             self.kill_all();
             self.phase = Phase::Kill { end: kill_end };
+            // Who was seen dead in that survey is polled no more: without a
+            // step that is due, nothing would tell that all are through.
+            self.stale = true;
+            self.recheck_at = Deadline::at(now);
             return;
         }
         self.settle(now, until, kill_end);

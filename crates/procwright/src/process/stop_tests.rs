@@ -241,6 +241,13 @@ fn stop(run: &mut Run, stop: Stop) -> Stopped {
     let begun = Instant::now();
     let mut stopping = Stopping::begin(stop, run.target.clone(), None, begun);
     while !stopping.finished() {
+        // With nobody left whose end could be told, nothing else would wake us.
+        if stopping.fd().is_some() && stopping.survivors().is_empty() {
+            assert!(
+                stopping.deadline().reached(Instant::now()),
+                "it would sleep"
+            );
+        }
         let timeout = stopping.deadline().remaining(Instant::now());
         let timeout = timeout.map(|t| Timespec::try_from(t).unwrap());
         match stopping.fd() {

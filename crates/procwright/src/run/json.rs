@@ -53,7 +53,7 @@ impl Report {
         let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
         put("argv", self.argv.iter().map(|arg| os_text(arg)).collect());
         put("pid", self.pid.into());
-        put("status", status(self.status));
+        put("status", self.status.to_json());
         put("reason", self.reason.name().into());
         put("duration_s", seconds(self.duration));
         put("cpu_user_s", self.cpu_user.map_or(Value::Null, seconds));
@@ -80,16 +80,26 @@ impl Output {
     }
 }
 
-fn status(status: Exit) -> Value {
-    match status {
-        Exit::Code(code) => json!({"kind": "exited", "code": code}),
-        Exit::Signal { signal, core } => json!({
-            "kind": "signaled",
-            "signal": signal.number(),
-            "name": signal.name(),
-            "core": core,
-        }),
-        Exit::Unknown(why) => json!({"kind": "unknown", "why": why.name()}),
+impl Exit {
+    /// The same as it stands in reports: `kind`, and the fields that go with it.
+    ///
+    /// ```
+    /// use procwright::process::Exit;
+    ///
+    /// let json = Exit::Code(3).to_json();
+    /// assert_eq!((&json["kind"], &json["code"]), (&"exited".into(), &3.into()));
+    /// ```
+    pub fn to_json(self) -> Value {
+        match self {
+            Exit::Code(code) => json!({"kind": "exited", "code": code}),
+            Exit::Signal { signal, core } => json!({
+                "kind": "signaled",
+                "signal": signal.number(),
+                "name": signal.name(),
+                "core": core,
+            }),
+            Exit::Unknown(why) => json!({"kind": "unknown", "why": why.name()}),
+        }
     }
 }
 
@@ -222,13 +232,16 @@ mod tests {
 
     #[test]
     fn the_ways_to_end() {
-        assert_eq!(status(Exit::Code(3)), json!({"kind": "exited", "code": 3}));
         assert_eq!(
-            status(Exit::Unknown(Unknown::ReapedElsewhere)),
+            Exit::Code(3).to_json(),
+            json!({"kind": "exited", "code": 3})
+        );
+        assert_eq!(
+            Exit::Unknown(Unknown::ReapedElsewhere).to_json(),
             json!({"kind": "unknown", "why": "reaped_elsewhere"})
         );
         assert_eq!(
-            status(Exit::Unknown(Unknown::StillRunning)),
+            Exit::Unknown(Unknown::StillRunning).to_json(),
             json!({"kind": "unknown", "why": "still_running"})
         );
     }

@@ -47,6 +47,23 @@ impl Family {
         family
     }
 
+    /// Whose child has done what `orders` say, the last of which makes it
+    /// another program, one that says `ready PID…`: those are given too.
+    pub(crate) fn of(orders: &[&str]) -> (Family, Vec<i32>) {
+        let mut family = Family::obeying();
+        for order in orders {
+            family.order(order);
+        }
+        loop {
+            let said = family.says();
+            if said.starts_with("ready ") {
+                let pids = super::ready_pids(said.as_bytes());
+                assert_eq!(pids[0], family.child);
+                return (family, pids);
+            }
+        }
+    }
+
     /// The stranger.
     pub(crate) fn stranger(&self) -> Process {
         Process::open(self.child).expect("a living process")
@@ -55,7 +72,8 @@ impl Family {
     /// The next line that one of them says.
     pub(crate) fn says(&mut self) -> String {
         let mut line = String::new();
-        self.stdout.read_line(&mut line).expect("a line");
+        let read = self.stdout.read_line(&mut line).expect("a line");
+        assert!(read > 0, "both are gone");
         line.trim_end().to_owned()
     }
 
@@ -77,7 +95,9 @@ impl Family {
     /// Lets P reap C, and tells how that had ended: what P learned.
     pub(crate) fn reap(&mut self) -> Exit {
         self.order("reap");
-        let said = self.says();
+        // After what else they may have had to say.
+        let said = std::iter::repeat_with(|| self.says()).find(|said| said.starts_with("reaped"));
+        let said = said.expect("an answer");
         let words: Vec<&str> = said.split(' ').collect();
         let number = |text: &str| text.parse::<i32>().expect("a number");
         match words[..] {
@@ -112,4 +132,20 @@ pub(crate) fn kernel() -> (u32, u32) {
         .split(['.', '-'])
         .map(|number| number.parse::<u32>().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+/// Whether one child of ours may trace another; else the test is left out in
+/// plain sight. (`test-child obey` lets itself be traced by anyone, where
+/// asking for that is enough.)
+pub(crate) fn may_trace_or_skip(test: &str) -> bool {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    let may = match scope.as_deref().map(str::trim) {
+        Ok("2") => super::sys::effective_uid() == 0,
+        Ok("3") => false,
+        _ => true,
+    };
+    if !may {
+        super::skip(test, "nobody may be traced here (yama/ptrace_scope)");
+    }
+    may
 }

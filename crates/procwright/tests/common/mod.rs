@@ -336,6 +336,15 @@ pub(crate) fn ready_pids(text: &[u8]) -> Vec<i32> {
         .collect()
 }
 
+/// The pids of the line `ready PID…` that somebody writes next.
+pub(crate) fn ready_line(from: &mut impl std::io::Read) -> Vec<i32> {
+    use std::io::BufRead;
+    let mut line = String::new();
+    let mut from = std::io::BufReader::with_capacity(1, from);
+    from.read_line(&mut line).expect("a line");
+    ready_pids(line.as_bytes())
+}
+
 /// Runs `command`, calls `then` when its program says that it is ready, and
 /// cancels the run. The stopped run's output.
 pub(crate) fn stopped_when_ready(

@@ -226,13 +226,14 @@ pub(crate) fn pipe_size(fd: &impl AsRawFd) -> i32 {
     check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETPIPE_SZ) })
 }
 
-/// Raises the soft limit of descriptors to the hard one.
-pub(crate) fn all_files() {
+/// Raises the soft limit of descriptors to the hard one, and says what it is.
+pub(crate) fn all_files() -> u64 {
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         check(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit));
         limit.rlim_cur = limit.rlim_max;
         check(libc::setrlimit(libc::RLIMIT_NOFILE, &limit));
+        limit.rlim_max
     }
 }
 
@@ -277,17 +278,42 @@ pub(crate) fn counted() -> u64 {
     HANDLED.load(Ordering::Relaxed)
 }
 
-/// Sends SIGALRM to this process every so many microseconds; 0 ends that.
-pub(crate) fn alarm_every(micros: i64) {
-    let time = libc::timeval {
-        tv_sec: 0,
-        tv_usec: micros,
-    };
-    let timer = libc::itimerval {
-        it_interval: time,
-        it_value: time,
-    };
-    check(unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) });
+/// Sends a signal to this thread every so many microseconds, until it is
+/// dropped. To the thread: one for the process goes to whichever thread the
+/// kernel likes, mostly the first.
+pub(crate) struct Pester(libc::timer_t);
+
+impl Pester {
+    pub(crate) fn this_thread(signal: i32, micros: i64) -> Pester {
+        let time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: micros * 1000,
+        };
+        let time = libc::itimerspec {
+            it_interval: time,
+            it_value: time,
+        };
+        unsafe {
+            let mut event: libc::sigevent = std::mem::zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = signal;
+            event.sigev_notify_thread_id = thread_id();
+            let mut timer = std::ptr::null_mut();
+            check(libc::timer_create(
+                libc::CLOCK_MONOTONIC,
+                &mut event,
+                &mut timer,
+            ));
+            check(libc::timer_settime(timer, 0, &time, std::ptr::null_mut()));
+            Pester(timer)
+        }
+    }
+}
+
+impl Drop for Pester {
+    fn drop(&mut self) {
+        unsafe { libc::timer_delete(self.0) };
+    }
 }
 
 /// Runs `body` in a fork of this process, which then ends; how that ended, as
@@ -346,10 +372,10 @@ pub(crate) fn reap(pid: i32) -> i32 {
     status
 }
 
-/// Gives this process pid and mount namespaces: its next child is the first
-/// process of the new one.
-pub(crate) fn unshare_pids() {
-    check(unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS) });
+/// Gives this thread pid and mount namespaces: its next child is the first
+/// process of the new one. False if that may not be, as in most containers.
+pub(crate) fn unshare_pids() -> bool {
+    unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS) == 0 }
 }
 
 /// Mounts a `/proc` of the pid namespace that this process is in.

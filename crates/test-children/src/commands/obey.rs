@@ -8,6 +8,7 @@
 //! - `leader-exit`: the first thread ends, another goes on obeying. Says `left`
 //!   before that.
 //! - `thread-exit CODE`: this thread alone ends, with a code of its own.
+//! - `lead`: makes a process group of its own. Says `leads`.
 //! - `vfork`: starts a child that shares the memory and neither execs nor ends
 //!   before it is told another line, which it swallows. Says `vforked`.
 //! - `trace PID`, `untrace PID`: attaches to a process, which stops, or lets it
@@ -35,6 +36,10 @@ fn run(mut args: Args) -> Outcome {
     let waiting = Waiting::take(&mut args)?;
     args.finish()?;
     waiting.limit.arm();
+    // Where only parents may trace, anybody may trace this; elsewhere there is
+    // nothing to ask for.
+    // SAFETY: a number, and no memory.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     waiting.announce(&[rustix::process::getpid()])?;
     obey()
 }
@@ -74,6 +79,10 @@ fn obey() -> Outcome {
                 end_thread(0);
             }
             ["thread-exit", code] => end_thread(number(code)?),
+            ["lead"] => {
+                rustix::process::setpgid(None, None)?;
+                say("leads")?;
+            }
             ["vfork"] => vfork()?,
             ["trace", pid] => {
                 trace(libc::PTRACE_SEIZE, number(pid)?)?;

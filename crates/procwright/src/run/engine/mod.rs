@@ -243,8 +243,10 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn idle_deadline(&self) -> Deadline {
-        // While a consumer of ours holds up the stream, the silence is ours.
-        if self.spec.idle_timeout.is_never() || self.inline.is_held() {
+        // While a consumer of ours holds up the stream, or works off what it has
+        // after the program's end, the silence is ours.
+        let is_done = self.exited_at.is_some() && self.inline.all_ended();
+        if self.spec.idle_timeout.is_never() || self.inline.is_held() || is_done {
             return Deadline::NEVER;
         }
         let last = self.inline.last_read().unwrap_or(self.started);

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -53,11 +53,18 @@ pub(crate) fn open(pid: i32) -> Result<OwnedFd, Refused> {
 /// any descriptor: who watches thousands would otherwise break the next `open`
 /// of everybody else.
 fn is_of_the_last(fd: &OwnedFd) -> bool {
-    let Some(limit) = getrlimit(Resource::Nofile).current else {
+    /// The limit when it was last asked for. Relaxed: it stands for itself.
+    static LIMIT: AtomicU64 = AtomicU64::new(0);
+    let number = fd.as_raw_fd() as u64;
+    let is_last = |limit: u64| number + (limit / 8).min(64) >= limit;
+    // Asked for near the limit, and now and then before: somebody may have
+    // lowered it. The call would be a tenth of the price of an open.
+    if !number.is_multiple_of(32) && !is_last(LIMIT.load(Ordering::Relaxed)) {
         return false;
-    };
-    let reserve = (limit / 8).min(64);
-    fd.as_raw_fd() as u64 + reserve >= limit
+    }
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    LIMIT.store(limit, Ordering::Relaxed);
+    is_last(limit)
 }
 
 pub(crate) fn send(pidfd: BorrowedFd<'_>, signal: i32) -> io::Result<()> {
@@ -134,13 +141,20 @@ const PID_FS_MAGIC: u64 = 0x5049_4446;
 pub(crate) fn tells_of_reaps(pidfd: BorrowedFd<'_>) -> bool {
     // pidfs and the hang-up at a reap both came with 6.9, and the one can be
     // seen without a process to try it on.
-    rustix::fs::fstatfs(pidfd).is_ok_and(|fs| fs.f_type as u64 == PID_FS_MAGIC)
+    // All pidfds of a boot are alike, so one answer does.
+    static TELLS: OnceLock<bool> = OnceLock::new();
+    if let Some(tells) = TELLS.get() {
+        return *tells;
+    }
+    match rustix::fs::fstatfs(pidfd) {
+        Ok(fs) => *TELLS.get_or_init(|| fs.f_type as u64 == PID_FS_MAGIC),
+        Err(_) => false,
+    }
 }
 
 pub(crate) fn inode(pidfd: BorrowedFd<'_>) -> Option<u64> {
     // Before 6.9 every pidfd shares the one inode of anonymous files, which
-    // would make all processes equal. The file system's number tells; it is
-    // asked each time because it costs 0.2 µs, once a watched process.
+    // would make all processes equal.
     if !tells_of_reaps(pidfd) {
         return None;
     }

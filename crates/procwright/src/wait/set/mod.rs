@@ -1,18 +1,19 @@
 //! Many behind one descriptor.
 
+mod watch;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::fallback::{self, Bell, Job};
+use super::fallback::Bell;
 use super::{Event, Mechanism, Source, Waitable};
-use crate::ident::{NoPidfd, Watched};
-use crate::sys::pidfd;
 use crate::sys::ready::{BATCH, On, ReadySet};
 use crate::time::{Deadline, Timeout};
+use watch::Watching;
 
 /// Things to wait for: any of them, all, or the first few.
 ///
@@ -67,28 +68,6 @@ struct Member<T> {
     item: T,
     event: Event,
     watching: Watching,
-}
-
-fn is_over(process: &Watched, event: Event) -> bool {
-    match event {
-        Event::Exited => process.has_exited(),
-        Event::Reaped => process.is_reaped(),
-    }
-}
-
-/// How a member is watched.
-#[derive(Debug)]
-enum Watching {
-    /// By its own descriptor or, where that was in the set before, by a
-    /// duplicate.
-    Here(Mechanism, Option<OwnedFd>),
-    /// By a thread of ours, which rings.
-    Aside(Job),
-    /// By its descriptor until it has ended, and then whether it is reaped: by a
-    /// thread of ours, since this system does not tell.
-    EndFirst,
-    /// No more: it has ended.
-    Over,
 }
 
 const CANCEL: u64 = u64::MAX;
@@ -204,85 +183,6 @@ impl<T: Waitable> WaitSet<T> {
         Ok(Key(key))
     }
 
-    fn watch(
-        &self,
-        fd: BorrowedFd<'_>,
-        key: u64,
-        on: On,
-        mechanism: Mechanism,
-    ) -> io::Result<Watching> {
-        match self.ready.add(fd, key, on) {
-            Ok(()) => Ok(Watching::Here(mechanism, None)),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                let twin = fd.try_clone_to_owned()?;
-                self.ready.add(twin.as_fd(), key, on)?;
-                Ok(Watching::Here(mechanism, Some(twin)))
-            }
-            Err(e) => Err(e),
-        }
-    }
-
-    fn watch_process(&mut self, process: &Watched, key: u64, event: Event) -> io::Result<Watching> {
-        if let Some(fd) = process.pidfd() {
-            return match event {
-                Event::Exited => self.watch(fd, key, On::Read, Mechanism::Pidfd),
-                Event::Reaped if pidfd::tells_of_reaps(fd) => {
-                    self.watch(fd, key, On::HangUp, Mechanism::Pidfd)
-                }
-                Event::Reaped => {
-                    self.ready.add(fd, key, On::Read)?;
-                    Ok(Watching::EndFirst)
-                }
-            };
-        }
-        // None was to be had when the process was opened. That may have changed.
-        let why = match process.pidfd_now() {
-            Ok(None) => return Ok(Watching::Over),
-            Ok(Some(fd)) if event == Event::Exited || pidfd::tells_of_reaps(fd.as_fd()) => {
-                let on = match event {
-                    Event::Exited => On::Read,
-                    Event::Reaped => On::HangUp,
-                };
-                self.ready.add(fd.as_fd(), key, on)?;
-                return Ok(Watching::Here(Mechanism::Pidfd, Some(fd)));
-            }
-            Ok(Some(_)) => NoPidfd::Never,
-            Err(why) => why,
-        };
-        if event == Event::Exited && self.watch_number(process, key)? {
-            return Ok(Watching::Here(Mechanism::Kqueue, None));
-        }
-        let bell = self.bell()?;
-        Ok(Watching::Aside(fallback::watch(
-            process, why, event, &bell, key,
-        )?))
-    }
-
-    /// Whether the system watches it by its number.
-    fn watch_number(&self, process: &Watched, key: u64) -> io::Result<bool> {
-        let id = process.id();
-        let ended = || process.has_exited();
-        match self
-            .ready
-            .add_process(id.pid(), id.start_ticks(), key, &ended)
-        {
-            Ok(()) => Ok(true),
-            // No kqueue, or one that does not tell of other users' processes.
-            Err(e) if e.kind() == io::ErrorKind::Unsupported => Ok(false),
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(false),
-            Err(e) => Err(e),
-        }
-    }
-
-    fn bell(&mut self) -> io::Result<Arc<Bell>> {
-        if let Some(bell) = &self.bell {
-            return Ok(Arc::clone(bell));
-        }
-        let bell = Arc::new(Bell::new()?);
-        self.ready.add(bell.as_fd(), BELL, On::Read)?;
-        Ok(Arc::clone(self.bell.insert(bell)))
-    }
-
     /// Takes a member out that has not been handed out yet.
     pub fn remove(&mut self, key: Key) -> Option<T> {
         self.take(key.0)
@@ -296,34 +196,6 @@ impl<T: Waitable> WaitSet<T> {
             self.over.retain(|&over| over != key);
         }
         Some(member.item)
-    }
-
-    fn unwatch(&self, member: &Member<T>, key: u64) {
-        // In a fork the instance is the parent's as well.
-        if self.process != std::process::id() {
-            return;
-        }
-        let twin = match &member.watching {
-            Watching::Here(Mechanism::Kqueue, _) => {
-                if let Source::Process(process) = member.item.awaits().0 {
-                    let _ = self.ready.remove_process(process.id().pid(), key);
-                }
-                return;
-            }
-            Watching::Here(_, twin) => twin.as_ref(),
-            Watching::EndFirst => None,
-            // A job ends when it is dropped.
-            Watching::Aside(_) | Watching::Over => return,
-        };
-        match (twin, member.item.awaits().0) {
-            (Some(twin), _) => self.ready.remove(twin.as_fd()),
-            (None, Source::Readable(fd)) => self.ready.remove(fd),
-            (None, Source::Process(process)) => {
-                if let Some(fd) = process.pidfd() {
-                    self.ready.remove(fd);
-                }
-            }
-        }
     }
 
     /// Waits until as many have ended as wanted, at most for `timeout`. What has
@@ -460,32 +332,6 @@ impl<T: Waitable> WaitSet<T> {
         }
         self.members.insert(key, member);
         result
-    }
-
-    /// How to go on watching a member of which there was news; none if that was
-    /// what it waited for.
-    fn next_step(&mut self, member: &Member<T>, key: u64) -> io::Result<Option<Watching>> {
-        let Source::Process(process) = member.item.awaits().0 else {
-            return Ok(None);
-        };
-        match &member.watching {
-            Watching::Here(Mechanism::Kqueue, _) => {
-                process.tell(self.ready.remove_process(process.id().pid(), key));
-                Ok(None)
-            }
-            Watching::EndFirst if !process.is_reaped() => {
-                let job = fallback::watch_reap(process, &self.bell()?, key)?;
-                Ok(Some(Watching::Aside(job)))
-            }
-            // The thread knew it by its number, which may be another's by now.
-            Watching::Aside(_) if !is_over(process, member.event) => {
-                match self.watch_process(process, key, member.event)? {
-                    Watching::Over => Ok(None),
-                    next => Ok(Some(next)),
-                }
-            }
-            _ => Ok(None),
-        }
     }
 
     fn check(&self) -> io::Result<()> {

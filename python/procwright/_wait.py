@@ -1,0 +1,293 @@
+"""Waiting for many: any of them, all, or the first few."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from . import _core
+from ._errors import WaitTimeout
+from ._result import Status
+from ._waiting import Waiting
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from typing import Any, Literal
+
+# Without a bound: the type of a list of different things is `object` to checkers,
+# which is in none.
+T = TypeVar("T")
+
+
+class Waited(tuple[list[T], list[T]]):
+    """What a wait has brought: `done, pending = wait(...)`.
+
+    Both have the very objects that were given: `done` in the order in which they
+    ended, `pending` in the order in which they were given.
+    """
+
+    # Not a NamedTuple, which cannot say of what its lists are before Python 3.11.
+    __slots__ = ()
+    __match_args__ = ("done", "pending")
+
+    def __new__(cls, done: list[T], pending: list[T]) -> Waited[T]:
+        return tuple.__new__(cls, (done, pending))
+
+    def __getnewargs__(self) -> tuple[list[T], list[T]]:
+        return self[0], self[1]
+
+    @property
+    def done(self) -> list[T]:
+        """Who has ended."""
+        return self[0]
+
+    @property
+    def pending(self) -> list[T]:
+        """Who has not."""
+        return self[1]
+
+    def __repr__(self) -> str:
+        return f"Waited(done={self.done!r}, pending={self.pending!r})"
+
+
+def wait(
+    procs: Iterable[T],
+    mode: Literal["any", "all"] | int = "any",
+    event: Literal["exited", "reaped"] = "exited",
+    timeout: float | None = None,
+    callback: Callable[[T], object] | None = None,
+) -> Waited[T]:
+    """Waits until any of them, all, or so many have ended. Never polls.
+
+    procs
+        Processes: a `Process`, or what can be made one (see there). Besides, all
+        that has `readiness_fd()`, such as a `Cancel`, or `fileno()`, such as a
+        socket or a connection of multiprocessing: done once it is readable.
+    mode
+        "any" (and whoever has ended by then), "all", or how many (all, if there are
+        fewer).
+    event
+        "exited", or "reaped": their parent has collected their status. A child of
+        ours that nobody reaps lasts until the timeout.
+    timeout
+        Seconds. 0 or less has expired, infinity and None never do. When the time
+        is up, the result has who has ended; nothing is raised.
+    callback
+        Called with each of them when it has ended. What it raises ends the wait.
+
+    Whoever has ended before counts, and what is given twice counts once. An object
+    whose process was reaped before, such as a `Popen`, has ended. A bare number
+    that nobody has raises `NoSuchProcess`: nobody can tell whether it ever meant
+    anyone.
+
+    To be called from any thread. Signal handlers run as usual on the main one: if
+    one raises, as Ctrl-C does, that ends the wait; else it goes on, until the same
+    deadline.
+    """
+    _check_callback(callback)
+    waiting = Waiting(procs, mode, event, timeout)
+    told = 0
+    try:
+        waiting.look()
+        while True:
+            if callback is not None:
+                while told < len(waiting.done):
+                    told += 1
+                    callback(waiting.objects[waiting.done[told - 1]])
+            if waiting.enough() or not waiting.sleep(by_one=callback is not None):
+                break
+        waiting.linger(waiting.done)
+    finally:
+        waiting.close()
+    return _waited(waiting)
+
+
+async def wait_async(
+    procs: Iterable[T],
+    mode: Literal["any", "all"] | int = "any",
+    event: Literal["exited", "reaped"] = "exited",
+    timeout: float | None = None,
+) -> Waited[T]:
+    """As `wait`, for asyncio and trio.
+
+    Cancelling it leaves nothing behind: no reader with the loop, no descriptor.
+    """
+    from ._async import checkpoint
+
+    waiting = Waiting(procs, mode, event, timeout)
+    try:
+        await checkpoint()
+        waiting.look()
+        while not waiting.enough() and await waiting.sleep_async():
+            pass
+        await waiting.linger_async(waiting.done)
+    finally:
+        waiting.close()
+    return _waited(waiting)
+
+
+def _waited(waiting: Waiting) -> Waited[Any]:
+    done = [waiting.objects[place] for place in waiting.done]
+    return Waited(done, waiting.pending())
+
+
+def as_completed(
+    procs: Iterable[T], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
+) -> Iterator[T]:
+    """Iterates over them as they end.
+
+    They are watched from this call on, and the timeout runs from it. When it has
+    come before all have ended, the next step raises `WaitTimeout`, a `TimeoutError`
+    with the others in `pending`, and so does every later one.
+    """
+    return _Completed(Waiting(procs, "any", event, timeout), timeout)
+
+
+def as_completed_async(
+    procs: Iterable[T], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
+) -> AsyncIterator[T]:
+    """As `as_completed`, for `async for` on asyncio and trio.
+
+    Once a step was cancelled, it is over.
+    """
+    return _CompletedAsync(Waiting(procs, "any", event, timeout), timeout)
+
+
+class _Steps(Generic[T]):
+    """Hands out those that have ended, one after the other."""
+
+    # Not generators: of those that are left before their end, an asynchronous one
+    # keeps its descriptors until the loop gets round to it.
+    __slots__ = ("_given", "_late", "_timeout", "_waiting")
+
+    def __init__(self, waiting: Waiting, timeout: float | None) -> None:
+        self._waiting = waiting
+        self._timeout = timeout
+        self._given = 0
+        self._late = False
+
+    def _over(self) -> bool:
+        over = self._given == len(self._waiting.objects)
+        if over:
+            self._waiting.close()
+        return over
+
+    def _has_next(self) -> bool:
+        return self._given < len(self._waiting.done)
+
+    def _give(self) -> T:
+        self._given += 1
+        one: T = self._waiting.objects[self._waiting.done[self._given - 1]]
+        return one
+
+    def _too_late(self) -> WaitTimeout:
+        # The time does not come back. Whoever keeps the exception, and with it
+        # this, keeps no descriptor.
+        self._late = True
+        self._waiting.close()
+        pending = self._waiting.pending()
+        what = f"{len(pending)} of {len(self._waiting.objects)} processes"
+        return WaitTimeout(what, self._timeout, tuple(pending))
+
+
+class _Completed(_Steps[T]):
+    __slots__ = ()
+
+    def __iter__(self) -> _Completed[T]:
+        return self
+
+    def __next__(self) -> T:
+        if not self._has_next():
+            if self._over():
+                raise StopIteration
+            if self._late or not self._waiting.sleep(by_one=True):
+                raise self._too_late()
+            self._waiting.linger(self._waiting.done[self._given :])
+        return self._give()
+
+
+class _CompletedAsync(_Steps[T]):
+    __slots__ = ()
+
+    def __aiter__(self) -> _CompletedAsync[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        from ._async import checkpoint
+
+        await checkpoint()
+        if not self._has_next():
+            if self._over():
+                raise StopAsyncIteration
+            if self._late:
+                raise self._too_late()
+            try:
+                in_time = await self._waiting.sleep_async()
+                await self._waiting.linger_async(self._waiting.done[self._given :])
+            except BaseException:
+                # Cancelled. The traceback would keep every descriptor open.
+                self._waiting.close()
+                raise
+            if not in_time:
+                raise self._too_late()
+        return self._give()
+
+
+def wait_procs(
+    procs: Iterable[T],
+    timeout: float | None = None,
+    callback: Callable[[T], object] | None = None,
+) -> tuple[list[T], list[T]]:
+    """`psutil.wait_procs`, without polling: `gone, alive = wait_procs(procs)`.
+
+    Waits until all have ended, or for the timeout. Each that is gone gets the
+    attribute `returncode`, and then `callback` is called with it.
+
+    Other than psutil's: a zombie is gone; `returncode` is known for strangers too
+    (Linux 6.15), so is None less often; nothing is reaped that is not the object's
+    own, so a child of ours stays a zombie until whoever started it waits for it; and
+    both lists keep an order: of ending, and as given.
+    """
+    if timeout is not None and not timeout >= 0:
+        raise ValueError(f"timeout is {timeout!r}: pass 0 or more seconds, or None")
+    _check_callback(callback)
+    waiting = Waiting(dict.fromkeys(procs), "all", "exited", timeout)
+    told = 0
+    try:
+        waiting.look()
+        while True:
+            news = waiting.done[told:]
+            waiting.linger(news)
+            for place in news:
+                told += 1
+                one = waiting.objects[place]
+                _note(one, waiting.handle(place))
+                if callback is not None:
+                    callback(one)
+            if waiting.enough() or not waiting.sleep(by_one=True):
+                break
+    finally:
+        waiting.close()
+    gone, alive = _waited(waiting)
+    return gone, alive
+
+
+def _note(process: Any, handle: _core.Handle | None) -> None:
+    """Sets `returncode`, as psutil does."""
+    if not hasattr(process, "is_running"):
+        # A Popen: it sets its own, by reaping, and would never reap if we did.
+        poll = getattr(process, "poll", None)
+        if poll is not None:
+            poll()
+        return
+    status = None if handle is None else handle.exit()
+    if status is not None:
+        process.returncode = Status(*status).returncode
+    elif getattr(process, "returncode", None) is None:
+        # It was reaped before we came; what was noted then stays.
+        process.returncode = None
+
+
+def _check_callback(callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback {callback!r} cannot be called")

@@ -1,0 +1,278 @@
+//! Sets of things to wait for. Every wait has one of its own.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+
+use procwright::error::Invalid;
+use procwright::time::Deadline;
+use procwright::wait::{self, Awaits, Event, Outcome, Waitable, Want};
+use procwright::{Process, duplicate_fd};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rustix::io::Errno;
+
+use crate::errors::{invalid, system};
+use crate::process::Handle;
+use crate::signals::{Bell, Signals};
+use crate::values::{Cancel, choice, seconds};
+
+/// Things to wait for until one deadline, which starts when this is made.
+#[pyclass(module = "procwright._core", frozen)]
+pub(crate) struct WaitSet {
+    deadline: Deadline,
+    /// None once closed. Never waited for: who finds it taken is in a signal
+    /// handler of the very wait, or on another thread, and either would deadlock.
+    members: Mutex<Option<Members>>,
+}
+
+struct Members {
+    set: procwright::WaitSet<Item>,
+    /// What signals ring on the main thread.
+    bell: Option<Arc<Bell>>,
+    /// The items in the order of their numbers here, which are dense.
+    count: u32,
+}
+
+struct Item {
+    number: u32,
+    what: What,
+}
+
+enum What {
+    Process(Process),
+    Cancel(procwright::Cancel),
+    /// A duplicate: the caller may close theirs while we wait.
+    Fd(OwnedFd),
+}
+
+impl Waitable for Item {
+    fn awaits(&self) -> Awaits<'_> {
+        match &self.what {
+            What::Process(process) => process.awaits(),
+            What::Cancel(cancel) => cancel.awaits(),
+            What::Fd(fd) => Awaits::readable(fd.as_fd()),
+        }
+    }
+}
+
+#[pymethods]
+impl WaitSet {
+    #[new]
+    fn new(py: Python<'_>, timeout: Option<f64>) -> PyResult<WaitSet> {
+        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
+        let members = Members {
+            set: procwright::WaitSet::new().map_err(refused)?,
+            bell: None,
+            count: 0,
+        };
+        Ok(WaitSet {
+            deadline: timeout.starting(Instant::now()),
+            members: Mutex::new(Some(members)),
+        })
+    }
+
+    /// Puts in a process, a `Cancel` or the number of a descriptor. They are
+    /// numbered from 0.
+    fn add(&self, py: Python<'_>, item: &Bound<'_, PyAny>, event: &str) -> PyResult<u32> {
+        let events = [Event::Exited, Event::Reaped];
+        let Some(event) = events.into_iter().find(|known| known.name() == event) else {
+            return Err(choice(py, "event", event, "\"exited\" or \"reaped\""));
+        };
+        let (what, shown) = if let Ok(handle) = item.cast::<Handle>() {
+            let process = handle.get().0.clone();
+            let shown = format!("process {}", process.id());
+            (What::Process(process), shown)
+        } else if let Ok(cancel) = item.cast::<Cancel>() {
+            (What::Cancel(cancel.get().handle()), "a Cancel".into())
+        } else {
+            let number: RawFd = item.extract()?;
+            let fd = duplicate_fd(number);
+            let fd =
+                fd.map_err(|error| unwatchable(py, &error, &format!("descriptor {number}")))?;
+            (What::Fd(fd), format!("descriptor {number}"))
+        };
+        let mut guard = self.members()?;
+        let members = guard.as_mut().ok_or_else(closed)?;
+        let number = members.count;
+        let added = members.set.add(Item { number, what }, event);
+        added.map_err(|error| unwatchable(py, &error, &shown))?;
+        members.count += 1;
+        Ok(number)
+    }
+
+    /// Waits until as many have ended as wanted (0: any, -1: all, or so many) or
+    /// until the deadline, and gives their numbers, in the order in which they
+    /// ended. They are out of the set. On the main thread signal handlers run
+    /// meanwhile; if one raises, that is the error.
+    fn wait(&self, py: Python<'_>, want: i64) -> PyResult<Vec<u32>> {
+        let mut guard = self.members()?;
+        let members = guard.as_mut().ok_or_else(closed)?;
+        let mut ended = members
+            .take(want, Deadline::at(Instant::now()))
+            .map_err(refused)?
+            .0;
+        if members.satisfied(want, ended.len()) || self.deadline.reached(Instant::now()) {
+            return Ok(ended);
+        }
+        let mut signals = members.lend(py)?;
+        let outcome = loop {
+            let left = left(want, ended.len());
+            let waited = py.detach(|| members.take(left, self.deadline));
+            match waited {
+                Ok((more, outcome)) => {
+                    ended.extend(more);
+                    if outcome != Outcome::Cancelled {
+                        break Ok(());
+                    }
+                }
+                Err(error) => break Err(refused(error)),
+            }
+            // A signal. The wait goes on until the same deadline, unless its
+            // handler raises.
+            if let Some(signals) = &mut signals {
+                signals.silence();
+            }
+            if let Err(error) = py.check_signals() {
+                break Err(error);
+            }
+            if members.satisfied(want, ended.len()) {
+                break Ok(());
+            }
+        };
+        if let Some(signals) = signals {
+            signals.restore(py)?;
+        }
+        outcome.map(|()| ended)
+    }
+
+    /// The numbers of up to as many as wanted of those that have ended by now.
+    fn look(&self, want: i64) -> PyResult<Vec<u32>> {
+        let mut guard = self.members()?;
+        let members = guard.as_mut().ok_or_else(closed)?;
+        Ok(members
+            .take(want, Deadline::at(Instant::now()))
+            .map_err(refused)?
+            .0)
+    }
+
+    /// The seconds that are left, none for no limit.
+    fn remaining(&self) -> Option<f64> {
+        let left = self.deadline.remaining(Instant::now());
+        left.map(|left| left.as_secs_f64())
+    }
+
+    /// A descriptor that is readable when somebody has ended whom `look` has not
+    /// seen yet.
+    fn fileno(&self) -> PyResult<RawFd> {
+        let guard = self.members()?;
+        let members = guard.as_ref().ok_or_else(closed)?;
+        Ok(members.set.as_fd().as_raw_fd())
+    }
+
+    /// Lets go of everything at once.
+    fn close(&self) -> PyResult<()> {
+        self.members()?.take();
+        Ok(())
+    }
+}
+
+impl WaitSet {
+    fn members(&self) -> PyResult<MutexGuard<'_, Option<Members>>> {
+        match self.members.try_lock() {
+            Ok(guard) => Ok(guard),
+            Err(_) => Err(PyRuntimeError::new_err(
+                "somebody waits for this already, here or on another thread",
+            )),
+        }
+    }
+}
+
+impl Members {
+    /// The numbers of those that have ended, and why the wait is over.
+    fn take(&mut self, want: i64, deadline: Deadline) -> io::Result<(Vec<u32>, Outcome)> {
+        let want = match want {
+            0 => Want::Any,
+            want => usize::try_from(want).map_or(Want::All, Want::First),
+        };
+        let waited = self.set.wait_until(want, deadline)?;
+        let numbers = waited.ended.iter().map(|(_, item)| item.number);
+        Ok((numbers.collect(), waited.outcome))
+    }
+
+    fn satisfied(&self, want: i64, ended: usize) -> bool {
+        let enough = usize::try_from(want.max(1)).unwrap_or(usize::MAX);
+        self.set.is_empty() || (want >= 0 && ended >= enough)
+    }
+
+    /// On the main thread, lets signals end the sleep.
+    fn lend(&mut self, py: Python<'_>) -> PyResult<Option<Signals>> {
+        if self.bell.is_none() {
+            let bell = Bell::new().map_err(refused)?;
+            self.set.cancel_on(Arc::clone(&bell)).map_err(refused)?;
+            self.bell = Some(bell);
+        }
+        match &self.bell {
+            Some(bell) => Signals::lend(py, bell),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What is still wanted when some have ended.
+fn left(want: i64, ended: usize) -> i64 {
+    match want {
+        1.. => (want - i64::try_from(ended).unwrap_or(0)).max(1),
+        any_or_all => any_or_all,
+    }
+}
+
+/// The exception when the system does not let us wait.
+fn refused(error: io::Error) -> PyErr {
+    system(&error, format!("cannot wait: {error}"))
+}
+
+fn closed() -> PyErr {
+    PyRuntimeError::new_err("this set was closed")
+}
+
+/// The exception for something that cannot be put in.
+fn unwatchable(py: Python<'_>, error: &io::Error, shown: &str) -> PyErr {
+    let errno = error.raw_os_error().unwrap_or(0);
+    let problem = match Errno::from_raw_os_error(errno) {
+        // What epoll says of a file on a disk.
+        Errno::PERM => "cannot be waited for",
+        Errno::BADF => "is not open",
+        _ => return system(error, format!("cannot wait for {shown}: {error}")),
+    };
+    let hint = "pass a process, or a pipe, socket or other thing that becomes readable; \
+                a file on a disk always is";
+    invalid(py, &Invalid::new(shown, problem, hint))
+}
+
+/// Waits a moment, 10 ms for all together, until the processes that have ended
+/// and whose status only their reaping will tell are reaped.
+#[pyfunction]
+pub(crate) fn linger(py: Python<'_>, ended: Vec<Bound<'_, Handle>>) {
+    let ended: Vec<Process> = ended.iter().map(|handle| handle.get().0.clone()).collect();
+    py.detach(|| Process::linger(&ended));
+}
+
+/// By what this process has waited so far.
+///
+/// `served` counts the waits that each mechanism has brought to an end, `looks`
+/// how often a process had to be looked at because nothing tells of its end.
+#[pyfunction]
+pub(crate) fn wait_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let stats = wait::stats();
+    let served = PyDict::new(py);
+    for (mechanism, times) in stats.served {
+        served.set_item(mechanism.name(), times)?;
+    }
+    let dict = PyDict::new(py);
+    dict.set_item("served", served)?;
+    dict.set_item("looks", stats.looks)?;
+    Ok(dict)
+}

@@ -1,0 +1,167 @@
+"""Signals while a wait is under way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+
+import pytest
+from conftest import descriptors
+
+import procwright
+from procwright import Process, wait
+
+#: Only against hanging.
+LONG = 100
+
+
+@pytest.fixture
+def handler():
+    """Sets handlers for the time of the test."""
+    before = {}
+
+    def install(number, call):
+        before[number] = signal.signal(number, call)
+
+    yield install
+    for number, call in before.items():
+        signal.signal(number, call)
+
+
+WAITS = {
+    "Process.wait": lambda process: process.wait(),
+    "any": lambda process: wait([process]),
+    "all": lambda process: wait([process], "all"),
+    "with a callback": lambda process: wait([process, 1], "all", callback=print),
+    "with a timeout": lambda process: wait([process], timeout=LONG),
+    "as_completed": lambda process: next(procwright.as_completed([process])),
+    "wait_procs": lambda process: procwright.wait_procs([process]),
+    "reaped": lambda process: process.wait(event="reaped"),
+}
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_ctrl_c(children, when_asleep, what):
+    (child,) = children(1)
+    process = Process(child)
+    before = descriptors()
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        WAITS[what](process)
+    assert descriptors() == before
+    assert signal.set_wakeup_fd(-1) == -1
+    # And it can be waited for again.
+    child.kill()
+    assert process.wait().signal == signal.SIGKILL
+
+
+def test_a_handler_that_returns(children, when_asleep, handler):
+    child, other = children(2)
+    calls = []
+
+    def handle(number, frame):
+        calls.append(number)
+        # A wait within a wait.
+        assert wait([other], timeout=0.01).pending == [other]
+        child.kill()
+
+    handler(signal.SIGUSR1, handle)
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    assert wait([child, other]).done == [child]
+    assert calls == [signal.SIGUSR1]
+
+
+def test_a_handler_that_returns_does_not_end_the_wait(children, when_asleep, handler):
+    process = Process(children(1)[0])
+    calls = []
+    handler(signal.SIGUSR1, lambda *_: calls.append(1))
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    begin = time.monotonic()
+    with pytest.raises(procwright.WaitTimeout):
+        process.wait(0.3)
+    assert time.monotonic() - begin >= 0.3
+    assert calls == [1]
+
+
+def test_a_storm_of_signals_moves_no_deadline(children, handler):
+    procs = children(2)
+    calls = []
+    handler(signal.SIGALRM, lambda *_: calls.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        for call in (wait, procwright.wait_procs):
+            begin = time.monotonic()
+            # A deadline that began anew with every signal would never come.
+            done, pending = call(procs, timeout=0.3)
+            assert time.monotonic() - begin >= 0.3
+            assert (done, pending) == ([], procs)
+        procs[0].kill()
+        assert wait(procs).done == [procs[0]]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    assert len(calls) > 1
+
+
+def test_a_signal_that_nobody_handles(children, script, child):
+    code = (
+        "import signal, sys, procwright\n"
+        "print('ready', flush=True)\n"
+        "procwright.Process(int(sys.argv[1])).wait()\n"
+    )
+    (theirs,) = children(1)
+    waiter = script(code, str(theirs.pid))
+    assert waiter.stdout.readline() == "ready\n"
+    waiter.terminate()
+    assert waiter.wait() == -signal.SIGTERM
+
+
+def test_the_wakeup_descriptor_of_others(children, when_asleep, handler):
+    (child,) = children(1)
+    handler(signal.SIGUSR1, lambda *_: child.kill())
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        signal.set_wakeup_fd(theirs.fileno())
+        try:
+            when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+            assert wait([child]).done == [child]
+        finally:
+            assert signal.set_wakeup_fd(-1) == theirs.fileno()
+        assert ours.recv(10) == bytes([signal.SIGUSR1])
+
+
+def test_on_another_thread(children, when_asleep, handler):
+    (child,) = children(1)
+    calls = []
+    handler(signal.SIGUSR1, lambda *_: calls.append(threading.current_thread()))
+    found = []
+    thread = threading.Thread(target=lambda: found.append(wait([child], timeout=LONG).done))
+    thread.start()
+    woken = threading.Event()
+
+    def disturb():
+        signal.pthread_kill(thread.ident, signal.SIGUSR1)
+        woken.set()
+
+    when_asleep(disturb, thread.native_id)
+    woken.wait()
+    while not calls:
+        os.sched_yield()
+    assert calls == [threading.main_thread()]
+    child.kill()
+    thread.join()
+    assert found == [[child]]
+
+
+def test_a_handler_may_not_step_the_iterator_that_waits(children, when_asleep, handler):
+    (child,) = children(1)
+    steps = procwright.as_completed([child])
+    handler(signal.SIGUSR1, lambda *_: next(steps))
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    with pytest.raises(RuntimeError, match="waits for this already"):
+        next(steps)
+    child.kill()
+    assert next(steps) is child
