@@ -4,12 +4,14 @@
 //! [`Drain`] moves bytes out of one output pipe, [`Feed`] moves bytes into the
 //! program's stdin. Neither ever waits: a step that cannot go on says what it
 //! needs, and a driver waits for that. The [`Inline`] driver does so on the
-//! caller's thread.
+//! caller's thread, [`Pump`] on one for all streams that are
+//! handed out.
 
 mod blocked;
 mod budget;
 mod feed;
 mod inline;
+mod pump;
 mod side;
 mod store;
 
@@ -29,6 +31,8 @@ use budget::Grant;
 pub(crate) use feed::{Feed, Input};
 pub use inline::Segment;
 pub(crate) use inline::{Inline, Turn};
+pub(crate) use pump::{Pump, Taken};
+use store::Room;
 pub(crate) use store::Store;
 
 /// The largest single read. Between 64 and 256 KiB nothing changes in speed;
@@ -110,6 +114,14 @@ impl<M: Memory> Drain<M> {
         }
         if !self.taps.iter().all(|tap| tap.has_room()) {
             return Ok(Step::Held);
+        }
+        match self.store.room()? {
+            Room::Some => {}
+            Room::None => return Ok(Step::Held),
+            Room::Unwanted => {
+                self.close();
+                return Ok(Step::End);
+            }
         }
         // A pipe never holds more than its size, so asking for more only makes
         // the store reserve more.
@@ -222,8 +234,15 @@ impl<M: Memory> Drain<M> {
         self.fd = None;
     }
 
+    /// Gives up a stream that cannot be read.
+    pub(crate) fn break_off(&mut self, error: io::Error) {
+        self.store.fail(error);
+        self.cut();
+    }
+
     fn end(&mut self) {
         self.ended = true;
+        self.store.end();
         for tap in &self.taps {
             tap.end();
         }

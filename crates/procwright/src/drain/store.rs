@@ -3,11 +3,22 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use crate::spool::elastic::{Producer, Space};
 use crate::spool::{Ends, Memory};
 use crate::sys::memory;
 
 /// The size of the buffer for what is not kept.
 const SCRATCH: usize = 256 * 1024;
+
+/// Whether a store takes more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    Some,
+    /// Not now: a wake-up will ring.
+    None,
+    /// Never again.
+    Unwanted,
+}
 
 /// What a drain keeps.
 #[derive(Debug)]
@@ -24,6 +35,8 @@ pub(crate) enum Store<M> {
     },
     /// Both ends.
     Ends(Ends),
+    /// A queue to whoever reads them.
+    Elastic(Option<Producer>),
     /// Nothing: the bytes are looked at by taps only. More than `limit` of them
     /// are too many.
     Nothing {
@@ -69,6 +82,18 @@ impl<M: Memory> Store<M> {
         match self {
             Store::Whole(memory) => memory.read_from(fd, max),
             Store::Ends(ends) => ends.read_from(fd, max),
+            Store::Elastic(producer) => match producer.as_mut().map(Producer::area).transpose()? {
+                Some(Space::Area(area)) => {
+                    let max = max.min(area.len());
+                    let n = rustix::io::read(fd, &mut area[..max])?;
+                    if let Some(producer) = producer {
+                        producer.commit(n);
+                    }
+                    Ok(n)
+                }
+                // Was asked before.
+                _ => Err(io::ErrorKind::WouldBlock.into()),
+            },
             Store::Nothing { scratch, .. } => discard(scratch, fd, max),
             Store::Capped {
                 kept,
@@ -88,6 +113,39 @@ impl<M: Memory> Store<M> {
         }
     }
 
+    /// Whether there is room for more.
+    ///
+    /// # Errors
+    /// When the system has no memory.
+    pub(super) fn room(&mut self) -> io::Result<Room> {
+        let Store::Elastic(producer) = self else {
+            return Ok(Room::Some);
+        };
+        match producer.as_mut().map(Producer::area).transpose()? {
+            Some(Space::Area(_)) => Ok(Room::Some),
+            Some(Space::Held) => Ok(Room::None),
+            Some(Space::Closed) | None => Ok(Room::Unwanted),
+        }
+    }
+
+    /// All has been read.
+    pub(super) fn end(&mut self) {
+        if let Store::Elastic(producer) = self
+            && let Some(producer) = producer.take()
+        {
+            producer.end();
+        }
+    }
+
+    /// No more can be read, for this reason.
+    pub(super) fn fail(&mut self, error: io::Error) {
+        if let Store::Elastic(producer) = self
+            && let Some(producer) = producer.take()
+        {
+            producer.fail(error.into());
+        }
+    }
+
     /// Counts a read of `n` bytes.
     pub(super) fn note(&mut self, n: usize) {
         if let Store::Capped { seen, .. } | Store::Nothing { seen, .. } = self {
@@ -99,6 +157,8 @@ impl<M: Memory> Store<M> {
     pub(super) fn latest(&self, n: usize) -> &[u8] {
         match self {
             Store::Whole(memory) => last(memory.as_bytes(), n),
+            // Has no taps.
+            Store::Elastic(_) => &[],
             Store::Ends(ends) => ends.latest(n),
             Store::Nothing { scratch, .. } => last(scratch, n),
             Store::Capped {
@@ -134,7 +194,7 @@ impl<M: Memory> Store<M> {
                 kept.finish();
                 (pushed.map(|()| kept), Some(ends.kept().0))
             }
-            Store::Nothing { .. } => (Ok(M::new()), None),
+            Store::Nothing { .. } | Store::Elastic(_) => (Ok(M::new()), None),
         }
     }
 
@@ -142,7 +202,7 @@ impl<M: Memory> Store<M> {
         match self {
             Store::Capped { length, seen, .. } => seen > length,
             Store::Nothing { seen, limit, .. } => limit.is_some_and(|limit| *seen > limit),
-            Store::Whole(_) | Store::Ends(_) => false,
+            Store::Whole(_) | Store::Ends(_) | Store::Elastic(_) => false,
         }
     }
 }

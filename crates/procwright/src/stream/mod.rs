@@ -4,12 +4,14 @@
 //! in them: those calls return [`Closed`].
 
 mod reader;
+mod spool;
 mod writer;
 
 use std::io;
 
 use crate::handle::Refused;
 pub use reader::Reader;
+pub(crate) use spool::Spool;
 pub use writer::Writer;
 
 /// The stream was closed on this side, by this or another thread, before or

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::spool::Spool;
 use crate::handle::Handle;
 use crate::sys::poll::Flags;
 use crate::time::{Deadline, Timeout};
@@ -21,12 +22,19 @@ pub struct Reader(Arc<Source>);
 
 #[derive(Debug)]
 enum Source {
+    /// The bare pipe.
     Pipe(Handle),
+    /// What the pump has read of it.
+    Spool(Spool),
 }
 
 impl Reader {
     pub(crate) fn of_pipe(fd: OwnedFd) -> io::Result<Reader> {
         Ok(Reader(Arc::new(Source::Pipe(Handle::new(fd)?))))
+    }
+
+    pub(crate) fn of_spool(spool: Spool) -> Reader {
+        Reader(Arc::new(Source::Spool(spool)))
     }
 
     /// Reads what is there, waiting for something at most for `timeout`; 0 at
@@ -47,6 +55,7 @@ impl Reader {
                 });
                 Ok(read?)
             }
+            Source::Spool(spool) => spool.read(buffer, deadline),
         }
     }
 
@@ -55,6 +64,7 @@ impl Reader {
     pub fn close(&self) -> bool {
         match &*self.0 {
             Source::Pipe(handle) => handle.close(),
+            Source::Spool(spool) => spool.close(),
         }
     }
 
@@ -62,6 +72,7 @@ impl Reader {
     pub fn is_closed(&self) -> bool {
         match &*self.0 {
             Source::Pipe(handle) => handle.is_closed(),
+            Source::Spool(spool) => spool.is_closed(),
         }
     }
 }

@@ -1,0 +1,246 @@
+//! One thread that drains the streams of all children that a caller holds.
+//!
+//! It sleeps in one epoll instance over all pipes, so that it wakes in proportion
+//! to what is written and not at all while nobody writes. It never waits for
+//! anything else: a queue that is full is left until its consumer has made room,
+//! and disks are the queue's own business. It is there while there is a stream,
+//! and a moment longer.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Drain, Step};
+use crate::sys::fork;
+use crate::sys::ready::{On, ReadySet};
+use crate::sys::thread;
+use crate::sys::wake::Wake;
+use crate::time::Deadline;
+
+/// How long it stays when the last stream has ended: who starts one child after
+/// the other does not start as many threads.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// Reads of one stream before the next has its turn.
+const READS: usize = 4;
+
+/// The wake-up's key. Streams are counted from 1.
+const WAKE: u64 = 0;
+
+type Flow = Drain<Vec<u8>>;
+
+/// The pump, which does not end while this is held: what a stream is given to.
+#[derive(Debug)]
+pub(crate) struct Pump(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    wake: Arc<Wake>,
+    orders: Mutex<Orders>,
+    generation: u32,
+}
+
+#[derive(Debug, Default)]
+struct Orders {
+    /// New streams, and what they are called.
+    flows: Vec<(u64, Flow)>,
+    /// Streams that nobody wants more of.
+    unwanted: Vec<u64>,
+    /// The name of the latest.
+    named: u64,
+    /// Those who hold a [`Pump`].
+    holders: usize,
+    ended: bool,
+}
+
+impl Shared {
+    fn orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+static PUMP: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+
+impl Pump {
+    /// The pump of this process, started if there is none.
+    ///
+    /// # Errors
+    /// When no descriptor or thread can be had.
+    pub(crate) fn get() -> io::Result<Pump> {
+        let mut pump = PUMP.lock().unwrap_or_else(PoisonError::into_inner);
+        // A fork has its parent's pump and not the thread.
+        if let Some(shared) = &*pump
+            && shared.generation == fork::generation()
+        {
+            let mut orders = shared.orders();
+            if !orders.ended {
+                orders.holders += 1;
+                return Ok(Pump(Arc::clone(shared)));
+            }
+        }
+        let shared = Arc::new(Shared {
+            wake: Arc::new(Wake::new()?),
+            orders: Mutex::new(Orders {
+                holders: 1,
+                ..Orders::default()
+            }),
+            generation: fork::generation(),
+        });
+        let ready = ReadySet::new()?;
+        ready.add(shared.wake.as_fd(), WAKE, On::Read)?;
+        let theirs = Arc::clone(&shared);
+        thread::spawn_quiet("procwright-pump", move || run(&theirs, &ready))?;
+        Ok(Pump(Arc::clone(pump.insert(shared))))
+    }
+
+    /// What a queue rings when it has room again.
+    pub(crate) fn wake(&self) -> Arc<Wake> {
+        Arc::clone(&self.0.wake)
+    }
+
+    /// Takes over a stream, to its end.
+    pub(crate) fn take(&self, flow: Flow) -> Taken {
+        let mut orders = self.0.orders();
+        orders.named += 1;
+        let key = orders.named;
+        orders.flows.push((key, flow));
+        drop(orders);
+        self.0.wake.ring();
+        Taken {
+            shared: Arc::clone(&self.0),
+            key,
+        }
+    }
+}
+
+/// A stream that the pump has.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    shared: Arc<Shared>,
+    key: u64,
+}
+
+impl Taken {
+    /// Nobody wants more of it: its pipe is closed, soon.
+    pub(crate) fn leave(&self) {
+        if self.shared.generation == fork::generation() {
+            self.shared.orders().unwanted.push(self.key);
+            self.shared.wake.ring();
+        }
+    }
+}
+
+impl Drop for Pump {
+    fn drop(&mut self) {
+        let mut orders = self.0.orders();
+        orders.holders -= 1;
+        if orders.holders == 0 && self.0.generation == fork::generation() {
+            // It may want to end.
+            self.0.wake.ring();
+        }
+    }
+}
+
+fn run(shared: &Shared, ready: &ReadySet) {
+    let mut flows: HashMap<u64, Flow> = HashMap::new();
+    // Whose queue is full. Out of the set, or it would be ready all the time.
+    let mut held: Vec<u64> = Vec::new();
+    let mut keys = Vec::new();
+    let mut idle_until = Deadline::NEVER;
+    loop {
+        keys.clear();
+        // An error is not to be expected, and the next call would have it too.
+        let _ = ready.wait(&mut keys, idle_until);
+        if keys.contains(&WAKE) {
+            shared.wake.silence();
+            let (new, unwanted) = {
+                let mut orders = shared.orders();
+                (std::mem::take(&mut orders.flows), std::mem::take(&mut orders.unwanted))
+            };
+            for (key, flow) in new {
+                if let Some(fd) = flow.fd() {
+                    let _ = ready.add(fd, key, On::Read);
+                }
+                flows.insert(key, flow);
+                keys.push(key);
+            }
+            for key in unwanted {
+                // Also one that has ended by itself, or came just now.
+                if let Some(flow) = flows.remove(&key)
+                    && let Some(fd) = flow.fd()
+                {
+                    ready.remove(fd);
+                }
+            }
+            for key in held.drain(..) {
+                if let Some(fd) = flows.get(&key).and_then(Drain::fd) {
+                    let _ = ready.add(fd, key, On::Read);
+                }
+                keys.push(key);
+            }
+        }
+        let now = Instant::now();
+        for &key in keys.iter().filter(|key| **key != WAKE) {
+            let Some(flow) = flows.get_mut(&key) else {
+                continue;
+            };
+            flow.slept(now);
+            match step(flow) {
+                After::Wait => {}
+                After::Held => {
+                    if let Some(fd) = flow.fd() {
+                        ready.remove(fd);
+                    }
+                    held.push(key);
+                }
+                After::Ended => {
+                    if let Some(fd) = flow.fd() {
+                        ready.remove(fd);
+                    }
+                    // Closes the pipe, so that who still writes learns of it.
+                    flows.remove(&key);
+                }
+            }
+        }
+        idle_until = match flows.is_empty() {
+            false => Deadline::NEVER,
+            true if idle_until == Deadline::NEVER => Deadline::at(Instant::now() + LINGER),
+            true => idle_until,
+        };
+        if idle_until.reached(Instant::now()) {
+            let mut orders = shared.orders();
+            if orders.holders == 0 && orders.flows.is_empty() && orders.unwanted.is_empty() {
+                // Under the lock: whoever comes next starts another.
+                orders.ended = true;
+                return;
+            }
+            // The wake-up tells when that changes.
+            idle_until = Deadline::at(Instant::now() + LINGER);
+            drop(orders);
+        }
+    }
+}
+
+enum After {
+    Wait,
+    Held,
+    Ended,
+}
+
+fn step(flow: &mut Flow) -> After {
+    for _ in 0..READS {
+        match flow.step() {
+            Ok(Step::Moved) => {}
+            Ok(Step::Empty) => return After::Wait,
+            Ok(Step::Held) => return After::Held,
+            Ok(Step::End) => return After::Ended,
+            Err(error) => {
+                flow.break_off(error);
+                return After::Ended;
+            }
+        }
+    }
+    After::Wait
+}
