@@ -22,7 +22,7 @@ shell = subprocess.Popen(
 stranger = procwright.Process(int(shell.stdout.readline()))
 before = sleeps()
 exit = stranger.wait()
-print(f"a stranger: woke up {sleeps() - before} times in 1 s, and it {exit}")
+print(f"a stranger: woke up {sleeps() - before} times in 1 s, and it exited with code {exit.code}")
 
 child.kill()
 child.wait()  # the status of a child of yours stays yours

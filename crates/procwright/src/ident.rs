@@ -310,8 +310,10 @@ impl Watched {
     /// `NotFound` once it is reaped.
     pub(crate) fn stat(&self) -> io::Result<Stat> {
         let stat = proc::stat(self.id.pid)?;
-        self.look_was_right(|| self.id.start_ticks == 0 || self.id.is(&stat))?;
-        Ok(stat)
+        if self.id.start_ticks > 0 && self.pidfd.is_none() && !self.id.is(&stat) {
+            return Err(no_such_process());
+        }
+        self.look_was_right().map(|()| stat)
     }
 
     /// The file of its program.
@@ -320,24 +322,16 @@ impl Watched {
     /// `NotFound` once it has ended; `PermissionDenied` for another user's.
     pub(crate) fn exe(&self) -> io::Result<PathBuf> {
         let exe = proc::exe(self.id.pid)?;
-        self.look_was_right(|| {
-            self.own_child || proc::stat(self.id.pid).is_ok_and(|stat| self.id.is(&stat))
-        })?;
-        Ok(exe)
+        self.look_was_right().map(|()| exe)
     }
 
     /// Fails if what was just looked up by number may be another's: the process
     /// must still have its number now, so it had it then.
-    fn look_was_right(&self, without_pidfd: impl FnOnce() -> bool) -> io::Result<()> {
-        let right = match self.pidfd() {
-            Some(fd) => !is_reaped(fd),
-            None => without_pidfd(),
-        };
-        if right {
-            Ok(())
-        } else {
-            Err(no_such_process())
+    fn look_was_right(&self) -> io::Result<()> {
+        if self.is_reaped() {
+            return Err(no_such_process());
         }
+        Ok(())
     }
 
     /// Whether it has ended and its parent knows, so that its number is free.

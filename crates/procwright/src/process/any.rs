@@ -366,7 +366,7 @@ impl Process {
     pub fn start_time(&self) -> Result<SystemTime, ProcessError> {
         let stat = self.0.watched.stat();
         let stat = stat.map_err(|error| ProcessError::new("look at", self.id(), error))?;
-        Ok(SystemTime::now() - proc::since(stat.start_ticks))
+        Ok(proc::at(stat.start_ticks))
     }
 
     /// Its pidfd, readable once it has ended; none where none could be had.

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir};
 use rustix::io::Errno;
@@ -25,9 +25,13 @@ pub(crate) fn now_ticks() -> u64 {
     now.tv_sec as u64 * hz + now.tv_nsec as u64 * hz / 1_000_000_000
 }
 
-pub(crate) fn since(start_ticks: u64) -> Duration {
-    let ticks = now_ticks().saturating_sub(start_ticks);
-    Duration::from_secs(ticks) / rustix::param::clock_ticks_per_second() as u32
+pub(crate) fn at(start_ticks: u64) -> SystemTime {
+    // Both clocks are read to the nanosecond, so that two answers about one
+    // process differ by as little; `now_ticks` would add up to a tick.
+    let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let since_boot = Duration::try_from(since_boot).unwrap_or_default();
+    let hz = rustix::param::clock_ticks_per_second() as u32;
+    SystemTime::now() - since_boot + Duration::from_secs(start_ticks) / hz
 }
 
 pub(crate) fn inherits_orphans() -> bool {

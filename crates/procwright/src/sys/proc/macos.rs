@@ -12,8 +12,8 @@ pub(crate) fn now_ticks() -> u64 {
     u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
 }
 
-pub(crate) fn since(start_ticks: u64) -> Duration {
-    Duration::from_micros(now_ticks().saturating_sub(start_ticks))
+pub(crate) fn at(start_ticks: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_micros(start_ticks)
 }
 
 pub(crate) fn stat(pid: i32) -> io::Result<Stat> {

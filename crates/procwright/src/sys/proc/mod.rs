@@ -18,7 +18,7 @@
 //!   is not there any more.
 //! - `status_of_zombie(pid)`: the status of a process that has ended and was not
 //!   reaped, in the format of `wait(2)`; none unless it is certain.
-//! - `since(start_ticks)`: the time that has passed since then.
+//! - `at(start_ticks)`: what that was by the clock on the wall.
 //! - `each_pipe(pid, wanted, found)`: calls `found` for each descriptor of the
 //!   process that is an end of a pipe in `wanted`.
 //! - `threads_stopped(pid)`: whether all threads are stopped (or ending).
@@ -38,8 +38,8 @@ mod imp;
 
 #[allow(unused_imports)]
 pub(crate) use imp::{
-    each_call, each_pid, each_pipe, exe, inherits_orphans, now_ticks, since, stat,
-    status_of_zombie, threads_stopped,
+    at, each_call, each_pid, each_pipe, exe, inherits_orphans, now_ticks, stat, status_of_zombie,
+    threads_stopped,
 };
 
 /// How a scan of all processes goes on.

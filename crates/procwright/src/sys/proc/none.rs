@@ -1,7 +1,7 @@
 //! Nothing is told of any process.
 
 use std::io;
-use std::time::Duration;
+use std::time::SystemTime;
 
 use super::super::Stat;
 use crate::sys::unsupported;
@@ -10,8 +10,8 @@ pub(crate) fn now_ticks() -> u64 {
     0
 }
 
-pub(crate) fn since(_start_ticks: u64) -> Duration {
-    Duration::ZERO
+pub(crate) fn at(_start_ticks: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH
 }
 
 pub(crate) fn stat(_pid: i32) -> io::Result<Stat> {

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use super::{Next, PipeFd, ThreadCall};
 use crate::sys::unsupported;
 
-pub(crate) use one::{now_ticks, since, stat};
+pub(crate) use one::{at, now_ticks, stat};
 
 pub(crate) fn inherits_orphans() -> bool {
     false

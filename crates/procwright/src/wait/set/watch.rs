@@ -81,9 +81,14 @@ impl<T: Waitable> WaitSet<T> {
             return Ok(Watching::Here(Mechanism::Kqueue, None));
         }
         let bell = self.bell()?;
-        Ok(Watching::Aside(fallback::watch(
-            process, why, event, &bell, key,
-        )?))
+        let job = fallback::watch(process, why, event, &bell, key)?;
+        // It may have ended before, and its number be another's by now, whose end
+        // the thread would wait for. Looked at afterwards, so that little is left
+        // of the time in which this can happen: until the thread sleeps.
+        if is_over(process, event) {
+            return Ok(Watching::Over);
+        }
+        Ok(Watching::Aside(job))
     }
 
     /// Whether the system watches it by its number.
