@@ -42,8 +42,8 @@ pub use run::{
     Demand, Error, Event, Foreign, Moment, Output, Reason, Report, StreamInfo, Tap, Watch,
 };
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
-pub use spool::Memory;
 pub use spool::memory;
+pub use spool::{Memory, Overflow};
 pub use wait::WaitSet;
 
 /// The Rust examples of the documents, which run as tests like all others.
