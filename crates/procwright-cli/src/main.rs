@@ -1,7 +1,9 @@
 //! The `procwright` command.
 
 mod args;
+mod buffer;
 mod exit;
+mod figures;
 mod message;
 mod report;
 mod run;
@@ -16,6 +18,7 @@ fn main() -> ! {
     let end = match Cli::try_parse() {
         Ok(cli) => match cli.command {
             Subcommand::Run(args) => run::run(args),
+            Subcommand::Buffer(args) => buffer::buffer(&args),
         },
         Err(error) => exit::of_usage(&error),
     };

@@ -17,6 +17,7 @@
 // Where programs cannot be started yet, what reads and stops them is unused.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
+pub mod buffer;
 mod cancel;
 mod child;
 mod command;

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::disk::Extent;
+use super::monitor::wait;
 use super::state::{Finish, Next, Piece};
 use super::{Broken, Shared, spill};
 use crate::sys::memory::Filler;
@@ -25,6 +26,7 @@ pub(crate) struct Consumer {
 }
 
 /// What a read gave.
+#[allow(dead_code, reason = "as `Consumer::read`")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     /// So many bytes.
@@ -63,6 +65,7 @@ impl Consumer {
     ///
     /// # Errors
     /// What will never come.
+    #[allow(dead_code, reason = "for consumers with a buffer of their own")]
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<Item, Broken> {
         if self.in_hand().is_none() {
             match self.next()? {
@@ -274,14 +277,7 @@ impl Consumer {
                 return false;
             }
             state.consumer_waits = true;
-            let came = &self.shared.came;
-            state = match deadline.remaining(now) {
-                None => came.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(left) => {
-                    let waited = came.wait_timeout(state, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+            state = wait(&self.shared.came, state, deadline.remaining(now));
         }
     }
 
@@ -290,6 +286,7 @@ impl Consumer {
     ///
     /// # Errors
     /// When no descriptor is left.
+    #[allow(dead_code, reason = "for consumers with an event loop")]
     pub(crate) fn readiness(&self) -> io::Result<Readiness> {
         let mut state = self.shared.lock();
         let wake = match &state.readable {
@@ -308,6 +305,7 @@ impl Consumer {
 }
 
 /// Tells by a descriptor that there is something to read.
+#[allow(dead_code, reason = "as `Consumer::readiness`")]
 #[derive(Clone, Debug)]
 pub(crate) struct Readiness(Arc<Wake>);
 
@@ -331,8 +329,7 @@ impl Drop for Consumer {
         let files = disk.map(super::Disk::release);
         drop(state);
         self.shared.room.ring();
-        self.shared.work.notify_all();
-        self.shared.moved.notify_all();
+        self.shared.tell_all();
         drop((entries, files));
     }
 }

@@ -16,7 +16,7 @@
 //! into its own memory.
 //!
 //! **The bound.** Beside the bytes that the policy allows, there are at most
-//! [`SLACK_BLOCKS`] blocks of [`block_size`], 1.5 MiB with the default: the front
+//! six blocks of [`block_size`], 1.5 MiB with the default: the front
 //! block of which a part is gone, the one in the consumer's hand, the one being
 //! filled, the one being spilled, and what is read into that will be dropped or
 //! was on disk. The bookkeeping is a few dozen bytes for each block.
@@ -42,7 +42,7 @@ use crate::error::Invalid;
 use crate::spool::Overflow;
 use crate::sys::wake::Wake;
 
-pub(crate) use consumer::{Consumer, Item, Peek};
+pub(crate) use consumer::{Consumer, Peek};
 pub use monitor::{Figures, Monitor};
 pub(crate) use producer::{Producer, Space};
 
@@ -55,7 +55,8 @@ use state::State;
 const LARGEST_BLOCK: u64 = 256 * 1024;
 
 /// The blocks that may exist beyond the bytes that may be kept.
-pub(crate) const SLACK_BLOCKS: usize = 6;
+#[cfg(test)]
+const SLACK_BLOCKS: usize = 6;
 
 /// The size of the blocks for this much memory.
 pub(crate) fn block_size(memory: u64) -> usize {
@@ -86,6 +87,11 @@ pub enum Event {
     /// Bytes are dropped for the first time, as the policy says.
     Dropping {
         /// The offset in the stream of the first of them.
+        offset: u64,
+    },
+    /// More came than may be kept, by [`Overflow::Fail`]. No more is taken.
+    Overflowed {
+        /// The offset in the stream of the first byte that was too much.
         offset: u64,
     },
 }
@@ -121,6 +127,8 @@ struct Shared {
     work: Condvar,
     /// Something for those who look at the figures.
     moved: Condvar,
+    /// Something for those who wait for the end alone.
+    ended: Condvar,
     /// Rung for a producer that was refused.
     room: Arc<Wake>,
     hook: Hook,
@@ -159,6 +167,16 @@ impl Shared {
         if state.watchers > 0 {
             self.moved.notify_all();
         }
+        if state.has_ended() {
+            self.ended.notify_all();
+        }
+    }
+
+    /// After one of the two sides has gone.
+    fn tell_all(&self) {
+        self.work.notify_all();
+        self.moved.notify_all();
+        self.ended.notify_all();
     }
 }
 
@@ -203,6 +221,7 @@ fn assemble(
         came: Condvar::new(),
         work: Condvar::new(),
         moved: Condvar::new(),
+        ended: Condvar::new(),
         room,
         hook,
     });

@@ -1,10 +1,11 @@
 //! Figures of a queue, at any time and for anybody.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Shared;
+use super::state::State;
 use crate::time::Deadline;
 
 /// How a queue of bytes stands. Every byte that came in is out, waiting, dropped
@@ -71,10 +72,7 @@ impl Monitor {
         let mut state = self.0.lock();
         state.watchers += 1;
         let goes_on = loop {
-            if state.closed || state.left {
-                break false;
-            }
-            if state.finish.is_some() && state.waiting() == 0 {
+            if state.has_ended() {
                 break false;
             }
             if (state.came, state.went) != (seen.bytes_in, seen.bytes_out) {
@@ -84,14 +82,7 @@ impl Monitor {
             if deadline.reached(now) {
                 break true;
             }
-            let moved = &self.0.moved;
-            state = match deadline.remaining(now) {
-                None => moved.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(left) => {
-                    let waited = moved.wait_timeout(state, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+            state = wait(&self.0.moved, state, deadline.remaining(now));
         };
         state.watchers -= 1;
         goes_on
@@ -103,14 +94,28 @@ impl Monitor {
     /// # Blocking
     /// Until then.
     pub fn wait_ended(&self, deadline: Deadline) -> bool {
+        let mut state = self.0.lock();
         loop {
-            let seen = self.figures();
-            if !self.wait_moved(&seen, deadline) {
-                return false;
+            let now = Instant::now();
+            if state.has_ended() || deadline.reached(now) {
+                return !state.has_ended();
             }
-            if deadline.reached(Instant::now()) {
-                return true;
-            }
+            state = wait(&self.0.ended, state, deadline.remaining(now));
+        }
+    }
+}
+
+/// Waits for a ring or until the time is over.
+pub(super) fn wait<'a>(
+    ring: &Condvar,
+    state: MutexGuard<'a, State>,
+    left: Option<Duration>,
+) -> MutexGuard<'a, State> {
+    match left {
+        None => ring.wait(state).unwrap_or_else(PoisonError::into_inner),
+        Some(left) => {
+            let waited = ring.wait_timeout(state, left);
+            waited.unwrap_or_else(PoisonError::into_inner).0
         }
     }
 }

@@ -152,6 +152,7 @@ impl Producer {
             state.overflowed = Some(offset);
             drop(state);
             self.finish_with(Finish::Overflowed(offset));
+            (self.shared.hook)(&Event::Overflowed { offset });
             return;
         }
         let first_drop = state.dropped == 0;
@@ -196,6 +197,7 @@ impl Producer {
 
     /// Nothing more will come, because of `error`, which the consumer gets after
     /// all that came before.
+    #[allow(dead_code, reason = "for producers that know why they end")]
     pub(crate) fn fail(mut self, error: BoxError) {
         self.finish_with(Finish::Failed(error));
     }
@@ -218,8 +220,7 @@ impl Producer {
         }
         self.shared.tell_consumer(&mut state);
         drop(state);
-        self.shared.work.notify_all();
-        self.shared.moved.notify_all();
+        self.shared.tell_all();
     }
 }
 

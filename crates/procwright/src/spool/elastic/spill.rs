@@ -8,12 +8,12 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::disk::{Disk, Extent, Segment, Target};
 use super::state::{Entry, Piece, State};
-use super::{Event, Shared, place};
+use super::{Event, Shared, monitor, place};
 use crate::sys::thread;
 use crate::time::Timeout;
 
@@ -28,11 +28,11 @@ const PATIENCE: Duration = Duration::from_millis(100);
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Waits {
     #[default]
-    ForNothing,
+    Nothing,
     /// More bytes than the memory is to hold.
-    ForWork,
+    Work,
     /// Room on the disk.
-    ForRoom,
+    Room,
 }
 
 #[derive(Debug, Default)]
@@ -131,7 +131,7 @@ pub(super) fn wanted(shared: &Shared, state: &mut State) -> bool {
         return false;
     }
     if state.spill.running {
-        if state.spill.waits == Waits::ForWork {
+        if state.spill.waits == Waits::Work {
             ring(shared, state);
         }
         return false;
@@ -145,7 +145,7 @@ pub(super) fn wanted(shared: &Shared, state: &mut State) -> bool {
 
 /// The consumer has emptied a file, or all.
 pub(super) fn room_was_made(shared: &Shared, state: &mut State) {
-    if state.spill.waits == Waits::ForRoom {
+    if state.spill.waits == Waits::Room {
         ring(shared, state);
     }
 }
@@ -159,7 +159,7 @@ pub(super) fn relieved(shared: &Shared, state: &mut State) {
 }
 
 fn ring(shared: &Shared, state: &mut State) {
-    state.spill.waits = Waits::ForNothing;
+    state.spill.waits = Waits::Nothing;
     shared.work.notify_all();
 }
 
@@ -239,7 +239,7 @@ fn turn<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> Option<Mute
         // A file that the consumer has emptied rings.
         Target::Full => {
             state.pool.give(piece.block);
-            Some(wait(shared, state, Waits::ForRoom, None).0)
+            Some(wait(shared, state, Waits::Room, None).0)
         }
     }
 }
@@ -338,7 +338,7 @@ fn write_all(extent: &Extent, mut bytes: &[u8]) -> io::Result<()> {
 
 /// Waits for more to do, and ends when there is none for a while.
 fn idle<'a>(shared: &'a Shared, state: MutexGuard<'a, State>) -> Option<MutexGuard<'a, State>> {
-    let (mut state, in_vain) = wait(shared, state, Waits::ForWork, Some(PATIENCE));
+    let (mut state, in_vain) = wait(shared, state, Waits::Work, Some(PATIENCE));
     if in_vain {
         state.spill.running = false;
         return None;
@@ -353,7 +353,7 @@ fn wait_to_retry<'a>(
     error: io::Error,
 ) -> MutexGuard<'a, State> {
     refused(shared, state, what, error);
-    wait(shared, shared.lock(), Waits::ForRoom, Some(RETRY)).0
+    wait(shared, shared.lock(), Waits::Room, Some(RETRY)).0
 }
 
 /// Waits until what it waits for was brought, or the end; whether the time was
@@ -367,21 +367,14 @@ fn wait<'a>(
     let deadline = Timeout::from(most).starting(Instant::now());
     state.spill.waits = waits;
     loop {
-        if state.spill.waits == Waits::ForNothing || state.is_over() {
+        if state.spill.waits == Waits::Nothing || state.is_over() {
             return (state, false);
         }
         let now = Instant::now();
         if deadline.reached(now) {
-            state.spill.waits = Waits::ForNothing;
+            state.spill.waits = Waits::Nothing;
             return (state, true);
         }
-        let work = &shared.work;
-        state = match deadline.remaining(now) {
-            None => work.wait(state).unwrap_or_else(PoisonError::into_inner),
-            Some(left) => {
-                let waited = work.wait_timeout(state, left);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-        };
+        state = monitor::wait(&shared.work, state, deadline.remaining(now));
     }
 }

@@ -335,6 +335,11 @@ impl State {
         self.marks.went(self.position() + behind);
     }
 
+    /// Whether nothing more will move.
+    pub(super) fn has_ended(&self) -> bool {
+        self.closed || self.left || (self.finish.is_some() && self.waiting() == 0)
+    }
+
     /// Makes the descriptor readable, if anybody wants one.
     pub(super) fn ring(&mut self) {
         if let Some(readable) = &self.readable

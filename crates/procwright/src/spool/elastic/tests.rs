@@ -7,6 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use test_children::{Pattern, Stream};
 
+use super::consumer::Item;
 use super::*;
 use crate::time::Deadline;
 
