@@ -9,7 +9,7 @@ use procwright::process::{Exit, Id};
 use procwright::wait::{Event, Mechanism};
 use serde_json::{Value, json};
 
-use crate::report::Seconds;
+use crate::figures::Seconds;
 
 /// One that has ended.
 #[derive(Debug)]

@@ -34,6 +34,8 @@ impl End {
     pub(crate) const TIMED_OUT: End = End::Code(TIMED_OUT);
     pub(crate) const STOPPED: End = End::Code(STOPPED);
     pub(crate) const TROUBLE: End = End::Code(TROUBLE);
+    /// Nobody reads our output any more: as any other tool in a pipeline.
+    pub(crate) const BROKEN_PIPE: End = End::Signal(signal_hook::consts::SIGPIPE);
 
     pub(crate) fn leave(self) -> ! {
         let code = match self {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use procwright::{Reason, Report, StreamInfo};
 
 use crate::args::ReportArg;
+use crate::figures::{Seconds, Size};
 
 /// Writes the report to `file`, or to stderr.
 ///
@@ -95,51 +96,4 @@ fn stream(info: &StreamInfo) -> String {
         }
     }
     text
-}
-
-/// For people: milliseconds of what is short.
-pub(crate) struct Seconds(pub(crate) Duration);
-
-impl std::fmt::Display for Seconds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let secs = self.0.as_secs();
-        match secs {
-            0..60 => write!(f, "{:.3} s", self.0.as_secs_f64()),
-            60..3600 => write!(f, "{} min {} s", secs / 60, secs % 60),
-            _ => write!(f, "{} h {} min", secs / 3600, secs / 60 % 60),
-        }
-    }
-}
-
-struct Size(u64);
-
-impl std::fmt::Display for Size {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-        if self.0 < 1024 {
-            return write!(f, "{} bytes", self.0);
-        }
-        let mut value = self.0 as f64 / 1024.0;
-        let mut unit = 0;
-        while value >= 1024.0 && unit < UNITS.len() - 1 {
-            value /= 1024.0;
-            unit += 1;
-        }
-        write!(f, "{value:.1} {}", UNITS[unit])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_for_people() {
-        assert_eq!(Size(1).to_string(), "1 bytes");
-        assert_eq!(Size(1536).to_string(), "1.5 KiB");
-        assert_eq!(Size(10 << 30).to_string(), "10.0 GiB");
-        assert_eq!(Seconds(Duration::from_millis(1500)).to_string(), "1.500 s");
-        assert_eq!(Seconds(Duration::from_secs(125)).to_string(), "2 min 5 s");
-        assert_eq!(Seconds(Duration::from_secs(7260)).to_string(), "2 h 1 min");
-    }
 }

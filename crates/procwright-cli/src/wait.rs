@@ -17,9 +17,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::args::WaitArgs;
 use crate::ended::{Ended, How};
 use crate::exit::End;
+use crate::figures::Seconds;
 use crate::message::say;
 use crate::progress::Progress;
-use crate::report::Seconds;
 
 /// Of the name of a script the system keeps no more bytes.
 const NAME_MAX: usize = 15;

@@ -17,7 +17,7 @@ use crate::run::{
     Tee, Trouble, Watch, Writer,
 };
 use crate::spec::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
-use crate::spool::Memory;
+use crate::spool::{Memory, Overflow};
 use crate::time::Timeout;
 
 /// An error of code that takes part in a run: an iterator, a callback.
@@ -321,12 +321,23 @@ impl<'a> Command<'a> {
     /// [`Reader`]: crate::stream::Reader
     /// [`Writer`]: crate::stream::Writer
     pub fn spawn(self) -> Result<Child, Error> {
+        self.spawn_with(Some(Overflow::default()))
+    }
+
+    /// The same, and `overflow` says what becomes of output that is not read as
+    /// fast as it comes; with none there is the bare pipe, and the program waits
+    /// when that is full.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn spawn_with(self, overflow: impl Into<Option<Overflow>>) -> Result<Child, Error> {
         if !self.extras.is_empty() {
             let hint = "read the streams yourself, or use run()";
             let invalid = Invalid::new("a callback", "is for run(), not for spawn()", hint);
             return Err(Error::Invalid(invalid));
         }
-        child::spawn(&self.spec).map_err(|error| Error::unstarted(error, &self.spec))
+        child::spawn(&self.spec, overflow.into())
+            .map_err(|error| Error::unstarted(error, &self.spec))
     }
 
     /// Calls back for each line of stdout, with its end, on a thread of its

@@ -17,6 +17,7 @@
 // Where programs cannot be started yet, what reads and stops them is unused.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
+pub mod buffer;
 mod cancel;
 mod child;
 mod command;
@@ -45,8 +46,8 @@ pub use run::{
     Demand, Error, Event, Foreign, Moment, Output, Reason, Report, StreamInfo, Tap, Watch,
 };
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
-pub use spool::Memory;
 pub use spool::memory;
+pub use spool::{Memory, Overflow};
 pub use wait::WaitSet;
 
 /// The Rust examples of the documents, which run as tests like all others.

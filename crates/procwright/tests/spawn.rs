@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use common::{Census, child, sys};
 use procwright::process::{Exit, Signal, Stop};
 use procwright::stream::Closed;
+use procwright::stream::Reader;
 use procwright::time::Timeout;
 use procwright::wait::{Event, Want};
-use procwright::{Error, Sink, Stdin, WaitSet};
+use procwright::{Error, Overflow, Sink, Stdin, WaitSet};
 use test_children::{Pattern, Stream};
 
 alone! {
@@ -204,5 +205,126 @@ alone! {
         none.wait(None).unwrap();
         drop(none);
         before.comes_back();
+    }
+}
+
+/// Reads all of a stream and compares it with what was written, byte for byte.
+fn is_whole(reader: &mut Reader, stream: Stream, length: usize) {
+    let mut data = Vec::new();
+    reader.read_to_end(&mut data).unwrap();
+    assert_eq!(data.len(), length);
+    assert_eq!(Pattern::new(stream, length).mismatch(0, &data), None);
+}
+
+alone! {
+    fn who_only_waits_gets_the_exit_and_reads_afterwards() {
+        let before = Census::now();
+        {
+            let mut flood = child(&["flood", "--out", "24M", "--err", "24M"]).spawn().unwrap();
+            // More than pipes and memory hold, and nobody reads.
+            assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
+            let mut stdout = flood.stdout.take().unwrap();
+            let figures = stdout.figures().unwrap();
+            assert!(figures.bytes_in > 23 << 20, "{figures:?}");
+            is_whole(&mut stdout, Stream::Stdout, 24 << 20);
+            is_whole(flood.stderr.as_mut().unwrap(), Stream::Stderr, 24 << 20);
+            let figures = stdout.figures().unwrap();
+            assert_eq!((figures.bytes_in, figures.lag_bytes), (24 << 20, 0));
+            assert!(figures.spilled_bytes > 0 && figures.dropped_bytes == 0);
+        }
+        before.comes_back();
+    }
+}
+
+alone! {
+    fn with_the_bare_pipe_the_program_waits() {
+        let mut flood = child(&["flood", "--out", "1M"]).spawn_with(None).unwrap();
+        assert_eq!(flood.wait(Duration::from_millis(50)).unwrap(), None);
+        let mut stdout = flood.stdout.take().unwrap();
+        assert!(stdout.figures().is_none());
+        is_whole(&mut stdout, Stream::Stdout, 1 << 20);
+        assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
+    }
+}
+
+alone! {
+    fn what_is_too_much_is_dropped_and_counted() {
+        let memory = 64 << 10;
+        for overflow in [Overflow::DropOldest { memory }, Overflow::DropNewest { memory }] {
+            let mut flood = child(&["flood", "--out", "8M"]).spawn_with(overflow).unwrap();
+            assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
+            let mut data = Vec::new();
+            let mut stdout = flood.stdout.take().unwrap();
+            stdout.read_to_end(&mut data).unwrap();
+            let figures = stdout.figures().unwrap();
+            assert_eq!(figures.bytes_in, 8 << 20);
+            assert_eq!(data.len() as u64 + figures.dropped_bytes, 8 << 20, "{figures:?}");
+            let pattern = Pattern::new(Stream::Stdout, 8 << 20);
+            if matches!(overflow, Overflow::DropNewest { .. }) {
+                assert_eq!(pattern.mismatch(0, &data[..memory as usize]), None);
+            } else {
+                let tail = &data[data.len() - memory as usize / 2..];
+                assert_eq!(pattern.mismatch((8 << 20) - tail.len() as u64, tail), None);
+            }
+        }
+    }
+}
+
+alone! {
+    fn one_thread_for_many_children_and_none_when_they_are_gone() {
+        let before = Census::now();
+        {
+            let mut children: Vec<_> = (0..common::scaled(40, 400))
+                .map(|_| child(&["cat"]).stdin(Stdin::Pipe).spawn().unwrap())
+                .collect();
+            common::eventually(|| common::threads().len() == before.threads.len() + 1);
+            for (i, child) in children.iter_mut().enumerate() {
+                let line = format!("line {i}\n");
+                child.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
+                let mut read = vec![0; line.len()];
+                child.stdout.as_mut().unwrap().read_exact(&mut read).unwrap();
+                assert_eq!(read, line.as_bytes());
+            }
+            assert_eq!(common::threads().len(), before.threads.len() + 1);
+            for child in &mut children {
+                drop(child.stdin.take());
+                assert_eq!(child.wait(None).unwrap(), Some(Exit::Code(0)));
+            }
+        }
+        before.comes_back();
+    }
+}
+
+alone! {
+    fn a_fork_keeps_nobody_waiting() {
+        let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(None).unwrap();
+        let worker = sys::fork_pausing();
+        // A worker that goes on without exec, as those of a server do.
+        drop(cat.stdin.take());
+        assert_eq!(cat.wait(None).unwrap(), Some(Exit::Code(0)));
+        let mut yes = child(&["flood-forever"]).spawn_with(None).unwrap();
+        let second = sys::fork_pausing();
+        drop(yes.stdout.take());
+        assert_eq!(yes.wait(None).unwrap().and_then(Exit::signal), Some(Signal::PIPE));
+        for pid in [worker, second] {
+            sys::kill(pid, libc::SIGKILL);
+            sys::reap(pid);
+        }
+    }
+}
+
+alone! {
+    fn a_fork_has_no_streams() {
+        let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(None).unwrap();
+        let code = sys::fork_running(|| {
+            let mut stdin = cat.stdin.take().unwrap();
+            let written = stdin.write(b"x").is_err();
+            let read = cat.stdout.as_mut().unwrap().read(&mut [0; 8]).is_err();
+            // And nobody's descriptor is closed by it.
+            let file = std::fs::File::open("/dev/null").unwrap();
+            drop((stdin, cat));
+            i32::from(!(written && read && file.metadata().is_ok()))
+        });
+        assert_eq!(code, 0);
     }
 }

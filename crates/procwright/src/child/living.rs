@@ -3,13 +3,17 @@
 use std::ffi::OsString;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use super::{OurEnds, Running, Unstarted};
+use crate::drain::{Drain, Pump, Store};
 use crate::error::{Invalid, SpawnError, Step};
 use crate::holders::{PipeId, Role, RunPipe};
 use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor, Target};
 use crate::spec::{Spec, Stdin};
-use crate::stream::{Reader, Writer};
+use crate::spool::Overflow;
+use crate::spool::elastic::{self, Consumer, Monitor, Producer};
+use crate::stream::{Reader, Spool, Writer};
 use crate::time::Timeout;
 use crate::wait::{Awaits, Event, Waitable};
 
@@ -50,26 +54,70 @@ pub struct Child {
 }
 
 /// Starts `spec` and leaves it to the caller.
-pub(crate) fn spawn(spec: &Spec) -> Result<Child, Unstarted> {
+pub(crate) fn spawn(spec: &Spec, overflow: Option<Overflow>) -> Result<Child, Unstarted> {
     check(spec)?;
-    let feeds = matches!(spec.stdin, Stdin::Pipe);
-    let (running, ends) = super::start(spec, feeds)?;
+    // Whatever can be refused is asked for before the program starts.
+    let [stdout, stderr] = spec.captures().map(|read| overflow.filter(|_| read));
+    let queues = [queue(stdout)?, queue(stderr)?];
+    let (running, ends) = super::start(spec, matches!(spec.stdin, Stdin::Pipe))?;
     let pipes = pipes(&ends);
-    let broken = |error: io::Error| SpawnError::new(Step::Pipe, "", error);
-    // From here on an error drops `running`, and with it nothing is left.
-    let OurEnds { stdin, outputs } = ends;
-    let [stdout, stderr] = outputs;
-    let reader = |end: Option<super::OutputEnd>| end.map(|end| Reader::of_pipe(end.fd)).transpose();
-    Ok(Child {
-        stdin: stdin.map(Writer::new).transpose().map_err(broken)?,
-        stdout: reader(stdout).map_err(broken)?,
-        stderr: reader(stderr).map_err(broken)?,
-        argv: spec.argv.clone(),
-        process: running.process().map_err(broken)?,
-        running: Mutex::new(running),
-        pipes,
-        stop: spec.stop,
-    })
+    match streams(ends, queues) {
+        Ok((stdin, [stdout, stderr])) => Ok(Child {
+            stdin,
+            stdout,
+            stderr,
+            argv: spec.argv.clone(),
+            process: running.process(),
+            running: Mutex::new(running),
+            pipes,
+            stop: spec.stop,
+        }),
+        // Not to be expected of our own pipes. Nothing is left running.
+        Err(error) => {
+            let _ = running.process().signal(Signal::KILL);
+            Err(pipe_error(error).into())
+        }
+    }
+}
+
+fn pipe_error(error: io::Error) -> SpawnError {
+    SpawnError::new(Step::Pipe, "", error)
+}
+
+/// A queue, and the pump that will fill it.
+type Queue = (Pump, Producer, Consumer, Monitor);
+
+fn queue(overflow: Option<Overflow>) -> Result<Option<Queue>, Unstarted> {
+    let Some(overflow) = overflow else {
+        return Ok(None);
+    };
+    let pump = Pump::get().map_err(pipe_error)?;
+    let hook = Box::new(|_: &elastic::Event| {});
+    let (producer, consumer, monitor) = elastic::elastic(overflow, pump.wake(), hook)?;
+    Ok(Some((pump, producer, consumer, monitor)))
+}
+
+fn streams(
+    ends: OurEnds,
+    queues: [Option<Queue>; 2],
+) -> io::Result<(Option<Writer>, [Option<Reader>; 2])> {
+    let stdin = ends.stdin.map(Writer::new).transpose()?;
+    let mut readers = [None, None];
+    for ((reader, end), queue) in readers.iter_mut().zip(ends.outputs).zip(queues) {
+        let Some(end) = end else {
+            continue;
+        };
+        *reader = Some(match queue {
+            None => Reader::of_pipe(end.fd)?,
+            Some((pump, producer, consumer, monitor)) => {
+                let store = Store::Elastic(Some(producer));
+                let now = Instant::now();
+                let drain = Drain::new(end.fd, end.probe, store, Vec::new(), now);
+                Reader::of_spool(Spool::new(consumer, monitor, pump.take(drain)))
+            }
+        });
+    }
+    Ok((stdin, readers))
 }
 
 fn check(spec: &Spec) -> Result<(), Invalid> {

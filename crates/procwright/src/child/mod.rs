@@ -5,7 +5,6 @@ mod prepare;
 mod spawner;
 mod stdio;
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
@@ -19,7 +18,7 @@ use crate::time::Deadline;
 
 pub use living::Child;
 pub(crate) use living::spawn;
-pub(crate) use stdio::{OurEnds, OutputEnd};
+pub(crate) use stdio::OurEnds;
 
 /// Why a program did not start.
 #[derive(Debug)]
@@ -83,17 +82,15 @@ impl Running {
     }
 
     /// The same process, for whoever asks about it and does not reap.
-    ///
-    /// # Errors
-    /// When no descriptor is left.
-    pub(crate) fn process(&self) -> io::Result<Process> {
-        let pidfd = self.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?;
+    pub(crate) fn process(&self) -> Process {
+        // Without a descriptor it gets on by its number, as any other.
+        let pidfd = self.pidfd().and_then(|fd| fd.try_clone_to_owned().ok());
         // Not reaped, so that the number is its own.
         let id = match proc::stat(self.pid) {
             Ok(stat) => ProcId::from(&stat),
             Err(_) => ProcId::unread(self.pid, 0),
         };
-        Ok(Process::from(Watched::child(id, pidfd)))
+        Process::from(Watched::child(id, pidfd))
     }
 
     /// Whether the process has ended, reaped or not.

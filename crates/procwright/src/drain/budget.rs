@@ -11,11 +11,11 @@ static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
 /// A part of the budget, given back when dropped.
 #[derive(Debug)]
-pub(super) struct Grant(usize);
+pub(crate) struct Grant(usize);
 
 impl Grant {
     /// Takes `bytes`, unless that much is not left.
-    pub(super) fn take(bytes: usize) -> Option<Grant> {
+    pub(crate) fn take(bytes: usize) -> Option<Grant> {
         let take = |taken: usize| taken.checked_add(bytes).filter(|&sum| sum <= BUDGET);
         TAKEN
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)

@@ -27,7 +27,7 @@ use crate::spool::fifo::Fifo;
 use crate::sys::pipe::{self, FullProbe};
 
 use blocked::Blocked;
-use budget::Grant;
+pub(crate) use budget::Grant;
 pub(crate) use feed::{Feed, Input};
 pub use inline::Segment;
 pub(crate) use inline::{Inline, Turn};
@@ -41,7 +41,7 @@ const READ: usize = 256 * 1024;
 
 /// What a pipe is grown to once it carries volume. More brings nothing to
 /// writers of 64 KiB and takes from a budget that all programs of a user share.
-const VOLUME_CAPACITY: usize = 256 * 1024;
+pub(crate) const VOLUME_CAPACITY: usize = 256 * 1024;
 
 /// What a step found.
 #[derive(Debug)]

@@ -157,7 +157,10 @@ fn run(shared: &Shared, ready: &ReadySet) {
             shared.wake.silence();
             let (new, unwanted) = {
                 let mut orders = shared.orders();
-                (std::mem::take(&mut orders.flows), std::mem::take(&mut orders.unwanted))
+                (
+                    std::mem::take(&mut orders.flows),
+                    std::mem::take(&mut orders.unwanted),
+                )
             };
             for (key, flow) in new {
                 if let Some(fd) = flow.fd() {
@@ -210,17 +213,33 @@ fn run(shared: &Shared, ready: &ReadySet) {
             true => idle_until,
         };
         if idle_until.reached(Instant::now()) {
-            let mut orders = shared.orders();
-            if orders.holders == 0 && orders.flows.is_empty() && orders.unwanted.is_empty() {
-                // Under the lock: whoever comes next starts another.
-                orders.ended = true;
+            if leave(shared) {
                 return;
             }
             // The wake-up tells when that changes.
             idle_until = Deadline::at(Instant::now() + LINGER);
-            drop(orders);
         }
     }
+}
+
+/// Ends the pump if nobody is about to give it a stream.
+fn leave(shared: &Shared) -> bool {
+    // Under both locks, in the order of `Pump::get`: whoever comes next starts
+    // another.
+    let mut pump = PUMP.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut orders = shared.orders();
+    let idle = orders.holders == 0 && orders.flows.is_empty() && orders.unwanted.is_empty();
+    if idle {
+        orders.ended = true;
+        // Its wake-up is a descriptor that nobody needs any more.
+        if pump
+            .as_ref()
+            .is_some_and(|one| std::ptr::eq(&**one, shared))
+        {
+            *pump = None;
+        }
+    }
+    idle
 }
 
 enum After {

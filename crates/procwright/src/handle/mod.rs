@@ -40,7 +40,7 @@ use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 use gate::Gate;
-use turn::Turn;
+pub(crate) use turn::Turn;
 
 /// A descriptor in non-blocking mode, for one direction.
 #[derive(Debug)]

@@ -10,17 +10,17 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::time::Deadline;
 
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(crate) struct Turn {
     taken: Mutex<bool>,
     left: Condvar,
 }
 
 /// It is ours; dropping it passes it on.
 #[derive(Debug)]
-pub(super) struct Mine<'a>(&'a Turn);
+pub(crate) struct Mine<'a>(&'a Turn);
 
 impl Turn {
-    pub(super) fn new() -> Turn {
+    pub(crate) fn new() -> Turn {
         Turn {
             taken: Mutex::new(false),
             left: Condvar::new(),
@@ -28,7 +28,7 @@ impl Turn {
     }
 
     /// Waits for the turn; none once `over` says so, or the deadline has come.
-    pub(super) fn take(&self, deadline: Deadline, over: impl Fn() -> bool) -> Option<Mine<'_>> {
+    pub(crate) fn take(&self, deadline: Deadline, over: impl Fn() -> bool) -> Option<Mine<'_>> {
         let mut taken = self.lock();
         while *taken && !over() {
             taken = match deadline.remaining(Instant::now()) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::spool::Spool;
+use crate::buffer::Figures;
 use crate::handle::Handle;
 use crate::sys::poll::Flags;
 use crate::time::{Deadline, Timeout};
@@ -56,6 +57,15 @@ impl Reader {
                 Ok(read?)
             }
             Source::Spool(spool) => spool.read(buffer, deadline),
+        }
+    }
+
+    /// How it stands: what waits to be read, what was spilled or dropped. None
+    /// where nothing of it is kept on this side.
+    pub fn figures(&self) -> Option<Figures> {
+        match &*self.0 {
+            Source::Pipe(_) => None,
+            Source::Spool(spool) => Some(spool.figures()),
         }
     }
 

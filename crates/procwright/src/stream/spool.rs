@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::drain::Taken;
 use crate::handle::{Refused, Turn};
-use crate::spool::elastic::{Broken, Closer, Consumer, Item};
+use crate::spool::elastic::{Broken, Closer, Consumer, Figures, Item, Monitor};
 use crate::time::Deadline;
 
 #[derive(Debug)]
@@ -15,15 +15,17 @@ pub(crate) struct Spool {
     /// Taken by whoever has the turn only.
     consumer: Mutex<Consumer>,
     closer: Closer,
+    monitor: Monitor,
     taken: Taken,
 }
 
 impl Spool {
-    pub(crate) fn new(consumer: Consumer, taken: Taken) -> Spool {
+    pub(crate) fn new(consumer: Consumer, monitor: Monitor, taken: Taken) -> Spool {
         Spool {
             turn: Turn::new(),
             closer: consumer.closer(),
             consumer: Mutex::new(consumer),
+            monitor,
             taken,
         }
     }
@@ -41,9 +43,8 @@ impl Spool {
                 _ if self.closer.is_closed() => return Err(Refused::Closed.into()),
                 Ok(Item::Bytes(n)) => return Ok(n),
                 Ok(Item::End) => return Ok(0),
-                Ok(Item::Gap(n)) => {
-                    consumer.note_gap(n);
-                }
+                // Counted, and told of by `Reader::figures`.
+                Ok(Item::Gap(_)) => {}
                 Ok(Item::Empty) => {
                     if !consumer.wait(deadline) {
                         return Err(Refused::TimedOut.into());
@@ -53,6 +54,10 @@ impl Spool {
                 Err(error) => return Err(io::Error::other(error)),
             }
         }
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        self.monitor.figures()
     }
 
     pub(crate) fn close(&self) -> bool {

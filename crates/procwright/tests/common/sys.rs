@@ -486,3 +486,15 @@ pub(crate) fn is_waiting_call(number: i64) -> bool {
     let old = [];
     [libc::SYS_ppoll, libc::SYS_epoll_pwait].contains(&number) || old.contains(&number)
 }
+
+/// Runs `body` in a fork, and returns the code that it gives.
+pub(crate) fn fork_running(body: impl FnOnce() -> i32) -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::alarm(60);
+            libc::_exit(body());
+        }
+        libc::WEXITSTATUS(reap(pid))
+    }
+}

@@ -1,7 +1,21 @@
 //! Descriptors that come as numbers.
 
+use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+/// This process's standard input and output, close-on-exec. The numbers 0 and 1
+/// mean `/dev/null` from then on.
+pub(crate) fn take_standard() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (input, output) = (duplicate(0)?, duplicate(1)?);
+    let null = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok((input, output))
+}
 
 /// A duplicate, close-on-exec, of the descriptor that has this number now.
 pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {

@@ -1,7 +1,11 @@
 //! Memory that is not initialised yet: reading into it, and what pages it gets.
 
+mod block;
+
 use std::io;
 use std::os::fd::BorrowedFd;
+
+pub(crate) use block::{Block, Filler};
 
 /// Reads at most `max` bytes into the reserved, unused part of `memory`, never
 /// beyond it, and returns how many there were.

@@ -1,0 +1,235 @@
+//! An elastic pipe stage: what `procwright buffer` is.
+//!
+//! Between a program that writes in bursts and one that reads slowly a pipe has
+//! 64 KiB; when they are full the writer waits. A [`Buffer`] takes what comes as
+//! fast as it comes and gives it on as fast as it is taken, in bounded memory.
+//!
+//! ```
+//! use std::io::{Read, Write, pipe};
+//! use procwright::Overflow;
+//! use procwright::buffer::Buffer;
+//!
+//! let (from_stage, mut to_stage) = pipe()?;
+//! let (mut out, into) = pipe()?;
+//! let buffer = Buffer::new(Overflow::default())?;
+//! let monitor = buffer.monitor();
+//! let stage = std::thread::spawn(|| buffer.run(from_stage.into(), into.into()));
+//!
+//! // Nobody reads yet, and a pipe would have been full long ago.
+//! to_stage.write_all(&[7; 1 << 20])?;
+//! drop(to_stage);
+//! let mut copy = Vec::new();
+//! out.read_to_end(&mut copy)?;
+//! assert_eq!(copy.len(), 1 << 20);
+//! let outcome = stage.join().expect("no panic")?;
+//! assert_eq!(outcome.figures.bytes_out, 1 << 20);
+//! assert_eq!(monitor.figures().lag_bytes, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod intake;
+mod outlet;
+mod volume;
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+
+use crate::error::Invalid;
+use crate::spool::Overflow;
+use crate::spool::elastic::{self, Consumer, Producer};
+use crate::sys::thread;
+use crate::sys::wake::Wake;
+use crate::sys::{fd, file};
+
+pub use crate::spool::elastic::{Event, Figures, Monitor};
+
+use intake::Stopped;
+use outlet::Failed;
+
+type Listener = Box<dyn Fn(&Event) + Send + Sync>;
+
+/// A stage that takes from one descriptor and gives to another.
+pub struct Buffer {
+    producer: Producer,
+    consumer: Consumer,
+    monitor: Monitor,
+    room: Arc<Wake>,
+    listener: Arc<OnceLock<Listener>>,
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer")
+            .field("monitor", &self.monitor)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a stage that has ended without an error did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The final figures.
+    pub figures: Figures,
+    /// Whether whoever reads the output went away before its end; what
+    /// `figures.lag_bytes` counts was not delivered then.
+    pub reader_gone: bool,
+}
+
+/// Why a stage cannot be made, or has not passed on everything.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A value that cannot be used.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// No descriptor, thread or memory is left for it.
+    #[error("cannot set up the buffer: {0}")]
+    Setup(io::Error),
+    /// The input cannot be read on. All that came before has been passed on.
+    #[error("cannot read the input at offset {offset}: {source}")]
+    Read {
+        /// So many bytes had come.
+        offset: u64,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// The output cannot be written.
+    #[error("cannot write the output at offset {offset}: {source}")]
+    Write {
+        /// So many bytes had been written.
+        offset: u64,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// More came than may be kept, by [`Overflow::Fail`]. All that came before
+    /// has been passed on.
+    #[error("more came than may be kept, at offset {offset}")]
+    Overflowed {
+        /// The offset in the stream of the first byte that was too much.
+        offset: u64,
+    },
+    /// Bytes that lay on disk cannot be read again. What is behind them has not
+    /// been passed on.
+    #[error("{length} bytes at offset {offset} were on disk and cannot be read: {source}")]
+    Lost {
+        /// Where in the stream.
+        offset: u64,
+        /// How many.
+        length: u64,
+        /// What the system answered.
+        source: io::Error,
+    },
+}
+
+impl Buffer {
+    /// A stage under this policy. Takes one descriptor.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if `PROCWRIGHT_SPOOL_DIR` names what cannot be used,
+    /// [`Error::Setup`] if no descriptor is left.
+    pub fn new(overflow: Overflow) -> Result<Buffer, Error> {
+        let room = Arc::new(Wake::new().map_err(Error::Setup)?);
+        let listener: Arc<OnceLock<Listener>> = Arc::default();
+        let listening = Arc::clone(&listener);
+        let hook = Box::new(move |event: &Event| {
+            if let Some(listener) = listening.get() {
+                listener(event);
+            }
+        });
+        let (producer, consumer, monitor) = elastic::elastic(overflow, Arc::clone(&room), hook)?;
+        Ok(Buffer {
+            producer,
+            consumer,
+            monitor,
+            room,
+            listener,
+        })
+    }
+
+    /// Calls `listener` for what is worth knowing, on the thread on which it
+    /// happens, which waits meanwhile.
+    #[must_use]
+    pub fn on_event(self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Buffer {
+        let _ = self.listener.set(Box::new(listener));
+        self
+    }
+
+    /// A view of its figures for other threads.
+    pub fn monitor(&self) -> Monitor {
+        self.monitor.clone()
+    }
+
+    /// Passes on what comes until the end of the input, or until nobody reads
+    /// the output. Neither descriptor is switched to non-blocking: they may be
+    /// shared with others. Nobody else may read the input meanwhile.
+    ///
+    /// `input` is closed as soon as no more is wanted of it, so that who writes
+    /// there learns of it.
+    ///
+    /// # Blocking
+    /// Until then. Starts a thread for the output.
+    ///
+    /// # Errors
+    /// Whatever kept a byte from being passed on.
+    pub fn run(self, input: OwnedFd, output: OwnedFd) -> Result<Outcome, Error> {
+        let Buffer {
+            mut producer,
+            consumer,
+            monitor,
+            room,
+            ..
+        } = self;
+        let output = Arc::new(output);
+        let theirs = Arc::clone(&output);
+        let writer = thread::spawn_quiet("procwright-out", move || outlet::run(consumer, &theirs));
+        let writer = writer.map_err(Error::Setup)?;
+        let reader = file::is_anonymous_pipe(&output).then(|| output.as_fd());
+        let stopped = intake::run(&mut producer, input.as_fd(), reader, &room);
+        drop(input);
+        let came = monitor.figures().bytes_in;
+        match stopped {
+            Ok(Stopped::ReaderGone) => producer.leave(),
+            Ok(Stopped::End | Stopped::Closed | Stopped::Overflowed(_)) | Err(_) => producer.end(),
+        }
+        let written = match writer.join() {
+            Ok(written) => written,
+            Err(_) => Err(Failed::Write(io::Error::other("the thread panicked"))),
+        };
+        let figures = monitor.figures();
+        match written {
+            Ok(()) | Err(Failed::ReaderGone) => {}
+            Err(Failed::Write(source)) => {
+                let offset = figures.bytes_out;
+                return Err(Error::Write { offset, source });
+            }
+            Err(Failed::Lost(error)) => return Err(error),
+        }
+        match stopped {
+            Ok(Stopped::Overflowed(offset)) => Err(Error::Overflowed { offset }),
+            Err(source) => Err(Error::Read {
+                offset: came,
+                source,
+            }),
+            Ok(stopped) => Ok(Outcome {
+                figures,
+                reader_gone: written.is_err() || matches!(stopped, Stopped::ReaderGone),
+            }),
+        }
+    }
+
+    /// As [`Buffer::run`], from the standard input of this process to its
+    /// standard output, which are `/dev/null` for everybody else from now on.
+    ///
+    /// # Blocking
+    /// As `run`.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub fn run_stdio(self) -> Result<Outcome, Error> {
+        let (input, output) = fd::take_standard().map_err(Error::Setup)?;
+        self.run(input, output)
+    }
+}

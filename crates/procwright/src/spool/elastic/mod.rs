@@ -1,0 +1,233 @@
+//! A queue of bytes between a producer that never waits and a consumer that may
+//! be slow: memory, then disk, then back-pressure.
+//!
+//! ```text
+//!  producer → tail (memory) ── spill thread ──→ disk → consumer
+//!                  └────────── while nothing is on disk ──↗
+//! ```
+//!
+//! The producer reads straight into blocks of memory, small writes packed
+//! together, and the consumer gets them as they are; so what is not spilled is
+//! never copied. Above three quarters of the memory a thread begins to move the
+//! oldest bytes but a quarter, which the consumer will want first, to files
+//! without a name, and goes on until half is left: a short stall never touches
+//! the disk. A byte leaves the memory when the write has succeeded, so a disk
+//! that is full or fails costs room and no data. The consumer reads files itself,
+//! into its own memory.
+//!
+//! **The bound.** Beside the bytes that the policy allows, there are at most
+//! six blocks of [`block_size`], 1.5 MiB with the default: the front
+//! block of which a part is gone, the one in the consumer's hand, the one being
+//! filled, the one being spilled, and what is read into that will be dropped or
+//! was on disk. The bookkeeping is a few dozen bytes for each block.
+
+mod consumer;
+mod disk;
+mod marks;
+mod monitor;
+mod place;
+mod pool;
+mod producer;
+mod spill;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::error::Invalid;
+use crate::spool::Overflow;
+use crate::sys::wake::Wake;
+
+pub(crate) use consumer::{Closer, Consumer, Item, Peek};
+pub use monitor::{Figures, Monitor};
+pub(crate) use producer::{Producer, Space};
+
+use disk::Disk;
+use pool::Pool;
+use state::State;
+
+/// A block as it is used for much memory: as large as the largest pipe that we
+/// ask for, so that one read can empty it.
+const LARGEST_BLOCK: u64 = 256 * 1024;
+
+/// The blocks that may exist beyond the bytes that may be kept.
+#[cfg(test)]
+const SLACK_BLOCKS: usize = 6;
+
+/// The size of the blocks for this much memory.
+pub(crate) fn block_size(memory: u64) -> usize {
+    let size = (memory / 16).clamp(Overflow::LEAST_MEMORY, LARGEST_BLOCK);
+    usize::try_from(size.next_multiple_of(4096)).unwrap_or(4096)
+}
+
+/// Something that happened to the queue, told where it happens: by the producer
+/// or the spill thread.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The memory is nearly full, and bytes begin to go to files in this
+    /// directory. Told once.
+    Spilling {
+        /// Where.
+        directory: PathBuf,
+    },
+    /// Bytes cannot go to disk, for now or for good. What is in memory stays
+    /// there, and the producer waits when that is full. Tried again as soon as
+    /// room was made, and once a second.
+    Degraded {
+        /// What was tried.
+        what: &'static str,
+        /// What the system answered.
+        error: io::Error,
+    },
+    /// Bytes are dropped for the first time, as the policy says.
+    Dropping {
+        /// The offset in the stream of the first of them.
+        offset: u64,
+    },
+    /// More came than may be kept, by [`Overflow::Fail`]. No more is taken.
+    Overflowed {
+        /// The offset in the stream of the first byte that was too much.
+        offset: u64,
+    },
+}
+
+/// What listens for events. It is called without a lock held, on whichever
+/// thread, and has to be quick.
+pub(crate) type Hook = Box<dyn Fn(&Event) + Send + Sync>;
+
+/// What cannot be delivered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Broken {
+    /// Bytes that lay on disk and cannot be read: lost. What is behind them can
+    /// still be had.
+    #[error("{length} bytes at offset {offset} were on disk and cannot be read: {source}")]
+    Lost {
+        offset: u64,
+        length: u64,
+        source: io::Error,
+    },
+    /// More came than may be kept; what came before has been delivered.
+    #[error("more bytes came than may be kept, at offset {offset}")]
+    Overflowed { offset: u64 },
+    /// The producer failed; what came before has been delivered.
+    #[error("{0}")]
+    Producer(crate::spool::fifo::BoxError),
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Something for the consumer.
+    came: Condvar,
+    /// Something for the spill thread.
+    work: Condvar,
+    /// Something for those who look at the figures.
+    moved: Condvar,
+    /// Something for those who wait for the end alone.
+    ended: Condvar,
+    /// Rung for a producer that was refused.
+    room: Arc<Wake>,
+    hook: Hook,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("state", &self.state)
+            .finish()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic of a listener must not turn into one of ours.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// After anything that may have given the producer room.
+    fn let_on(&self, state: &mut State, now: Instant) {
+        if state.let_on(now) {
+            self.room.ring();
+        }
+    }
+
+    /// After anything that the consumer can see.
+    fn tell_consumer(&self, state: &mut State) {
+        if std::mem::take(&mut state.consumer_waits) {
+            self.came.notify_all();
+        }
+        state.ring();
+    }
+
+    fn tell_watchers(&self, state: &State) {
+        if state.watchers > 0 {
+            self.moved.notify_all();
+        }
+        if state.has_ended() {
+            self.ended.notify_all();
+        }
+    }
+
+    /// After one of the two sides has gone.
+    fn tell_all(&self) {
+        self.work.notify_all();
+        self.moved.notify_all();
+        self.ended.notify_all();
+    }
+}
+
+/// A new queue under `policy`. `room` is rung when a producer that was refused
+/// may go on, and when nobody wants more of it.
+///
+/// # Errors
+/// A directory for files that was asked for and cannot be used.
+pub(crate) fn elastic(
+    policy: Overflow,
+    room: Arc<Wake>,
+    hook: Hook,
+) -> Result<(Producer, Consumer, Monitor), Invalid> {
+    let disk = match policy {
+        Overflow::Spill { disk, .. } if disk != Some(0) => {
+            place::find()?.map(|directory| Disk::new(directory, disk))
+        }
+        _ => None,
+    };
+    Ok(assemble(
+        policy,
+        block_size(policy.memory()),
+        disk,
+        room,
+        hook,
+    ))
+}
+
+fn assemble(
+    policy: Overflow,
+    block: usize,
+    disk: Option<Disk>,
+    room: Arc<Wake>,
+    hook: Hook,
+) -> (Producer, Consumer, Monitor) {
+    let limit = policy
+        .memory()
+        .max(Overflow::LEAST_MEMORY.min(block as u64));
+    let state = State::new(policy, limit, Pool::new(block), disk);
+    let shared = Arc::new(Shared {
+        state: Mutex::new(state),
+        came: Condvar::new(),
+        work: Condvar::new(),
+        moved: Condvar::new(),
+        ended: Condvar::new(),
+        room,
+        hook,
+    });
+    (
+        Producer::new(Arc::clone(&shared)),
+        Consumer::new(Arc::clone(&shared)),
+        Monitor::new(shared),
+    )
+}

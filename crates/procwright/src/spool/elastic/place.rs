@@ -1,0 +1,112 @@
+//! Where the files are made.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::error::Invalid;
+use crate::sys::file;
+
+/// `0` keeps everything in memory.
+const SWITCH: &str = "PROCWRIGHT_SPOOL";
+/// The directory of the files.
+const DIRECTORY: &str = "PROCWRIGHT_SPOOL_DIR";
+
+/// What is kept on disk at most, unless it is said.
+const MOST: u64 = 1 << 30;
+
+/// The directory for files; none if everything is to stay in memory, because
+/// somebody said so or because there is no directory but in memory.
+///
+/// # Errors
+/// A directory that was asked for and cannot be used. Found before anything
+/// starts, so that nobody learns of it when the memory is full.
+pub(super) fn find() -> Result<Option<PathBuf>, Invalid> {
+    choose(|name| env::var_os(name).filter(|value| !value.is_empty()))
+}
+
+fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<PathBuf>, Invalid> {
+    if variable(SWITCH).is_some_and(|value| value == "0") {
+        return Ok(None);
+    }
+    if let Some(asked) = variable(DIRECTORY) {
+        let asked = PathBuf::from(asked);
+        // A file system in memory is fine here: who names one wants it.
+        return match file::may_write(&asked) {
+            Ok(()) => Ok(Some(asked)),
+            Err(error) => Err(Invalid::new(
+                DIRECTORY,
+                format!("is {:?}, which cannot be used ({error})", asked.display()),
+                format!("name a directory that can be written, or set {SWITCH}=0 to use none"),
+            )),
+        };
+    }
+    let usual = ["/var/tmp".into()]
+        .into_iter()
+        .chain(variable("TMPDIR"))
+        .chain(["/tmp".into()]);
+    // /tmp is often a file system in memory: moving bytes there would free
+    // nothing.
+    let is_disk = |directory: &Path| {
+        file::may_write(directory).is_ok()
+            && file::lies_in_memory(directory).is_ok_and(|in_memory| !in_memory)
+    };
+    Ok(usual.map(PathBuf::from).find(|place| is_disk(place)))
+}
+
+/// How much may be kept there if nobody says it: a program that writes for ever
+/// must not fill the disk of everybody else.
+pub(super) fn default_limit(directory: &Path) -> u64 {
+    file::free_space(directory).map_or(MOST, |free| MOST.min(free / 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(pairs: &[(&str, &str)]) -> Result<Option<PathBuf>, Invalid> {
+        choose(|name| {
+            let pair = pairs.iter().find(|pair| pair.0 == name)?;
+            Some(pair.1.into())
+        })
+    }
+
+    #[test]
+    fn a_directory_that_was_asked_for_is_taken_or_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_str().unwrap();
+        assert_eq!(
+            chosen(&[(DIRECTORY, path)]).unwrap().unwrap(),
+            directory.path()
+        );
+        let error = chosen(&[(DIRECTORY, "/no/such")]).unwrap_err();
+        assert_eq!(error.what(), DIRECTORY);
+        assert!(error.to_string().contains("/no/such"), "{error}");
+        assert!(error.to_string().contains("No such file"), "{error}");
+    }
+
+    #[test]
+    fn memory_only_goes_before_everything() {
+        assert_eq!(chosen(&[(SWITCH, "0"), (DIRECTORY, "/no/such")]), Ok(None));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn memory_is_no_disk_unless_it_was_asked_for() {
+        if file::may_write(Path::new("/dev/shm")).is_err() {
+            return;
+        }
+        let usual = chosen(&[("TMPDIR", "/dev/shm")]).unwrap();
+        assert_ne!(usual, Some("/dev/shm".into()));
+        let asked = chosen(&[(DIRECTORY, "/dev/shm")]).unwrap();
+        assert_eq!(asked, Some("/dev/shm".into()));
+    }
+
+    #[test]
+    fn the_default_limit_is_no_more_than_a_tenth() {
+        let directory = tempfile::tempdir().unwrap();
+        let free = file::free_space(directory.path()).unwrap();
+        let limit = default_limit(directory.path());
+        assert!(limit <= MOST && limit <= free);
+    }
+}

@@ -1,0 +1,45 @@
+//! Linux: `O_TMPFILE`, `fallocate`, and file systems by their magic numbers.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+const TMPFS: i64 = 0x0102_1994;
+const RAMFS: i64 = 0x8584_58f6;
+const PIPEFS: i64 = 0x5049_5045;
+
+pub(crate) fn unnamed(directory: &Path) -> io::Result<Option<OwnedFd>> {
+    // With O_EXCL nobody can give it a name later.
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
+    match rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => Ok(Some(file)),
+        // A file system without it says the first, a kernel or a sandbox
+        // without it may say the others.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+pub(crate) fn reserve(file: impl AsFd, from: u64, length: u64) -> io::Result<()> {
+    loop {
+        match rustix::fs::fallocate(&file, FallocateFlags::empty(), from, length) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+pub(crate) fn lies_in_memory(directory: &Path) -> io::Result<bool> {
+    let kind = rustix::fs::statfs(directory)?.f_type;
+    #[allow(clippy::unnecessary_cast, reason = "its type is the platform's")]
+    Ok([TMPFS, RAMFS].contains(&(kind as i64)))
+}
+
+pub(crate) fn is_anonymous_pipe(fd: impl AsFd) -> bool {
+    #[allow(clippy::unnecessary_cast, reason = "its type is the platform's")]
+    rustix::fs::fstatfs(fd).is_ok_and(|answer| answer.f_type as i64 == PIPEFS)
+}
