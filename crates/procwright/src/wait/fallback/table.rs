@@ -17,6 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Caller;
 use crate::ident::{NoPidfd, Watched};
+use crate::sys::fork::PerProcess;
 use crate::sys::pidfd;
 use crate::sys::ready::{On, ReadySet};
 use crate::sys::table::{self, Address, Nudge};
@@ -53,33 +54,20 @@ struct Keeper {
     full: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Keepers {
     list: Vec<Keeper>,
     /// To the relay, which ends when this and its clones in the keepers are gone.
     relay: Option<Sender<Caller>>,
     /// The next name, of a keeper or a watch.
     next: u64,
-    /// The process that the threads are in; a fork has none of them.
-    process: u32,
 }
 
-static KEEPERS: Mutex<Keepers> = Mutex::new(Keepers {
-    list: Vec::new(),
-    relay: None,
-    next: 0,
-    process: 0,
-});
+static KEEPERS: PerProcess<Mutex<Keepers>> = PerProcess::new();
 
 fn lock() -> MutexGuard<'static, Keepers> {
-    let mut keepers = KEEPERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let here = std::process::id();
-    if keepers.process != here {
-        keepers.list.clear();
-        keepers.relay = None;
-        keepers.process = here;
-    }
-    keepers
+    let keepers = KEEPERS.get();
+    keepers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends the watch.
@@ -87,6 +75,8 @@ fn lock() -> MutexGuard<'static, Keepers> {
 pub(super) struct Job {
     keeper: u64,
     id: u64,
+    /// Whose keeper: a fork's have names of their own.
+    process: u32,
 }
 
 /// A watch that was asked for.
@@ -130,6 +120,7 @@ impl Keepers {
         let job = Job {
             keeper: keeper.name,
             id,
+            process: std::process::id(),
         };
         Some(Asked { job, fresh, answer })
     }
@@ -196,7 +187,10 @@ impl Keeper {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        // None in a fork, and none if it has ended and the keeper with it.
+        if self.process != std::process::id() {
+            return;
+        }
+        // None if it has ended and the keeper with it.
         if let Some(keeper) = lock().list.iter().find(|one| one.name == self.keeper) {
             keeper.send(Order::Forget(self.id));
         }
