@@ -150,8 +150,9 @@ pub(crate) enum Ending {
 pub(crate) struct Watched {
     id: ProcId,
     pidfd: Option<OwnedFd>,
-    /// Keeps its number until we reap it.
-    own_child: bool,
+    /// The process whose child it is, if that is known: to it, this keeps its
+    /// number until it is reaped. A fork of that is no parent of it.
+    child_of: Option<u32>,
     /// Set once the system has told of its end where it tells by number: it may
     /// do so a moment before anything else shows it. With the status in the
     /// format of `wait(2)`, if it told that too.
@@ -168,7 +169,7 @@ impl Watched {
         let unwatched = Watched {
             id,
             pidfd: None,
-            own_child: false,
+            child_of: None,
             told: OnceLock::new(),
         };
         let pidfd = match pidfd::open(stat.pid) {
@@ -198,7 +199,7 @@ impl Watched {
                 ..id
             },
             pidfd: Some(pidfd),
-            own_child: false,
+            child_of: None,
             told: OnceLock::new(),
         })
     }
@@ -225,7 +226,7 @@ impl Watched {
                 ..ProcId::unread(pid, 0)
             },
             pidfd: Some(pidfd),
-            own_child: false,
+            child_of: None,
             told: OnceLock::new(),
         }
     }
@@ -250,7 +251,7 @@ impl Watched {
         Ok(Watched {
             id,
             pidfd: None,
-            own_child,
+            child_of: own_child.then(std::process::id),
             told: OnceLock::new(),
         })
     }
@@ -271,7 +272,7 @@ impl Watched {
             // reaped.
             Ok(_) => wait::peek(fd.as_fd()).is_ok(),
             Err(e) if e.kind() == io::ErrorKind::NotFound && is_proc_there() => false,
-            Err(_) if self.own_child => wait::peek(fd.as_fd()).is_ok(),
+            Err(_) if self.is_own_child() => wait::peek(fd.as_fd()).is_ok(),
             Err(_) => return Err(NoPidfd::Now),
         };
         // ... and that nobody else has had it since the descriptor was opened.
@@ -283,7 +284,7 @@ impl Watched {
         Watched {
             id: self.id,
             pidfd: None,
-            own_child: self.own_child,
+            child_of: self.child_of,
             told: self.told.clone(),
         }
     }
@@ -293,15 +294,15 @@ impl Watched {
         Ok(Watched {
             id: self.id,
             pidfd: self.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?,
-            own_child: self.own_child,
+            child_of: self.child_of,
             told: self.told.clone(),
         })
     }
 
     /// Whether it is a child of ours that was not reaped when this was made.
     /// Known only where there is no pidfd.
-    pub(crate) const fn is_own_child(&self) -> bool {
-        self.own_child
+    pub(crate) fn is_own_child(&self) -> bool {
+        self.child_of == Some(std::process::id())
     }
 
     /// What `/proc` tells of this very process.
@@ -321,7 +322,7 @@ impl Watched {
     pub(crate) fn exe(&self) -> io::Result<PathBuf> {
         let exe = proc::exe(self.id.pid)?;
         self.look_was_right(|| {
-            self.own_child || proc::stat(self.id.pid).is_ok_and(|stat| self.id.is(&stat))
+            self.is_own_child() || proc::stat(self.id.pid).is_ok_and(|stat| self.id.is(&stat))
         })?;
         Ok(exe)
     }
@@ -347,7 +348,7 @@ impl Watched {
             None => match self.shown() {
                 Shown::Other => true,
                 Shown::This(_) | Shown::Nothing(_) => {
-                    self.own_child && wait::peek_child(self.id.pid).is_err()
+                    self.is_own_child() && wait::peek_child(self.id.pid).is_err()
                 }
             },
         }
@@ -359,7 +360,7 @@ impl Watched {
             Ok(stat) if self.id.start_ticks > 0 && !self.id.is(&stat) => Shown::Other,
             Ok(stat) => Shown::This(stat),
             // A child of ours may merely not be shown.
-            Err(e) if e.kind() == io::ErrorKind::NotFound && !self.own_child => Shown::Other,
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !self.is_own_child() => Shown::Other,
             Err(error) => Shown::Nothing(error),
         }
     }
@@ -375,7 +376,7 @@ impl Watched {
         // [1] A child of ours that nobody has reaped tells without being reaped.
         let peeked = match self.pidfd() {
             Some(fd) => wait::peek(fd),
-            None if self.own_child => wait::peek_child(self.id.pid),
+            None if self.is_own_child() => wait::peek_child(self.id.pid),
             None => Err(Errno::CHILD.into()),
         };
         // By number, it may be another child's that got the number after somebody
@@ -415,7 +416,7 @@ impl Watched {
                 ..id
             },
             pidfd,
-            own_child: true,
+            child_of: Some(std::process::id()),
             told: OnceLock::new(),
         }
     }
@@ -454,7 +455,7 @@ impl Watched {
         match self.shown() {
             Shown::Other => true,
             // A child that was reaped behind our back is none any more.
-            _ if self.own_child => !matches!(wait::peek_child(self.id.pid), Ok(None)),
+            _ if self.is_own_child() => !matches!(wait::peek_child(self.id.pid), Ok(None)),
             Shown::This(stat) => stat.is_gone(),
             Shown::Nothing(_) => false,
         }
@@ -497,7 +498,7 @@ impl Watched {
                 Shown::This(_) => {}
                 // Without /proc the number is all there is, and a child's is
                 // enough.
-                Shown::Nothing(_) if self.own_child => {
+                Shown::Nothing(_) if self.is_own_child() => {
                     wait::peek_child(self.id.pid).map_err(|_| no_such_process())?;
                 }
                 Shown::Nothing(error) => return Err(error),
