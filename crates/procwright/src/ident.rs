@@ -270,7 +270,9 @@ impl Watched {
             Ok(stat) if self.id.start_ticks > 0 => self.id.is(&stat),
             // Named by its number alone: it was our child, and is if it was not
             // reaped.
-            Ok(_) => wait::peek(fd.as_fd()).is_ok(),
+            Ok(_) if self.is_own_child() => wait::peek(fd.as_fd()).is_ok(),
+            // It was known by a pidfd, which is not at hand.
+            Ok(_) => return Err(NoPidfd::Never),
             Err(e) if e.kind() == io::ErrorKind::NotFound && is_proc_there() => false,
             Err(_) if self.is_own_child() => wait::peek(fd.as_fd()).is_ok(),
             Err(_) => return Err(NoPidfd::Now),
