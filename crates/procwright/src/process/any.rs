@@ -259,9 +259,13 @@ impl Process {
     }
 
     fn sleep_aside(&self, event: Event, deadline: Deadline) -> io::Result<bool> {
-        let mut set = match WaitSet::new() {
+        let set = WaitSet::new().and_then(|mut set| {
+            set.add(self, event)?;
+            Ok(set)
+        });
+        let mut set = match set {
             Ok(set) => set,
-            // No descriptor is left, not even for a set.
+            // No descriptor is left for a set, or none for what it needs besides.
             Err(error) => {
                 let over = wait::errand(&self.0.watched, event, deadline).map_err(|_| error)?;
                 if over {
@@ -270,7 +274,6 @@ impl Process {
                 return Ok(over);
             }
         };
-        set.add(self, event)?;
         let waited = set.wait_until(Want::All, deadline)?;
         Ok(!waited.ended.is_empty())
     }

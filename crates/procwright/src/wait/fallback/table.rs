@@ -12,8 +12,9 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Caller;
 use crate::ident::{NoPidfd, Watched};
@@ -30,6 +31,7 @@ enum Order {
         id: u64,
         process: Watched,
         event: Event,
+        news: News,
         caller: Caller,
         answer: Sender<Answer>,
     },
@@ -73,10 +75,29 @@ fn lock() -> MutexGuard<'static, Keepers> {
 /// Ends the watch.
 #[derive(Debug)]
 pub(super) struct Job {
+    news: News,
     keeper: u64,
     id: u64,
     /// Whose keeper: a fork's have names of their own.
     process: u32,
+}
+
+/// Whether the event has come about, as the keeper's pidfd says.
+type News = Arc<AtomicBool>;
+
+impl Job {
+    /// Whether the event is known to have come about. Who holds the job need not
+    /// look, and perhaps cannot: there may be no descriptor to do it with.
+    pub(super) fn is_certain(&self) -> bool {
+        self.news.load(Ordering::Acquire)
+    }
+}
+
+/// Somebody who is watched.
+struct Member {
+    pidfd: OwnedFd,
+    news: News,
+    caller: Caller,
 }
 
 /// A watch that was asked for.
@@ -109,15 +130,18 @@ impl Keepers {
         let id = self.name();
         let keeper = self.list.iter().find(|keeper| !keeper.full)?;
         let (sender, answer) = channel();
+        let news = News::default();
         let order = Order::Watch {
             id,
             process: process.by_number(),
             event,
+            news: Arc::clone(&news),
             caller: caller.clone(),
             answer: sender,
         };
         keeper.send(order);
         let job = Job {
+            news,
             keeper: keeper.name,
             id,
             process: std::process::id(),
@@ -205,7 +229,7 @@ fn keep(name: u64, orders: &Receiver<Order>, relay: &Sender<Caller>, started: &S
     if started.send(nudge.address()).is_err() {
         return;
     }
-    let mut members: HashMap<u64, (OwnedFd, Caller)> = HashMap::new();
+    let mut members: HashMap<u64, Member> = HashMap::new();
     let mut keys = Vec::new();
     let mut had = 0;
     loop {
@@ -233,13 +257,19 @@ fn keep(name: u64, orders: &Receiver<Order>, relay: &Sender<Caller>, started: &S
             had = members.len();
         }
         keys.clear();
-        if ready.wait(&mut keys, Deadline::NEVER).is_err() {
+        let waited = ready.wait(&mut keys, Deadline::NEVER);
+        if waited.is_err() {
             // Not to be expected. Whoever is rung looks for himself.
             keys.extend(members.keys());
         }
         for key in &keys {
             match members.remove(key) {
-                Some((_, caller)) => drop(relay.send(caller)),
+                Some(member) => {
+                    member.news.store(waited.is_ok(), Ordering::Release);
+                    // Before it is told of: who is told may need the room.
+                    drop(member.pidfd);
+                    let _ = relay.send(member.caller);
+                }
                 None => nudge.silence(),
             }
         }
@@ -260,17 +290,18 @@ fn leave() -> io::Result<(ReadySet, Nudge)> {
 fn obey(
     order: Order,
     ready: &ReadySet,
-    members: &mut HashMap<u64, (OwnedFd, Caller)>,
+    members: &mut HashMap<u64, Member>,
     relay: &Sender<Caller>,
 ) {
-    let (id, process, event, caller, answer) = match order {
+    let (id, process, event, news, caller, answer) = match order {
         Order::Watch {
             id,
             process,
             event,
+            news,
             caller,
             answer,
-        } => (id, process, event, caller, answer),
+        } => (id, process, event, news, caller, answer),
         Order::Forget(id) => {
             members.remove(&id);
             return;
@@ -282,6 +313,7 @@ fn obey(
     };
     let said = match process.pidfd_now() {
         Ok(None) => {
+            news.store(true, Ordering::Release);
             let _ = relay.send(caller);
             Answer::Watching
         }
@@ -290,7 +322,12 @@ fn obey(
         }
         Ok(Some(fd)) => match ready.add(fd.as_fd(), id, on) {
             Ok(()) => {
-                members.insert(id, (fd, caller));
+                let member = Member {
+                    pidfd: fd,
+                    news,
+                    caller,
+                };
+                members.insert(id, member);
                 Answer::Watching
             }
             Err(_) => Answer::Cannot,

@@ -158,6 +158,12 @@ impl<T: Waitable> WaitSet<T> {
                 let job = fallback::watch_reap(process, &self.bell()?, key)?;
                 Ok(Some(Watching::Aside(job)))
             }
+            // Looked at by its number, it would seem to run on for as long as
+            // there is no descriptor to look with.
+            Watching::Aside(job) if job.is_certain() => {
+                process.tell(None);
+                Ok(None)
+            }
             // The thread knew it by its number, which may be another's by now.
             Watching::Aside(_) if !is_over(process, member.event) => {
                 match self.watch_process(process, key, member.event)? {
