@@ -13,8 +13,9 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::Caller;
 use crate::ident::{NoPidfd, Watched};
@@ -105,6 +106,9 @@ struct Asked {
     job: Job,
     /// Whether the keeper was started for it, so that no other has more room.
     fresh: bool,
+    /// Whether the keeper was told. If not, to drop the job takes back what was
+    /// asked for; not under the lock, which that needs.
+    reached: bool,
     answer: Receiver<Answer>,
 }
 
@@ -113,10 +117,34 @@ pub(super) fn watch(process: &Watched, event: Event, caller: &Caller) -> Option<
     loop {
         let asked = lock().ask(process, event, caller)?;
         // Not under the lock, which the keeper may need before it answers.
-        match asked.answer.recv() {
-            Ok(Answer::Watching) => return Some(asked.job),
-            Ok(Answer::Full) if !asked.fresh => lock().set_full(asked.job.keeper, true),
-            Ok(Answer::Full | Answer::Cannot) | Err(_) => return None,
+        match asked.answered()? {
+            Answer::Watching => return Some(asked.job),
+            Answer::Full if !asked.fresh => lock().set_full(asked.job.keeper, true),
+            Answer::Full | Answer::Cannot => return None,
+        }
+    }
+}
+
+/// An answer takes microseconds. If none comes for so long, the nudge may have
+/// been lost.
+const LOST: Duration = Duration::from_millis(20);
+
+impl Asked {
+    /// None if none will come.
+    fn answered(&self) -> Option<Answer> {
+        if !self.reached {
+            return None;
+        }
+        loop {
+            match self.answer.recv_timeout(LOST) {
+                Ok(answer) => return Some(answer),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let keepers = lock();
+            let mut list = keepers.list.iter();
+            let keeper = list.find(|one| one.name == self.job.keeper)?;
+            keeper.nudge()?;
         }
     }
 }
@@ -139,14 +167,19 @@ impl Keepers {
             caller: caller.clone(),
             answer: sender,
         };
-        keeper.send(order);
         let job = Job {
             news,
             keeper: keeper.name,
             id,
             process: std::process::id(),
         };
-        Some(Asked { job, fresh, answer })
+        let reached = keeper.orders.send(order).is_ok() && keeper.nudge().is_some();
+        Some(Asked {
+            job,
+            fresh,
+            reached,
+            answer,
+        })
     }
 
     fn start(&mut self) -> Option<()> {
@@ -200,12 +233,11 @@ impl Keepers {
 }
 
 impl Keeper {
-    fn send(&self, order: Order) {
-        // It is in the list, so its thread is there, and takes what was sent
-        // before it leaves the list.
-        if self.orders.send(order).is_ok() {
-            table::nudge(self.thread);
-        }
+    /// Tells it to look for orders; none if that cannot be done. It is in the
+    /// list, so its thread is there, and takes what was sent before it leaves
+    /// the list.
+    fn nudge(&self) -> Option<()> {
+        table::nudge(self.thread).ok()
     }
 }
 
@@ -216,7 +248,9 @@ impl Drop for Job {
         }
         // None if it has ended and the keeper with it.
         if let Some(keeper) = lock().list.iter().find(|one| one.name == self.keeper) {
-            keeper.send(Order::Forget(self.id));
+            // If it cannot be told now, it takes this with what it is told next.
+            let _ = keeper.orders.send(Order::Forget(self.id));
+            let _ = keeper.nudge();
         }
     }
 }
