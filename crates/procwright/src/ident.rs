@@ -511,8 +511,9 @@ impl Watched {
 }
 
 /// Whether the process of a pidfd was reaped. Where the descriptor does not tell,
-/// the null signal does: it is delivered to a zombie and not to nobody. Where a
-/// filter denies that too, whoever has ended counts as reaped.
+/// the null signal does: it is delivered to a zombie and not to nobody. Who may
+/// not send it is told the number, which nobody has any more. Where that cannot
+/// be read either, whoever has ended and is no child of ours counts as reaped.
 fn is_reaped(pidfd: BorrowedFd<'_>) -> bool {
     match pidfd::life(pidfd) {
         Ok(Life::Runs) | Err(_) => false,
@@ -520,9 +521,11 @@ fn is_reaped(pidfd: BorrowedFd<'_>) -> bool {
         Ok(Life::Ended) if pidfd::tells_of_reaps(pidfd) => false,
         Ok(Life::Ended) => match pidfd::send(pidfd, 0) {
             Ok(()) => false,
-            Err(e) => {
-                e.raw_os_error() != Some(Errno::PERM.raw_os_error()) || wait::peek(pidfd).is_err()
-            }
+            Err(e) if Errno::from_io_error(&e) == Some(Errno::SRCH) => true,
+            Err(_) => match pidfd::number(pidfd) {
+                Ok(number) => number.is_none(),
+                Err(_) => wait::peek(pidfd).is_err(),
+            },
         },
     }
 }
