@@ -245,6 +245,7 @@ impl Watched {
                 });
             }
             _ if own_child => ProcId::unread(pid, 0),
+            Err(e) if e.kind() == io::ErrorKind::Unsupported => return Err(unwatchable()),
             Err(e) => return Err(e),
             Ok(_) => return Err(no_such_process()),
         };

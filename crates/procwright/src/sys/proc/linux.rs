@@ -10,6 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir};
@@ -36,6 +37,7 @@ pub(crate) fn inherits_orphans() -> bool {
 }
 
 pub(crate) fn each_pid(found: &mut dyn FnMut(i32, bool) -> io::Result<Next>) -> io::Result<()> {
+    check()?;
     let dir = open_dir(c"/proc")?;
     // Numbers are given out upwards, and this is the last that was.
     let mut buffer = [0; 128];
@@ -70,10 +72,54 @@ pub(crate) fn each_pid(found: &mut dyn FnMut(i32, bool) -> io::Result<Next>) -> 
 }
 
 pub(crate) fn stat(pid: i32) -> io::Result<Stat> {
-    read_stat(ProcPath::new(format_args!("/proc/{pid}/stat")).as_c_str())
+    check()?;
+    match read_stat(ProcPath::new(format_args!("/proc/{pid}/stat")).as_c_str()) {
+        // Nobody has the number, or nothing is there any more (chroot).
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            rustix::fs::readlink(c"/proc/self", Vec::new()).map_err(|_| missing())?;
+            Err(e)
+        }
+        answer => answer,
+    }
+}
+
+/// Fails unless the numbers in `/proc` are those that system calls here take.
+/// Who was given a pid namespace of his own and no `/proc` to it (`unshare
+/// --pid`) sees another's: what it tells of a number is about a namesake.
+pub(crate) fn check() -> io::Result<()> {
+    /// The process that was told so. Not for ever: a fork can be in another
+    /// namespace. Relaxed: it stands for itself.
+    static OURS: AtomicU32 = AtomicU32::new(0);
+    let process = std::process::id();
+    if OURS.load(Ordering::Relaxed) == process {
+        return Ok(());
+    }
+    let status = match std::fs::read("/proc/self/status") {
+        Ok(status) => status,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(missing()),
+        Err(e) => return Err(e),
+    };
+    // Our numbers, from the namespace of this /proc down to our own.
+    let numbers = status
+        .split(|&b| b == b'\n')
+        .find_map(|line| line.strip_prefix(b"NSpid:"));
+    let words = |line: &[u8]| line.trim_ascii().split(|b| b.is_ascii_whitespace()).count();
+    if numbers.is_some_and(|line| words(line) > 1) {
+        return Err(missing());
+    }
+    OURS.store(process, Ordering::Relaxed);
+    Ok(())
+}
+
+fn missing() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "there is no /proc of this pid namespace (mount one, as `unshare --mount-proc` does)",
+    )
 }
 
 pub(crate) fn exe(pid: i32) -> io::Result<PathBuf> {
+    check()?;
     let link = rustix::fs::readlink(
         ProcPath::new(format_args!("/proc/{pid}/exe")).as_c_str(),
         Vec::new(),
@@ -82,6 +128,7 @@ pub(crate) fn exe(pid: i32) -> io::Result<PathBuf> {
 }
 
 pub(crate) fn status_of_zombie(pid: i32) -> Option<i32> {
+    check().ok()?;
     let mut buffer = [0; 1024];
     let text = read_file(
         ProcPath::new(format_args!("/proc/{pid}/stat")).as_c_str(),
@@ -147,6 +194,7 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
 }
 
 pub(crate) fn each_pipe(pid: i32, wanted: &[u64], found: &mut dyn FnMut(PipeFd)) -> io::Result<()> {
+    check()?;
     let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/fd")).as_c_str())?;
     each_number(dir.as_fd(), &mut |fd, name| {
         // "pipe:[" + 20 digits + "]": whatever is longer is cut and no pipe.
@@ -182,6 +230,7 @@ fn pipe_inode(link: &[u8]) -> Option<u64> {
 }
 
 pub(crate) fn threads_stopped(pid: i32) -> io::Result<bool> {
+    check()?;
     let mut all = true;
     let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/task")).as_c_str())?;
     each_number(dir.as_fd(), &mut |tid, _| {
@@ -196,6 +245,7 @@ pub(crate) fn threads_stopped(pid: i32) -> io::Result<bool> {
 }
 
 pub(crate) fn each_call(pid: i32, found: &mut dyn FnMut(ThreadCall) -> bool) -> io::Result<()> {
+    check()?;
     let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/task")).as_c_str())?;
     each_number(dir.as_fd(), &mut |tid, _| {
         let path = |file: &str| ProcPath::new(format_args!("/proc/{pid}/task/{tid}/{file}"));

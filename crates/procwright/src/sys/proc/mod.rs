@@ -4,7 +4,8 @@
 //! open and allocates nothing in the heap unless its result does. A process
 //! that is not there, or goes while it is asked about, is
 //! [`io::ErrorKind::NotFound`]; one that may not be looked at is
-//! [`io::ErrorKind::PermissionDenied`].
+//! [`io::ErrorKind::PermissionDenied`]. Where nothing can be told of any process,
+//! that is [`io::ErrorKind::Unsupported`].
 //!
 //! - `now_ticks()`: the clock that [`Stat::start_ticks`] is read from.
 //! - `inherits_orphans()`: whether this process gets the children of its
@@ -36,6 +37,8 @@ mod imp;
 #[path = "linux.rs"]
 mod imp;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use imp::check;
 #[allow(unused_imports)]
 pub(crate) use imp::{
     each_call, each_pid, each_pipe, exe, inherits_orphans, now_ticks, since, stat,
