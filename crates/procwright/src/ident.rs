@@ -236,7 +236,7 @@ impl Watched {
         // behind our back is noticed, since it then is no child any more.
         let own_child = wait::peek_child(pid).is_ok();
         let id = match proc::stat(pid) {
-            Ok(stat) if stat.pid == pid => ProcId::from(&stat),
+            Ok(stat) if own_child || proc::leads(pid)? => ProcId::from(&stat),
             Err(e) if e.kind() == io::ErrorKind::NotFound && !own_child => {
                 return Err(if proc::stat(1).is_ok() {
                     e
@@ -314,7 +314,7 @@ impl Watched {
     /// `NotFound` once it is reaped.
     pub(crate) fn stat(&self) -> io::Result<Stat> {
         let stat = proc::stat(self.id.pid)?;
-        self.look_was_right(|| self.id.start_ticks == 0 || self.id.is(&stat))?;
+        self.look_was_right(|| self.is_shown_by(&stat))?;
         Ok(stat)
     }
 
@@ -324,10 +324,18 @@ impl Watched {
     /// `NotFound` once it has ended; `PermissionDenied` for another user's.
     pub(crate) fn exe(&self) -> io::Result<PathBuf> {
         let exe = proc::exe(self.id.pid)?;
-        self.look_was_right(|| {
-            self.is_own_child() || proc::stat(self.id.pid).is_ok_and(|stat| self.id.is(&stat))
-        })?;
+        self.look_was_right(|| proc::stat(self.id.pid).is_ok_and(|stat| self.is_shown_by(&stat)))?;
         Ok(exe)
+    }
+
+    /// Whether `stat`, just read by its number, is of this process.
+    fn is_shown_by(&self, stat: &Stat) -> bool {
+        match self.id.start_ticks {
+            // Nothing to compare: a child of ours has its number until it is
+            // reaped.
+            0 => self.is_own_child() && wait::peek_child(self.id.pid).is_ok(),
+            _ => self.id.is(stat),
+        }
     }
 
     /// Fails if what was just looked up by number may be another's: the process

@@ -83,6 +83,19 @@ pub(crate) fn stat(pid: i32) -> io::Result<Stat> {
     }
 }
 
+pub(crate) fn leads(pid: i32) -> io::Result<bool> {
+    check()?;
+    // Not listed in /proc, threads are found there by number all the same. Of
+    // a process's own text the group comes within the first lines.
+    let mut buffer = [0; 512];
+    let path = ProcPath::new(format_args!("/proc/{pid}/status"));
+    let text = read_file(path.as_c_str(), &mut buffer)?;
+    let group = text
+        .split(|&b| b == b'\n')
+        .find_map(|line| number::<i32>(line.strip_prefix(b"Tgid:")?.trim_ascii()));
+    Ok(group.is_none_or(|group| group == pid))
+}
+
 /// Fails unless the numbers in `/proc` are those that system calls here take.
 /// Who was given a pid namespace of his own and no `/proc` to it (`unshare
 /// --pid`) sees another's: what it tells of a number is about a namesake.
@@ -135,7 +148,9 @@ pub(crate) fn status_of_zombie(pid: i32) -> Option<i32> {
         &mut buffer,
     )
     .ok()?;
-    if !parse_stat(text)?.is_gone() {
+    let stat = parse_stat(text)?;
+    // Without threads it is another thing, see `read_stat`.
+    if !stat.is_gone() || stat.threads == 0 {
         return None;
     }
     let status = number(text.trim_ascii().rsplit(|&b| b == b' ').next()?)?;
@@ -151,14 +166,25 @@ pub(crate) fn status_of_zombie(pid: i32) -> Option<i32> {
 
 fn read_stat(path: &CStr) -> io::Result<Stat> {
     let mut buffer = [0; 1024];
-    let text = read_file(path, &mut buffer)?;
-    parse_stat(text).ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("cannot read {path:?}: {}", text.escape_ascii()),
-        )
-    })
+    for _ in 0..UNBOUND {
+        let text = read_file(path, &mut buffer)?;
+        let stat = parse_stat(text).ok_or_else(|| {
+            let text = text.escape_ascii();
+            let why = format!("cannot read {path:?}: {text}");
+            io::Error::new(io::ErrorKind::InvalidData, why)
+        })?;
+        if stat.threads > 0 {
+            return Ok(stat);
+        }
+    }
+    Err(Errno::NOENT.into())
 }
+
+/// How often in a row a process may be shown while it loses the thread that is
+/// shown, and so without threads. Either it is being reaped and is not there the
+/// next time, or another of its threads is in exec(2), which takes the place of
+/// the first: shown dead, it lives. That takes longer than a look.
+const UNBOUND: usize = 64;
 
 /// Reads `pid (name) state ppid …`. The name can hold anything, `) R 1 (` too,
 /// but nothing after it holds a parenthesis.

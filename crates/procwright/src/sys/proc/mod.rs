@@ -15,6 +15,8 @@
 //!   whether it may have been given away since the scan began, and says how to
 //!   go on.
 //! - `stat(pid)`: see [`Stat`].
+//! - `leads(pid)`: whether this is the number of a process, and not of a thread of
+//!   one that is not its first.
 //! - `exe(pid)`: the program's file, as a path with " (deleted)" behind it if it
 //!   is not there any more.
 //! - `status_of_zombie(pid)`: the status of a process that has ended and was not
@@ -41,7 +43,7 @@ mod imp;
 pub(crate) use imp::check;
 #[allow(unused_imports)]
 pub(crate) use imp::{
-    each_call, each_pid, each_pipe, exe, inherits_orphans, now_ticks, since, stat,
+    each_call, each_pid, each_pipe, exe, inherits_orphans, leads, now_ticks, since, stat,
     status_of_zombie, threads_stopped,
 };
 

@@ -79,6 +79,11 @@ impl<T: Waitable> WaitSet<T> {
             Ok(Some(_)) => NoPidfd::Never,
             Err(why) => why,
         };
+        // A thread that sleeps by the number would sleep until the end of whoever
+        // has it: of another child, if this one was reaped.
+        if is_over(process, event) {
+            return Ok(Watching::Over);
+        }
         if event == Event::Exited && self.watch_number(process, key)? {
             return Ok(Watching::Here(Mechanism::Kqueue, None));
         }
