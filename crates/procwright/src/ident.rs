@@ -220,10 +220,20 @@ impl Watched {
 
     /// The process that a pidfd names, whose number is `pid`.
     pub(crate) fn of_pidfd(pid: i32, pidfd: OwnedFd) -> Watched {
+        let inode = pidfd::inode(pidfd.as_fd());
+        // Without an inode the number alone would make it equal to whoever has
+        // that later. It has its own still if it is not reaped now.
+        let start_ticks = match inode {
+            Some(_) => 0,
+            None => proc::stat(pid)
+                .ok()
+                .filter(|_| !is_reaped(pidfd.as_fd()))
+                .map_or(0, |stat| stat.start_ticks),
+        };
         Watched {
             id: ProcId {
-                inode: pidfd::inode(pidfd.as_fd()),
-                ..ProcId::unread(pid, 0)
+                inode,
+                ..ProcId::unread(pid, start_ticks)
             },
             pidfd: Some(pidfd),
             child_of: None,

@@ -54,3 +54,38 @@ alone! {
         sys::become_root_again();
     }
 }
+
+alone! {
+    fn who_has_the_number_later_is_another() {
+        let test = "who_has_the_number_later_is_another";
+        if !common::root_or_skip(test) {
+            return;
+        }
+        if !sys::unshare_pids() {
+            common::skip(test, "no pid namespace may be made here");
+            return;
+        }
+        no_pidfs();
+        let status = sys::in_fork(|| {
+            sys::mount_proc();
+            let next_is = |pid: i32| {
+                std::fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).unwrap();
+            };
+            next_is(1000);
+            let first = sys::fork_exiting(0);
+            let old = Process::open(first).unwrap();
+            assert_eq!(old, Process::open(first).unwrap());
+            sys::reap(first);
+            // Start times are told to the hundredth of a second.
+            let now = || std::fs::read_to_string("/proc/uptime").unwrap();
+            let before = now();
+            common::eventually(|| now().split(' ').next() != before.split(' ').next());
+            next_is(1000);
+            let second = sys::fork_pausing();
+            assert_eq!(first, second);
+            assert_ne!(old, Process::open(second).unwrap());
+            0
+        });
+        assert_eq!(status, 0, "it failed in the namespace");
+    }
+}
