@@ -156,16 +156,25 @@ impl Process {
     /// or opened by other code.
     ///
     /// # Errors
-    /// [`ProcessError::Invalid`] if it is no pidfd; [`ProcessError::Gone`] if its
-    /// process was reaped already, which leaves it without a number.
+    /// [`ProcessError::Invalid`] if it is no pidfd, or if the number of its process
+    /// cannot be learned: without `/proc` or a free descriptor, or when it is
+    /// outside our pid namespace. [`ProcessError::Gone`] if its process was reaped
+    /// already, which leaves it without a number.
     pub fn from_pidfd(pidfd: OwnedFd) -> Result<Process, ProcessError> {
         match pidfd::number(pidfd.as_fd()) {
             Ok(Some(pid)) => Ok(Process::from(Watched::of_pidfd(pid, pidfd))),
             Ok(None) => Err(ProcessError::Gone(None)),
-            Err(_) => Err(ProcessError::Invalid(Invalid::new(
+            Err(e) if e.raw_os_error() == Some(Errno::BADF.raw_os_error()) => {
+                Err(ProcessError::Invalid(Invalid::new(
+                    "pidfd",
+                    "is another kind of descriptor",
+                    "pass what pidfd_open(2) or clone(2) with CLONE_PIDFD gave",
+                )))
+            }
+            Err(e) => Err(ProcessError::Invalid(Invalid::new(
                 "pidfd",
-                "is another kind of descriptor",
-                "pass what pidfd_open(2) or clone(2) with CLONE_PIDFD gave",
+                format!("is of a process whose number cannot be learned: {e}"),
+                "this takes a /proc, a free descriptor, and a process of this pid namespace",
             ))),
         }
     }
@@ -259,9 +268,13 @@ impl Process {
     }
 
     fn sleep_aside(&self, event: Event, deadline: Deadline) -> io::Result<bool> {
-        let mut set = match WaitSet::new() {
+        let set = WaitSet::new().and_then(|mut set| {
+            set.add(self, event)?;
+            Ok(set)
+        });
+        let mut set = match set {
             Ok(set) => set,
-            // No descriptor is left, not even for a set.
+            // No descriptor is left for a set, or none for what it needs besides.
             Err(error) => {
                 let over = wait::errand(&self.0.watched, event, deadline).map_err(|_| error)?;
                 if over {
@@ -270,7 +283,6 @@ impl Process {
                 return Ok(over);
             }
         };
-        set.add(self, event)?;
         let waited = set.wait_until(Want::All, deadline)?;
         Ok(!waited.ended.is_empty())
     }

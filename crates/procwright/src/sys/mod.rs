@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod fd;
+pub(crate) mod fork;
 pub(crate) mod memory;
 pub(crate) mod orphans;
 pub(crate) mod pidfd;

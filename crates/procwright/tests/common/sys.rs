@@ -486,3 +486,19 @@ pub(crate) fn is_waiting_call(number: i64) -> bool {
     let old = [];
     [libc::SYS_ppoll, libc::SYS_epoll_pwait].contains(&number) || old.contains(&number)
 }
+
+/// Forks a child that does something and then pauses until it is killed.
+pub(crate) fn fork_pausing_after(work: impl FnOnce()) -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(900);
+            work();
+            loop {
+                libc::pause();
+            }
+        }
+        pid
+    }
+}
