@@ -212,9 +212,7 @@ def _opened(process: Any) -> _core.Handle | None:
     if isinstance(process, bool):
         raise TypeError(f"{process!r} is no process: pass its number")
     if isinstance(process, int):
-        if not 0 < process < 2**31:
-            _refuse(f"{process} is no process number")
-        return _core.Handle.of_pid(process)
+        return _of_pid(process)
     if isinstance(process, str):
         return _core.Handle.of_id(process)
     if not hasattr(process, "pid"):
@@ -225,14 +223,22 @@ def _opened(process: Any) -> _core.Handle | None:
     return _of_object(process)
 
 
+def _of_pid(pid: int) -> _core.Handle:
+    if not 0 < pid < 2**31:
+        _refuse(f"{pid} is no process number")
+    return _core.Handle.of_pid(pid)
+
+
 def _of_object(process: Any) -> _core.Handle | None:
     pid = process.pid
     if pid is None:
         _refuse(f"{process!r} has not been started")
+    if not isinstance(pid, int) or isinstance(pid, bool):
+        raise TypeError(f"{process!r} is no process: its pid is {pid!r}")
     if _is_over(process):
         return None
     try:
-        handle = _core.Handle.of_pid(pid)
+        handle = _of_pid(pid)
     except ProcessLookupError:
         return None
     # The number may have been reaped, and even be another's, just before. That
@@ -249,8 +255,20 @@ def _is_over(process: Any) -> bool:
     inner = getattr(process, "_popen", None)
     if inner is not None and hasattr(inner, "returncode"):
         # multiprocessing: its `exitcode` would reap.
-        return inner.returncode is not None
+        return inner.returncode is not None or _server_reaped(inner)
     return any(getattr(process, name, None) is not None for name in ("returncode", "exitcode"))
+
+
+def _server_reaped(popen: Any) -> bool:
+    """Whether the server of the method "forkserver", whose child it is, reaped it.
+
+    Nobody here takes note of that before somebody asks; the sentinel knows.
+    """
+    if getattr(popen, "method", None) != "forkserver":
+        return False
+    from multiprocessing.connection import wait
+
+    return bool(wait([popen.sentinel], 0))
 
 
 def _refuse(text: str) -> NoReturn:
