@@ -20,7 +20,7 @@ ALL = -1
 class Waiting:
     """One wait under way. Made for one call, and closed by it."""
 
-    __slots__ = ("_handles", "_members", "_set", "_want", "done", "objects")
+    __slots__ = ("_handles", "_set", "_want", "done", "objects")
 
     def __init__(self, things: Iterable[Any], mode: Any, event: str, timeout: Any) -> None:
         self._want = _wanted(mode)
@@ -32,8 +32,6 @@ class Waiting:
         self.done: list[int] = []
         #: The processes among them.
         self._handles: dict[int, _core.Handle] = {}
-        #: The places of the members of the set, by their numbers there.
-        self._members: list[int] = []
         self._set = _core.WaitSet(_seconds(timeout))
         for place, thing in enumerate(self.objects):
             self._add(place, thing, event)
@@ -43,8 +41,7 @@ class Waiting:
         if watched is None:
             self.done.append(place)
             return
-        self._set.add(watched, event)
-        self._members.append(place)
+        self._set.add(place, watched, event)
         if isinstance(watched, _core.Handle):
             self._handles[place] = watched
 
@@ -69,19 +66,15 @@ class Waiting:
         # No more than were wanted, whoever has ended besides.
         return 1 if by_one else self._want - len(self.done)
 
-    def _take(self, numbers: list[int]) -> bool:
-        self.done += [self._members[number] for number in numbers]
-        return bool(numbers)
-
     def look(self) -> bool:
         """Takes in who has ended by now. Whether there was anybody."""
         if self._want > 0 and self.enough():
             return False
-        return self._take(self._set.look(self._left(False)))
+        return self._set.look(self._left(False), self.done)
 
     def sleep(self, by_one: bool = False) -> bool:
         """Waits for as many as are wanted, or for the next. False: the time is up."""
-        return self._take(self._set.wait(self._left(by_one)))
+        return self._set.wait(self._left(by_one), self.done)
 
     async def sleep_async(self) -> bool:
         """Waits for the next, and whoever has ended by then. False: the time is up."""
@@ -121,8 +114,7 @@ class Waiting:
         again = Waiting((), "all", "reaped", 0.01)
         try:
             for handle in untold:
-                again._set.add(handle, "reaped")
-                again._members.append(len(again.objects))
+                again._set.add(len(again.objects), handle, "reaped")
                 again.objects.append(handle)
             while not again.enough() and await again.sleep_async():
                 pass

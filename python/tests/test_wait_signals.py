@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 
@@ -131,6 +132,61 @@ def test_the_wakeup_descriptor_of_others(children, when_asleep, handler):
         finally:
             assert signal.set_wakeup_fd(-1) == theirs.fileno()
         assert ours.recv(10) == bytes([signal.SIGUSR1])
+
+
+def test_a_wakeup_descriptor_that_was_closed_meanwhile(children, when_asleep, handler):
+    (child,) = children(1)
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+
+    def handle(number, frame):
+        theirs.close()
+        child.kill()
+
+    handler(signal.SIGUSR1, handle)
+    signal.set_wakeup_fd(theirs.fileno())
+    try:
+        when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+        assert wait([child]).done == [child]
+    finally:
+        assert signal.set_wakeup_fd(-1) == -1
+        ours.close()
+
+
+def test_a_handler_that_takes_the_wakeup_descriptor(children, when_asleep, handler):
+    (child,) = children(1)
+
+    def handle(number, frame):
+        # As the closing of an event loop with signal handlers does.
+        signal.set_wakeup_fd(-1)
+        when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR2))
+
+    handler(signal.SIGUSR1, handle)
+    handler(signal.SIGUSR2, lambda *_: child.kill())
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    assert wait([child], timeout=LONG).done == [child]
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_ctrl_c_at_the_moment_of_an_end(children):
+    procs = children(2)
+    steps = procwright.as_completed(procs, timeout=LONG)
+    procs[0].kill()
+
+    def interrupt(frame, event, called):
+        # Where a signal is handled that came while the wait was ending.
+        if event == "c_return" and called.__name__ == "wait":
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(steps)
+    finally:
+        sys.setprofile(None)
+    procs[1].kill()
+    assert list(steps) == procs
 
 
 def test_on_another_thread(children, when_asleep, handler):
