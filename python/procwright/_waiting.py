@@ -33,8 +33,12 @@ class Waiting:
         #: The processes among them.
         self._handles: dict[int, _core.Handle] = {}
         self._set = _core.WaitSet(_seconds(timeout))
-        for place, thing in enumerate(self.objects):
-            self._add(place, thing, event)
+        try:
+            for place, thing in enumerate(self.objects):
+                self._add(place, thing, event)
+        except BaseException:
+            self.close()
+            raise
 
     def _add(self, place: int, thing: Any, event: str) -> None:
         watched = _watched(thing)

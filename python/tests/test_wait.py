@@ -330,6 +330,20 @@ def test_no_descriptor_is_left(script, child):
     assert (out, err) == ("24\n9 -9\n", "")
 
 
+@pytest.mark.parametrize("bad", ["bad", 2**31 - 1, object()])
+def test_an_exception_keeps_no_descriptors(children, bad):
+    procs = children(3)
+    before = descriptors()
+    for call in (wait, procwright.as_completed, procwright.wait_procs):
+        try:
+            call([*procs, bad])
+        except (ValueError, TypeError, ProcessLookupError) as error:
+            # Its traceback has the frames, and those the wait.
+            kept = error
+            assert kept.__traceback__ is not None
+            assert descriptors() == before
+
+
 def test_the_value_of_a_wait():
     waited = procwright.Waited([1], [2, 3])
     assert repr(waited) == "Waited(done=[1], pending=[2, 3])"
