@@ -235,14 +235,18 @@ def _of_object(process: Any) -> _core.Handle | None:
         _refuse(f"{process!r} has not been started")
     if not isinstance(pid, int) or isinstance(pid, bool):
         raise TypeError(f"{process!r} is no process: its pid is {pid!r}")
-    if _is_over(process):
-        return None
     try:
         handle = _of_pid(pid)
     except ProcessLookupError:
         return None
-    # The number may have been reaped, and even be another's, just before. That
-    # the object still vouches for it proves that it was not when we opened it.
+    except OSError:
+        # Perhaps it is somebody else's by now, whom we may not look at.
+        if _is_over(process):
+            return None
+        raise
+    # The number may have been reaped, and even be another's, long before. That
+    # the object still vouches for it proves that it was not when we opened it. To
+    # ask before would prove nothing, and psutil takes 15 µs to answer.
     return None if _is_over(process) else handle
 
 
@@ -256,7 +260,10 @@ def _is_over(process: Any) -> bool:
     if inner is not None and hasattr(inner, "returncode"):
         # multiprocessing: its `exitcode` would reap.
         return inner.returncode is not None or _server_reaped(inner)
-    return any(getattr(process, name, None) is not None for name in ("returncode", "exitcode"))
+    return (
+        getattr(process, "returncode", None) is not None
+        or getattr(process, "exitcode", None) is not None
+    )
 
 
 def _server_reaped(popen: Any) -> bool:

@@ -284,8 +284,10 @@ def _note(process: Any, handle: _core.Handle | None) -> None:
     if status is not None:
         process.returncode = Status(*status).returncode
     elif getattr(process, "returncode", None) is None:
-        # It was reaped before we came; what was noted then stays.
-        process.returncode = None
+        # It was reaped before we came. What was noted then stays, and psutil
+        # itself keeps what it has reaped under this name.
+        kept = getattr(process, "_exitcode", None)
+        process.returncode = kept if isinstance(kept, int) else None
 
 
 def _check_callback(callback: Any) -> None:

@@ -145,24 +145,10 @@ def _each_once(things: Any) -> list[Any]:
         raise TypeError(f"{things!r} is no list of processes: pass [{things!r}]")
     found: dict[Any, Any] = {}
     for thing in things:
-        # Numbers and text are equal without being the same object.
-        found.setdefault(thing if isinstance(thing, (int, str)) else _Same(thing), thing)
+        # Numbers and text are equal without being the same object. Of the others
+        # none ends before the last is here, which would free its id.
+        found.setdefault(thing if isinstance(thing, (int, str)) else (id(thing),), thing)
     return list(found.values())
-
-
-class _Same:
-    """Equal for the very same object only."""
-
-    __slots__ = ("_it",)
-
-    def __init__(self, it: object) -> None:
-        self._it = it
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other._it is self._it
-
-    def __hash__(self) -> int:
-        return id(self._it)
 
 
 def _watched(thing: Any) -> _core.Handle | _core.Cancel | int | None:
