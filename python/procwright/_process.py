@@ -135,8 +135,9 @@ class Process:
     def stop(self, stop: _core.Stop | None = None) -> list[Survivor]:
         """Ends it, with its descendants unless `stop` says otherwise.
 
-        Gives back who could not be ended. Blocks for the grace and 2 s at most;
-        signal handlers run afterwards. Raises as `signal`.
+        Gives back who could not be ended. Blocks for the grace and 2 s at most.
+        Signal handlers run meanwhile; if one raises, as Ctrl-C does, whoever is left
+        is killed at once, and then the exception goes on. Raises as `signal`.
         """
         survivors = self._handle.stop(_core.Stop() if stop is None else stop)
         return [Survivor(*survivor) for survivor in survivors]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -57,6 +58,23 @@ def test_ctrl_c(children, when_asleep, what):
     # And it can be waited for again.
     child.kill()
     assert process.wait().signal == signal.SIGKILL
+
+
+def test_ctrl_c_ends_the_grace_of_a_stop(child, when_asleep):
+    stubborn = subprocess.Popen(
+        [child, "ignore-term", "--print-ready"], stdout=subprocess.PIPE, text=True
+    )
+    with stubborn:
+        assert stubborn.stdout.readline().startswith("ready")
+        before = descriptors()
+        when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            Process(stubborn).stop(procwright.Stop(grace=float("inf")))
+        assert stubborn.wait() == -signal.SIGKILL
+        assert signal.set_wakeup_fd(-1) == -1
+        del before[stubborn.stdout.fileno()]
+        stubborn.stdout.close()
+    assert descriptors() == before
 
 
 def test_a_handler_that_returns(children, when_asleep, handler):
