@@ -122,6 +122,8 @@ class Process:
         Raises `NoSuchProcess` if it has ended, `PermissionError` if it is another
         user's.
         """
+        if not isinstance(sig, (int, str)):
+            raise TypeError(f"signal is {sig!r}: pass a number or a name")
         self._handle.signal(sig)
 
     def terminate(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from . import _core
 from ._process import Process, _opened
-from ._run import _invalid, _seconds
+from ._run import _invalid
+from ._run import _seconds as _as_float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,6 +128,13 @@ class Waiting:
             pass
         finally:
             again.close()
+
+
+def _seconds(timeout: Any) -> float | None:
+    seconds = _as_float(timeout)
+    if seconds is None or hasattr(seconds, "__float__") or hasattr(seconds, "__index__"):
+        return seconds
+    raise TypeError(f"timeout is {timeout!r}: pass seconds as a number, or None for no limit")
 
 
 def _wanted(mode: Any) -> int:
