@@ -122,6 +122,8 @@ class Process:
         Raises `NoSuchProcess` if it has ended, `PermissionError` if it is another
         user's.
         """
+        if not isinstance(sig, (int, str)):
+            raise TypeError(f"signal is {sig!r}: pass a number or a name")
         self._handle.signal(sig)
 
     def terminate(self) -> None:
@@ -135,8 +137,9 @@ class Process:
     def stop(self, stop: _core.Stop | None = None) -> list[Survivor]:
         """Ends it, with its descendants unless `stop` says otherwise.
 
-        Gives back who could not be ended. Blocks for the grace and 2 s at most;
-        signal handlers run afterwards. Raises as `signal`.
+        Gives back who could not be ended. Blocks for the grace and 2 s at most.
+        Signal handlers run meanwhile; if one raises, as Ctrl-C does, whoever is left
+        is killed at once, and then the exception goes on. Raises as `signal`.
         """
         survivors = self._handle.stop(_core.Stop() if stop is None else stop)
         return [Survivor(*survivor) for survivor in survivors]
@@ -212,9 +215,7 @@ def _opened(process: Any) -> _core.Handle | None:
     if isinstance(process, bool):
         raise TypeError(f"{process!r} is no process: pass its number")
     if isinstance(process, int):
-        if not 0 < process < 2**31:
-            _refuse(f"{process} is no process number")
-        return _core.Handle.of_pid(process)
+        return _of_pid(process)
     if isinstance(process, str):
         return _core.Handle.of_id(process)
     if not hasattr(process, "pid"):
@@ -225,18 +226,30 @@ def _opened(process: Any) -> _core.Handle | None:
     return _of_object(process)
 
 
+def _of_pid(pid: int) -> _core.Handle:
+    if not 0 < pid < 2**31:
+        _refuse(f"{pid} is no process number")
+    return _core.Handle.of_pid(pid)
+
+
 def _of_object(process: Any) -> _core.Handle | None:
     pid = process.pid
     if pid is None:
         _refuse(f"{process!r} has not been started")
-    if _is_over(process):
-        return None
+    if not isinstance(pid, int) or isinstance(pid, bool):
+        raise TypeError(f"{process!r} is no process: its pid is {pid!r}")
     try:
-        handle = _core.Handle.of_pid(pid)
+        handle = _of_pid(pid)
     except ProcessLookupError:
         return None
-    # The number may have been reaped, and even be another's, just before. That
-    # the object still vouches for it proves that it was not when we opened it.
+    except OSError:
+        # Perhaps it is somebody else's by now, whom we may not look at.
+        if _is_over(process):
+            return None
+        raise
+    # The number may have been reaped, and even be another's, long before. That
+    # the object still vouches for it proves that it was not when we opened it. To
+    # ask before would prove nothing, and psutil takes 15 µs to answer.
     return None if _is_over(process) else handle
 
 
@@ -249,8 +262,23 @@ def _is_over(process: Any) -> bool:
     inner = getattr(process, "_popen", None)
     if inner is not None and hasattr(inner, "returncode"):
         # multiprocessing: its `exitcode` would reap.
-        return inner.returncode is not None
-    return any(getattr(process, name, None) is not None for name in ("returncode", "exitcode"))
+        return inner.returncode is not None or _server_reaped(inner)
+    return (
+        getattr(process, "returncode", None) is not None
+        or getattr(process, "exitcode", None) is not None
+    )
+
+
+def _server_reaped(popen: Any) -> bool:
+    """Whether the server of the method "forkserver", whose child it is, reaped it.
+
+    Nobody here takes note of that before somebody asks; the sentinel knows.
+    """
+    if getattr(popen, "method", None) != "forkserver":
+        return False
+    from multiprocessing.connection import wait
+
+    return bool(wait([popen.sentinel], 0))
 
 
 def _refuse(text: str) -> NoReturn:

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from . import _core
 from ._errors import WaitTimeout
 from ._result import Status
-from ._waiting import Waiting
+from ._waiting import Waiting, _seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -248,7 +248,8 @@ def wait_procs(
     own, so a child of ours stays a zombie until whoever started it waits for it; and
     both lists keep an order: of ending, and as given.
     """
-    if timeout is not None and not timeout >= 0:
+    seconds = _seconds(timeout)
+    if seconds is not None and not seconds >= 0:
         raise ValueError(f"timeout is {timeout!r}: pass 0 or more seconds, or None")
     _check_callback(callback)
     waiting = Waiting(dict.fromkeys(procs), "all", "exited", timeout)
@@ -284,8 +285,10 @@ def _note(process: Any, handle: _core.Handle | None) -> None:
     if status is not None:
         process.returncode = Status(*status).returncode
     elif getattr(process, "returncode", None) is None:
-        # It was reaped before we came; what was noted then stays.
-        process.returncode = None
+        # It was reaped before we came. What was noted then stays, and psutil
+        # itself keeps what it has reaped under this name.
+        kept = getattr(process, "_exitcode", None)
+        process.returncode = kept if isinstance(kept, int) else None
 
 
 def _check_callback(callback: Any) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from . import _core
 from ._process import Process, _opened
-from ._run import _invalid, _seconds
+from ._run import _invalid
+from ._run import _seconds as _as_float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ ALL = -1
 class Waiting:
     """One wait under way. Made for one call, and closed by it."""
 
-    __slots__ = ("_handles", "_members", "_set", "_want", "done", "objects")
+    __slots__ = ("_handles", "_set", "_want", "done", "objects")
 
     def __init__(self, things: Iterable[Any], mode: Any, event: str, timeout: Any) -> None:
         self._want = _wanted(mode)
@@ -32,19 +33,20 @@ class Waiting:
         self.done: list[int] = []
         #: The processes among them.
         self._handles: dict[int, _core.Handle] = {}
-        #: The places of the members of the set, by their numbers there.
-        self._members: list[int] = []
         self._set = _core.WaitSet(_seconds(timeout))
-        for place, thing in enumerate(self.objects):
-            self._add(place, thing, event)
+        try:
+            for place, thing in enumerate(self.objects):
+                self._add(place, thing, event)
+        except BaseException:
+            self.close()
+            raise
 
     def _add(self, place: int, thing: Any, event: str) -> None:
         watched = _watched(thing)
         if watched is None:
             self.done.append(place)
             return
-        self._set.add(watched, event)
-        self._members.append(place)
+        self._set.add(place, watched, event)
         if isinstance(watched, _core.Handle):
             self._handles[place] = watched
 
@@ -69,19 +71,15 @@ class Waiting:
         # No more than were wanted, whoever has ended besides.
         return 1 if by_one else self._want - len(self.done)
 
-    def _take(self, numbers: list[int]) -> bool:
-        self.done += [self._members[number] for number in numbers]
-        return bool(numbers)
-
     def look(self) -> bool:
         """Takes in who has ended by now. Whether there was anybody."""
         if self._want > 0 and self.enough():
             return False
-        return self._take(self._set.look(self._left(False)))
+        return self._set.look(self._left(False), self.done)
 
     def sleep(self, by_one: bool = False) -> bool:
         """Waits for as many as are wanted, or for the next. False: the time is up."""
-        return self._take(self._set.wait(self._left(by_one)))
+        return self._set.wait(self._left(by_one), self.done)
 
     async def sleep_async(self) -> bool:
         """Waits for the next, and whoever has ended by then. False: the time is up."""
@@ -121,8 +119,7 @@ class Waiting:
         again = Waiting((), "all", "reaped", 0.01)
         try:
             for handle in untold:
-                again._set.add(handle, "reaped")
-                again._members.append(len(again.objects))
+                again._set.add(len(again.objects), handle, "reaped")
                 again.objects.append(handle)
             while not again.enough() and await again.sleep_async():
                 pass
@@ -131,6 +128,13 @@ class Waiting:
             pass
         finally:
             again.close()
+
+
+def _seconds(timeout: Any) -> float | None:
+    seconds = _as_float(timeout)
+    if seconds is None or hasattr(seconds, "__float__") or hasattr(seconds, "__index__"):
+        return seconds
+    raise TypeError(f"timeout is {timeout!r}: pass seconds as a number, or None for no limit")
 
 
 def _wanted(mode: Any) -> int:
@@ -149,24 +153,10 @@ def _each_once(things: Any) -> list[Any]:
         raise TypeError(f"{things!r} is no list of processes: pass [{things!r}]")
     found: dict[Any, Any] = {}
     for thing in things:
-        # Numbers and text are equal without being the same object.
-        found.setdefault(thing if isinstance(thing, (int, str)) else _Same(thing), thing)
+        # Numbers and text are equal without being the same object. Of the others
+        # none ends before the last is here, which would free its id.
+        found.setdefault(thing if isinstance(thing, (int, str)) else (id(thing),), thing)
     return list(found.values())
-
-
-class _Same:
-    """Equal for the very same object only."""
-
-    __slots__ = ("_it",)
-
-    def __init__(self, it: object) -> None:
-        self._it = it
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other._it is self._it
-
-    def __hash__(self) -> int:
-        return id(self._it)
 
 
 def _watched(thing: Any) -> _core.Handle | _core.Cancel | int | None:

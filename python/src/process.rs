@@ -1,6 +1,6 @@
 //! Any process, as `procwright/_process.py` wraps it.
 
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::UNIX_EPOCH;
 
@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::errors::{self, invalid, strerror, system};
 use crate::report::status;
+use crate::signals::{Bell, Signals};
 use crate::values::{SignalArg, Stop};
 
 /// One process, for good.
@@ -78,10 +79,27 @@ impl Handle {
         known(py, self.0.signal(Signal::KILL))
     }
 
-    /// Pid, name and state of each process that could not be ended.
+    /// Pid, name and state of each process that could not be ended. On the main
+    /// thread signal handlers run meanwhile; if one raises, that ends the grace, and
+    /// is the error.
     fn stop(&self, py: Python<'_>, stop: &Bound<'_, Stop>) -> PyResult<Vec<(i32, String, char)>> {
         let stop = stop.get().stop();
-        let survivors = known(py, py.detach(|| self.0.stop(stop)))?;
+        // Without a descriptor it is stopped all the same, and handlers run later.
+        let bell = Bell::new().ok();
+        let lent = bell.as_ref().map(|bell| Signals::lend(py, bell));
+        let mut signals = lent.transpose()?.flatten();
+        let stopped = py.detach(|| match (&mut signals, &bell) {
+            (Some(signals), Some(bell)) => {
+                let ready = || signals.run_handlers();
+                self.0.stop_watching(stop, bell.as_fd(), ready)
+            }
+            _ => self.0.stop(stop).map(|survivors| (survivors, Ok(()))),
+        });
+        if let Some(signals) = signals {
+            signals.restore(py);
+        }
+        let (survivors, raised) = known(py, stopped)?;
+        raised?;
         let survivors = survivors.into_iter();
         Ok(survivors
             .map(|one| (one.pid, one.name, one.state))

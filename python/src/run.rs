@@ -53,7 +53,7 @@ pub(crate) fn run<'py>(py: Python<'py>, options: Options<'py>) -> PyResult<Bound
         command.run_into::<BytesMemory>().map_err(Unrun::Core)
     });
     if let Some(signals) = signals {
-        signals.restore(py)?;
+        signals.restore(py);
     }
     match outcome {
         Ok(collected) => result(py, collected, tee),

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use procwright::{BoxError, Demand, Moment, Watch};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -52,8 +53,10 @@ impl Signals {
     /// # Errors
     /// Whatever a handler raises that was due already.
     pub(crate) fn lend(py: Python<'_>, bell: &Arc<Bell>) -> PyResult<Option<Signals>> {
-        let Ok(before) = set_wakeup_fd(py, bell.write.as_raw_fd()) else {
-            return Ok(None);
+        let before = match set_wakeup_fd(py, bell.write.as_raw_fd()) {
+            Ok(before) => before,
+            Err(error) if error.is_instance_of::<PyValueError>(py) => return Ok(None),
+            Err(error) => return Err(error),
         };
         let signals = Signals {
             bell: Arc::clone(bell),
@@ -64,10 +67,23 @@ impl Signals {
         match py.check_signals() {
             Ok(()) => Ok(Some(signals)),
             Err(error) => {
-                signals.restore(py)?;
+                signals.restore(py);
                 Err(error)
             }
         }
+    }
+
+    /// Lets signals ring again after handlers have run: an event loop that one of
+    /// them ran took the descriptor, and left it to nobody when it was closed.
+    pub(crate) fn renew(&mut self, py: Python<'_>) -> PyResult<()> {
+        let bell = self.bell.write.as_raw_fd();
+        let found = set_wakeup_fd(py, bell)?;
+        if found != bell {
+            self.before = found;
+            // As in `lend`.
+            py.check_signals()?;
+        }
+        Ok(())
     }
 
     /// Forgets the rings so far, but for those who had the descriptor before.
@@ -81,15 +97,38 @@ impl Signals {
     }
 
     /// Gives the descriptor back, and what came for its owner.
-    pub(crate) fn restore(mut self, py: Python<'_>) -> PyResult<()> {
-        set_wakeup_fd(py, self.before)?;
+    ///
+    /// Without errors: they would take the place of what the wait has brought.
+    pub(crate) fn restore(mut self, py: Python<'_>) {
+        let found = match set_wakeup_fd(py, self.before) {
+            Ok(found) => found,
+            // Its owner has closed it meanwhile. Left as it is, it would name a
+            // bell that is gone, or who has the number next.
+            Err(_) => set_wakeup_fd(py, -1).unwrap_or(-1),
+        };
+        if found != self.bell.write.as_raw_fd() {
+            // Since the last look a handler has given it to somebody else.
+            let _ = set_wakeup_fd(py, found);
+        }
         self.silence();
         if self.before >= 0 && !self.seen.is_empty() {
             let rings = PyBytes::new(py, &self.seen);
             // A full buffer wakes its reader as well.
-            let _ = py.import("os")?.call_method1("write", (self.before, rings));
+            let _ = py
+                .import("os")
+                .and_then(|os| os.call_method1("write", (self.before, rings)));
         }
-        Ok(())
+    }
+
+    /// Runs the handlers of the signals that have come. An exception of one of
+    /// them is the error.
+    pub(crate) fn run_handlers(&mut self) -> PyResult<()> {
+        self.silence();
+        Python::try_attach(|py| {
+            py.check_signals()?;
+            self.renew(py)
+        })
+        .unwrap_or(Ok(()))
     }
 }
 
@@ -98,14 +137,9 @@ impl Watch for Signals {
         self.bell.as_fd()
     }
 
-    /// Runs the handlers of the signals that have come. An exception of one of
-    /// them is the error.
     fn ready(&mut self, _run: Moment) -> Result<Demand, BoxError> {
-        self.silence();
-        match Python::try_attach(|py| py.check_signals()) {
-            Some(Err(error)) => Err(error.into()),
-            _ => Ok(Demand::Nothing),
-        }
+        self.run_handlers()?;
+        Ok(Demand::Nothing)
     }
 }
 

@@ -11,7 +11,7 @@ use procwright::wait::{self, Awaits, Event, Outcome, Waitable, Want};
 use procwright::{Process, duplicate_fd};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use rustix::io::Errno;
 
 use crate::errors::{invalid, system};
@@ -32,12 +32,11 @@ struct Members {
     set: procwright::WaitSet<Item>,
     /// What signals ring on the main thread.
     bell: Option<Arc<Bell>>,
-    /// The items in the order of their numbers here, which are dense.
-    count: u32,
 }
 
 struct Item {
-    number: u32,
+    /// What the caller calls it.
+    place: usize,
     what: What,
 }
 
@@ -66,7 +65,6 @@ impl WaitSet {
         let members = Members {
             set: procwright::WaitSet::new().map_err(refused)?,
             bell: None,
-            count: 0,
         };
         Ok(WaitSet {
             deadline: timeout.starting(Instant::now()),
@@ -74,9 +72,15 @@ impl WaitSet {
         })
     }
 
-    /// Puts in a process, a `Cancel` or the number of a descriptor. They are
-    /// numbered from 0.
-    fn add(&self, py: Python<'_>, item: &Bound<'_, PyAny>, event: &str) -> PyResult<u32> {
+    /// Puts in a process, a `Cancel` or the number of a descriptor, to be known by
+    /// its `place`.
+    fn add(
+        &self,
+        py: Python<'_>,
+        place: usize,
+        item: &Bound<'_, PyAny>,
+        event: &str,
+    ) -> PyResult<()> {
         let events = [Event::Exited, Event::Reaped];
         let Some(event) = events.into_iter().find(|known| known.name() == event) else {
             return Err(choice(py, "event", event, "\"exited\" or \"reaped\""));
@@ -96,34 +100,38 @@ impl WaitSet {
         };
         let mut guard = self.members()?;
         let members = guard.as_mut().ok_or_else(closed)?;
-        let number = members.count;
-        let added = members.set.add(Item { number, what }, event);
+        let added = members.set.add(Item { place, what }, event);
         added.map_err(|error| unwatchable(py, &error, &shown))?;
-        members.count += 1;
-        Ok(number)
+        Ok(())
     }
 
     /// Waits until as many have ended as wanted (0: any, -1: all, or so many) or
-    /// until the deadline, and gives their numbers, in the order in which they
-    /// ended. They are out of the set. On the main thread signal handlers run
-    /// meanwhile; if one raises, that is the error.
-    fn wait(&self, py: Python<'_>, want: i64) -> PyResult<Vec<u32>> {
+    /// until the deadline, and puts their places into `done`, in the order in which
+    /// they ended. They are out of the set. Whether there were any. On the main
+    /// thread signal handlers run meanwhile; if one raises, that is the error.
+    ///
+    /// Into a list of the caller's, and not as the result: of a result nothing is
+    /// left when a handler raises before the caller has stored it. Ctrl-C ends
+    /// children and wait at the same moment.
+    fn wait(&self, py: Python<'_>, want: i64, done: &Bound<'_, PyList>) -> PyResult<bool> {
         let mut guard = self.members()?;
         let members = guard.as_mut().ok_or_else(closed)?;
-        let mut ended = members
-            .take(want, Deadline::at(Instant::now()))
-            .map_err(refused)?
-            .0;
-        if members.satisfied(want, ended.len()) || self.deadline.reached(Instant::now()) {
-            return Ok(ended);
+        let now = Instant::now();
+        let (ended, _) = members.take(want, Deadline::at(now)).map_err(refused)?;
+        let mut count = put(&ended, done)?;
+        if members.satisfied(want, count) || self.deadline.reached(Instant::now()) {
+            return Ok(count > 0);
         }
         let mut signals = members.lend(py)?;
         let outcome = loop {
-            let left = left(want, ended.len());
+            let left = left(want, count);
             let waited = py.detach(|| members.take(left, self.deadline));
             match waited {
                 Ok((more, outcome)) => {
-                    ended.extend(more);
+                    match put(&more, done) {
+                        Ok(more) => count += more,
+                        Err(error) => break Err(error),
+                    }
                     if outcome != Outcome::Cancelled {
                         break Ok(());
                     }
@@ -132,30 +140,28 @@ impl WaitSet {
             }
             // A signal. The wait goes on until the same deadline, unless its
             // handler raises.
-            if let Some(signals) = &mut signals {
-                signals.silence();
-            }
-            if let Err(error) = py.check_signals() {
+            if let Some(signals) = &mut signals
+                && let Err(error) = signals.run_handlers()
+            {
                 break Err(error);
             }
-            if members.satisfied(want, ended.len()) {
+            if members.satisfied(want, count) {
                 break Ok(());
             }
         };
         if let Some(signals) = signals {
-            signals.restore(py)?;
+            signals.restore(py);
         }
-        outcome.map(|()| ended)
+        outcome.map(|()| count > 0)
     }
 
-    /// The numbers of up to as many as wanted of those that have ended by now.
-    fn look(&self, want: i64) -> PyResult<Vec<u32>> {
+    /// As `wait`, of those that have ended by now.
+    fn look(&self, want: i64, done: &Bound<'_, PyList>) -> PyResult<bool> {
         let mut guard = self.members()?;
         let members = guard.as_mut().ok_or_else(closed)?;
-        Ok(members
-            .take(want, Deadline::at(Instant::now()))
-            .map_err(refused)?
-            .0)
+        let now = Deadline::at(Instant::now());
+        let (ended, _) = members.take(want, now).map_err(refused)?;
+        Ok(put(&ended, done)? > 0)
     }
 
     /// The seconds that are left, none for no limit.
@@ -191,15 +197,15 @@ impl WaitSet {
 }
 
 impl Members {
-    /// The numbers of those that have ended, and why the wait is over.
-    fn take(&mut self, want: i64, deadline: Deadline) -> io::Result<(Vec<u32>, Outcome)> {
+    /// The places of those that have ended, and why the wait is over.
+    fn take(&mut self, want: i64, deadline: Deadline) -> io::Result<(Vec<usize>, Outcome)> {
         let want = match want {
             0 => Want::Any,
             want => usize::try_from(want).map_or(Want::All, Want::First),
         };
         let waited = self.set.wait_until(want, deadline)?;
-        let numbers = waited.ended.iter().map(|(_, item)| item.number);
-        Ok((numbers.collect(), waited.outcome))
+        let places = waited.ended.iter().map(|(_, item)| item.place);
+        Ok((places.collect(), waited.outcome))
     }
 
     fn satisfied(&self, want: i64, ended: usize) -> bool {
@@ -219,6 +225,14 @@ impl Members {
             None => Ok(None),
         }
     }
+}
+
+/// Puts `ended` into `done`, and says how many these were.
+fn put(ended: &[usize], done: &Bound<'_, PyList>) -> PyResult<usize> {
+    for place in ended {
+        done.append(place)?;
+    }
+    Ok(ended.len())
 }
 
 /// What is still wanted when some have ended.

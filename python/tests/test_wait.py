@@ -15,7 +15,7 @@ import pytest
 from conftest import descriptors
 
 import procwright
-from procwright import Process, wait
+from procwright import Process, wait, wait_procs
 
 #: Only against hanging.
 LONG = 100
@@ -117,7 +117,7 @@ def test_bad_values(child, tmp_path):
         wait(Process(os.getpid()))
     with pytest.raises(TypeError, match="cannot be called"):
         wait([os.getpid()], callback=3)
-    with pytest.raises(TypeError, match="real number"):
+    with pytest.raises(TypeError, match="timeout is '3'"):
         wait([os.getpid()], timeout="3")
     for what in (True, 1.5, None, object()):
         with pytest.raises(TypeError):
@@ -328,6 +328,31 @@ def test_no_descriptor_is_left(script, child):
     )
     out, err = script(code, child, stdin=subprocess.DEVNULL).communicate()
     assert (out, err) == ("24\n9 -9\n", "")
+
+
+def test_errors_name_the_value(children):
+    (child,) = children(1)
+    process = Process(child)
+    calls = (process.wait, lambda t: wait([child], timeout=t), lambda t: wait_procs([child], t))
+    for call in calls:
+        with pytest.raises(TypeError, match="timeout is '5'"):
+            call("5")
+    with pytest.raises(TypeError, match=r"signal is 1\.5"):
+        process.signal(1.5)
+
+
+@pytest.mark.parametrize("bad", ["bad", 2**31 - 1, object()])
+def test_an_exception_keeps_no_descriptors(children, bad):
+    procs = children(3)
+    before = descriptors()
+    for call in (wait, procwright.as_completed, procwright.wait_procs):
+        try:
+            call([*procs, bad])
+        except (ValueError, TypeError, ProcessLookupError) as error:
+            # Its traceback has the frames, and those the wait.
+            kept = error
+            assert kept.__traceback__ is not None
+            assert descriptors() == before
 
 
 def test_the_value_of_a_wait():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import multiprocessing.connection
 import os
 import pickle
 import platform
@@ -259,6 +260,21 @@ def test_multiprocessing(method):
     assert wait([worker], timeout=0).done == [worker]
     with pytest.raises(NoSuchProcess):
         Process(worker)
+
+
+def test_a_number_that_the_forkserver_gave_back():
+    context = multiprocessing.get_context("forkserver")
+    worker = context.Process(target=int)
+    worker.start()
+    assert multiprocessing.connection.wait([worker.sentinel], LONG)
+    # Reaped by the server, as nobody here has asked yet; the number is another's.
+    worker._popen.pid = os.getpid()
+    try:
+        with pytest.raises(procwright.NoSuchProcess):
+            Process(worker)
+        assert procwright.wait([worker], timeout=LONG).done == [worker]
+    finally:
+        worker.join()
 
 
 def test_subprocess_keeps_its_status(child):

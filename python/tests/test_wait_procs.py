@@ -49,6 +49,15 @@ def test_zero_is_a_look(both, children):
     assert both(procs[1:] * 2, 0) == ([], procs[1:])
 
 
+def test_whom_psutil_has_reaped_before(both, child):
+    child = subprocess.Popen([child, "exit", "3"])
+    proc = psutil.Process(child.pid)
+    assert proc.wait() == 3
+    assert both([proc], timeout=1) == ([proc], [])
+    assert proc.returncode == 3
+    child.wait()
+
+
 def test_who_was_gone_before(both, children):
     (child,) = children(1)
     proc = psutil.Process(child.pid)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -56,6 +58,23 @@ def test_ctrl_c(children, when_asleep, what):
     # And it can be waited for again.
     child.kill()
     assert process.wait().signal == signal.SIGKILL
+
+
+def test_ctrl_c_ends_the_grace_of_a_stop(child, when_asleep):
+    stubborn = subprocess.Popen(
+        [child, "ignore-term", "--print-ready"], stdout=subprocess.PIPE, text=True
+    )
+    with stubborn:
+        assert stubborn.stdout.readline().startswith("ready")
+        before = descriptors()
+        when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            Process(stubborn).stop(procwright.Stop(grace=float("inf")))
+        assert stubborn.wait() == -signal.SIGKILL
+        assert signal.set_wakeup_fd(-1) == -1
+        del before[stubborn.stdout.fileno()]
+        stubborn.stdout.close()
+    assert descriptors() == before
 
 
 def test_a_handler_that_returns(children, when_asleep, handler):
@@ -131,6 +150,61 @@ def test_the_wakeup_descriptor_of_others(children, when_asleep, handler):
         finally:
             assert signal.set_wakeup_fd(-1) == theirs.fileno()
         assert ours.recv(10) == bytes([signal.SIGUSR1])
+
+
+def test_a_wakeup_descriptor_that_was_closed_meanwhile(children, when_asleep, handler):
+    (child,) = children(1)
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+
+    def handle(number, frame):
+        theirs.close()
+        child.kill()
+
+    handler(signal.SIGUSR1, handle)
+    signal.set_wakeup_fd(theirs.fileno())
+    try:
+        when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+        assert wait([child]).done == [child]
+    finally:
+        assert signal.set_wakeup_fd(-1) == -1
+        ours.close()
+
+
+def test_a_handler_that_takes_the_wakeup_descriptor(children, when_asleep, handler):
+    (child,) = children(1)
+
+    def handle(number, frame):
+        # As the closing of an event loop with signal handlers does.
+        signal.set_wakeup_fd(-1)
+        when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR2))
+
+    handler(signal.SIGUSR1, handle)
+    handler(signal.SIGUSR2, lambda *_: child.kill())
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    assert wait([child], timeout=LONG).done == [child]
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_ctrl_c_at_the_moment_of_an_end(children):
+    procs = children(2)
+    steps = procwright.as_completed(procs, timeout=LONG)
+    procs[0].kill()
+
+    def interrupt(frame, event, called):
+        # Where a signal is handled that came while the wait was ending.
+        if event == "c_return" and called.__name__ == "wait":
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(steps)
+    finally:
+        sys.setprofile(None)
+    procs[1].kill()
+    assert list(steps) == procs
 
 
 def test_on_another_thread(children, when_asleep, handler):

@@ -150,8 +150,9 @@ pub(crate) enum Ending {
 pub(crate) struct Watched {
     id: ProcId,
     pidfd: Option<OwnedFd>,
-    /// Keeps its number until we reap it.
-    own_child: bool,
+    /// The process whose child it is, if that is known: to it, this keeps its
+    /// number until it is reaped. A fork of that is no parent of it.
+    child_of: Option<u32>,
     /// Set once the system has told of its end where it tells by number: it may
     /// do so a moment before anything else shows it. With the status in the
     /// format of `wait(2)`, if it told that too.
@@ -168,7 +169,7 @@ impl Watched {
         let unwatched = Watched {
             id,
             pidfd: None,
-            own_child: false,
+            child_of: None,
             told: OnceLock::new(),
         };
         let pidfd = match pidfd::open(stat.pid) {
@@ -198,7 +199,7 @@ impl Watched {
                 ..id
             },
             pidfd: Some(pidfd),
-            own_child: false,
+            child_of: None,
             told: OnceLock::new(),
         })
     }
@@ -219,13 +220,23 @@ impl Watched {
 
     /// The process that a pidfd names, whose number is `pid`.
     pub(crate) fn of_pidfd(pid: i32, pidfd: OwnedFd) -> Watched {
+        let inode = pidfd::inode(pidfd.as_fd());
+        // Without an inode the number alone would make it equal to whoever has
+        // that later. It has its own still if it is not reaped now.
+        let start_ticks = match inode {
+            Some(_) => 0,
+            None => proc::stat(pid)
+                .ok()
+                .filter(|_| !is_reaped(pidfd.as_fd()))
+                .map_or(0, |stat| stat.start_ticks),
+        };
         Watched {
             id: ProcId {
-                inode: pidfd::inode(pidfd.as_fd()),
-                ..ProcId::unread(pid, 0)
+                inode,
+                ..ProcId::unread(pid, start_ticks)
             },
             pidfd: Some(pidfd),
-            own_child: false,
+            child_of: None,
             told: OnceLock::new(),
         }
     }
@@ -235,7 +246,7 @@ impl Watched {
         // behind our back is noticed, since it then is no child any more.
         let own_child = wait::peek_child(pid).is_ok();
         let id = match proc::stat(pid) {
-            Ok(stat) if stat.pid == pid => ProcId::from(&stat),
+            Ok(stat) if own_child || proc::leads(pid)? => ProcId::from(&stat),
             Err(e) if e.kind() == io::ErrorKind::NotFound && !own_child => {
                 return Err(if proc::stat(1).is_ok() {
                     e
@@ -244,13 +255,14 @@ impl Watched {
                 });
             }
             _ if own_child => ProcId::unread(pid, 0),
+            Err(e) if e.kind() == io::ErrorKind::Unsupported => return Err(unwatchable()),
             Err(e) => return Err(e),
             Ok(_) => return Err(no_such_process()),
         };
         Ok(Watched {
             id,
             pidfd: None,
-            own_child,
+            child_of: own_child.then(std::process::id),
             told: OnceLock::new(),
         })
     }
@@ -269,9 +281,11 @@ impl Watched {
             Ok(stat) if self.id.start_ticks > 0 => self.id.is(&stat),
             // Named by its number alone: it was our child, and is if it was not
             // reaped.
-            Ok(_) => wait::peek(fd.as_fd()).is_ok(),
+            Ok(_) if self.is_own_child() => wait::peek(fd.as_fd()).is_ok(),
+            // It was known by a pidfd, which is not at hand.
+            Ok(_) => return Err(NoPidfd::Never),
             Err(e) if e.kind() == io::ErrorKind::NotFound && is_proc_there() => false,
-            Err(_) if self.own_child => wait::peek(fd.as_fd()).is_ok(),
+            Err(_) if self.is_own_child() => wait::peek(fd.as_fd()).is_ok(),
             Err(_) => return Err(NoPidfd::Now),
         };
         // ... and that nobody else has had it since the descriptor was opened.
@@ -283,7 +297,7 @@ impl Watched {
         Watched {
             id: self.id,
             pidfd: None,
-            own_child: self.own_child,
+            child_of: self.child_of,
             told: self.told.clone(),
         }
     }
@@ -293,15 +307,15 @@ impl Watched {
         Ok(Watched {
             id: self.id,
             pidfd: self.pidfd().map(|fd| fd.try_clone_to_owned()).transpose()?,
-            own_child: self.own_child,
+            child_of: self.child_of,
             told: self.told.clone(),
         })
     }
 
     /// Whether it is a child of ours that was not reaped when this was made.
     /// Known only where there is no pidfd.
-    pub(crate) const fn is_own_child(&self) -> bool {
-        self.own_child
+    pub(crate) fn is_own_child(&self) -> bool {
+        self.child_of == Some(std::process::id())
     }
 
     /// What `/proc` tells of this very process.
@@ -310,10 +324,8 @@ impl Watched {
     /// `NotFound` once it is reaped.
     pub(crate) fn stat(&self) -> io::Result<Stat> {
         let stat = proc::stat(self.id.pid)?;
-        if self.id.start_ticks > 0 && self.pidfd.is_none() && !self.id.is(&stat) {
-            return Err(no_such_process());
-        }
-        self.look_was_right().map(|()| stat)
+        self.look_was_right(|| self.is_shown_by(&stat))?;
+        Ok(stat)
     }
 
     /// The file of its program.
@@ -322,16 +334,32 @@ impl Watched {
     /// `NotFound` once it has ended; `PermissionDenied` for another user's.
     pub(crate) fn exe(&self) -> io::Result<PathBuf> {
         let exe = proc::exe(self.id.pid)?;
-        self.look_was_right().map(|()| exe)
+        self.look_was_right(|| proc::stat(self.id.pid).is_ok_and(|stat| self.is_shown_by(&stat)))?;
+        Ok(exe)
+    }
+
+    /// Whether `stat`, just read by its number, is of this process.
+    fn is_shown_by(&self, stat: &Stat) -> bool {
+        match self.id.start_ticks {
+            // Nothing to compare: a child of ours has its number until it is
+            // reaped.
+            0 => self.is_own_child() && wait::peek_child(self.id.pid).is_ok(),
+            _ => self.id.is(stat),
+        }
     }
 
     /// Fails if what was just looked up by number may be another's: the process
     /// must still have its number now, so it had it then.
-    fn look_was_right(&self) -> io::Result<()> {
-        if self.is_reaped() {
-            return Err(no_such_process());
+    fn look_was_right(&self, without_pidfd: impl FnOnce() -> bool) -> io::Result<()> {
+        let right = match self.pidfd() {
+            Some(fd) => !is_reaped(fd),
+            None => without_pidfd(),
+        };
+        if right {
+            Ok(())
+        } else {
+            Err(no_such_process())
         }
-        Ok(())
     }
 
     /// Whether it has ended and its parent knows, so that its number is free.
@@ -341,7 +369,7 @@ impl Watched {
             None => match self.shown() {
                 Shown::Other => true,
                 Shown::This(_) | Shown::Nothing(_) => {
-                    self.own_child && wait::peek_child(self.id.pid).is_err()
+                    self.is_own_child() && wait::peek_child(self.id.pid).is_err()
                 }
             },
         }
@@ -353,7 +381,7 @@ impl Watched {
             Ok(stat) if self.id.start_ticks > 0 && !self.id.is(&stat) => Shown::Other,
             Ok(stat) => Shown::This(stat),
             // A child of ours may merely not be shown.
-            Err(e) if e.kind() == io::ErrorKind::NotFound && !self.own_child => Shown::Other,
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !self.is_own_child() => Shown::Other,
             Err(error) => Shown::Nothing(error),
         }
     }
@@ -369,7 +397,7 @@ impl Watched {
         // [1] A child of ours that nobody has reaped tells without being reaped.
         let peeked = match self.pidfd() {
             Some(fd) => wait::peek(fd),
-            None if self.own_child => wait::peek_child(self.id.pid),
+            None if self.is_own_child() => wait::peek_child(self.id.pid),
             None => Err(Errno::CHILD.into()),
         };
         // By number, it may be another child's that got the number after somebody
@@ -409,7 +437,7 @@ impl Watched {
                 ..id
             },
             pidfd,
-            own_child: true,
+            child_of: Some(std::process::id()),
             told: OnceLock::new(),
         }
     }
@@ -448,7 +476,7 @@ impl Watched {
         match self.shown() {
             Shown::Other => true,
             // A child that was reaped behind our back is none any more.
-            _ if self.own_child => !matches!(wait::peek_child(self.id.pid), Ok(None)),
+            _ if self.is_own_child() => !matches!(wait::peek_child(self.id.pid), Ok(None)),
             Shown::This(stat) => stat.is_gone(),
             Shown::Nothing(_) => false,
         }
@@ -491,7 +519,7 @@ impl Watched {
                 Shown::This(_) => {}
                 // Without /proc the number is all there is, and a child's is
                 // enough.
-                Shown::Nothing(_) if self.own_child => {
+                Shown::Nothing(_) if self.is_own_child() => {
                     wait::peek_child(self.id.pid).map_err(|_| no_such_process())?;
                 }
                 Shown::Nothing(error) => return Err(error),
@@ -502,8 +530,9 @@ impl Watched {
 }
 
 /// Whether the process of a pidfd was reaped. Where the descriptor does not tell,
-/// the null signal does: it is delivered to a zombie and not to nobody. Where a
-/// filter denies that too, whoever has ended counts as reaped.
+/// the null signal does: it is delivered to a zombie and not to nobody. Who may
+/// not send it is told the number, which nobody has any more. Where that cannot
+/// be read either, whoever has ended and is no child of ours counts as reaped.
 fn is_reaped(pidfd: BorrowedFd<'_>) -> bool {
     match pidfd::life(pidfd) {
         Ok(Life::Runs) | Err(_) => false,
@@ -511,9 +540,11 @@ fn is_reaped(pidfd: BorrowedFd<'_>) -> bool {
         Ok(Life::Ended) if pidfd::tells_of_reaps(pidfd) => false,
         Ok(Life::Ended) => match pidfd::send(pidfd, 0) {
             Ok(()) => false,
-            Err(e) => {
-                e.raw_os_error() != Some(Errno::PERM.raw_os_error()) || wait::peek(pidfd).is_err()
-            }
+            Err(e) if Errno::from_io_error(&e) == Some(Errno::SRCH) => true,
+            Err(_) => match pidfd::number(pidfd) {
+                Ok(number) => number.is_none(),
+                Err(_) => wait::peek(pidfd).is_err(),
+            },
         },
     }
 }

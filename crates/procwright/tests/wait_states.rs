@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use common::family::Family;
 use common::sys;
 use procwright::Process;
-use procwright::process::{Exit, Signal, Unknown};
+use procwright::process::{Exit, ProcessError, Signal, Unknown};
 use procwright::time::Timeout;
 use procwright::wait::{Event, WaitSet, Want};
 
@@ -284,5 +284,41 @@ alone! {
             assert_eq!(child.wait().unwrap().code(), Some(code));
             assert_eq!(process.wait_for(Event::Reaped, Timeout::NEVER).unwrap(), Some(Exit::Code(code)));
         }
+    }
+}
+
+alone! {
+    fn one_that_execs_from_other_threads_is_never_shown_dead() {
+        sys::deny(&[libc::SYS_pidfd_open], libc::ENOSYS);
+        let mut family = Family::obeying();
+        let process = family.stranger();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let looks = scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    assert!(process.is_alive(), "it is between two programs");
+                }
+            });
+            for _ in 0..common::scaled(600, 10_000) {
+                family.order("thread-exec obey");
+            }
+            family.order("thread-exec obey --print-ready");
+            assert!(family.says().starts_with("ready"));
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            looks.join().unwrap();
+        });
+    }
+}
+
+alone! {
+    fn a_thread_is_no_process() {
+        let number = sys::thread_id();
+        assert!(number > std::process::id().cast_signed(), "another thread");
+        let is_gone = || matches!(Process::open(number), Err(ProcessError::Gone(_)));
+        assert!(is_gone());
+        sys::deny(&[libc::SYS_pidfd_open], libc::ENOSYS);
+        assert!(is_gone());
+        let error = sys::kill(number, 0);
+        assert!(error, "the number is one that a signal would find");
     }
 }

@@ -75,6 +75,10 @@ pub enum ProcessError {
     },
 }
 
+/// What else is looked after, and what is done when it is readable: true ends the
+/// grace.
+type Beside<'a> = (BorrowedFd<'a>, &'a mut dyn FnMut() -> bool);
+
 fn gone(id: Option<&Id>) -> String {
     match id {
         Some(id) => format!(
@@ -156,16 +160,25 @@ impl Process {
     /// or opened by other code.
     ///
     /// # Errors
-    /// [`ProcessError::Invalid`] if it is no pidfd; [`ProcessError::Gone`] if its
-    /// process was reaped already, which leaves it without a number.
+    /// [`ProcessError::Invalid`] if it is no pidfd, or if the number of its process
+    /// cannot be learned: without `/proc` or a free descriptor, or when it is
+    /// outside our pid namespace. [`ProcessError::Gone`] if its process was reaped
+    /// already, which leaves it without a number.
     pub fn from_pidfd(pidfd: OwnedFd) -> Result<Process, ProcessError> {
         match pidfd::number(pidfd.as_fd()) {
             Ok(Some(pid)) => Ok(Process::from(Watched::of_pidfd(pid, pidfd))),
             Ok(None) => Err(ProcessError::Gone(None)),
-            Err(_) => Err(ProcessError::Invalid(Invalid::new(
+            Err(e) if e.raw_os_error() == Some(Errno::BADF.raw_os_error()) => {
+                Err(ProcessError::Invalid(Invalid::new(
+                    "pidfd",
+                    "is another kind of descriptor",
+                    "pass what pidfd_open(2) or clone(2) with CLONE_PIDFD gave",
+                )))
+            }
+            Err(e) => Err(ProcessError::Invalid(Invalid::new(
                 "pidfd",
-                "is another kind of descriptor",
-                "pass what pidfd_open(2) or clone(2) with CLONE_PIDFD gave",
+                format!("is of a process whose number cannot be learned: {e}"),
+                "this takes a /proc, a free descriptor, and a process of this pid namespace",
             ))),
         }
     }
@@ -259,9 +272,13 @@ impl Process {
     }
 
     fn sleep_aside(&self, event: Event, deadline: Deadline) -> io::Result<bool> {
-        let mut set = match WaitSet::new() {
+        let set = WaitSet::new().and_then(|mut set| {
+            set.add(self, event)?;
+            Ok(set)
+        });
+        let mut set = match set {
             Ok(set) => set,
-            // No descriptor is left, not even for a set.
+            // No descriptor is left for a set, or none for what it needs besides.
             Err(error) => {
                 let over = wait::errand(&self.0.watched, event, deadline).map_err(|_| error)?;
                 if over {
@@ -270,7 +287,6 @@ impl Process {
                 return Ok(over);
             }
         };
-        set.add(self, event)?;
         let waited = set.wait_until(Want::All, deadline)?;
         Ok(!waited.ended.is_empty())
     }
@@ -298,6 +314,64 @@ impl Process {
     /// # Errors
     /// [`ProcessError::Gone`] if it has ended; `EPERM` if it is another user's.
     pub fn stop(&self, stop: Stop) -> Result<Vec<Survivor>, ProcessError> {
+        self.stop_beside(stop, None)
+    }
+
+    /// The same, and meanwhile `ready` is called whenever `fd` is readable: for
+    /// signals, or to give a person a say. It takes away what made `fd` readable,
+    /// and does not block. Its error ends the grace at once: whoever is left is
+    /// killed, which takes 2 seconds at most; the first error is given back.
+    ///
+    /// ```
+    /// use procwright::Process;
+    /// use procwright::process::Stop;
+    /// use std::os::fd::AsFd;
+    /// use std::time::Duration;
+    ///
+    /// let mut child = std::process::Command::new("sh")
+    ///     .args(["-c", "trap '' TERM; echo; while :; do sleep 9; done"])
+    ///     .stdout(std::process::Stdio::piped())
+    ///     .spawn()?;
+    /// let mut line = [0];
+    /// std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line)?;
+    /// let (enough, press) = std::io::pipe()?;
+    /// drop(press); // as if somebody had pressed it
+    /// let (survivors, pressed) = Process::of_child(&child)?.stop_watching(
+    ///     Stop::new().with_grace(Duration::from_secs(3600)),
+    ///     enough.as_fd(),
+    ///     || Err("enough"),
+    /// )?;
+    /// assert!(survivors.is_empty());
+    /// assert_eq!(pressed, Err("enough"));
+    /// child.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`stop`](Process::stop).
+    pub fn stop_watching<E>(
+        &self,
+        stop: Stop,
+        fd: BorrowedFd<'_>,
+        mut ready: impl FnMut() -> Result<(), E>,
+    ) -> Result<(Vec<Survivor>, Result<(), E>), ProcessError> {
+        let mut outcome = Ok(());
+        let mut ring = || {
+            let Err(error) = ready() else { return false };
+            if outcome.is_ok() {
+                outcome = Err(error);
+            }
+            true
+        };
+        let survivors = self.stop_beside(stop, Some((fd, &mut ring)))?;
+        Ok((survivors, outcome))
+    }
+
+    fn stop_beside(
+        &self,
+        stop: Stop,
+        mut beside: Option<Beside<'_>>,
+    ) -> Result<Vec<Survivor>, ProcessError> {
         let gone = || ProcessError::Gone(Some(self.id()));
         let root = match self.0.watched.stat() {
             _ if !self.is_alive() => return Err(gone()),
@@ -321,12 +395,19 @@ impl Process {
         let mut machine = Stopping::begin(stop, target, self.0.watched.pidfd(), Instant::now());
         while !machine.finished() {
             let deadline = machine.deadline();
-            let fds = machine.fd().into_iter();
+            let theirs = beside.as_ref().map(|(fd, _)| *fd);
+            let fds = theirs.into_iter().chain(machine.fd());
             let mut fds: Vec<_> = fds
                 .map(|fd| poll::Fd::from_borrowed_fd(fd, poll::Flags::IN))
                 .collect();
             // A failure to wait is a reason to look, no more.
-            let _ = poll::poll(&mut fds, deadline);
+            let polled = poll::poll(&mut fds, deadline);
+            let rang = polled.is_ok() && fds.first().is_some_and(|fd| !fd.revents().is_empty());
+            if let (true, Some((_, ring))) = (rang, &mut beside)
+                && ring()
+            {
+                machine.kill_now(Instant::now());
+            }
             machine.step(Instant::now());
         }
         machine.survivors()

@@ -498,3 +498,19 @@ pub(crate) fn fork_running(body: impl FnOnce() -> i32) -> i32 {
         libc::WEXITSTATUS(reap(pid))
     }
 }
+
+/// Forks a child that does something and then pauses until it is killed.
+pub(crate) fn fork_pausing_after(work: impl FnOnce()) -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(900);
+            work();
+            loop {
+                libc::pause();
+            }
+        }
+        pid
+    }
+}

@@ -124,14 +124,20 @@ pub(crate) fn life(pidfd: BorrowedFd<'_>) -> io::Result<Life> {
 
 pub(crate) fn number(pidfd: BorrowedFd<'_>) -> io::Result<Option<i32>> {
     // The one place that tells on every kernel; -1 after the reap, 0 for a
-    // process outside our pid namespace, and no such line for other kinds.
+    // process outside the pid namespace of /proc, and no such line for other
+    // kinds.
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
     let pid = text
         .lines()
         .find_map(|line| line.strip_prefix("Pid:")?.trim().parse::<i32>().ok());
     match pid {
-        Some(pid) => Ok(Some(pid).filter(|pid| *pid > 0)),
         None => Err(Errno::BADF.into()),
+        Some(-1) => Ok(None),
+        Some(0) => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "it has no number in this pid namespace",
+        )),
+        Some(pid) => crate::sys::proc::check().map(|()| Some(pid)),
     }
 }
 

@@ -12,8 +12,9 @@
 //! - `has_exited(pidfd)`: whether all its threads have ended. A zombie has.
 //! - `inode(pidfd)`: a number that no other process of this boot has or will
 //!   have, where the system gives one.
-//! - `number(pidfd)`: the number of its process, none if that was reaped or is
-//!   in another namespace. An error if it is another kind of descriptor.
+//! - `number(pidfd)`: the number of its process, none if that was reaped. `EBADF`
+//!   if it is another kind of descriptor, `Unsupported` if the process has no
+//!   number here: it is outside our pid namespace.
 //! - `life(pidfd)`: see [`Life`].
 //! - `tells_of_reaps(pidfd)`: whether such a descriptor is hung up when its
 //!   process is reaped.

@@ -16,6 +16,11 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use super::{Call, Name, Next, PipeFd, Stat, ThreadCall};
+pub(crate) use namespace::check;
+use namespace::missing;
+
+#[path = "namespace.rs"]
+mod namespace;
 
 pub(crate) fn now_ticks() -> u64 {
     // The kernel rounds a start time on CLOCK_BOOTTIME down to ticks of
@@ -40,6 +45,7 @@ pub(crate) fn inherits_orphans() -> bool {
 }
 
 pub(crate) fn each_pid(found: &mut dyn FnMut(i32, bool) -> io::Result<Next>) -> io::Result<()> {
+    check()?;
     let dir = open_dir(c"/proc")?;
     // Numbers are given out upwards, and this is the last that was.
     let mut buffer = [0; 128];
@@ -74,10 +80,32 @@ pub(crate) fn each_pid(found: &mut dyn FnMut(i32, bool) -> io::Result<Next>) -> 
 }
 
 pub(crate) fn stat(pid: i32) -> io::Result<Stat> {
-    read_stat(ProcPath::new(format_args!("/proc/{pid}/stat")).as_c_str())
+    check()?;
+    match read_stat(ProcPath::new(format_args!("/proc/{pid}/stat")).as_c_str()) {
+        // Nobody has the number, or nothing is there any more (chroot).
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            rustix::fs::readlink(c"/proc/self", Vec::new()).map_err(|_| missing())?;
+            Err(e)
+        }
+        answer => answer,
+    }
+}
+
+pub(crate) fn leads(pid: i32) -> io::Result<bool> {
+    check()?;
+    // Not listed in /proc, threads are found there by number all the same. Of
+    // a process's own text the group comes within the first lines.
+    let mut buffer = [0; 512];
+    let path = ProcPath::new(format_args!("/proc/{pid}/status"));
+    let text = read_file(path.as_c_str(), &mut buffer)?;
+    let group = text
+        .split(|&b| b == b'\n')
+        .find_map(|line| number::<i32>(line.strip_prefix(b"Tgid:")?.trim_ascii()));
+    Ok(group.is_none_or(|group| group == pid))
 }
 
 pub(crate) fn exe(pid: i32) -> io::Result<PathBuf> {
+    check()?;
     let link = rustix::fs::readlink(
         ProcPath::new(format_args!("/proc/{pid}/exe")).as_c_str(),
         Vec::new(),
@@ -86,13 +114,16 @@ pub(crate) fn exe(pid: i32) -> io::Result<PathBuf> {
 }
 
 pub(crate) fn status_of_zombie(pid: i32) -> Option<i32> {
+    check().ok()?;
     let mut buffer = [0; 1024];
     let text = read_file(
         ProcPath::new(format_args!("/proc/{pid}/stat")).as_c_str(),
         &mut buffer,
     )
     .ok()?;
-    if !parse_stat(text)?.is_gone() {
+    let stat = parse_stat(text)?;
+    // Without threads it is another thing, see `read_stat`.
+    if !stat.is_gone() || stat.threads == 0 {
         return None;
     }
     let status = number(text.trim_ascii().rsplit(|&b| b == b' ').next()?)?;
@@ -108,14 +139,25 @@ pub(crate) fn status_of_zombie(pid: i32) -> Option<i32> {
 
 fn read_stat(path: &CStr) -> io::Result<Stat> {
     let mut buffer = [0; 1024];
-    let text = read_file(path, &mut buffer)?;
-    parse_stat(text).ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("cannot read {path:?}: {}", text.escape_ascii()),
-        )
-    })
+    for _ in 0..UNBOUND {
+        let text = read_file(path, &mut buffer)?;
+        let stat = parse_stat(text).ok_or_else(|| {
+            let text = text.escape_ascii();
+            let why = format!("cannot read {path:?}: {text}");
+            io::Error::new(io::ErrorKind::InvalidData, why)
+        })?;
+        if stat.threads > 0 {
+            return Ok(stat);
+        }
+    }
+    Err(Errno::NOENT.into())
 }
+
+/// How often in a row a process may be shown while it loses the thread that is
+/// shown, and so without threads. Either it is being reaped and is not there the
+/// next time, or another of its threads is in exec(2), which takes the place of
+/// the first: shown dead, it lives. That takes longer than a look.
+const UNBOUND: usize = 64;
 
 /// Reads `pid (name) state ppid …`. The name can hold anything, `) R 1 (` too,
 /// but nothing after it holds a parenthesis.
@@ -151,6 +193,7 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
 }
 
 pub(crate) fn each_pipe(pid: i32, wanted: &[u64], found: &mut dyn FnMut(PipeFd)) -> io::Result<()> {
+    check()?;
     let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/fd")).as_c_str())?;
     each_number(dir.as_fd(), &mut |fd, name| {
         // "pipe:[" + 20 digits + "]": whatever is longer is cut and no pipe.
@@ -186,6 +229,7 @@ fn pipe_inode(link: &[u8]) -> Option<u64> {
 }
 
 pub(crate) fn threads_stopped(pid: i32) -> io::Result<bool> {
+    check()?;
     let mut all = true;
     let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/task")).as_c_str())?;
     each_number(dir.as_fd(), &mut |tid, _| {
@@ -200,6 +244,7 @@ pub(crate) fn threads_stopped(pid: i32) -> io::Result<bool> {
 }
 
 pub(crate) fn each_call(pid: i32, found: &mut dyn FnMut(ThreadCall) -> bool) -> io::Result<()> {
+    check()?;
     let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/task")).as_c_str())?;
     each_number(dir.as_fd(), &mut |tid, _| {
         let path = |file: &str| ProcPath::new(format_args!("/proc/{pid}/task/{tid}/{file}"));

@@ -4,7 +4,8 @@
 //! open and allocates nothing in the heap unless its result does. A process
 //! that is not there, or goes while it is asked about, is
 //! [`io::ErrorKind::NotFound`]; one that may not be looked at is
-//! [`io::ErrorKind::PermissionDenied`].
+//! [`io::ErrorKind::PermissionDenied`]. Where nothing can be told of any process,
+//! that is [`io::ErrorKind::Unsupported`].
 //!
 //! - `now_ticks()`: the clock that [`Stat::start_ticks`] is read from.
 //! - `inherits_orphans()`: whether this process gets the children of its
@@ -14,6 +15,8 @@
 //!   whether it may have been given away since the scan began, and says how to
 //!   go on.
 //! - `stat(pid)`: see [`Stat`].
+//! - `leads(pid)`: whether this is the number of a process, and not of a thread of
+//!   one that is not its first.
 //! - `exe(pid)`: the program's file, as a path with " (deleted)" behind it if it
 //!   is not there any more.
 //! - `status_of_zombie(pid)`: the status of a process that has ended and was not
@@ -36,10 +39,12 @@ mod imp;
 #[path = "linux.rs"]
 mod imp;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use imp::check;
 #[allow(unused_imports)]
 pub(crate) use imp::{
-    at, each_call, each_pid, each_pipe, exe, inherits_orphans, now_ticks, stat, status_of_zombie,
-    threads_stopped,
+    at, each_call, each_pid, each_pipe, exe, inherits_orphans, leads, now_ticks, stat,
+    status_of_zombie, threads_stopped,
 };
 
 /// How a scan of all processes goes on.

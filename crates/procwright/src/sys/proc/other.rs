@@ -49,3 +49,7 @@ pub(crate) fn threads_stopped(_pid: i32) -> io::Result<bool> {
 pub(crate) fn each_call(_pid: i32, _found: &mut dyn FnMut(ThreadCall) -> bool) -> io::Result<()> {
     Err(unsupported("the system call of a thread"))
 }
+
+pub(crate) fn leads(_pid: i32) -> io::Result<bool> {
+    Ok(true)
+}

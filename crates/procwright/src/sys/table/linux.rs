@@ -11,10 +11,10 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 const SIGNAL: i32 = libc::SIGURG;
 
 pub(crate) fn leave() -> io::Result<()> {
-    // Unshares and closes in one step that copies no entry. Two steps would hold
-    // copies of the process's descriptors for a moment, in which a pipe that
-    // another thread closes would not end, and would flush its files at a close
-    // that nobody asked for.
+    // Unshares and closes in one step, which copies the first 64 entries at most,
+    // and only until the call returns. Two steps would hold copies of all the
+    // process's descriptors for a while, in which a pipe that another thread
+    // closes would not end.
     //
     // SAFETY: the thread has no descriptor that it could still use. Others keep
     // theirs: the table that is emptied is a new one.
@@ -53,7 +53,13 @@ impl Nudge {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: just made, and nobody else's.
-        Ok(Nudge(unsafe { OwnedFd::from_raw_fd(fd) }))
+        let nudge = Nudge(unsafe { OwnedFd::from_raw_fd(fd) });
+        // A sandbox may forbid the signal or swallow it. It is to be found out
+        // now and not when somebody waits for an answer.
+        self::nudge(nudge.address())?;
+        let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
+        rustix::io::read(&nudge.0, &mut info)?;
+        Ok(nudge)
     }
 
     pub(crate) fn address(&self) -> Address {
@@ -74,8 +80,13 @@ impl AsFd for Nudge {
     }
 }
 
-pub(crate) fn nudge(thread: Address) {
+pub(crate) fn nudge(thread: Address) -> io::Result<()> {
     // SAFETY: a plain call without pointers. The thread exists, says the
     // contract, so the number is its own.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.0, SIGNAL) };
+    let result = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.0, SIGNAL) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }

@@ -12,7 +12,9 @@
 //! - `Nudge`: wakes such a thread from others, for which no descriptor can be
 //!   shared. `new()` is called on the thread, which has all signals blocked;
 //!   readable once it was nudged, until `silence()`. `address()` is what others
-//!   pass to `nudge(address)`, while the thread exists.
+//!   pass to `nudge(address)`, while the thread exists. That fails where a filter
+//!   forbids it, and is lost where the host sets the signal's disposition to
+//!   "ignored" at that very moment: who waits for an answer nudges again.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[path = "linux.rs"]

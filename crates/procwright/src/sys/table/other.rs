@@ -35,4 +35,6 @@ impl AsFd for Nudge {
     }
 }
 
-pub(crate) fn nudge(_thread: Address) {}
+pub(crate) fn nudge(_thread: Address) -> io::Result<()> {
+    Err(unsupported("a thread with a descriptor table of its own"))
+}

@@ -17,15 +17,20 @@ use crate::wait::Event;
 /// When no thread can be had, none with a table of its own, or none that could
 /// learn of the event.
 pub(crate) fn run(process: &Watched, event: Event, deadline: Deadline) -> io::Result<bool> {
-    let process = process.by_number();
+    let by_number = process.by_number();
     let work = move || {
         table::leave()?;
-        sleep(&process, event, deadline)
+        sleep(&by_number, event, deadline)
     };
     let thread = thread::spawn_quiet("procwright-wait", work)?;
-    thread
+    let over = thread
         .join()
-        .unwrap_or_else(|_| Err(io::Error::other("a panic")))
+        .unwrap_or_else(|_| Err(io::Error::other("a panic")))?;
+    if over {
+        // There may be no descriptor to see it with.
+        process.tell(None);
+    }
+    Ok(over)
 }
 
 fn sleep(process: &Watched, event: Event, deadline: Deadline) -> io::Result<bool> {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Caller;
 use crate::ident::Watched;
+use crate::sys::fork::PerProcess;
 use crate::sys::thread;
 use crate::wait::{Event, stats};
 
@@ -36,21 +37,22 @@ impl Entry {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Looker {
     entries: Vec<Entry>,
     /// Somebody new has come: look soon.
     fresh: bool,
-    /// The process that the thread is in, 0 if there is none.
-    process: u32,
+    /// Whether the thread is there.
+    runs: bool,
 }
 
-static LOOKER: Mutex<Looker> = Mutex::new(Looker {
-    entries: Vec::new(),
-    fresh: false,
-    process: 0,
-});
-static CHANGED: Condvar = Condvar::new();
+#[derive(Debug, Default)]
+struct Shared {
+    looker: Mutex<Looker>,
+    changed: Condvar,
+}
+
+static SHARED: PerProcess<Shared> = PerProcess::new();
 
 /// Ends the looks.
 #[derive(Debug)]
@@ -58,15 +60,11 @@ pub(super) struct Job(Caller);
 
 pub(super) fn watch(process: Watched, event: Event, caller: Caller) -> std::io::Result<Job> {
     let job = Job(caller.clone());
-    let mut looker = lock();
-    let here = std::process::id();
-    if looker.process != here {
-        // A fork has its parent's list, and not the thread.
-        if looker.process != 0 {
-            looker.entries.clear();
-        }
-        thread::spawn_quiet("procwright-look", look)?;
-        looker.process = here;
+    let shared = SHARED.get();
+    let mut looker = shared.lock();
+    if !looker.runs {
+        thread::spawn_quiet("procwright-look", || look(shared))?;
+        looker.runs = true;
     }
     looker.entries.push(Entry {
         process,
@@ -74,17 +72,17 @@ pub(super) fn watch(process: Watched, event: Event, caller: Caller) -> std::io::
         caller,
     });
     looker.fresh = true;
-    CHANGED.notify_all();
+    shared.changed.notify_all();
     Ok(job)
 }
 
-fn look() {
+fn look(shared: &Shared) {
     let mut pause = PAUSE.0;
-    let mut looker = lock();
+    let mut looker = shared.lock();
     loop {
         if looker.entries.is_empty() {
             // Under the lock: whoever comes next starts a new thread.
-            looker.process = 0;
+            looker.runs = false;
             return;
         }
         let begun = Instant::now();
@@ -106,25 +104,25 @@ fn look() {
             if left.is_zero() {
                 break;
             }
-            let waited = CHANGED.wait_timeout(looker, left);
+            let waited = shared.changed.wait_timeout(looker, left);
             looker = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
-fn lock() -> MutexGuard<'static, Looker> {
-    LOOKER.lock().unwrap_or_else(PoisonError::into_inner)
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Looker> {
+        self.looker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let mut looker = lock();
-        let here = std::process::id();
-        if looker.process == here {
-            looker
-                .entries
-                .retain(|entry| !entry.caller.is_same(&self.0));
-            CHANGED.notify_all();
-        }
+        let shared = SHARED.get();
+        shared
+            .lock()
+            .entries
+            .retain(|entry| !entry.caller.is_same(&self.0));
+        shared.changed.notify_all();
     }
 }

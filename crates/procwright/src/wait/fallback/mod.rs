@@ -51,28 +51,30 @@ impl Caller {
 #[derive(Debug)]
 pub(super) struct Job {
     mechanism: Mechanism,
-    _end: End,
+    end: End,
 }
 
 /// Each ends its watch when it is dropped.
 #[derive(Debug)]
-#[expect(dead_code, reason = "held to be dropped")]
 enum End {
     Table(table::Job),
-    Child(child::Job),
-    Look(look::Job),
+    Child(#[expect(dead_code, reason = "held to be dropped")] child::Job),
+    Look(#[expect(dead_code, reason = "held to be dropped")] look::Job),
 }
 
 impl Job {
     const fn new(mechanism: Mechanism, end: End) -> Job {
-        Job {
-            mechanism,
-            _end: end,
-        }
+        Job { mechanism, end }
     }
 
     pub(super) const fn mechanism(&self) -> Mechanism {
         self.mechanism
+    }
+
+    /// Whether it is certain that the event has come about. If not, whoever was
+    /// rung looks for himself.
+    pub(super) fn is_certain(&self) -> bool {
+        matches!(&self.end, End::Table(job) if job.is_certain())
     }
 }
 

@@ -12,11 +12,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::Caller;
 use crate::ident::{NoPidfd, Watched};
+use crate::sys::fork::PerProcess;
 use crate::sys::pidfd;
 use crate::sys::ready::{On, ReadySet};
 use crate::sys::table::{self, Address, Nudge};
@@ -29,6 +32,7 @@ enum Order {
         id: u64,
         process: Watched,
         event: Event,
+        news: News,
         caller: Caller,
         answer: Sender<Answer>,
     },
@@ -53,40 +57,48 @@ struct Keeper {
     full: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Keepers {
     list: Vec<Keeper>,
     /// To the relay, which ends when this and its clones in the keepers are gone.
     relay: Option<Sender<Caller>>,
     /// The next name, of a keeper or a watch.
     next: u64,
-    /// The process that the threads are in; a fork has none of them.
-    process: u32,
 }
 
-static KEEPERS: Mutex<Keepers> = Mutex::new(Keepers {
-    list: Vec::new(),
-    relay: None,
-    next: 0,
-    process: 0,
-});
+static KEEPERS: PerProcess<Mutex<Keepers>> = PerProcess::new();
 
 fn lock() -> MutexGuard<'static, Keepers> {
-    let mut keepers = KEEPERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let here = std::process::id();
-    if keepers.process != here {
-        keepers.list.clear();
-        keepers.relay = None;
-        keepers.process = here;
-    }
-    keepers
+    let keepers = KEEPERS.get();
+    keepers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends the watch.
 #[derive(Debug)]
 pub(super) struct Job {
+    news: News,
     keeper: u64,
     id: u64,
+    /// Whose keeper: a fork's have names of their own.
+    process: u32,
+}
+
+/// Whether the event has come about, as the keeper's pidfd says.
+type News = Arc<AtomicBool>;
+
+impl Job {
+    /// Whether the event is known to have come about. Who holds the job need not
+    /// look, and perhaps cannot: there may be no descriptor to do it with.
+    pub(super) fn is_certain(&self) -> bool {
+        self.news.load(Ordering::Acquire)
+    }
+}
+
+/// Somebody who is watched.
+struct Member {
+    pidfd: OwnedFd,
+    news: News,
+    caller: Caller,
 }
 
 /// A watch that was asked for.
@@ -94,6 +106,9 @@ struct Asked {
     job: Job,
     /// Whether the keeper was started for it, so that no other has more room.
     fresh: bool,
+    /// Whether the keeper was told. If not, to drop the job takes back what was
+    /// asked for; not under the lock, which that needs.
+    reached: bool,
     answer: Receiver<Answer>,
 }
 
@@ -102,10 +117,34 @@ pub(super) fn watch(process: &Watched, event: Event, caller: &Caller) -> Option<
     loop {
         let asked = lock().ask(process, event, caller)?;
         // Not under the lock, which the keeper may need before it answers.
-        match asked.answer.recv() {
-            Ok(Answer::Watching) => return Some(asked.job),
-            Ok(Answer::Full) if !asked.fresh => lock().set_full(asked.job.keeper, true),
-            Ok(Answer::Full | Answer::Cannot) | Err(_) => return None,
+        match asked.answered()? {
+            Answer::Watching => return Some(asked.job),
+            Answer::Full if !asked.fresh => lock().set_full(asked.job.keeper, true),
+            Answer::Full | Answer::Cannot => return None,
+        }
+    }
+}
+
+/// An answer takes microseconds. If none comes for so long, the nudge may have
+/// been lost.
+const LOST: Duration = Duration::from_millis(20);
+
+impl Asked {
+    /// None if none will come.
+    fn answered(&self) -> Option<Answer> {
+        if !self.reached {
+            return None;
+        }
+        loop {
+            match self.answer.recv_timeout(LOST) {
+                Ok(answer) => return Some(answer),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let keepers = lock();
+            let mut list = keepers.list.iter();
+            let keeper = list.find(|one| one.name == self.job.keeper)?;
+            keeper.nudge()?;
         }
     }
 }
@@ -119,19 +158,28 @@ impl Keepers {
         let id = self.name();
         let keeper = self.list.iter().find(|keeper| !keeper.full)?;
         let (sender, answer) = channel();
+        let news = News::default();
         let order = Order::Watch {
             id,
             process: process.by_number(),
             event,
+            news: Arc::clone(&news),
             caller: caller.clone(),
             answer: sender,
         };
-        keeper.send(order);
         let job = Job {
+            news,
             keeper: keeper.name,
             id,
+            process: std::process::id(),
         };
-        Some(Asked { job, fresh, answer })
+        let reached = keeper.orders.send(order).is_ok() && keeper.nudge().is_some();
+        Some(Asked {
+            job,
+            fresh,
+            reached,
+            answer,
+        })
     }
 
     fn start(&mut self) -> Option<()> {
@@ -185,20 +233,24 @@ impl Keepers {
 }
 
 impl Keeper {
-    fn send(&self, order: Order) {
-        // It is in the list, so its thread is there, and takes what was sent
-        // before it leaves the list.
-        if self.orders.send(order).is_ok() {
-            table::nudge(self.thread);
-        }
+    /// Tells it to look for orders; none if that cannot be done. It is in the
+    /// list, so its thread is there, and takes what was sent before it leaves
+    /// the list.
+    fn nudge(&self) -> Option<()> {
+        table::nudge(self.thread).ok()
     }
 }
 
 impl Drop for Job {
     fn drop(&mut self) {
-        // None in a fork, and none if it has ended and the keeper with it.
+        if self.process != std::process::id() {
+            return;
+        }
+        // None if it has ended and the keeper with it.
         if let Some(keeper) = lock().list.iter().find(|one| one.name == self.keeper) {
-            keeper.send(Order::Forget(self.id));
+            // If it cannot be told now, it takes this with what it is told next.
+            let _ = keeper.orders.send(Order::Forget(self.id));
+            let _ = keeper.nudge();
         }
     }
 }
@@ -211,7 +263,7 @@ fn keep(name: u64, orders: &Receiver<Order>, relay: &Sender<Caller>, started: &S
     if started.send(nudge.address()).is_err() {
         return;
     }
-    let mut members: HashMap<u64, (OwnedFd, Caller)> = HashMap::new();
+    let mut members: HashMap<u64, Member> = HashMap::new();
     let mut keys = Vec::new();
     let mut had = 0;
     loop {
@@ -239,13 +291,19 @@ fn keep(name: u64, orders: &Receiver<Order>, relay: &Sender<Caller>, started: &S
             had = members.len();
         }
         keys.clear();
-        if ready.wait(&mut keys, Deadline::NEVER).is_err() {
+        let waited = ready.wait(&mut keys, Deadline::NEVER);
+        if waited.is_err() {
             // Not to be expected. Whoever is rung looks for himself.
             keys.extend(members.keys());
         }
         for key in &keys {
             match members.remove(key) {
-                Some((_, caller)) => drop(relay.send(caller)),
+                Some(member) => {
+                    member.news.store(waited.is_ok(), Ordering::Release);
+                    // Before it is told of: who is told may need the room.
+                    drop(member.pidfd);
+                    let _ = relay.send(member.caller);
+                }
                 None => nudge.silence(),
             }
         }
@@ -266,17 +324,18 @@ fn leave() -> io::Result<(ReadySet, Nudge)> {
 fn obey(
     order: Order,
     ready: &ReadySet,
-    members: &mut HashMap<u64, (OwnedFd, Caller)>,
+    members: &mut HashMap<u64, Member>,
     relay: &Sender<Caller>,
 ) {
-    let (id, process, event, caller, answer) = match order {
+    let (id, process, event, news, caller, answer) = match order {
         Order::Watch {
             id,
             process,
             event,
+            news,
             caller,
             answer,
-        } => (id, process, event, caller, answer),
+        } => (id, process, event, news, caller, answer),
         Order::Forget(id) => {
             members.remove(&id);
             return;
@@ -288,6 +347,7 @@ fn obey(
     };
     let said = match process.pidfd_now() {
         Ok(None) => {
+            news.store(true, Ordering::Release);
             let _ = relay.send(caller);
             Answer::Watching
         }
@@ -296,7 +356,12 @@ fn obey(
         }
         Ok(Some(fd)) => match ready.add(fd.as_fd(), id, on) {
             Ok(()) => {
-                members.insert(id, (fd, caller));
+                let member = Member {
+                    pidfd: fd,
+                    news,
+                    caller,
+                };
+                members.insert(id, member);
                 Answer::Watching
             }
             Err(_) => Answer::Cannot,

@@ -239,12 +239,22 @@ impl<T: Waitable> WaitSet<T> {
             keys.clear();
             self.ready.wait(&mut keys, until)?;
             let mut cancelled = false;
-            for &key in &keys {
-                match key {
-                    CANCEL => cancelled = true,
-                    BELL => self.answer(most)?,
-                    key if self.over.len() < most => self.note(key)?,
-                    key => self.leave(key)?,
+            for (i, &key) in keys.iter().enumerate() {
+                let noted = match key {
+                    CANCEL => {
+                        cancelled = true;
+                        Ok(())
+                    }
+                    BELL => self.answer(most),
+                    key if self.over.len() < most => self.note(key),
+                    key => self.leave(key),
+                };
+                if let Err(error) = noted {
+                    // For the next wait: those that are told of once.
+                    for &later in &keys[i + 1..] {
+                        let _ = self.leave(later);
+                    }
+                    return Err(error);
                 }
             }
             if self.over.len() >= need && keys.len() < BATCH {
@@ -292,8 +302,13 @@ impl<T: Waitable> WaitSet<T> {
         let Some(bell) = self.bell.clone() else {
             return Ok(());
         };
-        for key in bell.take(most.saturating_sub(self.over.len())) {
-            self.note(key)?;
+        let keys = bell.take(most.saturating_sub(self.over.len()));
+        for (i, &key) in keys.iter().enumerate() {
+            if let Err(error) = self.note(key) {
+                // They are rung for once, and the next wait is to know.
+                keys[i + 1..].iter().for_each(|&later| bell.ring(later));
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -318,7 +333,7 @@ impl<T: Waitable> WaitSet<T> {
                 match &member.watching {
                     Watching::Here(mechanism, _) => mechanism.served(),
                     Watching::Aside(job) => job.mechanism().served(),
-                    Watching::EndFirst | Watching::Over => {}
+                    Watching::EndFirst(_) | Watching::Over => {}
                 }
                 member.watching = Watching::Over;
                 self.over.push(key);
@@ -373,7 +388,7 @@ impl<T> WaitSet<T> {
         match &self.members.get(&key.0)?.watching {
             Watching::Here(mechanism, _) => Some(*mechanism),
             Watching::Aside(job) => Some(job.mechanism()),
-            Watching::EndFirst => Some(Mechanism::Polling),
+            Watching::EndFirst(_) => Some(Mechanism::Polling),
             Watching::Over => None,
         }
     }

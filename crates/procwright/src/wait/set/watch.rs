@@ -19,9 +19,9 @@ pub(super) enum Watching {
     Here(Mechanism, Option<OwnedFd>),
     /// By a thread of ours, which rings.
     Aside(Job),
-    /// By its descriptor until it has ended, and then whether it is reaped: by a
-    /// thread of ours, since this system does not tell.
-    EndFirst,
+    /// By its descriptor, or a duplicate, until it has ended, and then whether it
+    /// is reaped: by a thread of ours, since this system does not tell.
+    EndFirst(Option<OwnedFd>),
     /// No more: it has ended.
     Over,
 }
@@ -34,12 +34,17 @@ impl<T: Waitable> WaitSet<T> {
         on: On,
         mechanism: Mechanism,
     ) -> io::Result<Watching> {
+        Ok(Watching::Here(mechanism, self.enter(fd, key, on)?))
+    }
+
+    /// The duplicate, if that very descriptor was in the set before.
+    fn enter(&self, fd: BorrowedFd<'_>, key: u64, on: On) -> io::Result<Option<OwnedFd>> {
         match self.ready.add(fd, key, on) {
-            Ok(()) => Ok(Watching::Here(mechanism, None)),
+            Ok(()) => Ok(None),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 let twin = fd.try_clone_to_owned()?;
                 self.ready.add(twin.as_fd(), key, on)?;
-                Ok(Watching::Here(mechanism, Some(twin)))
+                Ok(Some(twin))
             }
             Err(e) => Err(e),
         }
@@ -57,10 +62,7 @@ impl<T: Waitable> WaitSet<T> {
                 Event::Reaped if pidfd::tells_of_reaps(fd) => {
                     self.watch(fd, key, On::HangUp, Mechanism::Pidfd)
                 }
-                Event::Reaped => {
-                    self.ready.add(fd, key, On::Read)?;
-                    Ok(Watching::EndFirst)
-                }
+                Event::Reaped => Ok(Watching::EndFirst(self.enter(fd, key, On::Read)?)),
             };
         }
         // None was to be had when the process was opened. That may have changed.
@@ -77,17 +79,16 @@ impl<T: Waitable> WaitSet<T> {
             Ok(Some(_)) => NoPidfd::Never,
             Err(why) => why,
         };
+        // A thread that sleeps by the number would sleep until the end of whoever
+        // has it: of another child, if this one was reaped.
+        if is_over(process, event) {
+            return Ok(Watching::Over);
+        }
         if event == Event::Exited && self.watch_number(process, key)? {
             return Ok(Watching::Here(Mechanism::Kqueue, None));
         }
         let bell = self.bell()?;
         let job = fallback::watch(process, why, event, &bell, key)?;
-        // It may have ended before, and its number be another's by now, whose end
-        // the thread would wait for. Looked at afterwards, so that little is left
-        // of the time in which this can happen: until the thread sleeps.
-        if is_over(process, event) {
-            return Ok(Watching::Over);
-        }
         Ok(Watching::Aside(job))
     }
 
@@ -128,8 +129,7 @@ impl<T: Waitable> WaitSet<T> {
                 }
                 return;
             }
-            Watching::Here(_, twin) => twin.as_ref(),
-            Watching::EndFirst => None,
+            Watching::Here(_, twin) | Watching::EndFirst(twin) => twin.as_ref(),
             // A job ends when it is dropped.
             Watching::Aside(_) | Watching::Over => return,
         };
@@ -159,9 +159,15 @@ impl<T: Waitable> WaitSet<T> {
                 process.tell(self.ready.remove_process(process.id().pid(), key));
                 Ok(None)
             }
-            Watching::EndFirst if !process.is_reaped() => {
+            Watching::EndFirst(_) if !process.is_reaped() => {
                 let job = fallback::watch_reap(process, &self.bell()?, key)?;
                 Ok(Some(Watching::Aside(job)))
+            }
+            // Looked at by its number, it would seem to run on for as long as
+            // there is no descriptor to look with.
+            Watching::Aside(job) if job.is_certain() => {
+                process.tell(None);
+                Ok(None)
             }
             // The thread knew it by its number, which may be another's by now.
             Watching::Aside(_) if !is_over(process, member.event) => {

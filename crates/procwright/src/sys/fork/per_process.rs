@@ -1,0 +1,73 @@
+//! Values that a fork has of its own.
+
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A value of this process's own, made when it is first asked for.
+///
+/// For what threads of ours work with. A fork has none of the threads, but what
+/// they were working with as they were then: a lock that one of them held stays
+/// held for ever. So a fork gets a new value and never looks at the old one,
+/// which is left as it is: to drop it would be to look at it.
+pub(crate) struct PerProcess<T>(AtomicPtr<Slot<T>>);
+
+struct Slot<T> {
+    process: u32,
+    value: T,
+}
+
+impl<T: Default + Send + Sync + 'static> PerProcess<T> {
+    pub(crate) const fn new() -> PerProcess<T> {
+        PerProcess(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// The value of the process that asks.
+    pub(crate) fn get(&self) -> &'static T {
+        let process = std::process::id();
+        loop {
+            let found = self.0.load(Ordering::Acquire);
+            // SAFETY: null, or one that was put there below, whole before it
+            // could be seen; from then on it is only shared, and never freed.
+            match unsafe { found.as_ref::<'static>() } {
+                Some(slot) if slot.process == process => return &slot.value,
+                _ => {}
+            }
+            let value = T::default();
+            let new = Box::into_raw(Box::new(Slot { process, value }));
+            let put = self
+                .0
+                .compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire);
+            if put.is_err() {
+                // Another thread was first.
+                //
+                // SAFETY: it comes from a box, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for PerProcess<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PerProcess")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn all_threads_have_the_same() {
+        static ONE: PerProcess<Mutex<u32>> = PerProcess::new();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| *ONE.get().lock().unwrap() += 1);
+            }
+        });
+        assert_eq!(*ONE.get().lock().unwrap(), 8);
+    }
+}
