@@ -16,8 +16,7 @@ use common::kill;
 
 /// `procwright buffer` with these options.
 fn buffer(options: &[&str]) -> Command {
-    // The helper names the subcommand of the other tests, but starts the
-    // watchdog.
+    // The helper is for another subcommand, but starts the watchdog.
     let program = common::procwright([""; 0]).get_program().to_owned();
     let mut command = Command::new(program);
     command.arg("buffer").args(options);
@@ -209,6 +208,25 @@ fn what_is_dropped_is_counted_and_told_once() {
 }
 
 #[test]
+fn room_that_was_made_during_a_pause_is_used() {
+    let options = ["--overflow", "drop-newest", "--memory", "64KiB", "--quiet"];
+    let mut stage = Stage::start(&options);
+    stage.put(&pattern(4 << 20));
+    let mut output = stage.output.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        output.read_to_end(&mut bytes).unwrap();
+        bytes
+    });
+    // It has waited for more since it had no room, and has room now.
+    wait_for_standstill(&stage);
+    stage.put(b"later");
+    drop(stage.input.take());
+    assert!(reader.join().unwrap().ends_with(b"later"));
+    assert_eq!(stage.finish().0, Some(0));
+}
+
+#[test]
 fn quiet_says_nothing_of_drops() {
     let options = ["--overflow", "drop-oldest", "--memory", "64KiB", "--quiet"];
     let mut stage = Stage::start(&options);
@@ -227,7 +245,7 @@ fn memory_only_holds_the_writer_and_loses_nothing() {
     let (copy, done) = (bytes.clone(), stage.output.take().unwrap());
     let writer = std::thread::spawn(move || input.write_all(&copy).unwrap());
     // The writer is stuck before anything is read.
-    wait_until_full(&stage);
+    wait_for_standstill(&stage);
     let mut seen = Vec::new();
     (&done).read_to_end(&mut seen).unwrap();
     writer.join().unwrap();
@@ -238,9 +256,8 @@ fn memory_only_holds_the_writer_and_loses_nothing() {
     assert_ne!(figure(&stderr, "held up"), "0.000 s");
 }
 
-/// Waits until nothing more can move, by the figures that it prints. The
-/// watchdog bounds it.
-fn wait_until_full(stage: &Stage) {
+/// Waits until it has read nothing for a while. The watchdog bounds it.
+fn wait_for_standstill(stage: &Stage) {
     let path = format!("/proc/{}/io", stage.pid());
     let read = || {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -424,7 +441,7 @@ fn nothing_wakes_while_nothing_flows() {
     stage.put(b"a");
     stage.output.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     // Both threads have gone to sleep, and then nothing counts any more.
-    wait_until_full(&stage);
+    wait_for_standstill(&stage);
     let before = switches(stage.pid());
     #[allow(clippy::disallowed_methods, reason = "there is nothing to wait for")]
     std::thread::sleep(Duration::from_millis(1500));
