@@ -133,7 +133,9 @@ alone! {
             .spawn()
             .unwrap();
         let mut line = vec![0; 65536];
-        let n = tree.stdout.take().unwrap().read_for(&mut line, Timeout::NEVER).unwrap();
+        // Not dropped: its end would end them by SIGPIPE.
+        let stdout = tree.stdout.take().unwrap();
+        let n = stdout.read_for(&mut line, Timeout::NEVER).unwrap();
         let pids = common::ready_pids(&line[..n]);
         assert!(pids.len() > 2);
         assert!(tree.stop().is_empty());

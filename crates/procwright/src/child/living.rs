@@ -203,10 +203,8 @@ impl Child {
         if let Some(exit) = self.try_wait() {
             return Ok(Some(exit));
         }
-        Ok(match self.process.wait_for(Event::Exited, timeout)? {
-            Some(exit) => Some(self.try_wait().unwrap_or(exit)),
-            None => None,
-        })
+        let ended = self.process.wait_for(Event::Exited, timeout)?;
+        Ok(ended.map(|exit| self.try_wait().unwrap_or(exit)))
     }
 
     /// Sends it a signal.
@@ -228,7 +226,7 @@ impl Child {
             pipes: self.pipes.clone(),
             adopts: false,
         };
-        let survivors = self.process.stop_all(self.stop, target);
+        let survivors = self.process.stop_all(self.stop, target, None);
         let _ = self.try_wait();
         survivors
     }

@@ -77,7 +77,7 @@ pub enum ProcessError {
 
 /// What else is looked after, and what is done when it is readable: true ends the
 /// grace.
-type Beside<'a> = (BorrowedFd<'a>, &'a mut dyn FnMut() -> bool);
+pub(crate) type Beside<'a> = (BorrowedFd<'a>, &'a mut dyn FnMut() -> bool);
 
 fn gone(id: Option<&Id>) -> String {
     match id {
@@ -370,7 +370,7 @@ impl Process {
     fn stop_beside(
         &self,
         stop: Stop,
-        mut beside: Option<Beside<'_>>,
+        beside: Option<Beside<'_>>,
     ) -> Result<Vec<Survivor>, ProcessError> {
         let gone = || ProcessError::Gone(Some(self.id()));
         let root = match self.0.watched.stat() {
@@ -387,11 +387,16 @@ impl Process {
             pipes: Vec::new(),
             adopts: false,
         };
-        Ok(self.stop_all(stop, target))
+        Ok(self.stop_all(stop, target, beside))
     }
 
     /// Stops whatever `target` means, this process being its root.
-    pub(crate) fn stop_all(&self, stop: Stop, target: Target) -> Vec<Survivor> {
+    pub(crate) fn stop_all(
+        &self,
+        stop: Stop,
+        target: Target,
+        mut beside: Option<Beside<'_>>,
+    ) -> Vec<Survivor> {
         let mut machine = Stopping::begin(stop, target, self.0.watched.pidfd(), Instant::now());
         while !machine.finished() {
             let deadline = machine.deadline();

@@ -514,3 +514,45 @@ pub(crate) fn fork_pausing_after(work: impl FnOnce()) -> i32 {
         pid
     }
 }
+
+/// Sets a variable of this process's environment, before it has other threads
+/// that could look.
+pub(crate) fn set_variable(name: &str, value: &std::path::Path) {
+    unsafe { std::env::set_var(name, value) };
+}
+
+/// Mounts a file system in memory of this size, seen by this thread and those
+/// that it starts. False where a sandbox forbids it.
+pub(crate) fn mount_memory(directory: &std::path::Path, bytes: u64) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let target = std::ffi::CString::new(directory.as_os_str().as_bytes()).expect("no NUL");
+    let options = std::ffi::CString::new(format!("size={bytes}")).expect("no NUL");
+    let none = std::ptr::null();
+    unsafe {
+        libc::unshare(libc::CLONE_NEWNS) == 0
+            && libc::mount(
+                none,
+                c"/".as_ptr(),
+                none,
+                libc::MS_REC | libc::MS_PRIVATE,
+                none.cast(),
+            ) == 0
+            && libc::mount(
+                c"tmpfs".as_ptr(),
+                target.as_ptr(),
+                c"tmpfs".as_ptr(),
+                0,
+                options.as_ptr().cast(),
+            ) == 0
+    }
+}
+
+/// Sets the soft limit on the size of files.
+pub(crate) fn limit_file_size(bytes: u64) {
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        check(libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit));
+        limit.rlim_cur = bytes;
+        check(libc::setrlimit(libc::RLIMIT_FSIZE, &limit));
+    }
+}

@@ -232,10 +232,10 @@ impl Disk {
         (freed, dropped)
     }
 
-    /// Gives all files back; to be dropped without the lock.
+    /// Gives all files back; to be dropped without the lock. What was in them
+    /// still counts as not read.
     pub(super) fn release(&mut self) -> Vec<Segment> {
         self.allocated = 0;
-        self.unread = 0;
         self.segments.drain(..).chain(self.free.drain(..)).collect()
     }
 }

@@ -230,9 +230,11 @@ impl State {
         oldest.filter(|_| self.dropped > 0)
     }
 
-    /// Forgets the oldest bytes until the rest is no more than may be kept.
+    /// Forgets the oldest bytes until the rest is no more than may be kept. What
+    /// the consumer has in hand is delivered already, as far as anybody knows.
     fn cut(&mut self) {
-        let mut excess = self.in_memory.saturating_sub(self.limit);
+        let waiting = self.in_memory - self.in_hand;
+        let mut excess = waiting.saturating_sub(self.limit);
         let mut gap = 0;
         while excess > 0 {
             match self.tail.pop_front() {
@@ -250,7 +252,6 @@ impl State {
                         self.pool.give(piece.block);
                     }
                 }
-                // All else is in the consumer's hand.
                 None => break,
             }
         }

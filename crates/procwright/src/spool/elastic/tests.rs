@@ -241,7 +241,7 @@ fn two_threads_and_a_disk() {
                 } else if queue.read(size) == Item::End {
                     break;
                 }
-                if queue.at % 50 == 0 {
+                if queue.at.is_multiple_of(50) {
                     std::thread::yield_now();
                 }
             }
