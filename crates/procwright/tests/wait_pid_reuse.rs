@@ -138,7 +138,7 @@ fn children_reuse(rounds: u64, denied: bool) {
 /// Somebody else's child has a number, and after it a child of ours.
 fn strangers_reuse(rounds: u64, denied: bool) {
     for round in 0..rounds {
-        let pid = 2001 + (round % 7) as i32;
+        let pid = 2001 + (round % 7) as i32 * 100;
         next_is(pid - 1);
         let mut family = Family::obeying();
         assert_eq!(family.child, pid);
@@ -163,7 +163,7 @@ fn strangers_reuse(rounds: u64, denied: bool) {
 /// The newcomer ends as well, and its status is there to be seen.
 fn a_zombie_has_the_number(rounds: u64, denied: bool) {
     for round in 0..rounds {
-        let pid = 1500 + (round % 7) as i32;
+        let pid = 1500 + (round % 7) as i32 * 100;
         next_is(pid);
         assert_eq!(sys::fork_exiting(5), pid);
         let old = Process::open(pid).unwrap();
@@ -270,7 +270,7 @@ alone! {
             };
             let rounds = scaled(1_000, 100_000);
             for round in 0..rounds {
-                let pid = 3000 + (round % 5) as i32;
+                let pid = 3000 + (round % 5) as i32 * 100;
                 next_is(pid);
                 // Some end by themselves meanwhile.
                 let victim = if round % 2 == 0 { sys::fork_pausing() } else { sys::fork_exiting(0) };
