@@ -9,6 +9,10 @@ cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 
+say 'Every interleaving of the close protocol (loom)'
+RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom \
+    cargo test --quiet --package procwright --lib loom_
+
 say 'The core for macOS and the BSDs'
 for target in {x86_64,aarch64}-apple-darwin x86_64-unknown-{freebsd,netbsd}; do
     rustup target add "$target" >/dev/null 2>&1 || true

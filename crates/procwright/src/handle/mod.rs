@@ -228,14 +228,13 @@ mod loom_tests {
         });
     }
 
-    #[test]
-    fn loom_a_close_is_never_slept_through() {
+    /// One goes to sleep while another closes, as `sleep` and `close` do it.
+    fn sleep_and_close(rings_first: bool) {
         use crate::sync::{Ordering as O, fence};
-        loom::model(|| {
+        loom::model(move || {
             let (gate, _) = gate();
             // The wake-up is made late; rung is what the poll would see.
             let made = Arc::new(AtomicBool::new(false));
-            let rung = Arc::new(AtomicBool::new(false));
             let sleeper = {
                 let (gate, made) = (gate.clone(), made.clone());
                 thread::spawn(move || {
@@ -245,14 +244,27 @@ mod loom_tests {
                     gate.enter().is_some()
                 })
             };
+            let mut rung = rings_first && made.load(O::Acquire);
             gate.close();
-            fence(O::SeqCst);
-            if made.load(O::Acquire) {
-                rung.store(true, O::SeqCst);
+            if !rings_first {
+                fence(O::SeqCst);
+                rung = made.load(O::Acquire);
             }
             let slept = sleeper.join().unwrap();
-            assert!(!slept || rung.load(O::SeqCst), "asleep for ever");
+            assert!(!slept || rung, "asleep for ever");
         });
+    }
+
+    #[test]
+    fn loom_a_close_is_never_slept_through() {
+        sleep_and_close(false);
+    }
+
+    /// That the model finds it when the steps are the wrong way round.
+    #[test]
+    #[should_panic(expected = "asleep for ever")]
+    fn loom_a_close_that_rings_first_is_slept_through() {
+        sleep_and_close(true);
     }
 
     #[test]
