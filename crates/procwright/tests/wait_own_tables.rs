@@ -50,7 +50,7 @@ alone! {
         });
         // Either may serve: a thread that does not answer is passed over. What
         // must not be is a call that never returns.
-        let mechanism = comes_and_goes(common::scaled(500, 100_000));
+        let mechanism = comes_and_goes(common::scaled(40, 2_000));
         let sleeps = [Mechanism::OwnTable, Mechanism::ChildThread];
         assert!(mechanism.is_some_and(|one| sleeps.contains(&one)), "{mechanism:?}");
         stop.store(true, Ordering::Relaxed);
