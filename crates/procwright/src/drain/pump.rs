@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Drain, Step};
-use crate::sys::fork;
+use crate::sys::fork::{self, PerProcess};
 use crate::sys::ready::{On, ReadySet};
 use crate::sys::thread;
 use crate::sys::wake::Wake;
@@ -61,7 +61,12 @@ impl Shared {
     }
 }
 
-static PUMP: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+/// A fork has its parent's memory and not the thread, so it gets one of its own.
+static PUMP: PerProcess<Mutex<Option<Arc<Shared>>>> = PerProcess::new();
+
+fn pump() -> MutexGuard<'static, Option<Arc<Shared>>> {
+    PUMP.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Pump {
     /// The pump of this process, started if there is none.
@@ -69,11 +74,8 @@ impl Pump {
     /// # Errors
     /// When no descriptor or thread can be had.
     pub(crate) fn get() -> io::Result<Pump> {
-        let mut pump = PUMP.lock().unwrap_or_else(PoisonError::into_inner);
-        // A fork has its parent's pump and not the thread.
-        if let Some(shared) = &*pump
-            && shared.generation == fork::generation()
-        {
+        let mut pump = pump();
+        if let Some(shared) = &*pump {
             let mut orders = shared.orders();
             if !orders.ended {
                 orders.holders += 1;
@@ -134,9 +136,12 @@ impl Taken {
 
 impl Drop for Pump {
     fn drop(&mut self) {
+        if self.0.generation != fork::generation() {
+            return;
+        }
         let mut orders = self.0.orders();
         orders.holders -= 1;
-        if orders.holders == 0 && self.0.generation == fork::generation() {
+        if orders.holders == 0 {
             // It may want to end.
             self.0.wake.ring();
         }
@@ -226,7 +231,7 @@ fn run(shared: &Shared, ready: &ReadySet) {
 fn leave(shared: &Shared) -> bool {
     // Under both locks, in the order of `Pump::get`: whoever comes next starts
     // another.
-    let mut pump = PUMP.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pump = pump();
     let mut orders = shared.orders();
     let idle = orders.holders == 0 && orders.flows.is_empty() && orders.unwanted.is_empty();
     if idle {
@@ -263,3 +268,7 @@ fn step(flow: &mut Flow) -> After {
     }
     After::Wait
 }
+
+#[cfg(test)]
+#[path = "pump_tests.rs"]
+mod tests;

@@ -61,11 +61,11 @@ impl Reader {
     }
 
     /// How it stands: what waits to be read, what was spilled or dropped. None
-    /// where nothing of it is kept on this side.
+    /// where nothing of it is kept on this side, and in a fork.
     pub fn figures(&self) -> Option<Figures> {
         match &*self.0 {
             Source::Pipe(_) => None,
-            Source::Spool(spool) => Some(spool.figures()),
+            Source::Spool(spool) => spool.figures(),
         }
     }
 
