@@ -96,7 +96,13 @@ impl Blocked {
     }
 
     /// Right after a read of `n` bytes from a pipe of size `capacity`.
-    pub(super) fn after_read(&mut self, n: usize, fd: BorrowedFd<'_>, capacity: usize, now: Instant) {
+    pub(super) fn after_read(
+        &mut self,
+        n: usize,
+        fd: BorrowedFd<'_>,
+        capacity: usize,
+        now: Instant,
+    ) {
         // It can become full between the look and the read. A read that gives as
         // much as a full pipe has given before, or could at most, tells as well.
         let probed = self.found_full && was_full(n, fd, capacity);

@@ -167,12 +167,11 @@ fn run(shared: &Shared, ready: &ReadySet) {
                     std::mem::take(&mut orders.unwanted),
                 )
             };
-            for (key, flow) in new {
-                if let Some(fd) = flow.fd() {
-                    let _ = ready.add(fd, key, On::Read);
+            for (key, mut flow) in new {
+                if watch(ready, key, &mut flow) {
+                    flows.insert(key, flow);
+                    keys.push(key);
                 }
-                flows.insert(key, flow);
-                keys.push(key);
             }
             for key in unwanted {
                 // Also one that has ended by itself, or came just now.
@@ -183,10 +182,11 @@ fn run(shared: &Shared, ready: &ReadySet) {
                 }
             }
             for key in held.drain(..) {
-                if let Some(fd) = flows.get(&key).and_then(Drain::fd) {
-                    let _ = ready.add(fd, key, On::Read);
+                match flows.get_mut(&key).map(|flow| watch(ready, key, flow)) {
+                    Some(true) => keys.push(key),
+                    Some(false) => drop(flows.remove(&key)),
+                    None => {}
                 }
-                keys.push(key);
             }
         }
         let now = Instant::now();
@@ -225,6 +225,16 @@ fn run(shared: &Shared, ready: &ReadySet) {
             idle_until = Deadline::at(Instant::now() + LINGER);
         }
     }
+}
+
+/// Puts a stream into the set. One that cannot be watched (the system allows a
+/// user so many) would never be read again, so its reader is told.
+fn watch(ready: &ReadySet, key: u64, flow: &mut Flow) -> bool {
+    let Some(fd) = flow.fd() else {
+        return true;
+    };
+    let added = ready.add(fd, key, On::Read);
+    added.map_err(|error| flow.break_off(error)).is_ok()
 }
 
 /// Ends the pump if nobody is about to give it a stream.
