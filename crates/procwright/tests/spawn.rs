@@ -379,3 +379,27 @@ alone! {
         assert_eq!(&read, b"alive");
     }
 }
+
+alone! {
+    fn a_blocked_write_takes_no_signal_of_the_hosts() {
+        sys::default(libc::SIGPIPE);
+        // In every thread, as hosts do that read their signals from a descriptor:
+        // the fork has this one alone.
+        sys::mask(libc::SIGPIPE, true);
+        let code = sys::fork_running(|| {
+            let mut deaf = child(&["sleep-forever"]).stdin(Stdin::Pipe).spawn().unwrap();
+            let stdin = deaf.stdin.take().unwrap();
+            let other = stdin.clone();
+            let closer = std::thread::spawn(move || {
+                common::eventually(|| other.write_for(b"x", Duration::ZERO).is_err());
+                sys::kill(std::process::id() as i32, libc::SIGPIPE);
+                other.close();
+            });
+            let closed = stdin.write_all_for(&vec![0; 1 << 20], None).unwrap_err();
+            closer.join().unwrap();
+            deaf.signal(Signal::KILL).unwrap();
+            i32::from(!Closed::is(&closed)) + 2 * i32::from(!sys::is_pending(libc::SIGPIPE))
+        });
+        assert_eq!(code, 0);
+    }
+}
