@@ -403,3 +403,23 @@ alone! {
         assert_eq!(code, 0);
     }
 }
+
+alone! {
+    fn an_empty_buffer_waits_for_nothing() {
+        for overflow in [None, Some(Overflow::default())] {
+            let quiet = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(overflow).unwrap();
+            let stdout = quiet.stdout.as_ref().unwrap();
+            assert_eq!(stdout.read_for(&mut [], Duration::from_millis(20)).unwrap(), 0);
+            stdout.close();
+            assert!(Closed::is(&stdout.read_for(&mut [], Duration::ZERO).unwrap_err()));
+        }
+    }
+}
+
+#[test]
+fn all_of_it_may_be_shared_by_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<procwright::Child>();
+    shared::<Reader>();
+    shared::<procwright::stream::Writer>();
+}

@@ -39,7 +39,11 @@ impl Reader {
     }
 
     /// Reads what is there, waiting for something at most for `timeout`; 0 at
-    /// the end of the stream.
+    /// the end of the stream, and for an empty buffer.
+    ///
+    /// Where [`Overflow`](crate::Overflow) drops bytes, those before and behind the
+    /// gap follow one another with no mark in between;
+    /// [`figures`](Reader::figures) counts what was dropped.
     ///
     /// # Errors
     /// [`Closed`](super::Closed) if it is closed, `TimedOut` if nothing came in

@@ -50,6 +50,10 @@ impl Spool {
                 false => Refused::TimedOut.into(),
             });
         };
+        // As with a pipe: nothing to wait for.
+        if buffer.is_empty() {
+            return Ok(0);
+        }
         let mut consumer = self.consumer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(consumer) = &mut *consumer else {
             return Err(Refused::Closed.into());
