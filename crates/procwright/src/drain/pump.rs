@@ -107,8 +107,16 @@ impl Pump {
         let mut orders = self.0.orders();
         orders.named += 1;
         let key = orders.named;
-        orders.flows.push((key, flow));
+        // One that has died under its holder drops it, which its reader is told.
+        let refused = match orders.ended {
+            true => Some(flow),
+            false => {
+                orders.flows.push((key, flow));
+                None
+            }
+        };
         drop(orders);
+        drop(refused);
         self.0.wake.ring();
         Taken {
             shared: Arc::clone(&self.0),
@@ -148,7 +156,22 @@ impl Drop for Pump {
     }
 }
 
+/// If the pump dies of a bug, the readers of its streams are told, and whoever
+/// comes next starts another.
+struct Dies<'a>(&'a Shared);
+
+impl Drop for Dies<'_> {
+    fn drop(&mut self) {
+        let mut orders = self.0.orders();
+        orders.ended = true;
+        let flows = std::mem::take(&mut orders.flows);
+        drop(orders);
+        drop(flows);
+    }
+}
+
 fn run(shared: &Shared, ready: &ReadySet) {
+    let _dies = Dies(shared);
     let mut flows: HashMap<u64, Flow> = HashMap::new();
     // Whose queue is full. Out of the set, or it would be ready all the time.
     let mut held: Vec<u64> = Vec::new();

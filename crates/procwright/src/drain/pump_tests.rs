@@ -9,8 +9,16 @@ use crate::sys::testing;
 
 /// A stream and its reader.
 fn flow(fd: impl Into<OwnedFd>, wake: Arc<Wake>) -> (Flow, Consumer) {
+    flow_with(fd, wake, Box::new(|_| {}))
+}
+
+fn flow_with(
+    fd: impl Into<OwnedFd>,
+    wake: Arc<Wake>,
+    hook: Box<dyn Fn(&elastic::Event) + Send + Sync>,
+) -> (Flow, Consumer) {
     let policy = Overflow::DropNewest { memory: 64 << 10 };
-    let (producer, consumer, _) = elastic::elastic(policy, wake, Box::new(|_| {})).unwrap();
+    let (producer, consumer, _) = elastic::elastic(policy, wake, hook).unwrap();
     let store = Store::Elastic(Some(producer));
     let flow = Drain::new(fd.into(), None, store, Vec::new(), Instant::now());
     (flow, consumer)
@@ -60,4 +68,35 @@ fn a_fork_has_a_pump_of_its_own() {
     }
     assert_eq!(testing::wait_code(child), 0);
     drop(held);
+}
+
+#[test]
+fn after_a_panic_there_is_another_pump() {
+    let watchdog = Deadline::at(Instant::now() + Duration::from_secs(30));
+    let (reader, mut writer) = io::pipe().unwrap();
+    let pump = Pump::get().unwrap();
+    let hook = Box::new(|_: &elastic::Event| panic!("for the test"));
+    let (bad, mut consumer) = flow_with(reader, pump.wake(), hook);
+    let _bad = pump.take(bad);
+    // More than is kept, so that the hook is told of bytes that are dropped.
+    let _ = writer.write_all(&vec![0; 1 << 20]);
+    let mut buffer = vec![0; 1 << 20];
+    while let Ok(item) = consumer.read(&mut buffer) {
+        assert_ne!(item, elastic::Item::End);
+        assert!(consumer.wait(watchdog), "its reader was not told");
+    }
+    while !pump.0.orders().ended {
+        assert!(
+            !watchdog.reached(Instant::now()),
+            "it has not said that it died"
+        );
+        std::thread::yield_now();
+    }
+    let (reader, mut writer) = io::pipe().unwrap();
+    let pump = Pump::get().unwrap();
+    let (good, mut consumer) = flow(reader, pump.wake());
+    let _good = pump.take(good);
+    writer.write_all(b"x").unwrap();
+    assert!(consumer.wait(watchdog), "nobody reads it");
+    assert_eq!(consumer.read(&mut buffer).unwrap(), elastic::Item::Bytes(1));
 }
