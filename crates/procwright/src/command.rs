@@ -326,10 +326,13 @@ impl<'a> Command<'a> {
 
     /// The same, and `overflow` says what becomes of output that is not read as
     /// fast as it comes; with none there is the bare pipe, and the program waits
-    /// when that is full.
+    /// when that is full. What is dropped, by a policy that drops, leaves no mark
+    /// in what is read: [`Reader::figures`] counts it.
     ///
     /// # Errors
     /// As there.
+    ///
+    /// [`Reader::figures`]: crate::stream::Reader::figures
     pub fn spawn_with(self, overflow: impl Into<Option<Overflow>>) -> Result<Child, Error> {
         if !self.extras.is_empty() {
             let hint = "read the streams yourself, or use run()";

@@ -330,3 +330,96 @@ alone! {
         assert_eq!(code, 0);
     }
 }
+
+alone! {
+    fn a_fork_keeps_no_end_of_what_is_read_ahead() {
+        let keep = Overflow::DropNewest { memory: 64 << 10 };
+        let mut yes = child(&["flood-forever"]).spawn_with(keep).unwrap();
+        let stdout = yes.stdout.take().unwrap();
+        assert!(stdout.read_for(&mut [0; 4096], Timeout::NEVER).unwrap() > 0);
+        let worker = sys::fork_pausing();
+        drop(stdout);
+        assert_eq!(yes.wait(None).unwrap().and_then(Exit::signal), Some(Signal::PIPE));
+        sys::kill(worker, libc::SIGKILL);
+        sys::reap(worker);
+    }
+}
+
+alone! {
+    fn a_fork_never_waits_for_what_is_read_ahead() {
+        let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn().unwrap();
+        let stdout = cat.stdout.take().unwrap();
+        let mut blocked = stdout.clone();
+        let reader = std::thread::spawn(move || blocked.read(&mut [0; 8]).unwrap_err());
+        let code = sys::fork_running(|| {
+            let read = stdout.read_for(&mut [0; 8], Duration::from_millis(20));
+            let refused = read.is_err_and(|e| e.kind() == std::io::ErrorKind::Unsupported);
+            stdout.close();
+            drop((stdout.clone(), cat.stderr.take()));
+            i32::from(!refused)
+        });
+        assert_eq!(code, 0);
+        assert!(stdout.close(), "the fork has closed it for us");
+        assert!(Closed::is(&reader.join().unwrap()));
+    }
+}
+
+alone! {
+    fn a_panic_of_the_caller_kills_no_child() {
+        let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn().unwrap();
+        let (mut stdin, mut stdout) = (cat.stdin.take().unwrap(), cat.stdout.take().unwrap());
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            let _held = cat;
+            std::panic::resume_unwind(Box::new("for the test"));
+        }));
+        assert!(panicked.is_err());
+        stdin.write_all(b"alive").unwrap();
+        let mut read = [0; 5];
+        stdout.read_exact(&mut read).unwrap();
+        assert_eq!(&read, b"alive");
+    }
+}
+
+alone! {
+    fn a_blocked_write_takes_no_signal_of_the_hosts() {
+        sys::default(libc::SIGPIPE);
+        // In every thread, as hosts do that read their signals from a descriptor:
+        // the fork has this one alone.
+        sys::mask(libc::SIGPIPE, true);
+        let code = sys::fork_running(|| {
+            let mut deaf = child(&["sleep-forever"]).stdin(Stdin::Pipe).spawn().unwrap();
+            let stdin = deaf.stdin.take().unwrap();
+            let other = stdin.clone();
+            let closer = std::thread::spawn(move || {
+                common::eventually(|| other.write_for(b"x", Duration::ZERO).is_err());
+                sys::kill(std::process::id() as i32, libc::SIGPIPE);
+                other.close();
+            });
+            let closed = stdin.write_all_for(&vec![0; 1 << 20], None).unwrap_err();
+            closer.join().unwrap();
+            deaf.signal(Signal::KILL).unwrap();
+            i32::from(!Closed::is(&closed)) + 2 * i32::from(!sys::is_pending(libc::SIGPIPE))
+        });
+        assert_eq!(code, 0);
+    }
+}
+
+alone! {
+    fn an_empty_buffer_waits_for_nothing() {
+        for overflow in [None, Some(Overflow::default())] {
+            let quiet = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(overflow).unwrap();
+            let stdout = quiet.stdout.as_ref().unwrap();
+            assert_eq!(stdout.read_for(&mut [], Duration::from_millis(20)).unwrap(), 0);
+            stdout.close();
+            assert!(Closed::is(&stdout.read_for(&mut [], Duration::ZERO).unwrap_err()));
+        }
+    }
+}
+
+#[test]
+fn all_of_it_may_be_shared_by_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<procwright::Child>();
+    shared::<Reader>();
+    shared::<procwright::stream::Writer>();
+}

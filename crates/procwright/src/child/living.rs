@@ -68,7 +68,7 @@ pub(crate) fn spawn(spec: &Spec, overflow: Option<Overflow>) -> Result<Child, Un
             stderr,
             argv: spec.argv.clone(),
             process: running.process(),
-            running: Mutex::new(running),
+            running: Mutex::new(running.hand_out()),
             pipes,
             stop: spec.stop,
         }),

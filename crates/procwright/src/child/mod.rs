@@ -58,6 +58,7 @@ pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unst
             pidfd: Some(spawned.pidfd),
             parent_peak: spawned.parent_peak,
             ended: None,
+            handed_out: false,
         },
         ends.ours,
     ))
@@ -74,9 +75,17 @@ pub(crate) struct Running {
     pidfd: Option<OwnedFd>,
     parent_peak: u64,
     ended: Option<(Exit, Option<Usage>)>,
+    /// It is a caller's, who may drop it as he likes.
+    handed_out: bool,
 }
 
 impl Running {
+    /// From now on a panic of whoever drops it is none of its business.
+    pub(crate) fn hand_out(mut self) -> Running {
+        self.handed_out = true;
+        self
+    }
+
     pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
@@ -153,7 +162,7 @@ impl Drop for Running {
             && let Some(pidfd) = self.pidfd.take()
         {
             // A hook of the caller's has panicked: nobody is left to stop it.
-            if std::thread::panicking() {
+            if std::thread::panicking() && !self.handed_out {
                 let _ = pidfd::send(pidfd.as_fd(), Signal::KILL.number());
             }
             reaper::adopt(pidfd);

@@ -1,6 +1,6 @@
 //! How long the program could not write because its pipe was full.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::BorrowedFd;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -96,7 +96,13 @@ impl Blocked {
     }
 
     /// Right after a read of `n` bytes from a pipe of size `capacity`.
-    pub(super) fn after_read(&mut self, n: usize, fd: &OwnedFd, capacity: usize, now: Instant) {
+    pub(super) fn after_read(
+        &mut self,
+        n: usize,
+        fd: BorrowedFd<'_>,
+        capacity: usize,
+        now: Instant,
+    ) {
         // It can become full between the look and the read. A read that gives as
         // much as a full pipe has given before, or could at most, tells as well.
         let probed = self.found_full && was_full(n, fd, capacity);
@@ -155,7 +161,7 @@ impl Blocked {
 
 /// Whether a pipe that the probe found full, and that then gave `n` bytes, had
 /// been full. The probe also says "full" when there is no writer left.
-fn was_full(n: usize, fd: &OwnedFd, capacity: usize) -> bool {
+fn was_full(n: usize, fd: BorrowedFd<'_>, capacity: usize) -> bool {
     // A short read says only how much room we had; what is left counts too.
     let n = match n < capacity / 2 {
         true => n + pipe::unread(fd).map_or(0, |left| usize::try_from(left).unwrap_or(0)),
@@ -172,7 +178,7 @@ fn was_full(n: usize, fd: &OwnedFd, capacity: usize) -> bool {
     if n + PAGE > capacity {
         return true;
     }
-    let mut fds = [poll::Fd::new(fd, poll::Flags::empty())];
+    let mut fds = [poll::Fd::from_borrowed_fd(fd, poll::Flags::empty())];
     let _ = poll::poll(&mut fds, Deadline::at(Instant::now()));
     !fds[0].revents().contains(poll::Flags::HUP)
 }

@@ -16,7 +16,7 @@ mod side;
 mod store;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,7 @@ use bytes::Bytes;
 
 use crate::spool::Memory;
 use crate::spool::fifo::Fifo;
+use crate::sys::fork::Kept;
 use crate::sys::pipe::{self, FullProbe};
 
 use blocked::Blocked;
@@ -60,7 +61,7 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Drain<M> {
     /// None once the pipe has been closed in the program's face.
-    fd: Option<OwnedFd>,
+    fd: Option<Kept>,
     store: Store<M>,
     taps: Vec<Arc<Fifo>>,
     blocked: Blocked,
@@ -88,7 +89,7 @@ impl<M: Memory> Drain<M> {
         now: Instant,
     ) -> Drain<M> {
         Drain {
-            fd: Some(fd),
+            fd: Some(Kept::new(fd)),
             store,
             taps,
             blocked: Blocked::new(probe, now),
@@ -119,7 +120,8 @@ impl<M: Memory> Drain<M> {
             Room::Some => {}
             Room::None => return Ok(Step::Held),
             Room::Unwanted => {
-                self.close();
+                // The driver closes the pipe, once it has stopped to watch it.
+                self.cut();
                 return Ok(Step::End);
             }
         }
@@ -132,11 +134,11 @@ impl<M: Memory> Drain<M> {
     }
 
     fn read(&mut self, max: usize) -> io::Result<Step> {
-        let Some(fd) = &self.fd else {
+        let Some(fd) = self.fd.as_ref().map(Kept::get).transpose()? else {
             return Ok(Step::End);
         };
         self.blocked.before_read(Instant::now());
-        let n = match self.store.read_from(fd.as_fd(), max) {
+        let n = match self.store.read_from(fd, max) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.blocked.found_empty(Instant::now());
@@ -184,7 +186,7 @@ impl<M: Memory> Drain<M> {
             return;
         }
         if let Some(grant) = Grant::take(VOLUME_CAPACITY)
-            && let Some(fd) = &self.fd
+            && let Some(fd) = self.fd()
             && let Ok(capacity) = pipe::grow(fd, VOLUME_CAPACITY)
         {
             self.capacity = Some(capacity);
@@ -203,7 +205,7 @@ impl<M: Memory> Drain<M> {
             return Ok(());
         }
         self.blocked.slept(Instant::now());
-        let mut left = self.fd.as_ref().map_or(Ok(0), pipe::unread)?;
+        let mut left = self.fd().map_or(Ok(0), pipe::unread)?;
         while left > 0 && !self.ended {
             let max = usize::try_from(left).unwrap_or(READ).min(READ);
             let before = self.bytes;
@@ -279,9 +281,9 @@ impl<M: Memory> Drain<M> {
         self.store.over_limit()
     }
 
-    /// The pipe, none once it is closed.
+    /// The pipe, none once it is closed, and in a fork.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.fd.as_ref().map(AsFd::as_fd)
+        self.fd.as_ref()?.get().ok()
     }
 
     /// Whether it keeps what it reads.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Drain, Step};
-use crate::sys::fork;
+use crate::sys::fork::{self, PerProcess};
 use crate::sys::ready::{On, ReadySet};
 use crate::sys::thread;
 use crate::sys::wake::Wake;
@@ -61,7 +61,12 @@ impl Shared {
     }
 }
 
-static PUMP: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+/// A fork has its parent's memory and not the thread, so it gets one of its own.
+static PUMP: PerProcess<Mutex<Option<Arc<Shared>>>> = PerProcess::new();
+
+fn pump() -> MutexGuard<'static, Option<Arc<Shared>>> {
+    PUMP.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Pump {
     /// The pump of this process, started if there is none.
@@ -69,11 +74,8 @@ impl Pump {
     /// # Errors
     /// When no descriptor or thread can be had.
     pub(crate) fn get() -> io::Result<Pump> {
-        let mut pump = PUMP.lock().unwrap_or_else(PoisonError::into_inner);
-        // A fork has its parent's pump and not the thread.
-        if let Some(shared) = &*pump
-            && shared.generation == fork::generation()
-        {
+        let mut pump = pump();
+        if let Some(shared) = &*pump {
             let mut orders = shared.orders();
             if !orders.ended {
                 orders.holders += 1;
@@ -105,8 +107,16 @@ impl Pump {
         let mut orders = self.0.orders();
         orders.named += 1;
         let key = orders.named;
-        orders.flows.push((key, flow));
+        // One that has died under its holder drops it, which its reader is told.
+        let refused = match orders.ended {
+            true => Some(flow),
+            false => {
+                orders.flows.push((key, flow));
+                None
+            }
+        };
         drop(orders);
+        drop(refused);
         self.0.wake.ring();
         Taken {
             shared: Arc::clone(&self.0),
@@ -134,16 +144,34 @@ impl Taken {
 
 impl Drop for Pump {
     fn drop(&mut self) {
+        if self.0.generation != fork::generation() {
+            return;
+        }
         let mut orders = self.0.orders();
         orders.holders -= 1;
-        if orders.holders == 0 && self.0.generation == fork::generation() {
+        if orders.holders == 0 {
             // It may want to end.
             self.0.wake.ring();
         }
     }
 }
 
+/// If the pump dies of a bug, the readers of its streams are told, and whoever
+/// comes next starts another.
+struct Dies<'a>(&'a Shared);
+
+impl Drop for Dies<'_> {
+    fn drop(&mut self) {
+        let mut orders = self.0.orders();
+        orders.ended = true;
+        let flows = std::mem::take(&mut orders.flows);
+        drop(orders);
+        drop(flows);
+    }
+}
+
 fn run(shared: &Shared, ready: &ReadySet) {
+    let _dies = Dies(shared);
     let mut flows: HashMap<u64, Flow> = HashMap::new();
     // Whose queue is full. Out of the set, or it would be ready all the time.
     let mut held: Vec<u64> = Vec::new();
@@ -162,12 +190,11 @@ fn run(shared: &Shared, ready: &ReadySet) {
                     std::mem::take(&mut orders.unwanted),
                 )
             };
-            for (key, flow) in new {
-                if let Some(fd) = flow.fd() {
-                    let _ = ready.add(fd, key, On::Read);
+            for (key, mut flow) in new {
+                if watch(ready, key, &mut flow) {
+                    flows.insert(key, flow);
+                    keys.push(key);
                 }
-                flows.insert(key, flow);
-                keys.push(key);
             }
             for key in unwanted {
                 // Also one that has ended by itself, or came just now.
@@ -178,10 +205,11 @@ fn run(shared: &Shared, ready: &ReadySet) {
                 }
             }
             for key in held.drain(..) {
-                if let Some(fd) = flows.get(&key).and_then(Drain::fd) {
-                    let _ = ready.add(fd, key, On::Read);
+                match flows.get_mut(&key).map(|flow| watch(ready, key, flow)) {
+                    Some(true) => keys.push(key),
+                    Some(false) => drop(flows.remove(&key)),
+                    None => {}
                 }
-                keys.push(key);
             }
         }
         let now = Instant::now();
@@ -222,11 +250,21 @@ fn run(shared: &Shared, ready: &ReadySet) {
     }
 }
 
+/// Puts a stream into the set. One that cannot be watched (the system allows a
+/// user so many) would never be read again, so its reader is told.
+fn watch(ready: &ReadySet, key: u64, flow: &mut Flow) -> bool {
+    let Some(fd) = flow.fd() else {
+        return true;
+    };
+    let added = ready.add(fd, key, On::Read);
+    added.map_err(|error| flow.break_off(error)).is_ok()
+}
+
 /// Ends the pump if nobody is about to give it a stream.
 fn leave(shared: &Shared) -> bool {
     // Under both locks, in the order of `Pump::get`: whoever comes next starts
     // another.
-    let mut pump = PUMP.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pump = pump();
     let mut orders = shared.orders();
     let idle = orders.holders == 0 && orders.flows.is_empty() && orders.unwanted.is_empty();
     if idle {
@@ -263,3 +301,7 @@ fn step(flow: &mut Flow) -> After {
     }
     After::Wait
 }
+
+#[cfg(test)]
+#[path = "pump_tests.rs"]
+mod tests;

@@ -39,7 +39,11 @@ impl Reader {
     }
 
     /// Reads what is there, waiting for something at most for `timeout`; 0 at
-    /// the end of the stream.
+    /// the end of the stream, and for an empty buffer.
+    ///
+    /// Where [`Overflow`](crate::Overflow) drops bytes, those before and behind the
+    /// gap follow one another with no mark in between;
+    /// [`figures`](Reader::figures) counts what was dropped.
     ///
     /// # Errors
     /// [`Closed`](super::Closed) if it is closed, `TimedOut` if nothing came in
@@ -61,11 +65,11 @@ impl Reader {
     }
 
     /// How it stands: what waits to be read, what was spilled or dropped. None
-    /// where nothing of it is kept on this side.
+    /// where nothing of it is kept on this side, and in a fork.
     pub fn figures(&self) -> Option<Figures> {
         match &*self.0 {
             Source::Pipe(_) => None,
-            Source::Spool(spool) => Some(spool.figures()),
+            Source::Spool(spool) => spool.figures(),
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::drain::Taken;
 use crate::handle::{Refused, Turn};
 use crate::spool::elastic::{Broken, Closer, Consumer, Figures, Item, Monitor};
+use crate::sys::fork;
 use crate::time::Deadline;
 
 #[derive(Debug)]
@@ -13,10 +14,12 @@ pub(crate) struct Spool {
     /// Whose turn it is to read, or to wait for something to read.
     turn: Turn,
     /// Taken by whoever has the turn only.
-    consumer: Mutex<Consumer>,
+    /// None only in drop.
+    consumer: Mutex<Option<Consumer>>,
     closer: Closer,
     monitor: Monitor,
     taken: Taken,
+    generation: u32,
 }
 
 impl Spool {
@@ -24,20 +27,37 @@ impl Spool {
         Spool {
             turn: Turn::new(),
             closer: consumer.closer(),
-            consumer: Mutex::new(consumer),
+            consumer: Mutex::new(Some(consumer)),
             monitor,
             taken,
+            generation: fork::generation(),
         }
     }
 
+    /// Whether this is a fork. It has no pump, and whatever lock another thread
+    /// held at the fork is held for ever: nothing of the queue may be touched.
+    fn is_forked(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
     pub(crate) fn read(&self, buffer: &mut [u8], deadline: Deadline) -> io::Result<usize> {
+        if self.is_forked() {
+            return Err(fork::not_ours());
+        }
         let Some(_mine) = self.turn.take(deadline, || self.closer.is_closed()) else {
             return Err(match self.closer.is_closed() {
                 true => Refused::Closed.into(),
                 false => Refused::TimedOut.into(),
             });
         };
+        // As with a pipe: nothing to wait for.
+        if buffer.is_empty() {
+            return Ok(0);
+        }
         let mut consumer = self.consumer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(consumer) = &mut *consumer else {
+            return Err(Refused::Closed.into());
+        };
         loop {
             match consumer.read(buffer) {
                 _ if self.closer.is_closed() => return Err(Refused::Closed.into()),
@@ -56,11 +76,15 @@ impl Spool {
         }
     }
 
-    pub(crate) fn figures(&self) -> Figures {
-        self.monitor.figures()
+    /// None in a fork.
+    pub(crate) fn figures(&self) -> Option<Figures> {
+        (!self.is_forked()).then(|| self.monitor.figures())
     }
 
     pub(crate) fn close(&self) -> bool {
+        if self.is_forked() {
+            return false;
+        }
         let first = self.closer.close();
         if first {
             self.taken.leave();
@@ -69,12 +93,17 @@ impl Spool {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.closer.is_closed()
+        self.is_forked() || self.closer.is_closed()
     }
 }
 
 impl Drop for Spool {
     fn drop(&mut self) {
+        if self.is_forked() {
+            let consumer = self.consumer.get_mut();
+            std::mem::forget(consumer.unwrap_or_else(PoisonError::into_inner).take());
+            return;
+        }
         self.close();
     }
 }

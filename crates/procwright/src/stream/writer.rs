@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::handle::Handle;
 use crate::sys::poll::Flags;
-use crate::sys::signal::NoSigpipe;
+use crate::sys::signal::without_sigpipe;
 use crate::time::{Deadline, Timeout};
 
 /// The writing end of a child's stdin.
@@ -48,10 +48,9 @@ impl Writer {
     }
 
     fn write_some(&self, data: &[u8], deadline: Deadline) -> io::Result<usize> {
-        let _no_sigpipe = NoSigpipe::new();
-        let written = self
-            .0
-            .operate(Flags::OUT, deadline, |fd| Ok(rustix::io::write(fd, data)?));
+        let written = self.0.operate(Flags::OUT, deadline, |fd| {
+            without_sigpipe(|| Ok(rustix::io::write(fd, data)?))
+        });
         Ok(written?)
     }
 

@@ -80,3 +80,13 @@ pub(crate) fn limit_files(n: u64) {
     };
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
 }
+
+/// Waits for a child to end: its exit code, 128 and more for a signal.
+pub(crate) fn wait_code(pid: i32) -> i32 {
+    let mut status = 0;
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    match libc::WIFEXITED(status) {
+        true => libc::WEXITSTATUS(status),
+        false => 128 + libc::WTERMSIG(status),
+    }
+}

@@ -556,3 +556,12 @@ pub(crate) fn limit_file_size(bytes: u64) {
         check(libc::setrlimit(libc::RLIMIT_FSIZE, &limit));
     }
 }
+
+/// Whether a blocked signal waits for this thread or process.
+pub(crate) fn is_pending(signal: i32) -> bool {
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigpending(&mut set);
+        libc::sigismember(&set, signal) == 1
+    }
+}

@@ -141,11 +141,16 @@ impl Kept {
         if self.generation == generation() {
             return Ok(self.fd.as_fd());
         }
-        Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "this stream is of the process that was forked; a fork has none of its streams",
-        ))
+        Err(not_ours())
     }
+}
+
+/// What a fork is told that uses a stream of the process that it is of.
+pub(crate) fn not_ours() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this stream is of the process that was forked; a fork has none of its streams",
+    )
 }
 
 /// A free slot, with this number in it. Under the lock.

@@ -3,5 +3,5 @@
 mod kept;
 mod per_process;
 
-pub(crate) use kept::{Kept, generation};
+pub(crate) use kept::{Kept, generation, not_ours};
 pub(crate) use per_process::PerProcess;

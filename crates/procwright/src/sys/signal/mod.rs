@@ -22,7 +22,7 @@ mod imp;
 mod sigpipe;
 
 pub(crate) use imp::{EXTRA, realtime};
-pub(crate) use sigpipe::NoSigpipe;
+pub(crate) use sigpipe::{NoSigpipe, without_sigpipe};
 
 /// Sends `signal` to the process called `pid` right now; 0 only asks.
 ///

@@ -1,5 +1,6 @@
 //! Writing to a pipe whose reader may be gone.
 
+use std::io;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -34,6 +35,18 @@ impl NoSigpipe {
             _not_send: PhantomData,
         }
     }
+}
+
+/// One write without SIGPIPE. Unlike a [`NoSigpipe`] that is held for longer it
+/// takes nothing back but what this write has sent: a signal that comes for the
+/// process meanwhile is the host's.
+pub(crate) fn without_sigpipe<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let mut guard = NoSigpipe::new();
+    let written = write();
+    let sent = matches!(&written, Err(error) if error.kind() == io::ErrorKind::BrokenPipe);
+    // As if it had been there before: then it is left alone.
+    guard.was_pending |= !sent;
+    written
 }
 
 impl Drop for NoSigpipe {
