@@ -216,18 +216,28 @@ impl Child {
     }
 
     /// Ends it as its [`Stop`] says, reaps it, and returns who could not be
-    /// ended. One that has ended already is not an error, and what it has left
-    /// behind is ended under [`Scope::Tree`](crate::process::Scope::Tree).
+    /// ended. What it has left behind is ended too, under
+    /// [`Scope::Tree`](crate::process::Scope::Tree), if it has ended by itself
+    /// meanwhile.
+    ///
+    /// Does nothing once it has been waited for: its number, by which its group
+    /// goes, may be another's since, and so may be whoever is found by it. To end
+    /// what a child leaves behind, stop it instead of waiting.
     pub fn stop(&self) -> Vec<Survivor> {
-        let _ = self.try_wait();
-        let root = self.process.known();
+        // Held all the while, so that nobody reaps it and frees its number.
+        let mut running = self.running();
+        if running.ended().is_some() {
+            return Vec::new();
+        }
         let target = Target {
-            root,
+            root: self.process.known(),
             pipes: self.pipes.clone(),
             adopts: false,
         };
         let survivors = self.process.stop_all(self.stop, target, None);
-        let _ = self.try_wait();
+        // For clones of the process, before the status is gone.
+        let _ = self.process.exit();
+        running.collect();
         survivors
     }
 

@@ -33,14 +33,13 @@ pub enum Overflow {
         memory: u64,
     },
     /// Keep the latest `memory` bytes and forget what is older. The producer
-    /// never waits. What was dropped is counted, and marked at its place.
+    /// never waits. What was dropped is counted.
     DropOldest {
         /// Bytes kept in memory.
         memory: u64,
     },
     /// Keep `memory` bytes and forget what comes while they are there. The
-    /// producer never waits. What was dropped is counted, and marked at its
-    /// place.
+    /// producer never waits. What was dropped is counted.
     DropNewest {
         /// Bytes kept in memory.
         memory: u64,

@@ -10,6 +10,7 @@ mod writer;
 use std::io;
 
 use crate::handle::Refused;
+pub use crate::spool::elastic::Broken;
 pub use reader::Reader;
 pub(crate) use spool::Spool;
 pub use writer::Writer;

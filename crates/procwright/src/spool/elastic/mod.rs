@@ -100,20 +100,28 @@ pub enum Event {
 /// thread, and has to be quick.
 pub(crate) type Hook = Box<dyn Fn(&Event) + Send + Sync>;
 
-/// What cannot be delivered.
+/// What cannot be delivered. It comes wrapped in an [`io::Error`] of kind
+/// `Other`.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Broken {
+#[non_exhaustive]
+pub enum Broken {
     /// Bytes that lay on disk and cannot be read: lost. What is behind them can
     /// still be had.
     #[error("{length} bytes at offset {offset} were on disk and cannot be read: {source}")]
     Lost {
+        /// Where in the stream they stood.
         offset: u64,
+        /// How many they were.
         length: u64,
+        /// The system's answer.
         source: io::Error,
     },
     /// More came than may be kept; what came before has been delivered.
     #[error("more bytes came than may be kept, at offset {offset}")]
-    Overflowed { offset: u64 },
+    Overflowed {
+        /// How many bytes came before.
+        offset: u64,
+    },
     /// The producer failed; what came before has been delivered.
     #[error("{0}")]
     Producer(crate::spool::fifo::BoxError),

@@ -8,7 +8,8 @@
 //! handler closes them in the fork.
 //!
 //! It is a handler of the C library's fork, as Python's and Ruby's is; a fork by
-//! a raw system call is not noticed.
+//! a raw system call is not noticed, and neither is one by another thread while a
+//! program is being started: the pipes are noted once it runs.
 
 use std::io;
 use std::mem::ManuallyDrop;
