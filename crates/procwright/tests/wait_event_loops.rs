@@ -147,3 +147,69 @@ alone! {
         for mut child in children { child.wait().unwrap(); }
     }
 }
+
+// Who has ended and was not handed out keeps the descriptor readable: a loop that
+// only looks when it is must hear of everybody.
+
+alone! {
+    fn readable_while_something_is_left() {
+        let (mut children, mut set) = family(3);
+        for child in &mut children {
+            order_to_end(child, 0);
+        }
+        for left in (0..3).rev() {
+            sys::wait_for_end(set.as_fd());
+            assert_eq!(take(&mut set).len(), 1);
+            assert_eq!(set.len(), left);
+        }
+        assert!(!sys::readable(set.as_fd()), "nothing is left");
+        for mut child in children { child.wait().unwrap(); }
+    }
+}
+
+alone! {
+    fn readable_while_there_is_a_surplus() {
+        // All three have ended and were noticed; two were not handed out. A loop
+        // that only looks when this is readable must hear of them.
+        let (mut children, mut set) = family(3);
+        for child in &mut children {
+            order_to_end(child, 0);
+        }
+        // A wait for all of them in another set: all have ended.
+        let mut all = WaitSet::new().unwrap();
+        for (_, process) in &set {
+            all.add(process.clone(), Event::Exited).unwrap();
+        }
+        assert_eq!(all.wait(Want::All, None).unwrap().ended.len(), 3);
+        assert_eq!(set.wait(Want::First(1), Duration::ZERO).unwrap().ended.len(), 1);
+        assert_eq!(set.len(), 2);
+        assert!(sys::readable(set.as_fd()), "two have ended and can be had at once");
+        assert_eq!(set.wait(Want::First(1), Duration::ZERO).unwrap().ended.len(), 1);
+        assert!(sys::readable(set.as_fd()), "one has ended and can be had at once");
+        assert_eq!(set.wait(Want::Any, Duration::ZERO).unwrap().ended.len(), 1);
+        assert!(!sys::readable(set.as_fd()));
+        for mut child in children { child.wait().unwrap(); }
+    }
+}
+
+alone! {
+    fn no_more_readable_once_the_surplus_is_taken_out() {
+        let (mut children, mut set) = family(2);
+        for child in &mut children {
+            order_to_end(child, 0);
+        }
+        let mut all = WaitSet::new().unwrap();
+        for (_, process) in &set {
+            all.add(process.clone(), Event::Exited).unwrap();
+        }
+        all.wait(Want::All, None).unwrap();
+        assert!(set.wait(Want::First(0), Duration::ZERO).unwrap().ended.is_empty());
+        assert!(sys::readable(set.as_fd()));
+        let keys: Vec<Key> = set.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            assert!(set.remove(key).is_some());
+        }
+        assert!(!sys::readable(set.as_fd()), "nothing is left");
+        for mut child in children { child.wait().unwrap(); }
+    }
+}

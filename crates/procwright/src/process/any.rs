@@ -8,8 +8,7 @@ use std::time::{Instant, SystemTime};
 
 use rustix::io::Errno;
 
-use super::stop::{Stop, Stopping, Survivor};
-use super::{Exit, Id, Signal, Target, Unknown};
+use super::{Exit, Id, Signal, Stop, Stopping, Survivor, Target, Unknown};
 use crate::error::Invalid;
 use crate::ident::{Ending, ProcId, Watched};
 use crate::sys::{pidfd, poll, proc, wait as sys};

@@ -1,0 +1,137 @@
+//! What a caller says about ending a run, and what is told of it.
+
+use std::time::Duration;
+
+use super::Signal;
+
+/// How a run is ended when it has to be: by a timeout, a limit, a cancel.
+///
+/// First every process of the scope gets the signal. If one of them is still
+/// there when the grace is over, all that are left get SIGKILL. The whole scope
+/// counts: a leader that goes at once does not end the wait for its children,
+/// and an empty scope ends it early.
+///
+/// The default is SIGTERM, 5 seconds, [`Scope::Tree`].
+///
+/// ```
+/// use std::time::Duration;
+/// use procwright::process::{Scope, Signal, Stop};
+///
+/// let stop = Stop::new()
+///     .with_signal(Signal::INT)
+///     .with_grace(Duration::from_millis(500))
+///     .with_scope(Scope::Group);
+/// assert_eq!(stop.signal(), Signal::INT);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Stop {
+    pub(super) signal: Signal,
+    pub(super) grace: Duration,
+    pub(super) scope: Scope,
+}
+
+impl Stop {
+    /// SIGTERM, 5 seconds of grace, the whole tree.
+    pub const fn new() -> Stop {
+        Stop {
+            signal: Signal::TERM,
+            grace: Duration::from_secs(5),
+            scope: Scope::Tree,
+        }
+    }
+
+    /// SIGKILL at once for the whole tree.
+    pub const fn kill() -> Stop {
+        Stop::new().with_signal(Signal::KILL)
+    }
+
+    /// The same with another first signal. SIGKILL leaves the grace out.
+    pub const fn with_signal(mut self, signal: Signal) -> Stop {
+        self.signal = signal;
+        self
+    }
+
+    /// The same with another time between the signal and SIGKILL.
+    pub const fn with_grace(mut self, grace: Duration) -> Stop {
+        self.grace = grace;
+        self
+    }
+
+    /// The same for another set of processes.
+    pub const fn with_scope(mut self, scope: Scope) -> Stop {
+        self.scope = scope;
+        self
+    }
+
+    /// The first signal.
+    pub const fn signal(&self) -> Signal {
+        self.signal
+    }
+
+    /// The time between the signal and SIGKILL.
+    pub const fn grace(&self) -> Duration {
+        self.grace
+    }
+
+    /// Whom it is for.
+    pub const fn scope(&self) -> Scope {
+        self.scope
+    }
+}
+
+impl Default for Stop {
+    fn default() -> Stop {
+        Stop::new()
+    }
+}
+
+/// Which processes a [`Stop`] is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Scope {
+    /// The program alone; its children go on.
+    Process,
+    /// The program's process group, which the run makes for it. A child that
+    /// makes a group of its own goes on.
+    Group,
+    /// The program and everything that it started, also in sessions and groups
+    /// of their own.
+    ///
+    /// On Linux a process that detached itself is found too if it is in a
+    /// session or group made by the run or holds one of its pipes. One that did
+    /// all of this is not: it was reparented to init, left every group, and
+    /// closed every pipe.
+    #[default]
+    Tree,
+}
+
+impl Scope {
+    /// Its name in options and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scope::Process => "process",
+            Scope::Group => "group",
+            Scope::Tree => "tree",
+        }
+    }
+}
+
+/// A process that a [`Stop`] could not end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Survivor {
+    /// Its number.
+    pub pid: i32,
+    /// Its name, printable.
+    pub name: String,
+    /// The system's letter for its state: `D` is an uninterruptible wait, in
+    /// which not even SIGKILL reaches it; `S` or `R` is usually another user's.
+    pub state: char,
+}
+
+impl std::fmt::Display for Survivor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (pid {}, state {})", self.name, self.pid, self.state)
+    }
+}
