@@ -10,7 +10,7 @@ cargo clippy --workspace --all-targets --quiet -- -D warnings
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 
 say 'Every interleaving of the close protocol (loom)'
-RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom \
+RUSTFLAGS='--cfg procwright_loom' CARGO_TARGET_DIR=target/loom \
     cargo test --quiet --package procwright --lib loom_
 
 say 'The core for macOS and the BSDs'

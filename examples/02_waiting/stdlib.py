@@ -26,7 +26,9 @@ except subprocess.TimeoutExpired:
 
 # A stranger: the child of a shell.
 shell = subprocess.Popen(
-    ["sh", "-c", "sleep 1 & echo $!; wait $!; exit 0"], stdout=subprocess.PIPE, text=True
+    ["sh", "-c", "sleep 1 & echo $!; wait $!; exit 0"],
+    stdout=subprocess.PIPE,
+    text=True,
 )
 stranger = int(shell.stdout.readline())
 before = sleeps()

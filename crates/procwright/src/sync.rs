@@ -1,24 +1,25 @@
 //! The façade for everything that threads share without a system call, so that
-//! loom can take its place: `RUSTFLAGS="--cfg loom" cargo test --lib loom`.
+//! loom can take its place: `RUSTFLAGS="--cfg procwright_loom" cargo test --lib loom_`.
+//! Not `cfg(loom)`, which other crates take for a word to them.
 
-#[cfg(loom)]
+#[cfg(procwright_loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
     sync::atomic::{AtomicUsize, Ordering, fence},
     sync::{Condvar, Mutex, MutexGuard},
 };
-#[cfg(not(loom))]
+#[cfg(not(procwright_loom))]
 pub(crate) use std::{
     sync::atomic::{AtomicUsize, Ordering, fence},
     sync::{Condvar, Mutex, MutexGuard},
 };
 
 /// `std`'s cell with loom's interface.
-#[cfg(not(loom))]
+#[cfg(not(procwright_loom))]
 #[derive(Debug)]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
-#[cfg(not(loom))]
+#[cfg(not(procwright_loom))]
 impl<T> UnsafeCell<T> {
     pub(crate) const fn new(value: T) -> UnsafeCell<T> {
         UnsafeCell(std::cell::UnsafeCell::new(value))

@@ -167,10 +167,10 @@ impl Handle {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(procwright_loom)))]
 mod tests;
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, procwright_loom))]
 mod loom_tests {
     use super::gate::Gate;
     use super::turn::Turn;
