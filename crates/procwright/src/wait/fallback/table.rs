@@ -129,13 +129,17 @@ pub(super) fn watch(process: &Watched, event: Event, caller: &Caller) -> Option<
 /// been lost.
 const LOST: Duration = Duration::from_millis(20);
 
+/// How often it is nudged again. Whoever ignores signals without pause can throw
+/// away every one; then another way has to serve.
+const NUDGES: usize = 10;
+
 impl Asked {
-    /// None if none will come.
+    /// None if none will come, or none has for too long.
     fn answered(&self) -> Option<Answer> {
         if !self.reached {
             return None;
         }
-        loop {
+        for _ in 0..NUDGES {
             match self.answer.recv_timeout(LOST) {
                 Ok(answer) => return Some(answer),
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -146,6 +150,7 @@ impl Asked {
             let keeper = list.find(|one| one.name == self.job.keeper)?;
             keeper.nudge()?;
         }
+        None
     }
 }
 
