@@ -296,7 +296,7 @@ fn a_signal_prints_the_figures_at_once() {
             text.extend_from_slice(&part[..n]);
         }
         // We may have read what it has not yet counted as written.
-        match &*figure(&String::from_utf8(text).unwrap(), "bytes") {
+        match figure(&String::from_utf8(text).unwrap(), "bytes") {
             "3 in, 3 out" => break,
             early => assert_eq!(early, "3 in, 0 out"),
         }
