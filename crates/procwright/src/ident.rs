@@ -1,6 +1,5 @@
 //! Which process: a name that outlives the reuse of its number.
 
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -94,16 +93,6 @@ impl PartialEq for ProcId {
 }
 
 impl Eq for ProcId {}
-
-impl fmt::Display for ProcId {
-    /// `PID:INODE` as util-linux writes it, `PID` without an inode.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.inode {
-            Some(inode) => write!(f, "{}:{inode}", self.pid),
-            None => write!(f, "{}", self.pid),
-        }
-    }
-}
 
 /// Why a process has no pidfd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

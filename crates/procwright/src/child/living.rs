@@ -5,10 +5,11 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::stdio::pipe_error;
 use super::{OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Pump, Store};
-use crate::error::{Invalid, SpawnError, Step};
-use crate::holders::{PipeId, Role, RunPipe};
+use crate::error::Invalid;
+use crate::holders::RunPipe;
 use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor, Target};
 use crate::spec::{Spec, Stdin};
 use crate::spool::Overflow;
@@ -60,7 +61,7 @@ pub(crate) fn spawn(spec: &Spec, overflow: Option<Overflow>) -> Result<Child, Un
     let [stdout, stderr] = spec.captures().map(|read| overflow.filter(|_| read));
     let queues = [queue(stdout)?, queue(stderr)?];
     let (running, ends) = super::start(spec, matches!(spec.stdin, Stdin::Pipe))?;
-    let pipes = pipes(&ends);
+    let pipes = ends.pipes();
     match streams(ends, queues) {
         Ok((stdin, [stdout, stderr])) => Ok(Child {
             stdin,
@@ -78,10 +79,6 @@ pub(crate) fn spawn(spec: &Spec, overflow: Option<Overflow>) -> Result<Child, Un
             Err(pipe_error(error).into())
         }
     }
-}
-
-fn pipe_error(error: io::Error) -> SpawnError {
-    SpawnError::new(Step::Pipe, "", error)
 }
 
 /// A queue, and the pump that will fill it.
@@ -148,25 +145,6 @@ fn check(spec: &Spec) -> Result<(), Invalid> {
         }
     }
     Ok(())
-}
-
-fn pipes(ends: &OurEnds) -> Vec<RunPipe> {
-    let pipe = |id: io::Result<PipeId>, role, label| {
-        Some(RunPipe {
-            id: id.ok()?,
-            role,
-            label,
-        })
-    };
-    let stdin = ends
-        .stdin
-        .as_ref()
-        .and_then(|fd| pipe(PipeId::of(fd), Role::Reads, "stdin"));
-    let labels = ["stdout", "stderr"];
-    let outputs = ends.outputs.iter().zip(labels);
-    let outputs =
-        outputs.filter_map(|(end, label)| pipe(PipeId::of(end.as_ref()?), Role::Writes, label));
-    stdin.into_iter().chain(outputs).collect()
 }
 
 impl Child {

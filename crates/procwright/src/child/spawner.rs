@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::prepare;
 use crate::error::{SpawnError, Step};
+use crate::sys::fork::PerProcess;
 use crate::sys::spawn::{Plan, Spawned};
 use crate::sys::thread;
 
@@ -17,8 +18,8 @@ struct Job {
     answer: Sender<Result<Spawned, SpawnError>>,
 }
 
-/// The thread's inbox, and the process that it runs in: a fork has no threads.
-static SPAWNER: Mutex<Option<(Sender<Job>, u32)>> = Mutex::new(None);
+/// The thread's inbox. A fork has no threads.
+static SPAWNER: PerProcess<Mutex<Option<Sender<Job>>>> = PerProcess::new();
 
 pub(super) fn spawn(plan: Plan) -> Result<Spawned, SpawnError> {
     let (answer, answered) = channel();
@@ -28,18 +29,15 @@ pub(super) fn spawn(plan: Plan) -> Result<Spawned, SpawnError> {
 }
 
 fn inbox() -> Result<Sender<Job>, SpawnError> {
-    let mut spawner = SPAWNER.lock().unwrap_or_else(PoisonError::into_inner);
-    let this_process = std::process::id();
-    if let Some((inbox, process)) = &*spawner
-        && *process == this_process
-    {
+    let spawner = SPAWNER.get().lock();
+    let mut spawner = spawner.unwrap_or_else(PoisonError::into_inner);
+    if let Some(inbox) = &*spawner {
         return Ok(inbox.clone());
     }
     let (inbox, jobs) = channel();
     thread::spawn_quiet("procwright-spawn", move || work(&jobs))
         .map_err(|e| SpawnError::new(Step::Clone, "", e))?;
-    *spawner = Some((inbox.clone(), this_process));
-    Ok(inbox)
+    Ok(spawner.insert(inbox).clone())
 }
 
 fn work(jobs: &Receiver<Job>) {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::Unstarted;
 use crate::error::{SpawnError, Step};
+use crate::holders::{PipeId, Role, RunPipe};
 use crate::spec::{Sink, Spec, Stdin};
 use crate::sys::pipe::{self, FullProbe};
 
@@ -23,6 +24,22 @@ pub(crate) struct OutputEnd {
 pub(crate) struct OurEnds {
     pub(crate) stdin: Option<OwnedFd>,
     pub(crate) outputs: [Option<OutputEnd>; 2],
+}
+
+impl OurEnds {
+    /// What the pipes are called, for whoever asks who holds them.
+    pub(crate) fn pipes(&self) -> Vec<RunPipe> {
+        let pipe = |id: io::Result<PipeId>, role, label| {
+            let id = id.ok()?;
+            Some(RunPipe { id, role, label })
+        };
+        let stdin = self.stdin.as_ref();
+        let stdin = stdin.and_then(|fd| pipe(PipeId::of(fd), Role::Reads, "stdin"));
+        let outputs = self.outputs.iter().zip(["stdout", "stderr"]);
+        let outputs =
+            outputs.filter_map(|(end, label)| pipe(PipeId::of(end.as_ref()?), Role::Writes, label));
+        stdin.into_iter().chain(outputs).collect()
+    }
 }
 
 /// All descriptors of a start. The child's ends are closed when this goes.
@@ -111,7 +128,7 @@ impl Opening {
     }
 }
 
-fn pipe_error(error: io::Error) -> SpawnError {
+pub(super) fn pipe_error(error: io::Error) -> SpawnError {
     SpawnError::new(Step::Pipe, "", error)
 }
 

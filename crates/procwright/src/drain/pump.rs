@@ -218,21 +218,17 @@ fn run(shared: &Shared, ready: &ReadySet) {
                 continue;
             };
             flow.slept(now);
-            match step(flow) {
+            let after = step(flow);
+            if after != After::Wait
+                && let Some(fd) = flow.fd()
+            {
+                ready.remove(fd);
+            }
+            match after {
                 After::Wait => {}
-                After::Held => {
-                    if let Some(fd) = flow.fd() {
-                        ready.remove(fd);
-                    }
-                    held.push(key);
-                }
-                After::Ended => {
-                    if let Some(fd) = flow.fd() {
-                        ready.remove(fd);
-                    }
-                    // Closes the pipe, so that who still writes learns of it.
-                    flows.remove(&key);
-                }
+                After::Held => held.push(key),
+                // Closes the pipe, so that who still writes learns of it.
+                After::Ended => drop(flows.remove(&key)),
             }
         }
         idle_until = match flows.is_empty() {
@@ -280,6 +276,7 @@ fn leave(shared: &Shared) -> bool {
     idle
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum After {
     Wait,
     Held,

@@ -251,19 +251,11 @@ impl Process {
     }
 
     fn sleep(&self, event: Event, deadline: Deadline) -> io::Result<bool> {
-        let direct = self.0.watched.pidfd().filter(|fd| match event {
-            Event::Exited => true,
-            Event::Reaped => pidfd::tells_of_reaps(*fd),
-        });
-        let Some(fd) = direct else {
+        let pidfd = self.0.watched.pidfd();
+        let Some(slept) = pidfd.and_then(|fd| wait::sleep_on(fd, event, deadline)) else {
             return self.sleep_aside(event, deadline);
         };
-        let flags = match event {
-            Event::Exited => poll::Flags::IN,
-            // A hang-up is told of whether asked for or not.
-            Event::Reaped => poll::Flags::empty(),
-        };
-        let over = poll::one(poll::Fd::from_borrowed_fd(fd, flags), deadline)?;
+        let over = slept?;
         if over {
             Mechanism::Pidfd.served();
         }

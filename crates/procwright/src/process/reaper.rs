@@ -7,52 +7,49 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::sys::fork::PerProcess;
 use crate::sys::poll::{self, Flags};
 use crate::sys::wake::Wake;
 use crate::sys::{thread, wait};
 use crate::time::Deadline;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Abandoned {
     waiting: Vec<OwnedFd>,
-    /// The thread's wake-up, and the process that it runs in: a fork takes the
-    /// list along but not the thread.
-    thread: Option<(Arc<Wake>, u32)>,
+    /// The thread's wake-up.
+    thread: Option<Arc<Wake>>,
 }
 
-static ABANDONED: Mutex<Abandoned> = Mutex::new(Abandoned {
-    waiting: Vec::new(),
-    thread: None,
-});
+/// A fork has neither the thread nor the children.
+static ABANDONED: PerProcess<Mutex<Abandoned>> = PerProcess::new();
+
+fn abandoned() -> MutexGuard<'static, Abandoned> {
+    let abandoned = ABANDONED.get();
+    abandoned.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Takes over a child that has not been reaped.
 pub(crate) fn adopt(pidfd: OwnedFd) {
     if !matches!(wait::reap(pidfd.as_fd()), Ok(None)) {
         return;
     }
-    let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
-    let this_process = std::process::id();
+    let mut abandoned = abandoned();
     match &abandoned.thread {
-        Some((wake, process)) if *process == this_process => wake.ring(),
-        Some(_) => {
-            // We are a fork: what the list holds are our parent's children.
-            abandoned.waiting.clear();
-            abandoned.thread = start(this_process);
-        }
-        None => abandoned.thread = start(this_process),
+        Some(wake) => wake.ring(),
+        None => abandoned.thread = start(),
     }
     // Without a thread (no descriptor or no memory left) it waits in the list
     // for the next one.
     abandoned.waiting.push(pidfd);
 }
 
-fn start(process: u32) -> Option<(Arc<Wake>, u32)> {
+fn start() -> Option<Arc<Wake>> {
     let wake = Arc::new(Wake::new().ok()?);
     let for_thread = Arc::clone(&wake);
     thread::spawn_quiet("procwright-reap", move || reap_all(&for_thread)).ok()?;
-    Some((wake, process))
+    Some(wake)
 }
 
 fn reap_all(wake: &Wake) {
@@ -60,7 +57,7 @@ fn reap_all(wake: &Wake) {
     loop {
         wake.silence();
         {
-            let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut abandoned = abandoned();
             mine.append(&mut abandoned.waiting);
             mine.retain(|pidfd| matches!(wait::reap(pidfd.as_fd()), Ok(None)));
             if mine.is_empty() {
@@ -74,7 +71,7 @@ fn reap_all(wake: &Wake) {
         match poll::poll(&mut fds, Deadline::NEVER) {
             Err(e) if e.kind() != io::ErrorKind::Interrupted => {
                 // Too many for one poll. They wait for the next thread.
-                let mut abandoned = ABANDONED.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut abandoned = abandoned();
                 abandoned.waiting.append(&mut mine);
                 abandoned.thread = None;
                 return;

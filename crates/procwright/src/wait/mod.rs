@@ -14,11 +14,16 @@ mod fallback;
 mod set;
 mod stats;
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::cancel::Cancel;
 use crate::ident::Watched;
+use crate::sys::pidfd;
+use crate::sys::poll::{self, Fd, Flags};
+use crate::sys::ready::On;
+use crate::time::Deadline;
 
 pub(crate) use fallback::errand;
 pub use set::{Key, Outcome, Pending, WaitSet, Waited, Want};
@@ -94,6 +99,38 @@ impl Event {
             Event::Reaped => "reaped",
         }
     }
+
+    /// What of its pidfd tells that it has come about; none on systems where the
+    /// descriptor does not tell of a reap.
+    fn told_by(self, pidfd: BorrowedFd<'_>) -> Option<On> {
+        match self {
+            Event::Exited => Some(On::Read),
+            Event::Reaped => pidfd::tells_of_reaps(pidfd).then_some(On::HangUp),
+        }
+    }
+
+    /// Whether it has come about.
+    fn is_over(self, process: &Watched) -> bool {
+        match self {
+            Event::Exited => process.has_exited(),
+            Event::Reaped => process.is_reaped(),
+        }
+    }
+}
+
+/// Sleeps until the event has come about, and says whether it has by the
+/// deadline; none if this pidfd does not tell of it.
+pub(crate) fn sleep_on(
+    pidfd: BorrowedFd<'_>,
+    event: Event,
+    deadline: Deadline,
+) -> Option<io::Result<bool>> {
+    let flags = match event.told_by(pidfd)? {
+        On::Read => Flags::IN,
+        // A hang-up is told of whether asked for or not.
+        On::HangUp => Flags::empty(),
+    };
+    Some(poll::one(Fd::from_borrowed_fd(pidfd, flags), deadline))
 }
 
 /// Once cancelled.

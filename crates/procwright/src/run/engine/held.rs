@@ -4,9 +4,8 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use super::{NAMES, Run};
-use crate::child::OurEnds;
 use crate::drain::Drain;
-use crate::holders::{self, Holders, PipeId, Role, RunPipe};
+use crate::holders::{self, Holders, PipeId, RunPipe};
 use crate::process::{Scope, Target, Tree};
 use crate::run::{Event, Foreign, Trouble, quote};
 use crate::spool::Memory;
@@ -17,32 +16,6 @@ use crate::time::Deadline;
 /// pipes: long enough that no ordinary run says anything, short enough that a
 /// person at a terminal has not yet begun to wonder.
 pub(super) const HELD_AFTER: Duration = Duration::from_secs(1);
-
-/// What the run's pipes are called, for whoever asks who holds them.
-pub(super) fn pipes(ends: &OurEnds) -> Vec<RunPipe> {
-    let mut pipes = Vec::new();
-    if let Some(fd) = &ends.stdin
-        && let Ok(id) = PipeId::of(fd)
-    {
-        pipes.push(RunPipe {
-            id,
-            role: Role::Reads,
-            label: "stdin",
-        });
-    }
-    for (end, label) in ends.outputs.iter().zip(NAMES) {
-        if let Some(end) = end
-            && let Ok(id) = PipeId::of(end)
-        {
-            pipes.push(RunPipe {
-                id,
-                role: Role::Writes,
-                label,
-            });
-        }
-    }
-    pipes
-}
 
 impl<M: Memory> Run<'_, M> {
     /// The pipes whose other ends may still be held.

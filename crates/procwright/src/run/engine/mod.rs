@@ -28,7 +28,7 @@ use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 use connect::{full_files, relay};
-use held::{HELD_AFTER, activities, pipes};
+use held::{HELD_AFTER, activities};
 
 /// How long, from the beginning of a stop, consumers may go on with what they
 /// have: enough to write it to a disk, too short for a callback that sleeps for
@@ -67,7 +67,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         started,
         started_ticks,
         deadline: spec.timeout.starting(started),
-        pipes: pipes(&ends),
+        pipes: ends.pipes(),
         running,
         exited_at: None,
         said_held: false,

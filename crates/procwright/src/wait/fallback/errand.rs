@@ -5,10 +5,9 @@ use std::io;
 use std::os::fd::AsFd;
 
 use crate::ident::{NoPidfd, Watched};
-use crate::sys::poll::{self, Fd, Flags};
-use crate::sys::{pidfd, table, thread};
+use crate::sys::{table, thread};
 use crate::time::Deadline;
-use crate::wait::Event;
+use crate::wait::{Event, sleep_on};
 
 /// Whether the event has come about by the deadline. The caller sleeps until the
 /// thread has ended.
@@ -38,10 +37,6 @@ fn sleep(process: &Watched, event: Event, deadline: Deadline) -> io::Result<bool
     let Some(fd) = process.pidfd_now().map_err(no)? else {
         return Ok(true);
     };
-    let flags = match event {
-        Event::Exited => Flags::IN,
-        Event::Reaped if pidfd::tells_of_reaps(fd.as_fd()) => Flags::empty(),
-        Event::Reaped => return Err(crate::sys::unsupported("news of a reap")),
-    };
-    poll::one(Fd::new(&fd, flags), deadline)
+    let slept = sleep_on(fd.as_fd(), event, deadline);
+    slept.unwrap_or_else(|| Err(crate::sys::unsupported("news of a reap")))
 }

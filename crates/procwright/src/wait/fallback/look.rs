@@ -28,15 +28,6 @@ struct Entry {
     caller: Caller,
 }
 
-impl Entry {
-    fn is_over(&self) -> bool {
-        match self.event {
-            Event::Exited => self.process.has_exited(),
-            Event::Reaped => self.process.is_reaped(),
-        }
-    }
-}
-
 #[derive(Debug, Default)]
 struct Looker {
     entries: Vec<Entry>,
@@ -87,7 +78,9 @@ fn look(shared: &Shared) {
         }
         let begun = Instant::now();
         stats::looked(looker.entries.len() as u64);
-        let over = looker.entries.extract_if(.., |entry| entry.is_over());
+        let over = looker
+            .entries
+            .extract_if(.., |entry| entry.event.is_over(&entry.process));
         let over: Vec<Entry> = over.collect();
         let took = begun.elapsed();
         pause = match over.is_empty() && !looker.fresh {

@@ -20,7 +20,6 @@ use std::time::Duration;
 use super::Caller;
 use crate::ident::{NoPidfd, Watched};
 use crate::sys::fork::PerProcess;
-use crate::sys::pidfd;
 use crate::sys::ready::{On, ReadySet};
 use crate::sys::table::{self, Address, Nudge};
 use crate::sys::thread;
@@ -346,21 +345,14 @@ fn obey(
             return;
         }
     };
-    let on = match event {
-        Event::Exited => On::Read,
-        Event::Reaped => On::HangUp,
-    };
     let said = match process.pidfd_now() {
         Ok(None) => {
             news.store(true, Ordering::Release);
             let _ = relay.send(caller);
             Answer::Watching
         }
-        Ok(Some(fd)) if event == Event::Reaped && !pidfd::tells_of_reaps(fd.as_fd()) => {
-            Answer::Cannot
-        }
-        Ok(Some(fd)) => match ready.add(fd.as_fd(), id, on) {
-            Ok(()) => {
+        Ok(Some(fd)) => match event.told_by(fd.as_fd()) {
+            Some(on) if ready.add(fd.as_fd(), id, on).is_ok() => {
                 let member = Member {
                     pidfd: fd,
                     news,
@@ -369,7 +361,7 @@ fn obey(
                 members.insert(id, member);
                 Answer::Watching
             }
-            Err(_) => Answer::Cannot,
+            _ => Answer::Cannot,
         },
         Err(NoPidfd::Now) => Answer::Full,
         Err(NoPidfd::Never) => Answer::Cannot,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::{BELL, Member, WaitSet};
 use crate::ident::{NoPidfd, Watched};
-use crate::sys::pidfd;
 use crate::sys::ready::On;
 use crate::wait::fallback::{self, Bell, Job};
 use crate::wait::{Event, Mechanism, Source, Waitable};
@@ -57,31 +56,26 @@ impl<T: Waitable> WaitSet<T> {
         event: Event,
     ) -> io::Result<Watching> {
         if let Some(fd) = process.pidfd() {
-            return match event {
-                Event::Exited => self.watch(fd, key, On::Read, Mechanism::Pidfd),
-                Event::Reaped if pidfd::tells_of_reaps(fd) => {
-                    self.watch(fd, key, On::HangUp, Mechanism::Pidfd)
-                }
-                Event::Reaped => Ok(Watching::EndFirst(self.enter(fd, key, On::Read)?)),
+            return match event.told_by(fd) {
+                Some(on) => self.watch(fd, key, on, Mechanism::Pidfd),
+                None => Ok(Watching::EndFirst(self.enter(fd, key, On::Read)?)),
             };
         }
         // None was to be had when the process was opened. That may have changed.
         let why = match process.pidfd_now() {
             Ok(None) => return Ok(Watching::Over),
-            Ok(Some(fd)) if event == Event::Exited || pidfd::tells_of_reaps(fd.as_fd()) => {
-                let on = match event {
-                    Event::Exited => On::Read,
-                    Event::Reaped => On::HangUp,
-                };
-                self.ready.add(fd.as_fd(), key, on)?;
-                return Ok(Watching::Here(Mechanism::Pidfd, Some(fd)));
-            }
-            Ok(Some(_)) => NoPidfd::Never,
+            Ok(Some(fd)) => match event.told_by(fd.as_fd()) {
+                Some(on) => {
+                    self.ready.add(fd.as_fd(), key, on)?;
+                    return Ok(Watching::Here(Mechanism::Pidfd, Some(fd)));
+                }
+                None => NoPidfd::Never,
+            },
             Err(why) => why,
         };
         // A thread that sleeps by the number would sleep until the end of whoever
         // has it: of another child, if this one was reaped.
-        if is_over(process, event) {
+        if event.is_over(process) {
             return Ok(Watching::Over);
         }
         if event == Event::Exited && self.watch_number(process, key)? {
@@ -170,7 +164,7 @@ impl<T: Waitable> WaitSet<T> {
                 Ok(None)
             }
             // The thread knew it by its number, which may be another's by now.
-            Watching::Aside(_) if !is_over(process, member.event) => {
+            Watching::Aside(_) if !member.event.is_over(process) => {
                 match self.watch_process(process, key, member.event)? {
                     Watching::Over => Ok(None),
                     next => Ok(Some(next)),
@@ -178,12 +172,5 @@ impl<T: Waitable> WaitSet<T> {
             }
             _ => Ok(None),
         }
-    }
-}
-
-fn is_over(process: &Watched, event: Event) -> bool {
-    match event {
-        Event::Exited => process.has_exited(),
-        Event::Reaped => process.is_reaped(),
     }
 }
