@@ -3,6 +3,8 @@
 //! Both may be closed by any thread at any time, under others that are blocked
 //! in them: those calls return [`Closed`].
 
+mod lines;
+mod patience;
 mod reader;
 mod spool;
 mod writer;
@@ -11,7 +13,9 @@ use std::io;
 
 use crate::handle::Refused;
 pub use crate::spool::elastic::Broken;
-pub use reader::Reader;
+pub use lines::{Framing, Item, LineReader, LineTooLong, Separator, TooLong};
+pub use patience::Patience;
+pub use reader::{Chunk, Reader};
 pub(crate) use spool::Spool;
 pub use writer::Writer;
 

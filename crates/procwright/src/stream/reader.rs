@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::Patience;
 use super::spool::Spool;
 use crate::buffer::Figures;
 use crate::handle::Handle;
@@ -20,6 +21,18 @@ use crate::time::{Deadline, Timeout};
 /// fails, as with any pipe.
 #[derive(Clone, Debug)]
 pub struct Reader(Arc<Source>);
+
+/// What a read gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Chunk {
+    /// So many bytes.
+    Bytes(usize),
+    /// So many bytes were dropped here, as [`Overflow`](crate::Overflow) says.
+    Gap(u64),
+    /// The end of the stream.
+    End,
+}
 
 #[derive(Debug)]
 enum Source {
@@ -50,6 +63,17 @@ impl Reader {
     /// time.
     pub fn read_for(&self, buffer: &mut [u8], timeout: impl Into<Timeout>) -> io::Result<usize> {
         self.read_some(buffer, timeout.into().starting(Instant::now()))
+    }
+
+    /// Reads what is there, and tells where bytes were dropped.
+    ///
+    /// # Errors
+    /// As [`read_for`](Reader::read_for); `Interrupted` when the patience says so.
+    pub fn read_with(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<Chunk> {
+        Ok(match self.read_some(buffer, patience.deadline())? {
+            0 if !buffer.is_empty() => Chunk::End,
+            n => Chunk::Bytes(n),
+        })
     }
 
     fn read_some(&self, buffer: &mut [u8], deadline: Deadline) -> io::Result<usize> {
