@@ -3,14 +3,13 @@
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::Patience;
 use super::spool::Spool;
 use crate::buffer::Figures;
 use crate::handle::Handle;
 use crate::sys::poll::Flags;
-use crate::time::{Deadline, Timeout};
+use crate::time::Timeout;
 
 /// The reading end of a child's stdout or stderr.
 ///
@@ -55,36 +54,45 @@ impl Reader {
     /// the end of the stream, and for an empty buffer.
     ///
     /// Where [`Overflow`](crate::Overflow) drops bytes, those before and behind the
-    /// gap follow one another with no mark in between;
+    /// gap follow one another with no mark in between, here and in
+    /// [`Read`]; [`read_with`](Reader::read_with) tells of the gap, and
     /// [`figures`](Reader::figures) counts what was dropped.
     ///
     /// # Errors
     /// [`Closed`](super::Closed) if it is closed, `TimedOut` if nothing came in
     /// time.
     pub fn read_for(&self, buffer: &mut [u8], timeout: impl Into<Timeout>) -> io::Result<usize> {
-        self.read_some(buffer, timeout.into().starting(Instant::now()))
+        self.read_some(buffer, Patience::from(timeout))
     }
 
     /// Reads what is there, and tells where bytes were dropped.
     ///
     /// # Errors
-    /// As [`read_for`](Reader::read_for); `Interrupted` when the patience says so.
+    /// As [`read_for`](Reader::read_for); `Interrupted` when the patience says so,
+    /// and then nothing was read.
     pub fn read_with(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<Chunk> {
-        Ok(match self.read_some(buffer, patience.deadline())? {
-            0 if !buffer.is_empty() => Chunk::End,
-            n => Chunk::Bytes(n),
-        })
-    }
-
-    fn read_some(&self, buffer: &mut [u8], deadline: Deadline) -> io::Result<usize> {
         match &*self.0 {
             Source::Pipe(handle) => {
-                let read = handle.operate(Flags::IN, deadline, |fd| {
+                let read = handle.operate(Flags::IN, patience, |fd| {
                     Ok(rustix::io::read(fd, &mut *buffer)?)
                 });
-                Ok(read?)
+                Ok(match read? {
+                    0 if !buffer.is_empty() => Chunk::End,
+                    n => Chunk::Bytes(n),
+                })
             }
-            Source::Spool(spool) => spool.read(buffer, deadline),
+            Source::Spool(spool) => spool.read(buffer, patience),
+        }
+    }
+
+    fn read_some(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<usize> {
+        loop {
+            match self.read_with(buffer, patience)? {
+                Chunk::Bytes(n) => return Ok(n),
+                Chunk::End => return Ok(0),
+                // Counted, and told of by `figures`.
+                Chunk::Gap(_) => {}
+            }
         }
     }
 
@@ -117,12 +125,12 @@ impl Reader {
 
 impl Read for &Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.read_some(buffer, Deadline::NEVER)
+        self.read_some(buffer, Patience::NEVER_ENDING)
     }
 }
 
 impl Read for Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.read_some(buffer, Deadline::NEVER)
+        self.read_some(buffer, Patience::NEVER_ENDING)
     }
 }

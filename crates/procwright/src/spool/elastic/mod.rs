@@ -168,7 +168,7 @@ impl Shared {
         if std::mem::take(&mut state.consumer_waits) {
             self.came.notify_all();
         }
-        state.ring();
+        state.settle();
     }
 
     fn tell_watchers(&self, state: &State) {

@@ -438,7 +438,7 @@ fn who_leaves_is_noticed() {
 #[test]
 fn a_descriptor_tells_of_bytes_and_of_the_end() {
     let mut queue = Queue::new(Overflow::Block { memory: TINY }, 4096, None);
-    let readiness = queue.consumer.readiness().unwrap();
+    let readiness = queue.consumer.closer().readiness().unwrap();
     let is_ready = || {
         let fd = crate::sys::poll::Fd::new(&readiness, crate::sys::poll::Flags::IN);
         crate::sys::poll::one(fd, Deadline::at(Instant::now())).unwrap()
