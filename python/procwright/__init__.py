@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 from ._core import Cancel, Limit, Stop, wait_stats
+from ._options import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 from ._result import Event, Holder, Result, Status, StreamInfo, Survivor
-from ._run import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT, run
+from ._run import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

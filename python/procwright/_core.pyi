@@ -112,7 +112,7 @@ def wait_stats() -> RawStats:
     """
 
 @type_check_only
-class RawOptions(TypedDict):
+class RawSetup(TypedDict):
     argv: list[bytes]
     env: list[tuple[bytes, bytes]] | None
     extra_env: list[tuple[bytes, bytes | None]]
@@ -127,12 +127,15 @@ class RawOptions(TypedDict):
     new_session: bool
     die_with_parent: str | int | None
     pass_fds: list[int]
+    stop: Stop | None
+
+@type_check_only
+class RawOptions(RawSetup):
     stdin: tuple[str, object]
     stdout: tuple[str, object]
     stderr: tuple[str, object]
     timeout: float | None
     idle_timeout: float | None
-    stop: Stop | None
     until: str
     limit: Limit | None
     keep_full: bytes | None

@@ -102,6 +102,8 @@ struct State {
     held: Range<usize>,
     /// Where in it no separator begins, as was seen before.
     searched: usize,
+    /// Which separator that is.
+    searched_for: Option<Separator>,
     /// A `\n` that comes next belongs to a line that was given out.
     skip_newline: bool,
     /// What comes behind the buffer.
@@ -132,6 +134,10 @@ impl State {
 
     /// What can be given out now; none if more has to be read first.
     fn ready(&mut self, framing: &Framing, limit: usize) -> Option<Ready> {
+        if self.searched_for.as_ref() != Some(&framing.separator) {
+            self.searched_for = Some(framing.separator.clone());
+            self.searched = 0;
+        }
         if std::mem::take(&mut self.skip_newline) {
             match self.bytes().first() {
                 Some(b'\n') => self.consume(1),
@@ -260,17 +266,30 @@ impl LineReader {
         limit: usize,
         make: impl FnOnce(Item<'_>) -> R,
     ) -> io::Result<Option<R>> {
+        self.try_line_as(&self.framing, limit, make)
+    }
+
+    /// As [`try_line`](LineReader::try_line), with another framing for this line.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_line_as<R>(
+        &self,
+        framing: &Framing,
+        limit: usize,
+        make: impl FnOnce(Item<'_>) -> R,
+    ) -> io::Result<Option<R>> {
         self.check()?;
         let Ok(mut state) = self.state.try_lock() else {
             return Ok(None);
         };
-        let Some(ready) = state.ready(&self.framing, limit) else {
+        let Some(ready) = state.ready(framing, limit) else {
             return Ok(None);
         };
         Ok(Some(match ready {
             Ready::Line(n) => {
                 let made = make(Item::Line(&state.bytes()[..n]));
-                state.skip_newline = self.framing.separator == Separator::NewlineOrReturn
+                state.skip_newline = framing.separator == Separator::NewlineOrReturn
                     && state.bytes()[n - 1] == b'\r';
                 state.consume(n);
                 made
@@ -280,7 +299,7 @@ impl LineReader {
                 make(Item::Gap(n))
             }
             Ready::End => make(Item::End),
-            Ready::TooLong => return Err(self.too_long()),
+            Ready::TooLong => return Err(too_long(framing)),
         }))
     }
 
@@ -290,8 +309,21 @@ impl LineReader {
     /// # Errors
     /// As [`Reader::read_with`].
     pub fn await_line(&self, limit: usize, patience: Patience<'_>) -> io::Result<()> {
+        self.await_line_as(&self.framing, limit, patience)
+    }
+
+    /// Waits until [`try_line_as`](LineReader::try_line_as) has something to give.
+    ///
+    /// # Errors
+    /// As [`Reader::read_with`].
+    pub fn await_line_as(
+        &self,
+        framing: &Framing,
+        limit: usize,
+        patience: Patience<'_>,
+    ) -> io::Result<()> {
         let mut state = self.lock();
-        while state.ready(&self.framing, limit).is_none() {
+        while state.ready(framing, limit).is_none() {
             self.check()?;
             state.fill(&self.reader, patience)?;
         }
@@ -331,6 +363,57 @@ impl LineReader {
             }
             Then::End => Some(make(Item::End).0),
         })
+    }
+
+    /// Gives all bytes that are here to `make`, which may be none, and whether they
+    /// are the last before a gap or the end; takes as many as it says. None if
+    /// another thread is at them. Never blocks.
+    ///
+    /// For who decodes: a character may be here in part.
+    ///
+    /// # Errors
+    /// [`Closed`].
+    pub fn try_held<R>(
+        &self,
+        make: impl FnOnce(&[u8], bool) -> (R, usize),
+    ) -> io::Result<Option<R>> {
+        self.check()?;
+        let Ok(mut state) = self.state.try_lock() else {
+            return Ok(None);
+        };
+        let (made, taken) = make(state.bytes(), state.then != Then::More);
+        let taken = taken.min(state.held.len());
+        state.consume(taken);
+        if taken > 0 {
+            state.skip_newline = false;
+        }
+        Ok(Some(made))
+    }
+
+    /// Puts bytes before all that is here, so that they are read again: for who was
+    /// interrupted when he had read a part.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn put_back(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.lock();
+        let room = state.held.start;
+        if room >= bytes.len() {
+            let start = room - bytes.len();
+            state.buffer[start..room].copy_from_slice(bytes);
+            state.held.start = start;
+        } else {
+            let mut buffer = Vec::new();
+            let length = bytes.len() + state.held.len();
+            let reserved = buffer.try_reserve_exact(length);
+            reserved.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+            buffer.extend_from_slice(bytes);
+            buffer.extend_from_slice(state.bytes());
+            state.buffer = buffer;
+            state.held = 0..length;
+        }
+        state.searched = 0;
+        Ok(())
     }
 
     /// Waits until [`try_bytes`](LineReader::try_bytes) has something to give.
@@ -396,12 +479,12 @@ impl LineReader {
         }
     }
 
-    fn too_long(&self) -> io::Error {
-        let max_length = self.framing.max_length.unwrap_or(usize::MAX);
-        io::Error::new(io::ErrorKind::InvalidData, LineTooLong { max_length })
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn too_long(framing: &Framing) -> io::Error {
+    let max_length = framing.max_length.unwrap_or(usize::MAX);
+    io::Error::new(io::ErrorKind::InvalidData, LineTooLong { max_length })
 }
