@@ -41,7 +41,7 @@ use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::wake::Wake;
 use gate::Gate;
 pub use patience::Patience;
-pub(crate) use turn::Turn;
+pub(crate) use turn::{Mine, Turn};
 
 /// A descriptor in non-blocking mode, for one direction.
 #[derive(Debug)]

@@ -13,7 +13,9 @@ use std::io;
 pub use crate::handle::Patience;
 use crate::handle::Refused;
 pub use crate::spool::elastic::Broken;
-pub use lines::{Framing, Item, LineReader, LineTooLong, Separator, TooLong};
+pub use lines::{
+    Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,
+};
 pub use reader::{Chunk, Reader};
 pub(crate) use spool::Spool;
 pub use writer::Writer;

@@ -1,6 +1,7 @@
 //! The reading end of a queue that the pump fills.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::Chunk;
@@ -18,6 +19,8 @@ pub(crate) struct Spool {
     /// None only in drop.
     consumer: Mutex<Option<Consumer>>,
     closer: Closer,
+    /// Set before the closer closes, so that asking needs no lock.
+    closed: AtomicBool,
     monitor: Monitor,
     taken: Taken,
     generation: u32,
@@ -29,6 +32,7 @@ impl Spool {
             turn: Turn::new(),
             closer: consumer.closer(),
             consumer: Mutex::new(Some(consumer)),
+            closed: AtomicBool::new(false),
             monitor,
             taken,
             generation: fork::generation(),
@@ -45,7 +49,7 @@ impl Spool {
         if self.is_forked() {
             return Err(fork::not_ours());
         }
-        let _mine = self.turn.take(patience, || self.closer.is_closed())?;
+        let _mine = self.turn.take(patience, || self.closed())?;
         // As with a pipe: nothing to wait for.
         if buffer.is_empty() {
             return Ok(Chunk::Bytes(0));
@@ -56,7 +60,7 @@ impl Spool {
         };
         loop {
             match consumer.read(buffer) {
-                _ if self.closer.is_closed() => return Err(Refused::Closed.into()),
+                _ if self.closed() => return Err(Refused::Closed.into()),
                 Ok(Item::Bytes(n)) => return Ok(Chunk::Bytes(n)),
                 Ok(Item::End) => return Ok(Chunk::End),
                 Ok(Item::Gap(n)) => return Ok(Chunk::Gap(n)),
@@ -97,15 +101,20 @@ impl Spool {
         if self.is_forked() {
             return false;
         }
-        let first = self.closer.close();
+        let first = !self.closed.swap(true, Ordering::SeqCst);
         if first {
+            self.closer.close();
             self.taken.leave();
         }
         first
     }
 
+    fn closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_forked() || self.closer.is_closed()
+        self.is_forked() || self.closed()
     }
 }
 

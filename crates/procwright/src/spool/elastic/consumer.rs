@@ -128,13 +128,12 @@ impl Consumer {
             state.pool.give(filler.into_block());
         }
         state.settle();
-        match next {
-            Next::End => match state.finish.replace(Finish::Whole) {
+        if matches!(next, Next::End) {
+            match state.finish.replace(Finish::Whole) {
                 Some(Finish::Overflowed(offset)) => return Err(Broken::Overflowed { offset }),
                 Some(Finish::Failed(error)) => return Err(Broken::Producer(error)),
                 Some(Finish::Whole) | None => {}
-            },
-            _ => {}
+            }
         }
         Ok(next)
     }
@@ -329,11 +328,6 @@ impl Closer {
         // Closing a file frees its blocks, which takes a while.
         drop((entries, files));
         true
-    }
-
-    /// Whether it is closed.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.lock().closed
     }
 
     /// A descriptor that is readable while there is something for the consumer,
