@@ -5,6 +5,7 @@
 
 mod lines;
 mod reader;
+mod readiness;
 mod spool;
 mod writer;
 
@@ -14,7 +15,8 @@ pub use crate::handle::Patience;
 use crate::handle::Refused;
 pub use crate::spool::elastic::Broken;
 pub use lines::{Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong};
-pub use reader::{Chunk, Reader};
+pub use reader::{Chunk, Reader, WeakReader};
+pub use readiness::Readiness;
 pub(crate) use spool::Spool;
 pub use writer::Writer;
 

@@ -2,13 +2,14 @@
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use super::Patience;
 use super::spool::Spool;
+use super::{Patience, Readiness};
 use crate::buffer::Figures;
 use crate::handle::Handle;
 use crate::sys::poll::Flags;
+use crate::sys::ready::On;
 use crate::time::Timeout;
 
 /// The reading end of a child's stdout or stderr.
@@ -20,6 +21,17 @@ use crate::time::Timeout;
 /// fails, as with any pipe.
 #[derive(Clone, Debug)]
 pub struct Reader(Arc<Source>);
+
+/// A [`Reader`] for those who must not keep its stream open.
+#[derive(Clone, Debug)]
+pub struct WeakReader(Weak<Source>);
+
+impl WeakReader {
+    /// The reader, none once all others are gone.
+    pub fn upgrade(&self) -> Option<Reader> {
+        self.0.upgrade().map(Reader)
+    }
+}
 
 /// What a read gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +115,23 @@ impl Reader {
             Source::Pipe(_) => None,
             Source::Spool(spool) => spool.figures(),
         }
+    }
+
+    /// Readable once there is something to read, at the end and once it is closed.
+    /// Takes one descriptor or, for a bare pipe, two.
+    ///
+    /// # Errors
+    /// When no descriptor is left; `Unsupported` in a fork.
+    pub fn readiness(&self) -> io::Result<Readiness> {
+        Ok(match &*self.0 {
+            Source::Pipe(handle) => Readiness::of_handle(handle.readiness(On::Read)?),
+            Source::Spool(spool) => Readiness::of_queue(spool.readiness()?),
+        })
+    }
+
+    /// The same reader for somebody who must not keep the stream open.
+    pub fn downgrade(&self) -> WeakReader {
+        WeakReader(Arc::downgrade(&self.0))
     }
 
     /// Closes it; false if it was closed before. Returns at once. Whoever is

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::Chunk;
 use crate::drain::Taken;
 use crate::handle::{Patience, Refused, Turn};
-use crate::spool::elastic::{Broken, Closer, Consumer, Figures, Item, Monitor};
+use crate::spool::elastic::{self, Broken, Closer, Consumer, Figures, Item, Monitor};
 use crate::sys::fork;
 use crate::sys::poll::{self, Fd, Flags};
 
@@ -95,6 +95,13 @@ impl Spool {
     /// None in a fork.
     pub(crate) fn figures(&self) -> Option<Figures> {
         (!self.is_forked()).then(|| self.monitor.figures())
+    }
+
+    pub(crate) fn readiness(&self) -> io::Result<elastic::Readiness> {
+        match self.is_forked() {
+            true => Err(fork::not_ours()),
+            false => self.closer.readiness(),
+        }
     }
 
     pub(crate) fn close(&self) -> bool {
