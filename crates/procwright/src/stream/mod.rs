@@ -4,6 +4,7 @@
 //! in them: those calls return [`Closed`].
 
 mod lines;
+mod pipe;
 mod reader;
 mod readiness;
 mod spool;
