@@ -29,11 +29,12 @@
 
 mod gate;
 mod patience;
+mod ready;
 mod turn;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::sync::{Ordering, fence};
 use crate::sys::fork::{self, Kept};
@@ -41,6 +42,7 @@ use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::wake::Wake;
 use gate::Gate;
 pub use patience::Patience;
+pub(crate) use ready::Ready;
 pub(crate) use turn::{Mine, Turn};
 
 /// A descriptor in non-blocking mode, for one direction.
@@ -50,7 +52,9 @@ pub(crate) struct Handle {
     turn: Turn,
     /// Rung by the close. Made when the first operation has to sleep: most never
     /// do, and it is a descriptor.
-    wake: OnceLock<Wake>,
+    wake: OnceLock<Arc<Wake>>,
+    /// For event loops.
+    ready: OnceLock<Arc<Ready>>,
     generation: u32,
 }
 
@@ -80,6 +84,7 @@ impl Handle {
             gate: Gate::new(Kept::new(fd)),
             turn: Turn::new(),
             wake: OnceLock::new(),
+            ready: OnceLock::new(),
             generation: fork::generation(),
         })
     }
@@ -110,13 +115,7 @@ impl Handle {
     /// Sleeps until the descriptor may be ready.
     fn sleep(&self, flags: Flags, patience: Patience<'_>) -> Result<(), Refused> {
         let mine = self.turn.take(patience, || self.gate.is_closed())?;
-        let wake = match self.wake.get() {
-            Some(wake) => wake,
-            None => {
-                let wake = Wake::new()?;
-                self.wake.get_or_init(|| wake)
-            }
-        };
+        let wake = self.wake()?;
         // Here the wake-up is there and the handle looked at afterwards; a close
         // closes first and looks for a wake-up afterwards. One of the two sees
         // the other, whatever the order.
@@ -126,7 +125,7 @@ impl Handle {
         let interrupt = patience.interrupt();
         let mut fds = [
             Fd::from_borrowed_fd(fd, flags),
-            Fd::new(wake, Flags::IN),
+            Fd::new(&**wake, Flags::IN),
             // In vain if there is none.
             Fd::from_borrowed_fd(interrupt.unwrap_or(fd), Flags::IN),
         ];
@@ -144,6 +143,14 @@ impl Handle {
             Ok(_) if !ready => Err(Refused::Interrupted),
             Ok(_) | Err(_) => Ok(()),
         }
+    }
+
+    fn wake(&self) -> io::Result<&Arc<Wake>> {
+        if let Some(wake) = self.wake.get() {
+            return Ok(wake);
+        }
+        let wake = Arc::new(Wake::new()?);
+        Ok(self.wake.get_or_init(|| wake))
     }
 
     /// Closes it; false if it was closed before. Returns at once: operations
@@ -167,10 +174,29 @@ impl Handle {
         self.gate.is_closed()
     }
 
+    /// Whether this is a fork of the process that the handle is of.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
+    /// Looks at the descriptor; none once it is closed, and in a fork.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
+        let inside = self.gate.enter()?;
+        let fd = inside.get().ok()?;
+        Some(look(fd))
+    }
+
     /// The descriptor, for the length of an operation.
     #[cfg(test)]
     pub(crate) fn enter(&self) -> Option<gate::Inside<'_, Kept>> {
         self.gate.enter()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // For those who watch its readiness.
+        self.close();
     }
 }
 

@@ -4,7 +4,9 @@
 //! in them: those calls return [`Closed`].
 
 mod lines;
+mod pipe;
 mod reader;
+mod readiness;
 mod spool;
 mod writer;
 
@@ -16,7 +18,8 @@ pub use crate::spool::elastic::Broken;
 pub use lines::{
     Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,
 };
-pub use reader::{Chunk, Reader};
+pub use reader::{Chunk, Reader, WeakReader};
+pub use readiness::Readiness;
 pub(crate) use spool::Spool;
 pub use writer::Writer;
 

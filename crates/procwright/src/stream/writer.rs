@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::Patience;
+use super::{Patience, Readiness};
 use crate::handle::Handle;
 use crate::sys::poll::Flags;
+use crate::sys::ready::On;
 use crate::sys::signal::without_sigpipe;
 use crate::time::Timeout;
 
@@ -57,6 +58,15 @@ impl Writer {
             data = &data[n..];
         }
         Ok(())
+    }
+
+    /// Readable once there is room to write, once nobody reads any more, and once
+    /// it is closed. Takes two descriptors.
+    ///
+    /// # Errors
+    /// When no descriptor is left; `Unsupported` in a fork.
+    pub fn readiness(&self) -> io::Result<Readiness> {
+        Ok(Readiness::of_handle(self.0.readiness(On::Write)?))
     }
 
     /// Closes it, so that the child comes to the end of its input; false if it

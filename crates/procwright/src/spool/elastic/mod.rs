@@ -42,7 +42,7 @@ use crate::error::Invalid;
 use crate::spool::Overflow;
 use crate::sys::wake::Wake;
 
-pub(crate) use consumer::{Closer, Consumer, Item, Peek};
+pub(crate) use consumer::{Closer, Consumer, Item, Peek, Readiness};
 pub use monitor::{Figures, Monitor};
 pub(crate) use producer::{Producer, Space};
 
