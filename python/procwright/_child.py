@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from . import _core
+from ._options import _invalid, _seconds
 from ._process import Process
 from ._result import Status, Survivor
 from ._stream import Reader, Writer
@@ -36,6 +39,7 @@ class Child:
         self._core = core
         self._decoding = decoding
         self._stop = stop
+        self._communication: _core.Communication | None = None
         #: The process, for all that is not the child's alone.
         self.process = Process._of(core.process())
         #: Its number. It is its own until the child has been waited for.
@@ -93,6 +97,59 @@ class Child:
         if self.status is None:
             self.process.wait(timeout)
         return self.returncode
+
+    def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
+        """Writes `input`, closes stdin, reads both outputs to the end, and waits.
+
+        As in `subprocess`; both outputs are read while stdin is written, so that
+        nobody waits for the other. What is not a pipe is None. Raises `WaitTimeout`, a
+        `subprocess.TimeoutExpired`, if the time comes first; after that, and after a
+        KeyboardInterrupt, it can be called again, without `input`, and nothing is lost.
+        """
+        deadline = _Deadline(timeout)
+        if self._communication is None:
+            self._communication = self._communicate(input)
+        elif input is not None:
+            raise ValueError("input was given before: call communicate() without it to go on")
+        communication = self._communication
+        if not communication.go_on(deadline.left()):
+            self._late(timeout, communication)
+        try:
+            self.wait(deadline.left())
+        except TimeoutError:
+            self._late(timeout, communication)
+        out, err = communication.take()
+        self._communication = None
+        for stream in (self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+        return self._read_out(self.stdout, out), self._read_out(self.stderr, err)
+
+    def _communicate(self, input: Any) -> _core.Communication:
+        if input is not None and self.stdin is None:
+            raise _invalid("input is given, but stdin is no pipe: spawn with stdin=PIPE")
+        if isinstance(input, str):
+            if self._decoding is None:
+                raise TypeError("input is a str: spawn with text=True, or pass bytes")
+            input = self.stdin._encode(input)
+        elif input is not None and not isinstance(input, (bytes, bytearray)):
+            input = bytes(memoryview(input))
+        stdout, stderr = _open(self.stdout), _open(self.stderr)
+        return _core.Communication(_binary(self.stdin), input, stdout, stderr)
+
+    def _read_out(self, stream: Any, read: tuple[bytes, list[int]] | None) -> Any:
+        if read is None:
+            return None if stream is None else ("" if self._decoding else b"")
+        data, edges = read
+        return data if self._decoding is None else stream._decode(data, edges)
+
+    def _late(self, timeout: float | None, communication: _core.Communication) -> NoReturn:
+        from ._errors import WaitTimeout
+
+        error = WaitTimeout(_shown(self.args), timeout, (self,))
+        # As subprocess: bytes, also where text was asked for.
+        error.output, error.stderr = communication.peek()
+        raise error from None
 
     def send_signal(self, sig: int | str) -> None:
         """Sends it a signal, by number or name. Nothing if it has ended."""
@@ -152,3 +209,38 @@ class Child:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Child cannot be pickled: pass the id of its process")
+
+
+class _Deadline:
+    """What is left of a timeout."""
+
+    __slots__ = ("_end",)
+
+    def __init__(self, timeout: float | None) -> None:
+        import time
+
+        seconds = _seconds(timeout)
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float | None:
+        import time
+
+        return None if self._end is None else max(self._end - time.monotonic(), 0.0)
+
+
+def _binary(stream: Any) -> Any:
+    """The binary stream, none if there is none."""
+    return getattr(stream, "buffer", stream)
+
+
+def _open(stream: Any) -> Any:
+    """The binary stream, none where nothing can be read any more."""
+    return None if stream is None or stream.closed else _binary(stream)
+
+
+def _shown(args: Any) -> str:
+    import shlex
+
+    if isinstance(args, (str, bytes)) or hasattr(args, "__fspath__"):
+        args = [args]
+    return shlex.join(os.fsdecode(word) for word in args)

@@ -7,6 +7,7 @@
 
 mod bytes;
 mod child;
+mod communicate;
 mod errors;
 mod options;
 mod process;
@@ -24,6 +25,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::child::{Child, spawn};
+    #[pymodule_export]
+    use super::communicate::Communication;
     #[pymodule_export]
     use super::process::Handle;
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! The binary stream out of a child.
 
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use procwright::memory::Memory;
@@ -124,7 +125,42 @@ impl Reader {
         dict.set_item("spilled_bytes", figures.spilled_bytes)?;
         dict.set_item("dropped_bytes", figures.dropped_bytes)?;
         dict.set_item("lost_bytes", figures.lost_bytes)?;
+        dict.set_item("blocked_s", self.blocked_s())?;
         Ok(Some(dict))
+    }
+
+    /// For how long at most the child could not write so far, because its pipe was
+    /// full. None in a fork.
+    #[getter]
+    fn blocked_s(&self) -> Option<f64> {
+        let blocked = self.source.lines.reader().blocked()?;
+        Some(blocked.as_secs_f64())
+    }
+
+    /// A descriptor that is readable once there is something to read, at the end and
+    /// once the stream is closed. It stays this object's.
+    ///
+    /// For event loops, which then call `read1`: of what that leaves, and of what
+    /// lines leave that were read one by one, it says nothing.
+    fn readiness_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let fd = self.source.readiness();
+        fd.map_err(|error| failed(py, &error, &self.source.name))
+    }
+
+    /// Whether something was read already that nobody has taken.
+    #[pyo3(name = "_is_held")]
+    fn is_held(&self) -> bool {
+        let looked = self
+            .source
+            .lines
+            .try_held(|held, last| (last || !held.is_empty(), 0));
+        !matches!(looked, Ok(Some(false) | None))
+    }
+
+    #[pyo3(name = "_pipe")]
+    fn pipe(&self, py: Python<'_>) -> PyResult<Option<RawFd>> {
+        let number = self.source.lines.reader().lend_pipe();
+        number.map_err(|error| failed(py, &error, &self.source.name))
     }
 
     #[pyo3(signature = (wait=false))]

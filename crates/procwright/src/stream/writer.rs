@@ -1,7 +1,7 @@
 //! Into a child's stdin.
 
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 
 use super::{Patience, Readiness};
@@ -20,6 +20,9 @@ use crate::time::Timeout;
 /// so does dropping the last.
 #[derive(Clone, Debug)]
 pub struct Writer(Arc<Handle>);
+
+/// What `poll` promises room for.
+const ATOMIC: usize = rustix::pipe::PIPE_BUF;
 
 impl Writer {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Writer> {
@@ -41,6 +44,12 @@ impl Writer {
     /// As [`write_for`](Writer::write_for); `Interrupted` when the patience says
     /// so, and then nothing was written.
     pub fn write_with(&self, data: &[u8], patience: Patience<'_>) -> io::Result<usize> {
+        // A blocking pipe that has room for this much takes it at once.
+        let most = match self.0.is_lent() {
+            true => data.len().min(ATOMIC),
+            false => data.len(),
+        };
+        let data = &data[..most];
         let written = self.0.operate(Flags::OUT, patience, |fd| {
             without_sigpipe(|| Ok(rustix::io::write(fd, data)?))
         });
@@ -58,6 +67,15 @@ impl Writer {
             data = &data[n..];
         }
         Ok(())
+    }
+
+    /// The number of the pipe, to be handed on: see
+    /// [`Reader::lend_pipe`](super::Reader::lend_pipe).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn lend_pipe(&self) -> io::Result<RawFd> {
+        Ok(self.0.lend()?)
     }
 
     /// Readable once there is room to write, once nobody reads any more, and once
