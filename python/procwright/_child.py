@@ -135,7 +135,7 @@ class Child:
         elif input is not None and not isinstance(input, (bytes, bytearray)):
             input = bytes(memoryview(input))
         stdout, stderr = _open(self.stdout), _open(self.stderr)
-        return _core.Communication(_binary(self.stdin), input, stdout, stderr)
+        return _core.Communication(_open(self.stdin), input, stdout, stderr)
 
     def _read_out(self, stream: Any, read: tuple[bytes, list[int]] | None) -> Any:
         if read is None:
@@ -234,8 +234,18 @@ def _binary(stream: Any) -> Any:
 
 
 def _open(stream: Any) -> Any:
-    """The binary stream, none where nothing can be read any more."""
-    return None if stream is None or stream.closed else _binary(stream)
+    """The binary stream, none if it is closed. Raises `StreamForked` in a fork."""
+    if stream is None:
+        return None
+    binary = _binary(stream)
+    if stream.closed:
+        from ._stream_errors import StreamClosed
+
+        try:
+            binary._alive()
+        except StreamClosed:
+            return None
+    return binary
 
 
 def _shown(args: Any) -> str:

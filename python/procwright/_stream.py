@@ -138,11 +138,12 @@ class _File:
     ) -> None:
         self.close()
 
+    def _alive(self) -> None:
+        raise NotImplementedError
+
     def _check(self) -> None:
         if self.closed:
-            from ._stream_errors import StreamClosed
-
-            raise StreamClosed(self.label)
+            self._alive()
 
     def _cannot(self, text: str) -> NoReturn:
         raise io.UnsupportedOperation(f"{self.label} cannot {text}")

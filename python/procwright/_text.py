@@ -44,6 +44,9 @@ class TextReader(_core.TextReader, _File):
         assert isinstance(buffer, Reader)
         return buffer
 
+    def _alive(self) -> None:
+        self._bytes._alive()
+
     def readable(self) -> bool:
         self._check()
         return True
@@ -69,6 +72,9 @@ class TextReader(_core.TextReader, _File):
     def readiness_fd(self) -> int:
         """As that of `buffer`."""
         return self._bytes.readiness_fd()
+
+    def _is_held(self) -> bool:
+        return self._bytes._is_held()
 
     @property
     def figures(self) -> Figures | None:
@@ -183,6 +189,9 @@ class _CodecReader(TextReader):
         given, self._text = self._text[:n], self._text[n:]
         return given
 
+    def _is_held(self) -> bool:
+        return bool(self._text) or self._ended or super()._is_held()
+
     def _more(self) -> bool:
         """Decodes more; whether there was any. Keeps all if it is interrupted."""
         if self._ended:
@@ -234,6 +243,9 @@ class TextWriter(_File):
     def label(self) -> str:
         """What it is, in words."""
         return self.buffer.label
+
+    def _alive(self) -> None:
+        self.buffer._alive()
 
     def readable(self) -> bool:
         self._check()

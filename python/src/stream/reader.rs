@@ -157,6 +157,16 @@ impl Reader {
         !matches!(looked, Ok(Some(false) | None))
     }
 
+    /// Refuses in a fork and when it is closed.
+    #[pyo3(name = "_alive")]
+    fn alive(&self, py: Python<'_>) -> PyResult<()> {
+        let looked = self.source.lines.try_held(|_, _| ((), 0));
+        looked.map_or_else(
+            |error| Err(failed(py, &error, &self.source.name)),
+            |_| Ok(()),
+        )
+    }
+
     #[pyo3(name = "_pipe")]
     fn pipe(&self, py: Python<'_>) -> PyResult<Option<RawFd>> {
         let number = self.source.lines.reader().lend_pipe();
@@ -250,7 +260,9 @@ impl Reader {
 /// How `lines()` cuts a stream.
 #[pyclass(module = "procwright._core", frozen)]
 pub(crate) struct Frame {
-    frame: stream::Frame,
+    /// In a box: what searches for several bytes at once is aligned more strictly
+    /// than Python's objects are.
+    frame: Box<stream::Frame>,
     keep_ends: bool,
 }
 
@@ -279,7 +291,10 @@ impl Frame {
             },
         };
         let frame = stream::Frame::new(framing).map_err(|error| invalid(py, &error))?;
-        Ok(Frame { frame, keep_ends })
+        Ok(Frame {
+            frame: Box::new(frame),
+            keep_ends,
+        })
     }
 }
 

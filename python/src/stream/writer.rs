@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use procwright::stream::{Patience, Readiness};
+use procwright::stream::Readiness;
 use procwright::time::Deadline;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -48,11 +48,7 @@ impl Writer {
             loop {
                 let at = done.load(Ordering::Relaxed);
                 if at == data.len() {
-                    // An empty write, too, is refused by what is closed.
-                    return match self.writer.is_closed() && at == 0 {
-                        true => self.writer.write_with(b"", patience).map(drop),
-                        false => Ok(()),
-                    };
+                    return Ok(());
                 }
                 let n = self.writer.write_with(&data[at..], patience)?;
                 done.fetch_add(n, Ordering::Relaxed);
@@ -67,11 +63,8 @@ impl Writer {
     /// whoever writes.
     #[pyo3(name = "_alive")]
     fn alive(&self, py: Python<'_>) -> PyResult<()> {
-        let looked = match self.writer.is_closed() {
-            true => self.writer.write_with(b"", Patience::NEVER_ENDING),
-            false => Ok(0),
-        };
-        looked.map_or_else(|error| Err(failed(py, &error, &self.name)), |_| Ok(()))
+        let checked = self.writer.check();
+        checked.map_err(|error| failed(py, &error, &self.name))
     }
 
     /// How many bytes have gone into the pipe.

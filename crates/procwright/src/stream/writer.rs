@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Patience, Readiness};
 use crate::handle::Handle;
+use crate::sys::fork;
 use crate::sys::poll::Flags;
 use crate::sys::ready::On;
 use crate::sys::signal::without_sigpipe;
@@ -67,6 +68,20 @@ impl Writer {
             data = &data[n..];
         }
         Ok(())
+    }
+
+    /// Whether something can be written at all.
+    ///
+    /// # Errors
+    /// [`Closed`](super::Closed); `Unsupported` in a fork.
+    pub fn check(&self) -> io::Result<()> {
+        if self.0.is_forked() {
+            return Err(fork::not_ours());
+        }
+        match self.0.is_closed() {
+            true => Err(io::Error::other(super::Closed)),
+            false => Ok(()),
+        }
     }
 
     /// The number of the pipe, to be handed on: see
