@@ -4,6 +4,7 @@
 //! in them: those calls return [`Closed`].
 
 mod lines;
+mod merged;
 mod pipe;
 mod reader;
 mod readiness;
@@ -16,6 +17,7 @@ pub use crate::handle::Patience;
 use crate::handle::Refused;
 pub use crate::spool::elastic::Broken;
 pub use lines::{Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong};
+pub use merged::{MergedItem, MergedLine, MergedReader, StdStream};
 pub use reader::{Chunk, Reader, WeakReader};
 pub use readiness::Readiness;
 pub(crate) use spool::Spool;
