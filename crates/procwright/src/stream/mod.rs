@@ -9,6 +9,7 @@ mod pipe;
 mod reader;
 mod readiness;
 mod spool;
+mod wait_for;
 mod writer;
 
 use std::io;
@@ -21,6 +22,7 @@ pub use merged::{MergedItem, MergedLine, MergedReader, StdStream};
 pub use reader::{Chunk, Reader, WeakReader};
 pub use readiness::Readiness;
 pub(crate) use spool::Spool;
+pub use wait_for::{Found, wait_for};
 pub use writer::Writer;
 
 /// The stream was closed on this side, by this or another thread, before or

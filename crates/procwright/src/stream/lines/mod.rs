@@ -2,6 +2,7 @@
 
 mod framing;
 mod iter;
+mod look;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use crate::sys::fork;
 pub(super) use framing::Frame;
 pub use framing::{Framing, Separator, TooLong};
 pub use iter::{LineItem, Lines};
+pub(super) use look::Seen;
 use state::BUFFER;
 pub(super) use state::{Ready, State, Then, passes};
 
