@@ -6,15 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::stdio::pipe_error;
-use super::{OurEnds, Running, Unstarted};
-use crate::drain::{Drain, Pump, Store};
+use super::{OurEnds, OutputEnd, Running, Unstarted};
+use crate::drain::{Drain, Gauge, Half, Pump, Store, Taken};
 use crate::error::Invalid;
 use crate::holders::RunPipe;
 use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor, Target};
 use crate::spec::{Spec, Stdin};
 use crate::spool::Overflow;
 use crate::spool::elastic::{self, Consumer, Monitor, Producer};
-use crate::stream::{Reader, Spool, Writer};
+use crate::stream::{MergedReader, Reader, Spool, Writer};
 use crate::time::Timeout;
 use crate::wait::{Awaits, Event, Waitable};
 
@@ -47,6 +47,9 @@ pub struct Child {
     pub stdout: Option<Reader>,
     /// Where its stderr is read, if that is [`Sink::Capture`](crate::Sink::Capture).
     pub stderr: Option<Reader>,
+    /// Where both are read in the order in which they come, in place of the two,
+    /// if that is [wanted](crate::Command::merged).
+    pub merged: Option<MergedReader>,
     argv: Vec<OsString>,
     process: Process,
     running: Mutex<Running>,
@@ -59,14 +62,22 @@ pub(crate) fn spawn(spec: &Spec, overflow: Option<Overflow>) -> Result<Child, Un
     check(spec)?;
     // Whatever can be refused is asked for before the program starts.
     let [stdout, stderr] = spec.captures().map(|read| overflow.filter(|_| read));
-    let queues = [queue(stdout)?, queue(stderr)?];
+    let queues = match spec.merged {
+        true => [queue(mergeable(overflow)?)?, None],
+        false => [queue(stdout)?, queue(stderr)?],
+    };
     let (running, ends) = super::start(spec, matches!(spec.stdin, Stdin::Pipe))?;
     let pipes = ends.pipes();
-    match streams(ends, queues) {
-        Ok((stdin, [stdout, stderr])) => Ok(Child {
+    match streams(ends, queues, spec.merged) {
+        Ok(Streams {
+            stdin,
+            outputs: [stdout, stderr],
+            merged,
+        }) => Ok(Child {
             stdin,
             stdout,
             stderr,
+            merged,
             argv: spec.argv.clone(),
             process: running.process(),
             running: Mutex::new(running.hand_out()),
@@ -94,28 +105,71 @@ fn queue(overflow: Option<Overflow>) -> Result<Option<Queue>, Unstarted> {
     Ok(Some((pump, producer, consumer, monitor)))
 }
 
-fn streams(
-    ends: OurEnds,
-    queues: [Option<Queue>; 2],
-) -> io::Result<(Option<Writer>, [Option<Reader>; 2])> {
-    let stdin = ends.stdin.map(Writer::new).transpose()?;
-    let mut readers = [None, None];
-    for ((reader, end), queue) in readers.iter_mut().zip(ends.outputs).zip(queues) {
+/// What the caller gets of them.
+struct Streams {
+    stdin: Option<Writer>,
+    outputs: [Option<Reader>; 2],
+    merged: Option<MergedReader>,
+}
+
+fn streams(ends: OurEnds, queues: [Option<Queue>; 2], is_merged: bool) -> io::Result<Streams> {
+    let mut streams = Streams {
+        stdin: ends.stdin.map(Writer::new).transpose()?,
+        outputs: [None, None],
+        merged: None,
+    };
+    if is_merged {
+        let [queue, _] = queues;
+        streams.merged = queue.map(|one| merge(ends.outputs, one)).transpose()?;
+        return Ok(streams);
+    }
+    let readers = streams.outputs.iter_mut();
+    for ((reader, end), queue) in readers.zip(ends.outputs).zip(queues) {
         let Some(end) = end else {
             continue;
         };
         *reader = Some(match queue {
             None => Reader::of_pipe(end.fd, end.probe)?,
             Some((pump, producer, consumer, monitor)) => {
-                let store = Store::Elastic(Some(producer));
-                let now = Instant::now();
-                let drain = Drain::new(end.fd, end.probe, store, Vec::new(), now);
-                let gauge = drain.gauge();
-                Reader::of_spool(Spool::new(consumer, monitor, pump.take(drain), gauge))
+                let flow = flow(&pump, end, Store::Elastic(Some(producer)));
+                Reader::of_spool(Spool::new(consumer, monitor, vec![flow]))
             }
         });
     }
-    Ok((stdin, readers))
+    Ok(streams)
+}
+
+/// Gives a stream to the pump.
+fn flow(pump: &Pump, end: OutputEnd, store: Store<Vec<u8>>) -> (Taken, Gauge) {
+    let drain = Drain::new(end.fd, end.probe, store, Vec::new(), Instant::now());
+    let gauge = drain.gauge();
+    (pump.take(drain), gauge)
+}
+
+/// Both streams into one queue.
+fn merge(ends: [Option<OutputEnd>; 2], queue: Queue) -> io::Result<MergedReader> {
+    let (pump, producer, consumer, monitor) = queue;
+    let (halves, headers) = Half::both(producer);
+    let flows = ends
+        .into_iter()
+        .zip(halves)
+        .filter_map(|(end, half)| Some(flow(&pump, end?, Store::Merged(half))))
+        .collect();
+    let reader = Reader::of_spool(Spool::new(consumer, monitor, flows));
+    MergedReader::new(reader, headers).map_err(io::Error::other)
+}
+
+/// The policy of two streams in one queue.
+fn mergeable(overflow: Option<Overflow>) -> Result<Option<Overflow>, Invalid> {
+    let problem = match overflow {
+        // Nobody would note which stream was first.
+        None => "needs the streams to be read ahead, and they are bare pipes",
+        // Bytes are taken out at the front, one by one.
+        Some(Overflow::DropOldest { .. }) => "cannot be had where the oldest bytes are dropped",
+        Some(_) => return Ok(overflow),
+    };
+    let hint = "use Overflow::Spill, Block, DropNewest or Fail, or read the two apart";
+    Err(Invalid::new("merged", problem, hint))
 }
 
 fn check(spec: &Spec) -> Result<(), Invalid> {
@@ -133,7 +187,6 @@ fn check(spec: &Spec) -> Result<(), Invalid> {
         ),
         ("limit", spec.limit.is_some(), "read as much as you want"),
         ("keep_full", spec.keep_full.is_some(), "write what you read"),
-        ("merged", spec.merged, "merge stderr into stdout"),
         (
             "stdin",
             matches!(spec.stdin, Stdin::Bytes(_)),

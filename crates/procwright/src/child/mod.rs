@@ -18,7 +18,7 @@ use crate::time::Deadline;
 
 pub use living::Child;
 pub(crate) use living::spawn;
-pub(crate) use stdio::OurEnds;
+pub(crate) use stdio::{OurEnds, OutputEnd};
 
 /// Why a program did not start.
 #[derive(Debug)]

@@ -4,10 +4,12 @@
 //! in them: those calls return [`Closed`].
 
 mod lines;
+mod merged;
 mod pipe;
 mod reader;
 mod readiness;
 mod spool;
+mod wait_for;
 mod writer;
 
 use std::io;
@@ -18,9 +20,11 @@ pub use crate::spool::elastic::Broken;
 pub use lines::{
     Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,
 };
+pub use merged::{MergedItem, MergedLine, MergedReader, StdStream};
 pub use reader::{Chunk, Reader, WeakReader};
 pub use readiness::Readiness;
 pub(crate) use spool::Spool;
+pub use wait_for::{Found, wait_for};
 pub use writer::Writer;
 
 /// The stream was closed on this side, by this or another thread, before or
