@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         TimeoutExpired,
         WaitTimeout,
     )
+    from ._merged import Merged, MergedLine
     from ._overflow import Overflow
     from ._process import Process
     from ._spawn import spawn
@@ -71,6 +72,8 @@ __all__ = [
     "Limit",
     "LineTooLong",
     "MatchTimeout",
+    "Merged",
+    "MergedLine",
     "NoSuchProcess",
     "OutputLimitExceeded",
     "Overflow",
@@ -106,6 +109,8 @@ __all__ = [
 
 #: Imported when the first of their names is needed.
 _LATER = {
+    "Merged": "_merged",
+    "MergedLine": "_merged",
     "MatchTimeout": "_stream_errors",
     "EndedBeforeMatch": "_stream_errors",
     "Child": "_child",

@@ -13,9 +13,11 @@ from ._stream import Reader, Writer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Any, Literal, NoReturn
 
+    from ._callback import Caller
     from ._text import TextReader, TextWriter
 
 
@@ -45,19 +47,27 @@ class Child:
         self.process = Process._of(core.process())
         #: Its number. It is its own until the child has been waited for.
         self.pid = self.process.pid
-        has_stdin, has_stdout, has_stderr = core.streams()
+        has_stdin, has_stdout, has_stderr, has_merged = core.streams()
         #: Where to write what it reads, None unless that is a pipe.
         self.stdin: Any = None
         #: Where to read what it writes, None unless that is a pipe.
         self.stdout: Any = None
         #: Where to read its errors, None unless that is a pipe.
         self.stderr: Any = None
+        #: Both outputs as one, line by line, None unless that was asked for.
+        self.merged: Any = None
+        self._callers: list[Caller] = []
         if has_stdin:
             self.stdin = self._text_writer(Writer(core))
         if has_stdout:
             self.stdout = self._text_reader(Reader(core, 1))
         if has_stderr:
             self.stderr = self._text_reader(Reader(core, 2))
+        if has_merged:
+            from ._merged import Merged
+
+            self.merged = Merged(core)
+            self.merged._decoding = decoding
 
     def _text_writer(self, binary: Writer) -> Writer | TextWriter:
         if self._decoding is None:
@@ -121,8 +131,9 @@ class Child:
             self._late(timeout, communication)
         out, err = communication.take()
         self._communication = None
+        called = [caller.stream for caller in self._callers]
         for stream in (self.stdout, self.stderr):
-            if stream is not None:
+            if stream is not None and stream not in called:
                 stream.close()
         return self._read_out(self.stdout, out), self._read_out(self.stderr, err)
 
@@ -135,12 +146,16 @@ class Child:
             input = self.stdin._encode(input)
         elif input is not None and not isinstance(input, (bytes, bytearray)):
             input = bytes(memoryview(input))
-        stdout, stderr = _open(self.stdout), _open(self.stderr)
+        called = [caller.stream for caller in self._callers]
+        stdout, stderr = (
+            None if stream in called else _open(stream) for stream in (self.stdout, self.stderr)
+        )
         return _core.Communication(_open(self.stdin), input, stdout, stderr)
 
     def _read_out(self, stream: Any, read: tuple[bytes, list[int]] | None) -> Any:
         if read is None:
-            return None if stream is None else ("" if self._decoding else b"")
+            called = stream in [caller.stream for caller in self._callers]
+            return None if stream is None or called else ("" if self._decoding else b"")
         data, edges = read
         return data if self._decoding is None else stream._decode(data, edges)
 
@@ -199,6 +214,11 @@ class Child:
         """
         return [Survivor(*one) for one in self._core.stop()]
 
+    def _call(self, stream: Any, callback: Callable[[Any], object]) -> None:
+        from ._callback import Caller
+
+        self._callers.append(Caller(stream, callback))
+
     def __enter__(self) -> Child:
         return self
 
@@ -215,6 +235,8 @@ class Child:
             self.stdin.close()
         try:
             self.wait()
+            for caller in self._callers:
+                caller.finish()
         except BaseException:
             self.stop()
             raise
