@@ -11,6 +11,7 @@ mod blocked;
 mod budget;
 mod feed;
 mod inline;
+mod load;
 mod pump;
 mod side;
 mod store;
