@@ -2,15 +2,16 @@
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use super::Patience;
+use super::pipe::Pipe;
 use super::spool::Spool;
+use super::{Patience, Readiness};
 use crate::buffer::Figures;
-use crate::handle::Handle;
-use crate::sys::poll::Flags;
-use crate::time::{Deadline, Timeout};
+use crate::sys::pipe::FullProbe;
+use crate::sys::ready::On;
+use crate::time::Timeout;
 
 /// The reading end of a child's stdout or stderr.
 ///
@@ -21,6 +22,17 @@ use crate::time::{Deadline, Timeout};
 /// fails, as with any pipe.
 #[derive(Clone, Debug)]
 pub struct Reader(Arc<Source>);
+
+/// A [`Reader`] for those who must not keep its stream open.
+#[derive(Clone, Debug)]
+pub struct WeakReader(Weak<Source>);
+
+impl WeakReader {
+    /// The reader, none once all others are gone.
+    pub fn upgrade(&self) -> Option<Reader> {
+        self.0.upgrade().map(Reader)
+    }
+}
 
 /// What a read gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +49,14 @@ pub enum Chunk {
 #[derive(Debug)]
 enum Source {
     /// The bare pipe.
-    Pipe(Handle),
+    Pipe(Pipe),
     /// What the pump has read of it.
     Spool(Spool),
 }
 
 impl Reader {
-    pub(crate) fn of_pipe(fd: OwnedFd) -> io::Result<Reader> {
-        Ok(Reader(Arc::new(Source::Pipe(Handle::new(fd)?))))
+    pub(crate) fn of_pipe(fd: OwnedFd, probe: Option<FullProbe>) -> io::Result<Reader> {
+        Ok(Reader(Arc::new(Source::Pipe(Pipe::new(fd, probe)?))))
     }
 
     pub(crate) fn of_spool(spool: Spool) -> Reader {
@@ -55,36 +67,37 @@ impl Reader {
     /// the end of the stream, and for an empty buffer.
     ///
     /// Where [`Overflow`](crate::Overflow) drops bytes, those before and behind the
-    /// gap follow one another with no mark in between;
+    /// gap follow one another with no mark in between, here and in
+    /// [`Read`]; [`read_with`](Reader::read_with) tells of the gap, and
     /// [`figures`](Reader::figures) counts what was dropped.
     ///
     /// # Errors
     /// [`Closed`](super::Closed) if it is closed, `TimedOut` if nothing came in
     /// time.
     pub fn read_for(&self, buffer: &mut [u8], timeout: impl Into<Timeout>) -> io::Result<usize> {
-        self.read_some(buffer, timeout.into().starting(Instant::now()))
+        self.read_some(buffer, Patience::from(timeout))
     }
 
     /// Reads what is there, and tells where bytes were dropped.
     ///
     /// # Errors
-    /// As [`read_for`](Reader::read_for); `Interrupted` when the patience says so.
+    /// As [`read_for`](Reader::read_for); `Interrupted` when the patience says so,
+    /// and then nothing was read.
     pub fn read_with(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<Chunk> {
-        Ok(match self.read_some(buffer, patience.deadline())? {
-            0 if !buffer.is_empty() => Chunk::End,
-            n => Chunk::Bytes(n),
-        })
+        match &*self.0 {
+            Source::Pipe(pipe) => pipe.read(buffer, patience),
+            Source::Spool(spool) => spool.read(buffer, patience),
+        }
     }
 
-    fn read_some(&self, buffer: &mut [u8], deadline: Deadline) -> io::Result<usize> {
-        match &*self.0 {
-            Source::Pipe(handle) => {
-                let read = handle.operate(Flags::IN, deadline, |fd| {
-                    Ok(rustix::io::read(fd, &mut *buffer)?)
-                });
-                Ok(read?)
+    fn read_some(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<usize> {
+        loop {
+            match self.read_with(buffer, patience)? {
+                Chunk::Bytes(n) => return Ok(n),
+                Chunk::End => return Ok(0),
+                // Counted, and told of by `figures`.
+                Chunk::Gap(_) => {}
             }
-            Source::Spool(spool) => spool.read(buffer, deadline),
         }
     }
 
@@ -97,11 +110,39 @@ impl Reader {
         }
     }
 
+    /// For how long the program could not write so far, because its pipe was full:
+    /// 0 if it never was, and never less than the truth. Where the program writes
+    /// to a bare pipe that comes from the pauses of whoever reads it; else only
+    /// from a queue that has no room. None in a fork.
+    pub fn blocked(&self) -> Option<Duration> {
+        match &*self.0 {
+            Source::Pipe(pipe) => pipe.blocked(),
+            Source::Spool(spool) => spool.blocked(),
+        }
+    }
+
+    /// Readable once there is something to read, at the end and once it is closed.
+    /// Takes one descriptor or, for a bare pipe, two.
+    ///
+    /// # Errors
+    /// When no descriptor is left; `Unsupported` in a fork.
+    pub fn readiness(&self) -> io::Result<Readiness> {
+        Ok(match &*self.0 {
+            Source::Pipe(pipe) => Readiness::of_handle(pipe.handle().readiness(On::Read)?),
+            Source::Spool(spool) => Readiness::of_queue(spool.readiness()?),
+        })
+    }
+
+    /// The same reader for somebody who must not keep the stream open.
+    pub fn downgrade(&self) -> WeakReader {
+        WeakReader(Arc::downgrade(&self.0))
+    }
+
     /// Closes it; false if it was closed before. Returns at once. Whoever is
     /// blocked in a read gets [`Closed`](super::Closed), in that call.
     pub fn close(&self) -> bool {
         match &*self.0 {
-            Source::Pipe(handle) => handle.close(),
+            Source::Pipe(pipe) => pipe.close(),
             Source::Spool(spool) => spool.close(),
         }
     }
@@ -109,7 +150,7 @@ impl Reader {
     /// Whether it is closed.
     pub fn is_closed(&self) -> bool {
         match &*self.0 {
-            Source::Pipe(handle) => handle.is_closed(),
+            Source::Pipe(pipe) => pipe.handle().is_closed(),
             Source::Spool(spool) => spool.is_closed(),
         }
     }
@@ -117,12 +158,12 @@ impl Reader {
 
 impl Read for &Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.read_some(buffer, Deadline::NEVER)
+        self.read_some(buffer, Patience::NEVER_ENDING)
     }
 }
 
 impl Read for Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.read_some(buffer, Deadline::NEVER)
+        self.read_some(buffer, Patience::NEVER_ENDING)
     }
 }
