@@ -343,6 +343,16 @@ impl<'a> Command<'a> {
             .map_err(|error| Error::unstarted(error, &self.spec))
     }
 
+    /// For how long a child of [`spawn`](Command::spawn) may be unable to go on
+    /// because nobody reads its output before a wait for it, or a write to it, says
+    /// [`Stalled`](crate::stream::Stalled): 30 s unless it is set; with none it is
+    /// never told. A [`run`](Command::run) reads, so it has no meaning there.
+    #[must_use]
+    pub fn stall_after(mut self, after: impl Into<Timeout>) -> Self {
+        self.spec.stall_after = after.into();
+        self
+    }
+
     /// Calls back for each line of stdout, with its end, on a thread of its
     /// own. The stream must be captured. An error stops the run.
     #[must_use]

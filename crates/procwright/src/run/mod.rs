@@ -3,6 +3,7 @@
 mod engine;
 mod error;
 mod event;
+mod held_child;
 #[cfg(feature = "serde")]
 mod json;
 mod output;
@@ -11,9 +12,9 @@ mod watch;
 
 use std::io;
 
+pub(crate) use crate::spec::quote;
 pub use error::{Error, Foreign};
 pub use event::Event;
-pub(crate) use output::quote;
 pub use output::{Output, Reason, Report, StreamInfo};
 pub use tap::Tap;
 pub(crate) use tap::{Duty, FullFile, Kind, Lines, Tee, Writer};

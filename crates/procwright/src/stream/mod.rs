@@ -4,9 +4,11 @@
 //! in them: those calls return [`Closed`].
 
 mod lines;
+mod outlet;
 mod patience;
 mod reader;
 mod spool;
+mod stall;
 mod writer;
 
 use std::io;
@@ -14,9 +16,12 @@ use std::io;
 use crate::handle::Refused;
 pub use crate::spool::elastic::Broken;
 pub use lines::{Framing, Item, LineReader, LineTooLong, Separator, TooLong};
+pub(crate) use outlet::{Account, Origin, Outlet};
 pub use patience::Patience;
 pub use reader::{Chunk, Reader};
 pub(crate) use spool::Spool;
+pub(crate) use stall::{Patient, StallWatch};
+pub use stall::{Stalled, StalledStream};
 pub use writer::Writer;
 
 /// The stream was closed on this side, by this or another thread, before or

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Patience;
+use super::outlet::Account;
 use super::spool::Spool;
 use crate::buffer::Figures;
 use crate::handle::Handle;
@@ -37,14 +38,14 @@ pub enum Chunk {
 #[derive(Debug)]
 enum Source {
     /// The bare pipe.
-    Pipe(Handle),
+    Pipe(Handle, Arc<Account>),
     /// What the pump has read of it.
     Spool(Spool),
 }
 
 impl Reader {
-    pub(crate) fn of_pipe(fd: OwnedFd) -> io::Result<Reader> {
-        Ok(Reader(Arc::new(Source::Pipe(Handle::new(fd)?))))
+    pub(crate) fn of_pipe(fd: OwnedFd, account: Arc<Account>) -> io::Result<Reader> {
+        Ok(Reader(Arc::new(Source::Pipe(Handle::new(fd)?, account))))
     }
 
     pub(crate) fn of_spool(spool: Spool) -> Reader {
@@ -78,11 +79,15 @@ impl Reader {
 
     fn read_some(&self, buffer: &mut [u8], deadline: Deadline) -> io::Result<usize> {
         match &*self.0 {
-            Source::Pipe(handle) => {
+            Source::Pipe(handle, account) => {
+                account.touch();
                 let read = handle.operate(Flags::IN, deadline, |fd| {
                     Ok(rustix::io::read(fd, &mut *buffer)?)
-                });
-                Ok(read?)
+                })?;
+                if !buffer.is_empty() {
+                    account.read(read);
+                }
+                Ok(read)
             }
             Source::Spool(spool) => spool.read(buffer, deadline),
         }
@@ -92,7 +97,7 @@ impl Reader {
     /// where nothing of it is kept on this side, and in a fork.
     pub fn figures(&self) -> Option<Figures> {
         match &*self.0 {
-            Source::Pipe(_) => None,
+            Source::Pipe(..) => None,
             Source::Spool(spool) => spool.figures(),
         }
     }
@@ -101,7 +106,7 @@ impl Reader {
     /// blocked in a read gets [`Closed`](super::Closed), in that call.
     pub fn close(&self) -> bool {
         match &*self.0 {
-            Source::Pipe(handle) => handle.close(),
+            Source::Pipe(handle, _) => handle.close(),
             Source::Spool(spool) => spool.close(),
         }
     }
@@ -109,7 +114,7 @@ impl Reader {
     /// Whether it is closed.
     pub fn is_closed(&self) -> bool {
         match &*self.0 {
-            Source::Pipe(handle) => handle.is_closed(),
+            Source::Pipe(handle, _) => handle.is_closed(),
             Source::Spool(spool) => spool.is_closed(),
         }
     }

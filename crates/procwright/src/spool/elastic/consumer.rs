@@ -119,6 +119,7 @@ impl Consumer {
 
     fn next(&mut self) -> Result<Next, Broken> {
         let mut state = self.shared.lock();
+        state.taken = Some(Instant::now());
         let next = state.next();
         if matches!(next, Next::Disk(_)) {
             return Ok(next);
@@ -247,6 +248,7 @@ impl Consumer {
             state.took_back(n as u64);
         }
         let now = Instant::now();
+        state.taken = Some(now);
         self.shared.let_on(&mut state, now);
         self.shared.tell_watchers(&state);
         spill::relieved(&self.shared, &mut state);

@@ -211,6 +211,8 @@ impl Producer {
     fn finish_with(&mut self, finish: Finish) {
         self.said_all = true;
         let mut state = self.shared.lock();
+        // One that was closed had more to say.
+        state.whole = matches!(finish, Finish::Whole) && !state.closed && !state.left;
         state.finish.get_or_insert(finish);
         if let Some(filler) = self.filler.take() {
             state.pool.give(filler.into_block());

@@ -104,6 +104,12 @@ pub(super) struct State {
     rung: bool,
     /// The offset of the first byte that was more than may be kept.
     pub(super) overflowed: Option<u64>,
+    /// Rung when the producer has to wait, if anybody wants to know.
+    pub(super) full: Option<Arc<Wake>>,
+    /// When the consumer last looked for something or took it.
+    pub(super) taken: Option<Instant>,
+    /// The end was seen, and all that came before was taken in.
+    pub(super) whole: bool,
 }
 
 impl State {
@@ -137,6 +143,9 @@ impl State {
             readable: None,
             rung: false,
             overflowed: None,
+            full: None,
+            taken: None,
+            whole: false,
         }
     }
 
@@ -177,7 +186,21 @@ impl State {
 
     /// There was no room.
     pub(super) fn refuse(&mut self, now: Instant) {
-        self.refused_since.get_or_insert(now);
+        if self
+            .refused_since
+            .replace(self.refused_since.unwrap_or(now))
+            .is_none()
+            && self.policy.is_lossless()
+            && let Some(full) = &self.full
+        {
+            full.ring();
+        }
+    }
+
+    /// Since when the producer has to wait.
+    pub(super) fn held_since(&self) -> Option<Instant> {
+        let holds = self.policy.is_lossless() && !self.closed && self.finish.is_none();
+        self.refused_since.filter(|_| holds)
     }
 
     fn stop_refusing(&mut self, now: Instant) {
