@@ -4,8 +4,7 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use common::{child, sys};
@@ -99,16 +98,13 @@ alone! {
                 .spawn_with(overflow)
                 .unwrap();
             let stdout = flood.stdout.take().unwrap();
-            let over = Arc::new(AtomicBool::new(false));
-            let theirs = Arc::clone(&over);
+            let (over, pace) = mpsc::channel::<()>();
             let reader = std::thread::spawn(move || {
                 let mut buffer = vec![0; 4 << 10];
                 let mut read = 0;
                 loop {
-                    if !theirs.load(Ordering::Relaxed) {
-                        // The pace of the reader, which is what this is about.
-                        std::thread::sleep(patience / 10);
-                    }
+                    // The pace of the reader, until nobody waits any more.
+                    let _ = pace.recv_timeout(patience / 10);
                     match stdout.read_for(&mut buffer, None).unwrap() {
                         0 => break read,
                         n => read += n,
@@ -117,7 +113,7 @@ alone! {
             });
             let begun = Instant::now();
             assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
-            over.store(true, Ordering::Relaxed);
+            drop(over);
             assert!(begun.elapsed() > patience, "was not slow enough to be a test");
             assert_eq!(reader.join().unwrap(), 192 << 10);
         }

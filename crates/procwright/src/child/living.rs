@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -61,11 +62,18 @@ pub struct Child {
 }
 
 /// Starts `spec` and leaves it to the caller.
-pub(crate) fn spawn(spec: &Spec, overflow: Option<Overflow>) -> Result<Child, Unstarted> {
+pub(crate) fn spawn(
+    spec: &Spec,
+    overflow: Option<Overflow>,
+    listener: Option<Listener>,
+) -> Result<Child, Unstarted> {
     check(spec)?;
     // Whatever can be refused is asked for before the program starts.
     let [stdout, stderr] = spec.captures().map(|read| overflow.filter(|_| read));
-    let queues = [queue(stdout)?, queue(stderr)?];
+    let queues = [
+        queue(stdout, hook(listener.as_ref(), "stdout"))?,
+        queue(stderr, hook(listener.as_ref(), "stderr"))?,
+    ];
     let started = Instant::now();
     let (running, ends) = super::start(spec, matches!(spec.stdin, Stdin::Pipe))?;
     let pipes = ends.pipes();
@@ -94,12 +102,28 @@ pub(crate) fn spawn(spec: &Spec, overflow: Option<Overflow>) -> Result<Child, Un
 /// A queue, and the pump that will fill it.
 type Queue = (Pump, Producer, Consumer, Monitor);
 
-fn queue(overflow: Option<Overflow>) -> Result<Option<Queue>, Unstarted> {
+/// Gets what the queue of a stream of this name has to tell. It is called by the
+/// pump and by spill threads.
+pub(crate) type Listener = Arc<dyn Fn(&'static str, &elastic::Event) + Send + Sync>;
+
+fn hook(listener: Option<&Listener>, stream: &'static str) -> elastic::Hook {
+    match listener.map(Arc::clone) {
+        None => Box::new(|_| {}),
+        Some(listener) => Box::new(move |event| {
+            // The threads that tell are not the listener's to end: the streams of
+            // all other children hang on the pump. The panic itself has been told
+            // of by the panic hook.
+            let tell = AssertUnwindSafe(|| listener(stream, event));
+            let _ = catch_unwind(tell);
+        }),
+    }
+}
+
+fn queue(overflow: Option<Overflow>, hook: elastic::Hook) -> Result<Option<Queue>, Unstarted> {
     let Some(overflow) = overflow else {
         return Ok(None);
     };
     let pump = Pump::get().map_err(pipe_error)?;
-    let hook = Box::new(|_: &elastic::Event| {});
     let (producer, consumer, monitor) = elastic::elastic(overflow, pump.wake(), hook)?;
     Ok(Some((pump, producer, consumer, monitor)))
 }

@@ -18,7 +18,7 @@ use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
 
 pub use living::Child;
-pub(crate) use living::spawn;
+pub(crate) use living::{Listener, spawn};
 pub(crate) use stdio::OurEnds;
 pub use waiting::WaitError;
 
