@@ -47,7 +47,7 @@ pub use run::{
 };
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::memory;
-pub use spool::{Memory, Overflow};
+pub use spool::{Budget, Memory, Overflow};
 pub use wait::WaitSet;
 
 /// The Rust examples of the documents, which run as tests like all others.

@@ -124,7 +124,7 @@ fn queue(overflow: Option<Overflow>, hook: elastic::Hook) -> Result<Option<Queue
         return Ok(None);
     };
     let pump = Pump::get().map_err(pipe_error)?;
-    let (producer, consumer, monitor) = elastic::elastic(overflow, pump.wake(), hook)?;
+    let (producer, consumer, monitor) = elastic::elastic_among_others(overflow, pump.wake(), hook)?;
     Ok(Some((pump, producer, consumer, monitor)))
 }
 
