@@ -2,21 +2,23 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::os::fd::BorrowedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
-use super::stdio::pipe_error;
+use super::stdio::{OutputEnd, pipe_error};
 use super::{OurEnds, Running, Unstarted};
 use crate::drain::{Drain, Pump, Store};
 use crate::error::Invalid;
 use crate::holders::RunPipe;
-use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor, Target};
+use crate::process::{Beside, Exit, Process, ProcessError, Signal, Stop, Survivor, Target};
 use crate::spec::{Spec, Stdin};
 use crate::spool::Overflow;
 use crate::spool::elastic::{self, Consumer, Monitor, Producer};
-use crate::stream::{Reader, Spool, Writer};
-use crate::time::Timeout;
-use crate::wait::{Awaits, Event, Waitable};
+use crate::stream::{Account, Origin, Outlet, Reader, Spool, StallWatch, Writer};
+use crate::sys::wait::Usage;
+use crate::wait::{Awaits, Waitable};
 
 /// A program that was started, and the ends of its streams.
 ///
@@ -50,28 +52,44 @@ pub struct Child {
     argv: Vec<OsString>,
     process: Process,
     running: Mutex<Running>,
+    started: Instant,
     pipes: Vec<RunPipe>,
     stop: Stop,
+    /// Those whom the latest stop could not end, once there was one.
+    stopped: Mutex<Option<Vec<Survivor>>>,
+    /// What tells that nobody reads its output.
+    watch: Arc<StallWatch>,
 }
 
 /// Starts `spec` and leaves it to the caller.
-pub(crate) fn spawn(spec: &Spec, overflow: Option<Overflow>) -> Result<Child, Unstarted> {
+pub(crate) fn spawn(
+    spec: &Spec,
+    overflow: Option<Overflow>,
+    listener: Option<Listener>,
+) -> Result<Child, Unstarted> {
     check(spec)?;
     // Whatever can be refused is asked for before the program starts.
     let [stdout, stderr] = spec.captures().map(|read| overflow.filter(|_| read));
-    let queues = [queue(stdout)?, queue(stderr)?];
+    let queues = [
+        queue(stdout, hook(listener.as_ref(), "stdout"))?,
+        queue(stderr, hook(listener.as_ref(), "stderr"))?,
+    ];
+    let started = Instant::now();
     let (running, ends) = super::start(spec, matches!(spec.stdin, Stdin::Pipe))?;
     let pipes = ends.pipes();
-    match streams(ends, queues) {
-        Ok((stdin, [stdout, stderr])) => Ok(Child {
+    match streams(spec, ends, queues) {
+        Ok((stdin, [stdout, stderr], watch)) => Ok(Child {
             stdin,
             stdout,
             stderr,
             argv: spec.argv.clone(),
             process: running.process(),
             running: Mutex::new(running.hand_out()),
+            started,
             pipes,
             stop: spec.stop,
+            stopped: Mutex::new(None),
+            watch,
         }),
         // Not to be expected of our own pipes. Nothing is left running.
         Err(error) => {
@@ -84,38 +102,65 @@ pub(crate) fn spawn(spec: &Spec, overflow: Option<Overflow>) -> Result<Child, Un
 /// A queue, and the pump that will fill it.
 type Queue = (Pump, Producer, Consumer, Monitor);
 
-fn queue(overflow: Option<Overflow>) -> Result<Option<Queue>, Unstarted> {
+/// Gets what the queue of a stream of this name has to tell. It is called by the
+/// pump and by spill threads.
+pub(crate) type Listener = Arc<dyn Fn(&'static str, &elastic::Event) + Send + Sync>;
+
+fn hook(listener: Option<&Listener>, stream: &'static str) -> elastic::Hook {
+    match listener.map(Arc::clone) {
+        None => Box::new(|_| {}),
+        Some(listener) => Box::new(move |event| {
+            // The threads that tell are not the listener's to end: the streams of
+            // all other children hang on the pump. The panic itself has been told
+            // of by the panic hook.
+            let tell = AssertUnwindSafe(|| listener(stream, event));
+            let _ = catch_unwind(tell);
+        }),
+    }
+}
+
+fn queue(overflow: Option<Overflow>, hook: elastic::Hook) -> Result<Option<Queue>, Unstarted> {
     let Some(overflow) = overflow else {
         return Ok(None);
     };
     let pump = Pump::get().map_err(pipe_error)?;
-    let hook = Box::new(|_: &elastic::Event| {});
-    let (producer, consumer, monitor) = elastic::elastic(overflow, pump.wake(), hook)?;
+    let (producer, consumer, monitor) = elastic::elastic_among_others(overflow, pump.wake(), hook)?;
     Ok(Some((pump, producer, consumer, monitor)))
 }
 
-fn streams(
-    ends: OurEnds,
-    queues: [Option<Queue>; 2],
-) -> io::Result<(Option<Writer>, [Option<Reader>; 2])> {
-    let stdin = ends.stdin.map(Writer::new).transpose()?;
+type Streams = (Option<Writer>, [Option<Reader>; 2], Arc<StallWatch>);
+
+fn streams(spec: &Spec, ends: OurEnds, queues: [Option<Queue>; 2]) -> io::Result<Streams> {
     let mut readers = [None, None];
-    for ((reader, end), queue) in readers.iter_mut().zip(ends.outputs).zip(queues) {
-        let Some(end) = end else {
+    let mut outlets = [None, None];
+    for (i, (end, queue)) in ends.outputs.into_iter().zip(queues).enumerate() {
+        let Some(OutputEnd { fd, probe }) = end else {
             continue;
         };
-        *reader = Some(match queue {
-            None => Reader::of_pipe(end.fd, end.probe)?,
+        let (reader, from) = match queue {
+            None => {
+                let account: Arc<Account> = Arc::default();
+                let reader = Reader::of_pipe(fd, probe.clone(), Arc::clone(&account))?;
+                (reader, Origin::Pipe(account))
+            }
             Some((pump, producer, consumer, monitor)) => {
                 let store = Store::Elastic(Some(producer));
-                let now = Instant::now();
-                let drain = Drain::new(end.fd, end.probe, store, Vec::new(), now);
+                let drain = Drain::new(fd, probe.clone(), store, Vec::new(), Instant::now());
                 let gauge = drain.gauge();
-                Reader::of_spool(Spool::new(consumer, monitor, pump.take(drain), gauge))
+                let spool = Spool::new(consumer, monitor.clone(), pump.take(drain), gauge);
+                (Reader::of_spool(spool), Origin::Queue(monitor))
             }
-        });
+        };
+        readers[i] = Some(reader);
+        outlets[i] = Some(Outlet::new(from, probe));
     }
-    Ok((stdin, readers))
+    let watch = StallWatch::new(spec.argv.clone(), spec.stall_after, outlets);
+    let watch = Arc::new(watch);
+    let stdin = ends
+        .stdin
+        .map(|fd| Writer::new(fd, Arc::clone(&watch)))
+        .transpose()?;
+    Ok((stdin, readers, watch))
 }
 
 fn check(spec: &Spec) -> Result<(), Invalid> {
@@ -167,23 +212,13 @@ impl Child {
     /// How it ended, none while it is alive. Reaps it, and does not wait.
     pub fn try_wait(&self) -> Option<Exit> {
         // Asked first, so that clones of the process know it too.
-        self.process.exit()?;
-        let mut running = self.running();
+        let exit = self.process.exit()?;
+        let Some(mut running) = self.try_running() else {
+            // Somebody stops what it has left behind, and will reap it.
+            return Some(exit);
+        };
         running.collect();
         running.ended().map(|(exit, _)| exit)
-    }
-
-    /// Waits until it has ended, and reaps it; none if the timeout came first.
-    /// Waits for the exit alone: what it wrote can be read afterwards.
-    ///
-    /// # Errors
-    /// As [`Process::wait`].
-    pub fn wait(&self, timeout: impl Into<Timeout>) -> Result<Option<Exit>, ProcessError> {
-        if let Some(exit) = self.try_wait() {
-            return Ok(Some(exit));
-        }
-        let ended = self.process.wait_for(Event::Exited, timeout)?;
-        Ok(ended.map(|exit| self.try_wait().unwrap_or(exit)))
     }
 
     /// Sends it a signal.
@@ -202,7 +237,50 @@ impl Child {
     /// Does nothing once it has been waited for: its number, by which its group
     /// goes, may be another's since, and so may be whoever is found by it. To end
     /// what a child leaves behind, stop it instead of waiting.
+    ///
+    /// # Blocking
+    /// For the grace and 2 seconds at most.
     pub fn stop(&self) -> Vec<Survivor> {
+        self.stop_with(self.stop)
+    }
+
+    /// The same, by another policy than its own.
+    ///
+    /// # Blocking
+    /// As [`stop`](Child::stop).
+    pub fn stop_with(&self, stop: Stop) -> Vec<Survivor> {
+        self.stop_beside(stop, None)
+    }
+
+    /// The same, and meanwhile `ready` is called whenever `fd` is readable: as
+    /// [`Process::stop_watching`], where there is an example.
+    ///
+    /// # Blocking
+    /// As [`stop`](Child::stop); an error of `ready` ends the grace.
+    pub fn stop_watching<E>(
+        &self,
+        stop: Stop,
+        fd: BorrowedFd<'_>,
+        mut ready: impl FnMut() -> Result<(), E>,
+    ) -> (Vec<Survivor>, Result<(), E>) {
+        let mut outcome = Ok(());
+        let mut ring = || {
+            let Err(error) = ready() else { return false };
+            if outcome.is_ok() {
+                outcome = Err(error);
+            }
+            true
+        };
+        let survivors = self.stop_beside(stop, Some((fd, &mut ring)));
+        (survivors, outcome)
+    }
+
+    /// How it is stopped, unless a call says otherwise.
+    pub fn stop_policy(&self) -> Stop {
+        self.stop
+    }
+
+    fn stop_beside(&self, stop: Stop, beside: Option<Beside<'_>>) -> Vec<Survivor> {
         // Held all the while, so that nobody reaps it and frees its number.
         let mut running = self.running();
         if running.ended().is_some() {
@@ -213,16 +291,64 @@ impl Child {
             pipes: self.pipes.clone(),
             adopts: false,
         };
-        let survivors = self.process.stop_all(self.stop, target, None);
+        let survivors = self.process.stop_all(stop, target, beside);
         // For clones of the process, before the status is gone.
         let _ = self.process.exit();
         running.collect();
+        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        *stopped = Some(survivors.clone());
         survivors
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// None while it is being stopped.
+    fn try_running(&self) -> Option<MutexGuard<'_, Running>> {
+        match self.running.try_lock() {
+            Ok(running) => Some(running),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// What is known of it now that it has ended; none before.
+    pub(crate) fn end(&self) -> Option<End> {
+        let exit = self.try_wait()?;
+        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        let survivors = stopped.clone();
+        drop(stopped);
+        let running = self.try_running();
+        let running = running.as_ref();
+        let seen = running.and_then(|running| running.seen());
+        Some(End {
+            exit,
+            duration: seen.unwrap_or_else(Instant::now) - self.started,
+            usage: running.and_then(|running| running.ended()?.1),
+            max_rss: running.and_then(|running| running.max_rss()),
+            stopped: survivors,
+        })
+    }
+
+    pub(super) fn watch(&self) -> &Arc<StallWatch> {
+        &self.watch
+    }
+
+    pub(crate) fn outlets(&self) -> &[Option<Outlet>; 2] {
+        self.watch.outlets()
+    }
+}
+
+/// What is known of a child that has ended.
+pub(crate) struct End {
+    pub(crate) exit: Exit,
+    /// Until its end was seen.
+    pub(crate) duration: Duration,
+    pub(crate) usage: Option<Usage>,
+    pub(crate) max_rss: Option<u64>,
+    /// Whom a stop could not end, if there was one.
+    pub(crate) stopped: Option<Vec<Survivor>>,
 }
 
 /// Until it has ended.

@@ -87,7 +87,7 @@ impl<M: Memory> Drain<M> {
     /// A drain of `fd`, which must be non-blocking.
     pub(crate) fn new(
         fd: OwnedFd,
-        probe: Option<FullProbe>,
+        probe: Option<Arc<FullProbe>>,
         store: Store<M>,
         taps: Vec<Arc<Fifo>>,
         now: Instant,

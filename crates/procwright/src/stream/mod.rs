@@ -4,10 +4,12 @@
 //! in them: those calls return [`Closed`].
 
 mod lines;
+mod outlet;
 mod pipe;
 mod reader;
 mod readiness;
 mod spool;
+mod stall;
 mod writer;
 
 use std::io;
@@ -16,9 +18,12 @@ pub use crate::handle::Patience;
 use crate::handle::Refused;
 pub use crate::spool::elastic::Broken;
 pub use lines::{Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong};
+pub(crate) use outlet::{Account, Origin, Outlet};
 pub use reader::{Chunk, Reader, WeakReader};
 pub use readiness::Readiness;
 pub(crate) use spool::Spool;
+pub(crate) use stall::{Patient, StallWatch};
+pub use stall::{Stalled, StalledStream};
 pub use writer::Writer;
 
 /// The stream was closed on this side, by this or another thread, before or

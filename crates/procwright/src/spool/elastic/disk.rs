@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::spool::budget::Share;
 use crate::sys::file;
 
 /// The size of a file. Small enough to be given back soon, large enough that
@@ -97,6 +98,8 @@ pub(super) struct Disk {
     directory: PathBuf,
     /// The most that files may take; none until it has been looked up.
     limit: Option<u64>,
+    /// Whoever made it said how much.
+    said: bool,
     segments: VecDeque<Segment>,
     free: Vec<Segment>,
     allocated: u64,
@@ -109,6 +112,7 @@ impl Disk {
         Disk {
             directory,
             limit,
+            said: limit.is_some(),
             segments: VecDeque::new(),
             free: Vec::new(),
             allocated: 0,
@@ -129,6 +133,11 @@ impl Disk {
         self.limit.get_or_insert(limit);
     }
 
+    /// Whether there are files.
+    pub(super) fn has_files(&self) -> bool {
+        self.allocated > 0
+    }
+
     /// The bytes that lie here and have not been read.
     pub(super) fn unread(&self) -> u64 {
         self.unread
@@ -141,10 +150,16 @@ impl Disk {
 
     // The spill thread's side.
 
-    pub(super) fn target(&mut self) -> Target {
+    /// The most that files may take of that now, and whether it is less than its
+    /// own limit.
+    pub(super) fn limit(&self, share: &Share) -> (u64, bool) {
+        share.disk(self.limit.unwrap_or(0), self.said)
+    }
+
+    /// Where more goes, if files may take `limit` bytes.
+    pub(super) fn target(&mut self, limit: u64) -> Target {
         if self.segments.back().is_none_or(|last| last.room() == 0) {
             let Some(segment) = self.free.pop() else {
-                let limit = self.limit.unwrap_or(0);
                 let size = SEGMENT.min(limit.saturating_sub(self.allocated));
                 let files = self.segments.len() as u64;
                 return match size > 0 && files < limit / SEGMENT + SMALL_FILES {

@@ -40,6 +40,7 @@ use std::time::Instant;
 
 use crate::error::Invalid;
 use crate::spool::Overflow;
+use crate::spool::budget::{self, Share};
 use crate::sys::wake::Wake;
 
 pub(crate) use consumer::{Closer, Consumer, Item, Peek, Readiness};
@@ -198,6 +199,28 @@ pub(crate) fn elastic(
     room: Arc<Wake>,
     hook: Hook,
 ) -> Result<(Producer, Consumer, Monitor), Invalid> {
+    with_share(policy, Share::alone(), room, hook)
+}
+
+/// The same for one queue of many, which have a [`budget`] together.
+///
+/// # Errors
+/// As [`elastic`], and a budget in the environment that cannot be read.
+pub(crate) fn elastic_among_others(
+    policy: Overflow,
+    room: Arc<Wake>,
+    hook: Hook,
+) -> Result<(Producer, Consumer, Monitor), Invalid> {
+    budget::check()?;
+    with_share(policy, Share::of_process(), room, hook)
+}
+
+fn with_share(
+    policy: Overflow,
+    share: Share,
+    room: Arc<Wake>,
+    hook: Hook,
+) -> Result<(Producer, Consumer, Monitor), Invalid> {
     let disk = match policy {
         Overflow::Spill { disk, .. } if disk != Some(0) => {
             place::find()?.map(|directory| Disk::new(directory, disk))
@@ -208,6 +231,7 @@ pub(crate) fn elastic(
         policy,
         block_size(policy.memory()),
         disk,
+        share,
         room,
         hook,
     ))
@@ -217,13 +241,14 @@ fn assemble(
     policy: Overflow,
     block: usize,
     disk: Option<Disk>,
+    share: Share,
     room: Arc<Wake>,
     hook: Hook,
 ) -> (Producer, Consumer, Monitor) {
     let limit = policy
         .memory()
         .max(Overflow::LEAST_MEMORY.min(block as u64));
-    let state = State::new(policy, limit, Pool::new(block), disk);
+    let state = State::new(policy, limit, Pool::new(block), disk, share);
     let shared = Arc::new(Shared {
         state: Mutex::new(state),
         came: Condvar::new(),

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::disk::{Disk, Extent, Segment, Target};
 use super::state::{Entry, Piece, State};
 use super::{Event, Shared, monitor, place};
+use crate::spool::budget;
 use crate::sys::thread;
 use crate::time::Timeout;
 
@@ -56,12 +57,12 @@ impl Spill {
 impl State {
     /// Above this, bytes go to disk.
     fn high(&self) -> u64 {
-        self.limit - self.limit / 4
+        self.limit() - self.limit() / 4
     }
 
     /// Down to this, once they do.
     fn low(&self) -> u64 {
-        self.limit / 2
+        self.limit() / 2
     }
 
     fn is_over(&self) -> bool {
@@ -70,13 +71,12 @@ impl State {
 
     /// The piece that goes to disk next.
     fn candidate(&mut self) -> Option<Piece> {
-        let size = self.pool.size();
         let nothing_there = self.disk.as_ref().is_some_and(|disk| disk.unread() == 0);
         if nothing_there && self.head.is_empty() && !self.spill.busy {
             // Spilling begins: what the consumer will want first stays, so that
             // it finds memory and no disk if it comes back soon.
             let mut kept = self.in_memory - self.tail_bytes();
-            while kept < self.limit / 4
+            while kept < self.limit() / 4
                 && self.tail.len() > 2
                 && let Some(entry) = self.tail.pop_front()
             {
@@ -88,7 +88,9 @@ impl State {
         }
         match self.tail.front() {
             // The last one may still be filled.
-            Some(Entry::Piece(piece)) if self.tail.len() > 1 || piece.end == size => {
+            Some(Entry::Piece(piece))
+                if self.tail.len() > 1 || piece.end == piece.block.size() || !self.filling =>
+            {
                 Some(piece.clone())
             }
             _ => None,
@@ -118,6 +120,7 @@ impl State {
             self.pool.give(first.block);
         }
         self.in_memory -= n;
+        self.share.keeps(self.in_memory);
         self.spilled += n;
         if let Some(disk) = &mut self.disk {
             disk.wrote(n);
@@ -216,7 +219,8 @@ fn turn<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> Option<Mute
     let Some(piece) = piece else {
         return idle(shared, state);
     };
-    let Some(disk) = &mut state.disk else {
+    let State { disk, share, .. } = &mut *state;
+    let Some(disk) = disk else {
         state.spill.running = false;
         return None;
     };
@@ -224,13 +228,15 @@ fn turn<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> Option<Mute
         let directory = disk.directory().to_owned();
         drop(state);
         let limit = place::default_limit(&directory);
+        budget::measure(&directory);
         state = shared.lock();
         if let Some(disk) = &mut state.disk {
             disk.set_limit(limit);
         }
         return Some(state);
     }
-    match disk.target() {
+    let (limit, is_less) = disk.limit(share);
+    match disk.target(limit) {
         Target::Extent(extent) => Some(write(shared, state, &piece, &extent)),
         Target::Make(size) => {
             let directory = disk.directory().to_owned();
@@ -239,7 +245,10 @@ fn turn<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> Option<Mute
         // A file that the consumer has emptied rings.
         Target::Full => {
             state.pool.give(piece.block);
-            Some(wait(shared, state, Waits::Room, None).0)
+            // A share grows when others are done with theirs, of which nobody
+            // tells: it is asked again, as a disk is that was full.
+            let retry = is_less.then_some(RETRY);
+            Some(wait(shared, state, Waits::Room, retry).0)
         }
     }
 }
@@ -257,6 +266,7 @@ fn make<'a>(
         Ok(segment) => {
             if let Some(disk) = &mut state.disk {
                 disk.add(segment);
+                state.share.spilled(true);
             }
             state
         }
