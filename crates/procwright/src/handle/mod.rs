@@ -161,7 +161,6 @@ impl Handle {
     }
 
     /// The descriptor, for the length of an operation.
-    #[cfg(test)]
     pub(crate) fn enter(&self) -> Option<gate::Inside<'_, Kept>> {
         self.gate.enter()
     }

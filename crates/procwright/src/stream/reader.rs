@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::Patience;
 use super::outlet::Account;
+use super::readiness::Readiness;
 use super::spool::Spool;
 use crate::buffer::Figures;
 use crate::handle::Handle;
@@ -99,6 +100,17 @@ impl Reader {
         match &*self.0 {
             Source::Pipe(..) => None,
             Source::Spool(spool) => spool.figures(),
+        }
+    }
+
+    /// A descriptor that is readable once there is something to read, or the end.
+    ///
+    /// # Errors
+    /// [`Closed`](super::Closed), or no descriptor is left.
+    pub fn readiness(&self) -> io::Result<Readiness> {
+        match &*self.0 {
+            Source::Pipe(handle, _) => Readiness::of_handle(handle),
+            Source::Spool(spool) => spool.readiness().map(Readiness::of_queue),
         }
     }
 

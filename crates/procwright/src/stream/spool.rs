@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::drain::Taken;
 use crate::handle::{Refused, Turn};
+use crate::spool::elastic;
 use crate::spool::elastic::{Broken, Closer, Consumer, Figures, Item, Monitor};
 use crate::sys::fork;
 use crate::time::Deadline;
@@ -73,6 +74,14 @@ impl Spool {
                 Err(Broken::Producer(error)) => return Err(io::Error::other(error)),
                 Err(error) => return Err(io::Error::other(error)),
             }
+        }
+    }
+
+    pub(crate) fn readiness(&self) -> io::Result<elastic::Readiness> {
+        let consumer = self.consumer.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*consumer {
+            Some(consumer) => consumer.readiness(),
+            None => Err(Refused::Closed.into()),
         }
     }
 

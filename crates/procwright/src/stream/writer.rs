@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::readiness::Readiness;
 use super::stall::{Patient, StallWatch};
 use crate::handle::{Handle, Refused};
 use crate::sys::poll::Flags;
@@ -79,6 +80,14 @@ impl Writer {
                 written => return Ok(written?),
             }
         }
+    }
+
+    /// A descriptor that is writable once there is room, or nobody reads any more.
+    ///
+    /// # Errors
+    /// [`Closed`](super::Closed), or no descriptor is left.
+    pub fn readiness(&self) -> io::Result<Readiness> {
+        Readiness::of_handle(&self.0.handle)
     }
 
     /// Closes it, so that the child comes to the end of its input; false if it
