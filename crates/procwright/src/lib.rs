@@ -37,7 +37,7 @@ pub mod time;
 pub mod wait;
 
 pub use cancel::Cancel;
-pub use child::{Child, WaitError, duplicate_fd};
+pub use child::{Child, Communication, WaitError, duplicate_fd};
 pub use command::{BoxError, Collected, Command, Failure};
 pub use drain::Segment;
 pub use holders::{Holder, Holders};

@@ -1,5 +1,6 @@
 //! Starting a program from a [`Spec`].
 
+mod communicate;
 mod living;
 mod prepare;
 mod spawner;
@@ -17,6 +18,7 @@ use crate::sys::wait::{self, Usage};
 use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
 
+pub use communicate::Communication;
 pub use living::Child;
 pub(crate) use living::{Listener, spawn};
 pub(crate) use stdio::OurEnds;
