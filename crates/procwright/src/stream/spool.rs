@@ -120,6 +120,8 @@ impl Spool {
         let first = !self.closed.swap(true, Ordering::SeqCst);
         if first {
             self.closer.close();
+            // Whose turn it is may be at a disk that takes its time.
+            self.turn.wake_queue();
             self.taken.leave();
         }
         first
