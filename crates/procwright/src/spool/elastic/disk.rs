@@ -16,6 +16,9 @@ const SEGMENT: u64 = 16 << 20;
 /// The least that is worth a file of its own, when the disk is nearly full.
 const LEAST: u64 = 256 << 10;
 
+/// The files among which little room is divided, at least.
+const PARTS: u64 = 4;
+
 /// Files beyond those that the limit is good for: a nearly full disk gives small
 /// ones, and descriptors are scarce as well.
 const SMALL_FILES: u64 = 16;
@@ -35,13 +38,14 @@ pub(super) struct Segment {
 
 impl Segment {
     /// Makes a file with room for `size` bytes that is sure to be there, or for
-    /// less on a disk that is nearly full.
+    /// less on a disk that is nearly full: a part of what is left, for what has been
+    /// read of a file is free only once all of it has been.
     ///
     /// # Errors
     /// Those of making it, and that there is no room.
-    pub(super) fn make(directory: &Path, size: u64) -> io::Result<Segment> {
+    pub(super) fn make(directory: &Path, asked: u64) -> io::Result<Segment> {
         let file = file::scratch(directory)?;
-        let mut size = size;
+        let mut size = asked;
         loop {
             match file::reserve(&file, 0, size) {
                 Ok(()) => break,
@@ -49,6 +53,10 @@ impl Segment {
                 Err(_) if size / 2 >= LEAST => size /= 2,
                 Err(e) => return Err(e),
             }
+        }
+        let part = (size / PARTS).max(LEAST);
+        if size < asked && part < size && rustix::fs::ftruncate(&file, part).is_ok() {
+            size = part;
         }
         Ok(Segment {
             file: Arc::new(file),
@@ -148,6 +156,11 @@ impl Disk {
         self.peak
     }
 
+    /// Whether there is any file.
+    pub(super) fn has_files(&self) -> bool {
+        !self.segments.is_empty() || !self.free.is_empty()
+    }
+
     // The spill thread's side.
 
     /// The most that files may take of that now, and whether it is less than its
@@ -160,7 +173,9 @@ impl Disk {
     pub(super) fn target(&mut self, limit: u64) -> Target {
         if self.segments.back().is_none_or(|last| last.room() == 0) {
             let Some(segment) = self.free.pop() else {
-                let size = SEGMENT.min(limit.saturating_sub(self.allocated));
+                let size = SEGMENT
+                    .min((limit / PARTS).max(LEAST))
+                    .min(limit.saturating_sub(self.allocated));
                 let files = self.segments.len() as u64;
                 return match size > 0 && files < limit / SEGMENT + SMALL_FILES {
                     true => Target::Make(size),
