@@ -27,7 +27,10 @@ fn account(reader: &Reader, stream: Stream) -> (u64, u64) {
     let pattern = Pattern::new(stream, buffer.len());
     let (mut kept, mut dropped) = (0, 0);
     loop {
-        match reader.read_with(&mut buffer, Patience::NEVER_ENDING).unwrap() {
+        match reader
+            .read_with(&mut buffer, Patience::NEVER_ENDING)
+            .unwrap()
+        {
             Chunk::Bytes(n) => {
                 assert_eq!(pattern.mismatch(kept + dropped, &buffer[..n]), None);
                 kept += n as u64;
@@ -156,7 +159,9 @@ fn is_accounted_for_in_place(overflow: Overflow) {
     let figures = flood.stdout.as_ref().unwrap().figures().unwrap();
     assert_eq!((figures.bytes_in, figures.dropped_bytes), (bytes, dropped));
     assert!(peak() <= 32 * MIB, "{}", peak());
-    figure(&format!("{overflow:?} and a reader: dropped {dropped} and {dropped_err} of {bytes}"));
+    figure(&format!(
+        "{overflow:?} and a reader: dropped {dropped} and {dropped_err} of {bytes}"
+    ));
 }
 
 alone! {

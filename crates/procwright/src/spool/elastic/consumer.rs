@@ -324,19 +324,16 @@ impl Closer {
         );
         // Others have the use of it, however long somebody looks at the figures.
         state.share = Share::alone();
-        let busy = state.spill.is_busy();
-        let files = state.disk.as_mut().map(|disk| match busy {
-            // The spill thread gives them back when it sees that we are gone.
-            true => Vec::new(),
-            false => disk.release(),
-        });
+        let start_thread = spill::left_files(&mut state);
         self.0.tell_consumer(&mut state);
         drop(state);
         self.0.room.ring();
         self.0.work.notify_all();
         self.0.moved.notify_all();
-        // Closing a file frees its blocks, which takes a while.
-        drop((entries, files));
+        if start_thread {
+            spill::give_back(&self.0);
+        }
+        drop(entries);
         true
     }
 

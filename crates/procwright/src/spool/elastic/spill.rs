@@ -169,12 +169,35 @@ fn ring(shared: &Shared, state: &mut State) {
 /// Starts the thread. Without one everything stays in memory, and it is tried
 /// again in a second.
 pub(super) fn start(shared: &Arc<Shared>) {
-    let theirs = Arc::clone(shared);
-    let started = thread::spawn_quiet("procwright-spill", move || work(&theirs));
-    if let Err(error) = started {
+    if let Err(error) = spawn(shared) {
         let mut state = shared.lock();
         state.spill.running = false;
         refused(shared, state, "start a thread", error);
+    }
+}
+
+fn spawn(shared: &Arc<Shared>) -> io::Result<()> {
+    let theirs = Arc::clone(shared);
+    thread::spawn_quiet("procwright-spill", move || work(&theirs))?;
+    Ok(())
+}
+
+/// Nobody wants more: whether a thread has to be started that gives the files
+/// back. Closing one frees its blocks, for which a disk can take any time, and a
+/// close waits for nothing. A thread that is there does it when it sees the close.
+pub(super) fn left_files(state: &mut State) -> bool {
+    let has_files = state.disk.as_ref().is_some_and(Disk::has_files);
+    has_files && !std::mem::replace(&mut state.spill.running, true)
+}
+
+/// Starts it. Where there can be none the caller does it.
+pub(super) fn give_back(shared: &Arc<Shared>) {
+    if spawn(shared).is_err() {
+        let mut state = shared.lock();
+        state.spill.running = false;
+        let files = state.disk.as_mut().map(Disk::release);
+        drop(state);
+        drop(files);
     }
 }
 
