@@ -78,7 +78,7 @@ pub enum Event {
     },
     /// Bytes cannot go to disk, for now or for good. What is in memory stays
     /// there, and the producer waits when that is full. Tried again as soon as
-    /// room was made, and once a second.
+    /// room was made, and once a second. Told again only after a minute without.
     Degraded {
         /// What was tried.
         what: &'static str,

@@ -21,6 +21,10 @@ use crate::time::Timeout;
 /// When a disk has refused, it is asked again after this time.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// A disk that refuses is told of again when it has not for this time. One that is
+/// full refuses every time when what was read has made room, and that was used.
+const CALM: Duration = Duration::from_secs(60);
+
 /// How long the thread waits for more before it ends.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -44,6 +48,8 @@ pub(super) struct Spill {
     busy: bool,
     /// The latest attempt failed: not again before this.
     retry_at: Option<Instant>,
+    /// When an attempt failed.
+    refused_at: Option<Instant>,
     told: bool,
 }
 
@@ -201,17 +207,18 @@ pub(super) fn give_back(shared: &Arc<Shared>) {
     }
 }
 
-/// Notes that it cannot be done now, and tells once.
+/// Notes that it cannot be done now, and tells it unless that was told.
 fn refused(
     shared: &Shared,
     mut state: MutexGuard<'_, State>,
     what: &'static str,
     error: io::Error,
 ) {
-    let first = state.spill.retry_at.is_none();
-    state.spill.retry_at = Some(Instant::now() + RETRY);
+    let now = Instant::now();
+    let before = state.spill.refused_at.replace(now);
+    state.spill.retry_at = Some(now + RETRY);
     drop(state);
-    if first {
+    if before.is_none_or(|before| now.saturating_duration_since(before) >= CALM) {
         (shared.hook)(&Event::Degraded { what, error });
     }
 }
