@@ -140,6 +140,11 @@ impl<M: Memory> Drain<M> {
         })
     }
 
+    /// Whether a step would find no room.
+    pub(crate) fn is_held(&mut self) -> bool {
+        !self.ended && matches!(self.store.room(), Ok(Room::None))
+    }
+
     fn read(&mut self, max: usize) -> io::Result<Step> {
         let Some(fd) = self.fd.as_deref().map(Kept::get).transpose()? else {
             return Ok(Step::End);

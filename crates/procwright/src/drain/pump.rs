@@ -205,13 +205,21 @@ fn run(shared: &Shared, ready: &ReadySet) {
                     }
                 }
             }
-            for key in held.drain(..) {
-                match flows.get_mut(&key).map(|flow| watch(ready, key, flow)) {
-                    Some(true) => keys.push(key),
-                    Some(false) => drop(flows.remove(&key)),
-                    None => {}
+            // The wake-up is for all; those that have no room yet cost a look and
+            // no system call, or one slow reader of many would slow down the others.
+            held.retain(|&key| {
+                let Some(flow) = flows.get_mut(&key) else {
+                    return false;
+                };
+                if flow.is_held() {
+                    return true;
                 }
-            }
+                match watch(ready, key, flow) {
+                    true => keys.push(key),
+                    false => drop(flows.remove(&key)),
+                }
+                false
+            });
         }
         let now = Instant::now();
         for &key in keys.iter().filter(|key| **key != WAKE) {
