@@ -6,6 +6,8 @@
 mod lines;
 mod outlet;
 mod pipe;
+#[cfg(all(test, not(procwright_loom)))]
+mod race_tests;
 mod reader;
 mod readiness;
 mod spool;
