@@ -4,6 +4,7 @@
 //! in them: those calls return [`Closed`].
 
 mod lines;
+mod open;
 mod outlet;
 mod pipe;
 #[cfg(all(test, not(procwright_loom)))]

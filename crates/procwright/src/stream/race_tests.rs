@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use test_children::{Pattern, Stream};
 
-use super::{Chunk, Closed, Patience, Reader, Spool, Writer};
+use super::{Chunk, Closed, Patience, Reader, Spool, StallWatch, Writer};
 use crate::drain::{Drain, Pump, Store};
 use crate::spool::{Overflow, elastic};
 use crate::sys::testing;
@@ -69,7 +69,7 @@ impl Round {
         Round {
             overflow,
             reader: reader(theirs.into(), overflow, pump),
-            writer: Writer::new(ours.into()).unwrap(),
+            writer: Writer::new(ours.into(), StallWatch::nobody()).unwrap(),
             bytes: 1 + below(MOST),
             ends: below(2) == 0,
             closes_reader: below(3) > 0,
@@ -185,14 +185,15 @@ impl Round {
 
 fn reader(fd: OwnedFd, overflow: Option<Overflow>, pump: &Pump) -> Reader {
     let Some(overflow) = overflow else {
-        return Reader::of_pipe(fd).unwrap();
+        return Reader::of_pipe(fd, None, Arc::default()).unwrap();
     };
     rustix::io::ioctl_fionbio(&fd, true).unwrap();
     let hook = Box::new(|_: &elastic::Event| {});
     let (producer, consumer, monitor) = elastic::elastic(overflow, pump.wake(), hook).unwrap();
     let store = Store::Elastic(Some(producer));
     let drain = Drain::new(fd, None, store, Vec::new(), Instant::now());
-    Reader::of_spool(Spool::new(consumer, monitor, pump.take(drain)))
+    let gauge = drain.gauge();
+    Reader::of_spool(Spool::new(consumer, monitor, pump.take(drain), gauge))
 }
 
 /// Takes every number that becomes free, and looks whether anybody meddles with it.

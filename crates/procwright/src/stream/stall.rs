@@ -132,6 +132,12 @@ impl StallWatch {
         }
     }
 
+    /// Of a stream that is no child's.
+    pub(super) fn nobody() -> Arc<StallWatch> {
+        let never = Timeout::NEVER;
+        Arc::new(StallWatch::new(Vec::new(), never, [None, None]))
+    }
+
     pub(crate) fn outlets(&self) -> &[Option<Outlet>; 2] {
         &self.outlets
     }

@@ -156,11 +156,6 @@ impl Disk {
         self.peak
     }
 
-    /// Whether there is any file.
-    pub(super) fn has_files(&self) -> bool {
-        !self.segments.is_empty() || !self.free.is_empty()
-    }
-
     // The spill thread's side.
 
     /// The most that files may take of that now, and whether it is less than its
