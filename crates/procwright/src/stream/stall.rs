@@ -133,6 +133,7 @@ impl StallWatch {
     }
 
     /// Of a stream that is no child's.
+    #[cfg(test)]
     pub(super) fn nobody() -> Arc<StallWatch> {
         let never = Timeout::NEVER;
         Arc::new(StallWatch::new(Vec::new(), never, [None, None]))
