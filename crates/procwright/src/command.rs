@@ -474,7 +474,9 @@ impl<'a> Command<'a> {
         self
     }
 
-    /// Records in which order the two streams were read.
+    /// Records in which order the two streams were read. A spawned child's
+    /// [`merged`](crate::Child::merged) then gives both as one, line by line, in
+    /// place of its stdout and stderr.
     #[must_use]
     pub fn merged(mut self) -> Self {
         self.spec.merged = true;

@@ -190,7 +190,7 @@ alone! {
         }
         figure(&format!(
             "{} KiB of one beside {} that are held up: {took:?}, {woken} sleeps of the pump",
-            2 * read >> 10, others.len()
+            (2 * read) >> 10, others.len()
         ));
         for (reader, _) in children.iter().flat_map(streams) {
             reader.close();

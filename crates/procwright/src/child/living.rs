@@ -1,22 +1,19 @@
 //! A child that the caller holds, with its streams.
 
 use std::ffi::OsString;
-use std::io;
 use std::os::fd::BorrowedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use super::stdio::{OutputEnd, pipe_error};
-use super::{OurEnds, Running, Unstarted};
-use crate::drain::{Drain, Pump, Store};
+use super::stdio::pipe_error;
+use super::streams::{Listener, Queues, Streams};
+use super::{Running, Unstarted};
 use crate::error::Invalid;
 use crate::holders::RunPipe;
 use crate::process::{Beside, Exit, Process, ProcessError, Signal, Stop, Survivor, Target};
 use crate::spec::{Spec, Stdin};
 use crate::spool::Overflow;
-use crate::spool::elastic::{self, Consumer, Monitor, Producer};
-use crate::stream::{Account, Origin, Outlet, Reader, Spool, StallWatch, Writer};
+use crate::stream::{MergedReader, Outlet, Reader, StallWatch, Writer};
 use crate::sys::wait::Usage;
 use crate::wait::{Awaits, Waitable};
 
@@ -49,6 +46,9 @@ pub struct Child {
     pub stdout: Option<Reader>,
     /// Where its stderr is read, if that is [`Sink::Capture`](crate::Sink::Capture).
     pub stderr: Option<Reader>,
+    /// Where both are read in the order in which they come, in place of the two,
+    /// if that is [wanted](crate::Command::merged).
+    pub merged: Option<MergedReader>,
     argv: Vec<OsString>,
     process: Process,
     running: Mutex<Running>,
@@ -69,19 +69,21 @@ pub(crate) fn spawn(
 ) -> Result<Child, Unstarted> {
     check(spec)?;
     // Whatever can be refused is asked for before the program starts.
-    let [stdout, stderr] = spec.captures().map(|read| overflow.filter(|_| read));
-    let queues = [
-        queue(stdout, hook(listener.as_ref(), "stdout"))?,
-        queue(stderr, hook(listener.as_ref(), "stderr"))?,
-    ];
+    let queues = Queues::new(spec, overflow, listener.as_ref())?;
     let started = Instant::now();
     let (running, ends) = super::start(spec, matches!(spec.stdin, Stdin::Pipe))?;
     let pipes = ends.pipes();
-    match streams(spec, ends, queues) {
-        Ok((stdin, [stdout, stderr], watch)) => Ok(Child {
+    match queues.connect(spec, ends) {
+        Ok(Streams {
+            stdin,
+            outputs: [stdout, stderr],
+            merged,
+            watch,
+        }) => Ok(Child {
             stdin,
             stdout,
             stderr,
+            merged,
             argv: spec.argv.clone(),
             process: running.process(),
             running: Mutex::new(running.hand_out()),
@@ -99,70 +101,6 @@ pub(crate) fn spawn(
     }
 }
 
-/// A queue, and the pump that will fill it.
-type Queue = (Pump, Producer, Consumer, Monitor);
-
-/// Gets what the queue of a stream of this name has to tell. It is called by the
-/// pump and by spill threads.
-pub(crate) type Listener = Arc<dyn Fn(&'static str, &elastic::Event) + Send + Sync>;
-
-fn hook(listener: Option<&Listener>, stream: &'static str) -> elastic::Hook {
-    match listener.map(Arc::clone) {
-        None => Box::new(|_| {}),
-        Some(listener) => Box::new(move |event| {
-            // The threads that tell are not the listener's to end: the streams of
-            // all other children hang on the pump. The panic itself has been told
-            // of by the panic hook.
-            let tell = AssertUnwindSafe(|| listener(stream, event));
-            let _ = catch_unwind(tell);
-        }),
-    }
-}
-
-fn queue(overflow: Option<Overflow>, hook: elastic::Hook) -> Result<Option<Queue>, Unstarted> {
-    let Some(overflow) = overflow else {
-        return Ok(None);
-    };
-    let pump = Pump::get().map_err(pipe_error)?;
-    let (producer, consumer, monitor) = elastic::elastic_among_others(overflow, pump.wake(), hook)?;
-    Ok(Some((pump, producer, consumer, monitor)))
-}
-
-type Streams = (Option<Writer>, [Option<Reader>; 2], Arc<StallWatch>);
-
-fn streams(spec: &Spec, ends: OurEnds, queues: [Option<Queue>; 2]) -> io::Result<Streams> {
-    let mut readers = [None, None];
-    let mut outlets = [None, None];
-    for (i, (end, queue)) in ends.outputs.into_iter().zip(queues).enumerate() {
-        let Some(OutputEnd { fd, probe }) = end else {
-            continue;
-        };
-        let (reader, from) = match queue {
-            None => {
-                let account: Arc<Account> = Arc::default();
-                let reader = Reader::of_pipe(fd, probe.clone(), Arc::clone(&account))?;
-                (reader, Origin::Pipe(account))
-            }
-            Some((pump, producer, consumer, monitor)) => {
-                let store = Store::Elastic(Some(producer));
-                let drain = Drain::new(fd, probe.clone(), store, Vec::new(), Instant::now());
-                let gauge = drain.gauge();
-                let spool = Spool::new(consumer, monitor.clone(), pump.take(drain), gauge);
-                (Reader::of_spool(spool), Origin::Queue(monitor))
-            }
-        };
-        readers[i] = Some(reader);
-        outlets[i] = Some(Outlet::new(from, probe));
-    }
-    let watch = StallWatch::new(spec.argv.clone(), spec.stall_after, outlets);
-    let watch = Arc::new(watch);
-    let stdin = ends
-        .stdin
-        .map(|fd| Writer::new(fd, Arc::clone(&watch)))
-        .transpose()?;
-    Ok((stdin, readers, watch))
-}
-
 fn check(spec: &Spec) -> Result<(), Invalid> {
     spec.check()?;
     let for_runs = [
@@ -178,7 +116,6 @@ fn check(spec: &Spec) -> Result<(), Invalid> {
         ),
         ("limit", spec.limit.is_some(), "read as much as you want"),
         ("keep_full", spec.keep_full.is_some(), "write what you read"),
-        ("merged", spec.merged, "merge stderr into stdout"),
         (
             "stdin",
             matches!(spec.stdin, Stdin::Bytes(_)),

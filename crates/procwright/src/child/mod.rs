@@ -5,6 +5,7 @@ mod living;
 mod prepare;
 mod spawner;
 mod stdio;
+mod streams;
 mod waiting;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,8 +21,9 @@ use crate::time::Deadline;
 
 pub use communicate::Communication;
 pub use living::Child;
-pub(crate) use living::{Listener, spawn};
-pub(crate) use stdio::OurEnds;
+pub(crate) use living::spawn;
+pub(crate) use stdio::{OurEnds, OutputEnd};
+pub(crate) use streams::Listener;
 pub use waiting::WaitError;
 
 /// Why a program did not start.

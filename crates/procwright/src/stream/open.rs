@@ -61,7 +61,7 @@ impl Reader {
         // No probe: whether the pipe is full could be asked from a writing end only.
         let drain = Drain::new(fd, None, store, Vec::new(), Instant::now());
         let gauge = drain.gauge();
-        let spool = Spool::new(consumer, monitor, pump.take(drain), gauge);
+        let spool = Spool::new(consumer, monitor, vec![(pump.take(drain), gauge)]);
         Ok(Reader::of_spool(spool))
     }
 }

@@ -193,7 +193,11 @@ fn reader(fd: OwnedFd, overflow: Option<Overflow>, pump: &Pump) -> Reader {
     let store = Store::Elastic(Some(producer));
     let drain = Drain::new(fd, None, store, Vec::new(), Instant::now());
     let gauge = drain.gauge();
-    Reader::of_spool(Spool::new(consumer, monitor, pump.take(drain), gauge))
+    Reader::of_spool(Spool::new(
+        consumer,
+        monitor,
+        vec![(pump.take(drain), gauge)],
+    ))
 }
 
 /// Takes every number that becomes free, and looks whether anybody meddles with it.

@@ -45,7 +45,7 @@ use crate::sys::wake::Wake;
 
 pub(crate) use consumer::{Closer, Consumer, Item, Peek, Readiness};
 pub use monitor::{Figures, Monitor};
-pub(crate) use producer::{Producer, Space};
+pub(crate) use producer::{Place, Producer, Space};
 
 use disk::Disk;
 use pool::Pool;

@@ -2,6 +2,7 @@
 
 mod framing;
 mod iter;
+mod look;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -13,10 +14,12 @@ use super::{Chunk, Closed, Patience, Reader};
 use crate::error::Invalid;
 use crate::handle::{Mine, Turn};
 use crate::sys::fork;
-use framing::Frame;
+pub(super) use framing::Frame;
 pub use framing::{Framing, Separator, TooLong};
 pub use iter::{LineItem, Lines};
-use state::{BUFFER, Ready, State, Then};
+pub(super) use look::Seen;
+use state::BUFFER;
+pub(super) use state::{Ready, State, Then, passes};
 
 /// A line is longer than it may be. It comes wrapped in an [`io::Error`] of kind
 /// `InvalidData`.
@@ -126,7 +129,7 @@ impl LineReader {
                 Chunk::End => Some(make(Item::End)),
                 Chunk::Bytes(_) => None,
             }),
-            Some(Ready::TooLong) => Err(self.too_long()),
+            Some(Ready::TooLong) => Err(self.frame.too_long()),
         }
     }
 
@@ -265,15 +268,10 @@ impl LineReader {
             Err(TryLockError::WouldBlock) => None,
         }
     }
-
-    fn too_long(&self) -> io::Error {
-        let max_length = self.frame.framing.max_length.unwrap_or(usize::MAX);
-        io::Error::new(io::ErrorKind::InvalidData, LineTooLong { max_length })
-    }
 }
 
 /// Passes what is behind the buffer, which is empty; the end stays.
-fn pass(state: &mut State) -> io::Result<Chunk> {
+pub(super) fn pass(state: &mut State) -> io::Result<Chunk> {
     match std::mem::take(&mut state.then) {
         Then::More => Ok(Chunk::Bytes(0)),
         Then::Gap(n) => Ok(Chunk::Gap(n)),
