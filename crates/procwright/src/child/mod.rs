@@ -1,6 +1,8 @@
 //! Starting a program from a [`Spec`].
 
 mod communicate;
+mod core;
+mod feed;
 mod living;
 mod prepare;
 mod spawner;
@@ -19,6 +21,7 @@ use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
 
 pub use communicate::Communication;
+pub(crate) use feed::Producer;
 pub use living::Child;
 pub(crate) use living::{Listener, spawn};
 pub(crate) use stdio::OurEnds;
