@@ -260,7 +260,9 @@ impl<'a> Command<'a> {
     }
 
     /// The program reads what an iterator yields. It runs on a thread of its
-    /// own; an error stops the run and comes through.
+    /// own; an error stops the run and comes through. A child of
+    /// [`spawn`](Command::spawn) is stopped by it as well, and
+    /// [`Child::wait`] says so.
     ///
     /// If the run ends while the iterator is inside `next`, its thread ends when
     /// that returns, and the run does not wait for it.
@@ -346,7 +348,7 @@ impl<'a> Command<'a> {
             });
             listener
         });
-        child::spawn(&self.spec, overflow.into(), listener)
+        child::spawn(&self.spec, overflow.into(), listener, self.extras.producer)
             .map_err(|error| Error::unstarted(error, &self.spec))
     }
 

@@ -58,7 +58,7 @@ alone! {
 
 fn lines(args: &[&str], framing: Framing) -> LineReader {
     let mut child = child(args).spawn().unwrap();
-    LineReader::new(child.stdout.take().unwrap(), framing)
+    LineReader::new(child.stdout.take().unwrap(), framing).unwrap()
 }
 
 /// The next line; none at the end.

@@ -2,19 +2,19 @@
 
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
+use super::Unstarted;
+use super::core::{Core, End};
+use super::feed::{self, Input};
 use super::stdio::pipe_error;
 use super::streams::{Listener, Queues, Streams};
-use super::{Running, Unstarted};
 use crate::error::Invalid;
-use crate::holders::RunPipe;
-use crate::process::{Beside, Exit, Process, ProcessError, Signal, Stop, Survivor, Target};
+use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor};
 use crate::spec::{Spec, Stdin};
 use crate::spool::Overflow;
 use crate::stream::{MergedReader, Outlet, Reader, StallWatch, Writer};
-use crate::sys::wait::Usage;
 use crate::wait::{Awaits, Waitable};
 
 /// A program that was started, and the ends of its streams.
@@ -50,13 +50,7 @@ pub struct Child {
     /// if that is [wanted](crate::Command::merged).
     pub merged: Option<MergedReader>,
     argv: Vec<OsString>,
-    process: Process,
-    running: Mutex<Running>,
-    started: Instant,
-    pipes: Vec<RunPipe>,
-    stop: Stop,
-    /// Those whom the latest stop could not end, once there was one.
-    stopped: Mutex<Option<Vec<Survivor>>>,
+    core: Arc<Core>,
     /// What tells that nobody reads its output.
     watch: Arc<StallWatch>,
 }
@@ -66,39 +60,50 @@ pub(crate) fn spawn(
     spec: &Spec,
     overflow: Option<Overflow>,
     listener: Option<Listener>,
+    producer: Option<feed::Producer>,
 ) -> Result<Child, Unstarted> {
     check(spec)?;
+    let input = match (producer, &spec.stdin) {
+        (Some(producer), _) => Some(Input::Producer(producer)),
+        (None, Stdin::Bytes(bytes)) => Some(Input::Bytes(bytes.clone())),
+        _ => None,
+    };
+    let feeds = input.is_some() || matches!(spec.stdin, Stdin::Pipe);
     // Whatever can be refused is asked for before the program starts.
     let queues = Queues::new(spec, overflow, listener.as_ref())?;
     let started = Instant::now();
-    let (running, ends) = super::start(spec, matches!(spec.stdin, Stdin::Pipe))?;
+    let (running, ends) = super::start(spec, feeds)?;
     let pipes = ends.pipes();
-    match queues.connect(spec, ends) {
-        Ok(Streams {
-            stdin,
-            outputs: [stdout, stderr],
-            merged,
-            watch,
-        }) => Ok(Child {
-            stdin,
-            stdout,
-            stderr,
-            merged,
-            argv: spec.argv.clone(),
-            process: running.process(),
-            running: Mutex::new(running.hand_out()),
-            started,
-            pipes,
-            stop: spec.stop,
-            stopped: Mutex::new(None),
-            watch,
-        }),
+    let process = running.process();
+    let kill = |error| {
         // Not to be expected of our own pipes. Nothing is left running.
-        Err(error) => {
-            let _ = running.process().signal(Signal::KILL);
-            Err(pipe_error(error).into())
+        let _ = process.signal(Signal::KILL);
+        Unstarted::from(pipe_error(error))
+    };
+    let streams = queues.connect(spec, ends).map_err(kill)?;
+    let Streams {
+        stdin,
+        outputs: [stdout, stderr],
+        merged,
+        watch,
+    } = streams;
+    let core = Arc::new(Core::new(running, started, pipes, spec.stop));
+    let stdin = match (stdin, input) {
+        (Some(stdin), Some(input)) => {
+            feed::start(stdin, input, &core).map_err(kill)?;
+            None
         }
-    }
+        (stdin, _) => stdin,
+    };
+    Ok(Child {
+        stdin,
+        stdout,
+        stderr,
+        merged,
+        argv: spec.argv.clone(),
+        core,
+        watch,
+    })
 }
 
 fn check(spec: &Spec) -> Result<(), Invalid> {
@@ -116,11 +121,6 @@ fn check(spec: &Spec) -> Result<(), Invalid> {
         ),
         ("limit", spec.limit.is_some(), "read as much as you want"),
         ("keep_full", spec.keep_full.is_some(), "write what you read"),
-        (
-            "stdin",
-            matches!(spec.stdin, Stdin::Bytes(_)),
-            "use Stdin::Pipe, and write",
-        ),
     ];
     for (what, is_set, hint) in for_runs {
         if is_set {
@@ -138,24 +138,17 @@ impl Child {
 
     /// Its number, which stays its own until it has been waited for.
     pub fn pid(&self) -> i32 {
-        self.process.pid()
+        self.core.process.pid()
     }
 
     /// The process, to put into a [`WaitSet`](crate::WaitSet) or to keep.
     pub fn process(&self) -> &Process {
-        &self.process
+        &self.core.process
     }
 
     /// How it ended, none while it is alive. Reaps it, and does not wait.
     pub fn try_wait(&self) -> Option<Exit> {
-        // Asked first, so that clones of the process know it too.
-        let exit = self.process.exit()?;
-        let Some(mut running) = self.try_running() else {
-            // Somebody stops what it has left behind, and will reap it.
-            return Some(exit);
-        };
-        running.collect();
-        running.ended().map(|(exit, _)| exit)
+        self.core.try_wait()
     }
 
     /// Sends it a signal.
@@ -163,7 +156,7 @@ impl Child {
     /// # Errors
     /// As [`Process::signal`].
     pub fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
-        self.process.signal(signal)
+        self.core.process.signal(signal)
     }
 
     /// Ends it as its [`Stop`] says, reaps it, and returns who could not be
@@ -178,7 +171,7 @@ impl Child {
     /// # Blocking
     /// For the grace and 2 seconds at most.
     pub fn stop(&self) -> Vec<Survivor> {
-        self.stop_with(self.stop)
+        self.stop_with(self.core.stop)
     }
 
     /// The same, by another policy than its own.
@@ -186,7 +179,7 @@ impl Child {
     /// # Blocking
     /// As [`stop`](Child::stop).
     pub fn stop_with(&self, stop: Stop) -> Vec<Survivor> {
-        self.stop_beside(stop, None)
+        self.core.stop_beside(stop, None)
     }
 
     /// The same, and meanwhile `ready` is called whenever `fd` is readable: as
@@ -208,64 +201,22 @@ impl Child {
             }
             true
         };
-        let survivors = self.stop_beside(stop, Some((fd, &mut ring)));
+        let survivors = self.core.stop_beside(stop, Some((fd, &mut ring)));
         (survivors, outcome)
     }
 
     /// How it is stopped, unless a call says otherwise.
     pub fn stop_policy(&self) -> Stop {
-        self.stop
-    }
-
-    fn stop_beside(&self, stop: Stop, beside: Option<Beside<'_>>) -> Vec<Survivor> {
-        // Held all the while, so that nobody reaps it and frees its number.
-        let mut running = self.running();
-        if running.ended().is_some() {
-            return Vec::new();
-        }
-        let target = Target {
-            root: self.process.known(),
-            pipes: self.pipes.clone(),
-            adopts: false,
-        };
-        let survivors = self.process.stop_all(stop, target, beside);
-        // For clones of the process, before the status is gone.
-        let _ = self.process.exit();
-        running.collect();
-        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
-        *stopped = Some(survivors.clone());
-        survivors
-    }
-
-    fn running(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// None while it is being stopped.
-    fn try_running(&self) -> Option<MutexGuard<'_, Running>> {
-        match self.running.try_lock() {
-            Ok(running) => Some(running),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        self.core.stop
     }
 
     /// What is known of it now that it has ended; none before.
     pub(crate) fn end(&self) -> Option<End> {
-        let exit = self.try_wait()?;
-        let stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
-        let survivors = stopped.clone();
-        drop(stopped);
-        let running = self.try_running();
-        let running = running.as_ref();
-        let seen = running.and_then(|running| running.seen());
-        Some(End {
-            exit,
-            duration: seen.unwrap_or_else(Instant::now) - self.started,
-            usage: running.and_then(|running| running.ended()?.1),
-            max_rss: running.and_then(|running| running.max_rss()),
-            stopped: survivors,
-        })
+        self.core.end()
+    }
+
+    pub(super) fn core(&self) -> &Core {
+        &self.core
     }
 
     pub(super) fn watch(&self) -> &Arc<StallWatch> {
@@ -277,20 +228,9 @@ impl Child {
     }
 }
 
-/// What is known of a child that has ended.
-pub(crate) struct End {
-    pub(crate) exit: Exit,
-    /// Until its end was seen.
-    pub(crate) duration: Duration,
-    pub(crate) usage: Option<Usage>,
-    pub(crate) max_rss: Option<u64>,
-    /// Whom a stop could not end, if there was one.
-    pub(crate) stopped: Option<Vec<Survivor>>,
-}
-
 /// Until it has ended.
 impl Waitable for Child {
     fn awaits(&self) -> Awaits<'_> {
-        self.process.awaits()
+        self.core.process.awaits()
     }
 }

@@ -1,6 +1,8 @@
 //! Starting a program from a [`Spec`].
 
 mod communicate;
+mod core;
+mod feed;
 mod living;
 mod prepare;
 mod spawner;
@@ -20,6 +22,7 @@ use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
 
 pub use communicate::Communication;
+pub(crate) use feed::Producer;
 pub use living::Child;
 pub(crate) use living::spawn;
 pub(crate) use stdio::{OurEnds, OutputEnd};

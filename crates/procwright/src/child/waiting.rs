@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::Child;
 use crate::process::{Exit, Process, ProcessError};
+use crate::spool::fifo::BoxError;
 use crate::stream::{Patience, Patient, Stalled};
 use crate::sys::poll::{self, Fd, Flags};
 use crate::time::{Deadline, Timeout};
@@ -21,6 +22,10 @@ pub enum WaitError {
     /// The system refuses to let us wait.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// The iterator or reader that its stdin comes from has failed, so it was
+    /// stopped, and has ended. Told once; the next wait has how it ended.
+    #[error("what the child was to read from its stdin failed, and it was stopped: {0}")]
+    Stdin(#[source] BoxError),
     /// The patience has been interrupted. The wait may be taken up again.
     #[error("interrupted while waiting for the child")]
     Interrupted,
@@ -37,7 +42,8 @@ impl Child {
     /// # Errors
     /// [`WaitError::Stalled`] if for that long it could not go on because nobody
     /// has begun to read what it wrote, [`WaitError::Process`] as
-    /// [`Process::wait`].
+    /// [`Process::wait`], [`WaitError::Stdin`] if it was stopped because its input
+    /// failed.
     ///
     /// ```
     /// use procwright::{Command, Overflow, WaitError};
@@ -71,7 +77,10 @@ impl Child {
         let mut patient = Patient::waiting(self.watch(), Instant::now());
         loop {
             if let Some(exit) = self.try_wait() {
-                return Ok(Some(exit));
+                return match self.core().take_failure() {
+                    Some(error) => Err(WaitError::Stdin(error)),
+                    None => Ok(Some(exit)),
+                };
             }
             let now = Instant::now();
             if patience.deadline().reached(now) {

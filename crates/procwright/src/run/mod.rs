@@ -24,6 +24,7 @@ pub(crate) use engine::execute;
 pub use watch::{Demand, Moment, Watch};
 
 use crate::cancel::Cancel;
+pub(crate) use crate::child::Producer;
 use crate::drain::Segment;
 use crate::spool::fifo::BoxError;
 
@@ -47,8 +48,7 @@ pub(crate) struct Extras<'a> {
 impl Extras<'_> {
     /// Whether there is nothing that takes part in a run alone.
     pub(crate) fn is_empty(&self) -> bool {
-        self.producer.is_none()
-            && self.taps.iter().all(Vec::is_empty)
+        self.taps.iter().all(Vec::is_empty)
             && self.cancel.is_none()
             && self.on_event.is_none()
             && self.watch.is_none()
@@ -63,9 +63,6 @@ pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) -> Result<(), BoxError> + 
 
 /// Gets what a child that is handed out has to tell, on threads of ours.
 pub(crate) type Listener = std::sync::Arc<dyn Fn(&Event) + Send + Sync>;
-
-/// The next piece of stdin, none at its end.
-pub(crate) type Producer = Box<dyn FnMut() -> Option<Result<bytes::Bytes, BoxError>> + Send>;
 
 /// All that came of a run.
 pub(crate) struct Outcome<M> {
