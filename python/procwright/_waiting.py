@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from . import _core
+from ._options import _invalid
+from ._options import _seconds as _as_float
 from ._process import Process, _opened
-from ._run import _invalid
-from ._run import _seconds as _as_float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,6 +165,13 @@ def _watched(thing: Any) -> _core.Handle | _core.Cancel | int | None:
         return _opened(thing)
     if isinstance(thing, _core.Cancel):
         return thing
+    if isinstance(own := getattr(thing, "process", None), Process):
+        # A child of ours.
+        return own._handle
+    is_held = getattr(thing, "_is_held", None)
+    if is_held is not None and (thing.closed or is_held()):
+        # A stream of ours: what it has read already no descriptor tells of.
+        return None
     for name in ("readiness_fd", "fileno"):
         number = getattr(thing, name, None)
         # A process that has a descriptor, too, is waited for as a process.

@@ -22,7 +22,9 @@ use std::io;
 pub use crate::handle::Patience;
 use crate::handle::Refused;
 pub use crate::spool::elastic::Broken;
-pub use lines::{Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong};
+pub use lines::{
+    Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,
+};
 pub use merged::{MergedItem, MergedLine, MergedReader, StdStream};
 pub(crate) use outlet::{Account, Origin, Outlet};
 pub use reader::{Chunk, Reader, WeakReader};

@@ -1,7 +1,7 @@
 //! From a child's stdout or stderr.
 
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -136,6 +136,19 @@ impl Reader {
         Ok(match &*self.0 {
             Source::Pipe(pipe) => Readiness::of_handle(pipe.handle().readiness(On::Read)?),
             Source::Spool(spool) => Readiness::of_queue(spool.readiness()?),
+        })
+    }
+
+    /// The number of the bare pipe, to be handed on; none where a queue stands
+    /// between. From then on the pipe blocks, as whoever gets it expects, and what
+    /// is read here he does not get. It stays this reader's.
+    ///
+    /// # Errors
+    /// [`Closed`](super::Closed); `Unsupported` in a fork.
+    pub fn lend_pipe(&self) -> io::Result<Option<RawFd>> {
+        Ok(match &*self.0 {
+            Source::Pipe(pipe) => Some(pipe.handle().lend()?),
+            Source::Spool(_) => None,
         })
     }
 

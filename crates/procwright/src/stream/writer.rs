@@ -1,13 +1,14 @@
 //! Into a child's stdin.
 
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::stall::{Patient, StallWatch};
 use super::{Patience, Readiness};
 use crate::handle::{Handle, Refused};
+use crate::sys::fork;
 use crate::sys::poll::Flags;
 use crate::sys::ready::On;
 use crate::sys::signal::without_sigpipe;
@@ -28,6 +29,9 @@ struct Stdin {
     handle: Handle,
     watch: Arc<StallWatch>,
 }
+
+/// What `poll` promises room for.
+const ATOMIC: usize = rustix::pipe::PIPE_BUF;
 
 impl Writer {
     /// `watch` tells when the child does not go on.
@@ -55,6 +59,12 @@ impl Writer {
     /// As [`write_for`](Writer::write_for); `Interrupted` when the patience says
     /// so, and then nothing was written.
     pub fn write_with(&self, data: &[u8], patience: Patience<'_>) -> io::Result<usize> {
+        // A blocking pipe that has room for this much takes it at once.
+        let most = match self.0.handle.is_lent() {
+            true => data.len().min(ATOMIC),
+            false => data.len(),
+        };
+        let data = &data[..most];
         let mut patient = Patient::writing(&self.0.watch, Instant::now());
         let mut again = patient.first();
         loop {
@@ -83,6 +93,29 @@ impl Writer {
             data = &data[n..];
         }
         Ok(())
+    }
+
+    /// Whether something can be written at all.
+    ///
+    /// # Errors
+    /// [`Closed`](super::Closed); `Unsupported` in a fork.
+    pub fn check(&self) -> io::Result<()> {
+        if self.0.handle.is_forked() {
+            return Err(fork::not_ours());
+        }
+        match self.0.handle.is_closed() {
+            true => Err(io::Error::other(super::Closed)),
+            false => Ok(()),
+        }
+    }
+
+    /// The number of the pipe, to be handed on: see
+    /// [`Reader::lend_pipe`](super::Reader::lend_pipe).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn lend_pipe(&self) -> io::Result<RawFd> {
+        Ok(self.0.handle.lend()?)
     }
 
     /// Readable once there is room to write, once nobody reads any more, and once

@@ -1,0 +1,256 @@
+"""`Child`: a program that was started, and its streams."""
+
+from __future__ import annotations
+
+import os
+
+from . import _core
+from ._options import _invalid, _seconds
+from ._process import Process
+from ._result import Status, Survivor
+from ._stream import Reader, Writer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, NoReturn
+
+    from ._text import TextReader, TextWriter
+
+
+class Child:
+    """A program that was started: what `spawn` gives.
+
+    Dropping it neither blocks nor kills, and leaves no zombie: the program goes on,
+    its streams are closed, and it is reaped in the background. As a context manager:
+    leaving normally closes `stdin` and waits for the program, leaving by an exception
+    stops it.
+    """
+
+    def __init__(
+        self,
+        args: Any,
+        core: _core.Child,
+        decoding: tuple[str, str] | None,
+        stop: _core.Stop | None,
+    ) -> None:
+        #: What `spawn` was given.
+        self.args = args
+        self._core = core
+        self._decoding = decoding
+        self._stop = stop
+        self._communication: _core.Communication | None = None
+        #: The process, for all that is not the child's alone.
+        self.process = Process._of(core.process())
+        #: Its number. It is its own until the child has been waited for.
+        self.pid = self.process.pid
+        has_stdin, has_stdout, has_stderr = core.streams()
+        #: Where to write what it reads, None unless that is a pipe.
+        self.stdin: Any = None
+        #: Where to read what it writes, None unless that is a pipe.
+        self.stdout: Any = None
+        #: Where to read its errors, None unless that is a pipe.
+        self.stderr: Any = None
+        if has_stdin:
+            self.stdin = self._text_writer(Writer(core))
+        if has_stdout:
+            self.stdout = self._text_reader(Reader(core, 1))
+        if has_stderr:
+            self.stderr = self._text_reader(Reader(core, 2))
+
+    def _text_writer(self, binary: Writer) -> Writer | TextWriter:
+        if self._decoding is None:
+            return binary
+        from ._text import TextWriter
+
+        return TextWriter(binary, *self._decoding)
+
+    def _text_reader(self, binary: Reader) -> Reader | TextReader:
+        if self._decoding is None:
+            return binary
+        from ._text import _reader
+
+        return _reader(binary, *self._decoding)
+
+    @property
+    def status(self) -> Status | None:
+        """How it ended, None while it is alive. Does not wait."""
+        parts = self._core.poll()
+        return None if parts is None else Status(*parts)
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, -N after signal N, None while it is alive or if unknown."""
+        status = self.status
+        return None if status is None else status.returncode
+
+    def poll(self) -> int | None:
+        """As `returncode`."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Waits until it has ended, and returns the exit code. -N after signal N.
+
+        For the exit alone: what it wrote can be read afterwards. Raises
+        `WaitTimeout`, a `subprocess.TimeoutExpired`, if the time comes first.
+        """
+        if self.status is None:
+            self.process.wait(timeout)
+        return self.returncode
+
+    def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
+        """Writes `input`, closes stdin, reads both outputs to the end, and waits.
+
+        As in `subprocess`; both outputs are read while stdin is written, so that
+        nobody waits for the other. What is not a pipe is None. Raises `WaitTimeout`, a
+        `subprocess.TimeoutExpired`, if the time comes first; after that, and after a
+        KeyboardInterrupt, it can be called again, without `input`, and nothing is lost.
+        """
+        deadline = _Deadline(timeout)
+        if self._communication is None:
+            self._communication = self._communicate(input)
+        elif input is not None:
+            raise ValueError("input was given before: call communicate() without it to go on")
+        communication = self._communication
+        if not communication.go_on(deadline.left()):
+            self._late(timeout, communication)
+        try:
+            self.wait(deadline.left())
+        except TimeoutError:
+            self._late(timeout, communication)
+        out, err = communication.take()
+        self._communication = None
+        for stream in (self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+        return self._read_out(self.stdout, out), self._read_out(self.stderr, err)
+
+    def _communicate(self, input: Any) -> _core.Communication:
+        if input is not None and self.stdin is None:
+            raise _invalid("input is given, but stdin is no pipe: spawn with stdin=PIPE")
+        if isinstance(input, str):
+            if self._decoding is None:
+                raise TypeError("input is a str: spawn with text=True, or pass bytes")
+            input = self.stdin._encode(input)
+        elif input is not None and not isinstance(input, (bytes, bytearray)):
+            input = bytes(memoryview(input))
+        stdout, stderr = _open(self.stdout), _open(self.stderr)
+        return _core.Communication(_open(self.stdin), input, stdout, stderr)
+
+    def _read_out(self, stream: Any, read: tuple[bytes, list[int]] | None) -> Any:
+        if read is None:
+            return None if stream is None else ("" if self._decoding else b"")
+        data, edges = read
+        return data if self._decoding is None else stream._decode(data, edges)
+
+    def _late(self, timeout: float | None, communication: _core.Communication) -> NoReturn:
+        from ._errors import WaitTimeout
+
+        error = WaitTimeout(_shown(self.args), timeout, (self,))
+        # As subprocess: bytes, also where text was asked for.
+        error.output, error.stderr = communication.peek()
+        raise error from None
+
+    def send_signal(self, sig: int | str) -> None:
+        """Sends it a signal, by number or name. Nothing if it has ended."""
+        if self.status is None:
+            try:
+                self.process.signal(sig)
+            except ProcessLookupError:
+                # It ended at this very moment.
+                return
+
+    def terminate(self) -> None:
+        """Sends SIGTERM. Nothing if it has ended."""
+        self.send_signal("TERM")
+
+    def kill(self) -> None:
+        """Sends SIGKILL. Nothing if it has ended."""
+        self.send_signal("KILL")
+
+    def stop(self) -> list[Survivor]:
+        """Ends it as its `Stop` says, with its descendants by default, and reaps it.
+
+        Gives back who could not be ended. Nothing if it has been waited for.
+        """
+        return [Survivor(*one) for one in self._core.stop()]
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.stop()
+            return
+        if self.stdin is not None:
+            self.stdin.close()
+        try:
+            self.wait()
+        except BaseException:
+            self.stop()
+            raise
+
+    def readiness_fd(self) -> int:
+        """A descriptor that is readable once it has ended. It stays this object's."""
+        return self.process.readiness_fd()
+
+    def __repr__(self) -> str:
+        status = self.status
+        if status is None:
+            state = "alive"
+        else:
+            state = "ended" if status.returncode is None else f"returncode {status.returncode}"
+        return f"<procwright.Child {self.args!r}, pid {self.pid}, {state}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Child cannot be pickled: pass the id of its process")
+
+
+class _Deadline:
+    """What is left of a timeout."""
+
+    __slots__ = ("_end",)
+
+    def __init__(self, timeout: float | None) -> None:
+        import time
+
+        seconds = _seconds(timeout)
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float | None:
+        import time
+
+        return None if self._end is None else max(self._end - time.monotonic(), 0.0)
+
+
+def _binary(stream: Any) -> Any:
+    """The binary stream, none if there is none."""
+    return getattr(stream, "buffer", stream)
+
+
+def _open(stream: Any) -> Any:
+    """The binary stream, none if it is closed. Raises `StreamForked` in a fork."""
+    if stream is None:
+        return None
+    binary = _binary(stream)
+    if stream.closed:
+        from ._stream_errors import StreamClosed
+
+        try:
+            binary._alive()
+        except StreamClosed:
+            return None
+    return binary
+
+
+def _shown(args: Any) -> str:
+    import shlex
+
+    if isinstance(args, (str, bytes)) or hasattr(args, "__fspath__"):
+        args = [args]
+    return shlex.join(os.fsdecode(word) for word in args)
