@@ -353,7 +353,7 @@ impl Closer {
         });
         self.0.tell_consumer(&mut state);
         drop(state);
-        self.0.room.ring();
+        self.0.ring_for_room();
         self.0.work.notify_all();
         self.0.moved.notify_all();
         // Closing a file frees its blocks, which takes a while.
