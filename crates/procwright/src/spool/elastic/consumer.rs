@@ -327,7 +327,7 @@ impl Closer {
         let start_thread = spill::left_files(&mut state);
         self.0.tell_consumer(&mut state);
         drop(state);
-        self.0.room.ring();
+        self.0.ring_for_room();
         self.0.work.notify_all();
         self.0.moved.notify_all();
         if start_thread {

@@ -138,8 +138,9 @@ struct Shared {
     moved: Condvar,
     /// Something for those who wait for the end alone.
     ended: Condvar,
-    /// Rung for a producer that was refused.
-    room: Arc<Wake>,
+    /// Rung for a producer that was refused. None once it has said all: whoever
+    /// reads what is left keeps no descriptor of somebody else's.
+    room: Mutex<Option<Arc<Wake>>>,
     hook: Hook,
 }
 
@@ -160,7 +161,17 @@ impl Shared {
     /// After anything that may have given the producer room.
     fn let_on(&self, state: &mut State, now: Instant) {
         if state.let_on(now) {
-            self.room.ring();
+            self.ring_for_room();
+        }
+    }
+
+    fn room(&self) -> MutexGuard<'_, Option<Arc<Wake>>> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ring_for_room(&self) {
+        if let Some(room) = &*self.room() {
+            room.ring();
         }
     }
 
@@ -255,7 +266,7 @@ fn assemble(
         work: Condvar::new(),
         moved: Condvar::new(),
         ended: Condvar::new(),
-        room,
+        room: Mutex::new(Some(room)),
         hook,
     });
     (

@@ -259,6 +259,7 @@ impl Producer {
         }
         self.shared.tell_consumer(&mut state);
         drop(state);
+        drop(self.shared.room().take());
         self.shared.tell_all();
     }
 }
