@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from ._spawn import spawn
     from ._stream import Figures, Gap, Reader, Writer
     from ._stream_errors import (
+        EndedBeforeMatch,
         LineTooLong,
+        MatchTimeout,
         StreamClosed,
         StreamForked,
         StreamLost,
@@ -59,6 +61,7 @@ __all__ = [
     "Cancel",
     "Cancelled",
     "Child",
+    "EndedBeforeMatch",
     "Event",
     "Figures",
     "Gap",
@@ -67,6 +70,7 @@ __all__ = [
     "InvalidValue",
     "Limit",
     "LineTooLong",
+    "MatchTimeout",
     "NoSuchProcess",
     "OutputLimitExceeded",
     "Overflow",
@@ -102,6 +106,8 @@ __all__ = [
 
 #: Imported when the first of their names is needed.
 _LATER = {
+    "MatchTimeout": "_stream_errors",
+    "EndedBeforeMatch": "_stream_errors",
     "Child": "_child",
     "Figures": "_stream",
     "Gap": "_stream",

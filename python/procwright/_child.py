@@ -12,8 +12,9 @@ from ._stream import Reader, Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from types import TracebackType
-    from typing import Any, NoReturn
+    from typing import Any, Literal, NoReturn
 
     from ._text import TextReader, TextWriter
 
@@ -150,6 +151,29 @@ class Child:
         # As subprocess: bytes, also where text was asked for.
         error.output, error.stderr = communication.peek()
         raise error from None
+
+    def wait_for(
+        self,
+        pattern: Any,
+        timeout: float | None = None,
+        *,
+        stream: Literal["stdout", "stderr"] | None = None,
+    ) -> re.Match[Any]:
+        """Reads lines until one has a match for `pattern`, and returns the match.
+
+        "Start the server, wait until it listens." Of both streams, unless `stream`
+        names one. `pattern` is a regular expression or a compiled one, for text or for
+        bytes as the streams are. It is searched in each line without its end, and in
+        one that is not complete when nothing more comes for the moment: a prompt has
+        no newline. What was looked at is consumed; what follows stays.
+
+        Raises `MatchTimeout`, a `WaitTimeout`, if the time comes first, and
+        `EndedBeforeMatch` if the streams end, or the child fails, without a match:
+        both tell the last lines.
+        """
+        from ._wait_for import wait_for
+
+        return wait_for(self, pattern, timeout, stream)
 
     def send_signal(self, sig: int | str) -> None:
         """Sends it a signal, by number or name. Nothing if it has ended."""

@@ -38,3 +38,13 @@ mod _core {
     #[pymodule_export]
     use super::wait::{WaitSet, linger, wait_stats};
 }
+
+/// Python aligns its objects to 16 bytes, whatever is in them.
+const _: () = {
+    const fn fits<T>() -> bool {
+        align_of::<T>() <= 16
+    }
+    assert!(fits::<child::Child>() && fits::<communicate::Communication>());
+    assert!(fits::<stream::Frame>() && fits::<stream::Reader>() && fits::<stream::Writer>());
+    assert!(fits::<process::Handle>() && fits::<wait::WaitSet>());
+};

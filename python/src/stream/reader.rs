@@ -1,10 +1,12 @@
 //! The binary stream out of a child.
 
+use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use procwright::memory::Memory;
-use procwright::stream::{self, Framing, Item, Separator, TooLong};
+use procwright::stream::{self, Framing, Item, Patience, Separator, TooLong};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -12,6 +14,9 @@ use super::{Given, Next, Source, failed};
 use crate::bytes::BytesMemory;
 use crate::child::Child;
 use crate::errors::invalid;
+
+/// Reads of one stream before the caller looks at others, and at the clock.
+const READS: usize = 16;
 
 /// Bytes and lines out of a child.
 #[pyclass(module = "procwright._core", frozen, subclass, weakref)]
@@ -100,6 +105,50 @@ impl Reader {
                 })?,
             }
         }
+    }
+
+    /// What is here, without waiting: "line" and the next line, "part" and the
+    /// beginning of one if it is longer than `looked_at`, or "end".
+    #[pyo3(name = "_look")]
+    fn look<'py>(
+        &self,
+        py: Python<'py>,
+        looked_at: usize,
+    ) -> PyResult<(&'static str, Option<Bound<'py, PyBytes>>)> {
+        let source = &self.source;
+        let refused = |error: io::Error| failed(py, &error, &source.name);
+        let mut reads = 0;
+        loop {
+            let tried = source.lines.try_line(usize::MAX, |item| {
+                Given::of(item, |line| {
+                    source.passed(line.len());
+                    PyBytes::new(py, line)
+                })
+            });
+            match tried.map_err(refused)? {
+                Some(Given::It(line)) => return Ok(("line", Some(line))),
+                Some(Given::Gap(n)) => drop(source.gap(n)),
+                Some(Given::End) => return Ok(("end", None)),
+                // A line that never ends must not have the caller to itself.
+                None if reads == READS => return Ok(("part", None)),
+                None => {
+                    reads += 1;
+                    let held = source.lines.try_held(|held, _| (held.len(), 0));
+                    let more = held.map_err(refused)?.unwrap_or(0) + 1;
+                    let at_once = Patience::from(Duration::ZERO);
+                    match py.detach(|| source.lines.await_line(more, at_once)) {
+                        Ok(()) => {}
+                        Err(error) if error.kind() == io::ErrorKind::TimedOut => break,
+                        Err(error) => return Err(refused(error)),
+                    }
+                }
+            }
+        }
+        let part = source.lines.try_held(|held, _| {
+            let part = (held.len() > looked_at).then(|| PyBytes::new(py, held));
+            (part, 0)
+        });
+        Ok(("part", part.map_err(refused)?.flatten()))
     }
 
     #[pyo3(name = "_gaps")]
@@ -260,9 +309,7 @@ impl Reader {
 /// How `lines()` cuts a stream.
 #[pyclass(module = "procwright._core", frozen)]
 pub(crate) struct Frame {
-    /// In a box: what searches for several bytes at once is aligned more strictly
-    /// than Python's objects are.
-    frame: Box<stream::Frame>,
+    frame: stream::Frame,
     keep_ends: bool,
 }
 
@@ -291,10 +338,7 @@ impl Frame {
             },
         };
         let frame = stream::Frame::new(framing).map_err(|error| invalid(py, &error))?;
-        Ok(Frame {
-            frame: Box::new(frame),
-            keep_ends,
-        })
+        Ok(Frame { frame, keep_ends })
     }
 }
 

@@ -87,7 +87,9 @@ pub struct Frame {
     pub(in crate::stream) framing: Framing,
     /// For separators of several bytes: made once, for it costs more than the
     /// search in a short line.
-    finder: Option<memmem::Finder<'static>>,
+    /// In a box: it is aligned more strictly than what the allocators of other
+    /// languages give, and would make all that holds it so.
+    finder: Option<Box<memmem::Finder<'static>>>,
 }
 
 impl Frame {
@@ -111,7 +113,7 @@ impl Frame {
         }
         let finder = match &framing.separator {
             Separator::Bytes(separator) if separator.len() > 1 => {
-                Some(memmem::Finder::new(separator).into_owned())
+                Some(Box::new(memmem::Finder::new(separator).into_owned()))
             }
             _ => None,
         };
