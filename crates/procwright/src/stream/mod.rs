@@ -5,10 +5,15 @@
 
 mod lines;
 mod merged;
+mod open;
+mod outlet;
 mod pipe;
+#[cfg(all(test, not(procwright_loom)))]
+mod race_tests;
 mod reader;
 mod readiness;
 mod spool;
+mod stall;
 mod wait_for;
 mod writer;
 
@@ -21,9 +26,12 @@ pub use lines::{
     Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,
 };
 pub use merged::{MergedItem, MergedLine, MergedReader, StdStream};
+pub(crate) use outlet::{Account, Origin, Outlet};
 pub use reader::{Chunk, Reader, WeakReader};
 pub use readiness::Readiness;
 pub(crate) use spool::Spool;
+pub(crate) use stall::{Patient, StallWatch};
+pub use stall::{Stalled, StalledStream};
 pub use wait_for::{Found, wait_for};
 pub use writer::Writer;
 

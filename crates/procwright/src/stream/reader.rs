@@ -5,6 +5,7 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use super::outlet::Account;
 use super::pipe::Pipe;
 use super::spool::Spool;
 use super::{Patience, Readiness};
@@ -55,8 +56,13 @@ enum Source {
 }
 
 impl Reader {
-    pub(crate) fn of_pipe(fd: OwnedFd, probe: Option<FullProbe>) -> io::Result<Reader> {
-        Ok(Reader(Arc::new(Source::Pipe(Pipe::new(fd, probe)?))))
+    pub(crate) fn of_pipe(
+        fd: OwnedFd,
+        probe: Option<Arc<FullProbe>>,
+        account: Arc<Account>,
+    ) -> io::Result<Reader> {
+        let pipe = Pipe::new(fd, probe, account)?;
+        Ok(Reader(Arc::new(Source::Pipe(pipe))))
     }
 
     pub(crate) fn of_spool(spool: Spool) -> Reader {

@@ -119,6 +119,8 @@ impl Spool {
         let first = !self.closed.swap(true, Ordering::SeqCst);
         if first {
             self.closer.close();
+            // Whose turn it is may be at a disk that takes its time.
+            self.turn.wake_queue();
             self.flows.iter().for_each(|(taken, _)| taken.leave());
         }
         first

@@ -1,5 +1,6 @@
 use std::io::{PipeWriter, Write};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ const FOREVER: Patience<'static> = Patience::NEVER_ENDING;
 
 fn stream() -> (LineReader, PipeWriter) {
     let (reader, writer) = io::pipe().unwrap();
-    let reader = Reader::of_pipe(reader.into(), None).unwrap();
+    let reader = Reader::of_pipe(reader.into(), None, Arc::default()).unwrap();
     let reader = LineReader::new(reader, Framing::default()).unwrap();
     (reader, writer)
 }

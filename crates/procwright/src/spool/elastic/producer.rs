@@ -97,11 +97,23 @@ impl Producer {
             state.refuse(now);
             if state.policy.is_lossless() {
                 self.grant = Grant::None;
+                // What is in the block can go to disk like all else: with a share
+                // that became smaller it may be all that there is.
+                if let Some(begun) = self.filler.take() {
+                    state.pool.give(begun.into_block());
+                }
+                state.filling = false;
+                let start_thread = spill::wanted(&self.shared, &mut state);
+                drop(state);
+                if start_thread {
+                    spill::start(&self.shared);
+                }
                 return Ok(Place::Held);
             }
             // Whether there is more at all is known when it has been read.
             if self.scratch.is_none() {
-                self.scratch = Some(state.pool.take()?);
+                let size = state.block();
+                self.scratch = Some(state.pool.take(size)?);
             }
             drop(state);
             let Some(scratch) = &mut self.scratch else {
@@ -121,8 +133,10 @@ impl Producer {
             if let Some(full) = self.filler.take() {
                 state.pool.give(full.into_block());
             }
-            self.filler = Some(state.pool.take()?);
+            let size = state.block();
+            self.filler = Some(state.pool.take(size)?);
         }
+        state.filling = true;
         drop(state);
         let Some(filler) = &mut self.filler else {
             return Ok(Place::Closed);
@@ -234,6 +248,8 @@ impl Producer {
     fn finish_with(&mut self, finish: Finish) {
         self.said_all = true;
         let mut state = self.shared.lock();
+        // One that was closed had more to say.
+        state.whole = matches!(finish, Finish::Whole) && !state.closed && !state.left;
         state.finish.get_or_insert(finish);
         if let Some(filler) = self.filler.take() {
             state.pool.give(filler.into_block());
@@ -243,6 +259,7 @@ impl Producer {
         }
         self.shared.tell_consumer(&mut state);
         drop(state);
+        drop(self.shared.room().take());
         self.shared.tell_all();
     }
 }
