@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         EndedBeforeMatch,
         LineTooLong,
         MatchTimeout,
+        Stalled,
         StreamClosed,
         StreamForked,
         StreamLost,
@@ -82,6 +83,7 @@ __all__ = [
     "Result",
     "RunError",
     "SpawnError",
+    "Stalled",
     "Status",
     "Stop",
     "StreamClosed",
@@ -109,6 +111,7 @@ __all__ = [
 
 #: Imported when the first of their names is needed.
 _LATER = {
+    "Stalled": "_stream_errors",
     "Merged": "_merged",
     "MergedLine": "_merged",
     "MatchTimeout": "_stream_errors",

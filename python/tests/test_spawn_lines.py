@@ -120,7 +120,7 @@ def test_merged_is_closed_and_interrupted(child, when_asleep):
 
 def test_merged_gaps(child):
     it = spawn(
-        [child, "cat"], stdin=PIPE, merged=True, overflow=Overflow("drop_oldest", memory=4096)
+        [child, "cat"], stdin=PIPE, merged=True, overflow=Overflow("drop_newest", memory=4096)
     )
     it.stdin.write(b"0123456\n" * 20_000)
     it.stdin.close()

@@ -13,7 +13,7 @@ mod writer;
 pub(crate) use merged::Merged;
 pub(crate) use patient::patiently;
 pub(crate) use reader::{Frame, Reader};
-pub(crate) use source::{Source, failed};
+pub(crate) use source::{Source, failed, stalled};
 pub(crate) use text::TextReader;
 pub(crate) use writer::Writer;
 
