@@ -270,7 +270,9 @@ class Reader:
     def readiness_fd(self) -> int:
         """A descriptor that is readable once there is something to read."""
 
-    def close(self, wait: bool = False) -> None: ...
+    def close(self, wait: bool = False) -> None:
+        """Closes it, from any thread, any number of times. Returns at once."""
+
     @property
     def closed(self) -> bool: ...
     @property
@@ -289,7 +291,9 @@ class Writer:
 
     @property
     def bytes_written(self) -> int: ...
-    def close(self, wait: bool = False) -> None: ...
+    def close(self, wait: bool = False) -> None:
+        """Closes it, so that the child comes to the end of its input."""
+
     @property
     def closed(self) -> bool: ...
     @property

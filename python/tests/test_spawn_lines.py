@@ -69,6 +69,9 @@ def test_refused(child):
         spawn([child, "echo"], stdout=None, on_stdout_line=print)
     with pytest.raises(InvalidValue, match="merged"):
         spawn([child, "echo"], merged=True, on_stderr_line=print)
+    for policy in ("block", "drop_oldest"):
+        with pytest.raises(InvalidValue, match="drop_newest"):
+            spawn([child, "echo"], merged=True, overflow=policy)
     with pytest.raises(TypeError, match="called"):
         spawn([child, "echo"], on_stderr_line=3)
 

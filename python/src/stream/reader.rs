@@ -210,6 +210,9 @@ impl Reader {
         number.map_err(|error| failed(py, &error, &self.source.name))
     }
 
+    /// Closes it, from any thread, any number of times. Returns at once: whoever is
+    /// blocked in it gets `StreamClosed`, in that call. With `wait`, returns when nobody
+    /// is inside any more.
     #[pyo3(signature = (wait=false))]
     fn close(&self, py: Python<'_>, wait: bool) {
         let source = &self.source;

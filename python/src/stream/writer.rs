@@ -92,6 +92,8 @@ impl Writer {
         number.map_err(|error| failed(py, &error, &self.name))
     }
 
+    /// Closes it, so that the child comes to the end of its input. From any thread: as
+    /// that of a `Reader`.
     #[pyo3(signature = (wait=false))]
     fn close(&self, py: Python<'_>, wait: bool) {
         self.writer.close();

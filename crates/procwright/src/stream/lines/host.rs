@@ -100,3 +100,7 @@ impl LineReader {
         state.put_back(bytes)
     }
 }
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod tests;
