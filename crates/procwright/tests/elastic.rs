@@ -410,7 +410,8 @@ alone! {
         assert_eq!(stage.events.recv().unwrap().0, "spilling");
         assert_eq!(stage.events.recv().unwrap(), ("make a file", Some(libc::ENOSPC)));
         let (figures, told) = stage.finish();
-        assert!(figures.spilled_bytes > 8 * MIB, "{figures:?}");
+        // More than fits at once, so it was full more than once.
+        assert!(figures.spilled_bytes > 2 * MIB, "{figures:?}");
         assert_eq!(told, []);
     }
 }
