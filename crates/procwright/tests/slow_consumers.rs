@@ -164,7 +164,8 @@ alone! {
         let beside = report.queued + 50_000 * report.waits;
         let blocked = Duration::from_nanos(report.blocked.saturating_sub(beside));
         assert!(blocked > Duration::ZERO);
-        assert!(told >= blocked, "{report:?}: {told:?} were told");
+        // How late it woke up the last time is seen by nobody but itself.
+        assert!(told + pause >= blocked, "{report:?}: {told:?} were told");
         assert!(told <= pauses, "{told:?} were told, and the reader took {pauses:?} in all");
         figure(&format!("bare pipe, {pause:?} a line: {report:?}, told {told:?}, pauses {pauses:?}"));
 
