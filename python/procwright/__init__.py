@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         TimeoutExpired,
         WaitTimeout,
     )
+    from ._merged import Merged, MergedLine
     from ._overflow import Overflow
     from ._process import Process
     from ._spawn import spawn
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         EndedBeforeMatch,
         LineTooLong,
         MatchTimeout,
+        Stalled,
         StreamClosed,
         StreamForked,
         StreamLost,
@@ -71,6 +73,8 @@ __all__ = [
     "Limit",
     "LineTooLong",
     "MatchTimeout",
+    "Merged",
+    "MergedLine",
     "NoSuchProcess",
     "OutputLimitExceeded",
     "Overflow",
@@ -79,6 +83,7 @@ __all__ = [
     "Result",
     "RunError",
     "SpawnError",
+    "Stalled",
     "Status",
     "Stop",
     "StreamClosed",
@@ -106,6 +111,9 @@ __all__ = [
 
 #: Imported when the first of their names is needed.
 _LATER = {
+    "Stalled": "_stream_errors",
+    "Merged": "_merged",
+    "MergedLine": "_merged",
     "MatchTimeout": "_stream_errors",
     "EndedBeforeMatch": "_stream_errors",
     "Child": "_child",

@@ -7,15 +7,17 @@ import os
 from . import _core
 from ._options import _invalid, _seconds
 from ._process import Process
-from ._result import Status, Survivor
+from ._result import Result, Status, Survivor
 from ._stream import Reader, Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Any, Literal, NoReturn
 
+    from ._callback import Caller
     from ._text import TextReader, TextWriter
 
 
@@ -41,23 +43,32 @@ class Child:
         self._decoding = decoding
         self._stop = stop
         self._communication: _core.Communication | None = None
+        self._result: Result | None = None
         #: The process, for all that is not the child's alone.
         self.process = Process._of(core.process())
         #: Its number. It is its own until the child has been waited for.
         self.pid = self.process.pid
-        has_stdin, has_stdout, has_stderr = core.streams()
+        has_stdin, has_stdout, has_stderr, has_merged = core.streams()
         #: Where to write what it reads, None unless that is a pipe.
         self.stdin: Any = None
         #: Where to read what it writes, None unless that is a pipe.
         self.stdout: Any = None
         #: Where to read its errors, None unless that is a pipe.
         self.stderr: Any = None
+        #: Both outputs as one, line by line, None unless that was asked for.
+        self.merged: Any = None
+        self._callers: list[Caller] = []
         if has_stdin:
             self.stdin = self._text_writer(Writer(core))
         if has_stdout:
             self.stdout = self._text_reader(Reader(core, 1))
         if has_stderr:
             self.stderr = self._text_reader(Reader(core, 2))
+        if has_merged:
+            from ._merged import Merged
+
+            self.merged = Merged(core)
+            self.merged._decoding = decoding
 
     def _text_writer(self, binary: Writer) -> Writer | TextWriter:
         if self._decoding is None:
@@ -93,11 +104,17 @@ class Child:
         """Waits until it has ended, and returns the exit code. -N after signal N.
 
         For the exit alone: what it wrote can be read afterwards. Raises
-        `WaitTimeout`, a `subprocess.TimeoutExpired`, if the time comes first.
+        `WaitTimeout`, a `subprocess.TimeoutExpired`, if the time comes first, and
+        `Stalled` if the child cannot go on because nobody reads its output; either
+        way it can be called again. What an iterable raised that stdin came from is
+        raised here, once.
         """
-        if self.status is None:
-            self.process.wait(timeout)
-        return self.returncode
+        parts = self._core.wait(_seconds(timeout))
+        if parts is None:
+            from ._errors import WaitTimeout
+
+            raise WaitTimeout(_shown(self.args), timeout, (self,))
+        return Status(*parts).returncode
 
     def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
         """Writes `input`, closes stdin, reads both outputs to the end, and waits.
@@ -107,24 +124,33 @@ class Child:
         `subprocess.TimeoutExpired`, if the time comes first; after that, and after a
         KeyboardInterrupt, it can be called again, without `input`, and nothing is lost.
         """
+        self._talk(input, timeout)
+        communication, self._communication = self._communication, None
+        assert communication is not None
+        out, err = communication.take()
+        texts = self._read_out(self.stdout, out), self._read_out(self.stderr, err)
+        self._close_outputs()
+        return texts
+
+    def _talk(self, input: Any, timeout: float | None) -> None:
+        """Until all is written and read and the child has ended."""
         deadline = _Deadline(timeout)
         if self._communication is None:
             self._communication = self._communicate(input)
         elif input is not None:
             raise ValueError("input was given before: call communicate() without it to go on")
-        communication = self._communication
-        if not communication.go_on(deadline.left()):
-            self._late(timeout, communication)
+        if not self._communication.go_on(deadline.left()):
+            self._late(timeout, self._communication)
         try:
             self.wait(deadline.left())
         except TimeoutError:
-            self._late(timeout, communication)
-        out, err = communication.take()
-        self._communication = None
+            self._late(timeout, self._communication)
+
+    def _close_outputs(self) -> None:
+        called = [caller.stream for caller in self._callers]
         for stream in (self.stdout, self.stderr):
-            if stream is not None:
+            if stream is not None and stream not in called:
                 stream.close()
-        return self._read_out(self.stdout, out), self._read_out(self.stderr, err)
 
     def _communicate(self, input: Any) -> _core.Communication:
         if input is not None and self.stdin is None:
@@ -135,12 +161,16 @@ class Child:
             input = self.stdin._encode(input)
         elif input is not None and not isinstance(input, (bytes, bytearray)):
             input = bytes(memoryview(input))
-        stdout, stderr = _open(self.stdout), _open(self.stderr)
+        called = [caller.stream for caller in self._callers]
+        stdout, stderr = (
+            None if stream in called else _open(stream) for stream in (self.stdout, self.stderr)
+        )
         return _core.Communication(_open(self.stdin), input, stdout, stderr)
 
     def _read_out(self, stream: Any, read: tuple[bytes, list[int]] | None) -> Any:
         if read is None:
-            return None if stream is None else ("" if self._decoding else b"")
+            called = stream in [caller.stream for caller in self._callers]
+            return None if stream is None or called else ("" if self._decoding else b"")
         data, edges = read
         return data if self._decoding is None else stream._decode(data, edges)
 
@@ -192,12 +222,35 @@ class Child:
         """Sends SIGKILL. Nothing if it has ended."""
         self.send_signal("KILL")
 
-    def stop(self) -> list[Survivor]:
-        """Ends it as its `Stop` says, with its descendants by default, and reaps it.
+    def stop(self, stop: _core.Stop | None = None) -> list[Survivor]:
+        """Ends it as `stop` or its own says, with its descendants by default, and reaps it.
 
-        Gives back who could not be ended. Nothing if it has been waited for.
+        Gives back who could not be ended. Nothing if it has been waited for. Signal
+        handlers run meanwhile; if one raises, whoever is left is killed at once.
         """
-        return [Survivor(*one) for one in self._core.stop()]
+        return [Survivor(*survivor) for survivor in self._core.stop(stop)]
+
+    def result(self, timeout: float | None = None) -> Result:
+        """Reads what is left of both outputs, waits, and gives a `Result` as `run` does.
+
+        Its `stdout` and `stderr` are what nobody had read before; `stdout_info` and
+        `stderr_info` count all. Raises as `communicate`, and may be called again.
+        """
+        if self._result is None:
+            self._talk(None, timeout)
+            communication, self._communication = self._communication, None
+            assert communication is not None
+            out, err = (None if one is None else one[0] for one in communication.take())
+            raw = self._core.report(out, err)
+            assert raw is not None
+            self._result = Result(self.args, raw, self._decoding)
+            self._close_outputs()
+        return self._result
+
+    def _call(self, stream: Any, callback: Callable[[Any], object]) -> None:
+        from ._callback import Caller
+
+        self._callers.append(Caller(stream, callback))
 
     def __enter__(self) -> Child:
         return self
@@ -215,6 +268,8 @@ class Child:
             self.stdin.close()
         try:
             self.wait()
+            for caller in self._callers:
+                caller.finish()
         except BaseException:
             self.stop()
             raise

@@ -8,6 +8,7 @@ __all__ = [
     "Frame",
     "Handle",
     "Limit",
+    "Merged",
     "Reader",
     "Stop",
     "TextReader",
@@ -202,6 +203,10 @@ class RawSpawn(RawSetup):
     stdin: tuple[str, object]
     stdout: tuple[str, object]
     stderr: tuple[str, object]
+    overflow: tuple[str, int, int | None] | None
+    merged: bool
+    stall_after: float | None
+    on_event: Callable[..., object]
 
 @type_check_only
 class RawFigures(TypedDict):
@@ -217,16 +222,18 @@ class RawFigures(TypedDict):
     spilled_bytes: int
     dropped_bytes: int
     lost_bytes: int
-    blocked_s: float
+    blocked_s: float | None
 
 @final
 class Child:
     """A program that was started."""
 
     def process(self) -> Handle: ...
-    def streams(self) -> tuple[bool, bool, bool]: ...
+    def streams(self) -> tuple[bool, bool, bool, bool]: ...
     def poll(self) -> _RawStatus | None: ...
-    def stop(self) -> list[tuple[int, str, str]]: ...
+    def wait(self, timeout: float | None) -> _RawStatus | None: ...
+    def stop(self, stop: Stop | None) -> list[tuple[int, str, str]]: ...
+    def report(self, stdout: bytes | None, stderr: bytes | None) -> RawResult | None: ...
 
 @final
 class Frame:
@@ -316,5 +323,22 @@ class Communication:
     def take(self) -> list[tuple[bytes, list[int]] | None]: ...
     def peek(self) -> list[bytes | None]: ...
 
-def spawn(options: RawSpawn, overflow: tuple[str, int, int | None] | None, /) -> Child: ...
+class Merged:
+    """Lines of both streams of a child."""
+
+    def __new__(cls, child: Child) -> Self: ...
+    def _next(self) -> tuple[int, float, Any] | None: ...
+    def _figures(self) -> RawFigures | None: ...
+    def readiness_fd(self) -> int:
+        """A descriptor that is readable once there is something to read."""
+
+    def close(self, wait: bool = False) -> None:
+        """Closes both streams, from any thread: see `Reader.close`."""
+
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def label(self) -> str: ...
+
+def spawn(options: RawSpawn, /) -> Child: ...
 def run(options: RawOptions, /) -> RawResult: ...

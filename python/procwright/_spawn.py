@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from . import _core
 from ._child import Child
-from ._options import PIPE, _decoding, _setup, _sink, _stdin
+from ._options import PIPE, _captures, _decoding, _input, _invalid, _seconds, _setup, _sink, _stdin
 from ._overflow import _overflow
+from ._run import _log, _tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from ._overflow import Overflow, Policy
-    from ._types import Args, Sink, Stdin, StrOrBytesPath
+    from ._result import Event
+    from ._types import Args, Data, Sink, Stdin, StrOrBytesPath
 
 
 def spawn(
     args: Args,
     *,
     shell: bool = False,
+    input: Data | str | None = None,
     stdin: Stdin = None,
     stdout: Sink = PIPE,
     stderr: Sink = PIPE,
@@ -27,6 +30,10 @@ def spawn(
     encoding: str | None = None,
     errors: str | None = None,
     overflow: Overflow | Policy = "spill",
+    stall_after: float | None = 30,
+    merged: bool = False,
+    on_stdout_line: Callable[[Any], object] | None = None,
+    on_stderr_line: Callable[[Any], object] | None = None,
     env: Mapping[Any, Any] | None = None,
     extra_env: Mapping[Any, Any] | None = None,
     cwd: StrOrBytesPath | None = None,
@@ -41,6 +48,7 @@ def spawn(
     die_with_parent: bool | str | int = False,
     pass_fds: Iterable[int] = (),
     stop: _core.Stop | None = None,
+    on_event: Callable[[Event], object] | None = None,
 ) -> Child:
     """Starts a program and returns at once, with the child and its streams.
 
@@ -51,9 +59,10 @@ def spawn(
     args, shell, env, extra_env, cwd, user, group, extra_groups, umask, rlimits, nice,
     process_group, start_new_session, die_with_parent, pass_fds
         As with `run`.
-    stdin
-        PIPE gives `child.stdin` to write to. Else a path object, a file or descriptor
-        (which the program reads itself), INHERIT, or None or DEVNULL for nothing.
+    input, stdin
+        PIPE gives `child.stdin` to write to. Else as with `run`: `input` is the data
+        itself; `stdin` a path object, a file or descriptor, an iterable of bytes or an
+        object with `read()`, INHERIT, or None or DEVNULL for nothing.
     stdout, stderr
         PIPE gives `child.stdout` and `child.stderr` to read from. Else INHERIT (or
         None), DEVNULL, a path, a file or descriptor; for stderr also STDOUT.
@@ -63,13 +72,48 @@ def spawn(
     overflow
         What becomes of output that is not read as fast as it comes: an `Overflow` or
         the name of one.
+    stall_after
+        For so many seconds nobody may have begun to read output that is full, memory,
+        disk and pipe, before a `wait()` or a write raises `Stalled`. None for ever.
+    merged
+        Both outputs are read as one, `child.merged`, each line with its stream and time.
+    on_stdout_line, on_stderr_line
+        Called with each line and its end, in order, on a thread of its own. It reads
+        the stream in your place. What it raises closes the stream, and is raised when
+        the `with` block is left.
     stop
         How `stop()`, and leaving a `with` block by an exception, end the child.
+
+    on_event
+        Called with an `Event` when output goes to disk ("spilling"), cannot go there
+        ("degraded"), is dropped ("dropping") or is too much ("overflowed"), on a thread
+        of its own; the default logs a warning.
 
     Raises `InvalidValue` (a `ValueError`) and `SpawnError` (an `OSError`).
     """
     decoding = _decoding(text, encoding, errors)
     policy = _overflow(overflow)
+    if merged and policy.policy in ("drop_oldest", "block"):
+        raise _invalid(
+            f'merged=True cannot be had with overflow="{policy.policy}": use "spill", '
+            '"drop_newest" or "fail", or read the two apart'
+        )
+    if input is not None:
+        if stdin is not None:
+            raise _invalid("stdin and input are both given: input is what the program reads")
+        source = _input(input, decoding)
+    else:
+        source = ("pipe", None) if _captures(stdin) else _stdin(stdin, decoding)
+    for name, sink, callback in (
+        ("stdout", stdout, on_stdout_line),
+        ("stderr", stderr, on_stderr_line),
+    ):
+        if callback is None:
+            continue
+        if merged or not _captures(sink):
+            raise _invalid(f"on_{name}_line needs {name}=PIPE, and not merged=True")
+        if not callable(callback):
+            raise TypeError(f"on_{name}_line is {callback!r}, which cannot be called")
     raw = _core.spawn(
         {
             **_setup(
@@ -91,10 +135,17 @@ def spawn(
                 pass_fds,
                 stop,
             ),
-            "stdin": ("pipe", None) if stdin == PIPE else _stdin(stdin, decoding),
+            "stdin": source,
             "stdout": _sink("stdout", stdout),
             "stderr": _sink("stderr", stderr),
-        },
-        policy._raw(),
+            "overflow": policy._raw(),
+            "merged": bool(merged),
+            "stall_after": _seconds(stall_after),
+            "on_event": _log if on_event is None else _tell(on_event),
+        }
     )
-    return Child(args, raw, decoding, stop)
+    child = Child(args, raw, decoding, stop)
+    for stream, callback in ((child.stdout, on_stdout_line), (child.stderr, on_stderr_line)):
+        if callback is not None:
+            child._call(stream, callback)
+    return child

@@ -108,6 +108,41 @@ class StreamLost(OSError):
         return (StreamLost, parts)
 
 
+class Stalled(subprocess.SubprocessError):
+    """The child cannot go on: its output is full, and nobody reads it.
+
+    Full is all that its `Overflow` keeps, and the pipe. Whoever waits for such a child,
+    or writes to it, might wait for ever. Nothing was ended, and nothing is lost: the
+    call may be made again. `streams` names what is full, `after_s` says for how long
+    nobody began to read it, `writing` whether it was a write that waited.
+    """
+
+    def __init__(
+        self, cmd: str, streams: list[tuple[str, int, int]], after_s: float, writing: bool
+    ) -> None:
+        super().__init__(cmd, streams, after_s, writing)
+        self.cmd = cmd
+        self.streams = [name for name, _, _ in streams]
+        self.after_s = after_s
+        self.writing = writing
+        self._kept = streams
+
+    def __str__(self) -> str:
+        names = " and ".join(self.streams)
+        it = "it" if len(self.streams) == 1 else "them"
+        kept = "".join(
+            f"\n  {name}: {memory:,} bytes are kept in memory and {disk:,} on disk"
+            for name, memory, disk in self._kept
+        )
+        input = "reads no input and " if self.writing else ""
+        return (
+            f"{self.cmd} {input}cannot go on: its {names} is full, and nobody has read {it} for "
+            f"{self.after_s:g} s{kept}\n  hint: read {it}, on another thread if this one waits; or "
+            "spawn with an overflow= that keeps more or drops, or with DEVNULL. The call may be "
+            "made again"
+        )
+
+
 class EndedBeforeMatch(subprocess.SubprocessError):
     """The child ended, or closed its output, and said nothing that matches.
 
@@ -157,6 +192,7 @@ def _lost(stream: str, offset: int, length: int, number: int | None, reason: str
     return StreamLost(stream, offset, length, number or errno.EIO, reason)
 
 
+_stalled = Stalled
 _stream_closed = StreamClosed
 _stream_forked = StreamForked
 _line_too_long = LineTooLong
@@ -168,6 +204,7 @@ for _public in (
     LineTooLong,
     StreamOverflow,
     StreamLost,
+    Stalled,
     EndedBeforeMatch,
     MatchTimeout,
 ):

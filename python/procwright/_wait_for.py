@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 #: How many of the last lines an error tells.
 _LINES = 10
-#: How long a child that has closed its output is waited for, to tell how it ended.
+#: How long a child that has closed its output is waited for, and one that has failed
+#: for its last words, which others may keep open.
 _GRACE_S = 1.0
 
 
@@ -26,14 +27,13 @@ def wait_for(
 ) -> re.Match[Any]:
     deadline = _Deadline(timeout)
     search = _Search(child, pattern, stream)
-    # By itself, or by a signal it has ended; its output may still be on its way.
     ended = False
     while True:
         for one in search.open:
             if (match := search.look(one)) is not None:
                 return match
         search.open = [one for one in search.open if not one.is_over]
-        if not search.open or (ended and child.returncode != 0):
+        if not search.open:
             search.give_up(child)
         left = deadline.left()
         if left == 0:
@@ -42,11 +42,16 @@ def wait_for(
             raise MatchTimeout(
                 _shown(child.args), timeout, search.pattern.pattern, list(search.lines)
             )
-        if ended:
+        if not ended:
+            ended = 0 in _sleep(search.open, child, left)
+        elif child.returncode == 0:
             # A launcher: what it has left behind may say it.
             _sleep(search.open, None, left)
         else:
-            ended = _sleep(search.open, child, left)
+            # What it has written may still be on its way.
+            grace = _GRACE_S if left is None else min(left, _GRACE_S)
+            if not _sleep(search.open, None, grace):
+                search.give_up(child)
 
 
 class _Watched:
@@ -120,8 +125,8 @@ class _Search:
         raise EndedBeforeMatch(_shown(child.args), code, self.pattern.pattern, list(self.lines))
 
 
-def _sleep(streams: list[_Watched], child: Child | None, left: float | None) -> bool:
-    """Until there is more or the time is up. Whether the child has ended."""
+def _sleep(streams: list[_Watched], child: Child | None, left: float | None) -> list[int]:
+    """Until there is more or the time is up. Which streams have more; 0 is the child."""
     waiting = _core.WaitSet(left)
     done: list[int] = []
     try:
@@ -132,7 +137,7 @@ def _sleep(streams: list[_Watched], child: Child | None, left: float | None) -> 
         waiting.wait(0, done)
     finally:
         waiting.close()
-    return 0 in done
+    return done
 
 
 def _invalid(text: str) -> ValueError:

@@ -1,18 +1,26 @@
 //! A child and its streams, as `procwright/_child.py` wraps it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Instant;
 
 use procwright::error::Invalid;
-use procwright::{Command, Overflow};
+use procwright::stream::MergedReader;
+use procwright::{BoxError, Command, Event, Overflow, WaitError};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::errors::{invalid, not_started};
+use crate::errors::{self, invalid, not_started};
 use crate::options::Setup;
 use crate::process::Handle;
-use crate::report::status;
-use crate::stream::Source;
+use crate::report::{self, status};
+use crate::run::tell;
+use crate::signals::{Bell, Signals};
+use crate::stream::{Source, patiently, stalled};
+use crate::taps::{Held, Pieces};
+use crate::values::{Stop, seconds};
 
 /// A program that was started.
 #[pyclass(module = "procwright._core", frozen)]
@@ -22,19 +30,42 @@ pub(crate) struct Child {
     command: String,
     stdin: Mutex<Option<procwright::stream::Writer>>,
     outputs: [Mutex<Option<procwright::stream::Reader>>; 2],
+    merged: Mutex<Option<MergedReader>>,
+}
+
+/// What is for a child alone, from the dictionary that has its [`Setup`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Options {
+    overflow: Option<(String, u64, Option<u64>)>,
+    merged: bool,
+    stall_after: Option<f64>,
+    on_event: Py<PyAny>,
 }
 
 /// Starts a program, and leaves it to the caller.
 #[pyfunction]
-#[pyo3(signature = (options, overflow, /))]
-pub(crate) fn spawn(
-    py: Python<'_>,
-    options: &Bound<'_, PyDict>,
-    overflow: Option<(String, u64, Option<u64>)>,
-) -> PyResult<Child> {
-    let (spec, _) = options.extract::<Setup<'_>>()?.spec(py)?;
+#[pyo3(signature = (options, /))]
+pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Child> {
+    let (mut spec, next) = options.extract::<Setup<'_>>()?.spec(py)?;
+    let Options {
+        overflow,
+        merged,
+        stall_after,
+        on_event,
+    } = options.extract()?;
+    spec.merged = merged;
     let overflow = overflow.map(|parts| policy(py, parts)).transpose()?;
-    let spawned = py.detach(|| Command::from_spec(spec).spawn_with(overflow));
+    let stall_after = seconds("stall_after", stall_after).map_err(|error| invalid(py, &error))?;
+    let spawned = py.detach(|| {
+        let mut command = Command::from_spec(spec)
+            .stall_after(stall_after)
+            .on_stream_event(listener(on_event));
+        if let Some(next) = next {
+            command = command.stdin_iter(Pieces::new(next));
+        }
+        command.spawn_with(overflow)
+    });
     let mut child = spawned.map_err(|error| not_started(py, &error))?;
     let words = child.argv().iter().map(|word| word.to_string_lossy());
     let command = words.collect::<Vec<_>>().join(" ");
@@ -44,9 +75,43 @@ pub(crate) fn spawn(
             Mutex::new(child.stdout.take()),
             Mutex::new(child.stderr.take()),
         ],
+        merged: Mutex::new(child.merged.take()),
         child,
         command,
     })
+}
+
+/// Hands events to Python on a thread that starts with the first: the one that has
+/// them empties the pipes of all children, and must not wait for an interpreter.
+fn listener(hook: Py<PyAny>) -> impl Fn(&Event) + Send + Sync + 'static {
+    let (send, receive) = mpsc::channel::<Event>();
+    let waiting = Mutex::new(Some((receive, Held::new(hook))));
+    move |event| {
+        let first = waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some((receive, hook)) = first {
+            let thread = std::thread::Builder::new().name("procwright-events".into());
+            // Without a thread nobody is told; the figures have it all the same.
+            let _ = thread.spawn(move || {
+                while let Ok(event) = receive.recv() {
+                    if let Some(Err(error)) = hook.get().map(|hook| tell(hook, &event)) {
+                        unraisable(error);
+                    }
+                }
+            });
+        }
+        let _ = send.send(event.clone());
+    }
+}
+
+/// As Python does with what a thread raises that nobody waits for.
+fn unraisable(error: BoxError) {
+    let _ = Python::try_attach(|py| match error.downcast::<PyErr>() {
+        Ok(error) => error.write_unraisable(py, None),
+        Err(error) => PyRuntimeError::new_err(error.to_string()).write_unraisable(py, None),
+    });
 }
 
 fn policy(
@@ -73,10 +138,12 @@ impl Child {
         Handle(self.child.process().clone())
     }
 
-    /// Whether it has stdin, stdout and stderr of ours that nobody has taken yet.
-    fn streams(&self) -> (bool, bool, bool) {
+    /// Whether it has stdin, stdout, stderr and the two as one that nobody has taken
+    /// yet.
+    fn streams(&self) -> (bool, bool, bool, bool) {
         let [out, err] = &self.outputs;
-        (holds(&self.stdin), holds(out), holds(err))
+        let merged = holds(&self.merged);
+        (holds(&self.stdin), holds(out), holds(err), merged)
     }
 
     /// The parts of a `Status`, none while it is alive. Reaps it.
@@ -85,13 +152,87 @@ impl Child {
         exit.map(|exit| status(py, exit)).transpose()
     }
 
-    /// Pid, name and state of each process that could not be ended.
-    fn stop(&self, py: Python<'_>) -> Vec<(i32, String, char)> {
-        let survivors = py.detach(|| self.child.stop());
+    /// Waits until it has ended; none if the timeout came first. On the main thread
+    /// signal handlers run meanwhile, and what one raises is the error.
+    fn wait<'py>(
+        &self,
+        py: Python<'py>,
+        timeout: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
+        let deadline = timeout.starting(Instant::now());
+        let waited = patiently(py, deadline, |patience| {
+            match self.child.wait_with(patience) {
+                Ok(Some(exit)) => Ok(Ok(exit)),
+                Ok(None) => Err(io::ErrorKind::TimedOut.into()),
+                Err(WaitError::Interrupted) => Err(io::ErrorKind::Interrupted.into()),
+                Err(error) => Ok(Err(error)),
+            }
+        })?;
+        match waited {
+            Ok(Ok(exit)) => status(py, exit).map(Some),
+            Ok(Err(WaitError::Stalled(error))) => Err(stalled(py, &error)),
+            Ok(Err(WaitError::Process(error))) => Err(errors::process(py, &error)),
+            Ok(Err(WaitError::Stdin(error))) => Err(match error.downcast::<PyErr>() {
+                Ok(error) => *error,
+                Err(error) => PyRuntimeError::new_err(error.to_string()),
+            }),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+            Ok(Err(error)) => Err(PyRuntimeError::new_err(error.to_string())),
+            Err(error) => Err(errors::system(&error, error.to_string())),
+        }
+    }
+
+    /// Pid, name and state of each process that could not be ended. On the main
+    /// thread signal handlers run meanwhile; if one raises, that ends the grace, and
+    /// is the error.
+    fn stop(
+        &self,
+        py: Python<'_>,
+        stop: Option<&Bound<'_, Stop>>,
+    ) -> PyResult<Vec<(i32, String, char)>> {
+        let stop = stop.map_or_else(|| self.child.stop_policy(), |stop| stop.get().stop());
+        // Without a descriptor it is stopped all the same, and handlers run later.
+        let bell = Bell::new().ok();
+        let lent = bell.as_ref().map(|bell| Signals::lend(py, bell));
+        let mut signals = lent.transpose()?.flatten();
+        let (survivors, raised) = py.detach(|| match (&mut signals, &bell) {
+            (Some(signals), Some(bell)) => {
+                let ready = || signals.run_handlers();
+                self.child.stop_watching(stop, bell.as_fd(), ready)
+            }
+            _ => (self.child.stop_with(stop), Ok(())),
+        });
+        if let Some(signals) = signals {
+            signals.restore(py);
+        }
+        raised?;
         let survivors = survivors.into_iter();
-        survivors
+        Ok(survivors
             .map(|one| (one.pid, one.name, one.state))
-            .collect()
+            .collect())
+    }
+
+    /// What a run reports, with what was read of both streams; none while it lives.
+    fn report<'py>(
+        &self,
+        py: Python<'py>,
+        stdout: Option<Bound<'py, PyBytes>>,
+        stderr: Option<Bound<'py, PyBytes>>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(report) = py.detach(|| self.child.report()) else {
+            return Ok(None);
+        };
+        let dict = report::dict(py, &report)?;
+        let shown = stderr.as_ref().map_or(&[][..], |stderr| stderr.as_bytes());
+        dict.set_item("explanation", report.explain(shown))?;
+        dict.set_item("summary", report.summary())?;
+        dict.set_item("stdout", &stdout)?;
+        dict.set_item("stderr", &stderr)?;
+        for none in ["merged", "error", "io_error"] {
+            dict.set_item(none, py.None())?;
+        }
+        Ok(Some(dict))
     }
 }
 
@@ -100,6 +241,12 @@ impl Child {
     pub(crate) fn take_input(&self) -> PyResult<(procwright::stream::Writer, String)> {
         let taken = take(&self.stdin).ok_or_else(nothing)?;
         Ok((taken, format!("stdin of {}", self.command)))
+    }
+
+    /// Both outputs as one, and what to call it.
+    pub(crate) fn take_merged(&self) -> PyResult<(MergedReader, String)> {
+        let taken = take(&self.merged).ok_or_else(nothing)?;
+        Ok((taken, format!("stdout and stderr of {}", self.command)))
     }
 
     /// Its stdout (1) or stderr (2).

@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]
-    use super::stream::{Frame, Reader, TextReader, Writer};
+    use super::stream::{Frame, Merged, Reader, TextReader, Writer};
     #[pymodule_export]
     use super::values::{Cancel, Limit, Stop};
     #[pymodule_export]
@@ -45,6 +45,11 @@ const _: () = {
         align_of::<T>() <= 16
     }
     assert!(fits::<child::Child>() && fits::<communicate::Communication>());
-    assert!(fits::<stream::Frame>() && fits::<stream::Reader>() && fits::<stream::Writer>());
+    assert!(
+        fits::<stream::Merged>()
+            && fits::<stream::Frame>()
+            && fits::<stream::Reader>()
+            && fits::<stream::Writer>()
+    );
     assert!(fits::<process::Handle>() && fits::<wait::WaitSet>());
 };

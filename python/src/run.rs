@@ -128,7 +128,7 @@ fn result(
 }
 
 /// Hands an event to Python.
-fn tell(hook: &Py<PyAny>, event: &Event) -> Result<(), BoxError> {
+pub(crate) fn tell(hook: &Py<PyAny>, event: &Event) -> Result<(), BoxError> {
     let told = Python::try_attach(|py| {
         let text = event.to_string();
         let args = match event {
@@ -142,9 +142,31 @@ fn tell(hook: &Py<PyAny>, event: &Event) -> Result<(), BoxError> {
                 let holders = holders.collect::<Vec<_>>();
                 ("held", text, command, streams, holders, *complete).into_pyobject(py)?
             }
+            Event::Spilling {
+                command, stream, ..
+            } => of_stream(py, "spilling", event, command, stream)?,
+            Event::Degraded {
+                command, stream, ..
+            } => of_stream(py, "degraded", event, command, stream)?,
+            Event::Dropping {
+                command, stream, ..
+            } => of_stream(py, "dropping", event, command, stream)?,
+            Event::Overflowed {
+                command, stream, ..
+            } => of_stream(py, "overflowed", event, command, stream)?,
             _ => PyTuple::new(py, ["other", &text])?,
         };
         taps::call(hook.bind(py), &args).map(drop)
     });
     told.unwrap_or(Ok(())).map_err(BoxError::from)
+}
+
+fn of_stream<'py>(
+    py: Python<'py>,
+    kind: &str,
+    event: &Event,
+    command: &str,
+    stream: &str,
+) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, [kind, &event.fact(), command, stream])
 }

@@ -56,11 +56,15 @@ impl Drop for StayOnDrop {
 
 /// A Python object that is let go with the interpreter lock held, so that what
 /// it holds is free at once and not when someone next takes the lock.
-struct Held(Option<Py<PyAny>>);
+pub(crate) struct Held(Option<Py<PyAny>>);
 
 impl Held {
-    fn new(object: Py<PyAny>) -> Held {
+    pub(crate) fn new(object: Py<PyAny>) -> Held {
         Held(Some(object))
+    }
+
+    pub(crate) fn get(&self) -> Option<&Py<PyAny>> {
+        self.0.as_ref()
     }
 
     fn call(&self, argument: Option<&[u8]>) -> Result<(), BoxError> {

@@ -5,6 +5,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use procwright::buffer;
 use procwright::memory::Memory;
 use procwright::stream::{self, Framing, Item, Patience, Separator, TooLong};
 use pyo3::prelude::*;
@@ -158,24 +159,11 @@ impl Reader {
 
     #[pyo3(name = "_figures")]
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(figures) = self.source.lines.reader().figures() else {
-            return Ok(None);
-        };
-        let dict = PyDict::new(py);
-        dict.set_item("bytes_in", figures.bytes_in)?;
-        dict.set_item("bytes_out", figures.bytes_out)?;
-        dict.set_item("lag_bytes", figures.lag_bytes)?;
-        dict.set_item("lag_s", figures.lag.as_secs_f64())?;
-        dict.set_item("peak_bytes", figures.peak_bytes)?;
-        dict.set_item("memory_bytes", figures.memory_bytes)?;
-        dict.set_item("memory_peak_bytes", figures.memory_peak_bytes)?;
-        dict.set_item("disk_bytes", figures.disk_bytes)?;
-        dict.set_item("disk_peak_bytes", figures.disk_peak_bytes)?;
-        dict.set_item("spilled_bytes", figures.spilled_bytes)?;
-        dict.set_item("dropped_bytes", figures.dropped_bytes)?;
-        dict.set_item("lost_bytes", figures.lost_bytes)?;
-        dict.set_item("blocked_s", self.blocked_s())?;
-        Ok(Some(dict))
+        let reader = self.source.lines.reader();
+        let found = reader.figures();
+        found
+            .map(|found| figures(py, &found, reader.blocked()))
+            .transpose()
     }
 
     /// For how long at most the child could not write so far, because its pipe was
@@ -304,6 +292,29 @@ impl Reader {
             }
         }
     }
+}
+
+/// Under the names of `Figures`.
+pub(super) fn figures<'py>(
+    py: Python<'py>,
+    found: &buffer::Figures,
+    blocked: Option<Duration>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("bytes_in", found.bytes_in)?;
+    dict.set_item("bytes_out", found.bytes_out)?;
+    dict.set_item("lag_bytes", found.lag_bytes)?;
+    dict.set_item("lag_s", found.lag.as_secs_f64())?;
+    dict.set_item("peak_bytes", found.peak_bytes)?;
+    dict.set_item("memory_bytes", found.memory_bytes)?;
+    dict.set_item("memory_peak_bytes", found.memory_peak_bytes)?;
+    dict.set_item("disk_bytes", found.disk_bytes)?;
+    dict.set_item("disk_peak_bytes", found.disk_peak_bytes)?;
+    dict.set_item("spilled_bytes", found.spilled_bytes)?;
+    dict.set_item("dropped_bytes", found.dropped_bytes)?;
+    dict.set_item("lost_bytes", found.lost_bytes)?;
+    dict.set_item("blocked_s", blocked.map(|blocked| blocked.as_secs_f64()))?;
+    Ok(dict)
 }
 
 /// How `lines()` cuts a stream.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use procwright::error::Invalid;
 use procwright::memory::Memory;
 use procwright::stream::{
-    Broken, Chunk, Closed, Framing, LineReader, LineTooLong, Patience, Readiness,
+    Broken, Chunk, Closed, Framing, LineReader, LineTooLong, Patience, Readiness, Stalled,
 };
 use procwright::time::Deadline;
 use pyo3::prelude::*;
@@ -206,6 +206,9 @@ impl Drop for Visit<'_> {
 /// The exception for what a stream answers. `name` says which it is.
 pub(crate) fn failed(py: Python<'_>, error: &io::Error, name: &str) -> PyErr {
     let inner = error.get_ref();
+    if let Some(error) = Stalled::of(error) {
+        return stalled(py, error);
+    }
     if Closed::is(error) {
         return typed(py, STREAMS, "_stream_closed", (name,));
     }
@@ -235,4 +238,15 @@ pub(crate) fn failed(py: Python<'_>, error: &io::Error, name: &str) -> PyErr {
         ),
         _ => system(error, format!("{name}: {error}")),
     }
+}
+
+pub(crate) fn stalled(py: Python<'_>, error: &Stalled) -> PyErr {
+    let streams: Vec<_> = error
+        .streams
+        .iter()
+        .map(|one| (one.name, one.memory_bytes, one.disk_bytes))
+        .collect();
+    let after = error.after.as_secs_f64();
+    let parts = (&error.command, streams, after, error.writing);
+    typed(py, STREAMS, "_stalled", parts)
 }
