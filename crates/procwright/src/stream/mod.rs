@@ -4,6 +4,7 @@
 //! in them: those calls return [`Closed`].
 
 mod lines;
+mod open;
 mod patience;
 mod reader;
 mod spool;
