@@ -28,19 +28,22 @@
 #![allow(unsafe_code)]
 
 mod gate;
+mod patience;
+mod ready;
 mod turn;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::sync::{Ordering, fence};
 use crate::sys::fork::{self, Kept};
 use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::wake::Wake;
-use crate::time::Deadline;
 use gate::Gate;
-pub(crate) use turn::Turn;
+pub use patience::Patience;
+pub(crate) use ready::Ready;
+pub(crate) use turn::{Mine, Turn};
 
 /// A descriptor in non-blocking mode, for one direction.
 #[derive(Debug)]
@@ -49,7 +52,9 @@ pub(crate) struct Handle {
     turn: Turn,
     /// Rung by the close. Made when the first operation has to sleep: most never
     /// do, and it is a descriptor.
-    wake: OnceLock<Wake>,
+    wake: OnceLock<Arc<Wake>>,
+    /// For event loops.
+    ready: OnceLock<Arc<Ready>>,
     generation: u32,
 }
 
@@ -60,6 +65,8 @@ pub(crate) enum Refused {
     Closed,
     /// The deadline has come.
     TimedOut,
+    /// Its interrupt has become readable.
+    Interrupted,
     /// The system says no.
     Os(io::Error),
 }
@@ -77,6 +84,7 @@ impl Handle {
             gate: Gate::new(Kept::new(fd)),
             turn: Turn::new(),
             wake: OnceLock::new(),
+            ready: OnceLock::new(),
             generation: fork::generation(),
         })
     }
@@ -86,7 +94,7 @@ impl Handle {
     pub(crate) fn operate<R>(
         &self,
         flags: Flags,
-        deadline: Deadline,
+        patience: Patience<'_>,
         mut attempt: impl FnMut(BorrowedFd<'_>) -> io::Result<R>,
     ) -> Result<R, Refused> {
         loop {
@@ -100,34 +108,30 @@ impl Handle {
                 Ok(done) => return Ok(done),
             }
             drop(inside);
-            self.sleep(flags, deadline)?;
+            self.sleep(flags, patience)?;
         }
     }
 
     /// Sleeps until the descriptor may be ready.
-    fn sleep(&self, flags: Flags, deadline: Deadline) -> Result<(), Refused> {
-        let Some(mine) = self.turn.take(deadline, || self.gate.is_closed()) else {
-            return Err(match self.gate.is_closed() {
-                true => Refused::Closed,
-                false => Refused::TimedOut,
-            });
-        };
-        let wake = match self.wake.get() {
-            Some(wake) => wake,
-            None => {
-                let wake = Wake::new()?;
-                self.wake.get_or_init(|| wake)
-            }
-        };
+    fn sleep(&self, flags: Flags, patience: Patience<'_>) -> Result<(), Refused> {
+        let mine = self.turn.take(patience, || self.gate.is_closed())?;
+        let wake = self.wake()?;
         // Here the wake-up is there and the handle looked at afterwards; a close
         // closes first and looks for a wake-up afterwards. One of the two sees
         // the other, whatever the order.
         fence(Ordering::SeqCst);
         let inside = self.gate.enter().ok_or(Refused::Closed)?;
         let fd = inside.get()?;
-        let mut fds = [Fd::from_borrowed_fd(fd, flags), Fd::new(wake, Flags::IN)];
-        let polled = poll::poll(&mut fds, deadline);
-        let closed = !fds[1].revents().is_empty();
+        let interrupt = patience.interrupt();
+        let mut fds = [
+            Fd::from_borrowed_fd(fd, flags),
+            Fd::new(&**wake, Flags::IN),
+            // In vain if there is none.
+            Fd::from_borrowed_fd(interrupt.unwrap_or(fd), Flags::IN),
+        ];
+        let fds = &mut fds[..2 + usize::from(interrupt.is_some())];
+        let polled = poll::poll(fds, patience.deadline());
+        let [ready, closed] = [0, 1].map(|at| !fds[at].revents().is_empty());
         // Out before the next may sleep, and before the turn is passed on.
         drop(inside);
         drop(mine);
@@ -135,8 +139,18 @@ impl Handle {
             _ if closed => Err(Refused::Closed),
             Ok(0) => Err(Refused::TimedOut),
             Err(e) if e.kind() != io::ErrorKind::Interrupted => Err(e.into()),
+            // What is there goes before an interrupt, which the next call meets.
+            Ok(_) if !ready => Err(Refused::Interrupted),
             Ok(_) | Err(_) => Ok(()),
         }
+    }
+
+    fn wake(&self) -> io::Result<&Arc<Wake>> {
+        if let Some(wake) = self.wake.get() {
+            return Ok(wake);
+        }
+        let wake = Arc::new(Wake::new()?);
+        Ok(self.wake.get_or_init(|| wake))
     }
 
     /// Closes it; false if it was closed before. Returns at once: operations
@@ -167,16 +181,25 @@ impl Handle {
     }
 }
 
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // For those who watch its readiness.
+        self.close();
+    }
+}
+
 #[cfg(all(test, not(procwright_loom)))]
 mod tests;
 
 #[cfg(all(test, procwright_loom))]
 mod loom_tests {
+    use super::Refused;
     use super::gate::Gate;
-    use super::turn::Turn;
+    use super::turn::{Bell, Turn};
     use crate::time::Deadline;
     use loom::sync::Arc;
     use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use loom::sync::{Condvar, Mutex};
     use loom::thread;
 
     /// A descriptor that notices when it is used after its end, or ends twice.
@@ -267,18 +290,64 @@ mod loom_tests {
         sleep_and_close(true);
     }
 
-    #[test]
-    fn loom_the_turn_is_passed_on() {
-        loom::model(|| {
-            let turn = Arc::new(Turn::new());
+    /// A sticky wake-up that loom can see.
+    struct Ring(Mutex<bool>, Condvar);
+
+    impl Bell for Ring {
+        fn ring(&self) {
+            *self.0.lock().unwrap() = true;
+            self.1.notify_all();
+        }
+    }
+
+    impl Ring {
+        fn new() -> std::sync::Arc<Ring> {
+            std::sync::Arc::new(Ring(Mutex::new(false), Condvar::new()))
+        }
+
+        fn sleep(&self) {
+            let mut rung = self.0.lock().unwrap();
+            while !std::mem::take(&mut *rung) {
+                rung = self.1.wait(rung).unwrap();
+            }
+        }
+    }
+
+    #[derive(Clone, Copy)]
+    enum Queues {
+        Plainly,
+        /// On a wake-up of its own.
+        Bell,
+        /// The same, and it has no patience.
+        Briefly,
+    }
+
+    /// Each waits for its turn, and takes the close for found once it had it.
+    fn pass_on(kinds: &'static [Queues]) {
+        loom::model(move || {
+            let turn = Arc::new(Turn::<Ring>::new());
             let over = Arc::new(AtomicBool::new(false));
-            let threads: Vec<_> = (0..2)
-                .map(|_| {
+            let threads: Vec<_> = kinds
+                .iter()
+                .map(|&kind| {
                     let (turn, over) = (turn.clone(), over.clone());
                     thread::spawn(move || {
-                        let mine = turn.take(Deadline::NEVER, || over.load(Ordering::SeqCst));
-                        // As whoever polls finds the close.
-                        over.store(true, Ordering::SeqCst);
+                        let is_over = || over.load(Ordering::SeqCst);
+                        let bell = Ring::new();
+                        let mine = match kind {
+                            Queues::Plainly => turn.queue_up(Deadline::NEVER, is_over),
+                            Queues::Bell => turn.queue_with(&bell, is_over, || {
+                                bell.sleep();
+                                Ok(())
+                            }),
+                            Queues::Briefly => {
+                                turn.queue_with(&bell, is_over, || Err(Refused::Interrupted))
+                            }
+                        };
+                        if mine.is_ok() {
+                            // As whoever polls finds the close.
+                            over.store(true, Ordering::SeqCst);
+                        }
                         drop(mine);
                     })
                 })
@@ -287,5 +356,26 @@ mod loom_tests {
                 thread.join().unwrap();
             }
         });
+    }
+
+    #[test]
+    fn loom_the_turn_is_passed_on() {
+        pass_on(&[Queues::Plainly, Queues::Plainly]);
+    }
+
+    #[test]
+    fn loom_the_turn_is_passed_on_to_wake_ups() {
+        pass_on(&[Queues::Bell, Queues::Bell]);
+    }
+
+    #[test]
+    fn loom_the_turn_is_passed_on_between_the_two() {
+        pass_on(&[Queues::Bell, Queues::Plainly]);
+    }
+
+    #[test]
+    fn loom_who_gives_up_keeps_nobody_waiting() {
+        pass_on(&[Queues::Briefly, Queues::Bell]);
+        pass_on(&[Queues::Briefly, Queues::Plainly]);
     }
 }

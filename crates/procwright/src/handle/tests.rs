@@ -1,11 +1,11 @@
 use std::io::{self, PipeReader, PipeWriter, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Handle, Refused};
+use super::{Handle, Patience, Refused};
 use crate::sys::poll::Flags;
 use crate::time::Deadline;
 
@@ -18,8 +18,12 @@ fn pipe() -> (Arc<Handle>, PipeWriter) {
 }
 
 fn read(handle: &Handle, deadline: Deadline) -> Result<usize, Refused> {
+    read_with(handle, Patience::until(deadline))
+}
+
+fn read_with(handle: &Handle, patience: Patience<'_>) -> Result<usize, Refused> {
     let mut buffer = [0; 64];
-    handle.operate(Flags::IN, deadline, |fd| {
+    handle.operate(Flags::IN, patience, |fd| {
         Ok(rustix::io::read(fd, &mut buffer)?)
     })
 }
@@ -94,6 +98,64 @@ fn a_close_releases_all_who_wait_and_tells_the_other_end() {
 }
 
 #[test]
+fn an_interrupt_ends_a_wait_and_takes_nothing() {
+    let (handle, mut writer) = pipe();
+    let (interrupt, mut bell) = io::pipe().unwrap();
+    let patience = Patience::NEVER_ENDING.or_readable(interrupt.as_fd());
+    thread::scope(|scope| {
+        // One polls, the others queue.
+        let waiting: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| read_with(&handle, patience)))
+            .collect();
+        until_slept_on(&handle);
+        bell.write_all(b"!").unwrap();
+        for thread in waiting {
+            assert!(matches!(thread.join().unwrap(), Err(Refused::Interrupted)));
+        }
+    });
+    writer.write_all(b"abc").unwrap();
+    // What is there goes first.
+    assert_eq!(read_with(&handle, patience).unwrap(), 3);
+    assert!(matches!(
+        read_with(&handle, patience),
+        Err(Refused::Interrupted)
+    ));
+}
+
+#[test]
+fn who_may_be_interrupted_is_woken_as_others_are() {
+    let (handle, mut writer) = pipe();
+    let (interrupt, _never) = io::pipe().unwrap();
+    let patience = Patience::NEVER_ENDING.or_readable(interrupt.as_fd());
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..40)
+            .map(|number| {
+                let handle = &handle;
+                scope.spawn(move || match number % 2 {
+                    0 => read_with(handle, patience),
+                    _ => read(handle, Deadline::NEVER),
+                })
+            })
+            .collect();
+        until_slept_on(&handle);
+        // Each write is read by one, who passes its turn on.
+        for _ in 0..20 {
+            writer.write_all(b"x").unwrap();
+            while rustix::io::ioctl_fionread(&writer).unwrap() > 0 {
+                thread::yield_now();
+            }
+        }
+        handle.close();
+        let closed = readers
+            .into_iter()
+            .map(|reader| reader.join().unwrap())
+            .filter(|read| matches!(read, Err(Refused::Closed)))
+            .count();
+        assert_eq!(closed, 20);
+    });
+}
+
+#[test]
 fn two_handles_on_one_file_are_two() {
     let (reader, mut writer) = io::pipe().unwrap();
     let twin: PipeReader = reader.try_clone().unwrap();
@@ -118,7 +180,7 @@ fn a_writer_that_waits_for_room_is_released() {
         let handle = handle.clone();
         move || loop {
             let chunk = [7; 4096];
-            let wrote = handle.operate(Flags::OUT, Deadline::NEVER, |fd| {
+            let wrote = handle.operate(Flags::OUT, Patience::NEVER_ENDING, |fd| {
                 Ok(rustix::io::write(fd, &chunk)?)
             });
             if let Err(refused) = wrote {

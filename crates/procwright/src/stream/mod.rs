@@ -5,18 +5,19 @@
 
 mod lines;
 mod open;
-mod patience;
 mod reader;
+mod readiness;
 mod spool;
 mod writer;
 
 use std::io;
 
+pub use crate::handle::Patience;
 use crate::handle::Refused;
 pub use crate::spool::elastic::Broken;
-pub use lines::{Framing, Item, LineReader, LineTooLong, Separator, TooLong};
-pub use patience::Patience;
-pub use reader::{Chunk, Reader};
+pub use lines::{Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong};
+pub use reader::{Chunk, Reader, WeakReader};
+pub use readiness::Readiness;
 pub(crate) use spool::Spool;
 pub use writer::Writer;
 
@@ -40,6 +41,7 @@ impl From<Refused> for io::Error {
         match refused {
             Refused::Closed => io::Error::other(Closed),
             Refused::TimedOut => io::ErrorKind::TimedOut.into(),
+            Refused::Interrupted => io::ErrorKind::Interrupted.into(),
             Refused::Os(error) => error,
         }
     }

@@ -2,15 +2,15 @@
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Weak};
 
-use super::Patience;
 use super::spool::Spool;
+use super::{Patience, Readiness};
 use crate::buffer::Figures;
 use crate::handle::Handle;
 use crate::sys::poll::Flags;
-use crate::time::{Deadline, Timeout};
+use crate::sys::ready::On;
+use crate::time::Timeout;
 
 /// The reading end of a child's stdout or stderr.
 ///
@@ -21,6 +21,17 @@ use crate::time::{Deadline, Timeout};
 /// fails, as with any pipe.
 #[derive(Clone, Debug)]
 pub struct Reader(Arc<Source>);
+
+/// A [`Reader`] for those who must not keep its stream open.
+#[derive(Clone, Debug)]
+pub struct WeakReader(Weak<Source>);
+
+impl WeakReader {
+    /// The reader, none once all others are gone.
+    pub fn upgrade(&self) -> Option<Reader> {
+        self.0.upgrade().map(Reader)
+    }
+}
 
 /// What a read gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,36 +66,45 @@ impl Reader {
     /// the end of the stream, and for an empty buffer.
     ///
     /// Where [`Overflow`](crate::Overflow) drops bytes, those before and behind the
-    /// gap follow one another with no mark in between;
+    /// gap follow one another with no mark in between, here and in
+    /// [`Read`]; [`read_with`](Reader::read_with) tells of the gap, and
     /// [`figures`](Reader::figures) counts what was dropped.
     ///
     /// # Errors
     /// [`Closed`](super::Closed) if it is closed, `TimedOut` if nothing came in
     /// time.
     pub fn read_for(&self, buffer: &mut [u8], timeout: impl Into<Timeout>) -> io::Result<usize> {
-        self.read_some(buffer, timeout.into().starting(Instant::now()))
+        self.read_some(buffer, Patience::from(timeout))
     }
 
     /// Reads what is there, and tells where bytes were dropped.
     ///
     /// # Errors
-    /// As [`read_for`](Reader::read_for); `Interrupted` when the patience says so.
+    /// As [`read_for`](Reader::read_for); `Interrupted` when the patience says so,
+    /// and then nothing was read.
     pub fn read_with(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<Chunk> {
-        Ok(match self.read_some(buffer, patience.deadline())? {
-            0 if !buffer.is_empty() => Chunk::End,
-            n => Chunk::Bytes(n),
-        })
-    }
-
-    fn read_some(&self, buffer: &mut [u8], deadline: Deadline) -> io::Result<usize> {
         match &*self.0 {
             Source::Pipe(handle) => {
-                let read = handle.operate(Flags::IN, deadline, |fd| {
+                let read = handle.operate(Flags::IN, patience, |fd| {
                     Ok(rustix::io::read(fd, &mut *buffer)?)
                 });
-                Ok(read?)
+                Ok(match read? {
+                    0 if !buffer.is_empty() => Chunk::End,
+                    n => Chunk::Bytes(n),
+                })
             }
-            Source::Spool(spool) => spool.read(buffer, deadline),
+            Source::Spool(spool) => spool.read(buffer, patience),
+        }
+    }
+
+    fn read_some(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<usize> {
+        loop {
+            match self.read_with(buffer, patience)? {
+                Chunk::Bytes(n) => return Ok(n),
+                Chunk::End => return Ok(0),
+                // Counted, and told of by `figures`.
+                Chunk::Gap(_) => {}
+            }
         }
     }
 
@@ -95,6 +115,23 @@ impl Reader {
             Source::Pipe(_) => None,
             Source::Spool(spool) => spool.figures(),
         }
+    }
+
+    /// Readable once there is something to read, at the end and once it is closed.
+    /// Takes one descriptor or, for a bare pipe, two.
+    ///
+    /// # Errors
+    /// When no descriptor is left; `Unsupported` in a fork.
+    pub fn readiness(&self) -> io::Result<Readiness> {
+        Ok(match &*self.0 {
+            Source::Pipe(handle) => Readiness::of_handle(handle.readiness(On::Read)?),
+            Source::Spool(spool) => Readiness::of_queue(spool.readiness()?),
+        })
+    }
+
+    /// The same reader for somebody who must not keep the stream open.
+    pub fn downgrade(&self) -> WeakReader {
+        WeakReader(Arc::downgrade(&self.0))
     }
 
     /// Closes it; false if it was closed before. Returns at once. Whoever is
@@ -117,12 +154,12 @@ impl Reader {
 
 impl Read for &Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.read_some(buffer, Deadline::NEVER)
+        self.read_some(buffer, Patience::NEVER_ENDING)
     }
 }
 
 impl Read for Reader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.read_some(buffer, Deadline::NEVER)
+        self.read_some(buffer, Patience::NEVER_ENDING)
     }
 }

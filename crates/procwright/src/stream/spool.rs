@@ -1,13 +1,15 @@
 //! The reading end of a queue that the pump fills.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::Chunk;
 use crate::drain::Taken;
-use crate::handle::{Refused, Turn};
-use crate::spool::elastic::{Broken, Closer, Consumer, Figures, Item, Monitor};
+use crate::handle::{Patience, Refused, Turn};
+use crate::spool::elastic::{self, Broken, Closer, Consumer, Figures, Item, Monitor};
 use crate::sys::fork;
-use crate::time::Deadline;
+use crate::sys::poll::{self, Fd, Flags};
 
 #[derive(Debug)]
 pub(crate) struct Spool {
@@ -17,6 +19,8 @@ pub(crate) struct Spool {
     /// None only in drop.
     consumer: Mutex<Option<Consumer>>,
     closer: Closer,
+    /// Set before the closer closes, so that asking needs no lock.
+    closed: AtomicBool,
     monitor: Monitor,
     taken: Taken,
     generation: u32,
@@ -28,6 +32,7 @@ impl Spool {
             turn: Turn::new(),
             closer: consumer.closer(),
             consumer: Mutex::new(Some(consumer)),
+            closed: AtomicBool::new(false),
             monitor,
             taken,
             generation: fork::generation(),
@@ -40,19 +45,14 @@ impl Spool {
         self.generation != fork::generation()
     }
 
-    pub(crate) fn read(&self, buffer: &mut [u8], deadline: Deadline) -> io::Result<usize> {
+    pub(crate) fn read(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<Chunk> {
         if self.is_forked() {
             return Err(fork::not_ours());
         }
-        let Some(_mine) = self.turn.take(deadline, || self.closer.is_closed()) else {
-            return Err(match self.closer.is_closed() {
-                true => Refused::Closed.into(),
-                false => Refused::TimedOut.into(),
-            });
-        };
+        let _mine = self.turn.take(patience, || self.closed())?;
         // As with a pipe: nothing to wait for.
         if buffer.is_empty() {
-            return Ok(0);
+            return Ok(Chunk::Bytes(0));
         }
         let mut consumer = self.consumer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(consumer) = &mut *consumer else {
@@ -60,19 +60,35 @@ impl Spool {
         };
         loop {
             match consumer.read(buffer) {
-                _ if self.closer.is_closed() => return Err(Refused::Closed.into()),
-                Ok(Item::Bytes(n)) => return Ok(n),
-                Ok(Item::End) => return Ok(0),
-                // Counted, and told of by `Reader::figures`.
-                Ok(Item::Gap(_)) => {}
-                Ok(Item::Empty) => {
-                    if !consumer.wait(deadline) {
-                        return Err(Refused::TimedOut.into());
-                    }
-                }
+                _ if self.closed() => return Err(Refused::Closed.into()),
+                Ok(Item::Bytes(n)) => return Ok(Chunk::Bytes(n)),
+                Ok(Item::End) => return Ok(Chunk::End),
+                Ok(Item::Gap(n)) => return Ok(Chunk::Gap(n)),
+                Ok(Item::Empty) => self.wait(consumer, patience)?,
                 Err(Broken::Producer(error)) => return Err(io::Error::other(error)),
                 Err(error) => return Err(io::Error::other(error)),
             }
+        }
+    }
+
+    fn wait(&self, consumer: &mut Consumer, patience: Patience<'_>) -> Result<(), Refused> {
+        let deadline = patience.deadline();
+        let Some(interrupt) = patience.interrupt() else {
+            return match consumer.wait(deadline) {
+                true => Ok(()),
+                false => Err(Refused::TimedOut),
+            };
+        };
+        let readable = self.closer.readiness()?;
+        let mut fds = [
+            Fd::new(&readable, Flags::IN),
+            Fd::from_borrowed_fd(interrupt, Flags::IN),
+        ];
+        match poll::poll(&mut fds, deadline) {
+            Ok(0) => Err(Refused::TimedOut),
+            Ok(_) if fds[0].revents().is_empty() => Err(Refused::Interrupted),
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => Err(e.into()),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 
@@ -81,19 +97,31 @@ impl Spool {
         (!self.is_forked()).then(|| self.monitor.figures())
     }
 
+    pub(crate) fn readiness(&self) -> io::Result<elastic::Readiness> {
+        match self.is_forked() {
+            true => Err(fork::not_ours()),
+            false => self.closer.readiness(),
+        }
+    }
+
     pub(crate) fn close(&self) -> bool {
         if self.is_forked() {
             return false;
         }
-        let first = self.closer.close();
+        let first = !self.closed.swap(true, Ordering::SeqCst);
         if first {
+            self.closer.close();
             self.taken.leave();
         }
         first
     }
 
+    fn closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_forked() || self.closer.is_closed()
+        self.is_forked() || self.closed()
     }
 }
 

@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Instant;
 
+use super::{Patience, Readiness};
 use crate::handle::Handle;
 use crate::sys::poll::Flags;
+use crate::sys::ready::On;
 use crate::sys::signal::without_sigpipe;
-use crate::time::{Deadline, Timeout};
+use crate::time::Timeout;
 
 /// The writing end of a child's stdin.
 ///
@@ -31,7 +32,19 @@ impl Writer {
     /// `BrokenPipe` if nobody reads any more, [`Closed`](super::Closed) if it is
     /// closed, `TimedOut` if there was no room in time.
     pub fn write_for(&self, data: &[u8], timeout: impl Into<Timeout>) -> io::Result<usize> {
-        self.write_some(data, timeout.into().starting(Instant::now()))
+        self.write_with(data, Patience::from(timeout))
+    }
+
+    /// Writes some of `data`, and says how much.
+    ///
+    /// # Errors
+    /// As [`write_for`](Writer::write_for); `Interrupted` when the patience says
+    /// so, and then nothing was written.
+    pub fn write_with(&self, data: &[u8], patience: Patience<'_>) -> io::Result<usize> {
+        let written = self.0.operate(Flags::OUT, patience, |fd| {
+            without_sigpipe(|| Ok(rustix::io::write(fd, data)?))
+        });
+        Ok(written?)
     }
 
     /// Writes all of `data`. On an error some of it may have been written.
@@ -39,19 +52,21 @@ impl Writer {
     /// # Errors
     /// As [`write_for`](Writer::write_for).
     pub fn write_all_for(&self, mut data: &[u8], timeout: impl Into<Timeout>) -> io::Result<()> {
-        let deadline = timeout.into().starting(Instant::now());
+        let patience = Patience::from(timeout);
         while !data.is_empty() {
-            let n = self.write_some(data, deadline)?;
+            let n = self.write_with(data, patience)?;
             data = &data[n..];
         }
         Ok(())
     }
 
-    fn write_some(&self, data: &[u8], deadline: Deadline) -> io::Result<usize> {
-        let written = self.0.operate(Flags::OUT, deadline, |fd| {
-            without_sigpipe(|| Ok(rustix::io::write(fd, data)?))
-        });
-        Ok(written?)
+    /// Readable once there is room to write, once nobody reads any more, and once
+    /// it is closed. Takes two descriptors.
+    ///
+    /// # Errors
+    /// When no descriptor is left; `Unsupported` in a fork.
+    pub fn readiness(&self) -> io::Result<Readiness> {
+        Ok(Readiness::of_handle(self.0.readiness(On::Write)?))
     }
 
     /// Closes it, so that the child comes to the end of its input; false if it
@@ -69,7 +84,7 @@ impl Writer {
 
 impl Write for &Writer {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.write_some(data, Deadline::NEVER)
+        self.write_with(data, Patience::NEVER_ENDING)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -79,7 +94,7 @@ impl Write for &Writer {
 
 impl Write for Writer {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.write_some(data, Deadline::NEVER)
+        self.write_with(data, Patience::NEVER_ENDING)
     }
 
     fn flush(&mut self) -> io::Result<()> {

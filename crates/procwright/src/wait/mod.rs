@@ -128,6 +128,7 @@ pub(crate) fn sleep_on(
     let flags = match event.told_by(pidfd)? {
         On::Read => Flags::IN,
         // A hang-up is told of whether asked for or not.
+        On::Write => Flags::OUT,
         On::HangUp => Flags::empty(),
     };
     Some(poll::one(Fd::from_borrowed_fd(pidfd, flags), deadline))

@@ -127,14 +127,13 @@ impl Consumer {
         if let Some(filler) = self.read_back.take() {
             state.pool.give(filler.into_block());
         }
-        match next {
-            Next::Empty => state.silence(),
-            Next::End => match state.finish.replace(Finish::Whole) {
+        state.settle();
+        if matches!(next, Next::End) {
+            match state.finish.replace(Finish::Whole) {
                 Some(Finish::Overflowed(offset)) => return Err(Broken::Overflowed { offset }),
                 Some(Finish::Failed(error)) => return Err(Broken::Producer(error)),
                 Some(Finish::Whole) | None => {}
-            },
-            _ => {}
+            }
         }
         Ok(next)
     }
@@ -188,6 +187,7 @@ impl Consumer {
             state.took_back(n as u64);
             self.shared.tell_watchers(&state);
         }
+        state.settle();
         drop(state);
         // Closing a file frees its blocks, which takes a while.
         drop(freed);
@@ -206,6 +206,7 @@ impl Consumer {
         };
         state.lost += n as u64;
         let freed = self.leave_disk(&mut state, n);
+        state.settle();
         drop(state);
         drop(freed);
         broken
@@ -246,6 +247,7 @@ impl Consumer {
             self.done += n;
             state.took_back(n as u64);
         }
+        state.settle();
         let now = Instant::now();
         self.shared.let_on(&mut state, now);
         self.shared.tell_watchers(&state);
@@ -284,32 +286,9 @@ impl Consumer {
             state = wait(&self.shared.came, state, deadline.remaining(now));
         }
     }
-
-    /// A descriptor that is readable while there may be something to read. Made
-    /// when it is first asked for; silenced by a read that finds nothing.
-    ///
-    /// # Errors
-    /// When no descriptor is left.
-    #[allow(dead_code, reason = "for consumers with an event loop")]
-    pub(crate) fn readiness(&self) -> io::Result<Readiness> {
-        let mut state = self.shared.lock();
-        let wake = match &state.readable {
-            Some(wake) => Arc::clone(wake),
-            None => {
-                let wake = Arc::new(Wake::new()?);
-                state.readable = Some(Arc::clone(&wake));
-                if state.has_next() || self.in_hand().is_some() {
-                    state.ring();
-                }
-                wake
-            }
-        };
-        Ok(Readiness(wake))
-    }
 }
 
 /// Tells by a descriptor that there is something to read.
-#[allow(dead_code, reason = "as `Consumer::readiness`")]
 #[derive(Clone, Debug)]
 pub(crate) struct Readiness(Arc<Wake>);
 
@@ -351,9 +330,25 @@ impl Closer {
         true
     }
 
-    /// Whether it is closed.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.lock().closed
+    /// A descriptor that is readable while there is something for the consumer,
+    /// the end included, and from the close on. Made when it is first asked for.
+    ///
+    /// Not a method of the consumer, which a thread that waits has to itself.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub(crate) fn readiness(&self) -> io::Result<Readiness> {
+        let mut state = self.0.lock();
+        let wake = match &state.readable {
+            Some(wake) => Arc::clone(wake),
+            None => {
+                let wake = Arc::new(Wake::new()?);
+                state.readable = Some(Arc::clone(&wake));
+                state.settle();
+                wake
+            }
+        };
+        Ok(Readiness(wake))
     }
 }
 

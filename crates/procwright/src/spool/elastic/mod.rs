@@ -42,7 +42,7 @@ use crate::error::Invalid;
 use crate::spool::Overflow;
 use crate::sys::wake::Wake;
 
-pub(crate) use consumer::{Closer, Consumer, Item, Peek};
+pub(crate) use consumer::{Closer, Consumer, Item, Peek, Readiness};
 pub use monitor::{Figures, Monitor};
 pub(crate) use producer::{Producer, Space};
 
@@ -168,7 +168,7 @@ impl Shared {
         if std::mem::take(&mut state.consumer_waits) {
             self.came.notify_all();
         }
-        state.ring();
+        state.settle();
     }
 
     fn tell_watchers(&self, state: &State) {

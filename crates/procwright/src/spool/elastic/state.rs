@@ -341,21 +341,20 @@ impl State {
         self.closed || self.left || (self.finish.is_some() && self.waiting() == 0)
     }
 
-    /// Makes the descriptor readable, if anybody wants one.
-    pub(super) fn ring(&mut self) {
-        if let Some(readable) = &self.readable
-            && !std::mem::replace(&mut self.rung, true)
-        {
-            readable.ring();
-        }
-    }
-
-    /// There is nothing to read.
-    pub(super) fn silence(&mut self) {
-        if let Some(readable) = &self.readable
-            && std::mem::replace(&mut self.rung, false)
-        {
-            readable.silence();
+    /// Makes the descriptor, if anybody wants one, readable or not as it should
+    /// be: while there is something for the consumer, what it has in hand
+    /// included, and for ever once it is closed.
+    pub(super) fn settle(&mut self) {
+        let Some(readable) = &self.readable else {
+            return;
+        };
+        let in_hand = self.in_hand > 0 || self.read_back > 0;
+        let is_ready = in_hand || self.closed || self.has_next();
+        if is_ready != std::mem::replace(&mut self.rung, is_ready) {
+            match is_ready {
+                true => readable.ring(),
+                false => readable.silence(),
+            }
         }
     }
 

@@ -438,7 +438,7 @@ fn who_leaves_is_noticed() {
 #[test]
 fn a_descriptor_tells_of_bytes_and_of_the_end() {
     let mut queue = Queue::new(Overflow::Block { memory: TINY }, 4096, None);
-    let readiness = queue.consumer.readiness().unwrap();
+    let readiness = queue.consumer.closer().readiness().unwrap();
     let is_ready = || {
         let fd = crate::sys::poll::Fd::new(&readiness, crate::sys::poll::Flags::IN);
         crate::sys::poll::one(fd, Deadline::at(Instant::now())).unwrap()
@@ -448,10 +448,30 @@ fn a_descriptor_tells_of_bytes_and_of_the_end() {
     assert!(is_ready());
     queue.read(2);
     assert!(is_ready());
+    // Exactly: no read has to find nothing first.
+    queue.read(1);
+    assert!(!is_ready());
+    queue.put(1);
     queue.drain();
     assert!(!is_ready());
     queue.end();
     assert!(is_ready());
+}
+
+#[test]
+fn a_descriptor_tells_of_the_close_for_ever() {
+    for is_asked_for_first in [true, false] {
+        let mut queue = Queue::new(Overflow::Block { memory: TINY }, 4096, None);
+        let closer = queue.consumer.closer();
+        let early = is_asked_for_first.then(|| closer.readiness().unwrap());
+        closer.close();
+        assert_eq!(queue.consumer.read(&mut [0; 4]).unwrap(), Item::Empty);
+        let late = closer.readiness().unwrap();
+        for readiness in early.iter().chain([&late]) {
+            let fd = crate::sys::poll::Fd::new(readiness, crate::sys::poll::Flags::IN);
+            assert!(crate::sys::poll::one(fd, Deadline::at(Instant::now())).unwrap());
+        }
+    }
 }
 
 #[test]

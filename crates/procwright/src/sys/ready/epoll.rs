@@ -25,6 +25,7 @@ impl ReadySet {
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, key: u64, on: On) -> io::Result<()> {
         let flags = match on {
             On::Read => epoll::EventFlags::IN,
+            On::Write => epoll::EventFlags::OUT,
             // A hang-up is reported whether asked for or not.
             On::HangUp => epoll::EventFlags::empty(),
         };

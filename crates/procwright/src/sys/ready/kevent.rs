@@ -114,12 +114,15 @@ impl Kernel for Queue {
         const CLEAR: u32 = libc::EV_CLEAR as u32;
         const DELETE: u32 = libc::EV_DELETE as u32;
         const READ: i64 = libc::EVFILT_READ as i64;
+        const WRITE: i64 = libc::EVFILT_WRITE as i64;
         const PROC: i64 = libc::EVFILT_PROC as i64;
         const USER: i64 = libc::EVFILT_USER as i64;
         self.apply(match change {
             Change::Add(fd) => event(fd as usize, READ, ADD, 0),
             Change::AddEdge(fd) => event(fd as usize, READ, ADD | CLEAR, 0),
             Change::Remove(fd) => event(fd as usize, READ, DELETE, 0),
+            Change::AddWrite(fd) => event(fd as usize, WRITE, ADD, 0),
+            Change::RemoveWrite(fd) => event(fd as usize, WRITE, DELETE, 0),
             Change::AddProcess { pid, status } => {
                 let notes = libc::NOTE_EXIT | if status { STATUS } else { 0 };
                 event(pid as usize, PROC, ADD, notes)
@@ -175,7 +178,7 @@ impl Kernel for Queue {
 fn told(event: &libc::kevent) -> Told {
     let flags = event.flags as u32;
     let failed = flags & libc::EV_ERROR as u32 != 0;
-    if event.filter == libc::EVFILT_READ {
+    if event.filter == libc::EVFILT_READ || event.filter == libc::EVFILT_WRITE {
         return Told::Fd {
             fd: event.ident as _,
             // Whoever reads from a descriptor that failed is told how.

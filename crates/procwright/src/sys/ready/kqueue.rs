@@ -59,6 +59,9 @@ pub(crate) enum Change {
     /// Tells of it when something happens to it (`EV_CLEAR`).
     AddEdge(RawFd),
     Remove(RawFd),
+    /// Tells of the descriptor for as long as it can be written to.
+    AddWrite(RawFd),
+    RemoveWrite(RawFd),
     /// Tells once that the process has ended; with its status, if `status`.
     AddProcess {
         pid: i32,
@@ -143,6 +146,7 @@ impl<K: Kernel> Kqueue<K> {
         }
         self.kernel.change(match on {
             On::Read => Change::Add(fd),
+            On::Write => Change::AddWrite(fd),
             // There is no filter for a hang-up alone: EVFILT_READ tells of it
             // with EV_EOF, and of all that arrives before. NOTE_LOWAT would not
             // spare us that: pipes of FreeBSD ignore it, and sockets take no
@@ -156,8 +160,11 @@ impl<K: Kernel> Kqueue<K> {
 
     pub(crate) fn remove(&self, fd: BorrowedFd<'_>) {
         let fd = fd.as_raw_fd();
-        if self.state().fds.remove(&fd).is_some() {
-            let _ = self.kernel.change(Change::Remove(fd));
+        if let Some((_, on)) = self.state().fds.remove(&fd) {
+            let _ = self.kernel.change(match on {
+                On::Write => Change::RemoveWrite(fd),
+                On::Read | On::HangUp => Change::Remove(fd),
+            });
         }
     }
 

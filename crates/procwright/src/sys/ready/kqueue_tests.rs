@@ -71,14 +71,14 @@ impl Kernel for Fake {
             return Err(inside.refusals.remove(at).1.into());
         }
         match change {
-            Change::Add(fd) => drop(inside.fds.insert(fd, false)),
+            Change::Add(fd) | Change::AddWrite(fd) => drop(inside.fds.insert(fd, false)),
             Change::AddEdge(fd) => {
                 inside.fds.insert(fd, true);
                 if let Some(&hung_up) = inside.ready.get(&fd) {
                     inside.queue.push_back(Told::Fd { fd, hung_up });
                 }
             }
-            Change::Remove(fd) => {
+            Change::Remove(fd) | Change::RemoveWrite(fd) => {
                 inside.fds.remove(&fd).ok_or(Errno::NOENT)?;
                 let queue = &mut inside.queue;
                 queue.retain(|told| !matches!(told, Told::Fd { fd: one, .. } if *one == fd));
@@ -502,4 +502,18 @@ fn a_watch_that_is_lost_is_an_error_and_no_end() {
     assert_eq!(Errno::from_io_error(&error), Some(Errno::NOMEM));
     with(&set, |inside| inside.exit(9, 0));
     assert_eq!(wait(&set), [9]);
+}
+
+#[test]
+fn what_is_watched_for_writing_is_taken_out_as_such() {
+    let (set, pipe) = (Kqueue::on(Fake::default()), io::pipe().unwrap().1);
+    let fd = pipe.as_raw_fd();
+    set.add(pipe.as_fd(), 3, On::Write).unwrap();
+    set.kernel().0.lock().unwrap().arrive(fd, false);
+    let mut keys = Vec::new();
+    set.wait(&mut keys, Deadline::NEVER).unwrap();
+    assert_eq!(keys, [3]);
+    set.remove(pipe.as_fd());
+    let changes = set.kernel().0.lock().unwrap().changes.clone();
+    assert_eq!(changes, [Change::AddWrite(fd), Change::RemoveWrite(fd)]);
 }

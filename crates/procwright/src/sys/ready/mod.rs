@@ -44,6 +44,8 @@ pub(crate) use imp::ReadySet;
 pub(crate) enum On {
     /// It can be read from, or was hung up.
     Read,
+    /// It can be written to, or nobody will read that.
+    Write,
     /// It was hung up, no less.
     HangUp,
 }

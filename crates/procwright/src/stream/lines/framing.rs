@@ -1,0 +1,156 @@
+//! What a line is.
+
+use memchr::{memchr, memchr2, memmem};
+
+use crate::error::Invalid;
+
+/// Where a line ends, and how long it may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// What ends a line.
+    pub separator: Separator,
+    /// The longest line in bytes, its separator included. None by default: then a
+    /// line takes as much memory as it is long.
+    pub max_length: Option<usize>,
+    /// What becomes of a longer one.
+    pub too_long: TooLong,
+}
+
+/// What ends a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Separator {
+    /// `\n`.
+    Newline,
+    /// `\n`, `\r` or `\r\n`: also what a progress display writes over and over.
+    /// The line is there with its `\r`; a `\n` that comes right after it, but
+    /// later, belongs to it and is not given out. So is one for which
+    /// `max_length` leaves no room.
+    NewlineOrReturn,
+    /// These bytes, at least one.
+    Bytes(Vec<u8>),
+}
+
+/// What becomes of a line that is longer than it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TooLong {
+    /// It comes in pieces of the greatest length, all but the last without a
+    /// separator. No piece ends within one: it then is that much shorter.
+    Split,
+    /// [`LineTooLong`](super::LineTooLong). The bytes stay where they are, to be
+    /// read by other means.
+    Fail,
+}
+
+impl Default for Framing {
+    fn default() -> Framing {
+        Framing {
+            separator: Separator::Newline,
+            max_length: None,
+            too_long: TooLong::Split,
+        }
+    }
+}
+
+impl Separator {
+    /// The line without the separator at its end, if there is one there. `\n` goes
+    /// with a `\r` in front of it, as in [`BufRead::lines`](std::io::BufRead::lines).
+    pub(super) fn strip<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        match self {
+            Separator::Newline => match line.strip_suffix(b"\n") {
+                Some(line) => line.strip_suffix(b"\r").unwrap_or(line),
+                None => line,
+            },
+            Separator::NewlineOrReturn => {
+                let line = line.strip_suffix(b"\n").unwrap_or(line);
+                line.strip_suffix(b"\r").unwrap_or(line)
+            }
+            Separator::Bytes(separator) => line.strip_suffix(&separator[..]).unwrap_or(line),
+        }
+    }
+
+    fn length(&self) -> usize {
+        match self {
+            Separator::Newline | Separator::NewlineOrReturn => 1,
+            Separator::Bytes(separator) => separator.len(),
+        }
+    }
+}
+
+/// A framing that can be used.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) framing: Framing,
+    /// For separators of several bytes: made once, for it costs more than the
+    /// search in a short line.
+    finder: Option<memmem::Finder<'static>>,
+}
+
+impl Frame {
+    pub(super) fn new(framing: Framing) -> Result<Frame, Invalid> {
+        let length = framing.separator.length();
+        if length == 0 {
+            return Err(Invalid::new(
+                "separator",
+                "is empty",
+                "name at least one byte, or read the stream without lines",
+            ));
+        }
+        if framing.max_length.is_some_and(|most| most < length) {
+            return Err(Invalid::new(
+                "max_length",
+                "is less than the separator is long, so no line could have an end",
+                format!("allow at least {length}, or none for no limit"),
+            ));
+        }
+        let finder = match &framing.separator {
+            Separator::Bytes(separator) if separator.len() > 1 => {
+                Some(memmem::Finder::new(separator).into_owned())
+            }
+            _ => None,
+        };
+        Ok(Frame { framing, finder })
+    }
+
+    /// The first separator in `bytes`, of which the part before `from` has none
+    /// that begins there.
+    pub(super) fn find(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+        let rest = &bytes[from..];
+        let (at, length) = match &self.framing.separator {
+            Separator::Newline => (memchr(b'\n', rest)?, 1),
+            Separator::NewlineOrReturn => {
+                let at = memchr2(b'\n', b'\r', rest)?;
+                (at, 1 + usize::from(rest[at..].starts_with(b"\r\n")))
+            }
+            Separator::Bytes(separator) => match &self.finder {
+                Some(finder) => (finder.find(rest)?, separator.len()),
+                None => (memchr(*separator.first()?, rest)?, 1),
+            },
+        };
+        Some((from + at, from + at + length))
+    }
+
+    /// Before which byte no separator begins, in bytes that have none.
+    pub(super) fn searched(&self, bytes: &[u8]) -> usize {
+        bytes
+            .len()
+            .saturating_sub(self.framing.separator.length() - 1)
+    }
+
+    /// How many of the last bytes may be the beginning of a separator.
+    pub(super) fn begun(&self, bytes: &[u8]) -> usize {
+        match &self.framing.separator {
+            Separator::Bytes(separator) => (1..separator.len())
+                .rev()
+                .find(|&n| bytes.ends_with(&separator[..n]))
+                .unwrap_or(0),
+            Separator::Newline | Separator::NewlineOrReturn => 0,
+        }
+    }
+
+    /// Whether `\r\n` may be taken apart after its `\r`.
+    pub(super) fn takes_returns(&self) -> bool {
+        self.framing.separator == Separator::NewlineOrReturn
+    }
+}

@@ -1,0 +1,211 @@
+//! What a caller holds of a child's streams, beyond reading and writing them:
+//! interrupts, gaps, readiness.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use common::{Census, child, sys};
+use procwright::process::{Exit, Signal};
+use procwright::stream::{Chunk, Closed, Patience};
+use procwright::wait::{Event, Outcome, Want};
+use procwright::{Overflow, Stdin, WaitSet};
+use test_children::{Pattern, Stream};
+
+/// The bare pipe, and what is read ahead.
+const BOTH: [Option<Overflow>; 2] = [
+    None,
+    Some(Overflow::Spill {
+        memory: 1 << 20,
+        disk: None,
+    }),
+];
+
+alone! {
+    fn an_interrupt_ends_a_read_which_can_be_taken_up_again() {
+        for overflow in BOTH {
+            let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(overflow).unwrap();
+            let (stdout, mut stdin) = (cat.stdout.take().unwrap(), cat.stdin.take().unwrap());
+            let (mut interrupt, mut bell) = std::io::pipe().unwrap();
+            let twin = interrupt.try_clone().unwrap();
+            let patience = Patience::NEVER_ENDING.or_readable(twin.as_fd());
+            std::thread::scope(|scope| {
+                let readers: Vec<_> = (0..20)
+                    .map(|_| scope.spawn(|| stdout.read_with(&mut [0; 8], patience).unwrap_err()))
+                    .collect();
+                bell.write_all(b"!").unwrap();
+                for reader in readers {
+                    assert_eq!(reader.join().unwrap().kind(), std::io::ErrorKind::Interrupted);
+                }
+            });
+            interrupt.read_exact(&mut [0]).unwrap();
+            std::thread::scope(|scope| {
+                let reader = scope.spawn(|| stdout.read_with(&mut [0; 8], patience).unwrap());
+                stdin.write_all(b"abc").unwrap();
+                assert_eq!(reader.join().unwrap(), Chunk::Bytes(3));
+                let closed = scope.spawn(|| stdout.read_with(&mut [0; 8], patience).unwrap_err());
+                stdout.close();
+                assert!(Closed::is(&closed.join().unwrap()));
+            });
+        }
+    }
+}
+
+alone! {
+    fn an_interrupt_ends_a_write() {
+        let mut deaf = child(&["sleep-forever"]).stdin(Stdin::Pipe).spawn().unwrap();
+        let stdin = deaf.stdin.take().unwrap();
+        let (interrupt, mut bell) = std::io::pipe().unwrap();
+        bell.write_all(b"!").unwrap();
+        let patience = Patience::NEVER_ENDING.or_readable(interrupt.as_fd());
+        // As long as there is room nothing waits, and nothing is interrupted.
+        let mut written = 0;
+        let error = loop {
+            match stdin.write_with(&[7; 4096], patience) {
+                Ok(n) => written += n,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), std::io::ErrorKind::Interrupted);
+        assert!(written >= 4096, "{written}");
+        deaf.signal(Signal::KILL).unwrap();
+        deaf.wait(None).unwrap();
+    }
+}
+
+alone! {
+    fn gaps_are_told_where_they_are() {
+        let memory = 64 << 10;
+        let size = 8 << 20;
+        for overflow in [Overflow::DropOldest { memory }, Overflow::DropNewest { memory }] {
+            let mut flood = child(&["flood", "--out", "8M"]).spawn_with(overflow).unwrap();
+            assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
+            let stdout = flood.stdout.take().unwrap();
+            let pattern = Pattern::new(Stream::Stdout, size as usize);
+            let (mut at, mut gaps) = (0, 0);
+            let mut buffer = vec![0; 4096];
+            loop {
+                match stdout.read_with(&mut buffer, Patience::NEVER_ENDING).unwrap() {
+                    Chunk::Bytes(n) => {
+                        assert_eq!(pattern.mismatch(at, &buffer[..n]), None, "at {at}");
+                        at += n as u64;
+                    }
+                    Chunk::Gap(n) => {
+                        at += n;
+                        gaps += n;
+                    }
+                    Chunk::End => break,
+                    other => panic!("{other:?}"),
+                }
+            }
+            assert_eq!(at, size);
+            assert_eq!(gaps, stdout.figures().unwrap().dropped_bytes);
+            assert!(gaps > 0);
+        }
+    }
+}
+
+/// Whether it is readable now.
+fn is_ready(readiness: &procwright::stream::Readiness) -> bool {
+    let mut set = WaitSet::new().unwrap();
+    set.add(readiness.clone(), Event::Exited).unwrap();
+    set.wait(Want::Any, Duration::ZERO).unwrap().outcome == Outcome::Satisfied
+}
+
+alone! {
+    fn readiness_tells_of_bytes_of_the_end_and_of_nothing_else() {
+        for overflow in BOTH {
+            let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(overflow).unwrap();
+            let (stdout, mut stdin) = (cat.stdout.take().unwrap(), cat.stdin.take().unwrap());
+            let (readable, writable) = (stdout.readiness().unwrap(), stdin.readiness().unwrap());
+            assert!(!is_ready(&readable) && is_ready(&writable));
+            let mut set = WaitSet::new().unwrap();
+            set.add(stdout.readiness().unwrap(), Event::Exited).unwrap();
+            stdin.write_all(b"abc").unwrap();
+            assert_eq!(set.wait(Want::Any, None).unwrap().ended.len(), 1);
+            assert_eq!(stdout.read_for(&mut [0; 2], Duration::ZERO).unwrap(), 2);
+            assert!(is_ready(&readable));
+            assert_eq!(stdout.read_for(&mut [0; 2], Duration::ZERO).unwrap(), 1);
+            assert!(!is_ready(&readable), "nothing is left");
+            drop(stdin);
+            assert!(is_ready(&writable), "closed by its end");
+            set.add(readable.clone(), Event::Exited).unwrap();
+            assert_eq!(set.wait(Want::Any, None).unwrap().ended.len(), 1);
+            assert_eq!(stdout.read_for(&mut [0; 2], Duration::ZERO).unwrap(), 0);
+            assert!(is_ready(&readable));
+        }
+    }
+}
+
+alone! {
+    fn a_set_is_resumed_by_a_close_from_elsewhere() {
+        for overflow in BOTH {
+            let mut quiet = child(&["sleep-forever"]).stdin(Stdin::Pipe).spawn_with(overflow).unwrap();
+            let (stdout, stdin) = (quiet.stdout.take().unwrap(), quiet.stdin.take().unwrap());
+            while stdin.write_for(&[0; 4096], Duration::ZERO).is_ok() {}
+            for (readiness, close) in [
+                (stdout.readiness().unwrap(), Box::new(|| stdout.close()) as Box<dyn Fn() -> bool + Send>),
+                (stdin.readiness().unwrap(), Box::new(|| stdin.close())),
+            ] {
+                assert!(!is_ready(&readiness));
+                let mut set = WaitSet::new().unwrap();
+                set.add(readiness.clone(), Event::Exited).unwrap();
+                std::thread::scope(|scope| {
+                    let waiting = scope.spawn(move || set.wait(Want::Any, None).unwrap().ended.len());
+                    assert!(close());
+                    assert_eq!(waiting.join().unwrap(), 1);
+                });
+                assert!(is_ready(&readiness) && is_ready(&readiness), "for ever");
+            }
+            // Asked for when it is closed already.
+            assert!(is_ready(&stdout.readiness().unwrap()) && is_ready(&stdin.readiness().unwrap()));
+            quiet.signal(Signal::KILL).unwrap();
+            quiet.wait(None).unwrap();
+        }
+    }
+}
+
+alone! {
+    fn a_watched_stream_still_ends_at_once() {
+        for overflow in BOTH {
+            let mut yes = child(&["flood-forever"]).spawn_with(overflow).unwrap();
+            let stdout = yes.stdout.take().unwrap();
+            let readiness = stdout.readiness().unwrap();
+            let weak = stdout.downgrade();
+            assert!(weak.upgrade().is_some());
+            // The last of them.
+            drop(stdout);
+            assert!(weak.upgrade().is_none());
+            assert_eq!(yes.wait(None).unwrap().and_then(Exit::signal), Some(Signal::PIPE));
+            assert!(is_ready(&readiness));
+
+            let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(overflow).unwrap();
+            let stdin = cat.stdin.take().unwrap();
+            let _readiness = stdin.readiness().unwrap();
+            stdin.close();
+            assert_eq!(cat.wait(None).unwrap(), Some(Exit::Code(0)));
+        }
+    }
+}
+
+alone! {
+    fn readiness_leaves_nothing_behind_and_is_none_of_a_forks() {
+        let before = Census::now();
+        for overflow in BOTH {
+            let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(overflow).unwrap();
+            let (stdout, stdin) = (cat.stdout.take().unwrap(), cat.stdin.take().unwrap());
+            let _twice = (stdout.readiness().unwrap(), stdout.readiness().unwrap());
+            let code = sys::fork_running(|| {
+                let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::Unsupported;
+                let all = stdout.readiness().is_err_and(refused) && stdin.readiness().is_err_and(refused);
+                i32::from(!all)
+            });
+            assert_eq!(code, 0);
+            drop(stdin);
+            cat.wait(None).unwrap();
+        }
+        before.comes_back();
+    }
+}
