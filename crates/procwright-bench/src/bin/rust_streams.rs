@@ -17,7 +17,7 @@ fn start(argv: &[OsString], overflow: Option<Overflow>) -> (Child, Reader) {
 
 /// Without a copy and without memory for each line.
 fn lines(stdout: Reader) -> Seen {
-    let reader = LineReader::new(stdout, Framing::default());
+    let reader = LineReader::new(stdout, Framing::default()).expect("a framing");
     let mut seen = Seen::default();
     loop {
         let more = reader.try_line(usize::MAX, |item| match item {
