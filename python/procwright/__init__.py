@@ -8,11 +8,13 @@
 from __future__ import annotations
 
 from ._core import Cancel, Limit, Stop, wait_stats
+from ._options import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 from ._result import Event, Holder, Result, Status, StreamInfo, Survivor
-from ._run import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT, run
+from ._run import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._child import Child
     from ._errors import (
         CalledProcessError,
         Cancelled,
@@ -26,7 +28,18 @@ if TYPE_CHECKING:
         TimeoutExpired,
         WaitTimeout,
     )
+    from ._overflow import Overflow
     from ._process import Process
+    from ._spawn import spawn
+    from ._stream import Figures, Gap, Reader, Writer
+    from ._stream_errors import (
+        LineTooLong,
+        StreamClosed,
+        StreamForked,
+        StreamLost,
+        StreamOverflow,
+    )
+    from ._text import TextReader, TextWriter
     from ._wait import (
         Waited,
         as_completed,
@@ -45,28 +58,42 @@ __all__ = [
     "CalledProcessError",
     "Cancel",
     "Cancelled",
+    "Child",
     "Event",
+    "Figures",
+    "Gap",
     "Holder",
     "IdleTimeout",
     "InvalidValue",
     "Limit",
+    "LineTooLong",
     "NoSuchProcess",
     "OutputLimitExceeded",
+    "Overflow",
     "Process",
+    "Reader",
     "Result",
     "RunError",
     "SpawnError",
     "Status",
     "Stop",
+    "StreamClosed",
+    "StreamForked",
     "StreamInfo",
+    "StreamLost",
+    "StreamOverflow",
     "Survivor",
     "SystemFailure",
+    "TextReader",
+    "TextWriter",
     "TimeoutExpired",
     "WaitTimeout",
     "Waited",
+    "Writer",
     "as_completed",
     "as_completed_async",
     "run",
+    "spawn",
     "wait",
     "wait_async",
     "wait_procs",
@@ -75,10 +102,24 @@ __all__ = [
 
 #: Imported when the first of their names is needed.
 _LATER = {
+    "Child": "_child",
+    "Figures": "_stream",
+    "Gap": "_stream",
+    "LineTooLong": "_stream_errors",
+    "Overflow": "_overflow",
     "Process": "_process",
+    "Reader": "_stream",
+    "StreamClosed": "_stream_errors",
+    "StreamForked": "_stream_errors",
+    "StreamLost": "_stream_errors",
+    "StreamOverflow": "_stream_errors",
+    "TextReader": "_text",
+    "TextWriter": "_text",
     "Waited": "_wait",
     "as_completed": "_wait",
     "as_completed_async": "_wait",
+    "Writer": "_stream",
+    "spawn": "_spawn",
     "wait": "_wait",
     "wait_async": "_wait",
     "wait_procs": "_wait",

@@ -1,7 +1,22 @@
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, TypedDict, final, type_check_only
+from typing import Any, Literal, Self, TypeAlias, TypedDict, final, type_check_only
 
-__all__ = ["Cancel", "Handle", "Limit", "Stop", "WaitSet", "linger", "run", "wait_stats"]
+__all__ = [
+    "Cancel",
+    "Child",
+    "Frame",
+    "Handle",
+    "Limit",
+    "Reader",
+    "Stop",
+    "TextReader",
+    "WaitSet",
+    "Writer",
+    "linger",
+    "run",
+    "spawn",
+    "wait_stats",
+]
 
 @final
 class Stop:
@@ -112,7 +127,7 @@ def wait_stats() -> RawStats:
     """
 
 @type_check_only
-class RawOptions(TypedDict):
+class RawSetup(TypedDict):
     argv: list[bytes]
     env: list[tuple[bytes, bytes]] | None
     extra_env: list[tuple[bytes, bytes | None]]
@@ -127,12 +142,15 @@ class RawOptions(TypedDict):
     new_session: bool
     die_with_parent: str | int | None
     pass_fds: list[int]
+    stop: Stop | None
+
+@type_check_only
+class RawOptions(RawSetup):
     stdin: tuple[str, object]
     stdout: tuple[str, object]
     stderr: tuple[str, object]
     timeout: float | None
     idle_timeout: float | None
-    stop: Stop | None
     until: str
     limit: Limit | None
     keep_full: bytes | None
@@ -178,4 +196,94 @@ class RawResult(TypedDict):
     summary: str
     explanation: str
 
+@type_check_only
+class RawSpawn(RawSetup):
+    stdin: tuple[str, object]
+    stdout: tuple[str, object]
+    stderr: tuple[str, object]
+
+@type_check_only
+class RawFigures(TypedDict):
+    bytes_in: int
+    bytes_out: int
+    lag_bytes: int
+    lag_s: float
+    peak_bytes: int
+    memory_bytes: int
+    memory_peak_bytes: int
+    disk_bytes: int
+    disk_peak_bytes: int
+    spilled_bytes: int
+    dropped_bytes: int
+    lost_bytes: int
+    blocked_s: float
+
+@final
+class Child:
+    """A program that was started."""
+
+    def process(self) -> Handle: ...
+    def streams(self) -> tuple[bool, bool, bool]: ...
+    def poll(self) -> _RawStatus | None: ...
+    def stop(self) -> list[tuple[int, str, str]]: ...
+
+@final
+class Frame:
+    """How `lines()` cuts a stream."""
+
+    def __new__(
+        cls, separator: bytes | None, max_length: int | None, fails: bool, keep_ends: bool
+    ) -> Frame: ...
+
+class Reader:
+    """Bytes and lines out of a child."""
+
+    def __new__(cls, child: Child, number: int) -> Self: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> bytes: ...
+    def read(self, size: int | None = -1, /) -> bytes: ...
+    def read1(self, size: int | None = -1, /) -> bytes: ...
+    def peek(self, size: int = 0, /) -> bytes: ...
+    def readline(self, size: int | None = -1, /) -> bytes: ...
+    def _next_in(self, frame: Frame) -> bytes | tuple[int, int] | None: ...
+    def _gaps(self) -> list[tuple[int, int]]: ...
+    def _figures(self) -> RawFigures | None: ...
+    def close(self, wait: bool = False) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def label(self) -> str: ...
+
+class Writer:
+    """Bytes into a child."""
+
+    def __new__(cls, child: Child) -> Self: ...
+    def _write_all(self, data: bytes | bytearray) -> int: ...
+    def _alive(self) -> None: ...
+    @property
+    def bytes_written(self) -> int: ...
+    def close(self, wait: bool = False) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def label(self) -> str: ...
+
+class TextReader:
+    """Text out of a child."""
+
+    def __new__(cls, buffer: Reader, encoding: str, errors: str) -> Self: ...
+    @property
+    def buffer(self) -> Reader: ...
+    @property
+    def encoding(self) -> str: ...
+    @property
+    def errors(self) -> str: ...
+    @property
+    def closed(self) -> bool: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> str: ...
+    def read(self, size: int | None = -1, /) -> str: ...
+    def readline(self, size: int | None = -1, /) -> str: ...
+
+def spawn(options: RawSpawn, overflow: tuple[str, int, int | None] | None, /) -> Child: ...
 def run(options: RawOptions, /) -> RawResult: ...

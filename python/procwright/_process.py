@@ -46,8 +46,12 @@ class Process:
     @classmethod
     def from_pidfd(cls, fd: int) -> Process:
         """The process that a pidfd names. The descriptor stays the caller's."""
+        return cls._of(_core.Handle.of_pidfd(fd))
+
+    @classmethod
+    def _of(cls, handle: _core.Handle) -> Process:
         process = cls.__new__(cls)
-        process._handle = _core.Handle.of_pidfd(fd)
+        process._handle = handle
         return process
 
     @property

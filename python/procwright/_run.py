@@ -5,27 +5,25 @@ from __future__ import annotations
 import os
 
 from . import _core
+from ._options import (
+    CAPTURE,
+    _captures,
+    _decoding,
+    _input,
+    _invalid,
+    _seconds,
+    _setup,
+    _sink,
+    _stdin,
+)
 from ._result import Event, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any, Final, Literal, NoReturn
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Literal
 
-    from ._types import Args, Data, Readable, Sink, Stdin, StrOrBytesPath, Writable
-
-#: For stdout and stderr: into the result. For stdin: what `input` has.
-PIPE: Final = -1
-#: For stderr: wherever stdout goes, like `2>&1`.
-STDOUT: Final = -2
-#: Nothing to read, nowhere to write.
-DEVNULL: Final = -3
-#: The caller's own.
-INHERIT: Final = -4
-#: Into the result; another name for `PIPE`.
-CAPTURE: Final = PIPE
-
-_CHUNK = 64 * 1024
+    from ._types import Args, Data, Sink, Stdin, StrOrBytesPath, Writable
 
 
 def run(
@@ -149,26 +147,30 @@ def run(
         taps += _tee(tee, captured, decoding)
     raw = _core.run(
         {
-            "argv": _argv(args, shell),
-            "env": None if env is None else _env("env", env),
-            "extra_env": _extra_env(extra_env),
-            "cwd": None if cwd is None else os.fsencode(cwd),
-            "user": user,
-            "group": group,
-            "extra_groups": None if extra_groups is None else list(extra_groups),
-            "umask": None if umask == -1 else umask,
-            "rlimits": _rlimits(rlimits),
-            "nice": nice,
-            "process_group": None if process_group == -1 else process_group,
-            "new_session": bool(start_new_session),
-            "die_with_parent": _death_signal(die_with_parent),
-            "pass_fds": list(pass_fds),
+            **_setup(
+                "run",
+                args,
+                shell,
+                env,
+                extra_env,
+                cwd,
+                user,
+                group,
+                extra_groups,
+                umask,
+                rlimits,
+                nice,
+                process_group,
+                start_new_session,
+                die_with_parent,
+                pass_fds,
+                stop,
+            ),
             "stdin": _input(input, decoding) if input is not None else _stdin(stdin, decoding),
             "stdout": _sink("stdout", stdout),
             "stderr": _sink("stderr", stderr),
             "timeout": _seconds(timeout),
             "idle_timeout": _seconds(idle_timeout),
-            "stop": stop,
             "until": until,
             "limit": limit,
             "keep_full": None if keep_full is None else os.fsencode(keep_full),
@@ -221,227 +223,6 @@ def _raise(
         raise IdleTimeout(result, text, idle_timeout)
     if check:
         result.check_returncode()
-
-
-def _invalid(text: str) -> ValueError:
-    from ._errors import InvalidValue
-
-    return InvalidValue(text)
-
-
-def _argv(args: Any, shell: bool) -> list[bytes]:
-    one = isinstance(args, (str, bytes)) or hasattr(args, "__fspath__")
-    if shell:
-        # As subprocess: the items behind the line are the shell's $0, $1, ...
-        words = [args] if one else list(args)
-        return [b"/bin/sh", b"-c", *_words(words)]
-    if one:
-        _refuse_line(args)
-    return _words(args)
-
-
-def _words(args: Any) -> list[bytes]:
-    words = []
-    for index, word in enumerate(args):
-        try:
-            words.append(os.fsencode(word))
-        except TypeError:
-            raise TypeError(
-                f"args[{index}] is {word!r}, of type {type(word).__name__}: "
-                "every argument is a str, bytes or a path"
-            ) from None
-    return words
-
-
-def _refuse_line(args: Any) -> NoReturn:
-    import shlex
-
-    line = os.fsdecode(args)
-    try:
-        words = shlex.split(line)
-    except ValueError:
-        words = [line]
-    raise TypeError(
-        f"run({args!r}): args is one string. Pass a list, run({words!r}), "
-        f"or say that it is a line for the shell, run({args!r}, shell=True)"
-    )
-
-
-def _decoding(text: bool, encoding: str | None, errors: str | None) -> tuple[str, str] | None:
-    if not text and encoding is None and errors is None:
-        return None
-    if encoding is not None or errors is not None:
-        # Found wrong now and not when everything has been run.
-        import codecs
-
-        codecs.lookup(encoding or "utf-8")
-        codecs.lookup_error(errors or "replace")
-    return encoding or "utf-8", errors or "replace"
-
-
-def _input(data: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
-    if isinstance(data, str):
-        if decoding is None:
-            raise TypeError("input is a str: pass text=True, or bytes")
-        return "bytes", _encode(data, decoding)
-    return "bytes", bytes(memoryview(data)) if not isinstance(data, bytes) else data
-
-
-def _encode(text: str, decoding: tuple[str, str]) -> bytes:
-    encoding, errors = decoding
-    # To replace what the program says is a matter of display; to replace what it
-    # is told would be a silent loss.
-    return text.encode(encoding, "strict" if errors == "replace" else errors)
-
-
-def _stdin(source: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
-    if source is None:
-        return "null", None
-    if isinstance(source, bool) or source == STDOUT:
-        raise _invalid(f"stdin is {source!r}: pass a file, an iterable of bytes, or input=")
-    if isinstance(source, int):
-        if source == PIPE:
-            return "bytes", b""
-        if source == DEVNULL:
-            return "null", None
-        if source == INHERIT:
-            return "inherit", None
-        return _descriptor("stdin", source)
-    if isinstance(source, (str, bytes, bytearray, memoryview)):
-        raise TypeError(
-            f"stdin is {type(source).__name__}: pass the data itself as input=..., "
-            "or a file's name as stdin=pathlib.Path(...)"
-        )
-    if hasattr(source, "__fspath__"):
-        return "file", os.fsencode(source)
-    number = _fileno(source)
-    if number is not None:
-        return _descriptor("stdin", number)
-    if hasattr(source, "read"):
-        return "iterator", _pieces(source, decoding).__next__
-    if hasattr(source, "__iter__") or hasattr(source, "__next__"):
-        pieces = iter(source)
-        if decoding is not None:
-            pieces = _encoded(pieces, decoding)
-        return "iterator", pieces.__next__
-    raise TypeError(
-        f"stdin is {source!r}: pass a file, a descriptor, a path, an iterable of bytes "
-        "or an object with read()"
-    )
-
-
-def _pieces(source: Readable, decoding: tuple[str, str] | None) -> Iterator[bytes]:
-    while True:
-        piece = source.read(_CHUNK)
-        if piece is None:
-            raise BlockingIOError("stdin: read() has nothing now: its file does not block")
-        if not piece:
-            return
-        # What a text file gives is text, asked for or not.
-        yield _encode(piece, decoding or ("utf-8", "strict")) if isinstance(piece, str) else piece
-
-
-def _encoded(pieces: Iterator[Any], decoding: tuple[str, str]) -> Iterator[Any]:
-    for piece in pieces:
-        yield _encode(piece, decoding) if isinstance(piece, str) else piece
-
-
-def _captures(sink: Any) -> bool:
-    return isinstance(sink, int) and sink == PIPE
-
-
-def _sink(name: str, target: Any) -> tuple[str, object]:
-    if target is None:
-        return "inherit", None
-    if isinstance(target, bool):
-        raise _invalid(f"{name} is {target!r}: pass CAPTURE, DEVNULL, a path or a file")
-    if isinstance(target, int):
-        if target == PIPE:
-            return "capture", None
-        if target == STDOUT:
-            return "merged", None
-        if target == DEVNULL:
-            return "null", None
-        if target == INHERIT:
-            return "inherit", None
-        return _descriptor(name, target)
-    if isinstance(target, (str, bytes)) or hasattr(target, "__fspath__"):
-        return "file", os.fsencode(target)
-    number = _fileno(target)
-    if number is None:
-        raise TypeError(
-            f"{name} is {target!r}, which is no file of the system's: "
-            f"pass tee={name!r}-like objects as tee=..., or take the data from the result"
-        )
-    flush = getattr(target, "flush", None)
-    if flush is not None:
-        # What we wrote before stands before what the program writes.
-        flush()
-    return _descriptor(name, number)
-
-
-def _fileno(file: Any) -> int | None:
-    fileno = getattr(file, "fileno", None)
-    if fileno is None:
-        return None
-    try:
-        number: int = fileno()
-    except OSError:
-        # io.UnsupportedOperation: a file in memory.
-        return None
-    return number
-
-
-def _descriptor(name: str, number: int) -> tuple[str, object]:
-    if number < 0:
-        raise _invalid(f"{name} is {number}: a descriptor is not negative")
-    return "fd", number
-
-
-def _env(name: str, env: Mapping[Any, Any]) -> list[tuple[bytes, bytes]]:
-    try:
-        return [(os.fsencode(key), os.fsencode(value)) for key, value in env.items()]
-    except TypeError as error:
-        raise TypeError(f"{name}: {error}") from None
-
-
-def _extra_env(env: Mapping[Any, Any] | None) -> list[tuple[bytes, bytes | None]]:
-    if env is None:
-        return []
-    unset = [(os.fsencode(key), None) for key, value in env.items() if value is None]
-    set_ = {key: value for key, value in env.items() if value is not None}
-    return [*unset, *_env("extra_env", set_)]
-
-
-def _rlimits(
-    rlimits: Mapping[str, int | tuple[int, int]] | None,
-) -> list[tuple[str, int, int]]:
-    limits = []
-    for name, value in (rlimits or {}).items():
-        soft, hard = (value, value) if isinstance(value, int) else value
-        limits.append((name, _rlimit(soft), _rlimit(hard)))
-    return limits
-
-
-def _rlimit(value: int) -> int:
-    return 2**64 - 1 if value == -1 else value
-
-
-def _death_signal(value: bool | str | int) -> str | int | None:
-    if isinstance(value, bool):
-        return "KILL" if value else None
-    return value
-
-
-def _seconds(value: float | None) -> float | None:
-    if value is None:
-        return None
-    if not isinstance(value, int):
-        return value
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else 0.0
 
 
 def _taps(

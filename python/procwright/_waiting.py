@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from . import _core
+from ._options import _invalid
+from ._options import _seconds as _as_float
 from ._process import Process, _opened
-from ._run import _invalid
-from ._run import _seconds as _as_float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

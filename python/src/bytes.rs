@@ -3,7 +3,7 @@
 //! The only unsafe code of the package, but for one call in `taps`.
 #![allow(unsafe_code)]
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
@@ -13,7 +13,7 @@ use procwright::Memory;
 use procwright::memory::{advise_huge, next_capacity};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 /// Up to this size the data is in plain memory and is copied once, at the end:
 /// a short run then never asks for the interpreter lock on its way.
@@ -42,6 +42,9 @@ struct Large {
     length: usize,
     /// The size that Python knows.
     capacity: usize,
+    /// How much of it is initialised, by us or by a read; at least `length` where
+    /// `clean_spare` is used.
+    clean: usize,
 }
 
 // SAFETY: only `start` keeps this from being Send by itself. It points into
@@ -109,6 +112,31 @@ impl BytesMemory {
             Some(large) => {
                 let length = large.length;
                 Ok(large.resized(py, length)?.object)
+            }
+        }
+    }
+
+    /// Lets `read` put at most `max` bytes behind those that are here. It says how
+    /// many it has put there.
+    pub(crate) fn fill<R>(
+        &mut self,
+        max: usize,
+        read: impl FnOnce(&mut [u8]) -> io::Result<(usize, R)>,
+    ) -> io::Result<R> {
+        self.reserve(max)?;
+        match &mut self.large {
+            None => {
+                let length = self.small.len();
+                self.small.resize(length + max, 0);
+                let filled = read(&mut self.small[length..]);
+                let n = filled.as_ref().map_or(0, |(n, _)| *n).min(max);
+                self.small.truncate(length + n);
+                filled.map(|(_, made)| made)
+            }
+            Some(large) => {
+                let (n, made) = read(large.clean_spare(max))?;
+                large.length += n.min(max);
+                Ok(made)
             }
         }
     }
@@ -183,7 +211,12 @@ impl Large {
     /// The same data in an object of another size, which is at least the length
     /// of the data. An error of it frees the data: there is only one copy.
     fn resized(self, py: Python<'_>, capacity: usize) -> PyResult<Large> {
-        let Large { object, length, .. } = self;
+        let Large {
+            object,
+            length,
+            clean,
+            ..
+        } = self;
         debug_assert!(length <= capacity);
         let size = ffi::Py_ssize_t::try_from(capacity)?;
         let mut object = object.into_ptr();
@@ -195,7 +228,9 @@ impl Large {
             _PyBytes_Resize(&mut object, size);
             Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked()
         };
-        Large::around(object, length, capacity)
+        let mut large = Large::around(object, length, capacity)?;
+        large.clean = clean.min(capacity);
+        Ok(large)
     }
 
     fn around(object: Bound<'_, PyBytes>, length: usize, capacity: usize) -> PyResult<Large> {
@@ -207,6 +242,7 @@ impl Large {
             start,
             length,
             capacity,
+            clean: 0,
         })
     }
 
@@ -224,6 +260,24 @@ impl Large {
         &mut self.block()[length..]
     }
 
+    /// The next `max` bytes, for which there is room, as initialised memory. They
+    /// are cleared shortly before they are used, so that it costs little: the page
+    /// fault, which costs much, comes once in any case.
+    fn clean_spare(&mut self, max: usize) -> &mut [u8] {
+        let length = self.length;
+        let from = self.clean.max(length);
+        let to = length + max;
+        if from < to {
+            self.block()[from..to].fill(MaybeUninit::new(0));
+            self.clean = to;
+        }
+        let area = &mut self.block()[length..to];
+        // SAFETY: what lies before `clean` is initialised: cleared here, or written
+        // since, and a growth copies it. `u8` and `MaybeUninit<u8>` are laid out
+        // alike.
+        unsafe { std::slice::from_raw_parts_mut(area.as_mut_ptr().cast(), max) }
+    }
+
     fn written(&self) -> &[u8] {
         // SAFETY: as in `block`, and the first `length` bytes are written.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
@@ -236,5 +290,23 @@ impl Large {
             slot.write(*byte);
         }
         self.length += bytes.len();
+    }
+}
+
+/// Text of UTF-8. The `errors` are those of Python.
+///
+/// # Errors
+/// `UnicodeDecodeError` if they are "strict", `MemoryError`.
+pub(crate) fn decode_utf8<'py>(
+    py: Python<'py>,
+    bytes: &[u8],
+    errors: &CStr,
+) -> PyResult<Bound<'py, PyString>> {
+    let size = ffi::Py_ssize_t::try_from(bytes.len())?;
+    // SAFETY: we are attached, the pointer is valid for `size` bytes, the name ends
+    // with a NUL, and what comes back is an owned `str` or NULL with an error set.
+    unsafe {
+        let text = ffi::PyUnicode_DecodeUTF8(bytes.as_ptr().cast(), size, errors.as_ptr());
+        Ok(Bound::from_owned_ptr_or_err(py, text)?.cast_into_unchecked())
     }
 }

@@ -75,3 +75,19 @@ pub(crate) fn strerror(py: Python<'_>, errno: i32, error: &std::io::Error) -> Py
             .extract(),
     }
 }
+
+/// Where the exceptions of streams are.
+pub(crate) const STREAMS: &str = "procwright._stream_errors";
+
+/// What `function` of `module` makes.
+pub(crate) fn typed<'py>(
+    py: Python<'py>,
+    module: &str,
+    function: &str,
+    args: impl pyo3::call::PyCallArgs<'py>,
+) -> PyErr {
+    let made = py
+        .import(module)
+        .and_then(|module| module.getattr(function)?.call1(args));
+    made.map_or_else(|error| error, PyErr::from_value)
+}

@@ -6,12 +6,14 @@
 #![deny(unsafe_code)]
 
 mod bytes;
+mod child;
 mod errors;
 mod options;
 mod process;
 mod report;
 mod run;
 mod signals;
+mod stream;
 mod taps;
 mod values;
 mod wait;
@@ -21,9 +23,13 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
+    use super::child::{Child, spawn};
+    #[pymodule_export]
     use super::process::Handle;
     #[pymodule_export]
     use super::run::run;
+    #[pymodule_export]
+    use super::stream::{Frame, Reader, TextReader, Writer};
     #[pymodule_export]
     use super::values::{Cancel, Limit, Stop};
     #[pymodule_export]

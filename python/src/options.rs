@@ -31,10 +31,11 @@ impl Text {
     }
 }
 
-/// All options of a run, in the shapes that `procwright/_run.py` gives them.
+/// What a run and a spawned child have in common, in the shapes that
+/// `procwright/_options.py` gives it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Options<'py> {
+pub(crate) struct Setup<'py> {
     argv: Vec<Text>,
     env: Option<Vec<(Text, Text)>>,
     extra_env: Vec<(Text, Option<Text>)>,
@@ -52,9 +53,15 @@ pub(crate) struct Options<'py> {
     stdin: (String, Option<Bound<'py, PyAny>>),
     stdout: (String, Option<Bound<'py, PyAny>>),
     stderr: (String, Option<Bound<'py, PyAny>>),
+    stop: Option<Bound<'py, Stop>>,
+}
+
+/// The other options of a run, from the same dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Options<'py> {
     timeout: Option<f64>,
     idle_timeout: Option<f64>,
-    stop: Option<Bound<'py, Stop>>,
     until: String,
     limit: Option<Bound<'py, Limit>>,
     keep_full: Option<Text>,
@@ -84,6 +91,31 @@ impl AccountArg {
 }
 
 impl Options<'_> {
+    /// Puts into `spec` what is not in the [`Setup`].
+    pub(crate) fn complete(&self, py: Python<'_>, spec: &mut Spec) -> PyResult<()> {
+        let refused = |error: Invalid| invalid(py, &error);
+        spec.timeout = seconds("timeout", self.timeout).map_err(refused)?;
+        spec.idle_timeout = seconds("idle_timeout", self.idle_timeout).map_err(refused)?;
+        spec.until = match &*self.until {
+            "eof" => Until::Eof,
+            "exit" => Until::Exit,
+            other => {
+                let problem = format!("is {other:?}");
+                return Err(refused(Invalid::new(
+                    "until",
+                    problem,
+                    "use \"eof\" or \"exit\"",
+                )));
+            }
+        };
+        spec.limit = self.limit.as_ref().map(|limit| limit.get().limit());
+        spec.keep_full = self.keep_full.as_ref().map(Text::path);
+        spec.merged = self.merged;
+        Ok(())
+    }
+}
+
+impl Setup<'_> {
     /// The spec, and the `__next__` that brings stdin.
     pub(crate) fn spec(&self, py: Python<'_>) -> PyResult<(Spec, Option<Py<PyAny>>)> {
         let refused = |error: Invalid| invalid(py, &error);
@@ -130,32 +162,16 @@ impl Options<'_> {
             let fd = fd(py, "pass_fds", *number)?;
             spec.extra_fds.push((fd, *number));
         }
-        spec.timeout = seconds("timeout", self.timeout).map_err(refused)?;
-        spec.idle_timeout = seconds("idle_timeout", self.idle_timeout).map_err(refused)?;
         if let Some(stop) = &self.stop {
             spec.stop = stop.get().stop();
         }
-        spec.until = match &*self.until {
-            "eof" => Until::Eof,
-            "exit" => Until::Exit,
-            other => {
-                let problem = format!("is {other:?}");
-                return Err(refused(Invalid::new(
-                    "until",
-                    problem,
-                    "use \"eof\" or \"exit\"",
-                )));
-            }
-        };
-        spec.limit = self.limit.as_ref().map(|limit| limit.get().limit());
-        spec.keep_full = self.keep_full.as_ref().map(Text::path);
-        spec.merged = self.merged;
         spec.stdout = sink("stdout", &self.stdout)?;
         spec.stderr = sink("stderr", &self.stderr)?;
         let (kind, value) = &self.stdin;
         let mut next = None;
         spec.stdin = match (&**kind, value) {
             ("inherit", _) => Stdin::Inherit,
+            ("pipe", _) => Stdin::Pipe,
             ("bytes", Some(value)) => {
                 let bytes: PyBackedBytes = value.extract()?;
                 Stdin::Bytes(Bytes::from_owner(bytes))

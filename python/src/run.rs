@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::bytes::BytesMemory;
 use crate::errors::{not_started, strerror};
-use crate::options::Options;
+use crate::options::{Options, Setup};
 use crate::signals::{Bell, Signals};
 use crate::taps::{self, Chunks, Pieces};
 use crate::{report, values};
@@ -17,8 +17,13 @@ use crate::{report, values};
 /// signal handlers, and for callbacks.
 #[pyfunction]
 #[pyo3(signature = (options, /))]
-pub(crate) fn run<'py>(py: Python<'py>, options: Options<'py>) -> PyResult<Bound<'py, PyDict>> {
-    let (spec, next) = options.spec(py)?;
+pub(crate) fn run<'py>(
+    py: Python<'py>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (mut spec, next) = options.extract::<Setup<'_>>()?.spec(py)?;
+    let options: Options<'_> = options.extract()?;
+    options.complete(py, &mut spec)?;
     let cancel = options.cancel.as_ref().map(|cancel| cancel.get());
     let cancel = cancel.map(values::Cancel::handle);
     let Options {

@@ -3,11 +3,13 @@
 
 mod common;
 
+use std::io::Read;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use common::{Background, child, shared, sys};
-use procwright::Command;
+use procwright::stream::Reader;
+use procwright::{Command, Overflow};
 
 #[test]
 fn nothing_for_a_program_that_met_no_full_pipe() {
@@ -154,5 +156,98 @@ alone! {
         }
         let output = child(&["trickle", "100", "1", "--size", "1000"]).run().unwrap();
         assert_eq!(output.report.stdout_info.unwrap().blocked, Duration::ZERO);
+    }
+}
+
+/// The bare pipe, and a queue that is soon full.
+const HELD: [Option<Overflow>; 2] = [None, Some(Overflow::Block { memory: 64 << 10 })];
+
+/// Reads all of it, with some pauses near the start.
+fn read_slowly(reader: &mut Reader, pauses: u32) -> Vec<u8> {
+    let (_keep, never) = mpsc::channel::<()>();
+    let mut all = Vec::new();
+    let mut buffer = vec![0; 100_000];
+    let mut left = pauses;
+    loop {
+        if left > 0 {
+            left -= 1;
+            // As in `slow`.
+            let _ = never.recv_timeout(Duration::from_millis(100));
+        }
+        match reader.read(&mut buffer).unwrap() {
+            0 => return all,
+            n => all.extend_from_slice(&buffer[..n]),
+        }
+    }
+}
+
+#[test]
+fn a_slow_reader_of_a_child() {
+    let _dog = common::watchdog("a_slow_reader_of_a_child");
+    for overflow in HELD {
+        for chunk in ["4096", "64K"] {
+            let args = ["flood-blocked", "--out", "4M", "--chunk", chunk];
+            let mut child = child(&args).spawn_with(overflow).unwrap();
+            let mut stdout = child.stdout.take().unwrap();
+            let data = read_slowly(&mut stdout, 4);
+            assert_eq!(data.len(), 4 << 20);
+            let report = read_slowly(child.stderr.as_mut().unwrap(), 0);
+            let (told, truth) = (stdout.blocked().unwrap(), truth(&report));
+            let what = format!("child, {overflow:?}, writes of {chunk}");
+            common::figure(&format!("{what}: blocked for {truth:?}, told {told:?}"));
+            assert!(told >= truth, "{what}: told {told:?}, but it was {truth:?}");
+            assert!(truth > Duration::from_millis(50), "this shows nothing");
+            child.wait(None).unwrap();
+            assert_eq!(child.stderr.unwrap().blocked(), Some(Duration::ZERO));
+        }
+    }
+}
+
+#[test]
+fn nothing_for_a_child_that_met_no_full_pipe() {
+    let _dog = common::watchdog("nothing_for_a_child_that_met_no_full_pipe");
+    for overflow in HELD {
+        for args in [
+            &["exit", "0"][..],
+            &["trickle", "10", "20", "--size", "40000"],
+            &["flood", "--out", "40000"],
+            &["flood", "--out", "61000", "--err", "61000"],
+            &["close-stdout-then-sleep", "100"],
+        ] {
+            for pauses in [0, 1] {
+                let mut child = child(args).spawn_with(overflow).unwrap();
+                let mut stdout = child.stdout.take().unwrap();
+                let held = args[0] == "trickle" && pauses > 0;
+                read_slowly(&mut stdout, if held { 0 } else { pauses });
+                assert_eq!(
+                    stdout.blocked(),
+                    Some(Duration::ZERO),
+                    "{args:?} {overflow:?}"
+                );
+                stdout.close();
+                assert_eq!(stdout.blocked(), Some(Duration::ZERO));
+                child.wait(None).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn it_is_told_while_it_lasts() {
+    let _dog = common::watchdog("it_is_told_while_it_lasts");
+    let (_keep, never) = mpsc::channel::<()>();
+    for overflow in HELD {
+        let mut flood = child(&["flood-forever"]).spawn_with(overflow).unwrap();
+        let stdout = flood.stdout.take().unwrap();
+        // Nobody reads, so sooner or later it is blocked all the time.
+        common::eventually(|| {
+            let before = stdout.blocked().unwrap();
+            let _ = never.recv_timeout(Duration::from_millis(60));
+            stdout.blocked().unwrap() >= before + Duration::from_millis(60)
+        });
+        let after = stdout.blocked().unwrap();
+        stdout.close();
+        flood.wait(None).unwrap();
+        assert!(stdout.blocked().unwrap() >= after);
     }
 }

@@ -105,12 +105,13 @@ fn streams(
             continue;
         };
         *reader = Some(match queue {
-            None => Reader::of_pipe(end.fd)?,
+            None => Reader::of_pipe(end.fd, end.probe)?,
             Some((pump, producer, consumer, monitor)) => {
                 let store = Store::Elastic(Some(producer));
                 let now = Instant::now();
                 let drain = Drain::new(end.fd, end.probe, store, Vec::new(), now);
-                Reader::of_spool(Spool::new(consumer, monitor, pump.take(drain)))
+                let gauge = drain.gauge();
+                Reader::of_spool(Spool::new(consumer, monitor, pump.take(drain), gauge))
             }
         });
     }

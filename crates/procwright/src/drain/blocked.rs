@@ -14,7 +14,7 @@ use crate::time::Deadline;
 /// time since our last read, and the program was blocked for at most that
 /// pause; a pipe that is found with room has blocked nobody since then.
 #[derive(Debug)]
-pub(super) struct Blocked {
+pub(crate) struct Blocked {
     probe: Option<FullProbe>,
     total: Duration,
     /// The last moment at which there was room for certain.
@@ -45,7 +45,7 @@ const TOO_SHORT: Duration = Duration::from_micros(4);
 const WAKE_UP: Duration = Duration::from_millis(1);
 
 impl Blocked {
-    pub(super) fn new(probe: Option<FullProbe>, now: Instant) -> Blocked {
+    pub(crate) fn new(probe: Option<FullProbe>, now: Instant) -> Blocked {
         Blocked {
             probe,
             total: Duration::ZERO,
@@ -58,19 +58,19 @@ impl Blocked {
         }
     }
 
-    pub(super) fn total(&self) -> Duration {
+    pub(crate) fn total(&self) -> Duration {
         self.total
     }
 
     /// After a wait, whatever it was for.
-    pub(super) fn slept(&mut self, now: Instant) {
+    pub(crate) fn slept(&mut self, now: Instant) {
         if self.empty && self.woke.is_none() {
             self.woke = Some(now);
         }
     }
 
     /// Right before a read.
-    pub(super) fn before_read(&mut self, now: Instant) {
+    pub(crate) fn before_read(&mut self, now: Instant) {
         self.found_full = false;
         if now.saturating_duration_since(self.clear) < TOO_SHORT {
             return;
@@ -84,19 +84,19 @@ impl Blocked {
     }
 
     /// Whether the read that follows may have met a full pipe.
-    pub(super) fn is_suspected(&self) -> bool {
+    pub(crate) fn is_suspected(&self) -> bool {
         self.found_full
     }
 
     /// There was nothing to read.
-    pub(super) fn found_empty(&mut self, now: Instant) {
+    pub(crate) fn found_empty(&mut self, now: Instant) {
         self.clear = now;
         self.empty = true;
         self.woke = None;
     }
 
     /// Right after a read of `n` bytes from a pipe of size `capacity`.
-    pub(super) fn after_read(
+    pub(crate) fn after_read(
         &mut self,
         n: usize,
         fd: BorrowedFd<'_>,
@@ -128,16 +128,53 @@ impl Blocked {
 
     /// For how long at most a pipe that is full now has been full.
     fn pause(&mut self, now: Instant) -> Duration {
-        let Some(woke) = self.woke else {
-            return now.saturating_duration_since(self.clear);
-        };
+        match self.woke {
+            None => now.saturating_duration_since(self.clear),
+            Some(woke) => now.saturating_duration_since(woke) + self.late(woke),
+        }
+    }
+
+    /// How much of a sleep on an empty pipe, which ended at `woke`, counts.
+    fn late(&mut self, woke: Instant) -> Duration {
         let asleep = woke.saturating_duration_since(self.clear);
         let late = match asleep > WAKE_UP {
             // Where the system does not tell, all of it may have been that.
             true => self.queued().map_or(asleep, |queued| WAKE_UP + queued),
             false => asleep,
         };
-        now.saturating_duration_since(woke) + late.min(asleep)
+        late.min(asleep)
+    }
+
+    /// From now on nobody reads until somebody has made room: what came before is
+    /// settled, so that [`running`](Blocked::running) need not ask.
+    pub(crate) fn hold(&mut self, now: Instant) {
+        self.before_read(now);
+        if let Some(woke) = self.woke.take() {
+            let late = self.late(woke);
+            self.clear = woke.checked_sub(late).unwrap_or(self.clear);
+            self.empty = false;
+        }
+    }
+
+    /// What will be added to the total if it is read now, while nobody reads. The
+    /// pipe is `fd`.
+    pub(crate) fn running(&self, fd: BorrowedFd<'_>, now: Instant) -> Duration {
+        let is_full = || {
+            let n = pipe::unread(fd).unwrap_or(u64::MAX);
+            let capacity = pipe::capacity(fd).unwrap_or(pipe::DEFAULT_CAPACITY);
+            was_full(usize::try_from(n).unwrap_or(capacity), fd, capacity)
+        };
+        match self.probe.as_ref().is_none_or(FullProbe::is_full) && is_full() {
+            true => now.saturating_duration_since(self.woke.unwrap_or(self.clear)),
+            false => Duration::ZERO,
+        }
+    }
+
+    /// Nobody will read any more, and nobody has for a while.
+    pub(crate) fn settle(&mut self, fd: BorrowedFd<'_>, now: Instant) {
+        self.total += self.running(fd, now);
+        self.clear = now;
+        self.woke = None;
     }
 
     /// For how long this thread has waited for a processor since the last time

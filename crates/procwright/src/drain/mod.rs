@@ -11,6 +11,7 @@ mod blocked;
 mod budget;
 mod feed;
 mod inline;
+mod meter;
 mod pump;
 mod side;
 mod store;
@@ -27,11 +28,13 @@ use crate::spool::fifo::Fifo;
 use crate::sys::fork::Kept;
 use crate::sys::pipe::{self, FullProbe};
 
-use blocked::Blocked;
+pub(crate) use blocked::Blocked;
 pub(crate) use budget::Grant;
 pub(crate) use feed::{Feed, Input};
 pub use inline::Segment;
 pub(crate) use inline::{Inline, Turn};
+pub(crate) use meter::Gauge;
+use meter::Meter;
 pub(crate) use pump::{Pump, Taken};
 use store::Room;
 pub(crate) use store::Store;
@@ -61,10 +64,10 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Drain<M> {
     /// None once the pipe has been closed in the program's face.
-    fd: Option<Kept>,
+    fd: Option<Arc<Kept>>,
     store: Store<M>,
     taps: Vec<Arc<Fifo>>,
-    blocked: Blocked,
+    blocked: Meter,
     /// The pipe's size, asked for when it first matters: a user's pipes have
     /// 8 KiB instead of 64 once the system's budget for him is used up.
     capacity: Option<usize>,
@@ -89,10 +92,10 @@ impl<M: Memory> Drain<M> {
         now: Instant,
     ) -> Drain<M> {
         Drain {
-            fd: Some(Kept::new(fd)),
+            fd: Some(Arc::new(Kept::new(fd))),
             store,
             taps,
-            blocked: Blocked::new(probe, now),
+            blocked: Meter::new(probe, now),
             capacity: None,
             grant: None,
             voluminous: 0,
@@ -118,7 +121,10 @@ impl<M: Memory> Drain<M> {
         }
         match self.store.room()? {
             Room::Some => {}
-            Room::None => return Ok(Step::Held),
+            Room::None => {
+                self.blocked.hold(Instant::now());
+                return Ok(Step::Held);
+            }
             Room::Unwanted => {
                 // The driver closes the pipe, once it has stopped to watch it.
                 self.cut();
@@ -134,10 +140,10 @@ impl<M: Memory> Drain<M> {
     }
 
     fn read(&mut self, max: usize) -> io::Result<Step> {
-        let Some(fd) = self.fd.as_ref().map(Kept::get).transpose()? else {
+        let Some(fd) = self.fd.as_deref().map(Kept::get).transpose()? else {
             return Ok(Step::End);
         };
-        self.blocked.before_read(Instant::now());
+        let is_suspected = self.blocked.before_read(Instant::now());
         let n = match self.store.read_from(fd, max) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
@@ -154,7 +160,7 @@ impl<M: Memory> Drain<M> {
         let now = Instant::now();
         let capacity = match self.capacity {
             Some(capacity) => capacity,
-            None if self.blocked.is_suspected() => {
+            None if is_suspected => {
                 let asked = pipe::capacity(fd).unwrap_or(pipe::DEFAULT_CAPACITY);
                 *self.capacity.insert(asked)
             }
@@ -223,6 +229,9 @@ impl<M: Memory> Drain<M> {
 
     /// Leaves the stream where it is.
     pub(crate) fn cut(&mut self) {
+        if let Some(fd) = self.fd() {
+            self.blocked.settle(fd, Instant::now());
+        }
         if !self.ended {
             self.before_end = true;
             self.failed = true;
@@ -271,6 +280,12 @@ impl<M: Memory> Drain<M> {
 
     pub(crate) fn blocked(&self) -> Duration {
         self.blocked.total()
+    }
+
+    /// What tells that to others, at any time.
+    pub(crate) fn gauge(&self) -> Gauge {
+        let fd = self.fd.as_ref().map(Arc::downgrade);
+        self.blocked.gauge(fd.unwrap_or_default())
     }
 
     pub(crate) fn last_read(&self) -> Option<Instant> {

@@ -198,10 +198,11 @@ fn run(shared: &Shared, ready: &ReadySet) {
             }
             for key in unwanted {
                 // Also one that has ended by itself, or came just now.
-                if let Some(flow) = flows.remove(&key)
-                    && let Some(fd) = flow.fd()
-                {
-                    ready.remove(fd);
+                if let Some(mut flow) = flows.remove(&key) {
+                    flow.cut();
+                    if let Some(fd) = flow.fd() {
+                        ready.remove(fd);
+                    }
                 }
             }
             for key in held.drain(..) {

@@ -174,6 +174,18 @@ impl Handle {
         self.gate.is_closed()
     }
 
+    /// Whether this is a fork of the process that the handle is of.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
+    /// Looks at the descriptor; none once it is closed, and in a fork.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
+        let inside = self.gate.enter()?;
+        let fd = inside.get().ok()?;
+        Some(look(fd))
+    }
+
     /// The descriptor, for the length of an operation.
     #[cfg(test)]
     pub(crate) fn enter(&self) -> Option<gate::Inside<'_, Kept>> {

@@ -30,7 +30,7 @@ impl Handle {
     /// # Errors
     /// When no descriptor is left; in a fork.
     pub(crate) fn readiness(&self, on: On) -> io::Result<Arc<Ready>> {
-        if self.generation != fork::generation() {
+        if self.is_forked() {
             return Err(fork::not_ours());
         }
         if let Some(ready) = self.ready.get() {

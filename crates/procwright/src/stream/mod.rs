@@ -5,6 +5,7 @@
 
 mod lines;
 mod open;
+mod pipe;
 mod reader;
 mod readiness;
 mod spool;
@@ -15,7 +16,9 @@ use std::io;
 pub use crate::handle::Patience;
 use crate::handle::Refused;
 pub use crate::spool::elastic::Broken;
-pub use lines::{Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong};
+pub use lines::{
+    Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,
+};
 pub use reader::{Chunk, Reader, WeakReader};
 pub use readiness::Readiness;
 pub(crate) use spool::Spool;

@@ -38,7 +38,7 @@ impl Reader {
     /// # Errors
     /// When it cannot be put into that mode: it is no stream.
     pub fn from_fd(fd: OwnedFd) -> io::Result<Reader> {
-        Reader::of_pipe(fd)
+        Reader::of_pipe(fd, None)
     }
 
     /// The same, and `overflow` says what becomes of what is not read as fast as
@@ -59,10 +59,10 @@ impl Reader {
         let store = Store::Elastic(Some(producer));
         // No probe: whether the pipe is full could be asked from a writing end only.
         let drain = Drain::new(fd, None, store, Vec::new(), Instant::now());
+        let gauge = drain.gauge();
+        let taken = pump.take(drain);
         Ok(Reader::of_spool(Spool::new(
-            consumer,
-            monitor,
-            pump.take(drain),
+            consumer, monitor, taken, gauge,
         )))
     }
 }

@@ -3,12 +3,13 @@
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use super::pipe::Pipe;
 use super::spool::Spool;
 use super::{Patience, Readiness};
 use crate::buffer::Figures;
-use crate::handle::Handle;
-use crate::sys::poll::Flags;
+use crate::sys::pipe::FullProbe;
 use crate::sys::ready::On;
 use crate::time::Timeout;
 
@@ -48,14 +49,14 @@ pub enum Chunk {
 #[derive(Debug)]
 enum Source {
     /// The bare pipe.
-    Pipe(Handle),
+    Pipe(Pipe),
     /// What the pump has read of it.
     Spool(Spool),
 }
 
 impl Reader {
-    pub(crate) fn of_pipe(fd: OwnedFd) -> io::Result<Reader> {
-        Ok(Reader(Arc::new(Source::Pipe(Handle::new(fd)?))))
+    pub(crate) fn of_pipe(fd: OwnedFd, probe: Option<FullProbe>) -> io::Result<Reader> {
+        Ok(Reader(Arc::new(Source::Pipe(Pipe::new(fd, probe)?))))
     }
 
     pub(crate) fn of_spool(spool: Spool) -> Reader {
@@ -84,15 +85,7 @@ impl Reader {
     /// and then nothing was read.
     pub fn read_with(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<Chunk> {
         match &*self.0 {
-            Source::Pipe(handle) => {
-                let read = handle.operate(Flags::IN, patience, |fd| {
-                    Ok(rustix::io::read(fd, &mut *buffer)?)
-                });
-                Ok(match read? {
-                    0 if !buffer.is_empty() => Chunk::End,
-                    n => Chunk::Bytes(n),
-                })
-            }
+            Source::Pipe(pipe) => pipe.read(buffer, patience),
             Source::Spool(spool) => spool.read(buffer, patience),
         }
     }
@@ -117,6 +110,17 @@ impl Reader {
         }
     }
 
+    /// For how long the program could not write so far, because its pipe was full:
+    /// 0 if it never was, and never less than the truth. Where the program writes
+    /// to a bare pipe that comes from the pauses of whoever reads it; else only
+    /// from a queue that has no room. None in a fork.
+    pub fn blocked(&self) -> Option<Duration> {
+        match &*self.0 {
+            Source::Pipe(pipe) => pipe.blocked(),
+            Source::Spool(spool) => spool.blocked(),
+        }
+    }
+
     /// Readable once there is something to read, at the end and once it is closed.
     /// Takes one descriptor or, for a bare pipe, two.
     ///
@@ -124,7 +128,7 @@ impl Reader {
     /// When no descriptor is left; `Unsupported` in a fork.
     pub fn readiness(&self) -> io::Result<Readiness> {
         Ok(match &*self.0 {
-            Source::Pipe(handle) => Readiness::of_handle(handle.readiness(On::Read)?),
+            Source::Pipe(pipe) => Readiness::of_handle(pipe.handle().readiness(On::Read)?),
             Source::Spool(spool) => Readiness::of_queue(spool.readiness()?),
         })
     }
@@ -138,7 +142,7 @@ impl Reader {
     /// blocked in a read gets [`Closed`](super::Closed), in that call.
     pub fn close(&self) -> bool {
         match &*self.0 {
-            Source::Pipe(handle) => handle.close(),
+            Source::Pipe(pipe) => pipe.close(),
             Source::Spool(spool) => spool.close(),
         }
     }
@@ -146,7 +150,7 @@ impl Reader {
     /// Whether it is closed.
     pub fn is_closed(&self) -> bool {
         match &*self.0 {
-            Source::Pipe(handle) => handle.is_closed(),
+            Source::Pipe(pipe) => pipe.handle().is_closed(),
             Source::Spool(spool) => spool.is_closed(),
         }
     }

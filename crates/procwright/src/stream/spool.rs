@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::Chunk;
-use crate::drain::Taken;
+use std::time::Duration;
+
+use crate::drain::{Gauge, Taken};
 use crate::handle::{Patience, Refused, Turn};
 use crate::spool::elastic::{self, Broken, Closer, Consumer, Figures, Item, Monitor};
 use crate::sys::fork;
@@ -23,11 +25,12 @@ pub(crate) struct Spool {
     closed: AtomicBool,
     monitor: Monitor,
     taken: Taken,
+    gauge: Gauge,
     generation: u32,
 }
 
 impl Spool {
-    pub(crate) fn new(consumer: Consumer, monitor: Monitor, taken: Taken) -> Spool {
+    pub(crate) fn new(consumer: Consumer, monitor: Monitor, taken: Taken, gauge: Gauge) -> Spool {
         Spool {
             turn: Turn::new(),
             closer: consumer.closer(),
@@ -35,6 +38,7 @@ impl Spool {
             closed: AtomicBool::new(false),
             monitor,
             taken,
+            gauge,
             generation: fork::generation(),
         }
     }
@@ -95,6 +99,11 @@ impl Spool {
     /// None in a fork.
     pub(crate) fn figures(&self) -> Option<Figures> {
         (!self.is_forked()).then(|| self.monitor.figures())
+    }
+
+    /// None in a fork.
+    pub(crate) fn blocked(&self) -> Option<Duration> {
+        (!self.is_forked()).then(|| self.gauge.blocked())
     }
 
     pub(crate) fn readiness(&self) -> io::Result<elastic::Readiness> {

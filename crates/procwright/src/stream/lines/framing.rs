@@ -78,9 +78,9 @@ impl Separator {
     }
 }
 
-/// A framing that can be used.
+/// A framing that can be used: see [`LineReader::try_line_as`](super::LineReader::try_line_as).
 #[derive(Debug)]
-pub(super) struct Frame {
+pub struct Frame {
     pub(super) framing: Framing,
     /// For separators of several bytes: made once, for it costs more than the
     /// search in a short line.
@@ -88,7 +88,9 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    pub(super) fn new(framing: Framing) -> Result<Frame, Invalid> {
+    /// # Errors
+    /// As [`LineReader::new`](super::LineReader::new).
+    pub fn new(framing: Framing) -> Result<Frame, Invalid> {
         let length = framing.separator.length();
         if length == 0 {
             return Err(Invalid::new(
@@ -111,6 +113,12 @@ impl Frame {
             _ => None,
         };
         Ok(Frame { framing, finder })
+    }
+
+    /// The line without the separator at its end, if there is one there. `\n` goes
+    /// with a `\r` in front of it, as in [`BufRead::lines`](std::io::BufRead::lines).
+    pub fn strip<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        self.framing.separator.strip(line)
     }
 
     /// The first separator in `bytes`, of which the part before `from` has none

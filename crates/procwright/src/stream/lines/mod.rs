@@ -1,6 +1,7 @@
 //! Lines out of a stream.
 
 mod framing;
+mod host;
 mod iter;
 mod state;
 #[cfg(test)]
@@ -13,8 +14,7 @@ use super::{Chunk, Closed, Patience, Reader};
 use crate::error::Invalid;
 use crate::handle::{Mine, Turn};
 use crate::sys::fork;
-use framing::Frame;
-pub use framing::{Framing, Separator, TooLong};
+pub use framing::{Frame, Framing, Separator, TooLong};
 pub use iter::{LineItem, Lines};
 use state::{BUFFER, Ready, State, Then};
 
@@ -110,24 +110,7 @@ impl LineReader {
         limit: usize,
         make: impl FnOnce(Item<'_>) -> R,
     ) -> io::Result<Option<R>> {
-        self.check()?;
-        let Some(mut state) = self.try_lock() else {
-            return Ok(None);
-        };
-        match state.ready(&self.frame, limit) {
-            None => Ok(None),
-            Some(Ready::Line(cut)) => {
-                let made = make(Item::Line(&state.bytes()[..cut.length]));
-                state.give(&self.frame, cut);
-                Ok(Some(made))
-            }
-            Some(Ready::Then) => Ok(match pass(&mut state)? {
-                Chunk::Gap(n) => Some(make(Item::Gap(n))),
-                Chunk::End => Some(make(Item::End)),
-                Chunk::Bytes(_) => None,
-            }),
-            Some(Ready::TooLong) => Err(self.too_long()),
-        }
+        self.try_line_as(&self.frame, limit, make)
     }
 
     /// Waits until [`try_line`](LineReader::try_line) has something to give. By the
@@ -140,11 +123,7 @@ impl LineReader {
     /// # Blocking
     /// Until then, or until the reader is closed.
     pub fn await_line(&self, limit: usize, patience: Patience<'_>) -> io::Result<()> {
-        let (_mine, mut state) = self.wait_turn(patience)?;
-        while state.ready(&self.frame, limit).is_none() {
-            state.fill(|room| self.reader.read_with(room, patience))?;
-        }
-        Ok(())
+        self.await_line_as(&self.frame, limit, patience)
     }
 
     /// Gives bytes that are here already to `make`, at most `limit`, and takes as
@@ -265,11 +244,11 @@ impl LineReader {
             Err(TryLockError::WouldBlock) => None,
         }
     }
+}
 
-    fn too_long(&self) -> io::Error {
-        let max_length = self.frame.framing.max_length.unwrap_or(usize::MAX);
-        io::Error::new(io::ErrorKind::InvalidData, LineTooLong { max_length })
-    }
+fn too_long(frame: &Frame) -> io::Error {
+    let max_length = frame.framing.max_length.unwrap_or(usize::MAX);
+    io::Error::new(io::ErrorKind::InvalidData, LineTooLong { max_length })
 }
 
 /// Passes what is behind the buffer, which is empty; the end stays.

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 
 use super::super::{Chunk, Closed};
-use super::framing::{Frame, TooLong};
+use super::framing::{Frame, Framing, TooLong};
 
 /// What is read at once, when much comes. A line that is longer makes the memory
 /// grow.
@@ -19,6 +19,8 @@ pub(super) struct State {
     /// The part that was not given out yet. What is counted below is counted from
     /// its start.
     held: Range<usize>,
+    /// For which framing what follows was found out.
+    framing: Option<Framing>,
     /// Before this no separator begins.
     searched: usize,
     /// The first separator, so that a line that is given out in many pieces is not
@@ -82,6 +84,36 @@ enum End {
 impl State {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.held.clone()]
+    }
+
+    /// Forgets what was found out for another framing.
+    pub(super) fn reframe(&mut self, frame: &Frame) {
+        if self.framing.as_ref() != Some(&frame.framing) {
+            self.framing = Some(frame.framing.clone());
+            (self.searched, self.found) = (0, None);
+            (self.given, self.rest) = (0, 0);
+        }
+    }
+
+    /// Puts bytes in front.
+    pub(super) fn put_back(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.held.start >= bytes.len() {
+            let start = self.held.start - bytes.len();
+            self.buffer[start..self.held.start].copy_from_slice(bytes);
+            self.held.start = start;
+        } else {
+            let mut buffer = Vec::new();
+            let size = bytes.len() + self.held.len();
+            let reserved = buffer.try_reserve_exact(size);
+            reserved.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+            buffer.extend_from_slice(bytes);
+            buffer.extend_from_slice(self.bytes());
+            self.buffer = buffer;
+            self.held = 0..size;
+        }
+        (self.searched, self.found) = (0, None);
+        (self.given, self.rest) = (0, 0);
+        Ok(())
     }
 
     /// What can be given out now; none if more has to be read first.

@@ -1,0 +1,100 @@
+"""`spawn()`: starts a program and hands it over."""
+
+from __future__ import annotations
+
+from . import _core
+from ._child import Child
+from ._options import PIPE, _decoding, _setup, _sink, _stdin
+from ._overflow import _overflow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from ._overflow import Overflow, Policy
+    from ._types import Args, Sink, Stdin, StrOrBytesPath
+
+
+def spawn(
+    args: Args,
+    *,
+    shell: bool = False,
+    stdin: Stdin = None,
+    stdout: Sink = PIPE,
+    stderr: Sink = PIPE,
+    text: bool = False,
+    encoding: str | None = None,
+    errors: str | None = None,
+    overflow: Overflow | Policy = "spill",
+    env: Mapping[Any, Any] | None = None,
+    extra_env: Mapping[Any, Any] | None = None,
+    cwd: StrOrBytesPath | None = None,
+    user: str | int | None = None,
+    group: str | int | None = None,
+    extra_groups: Iterable[str | int] | None = None,
+    umask: int | None = None,
+    rlimits: Mapping[str, int | tuple[int, int]] | None = None,
+    nice: int | None = None,
+    process_group: int | None = None,
+    start_new_session: bool = False,
+    die_with_parent: bool | str | int = False,
+    pass_fds: Iterable[int] = (),
+    stop: _core.Stop | None = None,
+) -> Child:
+    """Starts a program and returns at once, with the child and its streams.
+
+    The program reads nothing, and both of its outputs are pipes, unless said
+    otherwise. It never waits for its reader before memory and disk are used up: see
+    `Overflow`.
+
+    args, shell, env, extra_env, cwd, user, group, extra_groups, umask, rlimits, nice,
+    process_group, start_new_session, die_with_parent, pass_fds
+        As with `run`.
+    stdin
+        PIPE gives `child.stdin` to write to. Else a path object, a file or descriptor
+        (which the program reads itself), INHERIT, or None or DEVNULL for nothing.
+    stdout, stderr
+        PIPE gives `child.stdout` and `child.stderr` to read from. Else INHERIT (or
+        None), DEVNULL, a path, a file or descriptor; for stderr also STDOUT.
+    text, encoding, errors
+        The streams are those of text: UTF-8 and "replace" if not said otherwise, and
+        no translation of newlines.
+    overflow
+        What becomes of output that is not read as fast as it comes: an `Overflow` or
+        the name of one.
+    stop
+        How `stop()`, and leaving a `with` block by an exception, end the child.
+
+    Raises `InvalidValue` (a `ValueError`) and `SpawnError` (an `OSError`).
+    """
+    decoding = _decoding(text, encoding, errors)
+    policy = _overflow(overflow)
+    raw = _core.spawn(
+        {
+            **_setup(
+                "spawn",
+                args,
+                shell,
+                env,
+                extra_env,
+                cwd,
+                user,
+                group,
+                extra_groups,
+                umask,
+                rlimits,
+                nice,
+                process_group,
+                start_new_session,
+                die_with_parent,
+                pass_fds,
+                stop,
+            ),
+            "stdin": ("pipe", None) if stdin == PIPE else _stdin(stdin, decoding),
+            "stdout": _sink("stdout", stdout),
+            "stderr": _sink("stderr", stderr),
+        },
+        policy._raw(),
+    )
+    return Child(args, raw, decoding, stop)

@@ -1,0 +1,328 @@
+"""The binary streams of a child: files for whoever takes a file."""
+
+from __future__ import annotations
+
+import io
+
+from . import _core
+from ._result import _Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+    from typing import Any, Literal, NoReturn, TypeVar
+
+    from ._types import Data
+
+    S = TypeVar("S", bound="_File")
+
+
+class Gap(_Record):
+    """So many bytes were dropped, as the `Overflow` says.
+
+    `offset` is where in the child's output they stood.
+    """
+
+    __slots__ = ("offset", "dropped")
+
+    def __init__(self, offset: int, dropped: int) -> None:
+        self.offset = offset
+        self.dropped = dropped
+
+
+class Figures(_Record):
+    """How a stream stands between a child and its reader."""
+
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "lag_bytes",
+        "lag_s",
+        "peak_bytes",
+        "memory_bytes",
+        "memory_peak_bytes",
+        "disk_bytes",
+        "disk_peak_bytes",
+        "spilled_bytes",
+        "dropped_bytes",
+        "lost_bytes",
+        "blocked_s",
+    )
+
+    def __init__(self, raw: _core.RawFigures) -> None:
+        #: Bytes that came from the child.
+        self.bytes_in = raw["bytes_in"]
+        #: Bytes that were read out.
+        self.bytes_out = raw["bytes_out"]
+        #: Bytes that wait to be read.
+        self.lag_bytes = raw["lag_bytes"]
+        #: For how long the oldest of them has waited.
+        self.lag_s = raw["lag_s"]
+        #: The most bytes that ever waited.
+        self.peak_bytes = raw["peak_bytes"]
+        #: Memory that is taken now.
+        self.memory_bytes = raw["memory_bytes"]
+        #: The most that ever was.
+        self.memory_peak_bytes = raw["memory_peak_bytes"]
+        #: Bytes that wait on disk.
+        self.disk_bytes = raw["disk_bytes"]
+        #: The most that ever did.
+        self.disk_peak_bytes = raw["disk_peak_bytes"]
+        #: All bytes that went to disk.
+        self.spilled_bytes = raw["spilled_bytes"]
+        #: Bytes that were dropped, as the `Overflow` says.
+        self.dropped_bytes = raw["dropped_bytes"]
+        #: Bytes that were on disk and could not be read again.
+        self.lost_bytes = raw["lost_bytes"]
+        #: How long at most the child could not write because the pipe was full.
+        self.blocked_s = raw["blocked_s"]
+
+
+class _File:
+    """What every file has and a pipe cannot do."""
+
+    __slots__ = ()
+
+    @property
+    def label(self) -> str:
+        """What it is, in words."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """What it is, in words. No path: it cannot be opened by it."""
+        return self.label
+
+    def close(self, wait: bool = False) -> None:
+        raise NotImplementedError
+
+    @property
+    def closed(self) -> bool:
+        raise NotImplementedError
+
+    def seekable(self) -> bool:
+        self._check()
+        return False
+
+    def seek(self, offset: int, whence: int = 0, /) -> NoReturn:
+        self._cannot("seek: what a pipe has given is gone")
+
+    def tell(self) -> NoReturn:
+        self._cannot("tell: a pipe has no positions")
+
+    def truncate(self, size: int | None = None, /) -> NoReturn:
+        self._cannot("truncate: a pipe has no size")
+
+    def detach(self) -> NoReturn:
+        self._cannot("detach: there is nothing underneath that could be used alone")
+
+    def isatty(self) -> bool:
+        """Never: it is a pipe."""
+        self._check()
+        return False
+
+    def flush(self) -> None:
+        """Nothing: what was written is in the pipe."""
+        self._check()
+
+    def __enter__(self: S) -> S:
+        self._check()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _check(self) -> None:
+        if self.closed:
+            from ._stream_errors import StreamClosed
+
+            raise StreamClosed(self.label)
+
+    def _cannot(self, text: str) -> NoReturn:
+        raise io.UnsupportedOperation(f"{self.label} cannot {text}")
+
+    def __repr__(self) -> str:
+        state = ", closed" if self.closed else ""
+        return f"<procwright.{type(self).__name__} {self.label}{state}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be pickled: read it, and pass the data")
+
+
+class Reader(_core.Reader, _File):
+    """Bytes out of a child: its stdout or stderr.
+
+    A binary file as `open(..., "rb")` gives one, and an `io.BufferedIOBase` to
+    whoever asks. Any number of threads may read it at once, and any may close it:
+    those who are blocked in it get `StreamClosed`, in that call. Ctrl-C ends a
+    blocked read on the main thread at once, and the next read gives what came.
+    """
+
+    __slots__ = ()
+
+    mode = "rb"
+
+    def readable(self) -> bool:
+        self._check()
+        return True
+
+    def writable(self) -> bool:
+        self._check()
+        return False
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Reads until `buffer` is full or the stream ends."""
+        return _into(buffer, self.read)
+
+    def readinto1(self, buffer: Any, /) -> int:
+        """Reads what is there, and waits only for the first byte."""
+        return _into(buffer, self.read1)
+
+    def readlines(self, hint: int | None = -1, /) -> list[bytes]:
+        """All lines to the end, or so many that they have `hint` bytes."""
+        return _readlines(self, hint)
+
+    def write(self, data: object, /) -> NoReturn:
+        self._cannot("write: the child writes it")
+
+    def writelines(self, lines: object, /) -> NoReturn:
+        self._cannot("write: the child writes it")
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """Where bytes were dropped in what was read so far.
+
+        What is read as bytes has no mark there; no line reaches over one.
+        """
+        return [Gap(*gap) for gap in self._gaps()]
+
+    @property
+    def figures(self) -> Figures | None:
+        """How it stands now: how far the reader lags behind, what was spilled, dropped.
+
+        None with `Overflow("block")`, where the kernel alone knows.
+        """
+        raw = self._figures()
+        return None if raw is None else Figures(raw)
+
+    def lines(
+        self,
+        separator: bytes | None = b"\n",
+        *,
+        max_length: int | None = None,
+        too_long: Literal["split", "fail"] = "split",
+        keep_ends: bool = False,
+    ) -> Iterator[bytes | Gap]:
+        r"""Iterates over lines, and a `Gap` where bytes were dropped.
+
+        separator
+            What ends a line; None for `\n`, `\r` and `\r\n`, as a progress display
+            writes them.
+        max_length, too_long
+            The longest line in bytes, with its end. A longer one comes in pieces, or
+            is a `LineTooLong`.
+        keep_ends
+            Leave the separator at the end of each.
+        """
+        frame = _frame(separator, max_length, too_long, keep_ends)
+        return self._lines(frame)
+
+    def _lines(self, frame: _core.Frame) -> Iterator[bytes | Gap]:
+        while (item := self._next_in(frame)) is not None:
+            yield item if isinstance(item, bytes) else Gap(*item)
+
+
+class Writer(_core.Writer, _File):
+    """Bytes into a child: its stdin.
+
+    A binary file as `open(..., "wb")` gives one, and an `io.BufferedIOBase` to
+    whoever asks. Nothing is buffered: what was written is in the pipe. No SIGPIPE is
+    sent; a child that reads no more is a `BrokenPipeError`.
+    """
+
+    __slots__ = ("_one",)
+
+    mode = "wb"
+
+    def __init__(self, child: _core.Child) -> None:
+        import threading
+
+        # Two writes never mix. One of the same thread's, by a signal handler or a
+        # finaliser, goes in between: it would wait for itself.
+        self._one = threading.RLock()
+
+    def readable(self) -> bool:
+        self._check()
+        return False
+
+    def writable(self) -> bool:
+        self._check()
+        return True
+
+    def write(self, data: Data, /) -> int:
+        """Writes all of it, and blocks until the pipe has taken it. How many bytes.
+
+        Raises `BrokenPipeError` when the child reads no more, `StreamClosed`. After a
+        KeyboardInterrupt `bytes_written` tells how far it came.
+        """
+        if isinstance(data, str):
+            raise TypeError(
+                "a str was written to a binary stream: encode it, or spawn with text=True"
+            )
+        if not isinstance(data, (bytes, bytearray)):
+            data = bytes(memoryview(data))
+        self._alive()
+        with self._one:
+            return self._write_all(data)
+
+    def writelines(self, lines: Iterable[Data], /) -> None:
+        """Writes each."""
+        for line in lines:
+            self.write(line)
+
+    def read(self, size: int | None = -1, /) -> NoReturn:
+        self._cannot("read: the child reads it")
+
+
+io.BufferedIOBase.register(Reader)
+io.BufferedIOBase.register(Writer)
+
+
+def _into(buffer: Any, read: Any) -> int:
+    view = memoryview(buffer)
+    if view.readonly:
+        raise TypeError("the buffer cannot be written to: pass a bytearray or another of its kind")
+    view = view.cast("B")
+    # Through an object: the stable ABI of 3.10 has no buffers.
+    data: bytes = read(len(view))
+    view[: len(data)] = data
+    return len(data)
+
+
+def _readlines(stream: Any, hint: int | None) -> list[Any]:
+    if hint is None or hint <= 0:
+        return list(stream)
+    lines = []
+    size = 0
+    for line in stream:
+        lines.append(line)
+        size += len(line)
+        if size >= hint:
+            break
+    return lines
+
+
+def _frame(
+    separator: bytes | None, max_length: int | None, too_long: str, keep_ends: bool
+) -> _core.Frame:
+    if too_long not in ("split", "fail"):
+        from ._options import _invalid
+
+        raise _invalid(f'too_long is {too_long!r}: use "split" or "fail"')
+    return _core.Frame(separator, max_length, too_long == "fail", keep_ends)

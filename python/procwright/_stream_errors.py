@@ -1,0 +1,114 @@
+"""The exceptions of streams. Imported when the first one is needed."""
+
+from __future__ import annotations
+
+import errno
+import io
+
+
+class StreamClosed(ValueError):
+    """The stream was closed in this process, before or while it was used.
+
+    A `ValueError`, as with every file of Python's.
+    """
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self.stream = stream
+
+    def __str__(self) -> str:
+        return f"{self.stream} was closed in this process: I/O operation on closed file"
+
+
+class StreamForked(io.UnsupportedOperation):
+    """The stream is of the process that this one was forked from.
+
+    A fork has none of its parent's streams, so that the child sees the end of its
+    input and nobody takes the other's data. Hand the data on, or start the child in
+    the fork. An `OSError` and a `ValueError`.
+    """
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self.stream = stream
+
+    def __str__(self) -> str:
+        return (
+            f"{self.stream} is of the process that was forked: a fork has none of its streams. "
+            "Use it there, or start the child in the fork"
+        )
+
+
+class LineTooLong(ValueError):
+    """A line is longer than the `max_length` that was allowed.
+
+    It is still there, to be read by other means.
+    """
+
+    def __init__(self, stream: str, max_length: int) -> None:
+        super().__init__(stream, max_length)
+        self.stream = stream
+        self.max_length = max_length
+
+    def __str__(self) -> str:
+        return (
+            f"a line of {self.stream} is longer than the {self.max_length:,} bytes that were "
+            'allowed: allow more, take it in pieces (too_long="split"), or read(n) it'
+        )
+
+
+class StreamOverflow(OSError):
+    """More came than `Overflow("fail")` keeps. What came before has been read.
+
+    `offset` is where in the output the first byte stands that was too much.
+    """
+
+    def __init__(self, stream: str, offset: int) -> None:
+        super().__init__(errno.ENOBUFS, stream, None)
+        self.stream = stream
+        self.offset = offset
+
+    def __str__(self) -> str:
+        return (
+            f"{self.stream} wrote more than may be kept, from byte {self.offset:,} on: "
+            "read it sooner, or choose another overflow"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (StreamOverflow, (self.stream, self.offset))
+
+
+class StreamLost(OSError):
+    """Bytes that lay on disk cannot be read again. The stream goes on behind them.
+
+    `offset` and `length` say which.
+    """
+
+    def __init__(self, stream: str, offset: int, length: int, number: int, reason: str) -> None:
+        super().__init__(number, reason)
+        self.stream = stream
+        self.offset = offset
+        self.length = length
+
+    def __str__(self) -> str:
+        return (
+            f"{self.length:,} bytes of {self.stream} at offset {self.offset:,} were on disk "
+            f"and cannot be read: {self.strerror}"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        parts = (self.stream, self.offset, self.length, self.errno, self.strerror)
+        return (StreamLost, parts)
+
+
+def _lost(stream: str, offset: int, length: int, number: int | None, reason: str) -> StreamLost:
+    return StreamLost(stream, offset, length, number or errno.EIO, reason)
+
+
+_stream_closed = StreamClosed
+_stream_forked = StreamForked
+_line_too_long = LineTooLong
+_overflowed = StreamOverflow
+
+for _public in (StreamClosed, StreamForked, LineTooLong, StreamOverflow, StreamLost):
+    _public.__module__ = "procwright"

@@ -1,0 +1,257 @@
+"""The text streams of a child."""
+
+from __future__ import annotations
+
+import codecs
+import io
+
+from . import _core
+from ._stream import Gap, Reader, Writer, _File, _frame, _readlines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Literal, NoReturn
+
+#: What the native stream can do: it has to know what becomes of a broken character.
+_ERRORS = ("strict", "replace", "ignore", "surrogateescape")
+
+
+class TextReader(_core.TextReader, _File):
+    """Text out of a child: its stdout or stderr.
+
+    As `open(..., newline="\\n")` gives one, and an `io.TextIOBase` to whoever asks: no
+    newline is translated. `buffer` is the binary stream underneath, which may be read
+    in turn. As with that, any thread may close it, and those who are blocked in it
+    get `StreamClosed`.
+    """
+
+    __slots__ = ()
+
+    mode = "r"
+    #: Newlines are not translated, so none was seen.
+    newlines = None
+    line_buffering = False
+
+    @property
+    def label(self) -> str:
+        """What it is, in words."""
+        return self._bytes.label
+
+    @property
+    def _bytes(self) -> Reader:
+        buffer = self.buffer
+        assert isinstance(buffer, Reader)
+        return buffer
+
+    def readable(self) -> bool:
+        self._check()
+        return True
+
+    def writable(self) -> bool:
+        self._check()
+        return False
+
+    def readlines(self, hint: int | None = -1, /) -> list[str]:
+        """All lines to the end, or so many that they have `hint` characters."""
+        return _readlines(self, hint)
+
+    def write(self, text: object, /) -> NoReturn:
+        self._cannot("write: the child writes it")
+
+    def writelines(self, lines: object, /) -> NoReturn:
+        self._cannot("write: the child writes it")
+
+    def close(self, wait: bool = False) -> None:
+        """Closes it and `buffer`. Returns at once, or with `wait` when nobody is inside."""
+        self._bytes.close(wait)
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """As those of `buffer`: offsets are in bytes."""
+        return self._bytes.gaps
+
+    def lines(
+        self,
+        separator: str | None = "\n",
+        *,
+        max_length: int | None = None,
+        too_long: Literal["split", "fail"] = "split",
+        keep_ends: bool = False,
+    ) -> Iterator[str | Gap]:
+        r"""Iterates over lines, and a `Gap` where bytes were dropped.
+
+        As that of the binary stream; `max_length` is in bytes. A character that a
+        piece of a line ends in is whole in the next.
+        """
+        wanted = None if separator is None else separator.encode(self.encoding)
+        frame = _frame(wanted, max_length, too_long, keep_ends)
+        return self._lines(frame)
+
+    def _lines(self, frame: _core.Frame) -> Iterator[str | Gap]:
+        # For pieces of lines, which may end within a character.
+        decoder = codecs.getincrementaldecoder(self.encoding)(self.errors or "strict")
+        for item in self._bytes._lines(frame):
+            if isinstance(item, Gap):
+                if rest := decoder.decode(b"", True):
+                    yield rest
+                decoder.reset()
+                yield item
+            else:
+                yield decoder.decode(item)
+        if rest := decoder.decode(b"", True):
+            yield rest
+
+
+class _CodecReader(TextReader):
+    """For encodings that only Python can decode.
+
+    It keeps the decoder's state and the text that was decoded and not given out yet.
+    """
+
+    __slots__ = ("_decoder", "_ended", "_one", "_text")
+
+    def __init__(self, buffer: Reader, encoding: str, errors: str) -> None:
+        import threading
+
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
+        self._text = ""
+        self._ended = False
+        self._one = threading.RLock()
+
+    def __iter__(self) -> _CodecReader:
+        return self
+
+    def __next__(self) -> str:
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    def read(self, size: int | None = -1, /) -> str:
+        with self._one:
+            while size is None or size < 0 or len(self._text) < size:
+                if not self._more():
+                    break
+            self._check()
+            return self._give(len(self._text) if size is None or size < 0 else size)
+
+    def readline(self, size: int | None = -1, /) -> str:
+        limit = None if size is None or size < 0 else size
+        with self._one:
+            begun = 0
+            while True:
+                end = self._text.find("\n", begun) + 1
+                if limit is not None and (end > limit or (not end and len(self._text) >= limit)):
+                    end = limit
+                elif not end:
+                    begun = len(self._text)
+                    if self._more():
+                        continue
+                    end = len(self._text)
+                self._check()
+                return self._give(end)
+
+    def _give(self, n: int) -> str:
+        given, self._text = self._text[:n], self._text[n:]
+        return given
+
+    def _more(self) -> bool:
+        """Decodes more; whether there was any. Keeps all if it is interrupted."""
+        if self._ended:
+            return False
+        data = self._bytes.read1()
+        self._text += self._decoder.decode(data, not data)
+        self._ended = not data
+        return bool(data)
+
+    def _lines(self, frame: _core.Frame) -> Iterator[str | Gap]:
+        self._cannot(
+            f"cut lines in {self.encoding}: iterate over it, or over the lines of its buffer"
+        )
+
+
+class TextWriter(_File):
+    """Text into a child: its stdin.
+
+    Encodes what it is given and writes it at once: `buffer` is the binary stream.
+    Newlines are not translated.
+    """
+
+    __slots__ = ("_encoder", "_one", "buffer", "encoding", "errors", "__weakref__")
+
+    mode = "w"
+    newlines = None
+    line_buffering = False
+    write_through = True
+
+    def __init__(self, buffer: Writer, encoding: str, errors: str) -> None:
+        import threading
+
+        self.buffer = buffer
+        self.encoding = encoding
+        # To replace what the child is told would be a silent loss.
+        self.errors = "strict" if errors == "replace" else errors
+        # With a state: a byte order mark comes once.
+        self._encoder = codecs.getincrementalencoder(encoding)(self.errors)
+        self._one = threading.RLock()
+
+    @property
+    def label(self) -> str:
+        """What it is, in words."""
+        return self.buffer.label
+
+    def readable(self) -> bool:
+        self._check()
+        return False
+
+    def writable(self) -> bool:
+        self._check()
+        return True
+
+    def write(self, text: str, /) -> int:
+        """Writes all of it. How many characters. Raises as that of `buffer`."""
+        if not isinstance(text, str):
+            raise TypeError(f"{type(text).__name__} was written to a text stream: pass a str")
+        self.buffer._alive()
+        with self._one:
+            self.buffer.write(self._encoder.encode(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str], /) -> None:
+        """Writes each."""
+        for line in lines:
+            self.write(line)
+
+    def read(self, size: int | None = -1, /) -> NoReturn:
+        self._cannot("read: the child reads it")
+
+    def close(self, wait: bool = False) -> None:
+        """Closes it and `buffer`: the child comes to the end of its input."""
+        self.buffer.close(wait)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return self.buffer.closed
+
+
+io.TextIOBase.register(TextReader)
+io.TextIOBase.register(TextWriter)
+
+
+def _reader(buffer: Reader, encoding: str, errors: str) -> TextReader:
+    """The text stream over `buffer`."""
+    name = codecs.lookup(encoding).name
+    simple = name in ("utf-8", "ascii", "latin-1", "iso8859-1") or _is_one_byte(name)
+    if simple and errors in _ERRORS:
+        return TextReader(buffer, name, errors)
+    return _CodecReader(buffer, encoding, errors)
+
+
+def _is_one_byte(name: str) -> bool:
+    """Whether each byte is one character, and the first 128 are those of ASCII."""
+    if not name.startswith(("cp125", "iso8859-", "koi8")):
+        return False
+    first = bytes(range(128))
+    return first.decode(name) == first.decode("ascii")

@@ -1,0 +1,258 @@
+//! The binary stream out of a child.
+
+use std::sync::Arc;
+
+use procwright::memory::Memory;
+use procwright::stream::{self, Framing, Item, Separator, TooLong};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use super::{Given, Next, Source, failed};
+use crate::bytes::BytesMemory;
+use crate::child::Child;
+use crate::errors::invalid;
+
+/// Bytes and lines out of a child.
+#[pyclass(module = "procwright._core", frozen, subclass, weakref)]
+pub(crate) struct Reader {
+    pub(crate) source: Arc<Source>,
+}
+
+#[pymethods]
+impl Reader {
+    /// Takes the stream out of `child`, of which it is number 1 or 2.
+    #[new]
+    fn new(py: Python<'_>, child: &Bound<'_, Child>, number: u8) -> PyResult<Reader> {
+        let source = child.get().take_output(py, number)?;
+        Ok(Reader { source })
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> Next<'py, PyBytes> {
+        self.line(py, usize::MAX)
+    }
+
+    #[pyo3(signature = (size=-1, /))]
+    fn readline<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
+        let line = match usize::try_from(size.unwrap_or(-1)) {
+            Ok(0) => None,
+            Ok(size) => self.line(py, size)?,
+            Err(_) => self.line(py, usize::MAX)?,
+        };
+        Ok(line.unwrap_or_else(|| PyBytes::new(py, b"")))
+    }
+
+    #[pyo3(signature = (size=-1, /))]
+    fn read<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
+        let most = usize::try_from(size.unwrap_or(-1)).ok();
+        if let Some(most) = most
+            && let Some(bytes) = self.held(py, most)?
+        {
+            return Ok(bytes);
+        }
+        let mut memory = BytesMemory::new();
+        self.source
+            .gather(py, &mut memory, most.unwrap_or(usize::MAX))?;
+        Ok(memory.into_bytes(py)?.into_bound(py))
+    }
+
+    #[pyo3(signature = (size=-1, /))]
+    fn read1<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
+        let most = usize::try_from(size.unwrap_or(-1)).unwrap_or(usize::MAX);
+        self.some(py, most, true)
+    }
+
+    #[pyo3(signature = (size=0, /))]
+    fn peek<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyBytes>> {
+        // As in `io`: the size is a hint that nobody follows.
+        let _ = size;
+        self.some(py, usize::MAX, false)
+    }
+
+    /// The next line, gap (as its offset and length) or, at the end, None.
+    #[pyo3(name = "_next_in")]
+    fn next_in<'py>(&self, py: Python<'py>, frame: &Bound<'_, Frame>) -> Next<'py, PyAny> {
+        let frame = frame.get();
+        loop {
+            let tried = self
+                .source
+                .lines
+                .try_line_as(&frame.frame, usize::MAX, |item| {
+                    if let Item::Line(line) = item {
+                        self.source.passed(line.len());
+                    }
+                    Given::of(item, |line| PyBytes::new(py, frame.cut(line)))
+                });
+            let tried = tried.map_err(|error| failed(py, &error, &self.source.name))?;
+            match tried {
+                Some(Given::It(line)) => return Ok(Some(line.into_any())),
+                Some(Given::Gap(n)) => {
+                    let gap = (self.source.gap(n), n);
+                    return Ok(Some(gap.into_pyobject(py)?.into_any()));
+                }
+                Some(Given::End) => return Ok(None),
+                None => self.source.wait(py, |lines, patience| {
+                    lines.await_line_as(&frame.frame, usize::MAX, patience)
+                })?,
+            }
+        }
+    }
+
+    #[pyo3(name = "_gaps")]
+    fn gaps(&self) -> Vec<(u64, u64)> {
+        self.source.gaps()
+    }
+
+    #[pyo3(name = "_figures")]
+    fn figures<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(figures) = self.source.lines.reader().figures() else {
+            return Ok(None);
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("bytes_in", figures.bytes_in)?;
+        dict.set_item("bytes_out", figures.bytes_out)?;
+        dict.set_item("lag_bytes", figures.lag_bytes)?;
+        dict.set_item("lag_s", figures.lag.as_secs_f64())?;
+        dict.set_item("peak_bytes", figures.peak_bytes)?;
+        dict.set_item("memory_bytes", figures.memory_bytes)?;
+        dict.set_item("memory_peak_bytes", figures.memory_peak_bytes)?;
+        dict.set_item("disk_bytes", figures.disk_bytes)?;
+        dict.set_item("disk_peak_bytes", figures.disk_peak_bytes)?;
+        dict.set_item("spilled_bytes", figures.spilled_bytes)?;
+        dict.set_item("dropped_bytes", figures.dropped_bytes)?;
+        dict.set_item("lost_bytes", figures.lost_bytes)?;
+        Ok(Some(dict))
+    }
+
+    #[pyo3(signature = (wait=false))]
+    fn close(&self, py: Python<'_>, wait: bool) {
+        let source = &self.source;
+        if wait {
+            py.detach(|| {
+                source.lines.close();
+                source.inside.wait_empty();
+            });
+        } else {
+            // Not for long: but a lock is taken that others hold while they copy.
+            py.detach(|| source.lines.close());
+        }
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.source.lines.is_closed()
+    }
+
+    /// As errors call it.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.source.name
+    }
+}
+
+impl Reader {
+    /// The next line, at most `most` bytes of it; none at the end.
+    fn line<'py>(&self, py: Python<'py>, most: usize) -> Next<'py, PyBytes> {
+        let source = &self.source;
+        loop {
+            let tried = source.lines.try_line(most, |item| {
+                Given::of(item, |line| {
+                    source.passed(line.len());
+                    PyBytes::new(py, line)
+                })
+            });
+            match tried.map_err(|error| failed(py, &error, &source.name))? {
+                Some(Given::It(line)) => return Ok(Some(line)),
+                Some(Given::Gap(n)) => drop(source.gap(n)),
+                Some(Given::End) => return Ok(None),
+                None => source.wait(py, |lines, patience| lines.await_line(most, patience))?,
+            }
+        }
+    }
+
+    /// So many bytes, if they are here already.
+    fn held<'py>(&self, py: Python<'py>, most: usize) -> Next<'py, PyBytes> {
+        let source = &self.source;
+        let tried = source.lines.try_held(|held, _| match held.get(..most) {
+            Some(bytes) => {
+                source.passed(most);
+                (Some(PyBytes::new(py, bytes)), most)
+            }
+            None => (None, 0),
+        });
+        Ok(tried
+            .map_err(|error| failed(py, &error, &source.name))?
+            .flatten())
+    }
+
+    /// What is here, and waits only if nothing is.
+    fn some<'py>(&self, py: Python<'py>, most: usize, take: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let source = &self.source;
+        loop {
+            let tried = source.lines.try_bytes(most, |item| match item {
+                Item::Line(bytes) => {
+                    let taken = if take { bytes.len() } else { 0 };
+                    source.passed(taken);
+                    (Given::It(PyBytes::new(py, bytes)), taken)
+                }
+                Item::Gap(n) => (Given::Gap(n), 1),
+                _ => (Given::End, 0),
+            });
+            match tried.map_err(|error| failed(py, &error, &source.name))? {
+                Some(Given::It(bytes)) => return Ok(bytes),
+                Some(Given::Gap(n)) => drop(source.gap(n)),
+                Some(Given::End) => return Ok(PyBytes::new(py, b"")),
+                None => source.wait(py, |lines, patience| lines.await_bytes(patience))?,
+            }
+        }
+    }
+}
+
+/// How `lines()` cuts a stream.
+#[pyclass(module = "procwright._core", frozen)]
+pub(crate) struct Frame {
+    frame: stream::Frame,
+    keep_ends: bool,
+}
+
+#[pymethods]
+impl Frame {
+    /// A separator of None is a newline or a carriage return.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        separator: Option<Vec<u8>>,
+        max_length: Option<usize>,
+        fails: bool,
+        keep_ends: bool,
+    ) -> PyResult<Frame> {
+        let separator = match separator {
+            None => Separator::NewlineOrReturn,
+            Some(bytes) if bytes == b"\n" => Separator::Newline,
+            Some(bytes) => Separator::Bytes(bytes),
+        };
+        let framing = Framing {
+            separator,
+            max_length,
+            too_long: match fails {
+                true => TooLong::Fail,
+                false => TooLong::Split,
+            },
+        };
+        let frame = stream::Frame::new(framing).map_err(|error| invalid(py, &error))?;
+        Ok(Frame { frame, keep_ends })
+    }
+}
+
+impl Frame {
+    /// The line without its separator, unless that is wanted.
+    fn cut<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        match self.keep_ends {
+            true => line,
+            false => self.frame.strip(line),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What the objects of one stream share.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use procwright::error::Invalid;
+use procwright::memory::Memory;
+use procwright::stream::{Broken, Chunk, Closed, Framing, LineReader, LineTooLong, Patience};
+use procwright::time::Deadline;
+use pyo3::prelude::*;
+
+use super::patiently;
+use crate::bytes::BytesMemory;
+use crate::errors::{STREAMS, system, typed};
+
+/// One reading end. The binary stream and the text stream over it have no state of
+/// their own: what one has taken the other does not see, and nothing is between.
+pub(crate) struct Source {
+    pub(crate) lines: LineReader,
+    /// As errors call it.
+    pub(crate) name: String,
+    pub(crate) inside: Inside,
+    /// Where in what the child wrote we are.
+    position: AtomicU64,
+    gaps: Mutex<Vec<(u64, u64)>>,
+}
+
+/// How much is read at once into an object that grows.
+const PIECE: usize = 256 * 1024;
+
+impl Source {
+    /// # Errors
+    /// None: the framing can be used.
+    pub(crate) fn new(
+        reader: procwright::stream::Reader,
+        name: String,
+    ) -> Result<Arc<Source>, Invalid> {
+        Ok(Arc::new(Source {
+            lines: LineReader::new(reader, Framing::default())?,
+            name,
+            inside: Inside::default(),
+            position: AtomicU64::new(0),
+            gaps: Mutex::default(),
+        }))
+    }
+
+    /// So many bytes were given out.
+    pub(crate) fn passed(&self, n: usize) {
+        self.position.fetch_add(n as u64, Ordering::Relaxed);
+    }
+
+    /// So many were dropped here. Where that is.
+    pub(crate) fn gap(&self, n: u64) -> u64 {
+        let at = self.position.fetch_add(n, Ordering::Relaxed);
+        self.lock_gaps().push((at, n));
+        at
+    }
+
+    /// Offset and length of each that was met.
+    pub(crate) fn gaps(&self) -> Vec<(u64, u64)> {
+        self.lock_gaps().clone()
+    }
+
+    fn lock_gaps(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
+        self.gaps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for something; the exception of a handler, or why it will not come.
+    pub(crate) fn wait(
+        &self,
+        py: Python<'_>,
+        operation: impl Fn(&LineReader, Patience<'_>) -> io::Result<()> + Send + Sync,
+    ) -> PyResult<()> {
+        let waited = patiently(py, Deadline::NEVER, |patience| {
+            let _inside = self.inside.enter();
+            operation(&self.lines, patience)
+        })?;
+        waited.map_err(|error| failed(py, &error, &self.name))
+    }
+
+    /// Reads into `memory` until it has `most` bytes or the stream ends. When a
+    /// handler raises, what was read goes back to where it came from.
+    pub(crate) fn gather(
+        &self,
+        py: Python<'_>,
+        memory: &mut BytesMemory,
+        most: usize,
+    ) -> PyResult<()> {
+        let read = patiently(py, Deadline::NEVER, |patience| {
+            let _inside = self.inside.enter();
+            loop {
+                let left = most - memory.as_bytes().len();
+                if left == 0 {
+                    return Ok(());
+                }
+                let chunk = memory.fill(left.min(PIECE), |room| {
+                    let chunk = self.lines.read_with(room, patience)?;
+                    let n = if let Chunk::Bytes(n) = chunk { n } else { 0 };
+                    Ok((n, chunk))
+                })?;
+                match chunk {
+                    Chunk::Bytes(n) => self.passed(n),
+                    Chunk::Gap(n) => drop(self.gap(n)),
+                    _ => return Ok(()),
+                }
+            }
+        });
+        match read {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                self.give_back(py, memory.as_bytes());
+                Err(failed(py, &error, &self.name))
+            }
+            Err(raised) => {
+                self.give_back(py, memory.as_bytes());
+                Err(raised)
+            }
+        }
+    }
+
+    /// So that these bytes are the next that are read.
+    pub(crate) fn give_back(&self, py: Python<'_>, bytes: &[u8]) {
+        // Without memory for it, it is lost, and so is all else.
+        if !bytes.is_empty() && py.detach(|| self.lines.put_back(bytes)).is_ok() {
+            self.position
+                .fetch_sub(bytes.len() as u64, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn position(&self) -> u64 {
+        self.position.load(Ordering::Relaxed)
+    }
+
+    /// Where gaps stand in what was read since the position was `begun`.
+    pub(crate) fn gaps_since(&self, begun: u64) -> Vec<usize> {
+        let mut dropped = 0;
+        let gaps = self.lock_gaps();
+        let since = gaps.iter().filter(|(at, _)| *at >= begun);
+        since
+            .map(|(at, n)| {
+                let edge = at - begun - dropped;
+                dropped += n;
+                usize::try_from(edge).unwrap_or(usize::MAX)
+            })
+            .collect()
+    }
+}
+
+/// Counts the operations that may block.
+#[derive(Default)]
+pub(crate) struct Inside {
+    count: Mutex<usize>,
+    left: Condvar,
+}
+
+pub(crate) struct Visit<'a>(&'a Inside);
+
+impl Inside {
+    pub(crate) fn enter(&self) -> Visit<'_> {
+        *self.lock() += 1;
+        Visit(self)
+    }
+
+    /// Until nobody is inside. Not for who waits: a handler that closes runs while
+    /// its thread is outside.
+    pub(crate) fn wait_empty(&self) {
+        let mut count = self.lock();
+        while *count > 0 {
+            count = self
+                .left
+                .wait(count)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        let mut count = self.0.lock();
+        *count -= 1;
+        if *count == 0 {
+            self.0.left.notify_all();
+        }
+    }
+}
+
+/// The exception for what a stream answers. `name` says which it is.
+pub(crate) fn failed(py: Python<'_>, error: &io::Error, name: &str) -> PyErr {
+    let inner = error.get_ref();
+    if Closed::is(error) {
+        return typed(py, STREAMS, "_stream_closed", (name,));
+    }
+    if error.kind() == io::ErrorKind::Unsupported {
+        return typed(py, STREAMS, "_stream_forked", (name,));
+    }
+    if let Some(long) = inner.and_then(|inner| inner.downcast_ref::<LineTooLong>()) {
+        return typed(py, STREAMS, "_line_too_long", (name, long.max_length));
+    }
+    match inner.and_then(|inner| inner.downcast_ref::<Broken>()) {
+        Some(Broken::Overflowed { offset }) => typed(py, STREAMS, "_overflowed", (name, *offset)),
+        Some(Broken::Lost {
+            offset,
+            length,
+            source,
+        }) => typed(
+            py,
+            STREAMS,
+            "_lost",
+            (
+                name,
+                *offset,
+                *length,
+                source.raw_os_error(),
+                source.to_string(),
+            ),
+        ),
+        _ => system(error, format!("{name}: {error}")),
+    }
+}

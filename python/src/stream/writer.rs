@@ -1,0 +1,97 @@
+//! The binary stream into a child.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use procwright::stream::Patience;
+use procwright::time::Deadline;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use super::{Inside, failed, patiently};
+use crate::child::Child;
+
+/// Bytes into a child.
+#[pyclass(module = "procwright._core", frozen, subclass, weakref)]
+pub(crate) struct Writer {
+    writer: procwright::stream::Writer,
+    name: String,
+    inside: Inside,
+    written: AtomicU64,
+}
+
+#[pymethods]
+impl Writer {
+    /// Takes the stream out of `child`.
+    #[new]
+    fn new(child: &Bound<'_, Child>) -> PyResult<Writer> {
+        let (writer, name) = child.get().take_input()?;
+        Ok(Writer {
+            writer,
+            name,
+            inside: Inside::default(),
+            written: AtomicU64::new(0),
+        })
+    }
+
+    /// Writes all of it.
+    #[pyo3(name = "_write_all")]
+    fn write_all(&self, py: Python<'_>, data: PyBackedBytes) -> PyResult<usize> {
+        let data: &[u8] = &data;
+        // How far it is, also after an interruption.
+        let done = AtomicUsize::new(0);
+        let written = patiently(py, Deadline::NEVER, |patience| {
+            let _inside = self.inside.enter();
+            loop {
+                let at = done.load(Ordering::Relaxed);
+                if at == data.len() {
+                    // An empty write, too, is refused by what is closed.
+                    return match self.writer.is_closed() && at == 0 {
+                        true => self.writer.write_with(b"", patience).map(drop),
+                        false => Ok(()),
+                    };
+                }
+                let n = self.writer.write_with(&data[at..], patience)?;
+                done.fetch_add(n, Ordering::Relaxed);
+                self.written.fetch_add(n as u64, Ordering::Relaxed);
+            }
+        })?;
+        written.map_err(|error| failed(py, &error, &self.name))?;
+        Ok(data.len())
+    }
+
+    /// Refuses at once in a fork and when it is closed: then nobody has to wait for
+    /// whoever writes.
+    #[pyo3(name = "_alive")]
+    fn alive(&self, py: Python<'_>) -> PyResult<()> {
+        let looked = match self.writer.is_closed() {
+            true => self.writer.write_with(b"", Patience::NEVER_ENDING),
+            false => Ok(0),
+        };
+        looked.map_or_else(|error| Err(failed(py, &error, &self.name)), |_| Ok(()))
+    }
+
+    /// How many bytes have gone into the pipe.
+    #[getter]
+    fn bytes_written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    #[pyo3(signature = (wait=false))]
+    fn close(&self, py: Python<'_>, wait: bool) {
+        self.writer.close();
+        if wait {
+            py.detach(|| self.inside.wait_empty());
+        }
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.writer.is_closed()
+    }
+
+    /// As errors call it.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.name
+    }
+}
