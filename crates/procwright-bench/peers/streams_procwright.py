@@ -8,7 +8,7 @@ subjects = Subjects()
 
 
 def with_spawn(argv, read, **options):
-    child = procwright.spawn(argv, stderr=None, **options)
+    child = procwright.spawn(argv, stderr=procwright.INHERIT, **options)
     seen = read(child.stdout)
     reap(child.wait())
     return seen

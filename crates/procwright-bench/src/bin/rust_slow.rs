@@ -28,7 +28,8 @@ fn lines(overflow: Option<Overflow>, words: &[OsString]) {
         .args(&argv[1..])
         .stderr(Sink::Inherit);
     let mut child = command.spawn_with(overflow).expect("spawn");
-    let mut source = BufReader::new(child.stdout.take().expect("captured"));
+    let reader = child.stdout.take().expect("captured");
+    let mut source = BufReader::new(reader.clone());
     let (mut line, mut count, mut bytes, mut paused) = (Vec::new(), 0, 0, Duration::ZERO);
     while source.read_until(b'\n', &mut line).expect("read") > 0 {
         let in_order = line.starts_with(format!("{count:010}").as_bytes());
@@ -41,9 +42,13 @@ fn lines(overflow: Option<Overflow>, words: &[OsString]) {
         paused += started.elapsed();
     }
     reap(&child);
+    let blocked = reader
+        .blocked()
+        .expect("known while it is open")
+        .as_secs_f64();
     let [life, held] = notes(&argv[1]);
     print(&format!(
-        r#"{{"child_s": {life:.6}, "held_s": {held:.6}, "paused_s": {:.6}, "lines": {count}, "bytes": {bytes}}}"#,
+        r#"{{"child_s": {life:.6}, "held_s": {held:.6}, "blocked_s": {blocked:.6}, "paused_s": {:.6}, "lines": {count}, "bytes": {bytes}}}"#,
         paused.as_secs_f64()
     ));
 }

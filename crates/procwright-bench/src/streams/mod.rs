@@ -61,9 +61,12 @@ impl Notes {
         Ok(Notes(path))
     }
 
-    /// One for a subject.
+    /// One for a subject. It is there, and empty until a child has written it.
     fn of(&self, name: &str) -> PathBuf {
-        self.0.join(name.replace('/', "-"))
+        let path = self.0.join(name.replace('/', "-"));
+        // Whether that is possible was asked at the start.
+        let _ = File::create(&path);
+        path
     }
 }
 
