@@ -28,12 +28,15 @@ if TYPE_CHECKING:
         TimeoutExpired,
         WaitTimeout,
     )
+    from ._merged import Merged, MergedLine
     from ._overflow import Overflow
     from ._process import Process
     from ._spawn import spawn
     from ._stream import Figures, Gap, Reader, Writer
     from ._stream_errors import (
+        EndedBeforeMatch,
         LineTooLong,
+        MatchTimeout,
         StreamClosed,
         StreamForked,
         StreamLost,
@@ -59,6 +62,7 @@ __all__ = [
     "Cancel",
     "Cancelled",
     "Child",
+    "EndedBeforeMatch",
     "Event",
     "Figures",
     "Gap",
@@ -67,6 +71,9 @@ __all__ = [
     "InvalidValue",
     "Limit",
     "LineTooLong",
+    "MatchTimeout",
+    "Merged",
+    "MergedLine",
     "NoSuchProcess",
     "OutputLimitExceeded",
     "Overflow",
@@ -102,6 +109,10 @@ __all__ = [
 
 #: Imported when the first of their names is needed.
 _LATER = {
+    "Merged": "_merged",
+    "MergedLine": "_merged",
+    "MatchTimeout": "_stream_errors",
+    "EndedBeforeMatch": "_stream_errors",
     "Child": "_child",
     "Figures": "_stream",
     "Gap": "_stream",

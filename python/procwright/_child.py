@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+
 from . import _core
+from ._options import _invalid, _seconds
 from ._process import Process
 from ._result import Status, Survivor
 from ._stream import Reader, Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
     from types import TracebackType
-    from typing import Any, NoReturn
+    from typing import Any, Literal, NoReturn
 
+    from ._callback import Caller
     from ._text import TextReader, TextWriter
 
 
@@ -36,23 +42,32 @@ class Child:
         self._core = core
         self._decoding = decoding
         self._stop = stop
+        self._communication: _core.Communication | None = None
         #: The process, for all that is not the child's alone.
         self.process = Process._of(core.process())
         #: Its number. It is its own until the child has been waited for.
         self.pid = self.process.pid
-        has_stdin, has_stdout, has_stderr = core.streams()
+        has_stdin, has_stdout, has_stderr, has_merged = core.streams()
         #: Where to write what it reads, None unless that is a pipe.
         self.stdin: Any = None
         #: Where to read what it writes, None unless that is a pipe.
         self.stdout: Any = None
         #: Where to read its errors, None unless that is a pipe.
         self.stderr: Any = None
+        #: Both outputs as one, line by line, None unless that was asked for.
+        self.merged: Any = None
+        self._callers: list[Caller] = []
         if has_stdin:
             self.stdin = self._text_writer(Writer(core))
         if has_stdout:
             self.stdout = self._text_reader(Reader(core, 1))
         if has_stderr:
             self.stderr = self._text_reader(Reader(core, 2))
+        if has_merged:
+            from ._merged import Merged
+
+            self.merged = Merged(core)
+            self.merged._decoding = decoding
 
     def _text_writer(self, binary: Writer) -> Writer | TextWriter:
         if self._decoding is None:
@@ -94,6 +109,87 @@ class Child:
             self.process.wait(timeout)
         return self.returncode
 
+    def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
+        """Writes `input`, closes stdin, reads both outputs to the end, and waits.
+
+        As in `subprocess`; both outputs are read while stdin is written, so that
+        nobody waits for the other. What is not a pipe is None. Raises `WaitTimeout`, a
+        `subprocess.TimeoutExpired`, if the time comes first; after that, and after a
+        KeyboardInterrupt, it can be called again, without `input`, and nothing is lost.
+        """
+        deadline = _Deadline(timeout)
+        if self._communication is None:
+            self._communication = self._communicate(input)
+        elif input is not None:
+            raise ValueError("input was given before: call communicate() without it to go on")
+        communication = self._communication
+        if not communication.go_on(deadline.left()):
+            self._late(timeout, communication)
+        try:
+            self.wait(deadline.left())
+        except TimeoutError:
+            self._late(timeout, communication)
+        out, err = communication.take()
+        self._communication = None
+        called = [caller.stream for caller in self._callers]
+        for stream in (self.stdout, self.stderr):
+            if stream is not None and stream not in called:
+                stream.close()
+        return self._read_out(self.stdout, out), self._read_out(self.stderr, err)
+
+    def _communicate(self, input: Any) -> _core.Communication:
+        if input is not None and self.stdin is None:
+            raise _invalid("input is given, but stdin is no pipe: spawn with stdin=PIPE")
+        if isinstance(input, str):
+            if self._decoding is None:
+                raise TypeError("input is a str: spawn with text=True, or pass bytes")
+            input = self.stdin._encode(input)
+        elif input is not None and not isinstance(input, (bytes, bytearray)):
+            input = bytes(memoryview(input))
+        called = [caller.stream for caller in self._callers]
+        stdout, stderr = (
+            None if stream in called else _open(stream) for stream in (self.stdout, self.stderr)
+        )
+        return _core.Communication(_open(self.stdin), input, stdout, stderr)
+
+    def _read_out(self, stream: Any, read: tuple[bytes, list[int]] | None) -> Any:
+        if read is None:
+            called = stream in [caller.stream for caller in self._callers]
+            return None if stream is None or called else ("" if self._decoding else b"")
+        data, edges = read
+        return data if self._decoding is None else stream._decode(data, edges)
+
+    def _late(self, timeout: float | None, communication: _core.Communication) -> NoReturn:
+        from ._errors import WaitTimeout
+
+        error = WaitTimeout(_shown(self.args), timeout, (self,))
+        # As subprocess: bytes, also where text was asked for.
+        error.output, error.stderr = communication.peek()
+        raise error from None
+
+    def wait_for(
+        self,
+        pattern: Any,
+        timeout: float | None = None,
+        *,
+        stream: Literal["stdout", "stderr"] | None = None,
+    ) -> re.Match[Any]:
+        """Reads lines until one has a match for `pattern`, and returns the match.
+
+        "Start the server, wait until it listens." Of both streams, unless `stream`
+        names one. `pattern` is a regular expression or a compiled one, for text or for
+        bytes as the streams are. It is searched in each line without its end, and in
+        one that is not complete when nothing more comes for the moment: a prompt has
+        no newline. What was looked at is consumed; what follows stays.
+
+        Raises `MatchTimeout`, a `WaitTimeout`, if the time comes first, and
+        `EndedBeforeMatch` if the streams end, or the child fails, without a match:
+        both tell the last lines.
+        """
+        from ._wait_for import wait_for
+
+        return wait_for(self, pattern, timeout, stream)
+
     def send_signal(self, sig: int | str) -> None:
         """Sends it a signal, by number or name. Nothing if it has ended."""
         if self.status is None:
@@ -118,6 +214,11 @@ class Child:
         """
         return [Survivor(*one) for one in self._core.stop()]
 
+    def _call(self, stream: Any, callback: Callable[[Any], object]) -> None:
+        from ._callback import Caller
+
+        self._callers.append(Caller(stream, callback))
+
     def __enter__(self) -> Child:
         return self
 
@@ -134,6 +235,8 @@ class Child:
             self.stdin.close()
         try:
             self.wait()
+            for caller in self._callers:
+                caller.finish()
         except BaseException:
             self.stop()
             raise
@@ -152,3 +255,48 @@ class Child:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Child cannot be pickled: pass the id of its process")
+
+
+class _Deadline:
+    """What is left of a timeout."""
+
+    __slots__ = ("_end",)
+
+    def __init__(self, timeout: float | None) -> None:
+        import time
+
+        seconds = _seconds(timeout)
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float | None:
+        import time
+
+        return None if self._end is None else max(self._end - time.monotonic(), 0.0)
+
+
+def _binary(stream: Any) -> Any:
+    """The binary stream, none if there is none."""
+    return getattr(stream, "buffer", stream)
+
+
+def _open(stream: Any) -> Any:
+    """The binary stream, none if it is closed. Raises `StreamForked` in a fork."""
+    if stream is None:
+        return None
+    binary = _binary(stream)
+    if stream.closed:
+        from ._stream_errors import StreamClosed
+
+        try:
+            binary._alive()
+        except StreamClosed:
+            return None
+    return binary
+
+
+def _shown(args: Any) -> str:
+    import shlex
+
+    if isinstance(args, (str, bytes)) or hasattr(args, "__fspath__"):
+        args = [args]
+    return shlex.join(os.fsdecode(word) for word in args)

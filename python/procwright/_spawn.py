@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from . import _core
 from ._child import Child
-from ._options import PIPE, _decoding, _setup, _sink, _stdin
+from ._options import PIPE, _captures, _decoding, _invalid, _setup, _sink, _stdin
 from ._overflow import _overflow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from ._overflow import Overflow, Policy
@@ -27,6 +27,9 @@ def spawn(
     encoding: str | None = None,
     errors: str | None = None,
     overflow: Overflow | Policy = "spill",
+    merged: bool = False,
+    on_stdout_line: Callable[[Any], object] | None = None,
+    on_stderr_line: Callable[[Any], object] | None = None,
     env: Mapping[Any, Any] | None = None,
     extra_env: Mapping[Any, Any] | None = None,
     cwd: StrOrBytesPath | None = None,
@@ -63,6 +66,12 @@ def spawn(
     overflow
         What becomes of output that is not read as fast as it comes: an `Overflow` or
         the name of one.
+    merged
+        Both outputs are read as one, `child.merged`, each line with its stream and time.
+    on_stdout_line, on_stderr_line
+        Called with each line and its end, in order, on a thread of its own. It reads
+        the stream in your place. What it raises closes the stream, and is raised when
+        the `with` block is left.
     stop
         How `stop()`, and leaving a `with` block by an exception, end the child.
 
@@ -70,6 +79,16 @@ def spawn(
     """
     decoding = _decoding(text, encoding, errors)
     policy = _overflow(overflow)
+    for name, sink, callback in (
+        ("stdout", stdout, on_stdout_line),
+        ("stderr", stderr, on_stderr_line),
+    ):
+        if callback is None:
+            continue
+        if merged or not _captures(sink):
+            raise _invalid(f"on_{name}_line needs {name}=PIPE, and not merged=True")
+        if not callable(callback):
+            raise TypeError(f"on_{name}_line is {callback!r}, which cannot be called")
     raw = _core.spawn(
         {
             **_setup(
@@ -96,5 +115,10 @@ def spawn(
             "stderr": _sink("stderr", stderr),
         },
         policy._raw(),
+        bool(merged),
     )
-    return Child(args, raw, decoding, stop)
+    child = Child(args, raw, decoding, stop)
+    for stream, callback in ((child.stdout, on_stdout_line), (child.stderr, on_stderr_line)):
+        if callback is not None:
+            child._call(stream, callback)
+    return child

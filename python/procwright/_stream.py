@@ -138,11 +138,12 @@ class _File:
     ) -> None:
         self.close()
 
+    def _alive(self) -> None:
+        raise NotImplementedError
+
     def _check(self) -> None:
         if self.closed:
-            from ._stream_errors import StreamClosed
-
-            raise StreamClosed(self.label)
+            self._alive()
 
     def _cannot(self, text: str) -> NoReturn:
         raise io.UnsupportedOperation(f"{self.label} cannot {text}")
@@ -193,6 +194,23 @@ class Reader(_core.Reader, _File):
 
     def writelines(self, lines: object, /) -> NoReturn:
         self._cannot("write: the child writes it")
+
+    def fileno(self) -> int:
+        """The number of the pipe, where that is what is read: with `Overflow("block")`.
+
+        To be handed on, as `Popen(stdin=child.stdout)` does. From then on the pipe is
+        for whoever has got it. Elsewhere raises `io.UnsupportedOperation`: the pipe is
+        read by procwright, and who had its number, too, would take data away from it.
+        """
+        self._check()
+        number = self._pipe()
+        if number is None:
+            self._cannot(
+                "give a fileno: its data waits in this process and not in the pipe. "
+                'Spawn with overflow="block" to hand the pipe on; for event loops there '
+                "is readiness_fd()"
+            )
+        return number
 
     @property
     def gaps(self) -> list[Gap]:
@@ -288,6 +306,11 @@ class Writer(_core.Writer, _File):
 
     def read(self, size: int | None = -1, /) -> NoReturn:
         self._cannot("read: the child reads it")
+
+    def fileno(self) -> int:
+        """The number of the pipe, to be handed on."""
+        self._check()
+        return self._pipe()
 
 
 io.BufferedIOBase.register(Reader)

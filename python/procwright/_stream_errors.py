@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import errno
 import io
+import subprocess
+
+from ._errors import WaitTimeout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class StreamClosed(ValueError):
@@ -101,6 +108,51 @@ class StreamLost(OSError):
         return (StreamLost, parts)
 
 
+class EndedBeforeMatch(subprocess.SubprocessError):
+    """The child ended, or closed its output, and said nothing that matches.
+
+    `cmd` is what was started, `returncode` how it ended (None if it lives on),
+    `pattern` what was looked for, and `lines` the last lines that came.
+    """
+
+    def __init__(self, cmd: str, returncode: int | None, pattern: Any, lines: list[Any]) -> None:
+        super().__init__(cmd, returncode, pattern, lines)
+        self.cmd = cmd
+        self.returncode = returncode
+        self.pattern = pattern
+        self.lines = lines
+
+    def __str__(self) -> str:
+        how = "closed its output" if self.returncode is None else "ended"
+        code = "" if self.returncode is None else f" with returncode {self.returncode}"
+        return f"{self.cmd} {how}{code} before it said {self.pattern!r}{_tail(self.lines)}"
+
+
+class MatchTimeout(WaitTimeout):
+    """The time came before the child said what was waited for.
+
+    `pattern` is what was looked for, `lines` are the last lines that came.
+    """
+
+    def __init__(self, cmd: str, timeout: float | None, pattern: Any, lines: list[Any]) -> None:
+        super().__init__(cmd, timeout)
+        self.pattern = pattern
+        self.lines = lines
+
+    def __str__(self) -> str:
+        return f"{self.cmd} did not say {self.pattern!r} within {self.timeout} s{_tail(self.lines)}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (MatchTimeout, (self.cmd, self.timeout, self.pattern, self.lines))
+
+
+def _tail(lines: list[Any]) -> str:
+    if not lines:
+        return "; it said nothing"
+    shown = [line if isinstance(line, str) else line.decode(errors="replace") for line in lines]
+    return "; its last lines:\n" + "\n".join("    " + line for line in shown)
+
+
 def _lost(stream: str, offset: int, length: int, number: int | None, reason: str) -> StreamLost:
     return StreamLost(stream, offset, length, number or errno.EIO, reason)
 
@@ -110,5 +162,13 @@ _stream_forked = StreamForked
 _line_too_long = LineTooLong
 _overflowed = StreamOverflow
 
-for _public in (StreamClosed, StreamForked, LineTooLong, StreamOverflow, StreamLost):
+for _public in (
+    StreamClosed,
+    StreamForked,
+    LineTooLong,
+    StreamOverflow,
+    StreamLost,
+    EndedBeforeMatch,
+    MatchTimeout,
+):
     _public.__module__ = "procwright"

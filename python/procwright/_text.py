@@ -6,7 +6,7 @@ import codecs
 import io
 
 from . import _core
-from ._stream import Gap, Reader, Writer, _File, _frame, _readlines
+from ._stream import Figures, Gap, Reader, Writer, _File, _frame, _readlines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ class TextReader(_core.TextReader, _File):
         assert isinstance(buffer, Reader)
         return buffer
 
+    def _alive(self) -> None:
+        self._bytes._alive()
+
     def readable(self) -> bool:
         self._check()
         return True
@@ -62,9 +65,39 @@ class TextReader(_core.TextReader, _File):
     def writelines(self, lines: object, /) -> NoReturn:
         self._cannot("write: the child writes it")
 
+    def fileno(self) -> int:
+        """As that of `buffer`."""
+        return self._bytes.fileno()
+
+    def readiness_fd(self) -> int:
+        """As that of `buffer`."""
+        return self._bytes.readiness_fd()
+
+    def _is_held(self) -> bool:
+        return self._bytes._is_held()
+
+    @property
+    def figures(self) -> Figures | None:
+        """As those of `buffer`."""
+        return self._bytes.figures
+
+    @property
+    def blocked_s(self) -> float | None:
+        """As that of `buffer`."""
+        return self._bytes.blocked_s
+
     def close(self, wait: bool = False) -> None:
         """Closes it and `buffer`. Returns at once, or with `wait` when nobody is inside."""
         self._bytes.close(wait)
+
+    def _decode(self, data: bytes, edges: list[int]) -> str:
+        """All that was left. No character reaches over an edge."""
+        text = []
+        begun = 0
+        for edge in [*edges, len(data)]:
+            text.append(data[begun:edge].decode(self.encoding, self.errors))
+            begun = edge
+        return "".join(text)
 
     @property
     def gaps(self) -> list[Gap]:
@@ -156,6 +189,9 @@ class _CodecReader(TextReader):
         given, self._text = self._text[:n], self._text[n:]
         return given
 
+    def _is_held(self) -> bool:
+        return bool(self._text) or self._ended or super()._is_held()
+
     def _more(self) -> bool:
         """Decodes more; whether there was any. Keeps all if it is interrupted."""
         if self._ended:
@@ -164,6 +200,13 @@ class _CodecReader(TextReader):
         self._text += self._decoder.decode(data, not data)
         self._ended = not data
         return bool(data)
+
+    def _decode(self, data: bytes, edges: list[int]) -> str:
+        with self._one:
+            given, self._text = self._text, ""
+            given += self._decoder.decode(data, True)
+            self._ended = True
+            return given
 
     def _lines(self, frame: _core.Frame) -> Iterator[str | Gap]:
         self._cannot(
@@ -201,6 +244,9 @@ class TextWriter(_File):
         """What it is, in words."""
         return self.buffer.label
 
+    def _alive(self) -> None:
+        self.buffer._alive()
+
     def readable(self) -> bool:
         self._check()
         return False
@@ -215,8 +261,11 @@ class TextWriter(_File):
             raise TypeError(f"{type(text).__name__} was written to a text stream: pass a str")
         self.buffer._alive()
         with self._one:
-            self.buffer.write(self._encoder.encode(text))
+            self.buffer.write(self._encode(text))
         return len(text)
+
+    def _encode(self, text: str) -> bytes:
+        return self._encoder.encode(text)
 
     def writelines(self, lines: Iterable[str], /) -> None:
         """Writes each."""
@@ -225,6 +274,14 @@ class TextWriter(_File):
 
     def read(self, size: int | None = -1, /) -> NoReturn:
         self._cannot("read: the child reads it")
+
+    def fileno(self) -> int:
+        """As that of `buffer`."""
+        return self.buffer.fileno()
+
+    def readiness_fd(self) -> int:
+        """As that of `buffer`."""
+        return self.buffer.readiness_fd()
 
     def close(self, wait: bool = False) -> None:
         """Closes it and `buffer`: the child comes to the end of its input."""

@@ -165,6 +165,13 @@ def _watched(thing: Any) -> _core.Handle | _core.Cancel | int | None:
         return _opened(thing)
     if isinstance(thing, _core.Cancel):
         return thing
+    if isinstance(own := getattr(thing, "process", None), Process):
+        # A child of ours.
+        return own._handle
+    is_held = getattr(thing, "_is_held", None)
+    if is_held is not None and (thing.closed or is_held()):
+        # A stream of ours: what it has read already no descriptor tells of.
+        return None
     for name in ("readiness_fd", "fileno"):
         number = getattr(thing, name, None)
         # A process that has a descriptor, too, is waited for as a process.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use procwright::error::Invalid;
+use procwright::stream::MergedReader;
 use procwright::{Command, Overflow};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -22,17 +23,20 @@ pub(crate) struct Child {
     command: String,
     stdin: Mutex<Option<procwright::stream::Writer>>,
     outputs: [Mutex<Option<procwright::stream::Reader>>; 2],
+    merged: Mutex<Option<MergedReader>>,
 }
 
 /// Starts a program, and leaves it to the caller.
 #[pyfunction]
-#[pyo3(signature = (options, overflow, /))]
+#[pyo3(signature = (options, overflow, merged, /))]
 pub(crate) fn spawn(
     py: Python<'_>,
     options: &Bound<'_, PyDict>,
     overflow: Option<(String, u64, Option<u64>)>,
+    merged: bool,
 ) -> PyResult<Child> {
-    let (spec, _) = options.extract::<Setup<'_>>()?.spec(py)?;
+    let (mut spec, _) = options.extract::<Setup<'_>>()?.spec(py)?;
+    spec.merged = merged;
     let overflow = overflow.map(|parts| policy(py, parts)).transpose()?;
     let spawned = py.detach(|| Command::from_spec(spec).spawn_with(overflow));
     let mut child = spawned.map_err(|error| not_started(py, &error))?;
@@ -44,6 +48,7 @@ pub(crate) fn spawn(
             Mutex::new(child.stdout.take()),
             Mutex::new(child.stderr.take()),
         ],
+        merged: Mutex::new(child.merged.take()),
         child,
         command,
     })
@@ -73,10 +78,12 @@ impl Child {
         Handle(self.child.process().clone())
     }
 
-    /// Whether it has stdin, stdout and stderr of ours that nobody has taken yet.
-    fn streams(&self) -> (bool, bool, bool) {
+    /// Whether it has stdin, stdout, stderr and the two as one that nobody has taken
+    /// yet.
+    fn streams(&self) -> (bool, bool, bool, bool) {
         let [out, err] = &self.outputs;
-        (holds(&self.stdin), holds(out), holds(err))
+        let merged = holds(&self.merged);
+        (holds(&self.stdin), holds(out), holds(err), merged)
     }
 
     /// The parts of a `Status`, none while it is alive. Reaps it.
@@ -100,6 +107,12 @@ impl Child {
     pub(crate) fn take_input(&self) -> PyResult<(procwright::stream::Writer, String)> {
         let taken = take(&self.stdin).ok_or_else(nothing)?;
         Ok((taken, format!("stdin of {}", self.command)))
+    }
+
+    /// Both outputs as one, and what to call it.
+    pub(crate) fn take_merged(&self) -> PyResult<(MergedReader, String)> {
+        let taken = take(&self.merged).ok_or_else(nothing)?;
+        Ok((taken, format!("stdout and stderr of {}", self.command)))
     }
 
     /// Its stdout (1) or stderr (2).

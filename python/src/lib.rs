@@ -7,6 +7,7 @@
 
 mod bytes;
 mod child;
+mod communicate;
 mod errors;
 mod options;
 mod process;
@@ -25,13 +26,30 @@ mod _core {
     #[pymodule_export]
     use super::child::{Child, spawn};
     #[pymodule_export]
+    use super::communicate::Communication;
+    #[pymodule_export]
     use super::process::Handle;
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]
-    use super::stream::{Frame, Reader, TextReader, Writer};
+    use super::stream::{Frame, Merged, Reader, TextReader, Writer};
     #[pymodule_export]
     use super::values::{Cancel, Limit, Stop};
     #[pymodule_export]
     use super::wait::{WaitSet, linger, wait_stats};
 }
+
+/// Python aligns its objects to 16 bytes, whatever is in them.
+const _: () = {
+    const fn fits<T>() -> bool {
+        align_of::<T>() <= 16
+    }
+    assert!(fits::<child::Child>() && fits::<communicate::Communication>());
+    assert!(
+        fits::<stream::Merged>()
+            && fits::<stream::Frame>()
+            && fits::<stream::Reader>()
+            && fits::<stream::Writer>()
+    );
+    assert!(fits::<process::Handle>() && fits::<wait::WaitSet>());
+};

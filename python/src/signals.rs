@@ -7,6 +7,7 @@ use std::sync::Arc;
 use procwright::{BoxError, Demand, Moment, Watch};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -143,11 +144,16 @@ impl Watch for Signals {
     }
 }
 
+/// `signal.set_wakeup_fd`, without its module: that is all of Python's that is
+/// needed here, and a run asks for it three times.
 fn set_wakeup_fd(py: Python<'_>, fd: i32) -> PyResult<i32> {
-    let options = PyDict::new(py);
-    options.set_item("warn_on_full_buffer", false)?;
-    py.import("_signal")?
-        .getattr("set_wakeup_fd")?
-        .call((fd,), Some(&options))?
-        .extract()
+    static FUNCTION: PyOnceLock<(Py<PyAny>, Py<PyDict>)> = PyOnceLock::new();
+    let (function, options) = FUNCTION.get_or_try_init(py, || {
+        let options = PyDict::new(py);
+        options.set_item("warn_on_full_buffer", false)?;
+        let function = py.import("_signal")?.getattr("set_wakeup_fd")?;
+        PyResult::Ok((function.unbind(), options.unbind()))
+    })?;
+    let before = function.bind(py).call((fd,), Some(options.bind(py)))?;
+    before.extract()
 }

@@ -143,6 +143,12 @@ def descriptors() -> dict[int, str]:
     return found
 
 
+def comes_back(before: dict[int, str]) -> None:
+    """Returns once no more is open than `before`. Else the watchdog comes."""
+    while len(descriptors()) > len(before):
+        os.sched_yield()
+
+
 @pytest.fixture
 def when_asleep():
     """`when_asleep(do)`: on another thread, once this one sleeps in the kernel."""

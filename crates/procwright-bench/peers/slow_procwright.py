@@ -17,8 +17,7 @@ def lines(pause, argv):
     seen = read_slowly(child.stdout, pause)
     if child.wait() != 0:
         sys.exit("the child failed")
-    figures = child.stdout.figures
-    tell_slow(argv[1], *seen, **({} if figures is None else {"blocked_s": figures.blocked_s}))
+    tell_slow(argv[1], *seen, blocked_s=child.stdout.blocked_s)
 
 
 def many(count, idle, argv):

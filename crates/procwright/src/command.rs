@@ -17,7 +17,7 @@ use crate::run::{
     Tee, Trouble, Watch, Writer,
 };
 use crate::spec::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
-use crate::spool::{Memory, Overflow};
+use crate::spool::{Memory, Overflow, elastic};
 use crate::time::Timeout;
 
 /// An error of code that takes part in a run: an iterator, a callback.
@@ -260,7 +260,9 @@ impl<'a> Command<'a> {
     }
 
     /// The program reads what an iterator yields. It runs on a thread of its
-    /// own; an error stops the run and comes through.
+    /// own; an error stops the run and comes through. A child of
+    /// [`spawn`](Command::spawn) is stopped by it as well, and
+    /// [`Child::wait`] says so.
     ///
     /// If the run ends while the iterator is inside `next`, its thread ends when
     /// that returns, and the run does not wait for it.
@@ -339,8 +341,25 @@ impl<'a> Command<'a> {
             let invalid = Invalid::new("a callback", "is for run(), not for spawn()", hint);
             return Err(Error::Invalid(invalid));
         }
-        child::spawn(&self.spec, overflow.into())
+        let listener = self.extras.listener.map(|listener| {
+            let command = run::quote(&self.spec.argv);
+            let listener: child::Listener = Arc::new(move |stream, event: &elastic::Event| {
+                listener(&Event::of_queue(&command, stream, event));
+            });
+            listener
+        });
+        child::spawn(&self.spec, overflow.into(), listener, self.extras.producer)
             .map_err(|error| Error::unstarted(error, &self.spec))
+    }
+
+    /// For how long a child of [`spawn`](Command::spawn) may be unable to go on
+    /// because nobody reads its output before a wait for it, or a write to it, says
+    /// [`Stalled`](crate::stream::Stalled): 30 s unless it is set; with none it is
+    /// never told. A [`run`](Command::run) reads, so it has no meaning there.
+    #[must_use]
+    pub fn stall_after(mut self, after: impl Into<Timeout>) -> Self {
+        self.spec.stall_after = after.into();
+        self
     }
 
     /// Calls back for each line of stdout, with its end, on a thread of its
@@ -457,7 +476,9 @@ impl<'a> Command<'a> {
         self
     }
 
-    /// Records in which order the two streams were read.
+    /// Records in which order the two streams were read. A spawned child's
+    /// [`merged`](crate::Child::merged) then gives both as one, line by line, in
+    /// place of its stdout and stderr.
     #[must_use]
     pub fn merged(mut self) -> Self {
         self.spec.merged = true;
@@ -481,6 +502,39 @@ impl<'a> Command<'a> {
         F: FnMut(&Event) -> Result<(), BoxError> + 'a,
     {
         self.extras.on_event = Some(Box::new(hook));
+        self
+    }
+
+    /// Gets what a child of [`spawn`](Command::spawn) has to tell of its streams:
+    /// that output which nobody reads goes to disk, cannot go there, is dropped, or
+    /// is too much. As [`on_event`](Command::on_event), which is for runs; those
+    /// are told of on the caller's thread, a child on threads of this library. So
+    /// the listener has to be fast, must not wait, and above all must not read the
+    /// child's streams: the one thread that empties the pipes of all children
+    /// waits for it. Hand on what takes longer, through a channel. A panic of it
+    /// is dropped, as far as the child is concerned. Without a listener nothing is
+    /// written anywhere: [`Reader::figures`](crate::stream::Reader::figures) tells
+    /// all of it.
+    ///
+    /// ```
+    /// use procwright::{Command, Event, Overflow};
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let child = Command::new("head")
+    ///     .args(["-c", "1000000", "/dev/zero"])
+    ///     .on_stream_event(move |event| drop(tell.send(event.clone())))
+    ///     .spawn_with(Overflow::DropOldest { memory: 65536 })?;
+    /// child.wait(None)?; // its reader is slow
+    /// assert!(matches!(told.recv()?, Event::Dropping { stream: "stdout", .. }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn on_stream_event<F>(mut self, listener: F) -> Self
+    where
+        F: Fn(&Event) + Send + Sync + 'static,
+    {
+        self.extras.listener = Some(Arc::new(listener));
         self
     }
 
@@ -564,6 +618,11 @@ impl<'a> Command<'a> {
     /// [`Error::Invalid`] and [`Error::Spawn`] only.
     pub fn run_into<M: Memory>(self) -> Result<Collected<M>, Error> {
         let Command { spec, extras, .. } = self;
+        if extras.listener.is_some() {
+            let hint = "a run reads its streams; what it has to tell comes by on_event";
+            let invalid = Invalid::new("on_stream_event", "is for spawn(), not for run()", hint);
+            return Err(Error::Invalid(invalid));
+        }
         let captures = spec.captures();
         for (stream, name) in [(0, "stdout"), (1, "stderr")] {
             if !extras.taps[stream].is_empty() && !captures[stream] {

@@ -37,7 +37,7 @@ pub mod time;
 pub mod wait;
 
 pub use cancel::Cancel;
-pub use child::{Child, duplicate_fd};
+pub use child::{Child, Communication, WaitError, duplicate_fd};
 pub use command::{BoxError, Collected, Command, Failure};
 pub use drain::Segment;
 pub use holders::{Holder, Holders};
@@ -47,7 +47,7 @@ pub use run::{
 };
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::memory;
-pub use spool::{Memory, Overflow};
+pub use spool::{Budget, Memory, Overflow};
 pub use wait::WaitSet;
 
 /// The Rust examples of the documents, which run as tests like all others.

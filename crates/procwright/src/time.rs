@@ -1,6 +1,7 @@
 //! Time as this crate uses it: a [`Deadline`] inside, a [`Timeout`] at the
 //! interface.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::error::Invalid;
@@ -132,6 +133,21 @@ impl Deadline {
             (Some(a), Some(b)) => Deadline(Some(a.min(b))),
             (a, b) => Deadline(a.or(b)),
         }
+    }
+}
+
+/// A duration for people: `2 s`, `0.25 s`, `3 min 5 s`.
+#[derive(Clone, Copy)]
+pub(crate) struct Seconds(pub(crate) Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secs = self.0.as_secs();
+        if secs >= 60 {
+            return write!(f, "{} min {} s", secs / 60, secs % 60);
+        }
+        let text = format!("{:.3}", self.0.as_secs_f64());
+        write!(f, "{} s", text.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 

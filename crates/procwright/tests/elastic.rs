@@ -392,3 +392,25 @@ fn figures_from_many_threads_always_add_up() {
         thread.join().unwrap();
     }
 }
+
+alone! {
+    fn a_disk_that_is_full_all_the_time_is_told_of_once() {
+        let name = "a_disk_that_is_full_all_the_time_is_told_of_once";
+        if !root_or_skip(name) {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        if !sys::mount_memory(directory.path(), MIB) {
+            return skip(name, "may not mount");
+        }
+        spool_in(directory.path());
+        // Every file that is read makes room for one more, and then it is full again.
+        let stage = Stage::start(256 * KIB, 64 * MIB);
+        stage.go();
+        assert_eq!(stage.events.recv().unwrap().0, "spilling");
+        assert_eq!(stage.events.recv().unwrap(), ("make a file", Some(libc::ENOSPC)));
+        let (figures, told) = stage.finish();
+        assert!(figures.spilled_bytes > 8 * MIB, "{figures:?}");
+        assert_eq!(told, []);
+    }
+}

@@ -192,7 +192,6 @@ alone! {
         for (command, word) in [
             (child(&["exit", "0"]).timeout(Duration::from_secs(1)), "timeout"),
             (child(&["exit", "0"]).idle_timeout(Duration::from_secs(1)), "idle_timeout"),
-            (child(&["exit", "0"]).stdin_bytes("x"), "stdin"),
             (child(&["exit", "0"]).on_stdout_line(|_| Ok(())), "callback"),
         ] {
             let error = text(command.spawn().unwrap_err());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{Census, child, sys};
 use procwright::process::{Exit, Signal};
-use procwright::stream::{Chunk, Closed, Patience};
+use procwright::stream::{Chunk, Closed, MergedItem, Patience};
 use procwright::wait::{Event, Outcome, Want};
 use procwright::{Overflow, Stdin, WaitSet};
 use test_children::{Pattern, Stream};
@@ -208,4 +208,48 @@ alone! {
         }
         before.comes_back();
     }
+}
+
+alone! {
+    fn both_streams_of_a_child_as_one() {
+        let before = Census::now();
+        {
+            let mut flood = child(&["flood", "--out", "3M", "--err", "2M"]).merged().spawn().unwrap();
+            assert!(flood.stdout.is_none() && flood.stderr.is_none());
+            let merged = flood.merged.take().unwrap();
+            let mut streams = [Vec::new(), Vec::new()];
+            while let Some(item) = merged.next_line(Patience::NEVER_ENDING).unwrap() {
+                match item {
+                    MergedItem::Line(line) => streams[line.stream() as usize].extend_from_slice(line.bytes()),
+                    other => panic!("{other:?}"),
+                }
+            }
+            for (stream, data) in [Stream::Stdout, Stream::Stderr].into_iter().zip(&streams) {
+                assert_eq!(Pattern::new(stream, data.len()).mismatch(0, data), None);
+            }
+            assert_eq!((streams[0].len(), streams[1].len()), (3 << 20, 2 << 20));
+            assert_eq!(merged.figures().unwrap().bytes_out, 5 << 20);
+            assert!(merged.blocked().is_some());
+            assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
+        }
+        before.comes_back();
+    }
+}
+
+#[test]
+fn what_cannot_be_merged_is_refused_before_anything_starts() {
+    for overflow in [None, Some(Overflow::DropOldest { memory: 1 << 20 })] {
+        let error = child(&["exit", "0"])
+            .merged()
+            .spawn_with(overflow)
+            .unwrap_err();
+        assert!(matches!(error, procwright::Error::Invalid(_)), "{error}");
+        assert!(error.to_string().contains("merged"), "{error}");
+    }
+    let error = child(&["exit", "0"])
+        .merged()
+        .stderr(procwright::Sink::Null)
+        .spawn()
+        .unwrap_err();
+    assert!(error.to_string().contains("both streams"), "{error}");
 }

@@ -11,6 +11,7 @@
 
 mod args;
 mod commands;
+mod measured;
 mod process;
 
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
@@ -46,6 +47,8 @@ static COMMANDS: &[Command] = &[
     commands::flood_forever::COMMAND,
     commands::flood_blocked::COMMAND,
     commands::trickle::COMMAND,
+    commands::paced::COMMAND,
+    commands::bursts::COMMAND,
     commands::progress::COMMAND,
     commands::big_line::COMMAND,
     commands::invalid_utf8::COMMAND,

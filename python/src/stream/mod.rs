@@ -3,12 +3,14 @@
 //! Whatever is here already is given out with the interpreter lock held, which
 //! costs no more than to make the object. Only who has to wait lets go of it.
 
+mod merged;
 mod patient;
 mod reader;
 mod source;
 mod text;
 mod writer;
 
+pub(crate) use merged::Merged;
 pub(crate) use patient::patiently;
 pub(crate) use reader::{Frame, Reader};
 pub(crate) use source::{Source, failed};

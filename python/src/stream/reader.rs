@@ -1,9 +1,13 @@
 //! The binary stream out of a child.
 
+use std::io;
+use std::os::fd::RawFd;
 use std::sync::Arc;
+use std::time::Duration;
 
+use procwright::buffer;
 use procwright::memory::Memory;
-use procwright::stream::{self, Framing, Item, Separator, TooLong};
+use procwright::stream::{self, Framing, Item, Patience, Separator, TooLong};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -11,6 +15,9 @@ use super::{Given, Next, Source, failed};
 use crate::bytes::BytesMemory;
 use crate::child::Child;
 use crate::errors::invalid;
+
+/// Reads of one stream before the caller looks at others, and at the clock.
+const READS: usize = 16;
 
 /// Bytes and lines out of a child.
 #[pyclass(module = "procwright._core", frozen, subclass, weakref)]
@@ -101,6 +108,50 @@ impl Reader {
         }
     }
 
+    /// What is here, without waiting: "line" and the next line, "part" and the
+    /// beginning of one if it is longer than `looked_at`, or "end".
+    #[pyo3(name = "_look")]
+    fn look<'py>(
+        &self,
+        py: Python<'py>,
+        looked_at: usize,
+    ) -> PyResult<(&'static str, Option<Bound<'py, PyBytes>>)> {
+        let source = &self.source;
+        let refused = |error: io::Error| failed(py, &error, &source.name);
+        let mut reads = 0;
+        loop {
+            let tried = source.lines.try_line(usize::MAX, |item| {
+                Given::of(item, |line| {
+                    source.passed(line.len());
+                    PyBytes::new(py, line)
+                })
+            });
+            match tried.map_err(refused)? {
+                Some(Given::It(line)) => return Ok(("line", Some(line))),
+                Some(Given::Gap(n)) => drop(source.gap(n)),
+                Some(Given::End) => return Ok(("end", None)),
+                // A line that never ends must not have the caller to itself.
+                None if reads == READS => return Ok(("part", None)),
+                None => {
+                    reads += 1;
+                    let held = source.lines.try_held(|held, _| (held.len(), 0));
+                    let more = held.map_err(refused)?.unwrap_or(0) + 1;
+                    let at_once = Patience::from(Duration::ZERO);
+                    match py.detach(|| source.lines.await_line(more, at_once)) {
+                        Ok(()) => {}
+                        Err(error) if error.kind() == io::ErrorKind::TimedOut => break,
+                        Err(error) => return Err(refused(error)),
+                    }
+                }
+            }
+        }
+        let part = source.lines.try_held(|held, _| {
+            let part = (held.len() > looked_at).then(|| PyBytes::new(py, held));
+            (part, 0)
+        });
+        Ok(("part", part.map_err(refused)?.flatten()))
+    }
+
     #[pyo3(name = "_gaps")]
     fn gaps(&self) -> Vec<(u64, u64)> {
         self.source.gaps()
@@ -108,23 +159,55 @@ impl Reader {
 
     #[pyo3(name = "_figures")]
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(figures) = self.source.lines.reader().figures() else {
-            return Ok(None);
-        };
-        let dict = PyDict::new(py);
-        dict.set_item("bytes_in", figures.bytes_in)?;
-        dict.set_item("bytes_out", figures.bytes_out)?;
-        dict.set_item("lag_bytes", figures.lag_bytes)?;
-        dict.set_item("lag_s", figures.lag.as_secs_f64())?;
-        dict.set_item("peak_bytes", figures.peak_bytes)?;
-        dict.set_item("memory_bytes", figures.memory_bytes)?;
-        dict.set_item("memory_peak_bytes", figures.memory_peak_bytes)?;
-        dict.set_item("disk_bytes", figures.disk_bytes)?;
-        dict.set_item("disk_peak_bytes", figures.disk_peak_bytes)?;
-        dict.set_item("spilled_bytes", figures.spilled_bytes)?;
-        dict.set_item("dropped_bytes", figures.dropped_bytes)?;
-        dict.set_item("lost_bytes", figures.lost_bytes)?;
-        Ok(Some(dict))
+        let reader = self.source.lines.reader();
+        let found = reader.figures();
+        found
+            .map(|found| figures(py, &found, reader.blocked()))
+            .transpose()
+    }
+
+    /// For how long at most the child could not write so far, because its pipe was
+    /// full. None in a fork.
+    #[getter]
+    fn blocked_s(&self) -> Option<f64> {
+        let blocked = self.source.lines.reader().blocked()?;
+        Some(blocked.as_secs_f64())
+    }
+
+    /// A descriptor that is readable once there is something to read, at the end and
+    /// once the stream is closed. It stays this object's.
+    ///
+    /// For event loops, which then call `read1`: of what that leaves, and of what
+    /// lines leave that were read one by one, it says nothing.
+    fn readiness_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let fd = self.source.readiness();
+        fd.map_err(|error| failed(py, &error, &self.source.name))
+    }
+
+    /// Whether something was read already that nobody has taken.
+    #[pyo3(name = "_is_held")]
+    fn is_held(&self) -> bool {
+        let looked = self
+            .source
+            .lines
+            .try_held(|held, last| (last || !held.is_empty(), 0));
+        !matches!(looked, Ok(Some(false) | None))
+    }
+
+    /// Refuses in a fork and when it is closed.
+    #[pyo3(name = "_alive")]
+    fn alive(&self, py: Python<'_>) -> PyResult<()> {
+        let looked = self.source.lines.try_held(|_, _| ((), 0));
+        looked.map_or_else(
+            |error| Err(failed(py, &error, &self.source.name)),
+            |_| Ok(()),
+        )
+    }
+
+    #[pyo3(name = "_pipe")]
+    fn pipe(&self, py: Python<'_>) -> PyResult<Option<RawFd>> {
+        let number = self.source.lines.reader().lend_pipe();
+        number.map_err(|error| failed(py, &error, &self.source.name))
     }
 
     #[pyo3(signature = (wait=false))]
@@ -209,6 +292,29 @@ impl Reader {
             }
         }
     }
+}
+
+/// Under the names of `Figures`.
+pub(super) fn figures<'py>(
+    py: Python<'py>,
+    found: &buffer::Figures,
+    blocked: Option<Duration>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("bytes_in", found.bytes_in)?;
+    dict.set_item("bytes_out", found.bytes_out)?;
+    dict.set_item("lag_bytes", found.lag_bytes)?;
+    dict.set_item("lag_s", found.lag.as_secs_f64())?;
+    dict.set_item("peak_bytes", found.peak_bytes)?;
+    dict.set_item("memory_bytes", found.memory_bytes)?;
+    dict.set_item("memory_peak_bytes", found.memory_peak_bytes)?;
+    dict.set_item("disk_bytes", found.disk_bytes)?;
+    dict.set_item("disk_peak_bytes", found.disk_peak_bytes)?;
+    dict.set_item("spilled_bytes", found.spilled_bytes)?;
+    dict.set_item("dropped_bytes", found.dropped_bytes)?;
+    dict.set_item("lost_bytes", found.lost_bytes)?;
+    dict.set_item("blocked_s", blocked.map(|blocked| blocked.as_secs_f64()))?;
+    Ok(dict)
 }
 
 /// How `lines()` cuts a stream.

@@ -1,12 +1,15 @@
 //! What the objects of one stream share.
 
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use procwright::error::Invalid;
 use procwright::memory::Memory;
-use procwright::stream::{Broken, Chunk, Closed, Framing, LineReader, LineTooLong, Patience};
+use procwright::stream::{
+    Broken, Chunk, Closed, Framing, LineReader, LineTooLong, Patience, Readiness,
+};
 use procwright::time::Deadline;
 use pyo3::prelude::*;
 
@@ -24,6 +27,7 @@ pub(crate) struct Source {
     /// Where in what the child wrote we are.
     position: AtomicU64,
     gaps: Mutex<Vec<(u64, u64)>>,
+    readiness: OnceLock<Readiness>,
 }
 
 /// How much is read at once into an object that grows.
@@ -42,7 +46,17 @@ impl Source {
             inside: Inside::default(),
             position: AtomicU64::new(0),
             gaps: Mutex::default(),
+            readiness: OnceLock::new(),
         }))
+    }
+
+    /// The number of its readiness, kept for as long as this is.
+    pub(crate) fn readiness(&self) -> io::Result<RawFd> {
+        if let Some(readiness) = self.readiness.get() {
+            return Ok(readiness.as_raw_fd());
+        }
+        let readiness = self.lines.reader().readiness()?;
+        Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
     }
 
     /// So many bytes were given out.

@@ -1,8 +1,10 @@
 //! The binary stream into a child.
 
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use procwright::stream::Patience;
+use procwright::stream::Readiness;
 use procwright::time::Deadline;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -13,10 +15,11 @@ use crate::child::Child;
 /// Bytes into a child.
 #[pyclass(module = "procwright._core", frozen, subclass, weakref)]
 pub(crate) struct Writer {
-    writer: procwright::stream::Writer,
-    name: String,
-    inside: Inside,
+    pub(crate) writer: procwright::stream::Writer,
+    pub(crate) name: String,
+    pub(crate) inside: Inside,
     written: AtomicU64,
+    readiness: OnceLock<Readiness>,
 }
 
 #[pymethods]
@@ -30,6 +33,7 @@ impl Writer {
             name,
             inside: Inside::default(),
             written: AtomicU64::new(0),
+            readiness: OnceLock::new(),
         })
     }
 
@@ -44,11 +48,7 @@ impl Writer {
             loop {
                 let at = done.load(Ordering::Relaxed);
                 if at == data.len() {
-                    // An empty write, too, is refused by what is closed.
-                    return match self.writer.is_closed() && at == 0 {
-                        true => self.writer.write_with(b"", patience).map(drop),
-                        false => Ok(()),
-                    };
+                    return Ok(());
                 }
                 let n = self.writer.write_with(&data[at..], patience)?;
                 done.fetch_add(n, Ordering::Relaxed);
@@ -63,17 +63,33 @@ impl Writer {
     /// whoever writes.
     #[pyo3(name = "_alive")]
     fn alive(&self, py: Python<'_>) -> PyResult<()> {
-        let looked = match self.writer.is_closed() {
-            true => self.writer.write_with(b"", Patience::NEVER_ENDING),
-            false => Ok(0),
-        };
-        looked.map_or_else(|error| Err(failed(py, &error, &self.name)), |_| Ok(()))
+        let checked = self.writer.check();
+        checked.map_err(|error| failed(py, &error, &self.name))
     }
 
     /// How many bytes have gone into the pipe.
     #[getter]
     fn bytes_written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
+    }
+
+    /// A descriptor that is readable once there is room to write, once the child reads
+    /// no more and once the stream is closed. It stays this object's.
+    fn readiness_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let fd = match self.readiness.get() {
+            Some(readiness) => Ok(readiness.as_raw_fd()),
+            None => self
+                .writer
+                .readiness()
+                .map(|fd| self.readiness.get_or_init(|| fd).as_raw_fd()),
+        };
+        fd.map_err(|error| failed(py, &error, &self.name))
+    }
+
+    #[pyo3(name = "_pipe")]
+    fn pipe(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let number = self.writer.lend_pipe();
+        number.map_err(|error| failed(py, &error, &self.name))
     }
 
     #[pyo3(signature = (wait=false))]

@@ -1,22 +1,21 @@
 //! A child that the caller holds, with its streams.
 
 use std::ffi::OsString;
-use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::Unstarted;
+use super::core::{Core, End};
+use super::feed::{self, Input};
 use super::stdio::pipe_error;
-use super::{OurEnds, Running, Unstarted};
-use crate::drain::{Drain, Pump, Store};
+use super::streams::{Listener, Queues, Streams};
 use crate::error::Invalid;
-use crate::holders::RunPipe;
-use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor, Target};
+use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor};
 use crate::spec::{Spec, Stdin};
 use crate::spool::Overflow;
-use crate::spool::elastic::{self, Consumer, Monitor, Producer};
-use crate::stream::{Reader, Spool, Writer};
-use crate::time::Timeout;
-use crate::wait::{Awaits, Event, Waitable};
+use crate::stream::{MergedReader, Outlet, Reader, StallWatch, Writer};
+use crate::wait::{Awaits, Waitable};
 
 /// A program that was started, and the ends of its streams.
 ///
@@ -47,75 +46,64 @@ pub struct Child {
     pub stdout: Option<Reader>,
     /// Where its stderr is read, if that is [`Sink::Capture`](crate::Sink::Capture).
     pub stderr: Option<Reader>,
+    /// Where both are read in the order in which they come, in place of the two,
+    /// if that is [wanted](crate::Command::merged).
+    pub merged: Option<MergedReader>,
     argv: Vec<OsString>,
-    process: Process,
-    running: Mutex<Running>,
-    pipes: Vec<RunPipe>,
-    stop: Stop,
+    core: Arc<Core>,
+    /// What tells that nobody reads its output.
+    watch: Arc<StallWatch>,
 }
 
 /// Starts `spec` and leaves it to the caller.
-pub(crate) fn spawn(spec: &Spec, overflow: Option<Overflow>) -> Result<Child, Unstarted> {
+pub(crate) fn spawn(
+    spec: &Spec,
+    overflow: Option<Overflow>,
+    listener: Option<Listener>,
+    producer: Option<feed::Producer>,
+) -> Result<Child, Unstarted> {
     check(spec)?;
-    // Whatever can be refused is asked for before the program starts.
-    let [stdout, stderr] = spec.captures().map(|read| overflow.filter(|_| read));
-    let queues = [queue(stdout)?, queue(stderr)?];
-    let (running, ends) = super::start(spec, matches!(spec.stdin, Stdin::Pipe))?;
-    let pipes = ends.pipes();
-    match streams(ends, queues) {
-        Ok((stdin, [stdout, stderr])) => Ok(Child {
-            stdin,
-            stdout,
-            stderr,
-            argv: spec.argv.clone(),
-            process: running.process(),
-            running: Mutex::new(running.hand_out()),
-            pipes,
-            stop: spec.stop,
-        }),
-        // Not to be expected of our own pipes. Nothing is left running.
-        Err(error) => {
-            let _ = running.process().signal(Signal::KILL);
-            Err(pipe_error(error).into())
-        }
-    }
-}
-
-/// A queue, and the pump that will fill it.
-type Queue = (Pump, Producer, Consumer, Monitor);
-
-fn queue(overflow: Option<Overflow>) -> Result<Option<Queue>, Unstarted> {
-    let Some(overflow) = overflow else {
-        return Ok(None);
+    let input = match (producer, &spec.stdin) {
+        (Some(producer), _) => Some(Input::Producer(producer)),
+        (None, Stdin::Bytes(bytes)) => Some(Input::Bytes(bytes.clone())),
+        _ => None,
     };
-    let pump = Pump::get().map_err(pipe_error)?;
-    let hook = Box::new(|_: &elastic::Event| {});
-    let (producer, consumer, monitor) = elastic::elastic(overflow, pump.wake(), hook)?;
-    Ok(Some((pump, producer, consumer, monitor)))
-}
-
-fn streams(
-    ends: OurEnds,
-    queues: [Option<Queue>; 2],
-) -> io::Result<(Option<Writer>, [Option<Reader>; 2])> {
-    let stdin = ends.stdin.map(Writer::new).transpose()?;
-    let mut readers = [None, None];
-    for ((reader, end), queue) in readers.iter_mut().zip(ends.outputs).zip(queues) {
-        let Some(end) = end else {
-            continue;
-        };
-        *reader = Some(match queue {
-            None => Reader::of_pipe(end.fd, end.probe)?,
-            Some((pump, producer, consumer, monitor)) => {
-                let store = Store::Elastic(Some(producer));
-                let now = Instant::now();
-                let drain = Drain::new(end.fd, end.probe, store, Vec::new(), now);
-                let gauge = drain.gauge();
-                Reader::of_spool(Spool::new(consumer, monitor, pump.take(drain), gauge))
-            }
-        });
-    }
-    Ok((stdin, readers))
+    let feeds = input.is_some() || matches!(spec.stdin, Stdin::Pipe);
+    // Whatever can be refused is asked for before the program starts.
+    let queues = Queues::new(spec, overflow, listener.as_ref())?;
+    let started = Instant::now();
+    let (running, ends) = super::start(spec, feeds)?;
+    let pipes = ends.pipes();
+    let process = running.process();
+    let kill = |error| {
+        // Not to be expected of our own pipes. Nothing is left running.
+        let _ = process.signal(Signal::KILL);
+        Unstarted::from(pipe_error(error))
+    };
+    let streams = queues.connect(spec, ends).map_err(kill)?;
+    let Streams {
+        stdin,
+        outputs: [stdout, stderr],
+        merged,
+        watch,
+    } = streams;
+    let core = Arc::new(Core::new(running, started, pipes, spec.stop));
+    let stdin = match (stdin, input) {
+        (Some(stdin), Some(input)) => {
+            feed::start(stdin, input, &core).map_err(kill)?;
+            None
+        }
+        (stdin, _) => stdin,
+    };
+    Ok(Child {
+        stdin,
+        stdout,
+        stderr,
+        merged,
+        argv: spec.argv.clone(),
+        core,
+        watch,
+    })
 }
 
 fn check(spec: &Spec) -> Result<(), Invalid> {
@@ -133,12 +121,6 @@ fn check(spec: &Spec) -> Result<(), Invalid> {
         ),
         ("limit", spec.limit.is_some(), "read as much as you want"),
         ("keep_full", spec.keep_full.is_some(), "write what you read"),
-        ("merged", spec.merged, "merge stderr into stdout"),
-        (
-            "stdin",
-            matches!(spec.stdin, Stdin::Bytes(_)),
-            "use Stdin::Pipe, and write",
-        ),
     ];
     for (what, is_set, hint) in for_runs {
         if is_set {
@@ -156,34 +138,17 @@ impl Child {
 
     /// Its number, which stays its own until it has been waited for.
     pub fn pid(&self) -> i32 {
-        self.process.pid()
+        self.core.process.pid()
     }
 
     /// The process, to put into a [`WaitSet`](crate::WaitSet) or to keep.
     pub fn process(&self) -> &Process {
-        &self.process
+        &self.core.process
     }
 
     /// How it ended, none while it is alive. Reaps it, and does not wait.
     pub fn try_wait(&self) -> Option<Exit> {
-        // Asked first, so that clones of the process know it too.
-        self.process.exit()?;
-        let mut running = self.running();
-        running.collect();
-        running.ended().map(|(exit, _)| exit)
-    }
-
-    /// Waits until it has ended, and reaps it; none if the timeout came first.
-    /// Waits for the exit alone: what it wrote can be read afterwards.
-    ///
-    /// # Errors
-    /// As [`Process::wait`].
-    pub fn wait(&self, timeout: impl Into<Timeout>) -> Result<Option<Exit>, ProcessError> {
-        if let Some(exit) = self.try_wait() {
-            return Ok(Some(exit));
-        }
-        let ended = self.process.wait_for(Event::Exited, timeout)?;
-        Ok(ended.map(|exit| self.try_wait().unwrap_or(exit)))
+        self.core.try_wait()
     }
 
     /// Sends it a signal.
@@ -191,7 +156,7 @@ impl Child {
     /// # Errors
     /// As [`Process::signal`].
     pub fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
-        self.process.signal(signal)
+        self.core.process.signal(signal)
     }
 
     /// Ends it as its [`Stop`] says, reaps it, and returns who could not be
@@ -202,32 +167,70 @@ impl Child {
     /// Does nothing once it has been waited for: its number, by which its group
     /// goes, may be another's since, and so may be whoever is found by it. To end
     /// what a child leaves behind, stop it instead of waiting.
+    ///
+    /// # Blocking
+    /// For the grace and 2 seconds at most.
     pub fn stop(&self) -> Vec<Survivor> {
-        // Held all the while, so that nobody reaps it and frees its number.
-        let mut running = self.running();
-        if running.ended().is_some() {
-            return Vec::new();
-        }
-        let target = Target {
-            root: self.process.known(),
-            pipes: self.pipes.clone(),
-            adopts: false,
-        };
-        let survivors = self.process.stop_all(self.stop, target, None);
-        // For clones of the process, before the status is gone.
-        let _ = self.process.exit();
-        running.collect();
-        survivors
+        self.stop_with(self.core.stop)
     }
 
-    fn running(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The same, by another policy than its own.
+    ///
+    /// # Blocking
+    /// As [`stop`](Child::stop).
+    pub fn stop_with(&self, stop: Stop) -> Vec<Survivor> {
+        self.core.stop_beside(stop, None)
+    }
+
+    /// The same, and meanwhile `ready` is called whenever `fd` is readable: as
+    /// [`Process::stop_watching`], where there is an example.
+    ///
+    /// # Blocking
+    /// As [`stop`](Child::stop); an error of `ready` ends the grace.
+    pub fn stop_watching<E>(
+        &self,
+        stop: Stop,
+        fd: BorrowedFd<'_>,
+        mut ready: impl FnMut() -> Result<(), E>,
+    ) -> (Vec<Survivor>, Result<(), E>) {
+        let mut outcome = Ok(());
+        let mut ring = || {
+            let Err(error) = ready() else { return false };
+            if outcome.is_ok() {
+                outcome = Err(error);
+            }
+            true
+        };
+        let survivors = self.core.stop_beside(stop, Some((fd, &mut ring)));
+        (survivors, outcome)
+    }
+
+    /// How it is stopped, unless a call says otherwise.
+    pub fn stop_policy(&self) -> Stop {
+        self.core.stop
+    }
+
+    /// What is known of it now that it has ended; none before.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.core.end()
+    }
+
+    pub(super) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    pub(super) fn watch(&self) -> &Arc<StallWatch> {
+        &self.watch
+    }
+
+    pub(crate) fn outlets(&self) -> &[Option<Outlet>; 2] {
+        self.watch.outlets()
     }
 }
 
 /// Until it has ended.
 impl Waitable for Child {
     fn awaits(&self) -> Awaits<'_> {
-        self.process.awaits()
+        self.core.process.awaits()
     }
 }

@@ -1,9 +1,14 @@
 //! Starting a program from a [`Spec`].
 
+mod communicate;
+mod core;
+mod feed;
 mod living;
 mod prepare;
 mod spawner;
 mod stdio;
+mod streams;
+mod waiting;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
@@ -16,9 +21,13 @@ use crate::sys::wait::{self, Usage};
 use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
 
+pub use communicate::Communication;
+pub(crate) use feed::Producer;
 pub use living::Child;
 pub(crate) use living::spawn;
-pub(crate) use stdio::OurEnds;
+pub(crate) use stdio::{OurEnds, OutputEnd};
+pub(crate) use streams::Listener;
+pub use waiting::WaitError;
 
 /// Why a program did not start.
 #[derive(Debug)]
@@ -58,6 +67,7 @@ pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unst
             pidfd: Some(spawned.pidfd),
             parent_peak: spawned.parent_peak,
             ended: None,
+            seen: None,
             handed_out: false,
         },
         ends.ours,
@@ -75,6 +85,8 @@ pub(crate) struct Running {
     pidfd: Option<OwnedFd>,
     parent_peak: u64,
     ended: Option<(Exit, Option<Usage>)>,
+    /// When it was found to have ended.
+    seen: Option<Instant>,
     /// It is a caller's, who may drop it as he likes.
     handed_out: bool,
 }
@@ -138,7 +150,13 @@ impl Running {
                 Some((exit, None))
             }
         };
+        self.seen = Some(Instant::now());
         true
+    }
+
+    /// When it was found to have ended, none before.
+    pub(crate) fn seen(&self) -> Option<Instant> {
+        self.seen
     }
 
     /// Its peak of resident memory in bytes, none if that is not known: the

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::Unstarted;
 use crate::error::{SpawnError, Step};
@@ -16,7 +17,7 @@ use crate::sys::pipe::{self, FullProbe};
 pub(crate) struct OutputEnd {
     pub(crate) fd: OwnedFd,
     /// None where it cannot be had: then fullness is guessed from above.
-    pub(crate) probe: Option<FullProbe>,
+    pub(crate) probe: Option<Arc<FullProbe>>,
 }
 
 /// The ends that stay with us.
@@ -107,7 +108,7 @@ impl Opening {
                 let (read, write) = pipe::pipe().map_err(pipe_error)?;
                 pipe::set_nonblocking(&read).map_err(pipe_error)?;
                 // A probe is worth a descriptor but not a failed run.
-                let probe = FullProbe::new(write.as_fd()).ok();
+                let probe = FullProbe::new(write.as_fd()).ok().map(Arc::new);
                 self.ours.outputs[index] = Some(OutputEnd { fd: read, probe });
                 self.give(write, number);
             }

@@ -1,6 +1,7 @@
 //! How long the program could not write because its pipe was full.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::time::Deadline;
 /// pause; a pipe that is found with room has blocked nobody since then.
 #[derive(Debug)]
 pub(crate) struct Blocked {
-    probe: Option<FullProbe>,
+    probe: Option<Arc<FullProbe>>,
     total: Duration,
     /// The last moment at which there was room for certain.
     clear: Instant,
@@ -45,7 +46,7 @@ const TOO_SHORT: Duration = Duration::from_micros(4);
 const WAKE_UP: Duration = Duration::from_millis(1);
 
 impl Blocked {
-    pub(crate) fn new(probe: Option<FullProbe>, now: Instant) -> Blocked {
+    pub(crate) fn new(probe: Option<Arc<FullProbe>>, now: Instant) -> Blocked {
         Blocked {
             probe,
             total: Duration::ZERO,
@@ -75,7 +76,7 @@ impl Blocked {
         if now.saturating_duration_since(self.clear) < TOO_SHORT {
             return;
         }
-        self.found_full = self.probe.as_ref().is_none_or(FullProbe::is_full);
+        self.found_full = self.probe.as_ref().is_none_or(|probe| probe.is_full());
         if !self.found_full {
             self.clear = now;
             self.empty = false;
@@ -164,7 +165,7 @@ impl Blocked {
             let capacity = pipe::capacity(fd).unwrap_or(pipe::DEFAULT_CAPACITY);
             was_full(usize::try_from(n).unwrap_or(capacity), fd, capacity)
         };
-        match self.probe.as_ref().is_none_or(FullProbe::is_full) && is_full() {
+        match self.probe.as_ref().is_none_or(|probe| probe.is_full()) && is_full() {
             true => now.saturating_duration_since(self.woke.unwrap_or(self.clear)),
             false => Duration::ZERO,
         }

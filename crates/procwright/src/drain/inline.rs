@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::feed::Fed;
+use super::load::Load;
 use super::side::Side;
 use super::{Drain, Feed, Step};
 use crate::spool::Memory;
@@ -68,13 +69,11 @@ pub(crate) struct Inline<M> {
     wake: Option<Arc<Wake>>,
     /// Stderr, while it is on a thread of its own and not in its lane.
     side: Option<Side<M>>,
+    load: Load,
     /// When a consumer last let go of a stream that it held up.
     released: Option<Instant>,
     order: Option<Vec<Segment>>,
 }
-
-/// What both streams must have carried before the second gets a thread.
-const VOLUME: u64 = 1024 * 1024;
 
 impl<M: Memory> Inline<M> {
     pub(crate) fn new(
@@ -98,6 +97,7 @@ impl<M: Memory> Inline<M> {
             }),
             wake,
             side: None,
+            load: Load::new([0, 0], Instant::now()),
             released: None,
             order: merged.then(Vec::new),
         }
@@ -117,14 +117,13 @@ impl<M: Memory> Inline<M> {
         deadline: Deadline,
     ) -> io::Result<Turn> {
         let mut turn = Turn::default();
-        let sleeps = match self.pump(&mut turn)? {
+        let pumped = self.pump(&mut turn)?;
+        self.promote();
+        let sleeps = match pumped {
             Pumped::Nothing => true,
             // The caller has something to look at before anybody waits.
             Pumped::Some => return Ok(turn),
-            Pumped::Flood => {
-                self.promote();
-                false
-            }
+            Pumped::Flood => false,
         };
         let then = Instant::now();
         let deadline = match sleeps {
@@ -144,6 +143,9 @@ impl<M: Memory> Inline<M> {
     /// Tells the streams what a wait that began at `then` says about them.
     fn note_wait(&mut self, then: Instant, slept: bool) {
         let now = Instant::now();
+        if slept {
+            self.load.slept(now.saturating_duration_since(then));
+        }
         for lane in self.lanes.iter_mut().flatten() {
             match (lane.need, slept) {
                 // Looked at, and not reported ready.
@@ -187,16 +189,20 @@ impl<M: Memory> Inline<M> {
         Ok(Pumped::Flood)
     }
 
-    /// Gives stderr a thread of its own if both streams are saturated.
+    /// Gives stderr a thread of its own if both streams are more than one can
+    /// take.
     fn promote(&mut self) {
-        let saturated = |lane: &Option<Lane<Drain<M>>>| {
-            lane.as_ref().is_some_and(|lane| {
-                lane.need == Need::Nothing && !lane.work.has_ended() && lane.work.bytes() >= VOLUME
-            })
+        let [Some(out), Some(err)] = &self.lanes else {
+            return;
         };
+        let bytes = [out.work.bytes(), err.work.bytes()];
+        if !self.load.is_too_much(bytes, Instant::now()) {
+            return;
+        }
+        let held = |lane: &Lane<Drain<M>>| lane.need == Need::Wake || lane.work.has_ended();
         // The order of two streams can be told only by one reader; and on one
         // processor a second thread has nowhere to run.
-        if self.order.is_some() || !self.lanes.iter().all(saturated) || !several_processors() {
+        if self.order.is_some() || held(out) || held(err) || !several_processors() {
             return;
         }
         if let Some(Lane { work, .. }) = self.lanes[1].take() {

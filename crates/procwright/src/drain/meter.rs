@@ -21,7 +21,7 @@ struct Inside {
 }
 
 impl Meter {
-    pub(super) fn new(probe: Option<FullProbe>, now: Instant) -> Meter {
+    pub(super) fn new(probe: Option<Arc<FullProbe>>, now: Instant) -> Meter {
         Meter(Arc::new(Mutex::new(Inside {
             blocked: Blocked::new(probe, now),
             held: false,

@@ -11,6 +11,8 @@ mod blocked;
 mod budget;
 mod feed;
 mod inline;
+mod load;
+mod merge;
 mod meter;
 mod pump;
 mod side;
@@ -33,6 +35,7 @@ pub(crate) use budget::Grant;
 pub(crate) use feed::{Feed, Input};
 pub use inline::Segment;
 pub(crate) use inline::{Inline, Turn};
+pub(crate) use merge::{Half, Header};
 pub(crate) use meter::Gauge;
 use meter::Meter;
 pub(crate) use pump::{Pump, Taken};
@@ -86,7 +89,7 @@ impl<M: Memory> Drain<M> {
     /// A drain of `fd`, which must be non-blocking.
     pub(crate) fn new(
         fd: OwnedFd,
-        probe: Option<FullProbe>,
+        probe: Option<Arc<FullProbe>>,
         store: Store<M>,
         taps: Vec<Arc<Fifo>>,
         now: Instant,
@@ -137,6 +140,11 @@ impl<M: Memory> Drain<M> {
             Some(_) => READ,
             None => pipe::DEFAULT_CAPACITY,
         })
+    }
+
+    /// Whether a step would find no room.
+    pub(crate) fn is_held(&mut self) -> bool {
+        !self.ended && matches!(self.store.room(), Ok(Room::None))
     }
 
     fn read(&mut self, max: usize) -> io::Result<Step> {

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::{Drain, Step};
@@ -119,8 +119,9 @@ impl Pump {
         drop(refused);
         self.0.wake.ring();
         Taken {
-            shared: Arc::clone(&self.0),
+            shared: Arc::downgrade(&self.0),
             key,
+            generation: self.0.generation,
         }
     }
 }
@@ -128,16 +129,21 @@ impl Pump {
 /// A stream that the pump has.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    shared: Arc<Shared>,
+    /// Gone with the pump: a stream that is read long after its end keeps no
+    /// descriptor of it.
+    shared: Weak<Shared>,
     key: u64,
+    generation: u32,
 }
 
 impl Taken {
     /// Nobody wants more of it: its pipe is closed, soon.
     pub(crate) fn leave(&self) {
-        if self.shared.generation == fork::generation() {
-            self.shared.orders().unwanted.push(self.key);
-            self.shared.wake.ring();
+        if self.generation == fork::generation()
+            && let Some(shared) = self.shared.upgrade()
+        {
+            shared.orders().unwanted.push(self.key);
+            shared.wake.ring();
         }
     }
 }
@@ -179,8 +185,15 @@ fn run(shared: &Shared, ready: &ReadySet) {
     let mut idle_until = Deadline::NEVER;
     loop {
         keys.clear();
-        // An error is not to be expected, and the next call would have it too.
-        let _ = ready.wait(&mut keys, idle_until);
+        if let Err(error) = ready.wait(&mut keys, idle_until) {
+            // Not to be expected, and the next call would have it too: going on
+            // would only be busy. All readers are told, and whoever comes next
+            // starts another.
+            for flow in flows.values_mut() {
+                flow.break_off(io::Error::new(error.kind(), error.to_string()));
+            }
+            return;
+        }
         if keys.contains(&WAKE) {
             shared.wake.silence();
             let (new, unwanted) = {
@@ -205,13 +218,21 @@ fn run(shared: &Shared, ready: &ReadySet) {
                     }
                 }
             }
-            for key in held.drain(..) {
-                match flows.get_mut(&key).map(|flow| watch(ready, key, flow)) {
-                    Some(true) => keys.push(key),
-                    Some(false) => drop(flows.remove(&key)),
-                    None => {}
+            // The wake-up is for all; those that have no room yet cost a look and
+            // no system call, or one slow reader of many would slow down the others.
+            held.retain(|&key| {
+                let Some(flow) = flows.get_mut(&key) else {
+                    return false;
+                };
+                if flow.is_held() {
+                    return true;
                 }
-            }
+                match watch(ready, key, flow) {
+                    true => keys.push(key),
+                    false => drop(flows.remove(&key)),
+                }
+                false
+            });
         }
         let now = Instant::now();
         for &key in keys.iter().filter(|key| **key != WAKE) {

@@ -100,3 +100,21 @@ fn after_a_panic_there_is_another_pump() {
     assert!(consumer.wait(watchdog), "nobody reads it");
     assert_eq!(consumer.read(&mut buffer).unwrap(), elastic::Item::Bytes(1));
 }
+
+#[test]
+fn a_stream_at_its_end_keeps_no_pump() {
+    let (reader, writer) = io::pipe().unwrap();
+    let pump = Pump::get().unwrap();
+    let (flow, mut consumer) = flow(reader, pump.wake());
+    let taken = pump.take(flow);
+    let (wake, shared) = (Arc::downgrade(&pump.wake()), Arc::downgrade(&pump.0));
+    drop((writer, pump));
+    let watchdog = Deadline::at(Instant::now() + Duration::from_secs(30));
+    while shared.upgrade().is_some() || wake.upgrade().is_some() {
+        // Other tests of this process may use it meanwhile.
+        assert!(!watchdog.reached(Instant::now()), "something keeps it");
+        std::thread::yield_now();
+    }
+    assert_eq!(consumer.read(&mut [0; 8]).unwrap(), elastic::Item::End);
+    taken.leave();
+}

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use super::merge::Half;
 use crate::spool::elastic::{Producer, Space};
 use crate::spool::{Ends, Memory};
 use crate::sys::memory;
@@ -37,6 +38,8 @@ pub(crate) enum Store<M> {
     Ends(Ends),
     /// A queue to whoever reads them.
     Elastic(Option<Producer>),
+    /// The same, together with the other stream.
+    Merged(Half),
     /// Nothing: the bytes are looked at by taps only. More than `limit` of them
     /// are too many.
     Nothing {
@@ -94,6 +97,7 @@ impl<M: Memory> Store<M> {
                 // Was asked before.
                 _ => Err(io::ErrorKind::WouldBlock.into()),
             },
+            Store::Merged(half) => half.read_from(fd, max),
             Store::Nothing { scratch, .. } => discard(scratch, fd, max),
             Store::Capped {
                 kept,
@@ -118,8 +122,10 @@ impl<M: Memory> Store<M> {
     /// # Errors
     /// When the system has no memory.
     pub(super) fn room(&mut self) -> io::Result<Room> {
-        let Store::Elastic(producer) = self else {
-            return Ok(Room::Some);
+        let producer = match self {
+            Store::Elastic(producer) => producer,
+            Store::Merged(half) => return half.room(),
+            _ => return Ok(Room::Some),
         };
         match producer.as_mut().map(Producer::area).transpose()? {
             Some(Space::Area(_)) => Ok(Room::Some),
@@ -130,19 +136,27 @@ impl<M: Memory> Store<M> {
 
     /// All has been read.
     pub(super) fn end(&mut self) {
-        if let Store::Elastic(producer) = self
-            && let Some(producer) = producer.take()
-        {
-            producer.end();
+        match self {
+            Store::Elastic(producer) => {
+                if let Some(producer) = producer.take() {
+                    producer.end();
+                }
+            }
+            Store::Merged(half) => half.end(),
+            _ => {}
         }
     }
 
     /// No more can be read, for this reason.
     pub(super) fn fail(&mut self, error: io::Error) {
-        if let Store::Elastic(producer) = self
-            && let Some(producer) = producer.take()
-        {
-            producer.fail(error.into());
+        match self {
+            Store::Elastic(producer) => {
+                if let Some(producer) = producer.take() {
+                    producer.fail(error.into());
+                }
+            }
+            Store::Merged(half) => half.fail(error),
+            _ => {}
         }
     }
 
@@ -157,8 +171,8 @@ impl<M: Memory> Store<M> {
     pub(super) fn latest(&self, n: usize) -> &[u8] {
         match self {
             Store::Whole(memory) => last(memory.as_bytes(), n),
-            // Has no taps.
-            Store::Elastic(_) => &[],
+            // Have no taps.
+            Store::Elastic(_) | Store::Merged(_) => &[],
             Store::Ends(ends) => ends.latest(n),
             Store::Nothing { scratch, .. } => last(scratch, n),
             Store::Capped {
@@ -194,7 +208,7 @@ impl<M: Memory> Store<M> {
                 kept.finish();
                 (pushed.map(|()| kept), Some(ends.kept().0))
             }
-            Store::Nothing { .. } | Store::Elastic(_) => (Ok(M::new()), None),
+            Store::Nothing { .. } | Store::Elastic(_) | Store::Merged(_) => (Ok(M::new()), None),
         }
     }
 
@@ -202,7 +216,7 @@ impl<M: Memory> Store<M> {
         match self {
             Store::Capped { length, seen, .. } => seen > length,
             Store::Nothing { seen, limit, .. } => limit.is_some_and(|limit| *seen > limit),
-            Store::Whole(_) | Store::Ends(_) | Store::Elastic(_) => false,
+            Store::Whole(_) | Store::Ends(_) | Store::Elastic(_) | Store::Merged(_) => false,
         }
     }
 }

@@ -28,12 +28,14 @@
 #![allow(unsafe_code)]
 
 mod gate;
+mod lent;
 mod patience;
 mod ready;
 mod turn;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use crate::sync::{Ordering, fence};
@@ -55,6 +57,8 @@ pub(crate) struct Handle {
     wake: OnceLock<Arc<Wake>>,
     /// For event loops.
     ready: OnceLock<Arc<Ready>>,
+    /// Somebody else may use the descriptor, in blocking mode.
+    lent: AtomicBool,
     generation: u32,
 }
 
@@ -85,6 +89,7 @@ impl Handle {
             turn: Turn::new(),
             wake: OnceLock::new(),
             ready: OnceLock::new(),
+            lent: AtomicBool::new(false),
             generation: fork::generation(),
         })
     }
@@ -98,6 +103,9 @@ impl Handle {
         mut attempt: impl FnMut(BorrowedFd<'_>) -> io::Result<R>,
     ) -> Result<R, Refused> {
         loop {
+            if self.is_lent() {
+                self.sleep(flags, patience)?;
+            }
             // In and out again for each attempt: while this sleeps in the queue
             // it does not keep the descriptor, only whoever polls does.
             let inside = self.gate.enter().ok_or(Refused::Closed)?;

@@ -47,6 +47,14 @@ impl<'a> Patience<'a> {
         }
     }
 
+    /// The same, but at most until then.
+    pub(crate) fn no_later_than(self, deadline: Deadline) -> Patience<'a> {
+        Patience {
+            deadline: self.deadline.min(deadline),
+            ..self
+        }
+    }
+
     /// When it is over.
     pub const fn deadline(&self) -> Deadline {
         self.deadline

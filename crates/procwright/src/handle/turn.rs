@@ -184,6 +184,13 @@ impl<B: Bell> Turn<B> {
         }
     }
 
+    /// Wakes one of those who queue, who finds that all is over and wakes the next:
+    /// for whoever has ended it, where the one whose turn it is may not notice soon.
+    pub(crate) fn wake_queue(&self) {
+        let mut queue = self.lock();
+        self.wake_next(&mut queue);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Queue<B>> {
         self.queue
             .lock()

@@ -242,7 +242,14 @@ impl Process {
         event: Event,
         timeout: impl Into<Timeout>,
     ) -> Result<Option<Exit>, ProcessError> {
-        let deadline = timeout.into().starting(Instant::now());
+        self.wait_until(event, timeout.into().starting(Instant::now()))
+    }
+
+    pub(crate) fn wait_until(
+        &self,
+        event: Event,
+        deadline: Deadline,
+    ) -> Result<Option<Exit>, ProcessError> {
         let over = self.sleep(event, deadline);
         let over = over.map_err(|error| ProcessError::new("wait for", self.id(), error))?;
         // It has ended, also if that cannot be asked again just now.
@@ -280,6 +287,11 @@ impl Process {
         };
         let waited = set.wait_until(Want::All, deadline)?;
         Ok(!waited.ended.is_empty())
+    }
+
+    /// What it is called that the system refuses to do something with it.
+    pub(crate) fn refused(&self, what: &'static str, error: io::Error) -> ProcessError {
+        ProcessError::new(what, self.id(), error)
     }
 
     /// Sends a signal to it, and to no other process whatever became of it.

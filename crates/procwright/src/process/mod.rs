@@ -14,6 +14,7 @@ mod stop;
 mod stop_tests;
 mod tree;
 
+pub(crate) use any::Beside;
 pub use any::{Process, ProcessError};
 pub use exit::{Exit, Unknown};
 pub use id::Id;

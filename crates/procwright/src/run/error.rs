@@ -2,10 +2,10 @@
 
 use std::io;
 
-use super::output::{Output, quote};
+use super::output::Output;
 use crate::child::Unstarted;
 use crate::error::{Invalid, SpawnError};
-use crate::spec::Spec;
+use crate::spec::{Spec, quote};
 use crate::spool::fifo::BoxError;
 
 /// Why a run has no result, or one that must not be overlooked.

@@ -1,10 +1,12 @@
-//! What a run tells while it goes on.
+//! What a run, or a child that is held, tells while it goes on.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use crate::holders::Holder;
+use crate::spool::elastic;
 
-/// What a run tells while it goes on.
+/// What a run, or a child that is held, tells while it goes on.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -22,37 +24,163 @@ pub enum Event {
         /// Whether every process could be asked.
         complete: bool,
     },
+    /// Of a child that is held: nobody reads a stream of it as fast as it comes,
+    /// the memory for that is nearly full, and bytes begin to go to files. Told
+    /// once for each stream.
+    Spilling {
+        /// The command as a shell takes it.
+        command: String,
+        /// `stdout` or `stderr`.
+        stream: &'static str,
+        /// Where the files are, which have no names.
+        directory: PathBuf,
+    },
+    /// So too: bytes cannot go to files, for now or for good. None is lost; the
+    /// child waits once the memory is full. It is tried again as soon as room was
+    /// made, and once a second.
+    Degraded {
+        /// The command as a shell takes it.
+        command: String,
+        /// `stdout` or `stderr`.
+        stream: &'static str,
+        /// What was tried.
+        what: &'static str,
+        /// The `errno` value, 0 if the reason is not the system's.
+        errno: i32,
+        /// The reason in words.
+        reason: String,
+    },
+    /// So too: bytes are dropped for the first time, by
+    /// [`Overflow::DropOldest`](crate::Overflow::DropOldest) or
+    /// [`Overflow::DropNewest`](crate::Overflow::DropNewest).
+    Dropping {
+        /// The command as a shell takes it.
+        command: String,
+        /// `stdout` or `stderr`.
+        stream: &'static str,
+        /// The offset in the stream of the first of them.
+        offset: u64,
+    },
+    /// So too: more came than may be kept, by
+    /// [`Overflow::Fail`](crate::Overflow::Fail). No more is read.
+    Overflowed {
+        /// The command as a shell takes it.
+        command: String,
+        /// `stdout` or `stderr`.
+        stream: &'static str,
+        /// The offset in the stream of the first byte that was too much.
+        offset: u64,
+    },
 }
 
 impl Event {
     /// What happened, without the advice that [`Display`](fmt::Display) adds in
     /// the words of the library.
     pub fn fact(&self) -> String {
-        let Event::Held {
-            command,
-            streams,
-            holders,
-            complete,
-        } = self;
-        let names: Vec<_> = holders.iter().map(ToString::to_string).collect();
-        let who = match (names.is_empty(), complete) {
-            (true, _) => "a process that cannot be seen".to_owned(),
-            (false, true) => names.join(", "),
-            (false, false) => format!("{}, perhaps others", names.join(", ")),
-        };
-        let verb = match streams.contains(' ') {
-            true => "are",
-            false => "is",
-        };
-        format!(
-            "{command} has exited, but its {streams} {verb} held open by {who}; \
-             waiting for that to end"
-        )
+        match self {
+            Event::Held {
+                command,
+                streams,
+                holders,
+                complete,
+            } => held(command, streams, holders, *complete),
+            Event::Spilling {
+                command,
+                stream,
+                directory,
+            } => format!(
+                "nobody reads the {stream} of {command} as fast as it comes; what is too much \
+                 for the memory goes to files in {}",
+                directory.display()
+            ),
+            Event::Degraded {
+                command,
+                stream,
+                what,
+                reason,
+                ..
+            } => format!(
+                "the {stream} of {command} cannot go to disk: cannot {what} ({reason}); nothing \
+                 is lost, but the program waits once the memory is full"
+            ),
+            Event::Dropping {
+                command,
+                stream,
+                offset,
+            } => format!(
+                "nobody reads the {stream} of {command} as fast as it comes; bytes of it are \
+                 dropped from offset {offset} on"
+            ),
+            Event::Overflowed {
+                command,
+                stream,
+                offset,
+            } => format!(
+                "nobody reads the {stream} of {command} as fast as it comes; at offset {offset} \
+                 it was more than may be kept, and no more is read"
+            ),
+        }
     }
+
+    fn advice(&self) -> &'static str {
+        match self {
+            Event::Held { .. } => "until=\"exit\" would not wait",
+            Event::Spilling { .. } => "PROCWRIGHT_SPOOL=0 keeps it in memory",
+            Event::Degraded { .. } => "PROCWRIGHT_SPOOL_DIR names another directory",
+            Event::Dropping { .. } => "an overflow of \"spill\" or \"block\" loses nothing",
+            Event::Overflowed { .. } => "another overflow would go on",
+        }
+    }
+
+    /// What the queue of a stream tells.
+    pub(crate) fn of_queue(command: &str, stream: &'static str, event: &elastic::Event) -> Event {
+        let command = command.to_owned();
+        match event {
+            elastic::Event::Spilling { directory } => Event::Spilling {
+                command,
+                stream,
+                directory: directory.clone(),
+            },
+            elastic::Event::Degraded { what, error } => Event::Degraded {
+                command,
+                stream,
+                what,
+                errno: error.raw_os_error().unwrap_or(0),
+                reason: error.to_string(),
+            },
+            elastic::Event::Dropping { offset } => Event::Dropping {
+                command,
+                stream,
+                offset: *offset,
+            },
+            elastic::Event::Overflowed { offset } => Event::Overflowed {
+                command,
+                stream,
+                offset: *offset,
+            },
+        }
+    }
+}
+
+fn held(command: &str, streams: &str, holders: &[Holder], complete: bool) -> String {
+    let names: Vec<_> = holders.iter().map(ToString::to_string).collect();
+    let who = match (names.is_empty(), complete) {
+        (true, _) => "a process that cannot be seen".to_owned(),
+        (false, true) => names.join(", "),
+        (false, false) => format!("{}, perhaps others", names.join(", ")),
+    };
+    let verb = match streams.contains(' ') {
+        true => "are",
+        false => "is",
+    };
+    format!(
+        "{command} has exited, but its {streams} {verb} held open by {who}; \
+         waiting for that to end"
+    )
 }
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (until=\"exit\" would not wait)", self.fact())
+        write!(f, "{} ({})", self.fact(), self.advice())
     }
 }

@@ -3,6 +3,7 @@
 mod engine;
 mod error;
 mod event;
+mod held_child;
 #[cfg(feature = "serde")]
 mod json;
 mod output;
@@ -11,9 +12,9 @@ mod watch;
 
 use std::io;
 
+pub(crate) use crate::spec::quote;
 pub use error::{Error, Foreign};
 pub use event::Event;
-pub(crate) use output::quote;
 pub use output::{Output, Reason, Report, StreamInfo};
 pub use tap::Tap;
 pub(crate) use tap::{Duty, FullFile, Kind, Lines, Tee, Writer};
@@ -23,6 +24,7 @@ pub(crate) use engine::execute;
 pub use watch::{Demand, Moment, Watch};
 
 use crate::cancel::Cancel;
+pub(crate) use crate::child::Producer;
 use crate::drain::Segment;
 use crate::spool::fifo::BoxError;
 
@@ -35,6 +37,8 @@ pub(crate) struct Extras<'a> {
     pub(crate) taps: [Vec<Attached>; 2],
     pub(crate) cancel: Option<Cancel>,
     pub(crate) on_event: Option<EventHook<'a>>,
+    /// Gets what a child that is handed out has to tell.
+    pub(crate) listener: Option<Listener>,
     /// A descriptor of the caller's, looked after beside the run's own.
     pub(crate) watch: Option<Box<dyn Watch + 'a>>,
     /// Whether orphans come to this process (it is a sub-reaper with one run).
@@ -42,10 +46,9 @@ pub(crate) struct Extras<'a> {
 }
 
 impl Extras<'_> {
-    /// Whether there is nothing that takes part in a run.
+    /// Whether there is nothing that takes part in a run alone.
     pub(crate) fn is_empty(&self) -> bool {
-        self.producer.is_none()
-            && self.taps.iter().all(Vec::is_empty)
+        self.taps.iter().all(Vec::is_empty)
             && self.cancel.is_none()
             && self.on_event.is_none()
             && self.watch.is_none()
@@ -58,8 +61,8 @@ pub(crate) type Attached = (Kind, Duty);
 /// Gets what a run tells while it goes on.
 pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) -> Result<(), BoxError> + 'a>;
 
-/// The next piece of stdin, none at its end.
-pub(crate) type Producer = Box<dyn FnMut() -> Option<Result<bytes::Bytes, BoxError>> + Send>;
+/// Gets what a child that is handed out has to tell, on threads of ours.
+pub(crate) type Listener = std::sync::Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// All that came of a run.
 pub(crate) struct Outcome<M> {

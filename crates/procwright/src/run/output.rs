@@ -8,6 +8,8 @@ use std::time::Duration;
 use crate::drain::Segment;
 use crate::holders::Holder;
 use crate::process::{Exit, Survivor};
+use crate::spec::quote;
+use crate::time::Seconds;
 
 /// Everything about a run but its data.
 #[derive(Clone, Debug)]
@@ -267,25 +269,4 @@ fn tail(stderr: &[u8]) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     let from = lines.len().saturating_sub(TAIL_LINES);
     lines[from..].join("\n")
-}
-
-/// Quotes a command as a shell takes it.
-pub(crate) fn quote(argv: &[OsString]) -> String {
-    let words = argv.iter().map(|word| word.to_string_lossy());
-    shell_words::join(words)
-}
-
-/// A duration for people: `2 s`, `0.25 s`, `3 min 5 s`.
-#[derive(Clone, Copy)]
-pub(crate) struct Seconds(pub(crate) Duration);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let secs = self.0.as_secs();
-        if secs >= 60 {
-            return write!(f, "{} min {} s", secs / 60, secs % 60);
-        }
-        let text = format!("{:.3}", self.0.as_secs_f64());
-        write!(f, "{} s", text.trim_end_matches('0').trim_end_matches('.'))
-    }
 }

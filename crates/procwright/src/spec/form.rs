@@ -70,6 +70,13 @@ struct Form {
     keep_full: Option<Text>,
     #[serde(default)]
     merged: bool,
+    /// Null for never; what stands nowhere is the default.
+    #[serde(default = "stall_after")]
+    stall_after: Option<f64>,
+}
+
+fn stall_after() -> Option<f64> {
+    Some(super::STALL_AFTER.as_secs_f64())
 }
 
 /// Bytes that are mostly text.
@@ -285,6 +292,7 @@ impl TryFrom<&Spec> for Form {
                 .as_ref()
                 .map(|path| Text::new(path.as_os_str().as_bytes())),
             merged: spec.merged,
+            stall_after: seconds(spec.stall_after),
         })
     }
 }
@@ -332,6 +340,7 @@ impl TryFrom<Form> for Spec {
         let timeout = |secs: Option<f64>| secs.map_or(Ok(Timeout::NEVER), Timeout::from_secs_f64);
         spec.timeout = timeout(form.timeout)?;
         spec.idle_timeout = timeout(form.idle_timeout)?;
+        spec.stall_after = timeout(form.stall_after)?;
         spec.stop = Stop::try_from(form.stop)?;
         spec.until = match form.until {
             UntilForm::Eof => Until::Eof,
@@ -515,6 +524,7 @@ mod tests {
         });
         spec.keep_full = Some("full".into());
         spec.merged = true;
+        spec.stall_after = Timeout::NEVER;
         spec
     }
 

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -77,6 +78,10 @@ pub struct Spec {
     pub keep_full: Option<PathBuf>,
     /// Whether to record in which order the two streams were read.
     pub merged: bool,
+    /// For how long a child of `spawn` may be unable to go on because nobody
+    /// reads its output before a wait for it says so: 30 s unless it is set.
+    /// Without a meaning for `run`, which reads.
+    pub stall_after: Timeout,
 }
 
 /// A user or group.
@@ -184,6 +189,10 @@ pub enum Beyond {
     Fail,
 }
 
+/// Longer than any reader should need to begin, shorter than people wait until
+/// they look for a debugger.
+const STALL_AFTER: Duration = Duration::from_secs(30);
+
 impl Spec {
     /// A run of `argv` with the defaults of the library: nothing on stdin, both
     /// outputs captured whole, no timeout.
@@ -217,6 +226,7 @@ impl Spec {
             limit: None,
             keep_full: None,
             merged: false,
+            stall_after: Timeout::after(STALL_AFTER),
         }
     }
 
@@ -300,4 +310,10 @@ fn needs_capture(what: &str) -> Invalid {
         "needs a captured stream",
         "capture stdout or stderr: what the program writes elsewhere is not seen here",
     )
+}
+
+/// Quotes a command as a shell takes it.
+pub(crate) fn quote(argv: &[OsString]) -> String {
+    let words = argv.iter().map(|word| word.to_string_lossy());
+    shell_words::join(words)
 }

@@ -4,11 +4,17 @@
 //! in them: those calls return [`Closed`].
 
 mod lines;
+mod merged;
 mod open;
+mod outlet;
 mod pipe;
+#[cfg(all(test, not(procwright_loom)))]
+mod race_tests;
 mod reader;
 mod readiness;
 mod spool;
+mod stall;
+mod wait_for;
 mod writer;
 
 use std::io;
@@ -19,9 +25,14 @@ pub use crate::spool::elastic::Broken;
 pub use lines::{
     Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,
 };
+pub use merged::{MergedItem, MergedLine, MergedReader, StdStream};
+pub(crate) use outlet::{Account, Origin, Outlet};
 pub use reader::{Chunk, Reader, WeakReader};
 pub use readiness::Readiness;
 pub(crate) use spool::Spool;
+pub(crate) use stall::{Patient, StallWatch};
+pub use stall::{Stalled, StalledStream};
+pub use wait_for::{Found, wait_for};
 pub use writer::Writer;
 
 /// The stream was closed on this side, by this or another thread, before or

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Reader, Spool};
@@ -38,7 +39,7 @@ impl Reader {
     /// # Errors
     /// When it cannot be put into that mode: it is no stream.
     pub fn from_fd(fd: OwnedFd) -> io::Result<Reader> {
-        Reader::of_pipe(fd, None)
+        Reader::of_pipe(fd, None, Arc::default())
     }
 
     /// The same, and `overflow` says what becomes of what is not read as fast as
@@ -60,9 +61,7 @@ impl Reader {
         // No probe: whether the pipe is full could be asked from a writing end only.
         let drain = Drain::new(fd, None, store, Vec::new(), Instant::now());
         let gauge = drain.gauge();
-        let taken = pump.take(drain);
-        Ok(Reader::of_spool(Spool::new(
-            consumer, monitor, taken, gauge,
-        )))
+        let spool = Spool::new(consumer, monitor, vec![(pump.take(drain), gauge)]);
+        Ok(Reader::of_spool(spool))
     }
 }

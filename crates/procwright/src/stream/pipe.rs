@@ -2,10 +2,11 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Chunk;
+use super::outlet::Account;
 use crate::drain::Blocked;
 use crate::handle::{Handle, Patience};
 use crate::sys::pipe::{self, FullProbe};
@@ -15,6 +16,8 @@ use crate::sys::poll::Flags;
 pub(crate) struct Pipe {
     handle: Handle,
     measured: Mutex<Measured>,
+    /// For whoever watches over the child.
+    account: Arc<Account>,
 }
 
 /// How long the program could not write: what its reader's pauses do to it.
@@ -28,7 +31,11 @@ struct Measured {
 }
 
 impl Pipe {
-    pub(crate) fn new(fd: OwnedFd, probe: Option<FullProbe>) -> io::Result<Pipe> {
+    pub(crate) fn new(
+        fd: OwnedFd,
+        probe: Option<Arc<FullProbe>>,
+        account: Arc<Account>,
+    ) -> io::Result<Pipe> {
         Ok(Pipe {
             handle: Handle::new(fd)?,
             measured: Mutex::new(Measured {
@@ -36,6 +43,7 @@ impl Pipe {
                 capacity: None,
                 asleep: 0,
             }),
+            account,
         })
     }
 
@@ -50,6 +58,7 @@ impl Pipe {
     }
 
     pub(crate) fn read(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<Chunk> {
+        self.account.touch();
         let mut sleep = Slept {
             pipe: self,
             is_asleep: false,
@@ -63,7 +72,11 @@ impl Pipe {
             }
             read
         });
-        Ok(match read? {
+        let read = read?;
+        if !buffer.is_empty() {
+            self.account.read(read);
+        }
+        Ok(match read {
             0 if !buffer.is_empty() => Chunk::End,
             n => Chunk::Bytes(n),
         })

@@ -1,10 +1,11 @@
 //! From a child's stdout or stderr.
 
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use super::outlet::Account;
 use super::pipe::Pipe;
 use super::spool::Spool;
 use super::{Patience, Readiness};
@@ -55,8 +56,13 @@ enum Source {
 }
 
 impl Reader {
-    pub(crate) fn of_pipe(fd: OwnedFd, probe: Option<FullProbe>) -> io::Result<Reader> {
-        Ok(Reader(Arc::new(Source::Pipe(Pipe::new(fd, probe)?))))
+    pub(crate) fn of_pipe(
+        fd: OwnedFd,
+        probe: Option<Arc<FullProbe>>,
+        account: Arc<Account>,
+    ) -> io::Result<Reader> {
+        let pipe = Pipe::new(fd, probe, account)?;
+        Ok(Reader(Arc::new(Source::Pipe(pipe))))
     }
 
     pub(crate) fn of_spool(spool: Spool) -> Reader {
@@ -130,6 +136,19 @@ impl Reader {
         Ok(match &*self.0 {
             Source::Pipe(pipe) => Readiness::of_handle(pipe.handle().readiness(On::Read)?),
             Source::Spool(spool) => Readiness::of_queue(spool.readiness()?),
+        })
+    }
+
+    /// The number of the bare pipe, to be handed on; none where a queue stands
+    /// between. From then on the pipe blocks, as whoever gets it expects, and what
+    /// is read here he does not get. It stays this reader's.
+    ///
+    /// # Errors
+    /// [`Closed`](super::Closed); `Unsupported` in a fork.
+    pub fn lend_pipe(&self) -> io::Result<Option<RawFd>> {
+        Ok(match &*self.0 {
+            Source::Pipe(pipe) => Some(pipe.handle().lend()?),
+            Source::Spool(_) => None,
         })
     }
 

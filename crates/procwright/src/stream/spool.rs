@@ -24,21 +24,20 @@ pub(crate) struct Spool {
     /// Set before the closer closes, so that asking needs no lock.
     closed: AtomicBool,
     monitor: Monitor,
-    taken: Taken,
-    gauge: Gauge,
+    /// The streams that it is filled from: one, or both.
+    flows: Vec<(Taken, Gauge)>,
     generation: u32,
 }
 
 impl Spool {
-    pub(crate) fn new(consumer: Consumer, monitor: Monitor, taken: Taken, gauge: Gauge) -> Spool {
+    pub(crate) fn new(consumer: Consumer, monitor: Monitor, flows: Vec<(Taken, Gauge)>) -> Spool {
         Spool {
             turn: Turn::new(),
             closer: consumer.closer(),
             consumer: Mutex::new(Some(consumer)),
             closed: AtomicBool::new(false),
             monitor,
-            taken,
-            gauge,
+            flows,
             generation: fork::generation(),
         }
     }
@@ -103,7 +102,7 @@ impl Spool {
 
     /// None in a fork.
     pub(crate) fn blocked(&self) -> Option<Duration> {
-        (!self.is_forked()).then(|| self.gauge.blocked())
+        (!self.is_forked()).then(|| self.flows.iter().map(|(_, gauge)| gauge.blocked()).sum())
     }
 
     pub(crate) fn readiness(&self) -> io::Result<elastic::Readiness> {
@@ -120,7 +119,9 @@ impl Spool {
         let first = !self.closed.swap(true, Ordering::SeqCst);
         if first {
             self.closer.close();
-            self.taken.leave();
+            // Whose turn it is may be at a disk that takes its time.
+            self.turn.wake_queue();
+            self.flows.iter().for_each(|(taken, _)| taken.leave());
         }
         first
     }

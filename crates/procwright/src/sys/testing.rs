@@ -14,7 +14,12 @@ pub(crate) fn fork() -> i32 {
 
 /// Ends this process in a minute, whatever became of its test.
 pub(crate) fn watchdog() {
-    unsafe { libc::alarm(60) };
+    alarm(60);
+}
+
+/// The same after so many seconds.
+pub(crate) fn alarm(seconds: u32) {
+    unsafe { libc::alarm(seconds) };
 }
 
 pub(crate) fn ignore(signal: i32) {

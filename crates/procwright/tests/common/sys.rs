@@ -1,6 +1,8 @@
 //! System calls of the tests themselves.
 #![allow(clippy::undocumented_unsafe_blocks)] // plain calls, pointers to locals only
 
+pub(crate) mod held;
+
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -10,14 +10,11 @@
 //! N includes Q, what the scheduler took to run this process again after the reader
 //! had made space. N less Q is the time for which the pipe was full.
 
-use std::time::{Duration, Instant};
-
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
 use test_children::{Pattern, Stream};
 
 use crate::args::Failure;
-use crate::process::{STDERR, STDOUT, wait_writable, write_all};
+use crate::measured::Measured;
+use crate::process::{STDERR, STDOUT, write_all};
 use crate::{Args, Command, Outcome};
 
 pub(crate) const COMMAND: Command = Command {
@@ -34,52 +31,14 @@ fn run(mut args: Args) -> Outcome {
     let chunk = args.chunk()?;
     args.finish()?;
     let pattern = Pattern::new(Stream::Stdout, chunk);
-    let flags = fcntl_getfl(STDOUT)?;
-    fcntl_setfl(STDOUT, flags | OFlags::NONBLOCK)?;
+    let mut out = Measured::new(STDOUT)?;
     let mut offset = 0;
-    let mut blocked = Duration::ZERO;
-    let mut waits = 0_u64;
-    let queue = Queue::open();
-    let mut queued = 0_u64;
     while offset < end {
         let length = (end - offset).min(chunk as u64) as usize;
-        match rustix::io::write(STDOUT, pattern.slice(offset, length)) {
-            Ok(count) => offset += count as u64,
-            Err(Errno::AGAIN) => {
-                let before = queue.nanos();
-                let full = Instant::now();
-                wait_writable(STDOUT)?;
-                blocked += full.elapsed();
-                queued += queue.nanos().saturating_sub(before);
-                waits += 1;
-            }
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        out.write_all(pattern.slice(offset, length))?;
+        offset += length as u64;
     }
-    fcntl_setfl(STDOUT, flags)?;
-    let report = format!(
-        "blocked_ns={} waits={waits} queued_ns={queued}\n",
-        blocked.as_nanos()
-    );
-    write_all(STDERR, report.as_bytes())?;
+    out.restore()?;
+    write_all(STDERR, format!("{out}\n").as_bytes())?;
     Ok(0)
-}
-
-/// The time for which this thread was ready to run and did not.
-struct Queue(Option<std::fs::File>);
-
-impl Queue {
-    fn open() -> Queue {
-        Queue(std::fs::File::open("/proc/thread-self/schedstat").ok())
-    }
-
-    fn nanos(&self) -> u64 {
-        let Some(file) = &self.0 else { return 0 };
-        let mut text = [0; 80];
-        let length = rustix::io::pread(file, &mut text, 0).unwrap_or(0);
-        let text = String::from_utf8_lossy(&text[..length]);
-        let second = text.split_whitespace().nth(1);
-        second.and_then(|word| word.parse().ok()).unwrap_or(0)
-    }
 }

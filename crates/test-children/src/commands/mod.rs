@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod big_line;
+pub(crate) mod bursts;
 pub(crate) mod cat;
 pub(crate) mod close_stdin_exit;
 pub(crate) mod close_stdout_then_sleep;
@@ -23,6 +24,7 @@ pub(crate) mod ignore_term;
 pub(crate) mod invalid_utf8;
 pub(crate) mod leader_term_child_ignore;
 pub(crate) mod obey;
+pub(crate) mod paced;
 pub(crate) mod print_bytes;
 pub(crate) mod progress;
 pub(crate) mod reaper_on_command;

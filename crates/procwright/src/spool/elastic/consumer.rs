@@ -9,6 +9,7 @@ use super::disk::Extent;
 use super::monitor::wait;
 use super::state::{Finish, Next, Piece};
 use super::{Broken, Shared, spill};
+use crate::spool::budget::Share;
 use crate::sys::memory::Filler;
 use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::wake::Wake;
@@ -120,6 +121,7 @@ impl Consumer {
 
     fn next(&mut self) -> Result<Next, Broken> {
         let mut state = self.shared.lock();
+        state.taken = Some(Instant::now());
         let next = state.next();
         if matches!(next, Next::Disk(_)) {
             return Ok(next);
@@ -144,7 +146,10 @@ impl Consumer {
         let mut filler = match self.read_back.take() {
             Some(filler) => filler,
             None => {
-                let taken = self.shared.lock().pool.take();
+                let mut state = self.shared.lock();
+                let size = state.block();
+                let taken = state.pool.take(size);
+                drop(state);
                 taken.map_err(|error| self.lose(extent, 0, error))?
             }
         };
@@ -219,6 +224,8 @@ impl Consumer {
             return Vec::new();
         };
         let (freed, segments) = disk.read(n as u64, busy);
+        let has_files = disk.has_files();
+        state.share.spilled(has_files);
         if freed {
             spill::room_was_made(&self.shared, state);
         }
@@ -250,6 +257,7 @@ impl Consumer {
         }
         state.settle();
         let now = Instant::now();
+        state.taken = Some(now);
         self.shared.let_on(&mut state, now);
         self.shared.tell_watchers(&state);
         spill::relieved(&self.shared, &mut state);
@@ -328,19 +336,18 @@ impl Closer {
             std::mem::take(&mut state.head),
             std::mem::take(&mut state.tail),
         );
-        let busy = state.spill.is_busy();
-        let files = state.disk.as_mut().map(|disk| match busy {
-            // The spill thread gives them back when it sees that we are gone.
-            true => Vec::new(),
-            false => disk.release(),
-        });
+        // Others have the use of it, however long somebody looks at the figures.
+        state.share = Share::alone();
+        let start_thread = spill::left_files(&mut state);
         self.0.tell_consumer(&mut state);
         drop(state);
-        self.0.room.ring();
+        self.0.ring_for_room();
         self.0.work.notify_all();
         self.0.moved.notify_all();
-        // Closing a file frees its blocks, which takes a while.
-        drop((entries, files));
+        if start_thread {
+            spill::give_back(&self.0);
+        }
+        drop(entries);
         true
     }
 

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::spool::budget::Share;
 use crate::sys::file;
 
 /// The size of a file. Small enough to be given back soon, large enough that
@@ -14,6 +15,9 @@ const SEGMENT: u64 = 16 << 20;
 
 /// The least that is worth a file of its own, when the disk is nearly full.
 const LEAST: u64 = 256 << 10;
+
+/// The files among which little room is divided, at least.
+const PARTS: u64 = 4;
 
 /// Files beyond those that the limit is good for: a nearly full disk gives small
 /// ones, and descriptors are scarce as well.
@@ -34,13 +38,14 @@ pub(super) struct Segment {
 
 impl Segment {
     /// Makes a file with room for `size` bytes that is sure to be there, or for
-    /// less on a disk that is nearly full.
+    /// less on a disk that is nearly full: a part of what is left, for what has been
+    /// read of a file is free only once all of it has been.
     ///
     /// # Errors
     /// Those of making it, and that there is no room.
-    pub(super) fn make(directory: &Path, size: u64) -> io::Result<Segment> {
+    pub(super) fn make(directory: &Path, asked: u64) -> io::Result<Segment> {
         let file = file::scratch(directory)?;
-        let mut size = size;
+        let mut size = asked;
         loop {
             match file::reserve(&file, 0, size) {
                 Ok(()) => break,
@@ -48,6 +53,10 @@ impl Segment {
                 Err(_) if size / 2 >= LEAST => size /= 2,
                 Err(e) => return Err(e),
             }
+        }
+        let part = (size / PARTS).max(LEAST);
+        if size < asked && part < size && rustix::fs::ftruncate(&file, part).is_ok() {
+            size = part;
         }
         Ok(Segment {
             file: Arc::new(file),
@@ -97,6 +106,8 @@ pub(super) struct Disk {
     directory: PathBuf,
     /// The most that files may take; none until it has been looked up.
     limit: Option<u64>,
+    /// Whoever made it said how much.
+    said: bool,
     segments: VecDeque<Segment>,
     free: Vec<Segment>,
     allocated: u64,
@@ -109,6 +120,7 @@ impl Disk {
         Disk {
             directory,
             limit,
+            said: limit.is_some(),
             segments: VecDeque::new(),
             free: Vec::new(),
             allocated: 0,
@@ -129,6 +141,11 @@ impl Disk {
         self.limit.get_or_insert(limit);
     }
 
+    /// Whether there are files.
+    pub(super) fn has_files(&self) -> bool {
+        self.allocated > 0
+    }
+
     /// The bytes that lie here and have not been read.
     pub(super) fn unread(&self) -> u64 {
         self.unread
@@ -141,11 +158,19 @@ impl Disk {
 
     // The spill thread's side.
 
-    pub(super) fn target(&mut self) -> Target {
+    /// The most that files may take of that now, and whether it is less than its
+    /// own limit.
+    pub(super) fn limit(&self, share: &Share) -> (u64, bool) {
+        share.disk(self.limit.unwrap_or(0), self.said)
+    }
+
+    /// Where more goes, if files may take `limit` bytes.
+    pub(super) fn target(&mut self, limit: u64) -> Target {
         if self.segments.back().is_none_or(|last| last.room() == 0) {
             let Some(segment) = self.free.pop() else {
-                let limit = self.limit.unwrap_or(0);
-                let size = SEGMENT.min(limit.saturating_sub(self.allocated));
+                let size = SEGMENT
+                    .min((limit / PARTS).max(LEAST))
+                    .min(limit.saturating_sub(self.allocated));
                 let files = self.segments.len() as u64;
                 return match size > 0 && files < limit / SEGMENT + SMALL_FILES {
                     true => Target::Make(size),

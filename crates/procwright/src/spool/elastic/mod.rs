@@ -40,11 +40,12 @@ use std::time::Instant;
 
 use crate::error::Invalid;
 use crate::spool::Overflow;
+use crate::spool::budget::{self, Share};
 use crate::sys::wake::Wake;
 
 pub(crate) use consumer::{Closer, Consumer, Item, Peek, Readiness};
 pub use monitor::{Figures, Monitor};
-pub(crate) use producer::{Producer, Space};
+pub(crate) use producer::{Place, Producer, Space};
 
 use disk::Disk;
 use pool::Pool;
@@ -77,7 +78,7 @@ pub enum Event {
     },
     /// Bytes cannot go to disk, for now or for good. What is in memory stays
     /// there, and the producer waits when that is full. Tried again as soon as
-    /// room was made, and once a second.
+    /// room was made, and once a second. Told again only after a minute without.
     Degraded {
         /// What was tried.
         what: &'static str,
@@ -137,8 +138,9 @@ struct Shared {
     moved: Condvar,
     /// Something for those who wait for the end alone.
     ended: Condvar,
-    /// Rung for a producer that was refused.
-    room: Arc<Wake>,
+    /// Rung for a producer that was refused. None once it has said all: whoever
+    /// reads what is left keeps no descriptor of somebody else's.
+    room: Mutex<Option<Arc<Wake>>>,
     hook: Hook,
 }
 
@@ -159,7 +161,17 @@ impl Shared {
     /// After anything that may have given the producer room.
     fn let_on(&self, state: &mut State, now: Instant) {
         if state.let_on(now) {
-            self.room.ring();
+            self.ring_for_room();
+        }
+    }
+
+    fn room(&self) -> MutexGuard<'_, Option<Arc<Wake>>> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ring_for_room(&self) {
+        if let Some(room) = &*self.room() {
+            room.ring();
         }
     }
 
@@ -201,6 +213,28 @@ pub(crate) fn elastic(
     room: Arc<Wake>,
     hook: Hook,
 ) -> Result<(Producer, Consumer, Monitor), Invalid> {
+    with_share(policy, Share::alone(), room, hook)
+}
+
+/// The same for one queue of many, which have a [`budget`] together.
+///
+/// # Errors
+/// As [`elastic`], and a budget in the environment that cannot be read.
+pub(crate) fn elastic_among_others(
+    policy: Overflow,
+    room: Arc<Wake>,
+    hook: Hook,
+) -> Result<(Producer, Consumer, Monitor), Invalid> {
+    budget::check()?;
+    with_share(policy, Share::of_process(), room, hook)
+}
+
+fn with_share(
+    policy: Overflow,
+    share: Share,
+    room: Arc<Wake>,
+    hook: Hook,
+) -> Result<(Producer, Consumer, Monitor), Invalid> {
     let disk = match policy {
         Overflow::Spill { disk, .. } if disk != Some(0) => {
             place::find()?.map(|directory| Disk::new(directory, disk))
@@ -211,6 +245,7 @@ pub(crate) fn elastic(
         policy,
         block_size(policy.memory()),
         disk,
+        share,
         room,
         hook,
     ))
@@ -220,20 +255,21 @@ fn assemble(
     policy: Overflow,
     block: usize,
     disk: Option<Disk>,
+    share: Share,
     room: Arc<Wake>,
     hook: Hook,
 ) -> (Producer, Consumer, Monitor) {
     let limit = policy
         .memory()
         .max(Overflow::LEAST_MEMORY.min(block as u64));
-    let state = State::new(policy, limit, Pool::new(block), disk);
+    let state = State::new(policy, limit, Pool::new(block), disk, share);
     let shared = Arc::new(Shared {
         state: Mutex::new(state),
         came: Condvar::new(),
         work: Condvar::new(),
         moved: Condvar::new(),
         ended: Condvar::new(),
-        room,
+        room: Mutex::new(Some(room)),
         hook,
     });
     (

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::Shared;
 use super::state::State;
+use crate::spool::Overflow;
+use crate::sys::wake::Wake;
 use crate::time::Deadline;
 
 /// How a queue of bytes stands. Every byte that came in is out, waiting, dropped
@@ -61,6 +63,37 @@ impl Monitor {
     /// The figures of this moment.
     pub fn figures(&self) -> Figures {
         self.0.lock().figures(Instant::now())
+    }
+
+    /// Has `wake` rung whenever the producer has to wait from now on, and now if
+    /// it does already.
+    pub(crate) fn ring_when_full(&self, wake: &Arc<Wake>) {
+        let mut state = self.0.lock();
+        if state.held_since().is_some() {
+            wake.ring();
+        }
+        state.full = Some(Arc::clone(wake));
+    }
+
+    /// Since when the producer has to wait; none while it does not.
+    pub(crate) fn refused_since(&self) -> Option<Instant> {
+        self.0.lock().held_since()
+    }
+
+    /// When the consumer last looked for something or took it.
+    pub(crate) fn last_taken(&self) -> Option<Instant> {
+        self.0.lock().taken
+    }
+
+    /// What it is kept under.
+    pub(crate) fn policy(&self) -> Overflow {
+        self.0.lock().policy
+    }
+
+    /// Whether all came in that the producer had to say, and nothing was lost.
+    pub(crate) fn is_whole(&self) -> bool {
+        let state = self.0.lock();
+        state.whole && state.lost == 0
     }
 
     /// Waits until a byte has come in or gone out since `seen`, or the queue has

@@ -13,9 +13,11 @@ const KEPT: usize = 2;
 
 #[derive(Debug)]
 pub(super) struct Pool {
+    /// The largest that a block may be.
     size: usize,
     free: Vec<Arc<Block>>,
     alive: Arc<AtomicUsize>,
+    /// In bytes.
     peak: usize,
 }
 
@@ -29,15 +31,18 @@ impl Pool {
         }
     }
 
-    /// An empty block.
+    /// An empty block, of at most `size` bytes: others may need the memory.
     ///
     /// # Errors
     /// When the system has no memory.
-    pub(super) fn take(&mut self) -> io::Result<Filler> {
+    pub(super) fn take(&mut self, size: usize) -> io::Result<Filler> {
+        let size = size.min(self.size);
+        // Others may have come since they were kept, and made it less.
+        self.free.retain(|block| block.size() == size);
         if let Some(filler) = self.free.pop().and_then(Filler::over) {
             return Ok(filler);
         }
-        let block = Arc::new(Block::new(self.size, &self.alive)?);
+        let block = Arc::new(Block::new(size, &self.alive)?);
         self.peak = self.peak.max(self.alive());
         Filler::over(block).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
@@ -52,18 +57,13 @@ impl Pool {
         }
     }
 
-    /// The blocks that exist, those kept included.
+    /// The bytes of the blocks that exist, those kept included.
     pub(super) fn alive(&self) -> usize {
         self.alive.load(Ordering::Relaxed)
     }
 
-    /// The most that ever existed.
+    /// The most that there ever were.
     pub(super) fn peak(&self) -> usize {
         self.peak
-    }
-
-    /// The size of each.
-    pub(super) fn size(&self) -> usize {
-        self.size
     }
 }

@@ -43,6 +43,16 @@ pub(crate) enum Space<'a> {
     Closed,
 }
 
+/// The same, for those to whom it matters what becomes of it.
+#[derive(Debug)]
+pub(crate) enum Place<'a> {
+    Kept(&'a mut [u8]),
+    /// What is read into this will be dropped.
+    Dropped(&'a mut [u8]),
+    Held,
+    Closed,
+}
+
 impl Producer {
     pub(super) fn new(shared: Arc<Shared>) -> Producer {
         Producer {
@@ -60,9 +70,22 @@ impl Producer {
     /// # Errors
     /// When the system has no memory.
     pub(crate) fn area(&mut self) -> io::Result<Space<'_>> {
+        Ok(match self.place(1)? {
+            Place::Kept(area) | Place::Dropped(area) => Space::Area(area),
+            Place::Held => Space::Held,
+            Place::Closed => Space::Closed,
+        })
+    }
+
+    /// The same with room for `least` bytes in one piece, at most an eighth of the
+    /// memory.
+    ///
+    /// # Errors
+    /// When the system has no memory.
+    pub(crate) fn place(&mut self, least: usize) -> io::Result<Place<'_>> {
         let mut state = self.shared.lock();
         if state.closed || state.left || state.finish.is_some() {
-            return Ok(Space::Closed);
+            return Ok(Place::Closed);
         }
         let now = Instant::now();
         let room = match state.policy {
@@ -70,44 +93,58 @@ impl Producer {
             Overflow::DropOldest { .. } => u64::MAX,
             _ => state.room(now),
         };
-        if room == 0 {
+        if room < least as u64 {
             state.refuse(now);
             if state.policy.is_lossless() {
                 self.grant = Grant::None;
-                return Ok(Space::Held);
+                // What is in the block can go to disk like all else: with a share
+                // that became smaller it may be all that there is.
+                if let Some(begun) = self.filler.take() {
+                    state.pool.give(begun.into_block());
+                }
+                state.filling = false;
+                let start_thread = spill::wanted(&self.shared, &mut state);
+                drop(state);
+                if start_thread {
+                    spill::start(&self.shared);
+                }
+                return Ok(Place::Held);
             }
             // Whether there is more at all is known when it has been read.
             if self.scratch.is_none() {
-                self.scratch = Some(state.pool.take()?);
+                let size = state.block();
+                self.scratch = Some(state.pool.take(size)?);
             }
             drop(state);
             let Some(scratch) = &mut self.scratch else {
-                return Ok(Space::Closed);
+                return Ok(Place::Closed);
             };
             let area = scratch.spare();
             self.grant = Grant::Skip(area.len());
-            return Ok(Space::Area(area));
+            return Ok(Place::Dropped(area));
         }
         if let Some(scratch) = self.scratch.take() {
             state.pool.give(scratch.into_block());
         }
         // A block that the consumer has emptied is used from its start again:
         // one that keeps up then sees the same warm memory all the time.
-        let usable = |filler: &mut Filler| filler.rewind() || !filler.spare().is_empty();
+        let usable = |filler: &mut Filler| filler.rewind() || filler.spare().len() >= least;
         if !self.filler.as_mut().is_some_and(usable) {
             if let Some(full) = self.filler.take() {
                 state.pool.give(full.into_block());
             }
-            self.filler = Some(state.pool.take()?);
+            let size = state.block();
+            self.filler = Some(state.pool.take(size)?);
         }
+        state.filling = true;
         drop(state);
         let Some(filler) = &mut self.filler else {
-            return Ok(Space::Closed);
+            return Ok(Place::Closed);
         };
         let area = filler.spare();
         let n = area.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         self.grant = Grant::Keep(n);
-        Ok(Space::Area(&mut area[..n]))
+        Ok(Place::Kept(&mut area[..n]))
     }
 
     /// The first `n` bytes of the latest area have been filled.
@@ -211,6 +248,8 @@ impl Producer {
     fn finish_with(&mut self, finish: Finish) {
         self.said_all = true;
         let mut state = self.shared.lock();
+        // One that was closed had more to say.
+        state.whole = matches!(finish, Finish::Whole) && !state.closed && !state.left;
         state.finish.get_or_insert(finish);
         if let Some(filler) = self.filler.take() {
             state.pool.give(filler.into_block());
@@ -220,6 +259,7 @@ impl Producer {
         }
         self.shared.tell_consumer(&mut state);
         drop(state);
+        drop(self.shared.room().take());
         self.shared.tell_all();
     }
 }

@@ -14,11 +14,16 @@ use std::time::{Duration, Instant};
 use super::disk::{Disk, Extent, Segment, Target};
 use super::state::{Entry, Piece, State};
 use super::{Event, Shared, monitor, place};
+use crate::spool::budget;
 use crate::sys::thread;
 use crate::time::Timeout;
 
 /// When a disk has refused, it is asked again after this time.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// A disk that refuses is told of again when it has not for this time. One that is
+/// full refuses every time when what was read has made room, and that was used.
+const CALM: Duration = Duration::from_secs(60);
 
 /// How long the thread waits for more before it ends.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -43,6 +48,8 @@ pub(super) struct Spill {
     busy: bool,
     /// The latest attempt failed: not again before this.
     retry_at: Option<Instant>,
+    /// When an attempt failed.
+    refused_at: Option<Instant>,
     told: bool,
 }
 
@@ -56,12 +63,12 @@ impl Spill {
 impl State {
     /// Above this, bytes go to disk.
     fn high(&self) -> u64 {
-        self.limit - self.limit / 4
+        self.limit() - self.limit() / 4
     }
 
     /// Down to this, once they do.
     fn low(&self) -> u64 {
-        self.limit / 2
+        self.limit() / 2
     }
 
     fn is_over(&self) -> bool {
@@ -70,13 +77,12 @@ impl State {
 
     /// The piece that goes to disk next.
     fn candidate(&mut self) -> Option<Piece> {
-        let size = self.pool.size();
         let nothing_there = self.disk.as_ref().is_some_and(|disk| disk.unread() == 0);
         if nothing_there && self.head.is_empty() && !self.spill.busy {
             // Spilling begins: what the consumer will want first stays, so that
             // it finds memory and no disk if it comes back soon.
             let mut kept = self.in_memory - self.tail_bytes();
-            while kept < self.limit / 4
+            while kept < self.limit() / 4
                 && self.tail.len() > 2
                 && let Some(entry) = self.tail.pop_front()
             {
@@ -88,7 +94,9 @@ impl State {
         }
         match self.tail.front() {
             // The last one may still be filled.
-            Some(Entry::Piece(piece)) if self.tail.len() > 1 || piece.end == size => {
+            Some(Entry::Piece(piece))
+                if self.tail.len() > 1 || piece.end == piece.block.size() || !self.filling =>
+            {
                 Some(piece.clone())
             }
             _ => None,
@@ -118,6 +126,7 @@ impl State {
             self.pool.give(first.block);
         }
         self.in_memory -= n;
+        self.share.keeps(self.in_memory);
         self.spilled += n;
         if let Some(disk) = &mut self.disk {
             disk.wrote(n);
@@ -166,26 +175,50 @@ fn ring(shared: &Shared, state: &mut State) {
 /// Starts the thread. Without one everything stays in memory, and it is tried
 /// again in a second.
 pub(super) fn start(shared: &Arc<Shared>) {
-    let theirs = Arc::clone(shared);
-    let started = thread::spawn_quiet("procwright-spill", move || work(&theirs));
-    if let Err(error) = started {
+    if let Err(error) = spawn(shared) {
         let mut state = shared.lock();
         state.spill.running = false;
         refused(shared, state, "start a thread", error);
     }
 }
 
-/// Notes that it cannot be done now, and tells once.
+fn spawn(shared: &Arc<Shared>) -> io::Result<()> {
+    let theirs = Arc::clone(shared);
+    thread::spawn_quiet("procwright-spill", move || work(&theirs))?;
+    Ok(())
+}
+
+/// Nobody wants more: whether a thread has to be started that gives the files
+/// back. Closing one frees its blocks, for which a disk can take any time, and a
+/// close waits for nothing. A thread that is there does it when it sees the close.
+pub(super) fn left_files(state: &mut State) -> bool {
+    let has_files = state.disk.as_ref().is_some_and(Disk::has_files);
+    has_files && !std::mem::replace(&mut state.spill.running, true)
+}
+
+/// Starts it. Where there can be none the caller does it.
+pub(super) fn give_back(shared: &Arc<Shared>) {
+    if spawn(shared).is_err() {
+        let mut state = shared.lock();
+        state.spill.running = false;
+        let files = state.disk.as_mut().map(Disk::release);
+        drop(state);
+        drop(files);
+    }
+}
+
+/// Notes that it cannot be done now, and tells it unless that was told.
 fn refused(
     shared: &Shared,
     mut state: MutexGuard<'_, State>,
     what: &'static str,
     error: io::Error,
 ) {
-    let first = state.spill.retry_at.is_none();
-    state.spill.retry_at = Some(Instant::now() + RETRY);
+    let now = Instant::now();
+    let before = state.spill.refused_at.replace(now);
+    state.spill.retry_at = Some(now + RETRY);
     drop(state);
-    if first {
+    if before.is_none_or(|before| now.saturating_duration_since(before) >= CALM) {
         (shared.hook)(&Event::Degraded { what, error });
     }
 }
@@ -216,7 +249,8 @@ fn turn<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> Option<Mute
     let Some(piece) = piece else {
         return idle(shared, state);
     };
-    let Some(disk) = &mut state.disk else {
+    let State { disk, share, .. } = &mut *state;
+    let Some(disk) = disk else {
         state.spill.running = false;
         return None;
     };
@@ -224,13 +258,15 @@ fn turn<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> Option<Mute
         let directory = disk.directory().to_owned();
         drop(state);
         let limit = place::default_limit(&directory);
+        budget::measure(&directory);
         state = shared.lock();
         if let Some(disk) = &mut state.disk {
             disk.set_limit(limit);
         }
         return Some(state);
     }
-    match disk.target() {
+    let (limit, is_less) = disk.limit(share);
+    match disk.target(limit) {
         Target::Extent(extent) => Some(write(shared, state, &piece, &extent)),
         Target::Make(size) => {
             let directory = disk.directory().to_owned();
@@ -239,7 +275,10 @@ fn turn<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> Option<Mute
         // A file that the consumer has emptied rings.
         Target::Full => {
             state.pool.give(piece.block);
-            Some(wait(shared, state, Waits::Room, None).0)
+            // A share grows when others are done with theirs, of which nobody
+            // tells: it is asked again, as a disk is that was full.
+            let retry = is_less.then_some(RETRY);
+            Some(wait(shared, state, Waits::Room, retry).0)
         }
     }
 }
@@ -257,6 +296,7 @@ fn make<'a>(
         Ok(segment) => {
             if let Some(disk) = &mut state.disk {
                 disk.add(segment);
+                state.share.spilled(true);
             }
             state
         }

@@ -10,9 +10,13 @@ use super::monitor::Figures;
 use super::pool::Pool;
 use super::spill::Spill;
 use crate::spool::Overflow;
+use crate::spool::budget::Share;
 use crate::spool::fifo::BoxError;
 use crate::sys::memory::Block;
 use crate::sys::wake::Wake;
+
+/// The least block of a queue whose own policy allows for more.
+const LEAST_BLOCK: usize = 16 * 1024;
 
 /// Some bytes of a block, at least one.
 #[derive(Clone, Debug)]
@@ -62,8 +66,12 @@ pub(super) enum Finish {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) policy: Overflow,
-    /// The bytes that may lie in memory.
-    pub(super) limit: u64,
+    /// The bytes that may lie in memory by the policy.
+    limit: u64,
+    /// What it may take of what there is for all.
+    pub(super) share: Share,
+    /// The producer fills the last piece on.
+    pub(super) filling: bool,
     pub(super) pool: Pool,
     /// The consumer takes from here first, then from disk, then from the tail.
     /// Without anything on disk the head is what it was when spilling began.
@@ -109,13 +117,27 @@ pub(super) struct State {
     rung: bool,
     /// The offset of the first byte that was more than may be kept.
     pub(super) overflowed: Option<u64>,
+    /// Rung when the producer has to wait, if anybody wants to know.
+    pub(super) full: Option<Arc<Wake>>,
+    /// When the consumer last looked for something or took it.
+    pub(super) taken: Option<Instant>,
+    /// The end was seen, and all that came before was taken in.
+    pub(super) whole: bool,
 }
 
 impl State {
-    pub(super) fn new(policy: Overflow, limit: u64, pool: Pool, disk: Option<Disk>) -> State {
+    pub(super) fn new(
+        policy: Overflow,
+        limit: u64,
+        pool: Pool,
+        disk: Option<Disk>,
+        share: Share,
+    ) -> State {
         State {
             policy,
             limit,
+            share,
+            filling: false,
             pool,
             head: VecDeque::new(),
             disk,
@@ -143,7 +165,22 @@ impl State {
             readable: None,
             rung: false,
             overflowed: None,
+            full: None,
+            taken: None,
+            whole: false,
         }
+    }
+
+    /// The bytes that may lie in memory now.
+    pub(super) fn limit(&self) -> u64 {
+        self.share.memory(self.limit)
+    }
+
+    /// The size of the next block of memory.
+    pub(super) fn block(&self) -> usize {
+        let idle = self.share.idle_memory(self.limit);
+        // Small reads cost more than they are worth.
+        super::block_size(idle).max(LEAST_BLOCK)
     }
 
     fn on_disk(&self) -> u64 {
@@ -167,7 +204,7 @@ impl State {
     /// whoever goes on for every single byte that was taken would wake for each,
     /// and gaps of dropped bytes would be as many as bytes.
     pub(super) fn room(&mut self, now: Instant) -> u64 {
-        let room = self.limit.saturating_sub(self.in_memory);
+        let room = self.limit().saturating_sub(self.in_memory);
         if self.refused_since.is_some() && room >= self.worthwhile() {
             self.stop_refusing(now);
         }
@@ -178,12 +215,26 @@ impl State {
     }
 
     fn worthwhile(&self) -> u64 {
-        (self.limit / 8).max(1)
+        (self.limit() / 8).max(1)
     }
 
     /// There was no room.
     pub(super) fn refuse(&mut self, now: Instant) {
-        self.refused_since.get_or_insert(now);
+        if self
+            .refused_since
+            .replace(self.refused_since.unwrap_or(now))
+            .is_none()
+            && self.policy.is_lossless()
+            && let Some(full) = &self.full
+        {
+            full.ring();
+        }
+    }
+
+    /// Since when the producer has to wait.
+    pub(super) fn held_since(&self) -> Option<Instant> {
+        let holds = self.policy.is_lossless() && !self.closed && self.finish.is_none();
+        self.refused_since.filter(|_| holds)
     }
 
     fn stop_refusing(&mut self, now: Instant) {
@@ -233,6 +284,7 @@ impl State {
             self.cut();
         }
         self.peak = self.peak.max(self.waiting());
+        self.share.keeps(self.in_memory);
         oldest.filter(|_| self.dropped > 0)
     }
 
@@ -240,7 +292,7 @@ impl State {
     /// the consumer has in hand is delivered already, as far as anybody knows.
     fn cut(&mut self) {
         let waiting = self.in_memory - self.in_hand;
-        let mut excess = waiting.saturating_sub(self.limit);
+        let mut excess = waiting.saturating_sub(self.limit());
         let mut gap = 0;
         while excess > 0 {
             match self.tail.pop_front() {
@@ -320,6 +372,7 @@ impl State {
         self.in_memory -= n;
         self.in_hand -= n;
         self.went += n;
+        self.share.keeps(self.in_memory);
         self.marks_follow();
     }
 
@@ -382,8 +435,8 @@ impl State {
             lag_bytes: self.waiting(),
             lag: self.marks.oldest().map_or(Duration::ZERO, since),
             peak_bytes: self.peak,
-            memory_bytes: (self.pool.alive() * self.pool.size()) as u64,
-            memory_peak_bytes: (self.pool.peak() * self.pool.size()) as u64,
+            memory_bytes: self.pool.alive() as u64,
+            memory_peak_bytes: self.pool.peak() as u64,
             disk_bytes: self.on_disk(),
             disk_peak_bytes: self.disk.as_ref().map_or(0, Disk::peak),
             spilled_bytes: self.spilled,

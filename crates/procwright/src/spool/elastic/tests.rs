@@ -35,8 +35,14 @@ impl Queue {
             _ => None,
         };
         let room = Arc::new(Wake::new().unwrap());
-        let (producer, consumer, monitor) =
-            assemble(policy, block, disk, Arc::clone(&room), Box::new(|_| {}));
+        let (producer, consumer, monitor) = assemble(
+            policy,
+            block,
+            disk,
+            Share::alone(),
+            Arc::clone(&room),
+            Box::new(|_| {}),
+        );
         Queue {
             producer: Some(producer),
             consumer,
@@ -549,7 +555,14 @@ fn a_directory_that_vanishes_costs_room_and_no_byte() {
         theirs.fetch_add(1, Ordering::Relaxed);
     });
     let disk = Some(Disk::new(place.clone(), Some(1 << 20)));
-    let (producer, consumer, monitor) = assemble(policy, 4096, disk, Arc::clone(&queue.room), hook);
+    let (producer, consumer, monitor) = assemble(
+        policy,
+        4096,
+        disk,
+        Share::alone(),
+        Arc::clone(&queue.room),
+        hook,
+    );
     (queue.producer, queue.consumer, queue.monitor) = (Some(producer), consumer, monitor);
     std::fs::remove_dir(&place).unwrap();
     assert_eq!(queue.put(100_000), 64 << 10);

@@ -1,7 +1,10 @@
 //! What a line is.
 
+use std::io;
+
 use memchr::{memchr, memchr2, memmem};
 
+use super::LineTooLong;
 use crate::error::Invalid;
 
 /// Where a line ends, and how long it may be.
@@ -56,7 +59,7 @@ impl Default for Framing {
 impl Separator {
     /// The line without the separator at its end, if there is one there. `\n` goes
     /// with a `\r` in front of it, as in [`BufRead::lines`](std::io::BufRead::lines).
-    pub(super) fn strip<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+    pub(in crate::stream) fn strip<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         match self {
             Separator::Newline => match line.strip_suffix(b"\n") {
                 Some(line) => line.strip_suffix(b"\r").unwrap_or(line),
@@ -81,10 +84,12 @@ impl Separator {
 /// A framing that can be used: see [`LineReader::try_line_as`](super::LineReader::try_line_as).
 #[derive(Debug)]
 pub struct Frame {
-    pub(super) framing: Framing,
+    pub(in crate::stream) framing: Framing,
     /// For separators of several bytes: made once, for it costs more than the
     /// search in a short line.
-    finder: Option<memmem::Finder<'static>>,
+    /// In a box: it is aligned more strictly than what the allocators of other
+    /// languages give, and would make all that holds it so.
+    finder: Option<Box<memmem::Finder<'static>>>,
 }
 
 impl Frame {
@@ -108,7 +113,7 @@ impl Frame {
         }
         let finder = match &framing.separator {
             Separator::Bytes(separator) if separator.len() > 1 => {
-                Some(memmem::Finder::new(separator).into_owned())
+                Some(Box::new(memmem::Finder::new(separator).into_owned()))
             }
             _ => None,
         };
@@ -123,7 +128,7 @@ impl Frame {
 
     /// The first separator in `bytes`, of which the part before `from` has none
     /// that begins there.
-    pub(super) fn find(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+    pub(in crate::stream) fn find(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
         let rest = &bytes[from..];
         let (at, length) = match &self.framing.separator {
             Separator::Newline => (memchr(b'\n', rest)?, 1),
@@ -140,14 +145,14 @@ impl Frame {
     }
 
     /// Before which byte no separator begins, in bytes that have none.
-    pub(super) fn searched(&self, bytes: &[u8]) -> usize {
+    pub(in crate::stream) fn searched(&self, bytes: &[u8]) -> usize {
         bytes
             .len()
             .saturating_sub(self.framing.separator.length() - 1)
     }
 
     /// How many of the last bytes may be the beginning of a separator.
-    pub(super) fn begun(&self, bytes: &[u8]) -> usize {
+    pub(in crate::stream) fn begun(&self, bytes: &[u8]) -> usize {
         match &self.framing.separator {
             Separator::Bytes(separator) => (1..separator.len())
                 .rev()
@@ -157,8 +162,13 @@ impl Frame {
         }
     }
 
+    pub(in crate::stream) fn too_long(&self) -> io::Error {
+        let max_length = self.framing.max_length.unwrap_or(usize::MAX);
+        io::Error::new(io::ErrorKind::InvalidData, LineTooLong { max_length })
+    }
+
     /// Whether `\r\n` may be taken apart after its `\r`.
-    pub(super) fn takes_returns(&self) -> bool {
+    pub(in crate::stream) fn takes_returns(&self) -> bool {
         self.framing.separator == Separator::NewlineOrReturn
     }
 }

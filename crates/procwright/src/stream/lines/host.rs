@@ -5,7 +5,7 @@
 use std::io;
 
 use super::state::Then;
-use super::{Chunk, Frame, Item, LineReader, Patience, Ready, pass, too_long};
+use super::{Chunk, Frame, Item, LineReader, Patience, Ready, pass};
 
 impl LineReader {
     /// As [`try_line`](LineReader::try_line), with another framing for this line.
@@ -35,7 +35,7 @@ impl LineReader {
                 Chunk::End => Some(make(Item::End)),
                 Chunk::Bytes(_) => None,
             }),
-            Some(Ready::TooLong) => Err(too_long(frame)),
+            Some(Ready::TooLong) => Err(frame.too_long()),
         }
     }
 

@@ -3,6 +3,7 @@
 mod framing;
 mod host;
 mod iter;
+mod look;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,9 @@ use crate::handle::{Mine, Turn};
 use crate::sys::fork;
 pub use framing::{Frame, Framing, Separator, TooLong};
 pub use iter::{LineItem, Lines};
-use state::{BUFFER, Ready, State, Then};
+pub(super) use look::Seen;
+use state::BUFFER;
+pub(super) use state::{Ready, State, Then, passes};
 
 /// A line is longer than it may be. It comes wrapped in an [`io::Error`] of kind
 /// `InvalidData`.
@@ -246,13 +249,8 @@ impl LineReader {
     }
 }
 
-fn too_long(frame: &Frame) -> io::Error {
-    let max_length = frame.framing.max_length.unwrap_or(usize::MAX);
-    io::Error::new(io::ErrorKind::InvalidData, LineTooLong { max_length })
-}
-
 /// Passes what is behind the buffer, which is empty; the end stays.
-fn pass(state: &mut State) -> io::Result<Chunk> {
+pub(super) fn pass(state: &mut State) -> io::Result<Chunk> {
     match std::mem::take(&mut state.then) {
         Then::More => Ok(Chunk::Bytes(0)),
         Then::Gap(n) => Ok(Chunk::Gap(n)),

@@ -8,13 +8,13 @@ use super::framing::{Frame, Framing, TooLong};
 
 /// What is read at once, when much comes. A line that is longer makes the memory
 /// grow.
-pub(super) const BUFFER: usize = 128 * 1024;
+pub(in crate::stream) const BUFFER: usize = 128 * 1024;
 
 /// The same for a stream that says little: there may be thousands.
 const SMALL: usize = 8 * 1024;
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(in crate::stream) struct State {
     buffer: Vec<u8>,
     /// The part that was not given out yet. What is counted below is counted from
     /// its start.
@@ -35,11 +35,11 @@ pub(super) struct State {
     /// Whether more came than fits a small buffer.
     flows: bool,
     /// What comes behind the buffer.
-    pub(super) then: Then,
+    pub(in crate::stream) then: Then,
 }
 
 #[derive(Debug, Default)]
-pub(super) enum Then {
+pub(in crate::stream) enum Then {
     #[default]
     More,
     Gap(u64),
@@ -56,7 +56,7 @@ impl Then {
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ready {
+pub(in crate::stream) enum Ready {
     /// So many bytes of the buffer.
     Line(Cut),
     /// What comes behind the buffer, which is empty.
@@ -66,8 +66,8 @@ pub(super) enum Ready {
 
 /// A part of the buffer that is given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
-    pub(super) length: usize,
+pub(in crate::stream) struct Cut {
+    pub(in crate::stream) length: usize,
     end: End,
 }
 
@@ -82,7 +82,7 @@ enum End {
 }
 
 impl State {
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(in crate::stream) fn bytes(&self) -> &[u8] {
         &self.buffer[self.held.clone()]
     }
 
@@ -117,7 +117,7 @@ impl State {
     }
 
     /// What can be given out now; none if more has to be read first.
-    pub(super) fn ready(&mut self, frame: &Frame, limit: usize) -> Option<Ready> {
+    pub(in crate::stream) fn ready(&mut self, frame: &Frame, limit: usize) -> Option<Ready> {
         self.skip();
         let line = |length, end| Some(Ready::Line(Cut { length, end }));
         if limit == 0 {
@@ -195,7 +195,7 @@ impl State {
     }
 
     /// Takes out what [`ready`](State::ready) has offered.
-    pub(super) fn give(&mut self, frame: &Frame, cut: Cut) {
+    pub(in crate::stream) fn give(&mut self, frame: &Frame, cut: Cut) {
         let Some(last) = cut.length.checked_sub(1) else {
             return;
         };
@@ -212,7 +212,7 @@ impl State {
     }
 
     /// Takes bytes out that nobody looked at for lines.
-    pub(super) fn take(&mut self, n: usize) {
+    pub(in crate::stream) fn take(&mut self, n: usize) {
         self.rest = self.rest.saturating_sub(n);
         self.given = 0;
         self.consume(n);
@@ -228,7 +228,7 @@ impl State {
     }
 
     /// Passes over the `\n` of a line that has gone already.
-    pub(super) fn skip(&mut self) {
+    pub(in crate::stream) fn skip(&mut self) {
         if std::mem::take(&mut self.skip_newline) {
             match self.bytes().first() {
                 Some(b'\n') => self.consume(1),
@@ -239,13 +239,13 @@ impl State {
     }
 
     /// Whether bytes have to be read before any can be given out, lines or not.
-    pub(super) fn is_empty(&mut self) -> bool {
+    pub(in crate::stream) fn is_empty(&mut self) -> bool {
         self.skip();
         self.held.is_empty() && self.then.is_more()
     }
 
     /// Whether bytes that are read now may go past the buffer.
-    pub(super) fn is_aside(&self) -> bool {
+    pub(in crate::stream) fn is_aside(&self) -> bool {
         self.held.is_empty() && self.then.is_more() && !self.skip_newline
     }
 
@@ -254,7 +254,7 @@ impl State {
     /// # Errors
     /// That there is no memory, and what passes: a deadline, an interrupt, a
     /// close. What else goes wrong comes in its place, behind what was read before.
-    pub(super) fn fill(
+    pub(in crate::stream) fn fill(
         &mut self,
         read: impl FnOnce(&mut [u8]) -> io::Result<Chunk>,
     ) -> io::Result<()> {
@@ -307,14 +307,19 @@ impl State {
         Ok(())
     }
 
+    /// Nothing is known of its lines any more: they are others from here on.
+    pub(in crate::stream) fn forget(&mut self) {
+        (self.searched, self.found, self.given, self.rest) = (0, None, 0, 0);
+    }
+
     #[cfg(test)]
-    pub(super) fn memory(&self) -> usize {
+    pub(in crate::stream) fn memory(&self) -> usize {
         self.buffer.capacity()
     }
 }
 
 /// Whether the same call may do better next time.
-fn passes(error: &io::Error) -> bool {
+pub(in crate::stream) fn passes(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, OutOfMemory, TimedOut, Unsupported};
     let kinds = [Interrupted, OutOfMemory, TimedOut, Unsupported];
     Closed::is(error) || kinds.contains(&error.kind())

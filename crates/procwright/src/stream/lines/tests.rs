@@ -380,7 +380,7 @@ proptest! {
 
 fn reader(framing: Framing) -> (Arc<LineReader>, io::PipeWriter) {
     let (reader, writer) = io::pipe().unwrap();
-    let reader = Reader::of_pipe(reader.into(), None).unwrap();
+    let reader = Reader::of_pipe(reader.into(), None, Arc::default()).unwrap();
     (Arc::new(LineReader::new(reader, framing).unwrap()), writer)
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Block {
     size: usize,
     /// The first `filled` bytes are published and will not change.
     filled: AtomicUsize,
-    /// How many blocks there are that count here.
+    /// The bytes of all blocks that count here.
     alive: Arc<AtomicUsize>,
 }
 
@@ -47,13 +47,18 @@ impl Block {
             )?
         };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        alive.fetch_add(1, Ordering::Relaxed);
+        alive.fetch_add(size, Ordering::Relaxed);
         Ok(Block {
             start,
             size,
             filled: AtomicUsize::new(0),
             alive: Arc::clone(alive),
         })
+    }
+
+    /// How much it holds.
+    pub(crate) fn size(&self) -> usize {
+        self.size
     }
 
     /// What has been published so far.
@@ -73,7 +78,7 @@ impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and no reference into it can outlive us.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.size) };
-        self.alive.fetch_sub(1, Ordering::Relaxed);
+        self.alive.fetch_sub(self.size, Ordering::Relaxed);
     }
 }
 
@@ -160,7 +165,7 @@ mod tests {
         drop(reader);
         assert!(filler.rewind());
         assert_eq!((filler.filled(), filler.spare().len()), (0, 4096));
-        assert_eq!(alive.load(Ordering::Relaxed), 1);
+        assert_eq!(alive.load(Ordering::Relaxed), 4096);
         drop(filler);
         assert_eq!(alive.load(Ordering::Relaxed), 0);
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::event::epoll;
 use rustix::pipe::PipeFlags;
@@ -53,5 +53,11 @@ impl FullProbe {
             // Interrupted or refused: claim nothing.
             Err(_) => false,
         }
+    }
+    /// Whether anybody can still write, by what `/proc` says of the instance:
+    /// the registration goes with the last of them. Yes where it says nothing.
+    pub(crate) fn has_writer(&self) -> bool {
+        let info = format!("/proc/self/fdinfo/{}", self.0.as_raw_fd());
+        std::fs::read_to_string(info).map_or(true, |info| info.contains("tfd:"))
     }
 }

@@ -33,4 +33,7 @@ impl FullProbe {
     pub(crate) fn is_full(&self) -> bool {
         match self.0 {}
     }
+    pub(crate) fn has_writer(&self) -> bool {
+        match self.0 {}
+    }
 }

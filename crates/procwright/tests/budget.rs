@@ -1,0 +1,92 @@
+//! What all children may take together.
+
+mod common;
+
+use std::io::Read;
+
+use common::child;
+use procwright::process::Exit;
+use procwright::{Budget, Child, Error, Overflow};
+use test_children::{Pattern, Stream};
+
+const SIZE: usize = 1 << 20;
+
+fn flood() -> Child {
+    let size = SIZE.to_string();
+    child(&["flood", "--out", &size]).spawn().unwrap()
+}
+
+fn memory(children: &[Child]) -> u64 {
+    let figures = |child: &Child| child.stdout.as_ref().unwrap().figures().unwrap();
+    children
+        .iter()
+        .map(|child| figures(child).memory_bytes)
+        .sum()
+}
+
+fn is_whole(child: &mut Child) {
+    let mut data = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut data).unwrap();
+    assert_eq!(data.len(), SIZE);
+    assert_eq!(Pattern::new(Stream::Stdout, SIZE).mismatch(0, &data), None);
+}
+
+alone! {
+    fn many_children_take_no_more_than_the_budget_and_lose_nothing() {
+        let budget = Budget { memory: 4 << 20, disk: None };
+        budget.set();
+        assert_eq!(Budget::current(), budget);
+        let mut children: Vec<_> = (0..40).map(|_| flood()).collect();
+        for child in &children {
+            // Each of them goes on, by way of the disk.
+            assert_eq!(child.wait(None).unwrap(), Some(Exit::Code(0)));
+        }
+        // Each has the least share at least, and some blocks in use.
+        let most = (4 << 20) + 40 * ((64 << 10) + 6 * (16 << 10));
+        assert!(memory(&children) <= most, "{}", memory(&children));
+        children.iter_mut().for_each(is_whole);
+    }
+}
+
+alone! {
+    fn a_single_one_has_all_of_it() {
+        Budget { memory: 2 << 20, disk: None }.set();
+        let idle: Vec<_> = (0..40).map(|_| child(&["sleep-forever"]).spawn().unwrap()).collect();
+        let mut busy = flood();
+        assert_eq!(busy.wait(None).unwrap(), Some(Exit::Code(0)));
+        let figures = busy.stdout.as_ref().unwrap().figures().unwrap();
+        common::eventually(|| busy.stdout.as_ref().unwrap().figures().unwrap().bytes_in == SIZE as u64);
+        assert_eq!(figures.spilled_bytes, 0, "{figures:?}");
+        is_whole(&mut busy);
+        idle.iter().for_each(|child| drop(child.stop()));
+    }
+}
+
+alone! {
+    fn the_budget_of_the_disk_holds_back_and_loses_nothing() {
+        Budget { memory: 1 << 20, disk: Some(2 << 20) }.set();
+        let overflow = Overflow::Spill { memory: 64 << 10, disk: Some(1 << 30) };
+        let mut flood = child(&["flood", "--out", "8M"]).spawn_with(overflow).unwrap();
+        let mut stdout = flood.stdout.take().unwrap();
+        common::eventually(|| stdout.figures().unwrap().refused > std::time::Duration::ZERO);
+        let mut data = Vec::new();
+        stdout.read_to_end(&mut data).unwrap();
+        assert_eq!(data.len(), 8 << 20);
+        assert_eq!(Pattern::new(Stream::Stdout, 8 << 20).mismatch(0, &data), None);
+        let peak = stdout.figures().unwrap().disk_peak_bytes;
+        assert!(peak > 0 && peak <= 2 << 20, "{peak}");
+        assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
+    }
+}
+
+alone! {
+    fn a_budget_that_cannot_be_read_is_told_before_anything_starts() {
+        common::sys::set_variable("PROCWRIGHT_MEMORY_BUDGET", "much".as_ref());
+        let error = child(&["exit", "0"]).spawn().unwrap_err();
+        let Error::Invalid(invalid) = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(invalid.what(), "PROCWRIGHT_MEMORY_BUDGET");
+        assert!(error.to_string().contains("256MiB"), "{error}");
+    }
+}

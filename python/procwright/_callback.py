@@ -1,0 +1,59 @@
+"""Calling back with each line of a child."""
+
+from __future__ import annotations
+
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+#: How long nothing may come once the child has ended: others hold its output then.
+_GRACE_S = 1.0
+
+
+class Caller:
+    """A thread that reads a stream and calls back with each line."""
+
+    def __init__(self, stream: Any, callback: Callable[[Any], object]) -> None:
+        self.stream = stream
+        self._callback = callback
+        self._error: BaseException | None = None
+        self._lines = 0
+        self._calling = False
+        # It ends with the stream; nobody waits for it when the interpreter goes down.
+        self._thread = threading.Thread(target=self._run, name=stream.name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            for line in self.stream:
+                self._calling = True
+                self._callback(line)
+                self._calling = False
+                self._lines += 1
+        except BaseException as error:
+            from ._stream_errors import StreamClosed
+
+            if not (isinstance(error, StreamClosed) and self.stream.closed):
+                self._error = error
+            # The child learns that nobody reads any more.
+            self.stream.close()
+
+    def finish(self) -> None:
+        """Waits until all lines were called back with; raises what one call raised.
+
+        Not for whoever holds the output after the child has ended, and says nothing.
+        """
+        while self._thread.is_alive():
+            before = self._lines
+            self._thread.join(_GRACE_S)
+            figures = self.stream.figures
+            lag = 0 if figures is None else figures.lag_bytes
+            came = before != self._lines or self._calling
+            if not came and lag == 0 and not self.stream._is_held():
+                break
+        error, self._error = self._error, None
+        if error is not None:
+            raise error

@@ -1,0 +1,105 @@
+//! Both streams out of a child as one.
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::OnceLock;
+use std::time::UNIX_EPOCH;
+
+use procwright::stream::{MergedItem, MergedReader, Readiness, StdStream};
+use procwright::time::Deadline;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use super::reader::figures;
+use super::{Inside, failed, patiently};
+use crate::child::Child;
+
+/// Lines of both streams of a child.
+#[pyclass(module = "procwright._core", frozen, subclass, weakref)]
+pub(crate) struct Merged {
+    reader: MergedReader,
+    name: String,
+    inside: Inside,
+    readiness: OnceLock<Readiness>,
+}
+
+#[pymethods]
+impl Merged {
+    /// Takes the streams out of `child`.
+    #[new]
+    fn new(child: &Bound<'_, Child>) -> PyResult<Merged> {
+        let (reader, name) = child.get().take_merged()?;
+        Ok(Merged {
+            reader,
+            name,
+            inside: Inside::default(),
+            readiness: OnceLock::new(),
+        })
+    }
+
+    /// Number of the stream (1, 2; 0 for a gap), seconds since 1970, and the line or
+    /// how much was dropped; None at the end.
+    #[pyo3(name = "_next")]
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<(u8, f64, Bound<'py, PyAny>)>> {
+        let read = patiently(py, Deadline::NEVER, |patience| {
+            let _inside = self.inside.enter();
+            self.reader.next_line(patience)
+        })?;
+        let item = read.map_err(|error| failed(py, &error, &self.name))?;
+        Ok(match item {
+            Some(MergedItem::Line(line)) => {
+                let number = match line.stream() {
+                    StdStream::Stdout => 1,
+                    StdStream::Stderr => 2,
+                };
+                let at = line.at().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let bytes = PyBytes::new(py, line.bytes()).into_any();
+                Some((number, at.as_secs_f64(), bytes))
+            }
+            Some(MergedItem::Gap(n)) => Some((0, 0.0, n.into_pyobject(py)?.into_any())),
+            _ => None,
+        })
+    }
+
+    #[pyo3(name = "_figures")]
+    fn figures<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let found = self.reader.figures();
+        found
+            .map(|found| figures(py, &found, self.reader.blocked()))
+            .transpose()
+    }
+
+    /// A descriptor that is readable once there is something to read, at the end and
+    /// once the stream is closed. It stays this object's.
+    fn readiness_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let fd = match self.readiness.get() {
+            Some(readiness) => Ok(readiness.as_raw_fd()),
+            None => self
+                .reader
+                .readiness()
+                .map(|fd| self.readiness.get_or_init(|| fd).as_raw_fd()),
+        };
+        fd.map_err(|error| failed(py, &error, &self.name))
+    }
+
+    /// Closes both streams, from any thread: see `Reader.close`.
+    #[pyo3(signature = (wait=false))]
+    fn close(&self, py: Python<'_>, wait: bool) {
+        py.detach(|| {
+            self.reader.close();
+            if wait {
+                self.inside.wait_empty();
+            }
+        });
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.reader.is_closed()
+    }
+
+    /// As errors call it.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.name
+    }
+}

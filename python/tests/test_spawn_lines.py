@@ -1,0 +1,132 @@
+"""Lines that call back, and both outputs as one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from procwright import PIPE, Gap, InvalidValue, MergedLine, Overflow, StreamClosed, spawn
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_callbacks(text):
+    out, err = [], []
+    threads = set()
+
+    def on_line(line):
+        threads.add(threading.current_thread())
+        out.append(line)
+
+    with spawn(
+        "seq 1 1000; printf 'no newline'; echo error >&2",
+        shell=True,
+        text=text,
+        on_stdout_line=on_line,
+        on_stderr_line=err.append,
+    ) as it:
+        pass
+    expected = [f"{i}\n" for i in range(1, 1001)] + ["no newline"]
+    assert out == (expected if text else [line.encode() for line in expected])
+    assert err == (["error\n"] if text else [b"error\n"])
+    assert len(threads) == 1
+    assert threading.current_thread() not in threads
+    assert it.communicate() == (None, None)
+
+
+def test_a_slow_callback_holds_up_nobody_and_gets_all():
+    out = []
+    stopped = threading.Event()
+
+    def slow(line):
+        stopped.wait()
+        out.append(line)
+
+    with spawn(["seq", "1", "20000"], on_stdout_line=slow) as it:
+        assert it.wait() == 0
+        stopped.set()
+    assert len(out) == 20_000
+
+
+def test_a_callback_that_raises(child):
+    def fails(line):
+        raise ZeroDivisionError(line)
+
+    it = spawn([child, "flood-forever", "--chunk", "10"], on_stdout_line=fails)
+    it.stdout.close()
+    with it:
+        pass
+    assert it.returncode == -signal.SIGPIPE
+    with pytest.raises(ZeroDivisionError), spawn("echo x; cat", shell=True, on_stdout_line=fails):
+        pass
+
+
+def test_refused(child):
+    with pytest.raises(InvalidValue, match="on_stdout_line"):
+        spawn([child, "echo"], stdout=None, on_stdout_line=print)
+    with pytest.raises(InvalidValue, match="merged"):
+        spawn([child, "echo"], merged=True, on_stderr_line=print)
+    with pytest.raises(TypeError, match="called"):
+        spawn([child, "echo"], on_stderr_line=3)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_merged(text):
+    before = time.time()
+    it = spawn(
+        "echo one; read x; echo two >&2; read x; printf thrée",
+        shell=True,
+        stdin=PIPE,
+        merged=True,
+        text=text,
+    )
+    assert it.stdout is None
+    assert it.stderr is None
+    got = []
+    for item in it.merged:
+        got.append(item)
+        it.stdin.write("\n" if text else b"\n")
+        if len(got) == 2:
+            it.stdin.close()
+            break
+    got += list(it.merged)
+    lines = [("stdout", "one\n"), ("stderr", "two\n"), ("stdout", "thrée")]
+    if not text:
+        lines = [(stream, line.encode()) for stream, line in lines]
+    assert [(one.stream, one.line) for one in got] == lines
+    assert all(isinstance(one, MergedLine) for one in got)
+    # The kernel's clocks are not all one: some granularity is theirs.
+    assert before - 1 <= got[0].time <= got[1].time <= got[2].time
+    assert it.merged.figures.lag_bytes == 0
+    assert it.wait() == 0
+
+
+def test_merged_is_closed_and_interrupted(child, when_asleep):
+    it = spawn([child, "cat"], stdin=PIPE, merged=True)
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        next(it.merged)
+    it.stdin.write(b"x\n")
+    assert next(it.merged).line == b"x\n"
+    when_asleep(it.merged.close)
+    with pytest.raises(StreamClosed, match="stdout and stderr"):
+        next(it.merged)
+    assert it.merged.closed
+    it.stop()
+
+
+def test_merged_gaps(child):
+    it = spawn(
+        [child, "cat"], stdin=PIPE, merged=True, overflow=Overflow("drop_oldest", memory=4096)
+    )
+    it.stdin.write(b"0123456\n" * 20_000)
+    it.stdin.close()
+    it.wait()
+    items = list(it.merged)
+    dropped = sum(item.dropped for item in items if isinstance(item, Gap))
+    kept = sum(len(item.line) for item in items if isinstance(item, MergedLine))
+    assert dropped > 0
+    assert kept + dropped == 160_000

@@ -1,0 +1,150 @@
+"""Waiting until a child says something."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import signal
+import subprocess
+import threading
+
+import pytest
+
+from procwright import (
+    PIPE,
+    EndedBeforeMatch,
+    InvalidValue,
+    MatchTimeout,
+    StreamClosed,
+    WaitTimeout,
+    spawn,
+)
+
+#: Only against hanging.
+LONG = 100
+
+
+@pytest.fixture
+def shell():
+    started = []
+
+    def start(line, **options):
+        options.setdefault("text", True)
+        started.append(spawn(line, shell=True, stdin=PIPE, **options))
+        return started[-1]
+
+    yield start
+    for it in started:
+        it.stop()
+
+
+def test_a_server(shell):
+    it = shell("echo starting; echo listening on port 8080; echo ready; cat")
+    match = it.wait_for(r"port (\d+)", timeout=LONG)
+    assert match[1] == "8080"
+    assert match.string == "listening on port 8080"
+    assert it.stdout.readline() == "ready\n"
+
+
+def test_of_both_streams(shell):
+    it = shell("echo one; echo two >&2; cat")
+    assert it.wait_for("two")
+    assert shell("echo two; echo two >&2; cat").wait_for("two", stream="stderr")
+
+
+def test_bytes_and_compiled(shell):
+    it = shell("echo ÄB; cat", text=False)
+    assert it.wait_for(re.compile(b"b$", re.I), timeout=LONG)
+    it.stdin.write(b"\xff\xfe\r\n")
+    assert it.wait_for(b"\xff")[0] == b"\xff"
+    with pytest.raises(TypeError, match="pattern is str"):
+        it.wait_for("text")
+
+
+def test_a_prompt_has_no_newline(shell):
+    it = shell("printf 'name? '; read name; printf 'hello %s, age? ' $name; cat")
+    assert it.wait_for("name[?] $")
+    it.stdin.write("me\n")
+    assert it.wait_for("hello (.*), age")[1] == "me"
+    it.stdin.write("rest\n")
+    assert it.stdout.readline() == "rest\n"
+
+
+def test_the_end_comes_first(shell):
+    it = shell("echo one; echo two >&2; exit 3")
+    with pytest.raises(EndedBeforeMatch) as raised:
+        it.wait_for("never", timeout=LONG)
+    error = raised.value
+    assert isinstance(error, subprocess.SubprocessError)
+    assert (error.returncode, error.pattern) == (3, "never")
+    assert sorted(error.lines) == ["one", "two"]
+    assert "returncode 3" in str(error)
+    assert "    one" in str(error)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_it_fails_while_another_holds_its_output(shell, child):
+    it = shell(f"{child} sleep-forever & echo $!; exit 4")
+    with pytest.raises(EndedBeforeMatch) as raised:
+        it.wait_for("never", timeout=LONG)
+    assert raised.value.returncode == 4
+    os.kill(int(raised.value.lines[0]), signal.SIGKILL)
+
+
+def test_what_a_launcher_leaves_behind_says_it(shell, child):
+    it = shell(f"exec 3<&0; ({child} cat <&3; echo done) & exit 0")
+    assert it.wait() == 0
+    it.stdin.write("up\n")
+    it.stdin.close()
+    assert it.wait_for("up", timeout=LONG)
+    assert it.wait_for("done", timeout=LONG)
+    it.stdout.close()
+
+
+def test_the_time_comes_first(shell):
+    it = shell("echo one; echo two; cat")
+    with pytest.raises(MatchTimeout) as raised:
+        it.wait_for("never", timeout=0.05)
+    error = raised.value
+    assert isinstance(error, (WaitTimeout, subprocess.TimeoutExpired, TimeoutError))
+    assert error.lines[:1] in (["one"], [])
+    assert "0.05 s" in str(error)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    it.stdin.write("never\n")
+    assert it.wait_for("never", timeout=LONG)
+
+
+def test_it_is_closed_meanwhile(shell, when_asleep):
+    it = shell("cat", stderr=None)
+    when_asleep(it.stdout.close)
+    with pytest.raises(StreamClosed):
+        it.wait_for("never")
+
+
+def test_ctrl_c(shell, when_asleep):
+    it = shell("cat")
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        it.wait_for("never")
+    it.stdin.write("said\n")
+    assert it.wait_for("said")
+
+
+def test_a_flood_does_not_hide_the_time(child):
+    it = spawn([child, "flood-forever"])
+    with pytest.raises(MatchTimeout):
+        it.wait_for(b"never", timeout=0.05)
+    it.stop()
+
+
+def test_refused(shell):
+    it = shell("cat", stdout=None, stderr=None)
+    with pytest.raises(InvalidValue, match="PIPE"):
+        it.wait_for("x")
+    it = shell("cat")
+    with pytest.raises(InvalidValue, match="stderr"):
+        it.wait_for("x", stream="both")
+    with pytest.raises(re.error):
+        it.wait_for("(")
+    assert threading.active_count() == 1
