@@ -1,5 +1,9 @@
 //! Ours from Rust: `bench-rust-close bare|spill others|waiters|epipe …`, whose
 //! arguments and results are said in `src/streams/close.rs`.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "who measures has to let the others fall asleep"
+)]
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;

@@ -4,6 +4,10 @@
 //!   for each line.
 //! - `many N IDLE_MS TICKER - COUNT SIZE STEP_US 2`: so many children that write to
 //!   both streams and then are idle.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a slow reader sleeps, and nobody is to be woken"
+)]
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};

@@ -3,6 +3,7 @@
 //!
 //! `bare` is no stage. The reader takes RATE bytes a second evenly, 0 for as fast
 //! as it can. NOTE is what `floors/ticker.c` writes down, `-` for nothing.
+#![allow(clippy::disallowed_methods, reason = "an even reader sleeps")]
 
 use std::ffi::OsString;
 use std::io::Read;
