@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final, type_check_only
 
+from typing_extensions import disjoint_base
+
 __all__ = [
     "Cancel",
     "Child",
@@ -243,6 +245,7 @@ class Frame:
         cls, separator: bytes | None, max_length: int | None, fails: bool, keep_ends: bool
     ) -> Frame: ...
 
+@disjoint_base
 class Reader:
     """Bytes and lines out of a child."""
 
@@ -273,6 +276,7 @@ class Reader:
     @property
     def label(self) -> str: ...
 
+@disjoint_base
 class Writer:
     """Bytes into a child."""
 
@@ -291,6 +295,7 @@ class Writer:
     @property
     def label(self) -> str: ...
 
+@disjoint_base
 class TextReader:
     """Text out of a child."""
 
@@ -323,6 +328,7 @@ class Communication:
     def take(self) -> list[tuple[bytes, list[int]] | None]: ...
     def peek(self) -> list[bytes | None]: ...
 
+@disjoint_base
 class Merged:
     """Lines of both streams of a child."""
 

@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
-    Policy = Literal["spill", "block", "drop_oldest", "drop_newest", "fail"]
-
 _POLICIES = ("spill", "block", "drop_oldest", "drop_newest", "fail")
 _MEMORY = 16 << 20
 _UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
@@ -41,7 +39,7 @@ class Overflow(_Record):
 
     def __init__(
         self,
-        policy: Policy = "spill",
+        policy: Literal["spill", "block", "drop_oldest", "drop_newest", "fail"] = "spill",
         *,
         memory: int | str | None = None,
         disk: int | str | None = None,
@@ -54,7 +52,7 @@ class Overflow(_Record):
         if policy != "spill" and disk is not None:
             raise _invalid(f'disk is for "spill": {policy!r} uses none')
         #: Which of the five.
-        self.policy: Policy = policy
+        self.policy = policy
         #: Bytes kept in memory.
         self.memory = 0 if policy == "block" else _size("memory", memory, _MEMORY)
         #: Bytes kept on disk; None for what the disk allows.
@@ -65,7 +63,9 @@ class Overflow(_Record):
         return None if self.policy == "block" else (self.policy, self.memory, self.disk)
 
 
-def _overflow(value: Overflow | Policy) -> Overflow:
+def _overflow(
+    value: Overflow | Literal["spill", "block", "drop_oldest", "drop_newest", "fail"],
+) -> Overflow:
     if isinstance(value, Overflow):
         return value
     if isinstance(value, str):

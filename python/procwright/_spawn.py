@@ -11,9 +11,9 @@ from ._run import _log, _tell
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
+    from typing import Any, Literal
 
-    from ._overflow import Overflow, Policy
+    from ._overflow import Overflow
     from ._result import Event
     from ._types import Args, Data, Sink, Stdin, StrOrBytesPath
 
@@ -29,7 +29,7 @@ def spawn(
     text: bool = False,
     encoding: str | None = None,
     errors: str | None = None,
-    overflow: Overflow | Policy = "spill",
+    overflow: Overflow | Literal["spill", "block", "drop_oldest", "drop_newest", "fail"] = "spill",
     stall_after: float | None = 30,
     merged: bool = False,
     on_stdout_line: Callable[[Any], object] | None = None,

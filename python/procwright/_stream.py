@@ -11,11 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
-    from typing import Any, Literal, NoReturn, TypeVar
+    from typing import Any, Literal, NoReturn
 
-    from ._types import Data
-
-    S = TypeVar("S", bound="_File")
+    from ._types import Data, File
 
 
 class Gap(_Record):
@@ -126,7 +124,7 @@ class _File:
         """Nothing: what was written is in the pipe."""
         self._check()
 
-    def __enter__(self: S) -> S:
+    def __enter__(self: File) -> File:
         self._check()
         return self
 

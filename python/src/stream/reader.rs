@@ -42,7 +42,7 @@ impl Reader {
         self.line(py, usize::MAX)
     }
 
-    #[pyo3(signature = (size=-1, /))]
+    #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
     fn readline<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
         let line = match usize::try_from(size.unwrap_or(-1)) {
             Ok(0) => None,
@@ -52,7 +52,7 @@ impl Reader {
         Ok(line.unwrap_or_else(|| PyBytes::new(py, b"")))
     }
 
-    #[pyo3(signature = (size=-1, /))]
+    #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
     fn read<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
         let most = usize::try_from(size.unwrap_or(-1)).ok();
         if let Some(most) = most
@@ -66,7 +66,7 @@ impl Reader {
         Ok(memory.into_bytes(py)?.into_bound(py))
     }
 
-    #[pyo3(signature = (size=-1, /))]
+    #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
     fn read1<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
         let most = usize::try_from(size.unwrap_or(-1)).unwrap_or(usize::MAX);
         self.some(py, most, true)

@@ -73,7 +73,7 @@ impl TextReader {
         self.line(py)
     }
 
-    #[pyo3(signature = (size=-1, /))]
+    #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
     fn readline<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyString>> {
         match usize::try_from(size.unwrap_or(-1)) {
             Ok(most) => self.gather(py, most, true),
@@ -81,7 +81,7 @@ impl TextReader {
         }
     }
 
-    #[pyo3(signature = (size=-1, /))]
+    #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
     fn read<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyString>> {
         if let Ok(most) = usize::try_from(size.unwrap_or(-1)) {
             return self.gather(py, most, false);
