@@ -15,13 +15,15 @@ fail() {
     exit 1
 }
 
-# hangs PROGRAM ARG...: it must deadlock with somebody blocked in a write.
+# hangs HOW PROGRAM ARG...: it must hang, with somebody at HOW.
 hangs() {
+    how=$1
+    shift
     echo "--- $* must hang"
     status=0
     python3 watch.py "$@" >"$work/out" 2>&1 || status=$?
     [ "$status" = 1 ] || fail "expected a deadlock, got exit code $status"
-    grep -q 'blocked writing to a full pipe' "$work/out" || fail "nobody is blocked in a write"
+    grep -q "$how" "$work/out" || fail "nobody is $how"
     cat "$work/out"
 }
 
@@ -35,9 +37,10 @@ works() {
     cat "$work/out"
 }
 
-hangs python3 01_two_pipes/stdlib.py
+full="blocked writing to a full pipe"
+hangs "$full" python3 01_two_pipes/stdlib.py
 if command -v ruby >/dev/null; then
-    hangs ruby 01_two_pipes/before.rb
+    hangs "$full" ruby 01_two_pipes/before.rb
 elif [ "${REQUIRE_ALL:-0}" = 1 ]; then
     fail "ruby is missing"
 else
@@ -45,15 +48,27 @@ else
 fi
 works 'stdout 13 bytes, stderr 1008890 bytes' python3 01_two_pipes/procwright_.py
 
+works 'stdout 13 bytes, stderr 1008890 bytes' python3 01_two_pipes/streaming.py
+
 # Newer interpreters wait as they should, and the example says so of itself.
 works 'a stranger: woke up' python3 02_waiting/stdlib.py
 works 'and it exited with code 0' python3 02_waiting/procwright_.py
 grep -Eqx 'a child: woke up [0-3] times in 2 s' "$work/out" || fail "it did not sleep"
 grep -Eq '^a stranger: woke up [0-3] times' "$work/out" || fail "it did not sleep"
 
-hangs python3 04_slow_reader/stdlib.py "$work/progress"
+hangs "$full" python3 04_slow_reader/stdlib.py "$work/progress"
 # The second report does not fit into what the first has left of the pipe.
 grep -qx '1 of 10 steps done' "$work/progress" || fail "the worker stopped elsewhere"
 works 'it wrote 400091 bytes' python3 04_slow_reader/procwright_.py "$work/progress"
 grep -qx '10 of 10 steps done' "$work/progress" || fail "the worker did not finish"
+works '24 lines; the child took' python3 04_slow_reader/slow_stdlib.py "$work/seconds"
+# 22 pauses of its reader lie before its last line finds room.
+awk '{ exit !($1 >= 5.0) }' "$work/seconds" || fail "its reader did not hold it up"
+works '24 lines; the child took' python3 04_slow_reader/slow_procwright.py "$work/seconds"
+
+hangs "waiting for a lock" python3 05_closing/stdlib.py
+if command -v ruby >/dev/null; then
+    works 'with 1000 others blocked' ruby 05_closing/before.rb
+fi
+works 'cat: PIPE' python3 05_closing/procwright_.py
 echo "all examples behave as they say"

@@ -1,8 +1,8 @@
 """Runs a program and proves that it hangs: `watch.py PROGRAM ARG...`.
 
-The proof is not that it takes long. It is that some process below is inside a
-write to a pipe, has not run for two seconds, and nobody else has either. Then
-everything is killed and the exit code is 1. A program that ends by itself gives
+The proof is not that it takes long. It is that some thread below is inside a read
+or write of a pipe, that no other waits for a time to come, and that none of them
+has run for two seconds. Then everything is killed and the exit code is 1. A program that ends by itself gives
 its own exit code; one that neither ends nor stands still within a minute, 2.
 """
 
@@ -18,6 +18,7 @@ GIVE_UP_S = 60
 PLACES = {
     "pipe_write": "blocked writing to a full pipe",
     "pipe_read": "blocked reading from an empty pipe",
+    "futex": "waiting for a lock",
     "do_wait": "waiting for its child",
     "poll": "waiting in poll for something to read",
 }
@@ -58,11 +59,12 @@ def look(root):
 
 def explain(pid, seen):
     words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-    places = [place for _, place, _ in seen]
-    texts = [
-        text for part, text in PLACES.items() if any(part in place for place in places)
-    ]
-    return f"  {short(words)} (pid {pid}): {texts[0] if texts else places[0]}"
+    texts = {name(place): None for _, place, _ in seen}
+    return f"  {short(words)} (pid {pid}): {', '.join(texts)}"
+
+
+def name(place):
+    return next((text for part, text in PLACES.items() if part in place), place)
 
 
 def short(words):
@@ -81,7 +83,9 @@ def main(argv):
             except subprocess.TimeoutExpired:
                 pass
             now = look(program.pid)
-            blocked = any("pipe_write" in t[1] for seen in now.values() for t in seen)
+            places = [place for seen in now.values() for _, place, _ in seen]
+            blocked = any("pipe_" in place for place in places)
+            blocked &= not any("nanosleep" in place for place in places)
             if blocked and now == before:
                 print(f"{short(argv)} hangs: nothing has moved for {STILL_S} s:")
                 for pid, seen in now.items():

@@ -16,7 +16,7 @@ pub struct Request {
 }
 
 /// The suites that exist.
-pub const SUITES: [&str; 2] = ["run", "wait"];
+pub const SUITES: [&str; 3] = ["run", "wait", "streams"];
 
 /// Reads the arguments, without the program's name.
 ///

@@ -39,15 +39,23 @@ impl Machine {
             ("ruby", vec!["ruby", "--version"]),
             ("node", vec!["node", "--version"]),
             ("go", vec!["go", "version"]),
+            ("java", vec!["java", "--version"]),
+            ("mbuffer", vec!["dpkg-query", "-Wf${Version}", "mbuffer"]),
+            ("pv", vec!["pv", "--version"]),
             ("tail", vec!["tail", "--version"]),
             (
                 "psutil",
                 vec![&python, "-c", "import psutil; print(psutil.__version__)"],
             ),
         ];
+        let package = |name| format!("import importlib.metadata as m; print(m.version({name:?}))");
+        let [plumbum, sh] = ["plumbum", "sh"].map(package);
+        let versions = versions.into_iter().chain([
+            ("plumbum", vec![python.as_str(), "-c", plumbum.as_str()]),
+            ("sh", vec![python.as_str(), "-c", sh.as_str()]),
+        ]);
         let mut versions: BTreeMap<String, String> = versions
-            .iter()
-            .map(|(name, argv)| ((*name).to_owned(), first_line(argv)))
+            .map(|(name, argv)| (name.to_owned(), first_line(&argv)))
             .collect();
         for peer in ["duct", "tokio"] {
             versions.insert(peer.to_owned(), locked(&tools.peers, peer));

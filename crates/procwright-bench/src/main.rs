@@ -8,7 +8,7 @@ use procwright_bench::machine::Machine;
 use procwright_bench::report::Report;
 use procwright_bench::round::Effort;
 use procwright_bench::tools::Tools;
-use procwright_bench::{capture, cli, limit, plot, spawn, startup, table, wait};
+use procwright_bench::{capture, cli, limit, plot, spawn, startup, streams, table, wait};
 
 fn main() -> ExitCode {
     let words = std::env::args().skip(1);
@@ -36,14 +36,16 @@ fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
     let mut report = Report::new(suite, effort.is_quick(), Machine::here(tools));
     // After every part, so that an interrupted suite leaves what it has.
     let save = |report: &Report| write(&tools.dir, report);
-    if suite == "wait" {
-        wait::run(tools, effort, &mut report, save)?;
-    } else {
-        for part in [startup::run, spawn::run, limit::run] {
-            part(tools, effort, &mut report);
-            save(&report)?;
+    match suite {
+        "wait" => wait::run(tools, effort, &mut report, save)?,
+        "streams" => streams::run(tools, effort, &mut report, save)?,
+        _ => {
+            for part in [startup::run, spawn::run, limit::run] {
+                part(tools, effort, &mut report);
+                save(&report)?;
+            }
+            capture::run(tools, effort, &mut report, save)?;
         }
-        capture::run(tools, effort, &mut report, save)?;
     }
     io::stdout().write_all(table::markdown(&report).as_bytes())
 }

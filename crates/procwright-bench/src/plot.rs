@@ -13,7 +13,17 @@ const LINE: f64 = 18.0;
 const HEAD: f64 = 40.0;
 
 /// The metrics that are drawn; each case has one of them at least.
-const METRICS: [&str; 7] = ["time", "rate", "p50", "switches", "set-up", "exit", "look"];
+const METRICS: [&str; 9] = [
+    "time",
+    "rate",
+    "p50",
+    "switches",
+    "set-up",
+    "exit",
+    "look",
+    "held up",
+    "child's time",
+];
 
 /// The whole report.
 pub fn svg(report: &Report) -> String {

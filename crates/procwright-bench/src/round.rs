@@ -118,6 +118,21 @@ impl Outcome {
         self
     }
 
+    /// Every line must bear this figure; a subject of which one does not is named as
+    /// missing.
+    pub fn require(&mut self, key: &str, value: u64) {
+        let wrong = |line: &Option<Value>| line.as_ref().is_some_and(|l| l[key] != value);
+        let named = self
+            .lines
+            .iter()
+            .filter(|(_, lines)| lines.iter().any(wrong));
+        let names: Vec<String> = named.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.lines.remove(&name);
+            self.missing.insert(name, format!("{key} is not {value}"));
+        }
+    }
+
     /// Of a list in each line, that share of the way from its least to its
     /// greatest: 0.99 for the 99th percentile.
     pub fn quantiles(&self, subject: &str, key: &str, share: f64) -> Vec<f64> {

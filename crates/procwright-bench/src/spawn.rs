@@ -77,7 +77,8 @@ pub fn run(tools: &Tools, effort: Effort, report: &mut Report) {
         for (name, _) in &subjects {
             let [large, small] = ["large", "small"].map(|size| format!("{name}/{size}"));
             let pairs = outcome.ratios(&large, &small, key);
-            report.ratio(&format!("spawn, {kind}"), "rate", &large, &small, &pairs);
+            let case = format!("spawn, {kind}: large parent against small");
+            report.ratio(&case, "rate", &large, &small, &pairs);
         }
     }
     // One line a subject, whatever the size.

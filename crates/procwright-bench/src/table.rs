@@ -60,7 +60,7 @@ fn write(text: &mut String, report: &Report) -> std::fmt::Result {
         }
     }
     for case in across {
-        writeln!(text, "\n## {case}: large parent against small")?;
+        writeln!(text, "\n## {case}")?;
         ratios(
             text,
             report.ratios.iter().filter(|ratio| ratio.case == case),

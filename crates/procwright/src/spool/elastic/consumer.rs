@@ -11,6 +11,7 @@ use super::state::{Finish, Next, Piece};
 use super::{Broken, Shared, spill};
 use crate::spool::budget::Share;
 use crate::sys::memory::Filler;
+use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 
@@ -291,7 +292,20 @@ impl Consumer {
                 return false;
             }
             state.consumer_waits = true;
-            state = wait(&self.shared.came, state, deadline.remaining(now));
+            let Some(bell) = state.bell() else {
+                state = wait(&self.shared.came, state, deadline.remaining(now));
+                continue;
+            };
+            drop(state);
+            let polled = poll::poll(&mut [Fd::new(&*bell, Flags::IN)], deadline);
+            state = self.shared.lock();
+            // Under the lock: what rings it comes after what it rings for.
+            bell.silence();
+            state.consumer_waits = false;
+            if polled.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
+                // Not to be expected; the condition variable does as well.
+                state.bell = None;
+            }
         }
     }
 }

@@ -178,7 +178,10 @@ impl Shared {
     /// After anything that the consumer can see.
     fn tell_consumer(&self, state: &mut State) {
         if std::mem::take(&mut state.consumer_waits) {
-            self.came.notify_all();
+            match &state.bell {
+                Some(bell) => bell.ring(),
+                None => self.came.notify_all(),
+            }
         }
         state.settle();
     }

@@ -1,0 +1,3 @@
+module procwright/bench/close
+
+go 1.21
