@@ -221,7 +221,7 @@ impl Output {
             Ok((n, chunk))
         });
         match read {
-            Ok(Chunk::Bytes(n)) => source.passed(n),
+            Ok(Chunk::Bytes(_)) => {}
             Ok(Chunk::Gap(n)) => drop(source.gap(n)),
             Ok(_) => self.is_over = true,
             Err(error) if is_empty(&error) => return Ok(false),

@@ -293,7 +293,8 @@ def test_streams_that_nobody_closed_are_collected(child):
     children = [one(i % 2 == 0) for i in range(40)]
     del children
     gc.collect()
-    assert len(os.listdir("/proc/self/task")) <= threads
+    # Pump, spiller and reaper come and go with the work.
+    assert len(os.listdir("/proc/self/task")) <= threads + 3
     # The pump and the reaper let go of theirs when they get to it.
     comes_back(before)
 

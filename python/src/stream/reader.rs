@@ -88,9 +88,6 @@ impl Reader {
                 .source
                 .lines
                 .try_line_as(&frame.frame, usize::MAX, |item| {
-                    if let Item::Line(line) = item {
-                        self.source.passed(line.len());
-                    }
                     Given::of(item, |line| PyBytes::new(py, frame.cut(line)))
                 });
             let tried = tried.map_err(|error| failed(py, &error, &self.source.name))?;
@@ -121,10 +118,7 @@ impl Reader {
         let mut reads = 0;
         loop {
             let tried = source.lines.try_line(usize::MAX, |item| {
-                Given::of(item, |line| {
-                    source.passed(line.len());
-                    PyBytes::new(py, line)
-                })
+                Given::of(item, |line| PyBytes::new(py, line))
             });
             match tried.map_err(refused)? {
                 Some(Given::It(line)) => return Ok(("line", Some(line))),
@@ -244,12 +238,9 @@ impl Reader {
     fn line<'py>(&self, py: Python<'py>, most: usize) -> Next<'py, PyBytes> {
         let source = &self.source;
         loop {
-            let tried = source.lines.try_line(most, |item| {
-                Given::of(item, |line| {
-                    source.passed(line.len());
-                    PyBytes::new(py, line)
-                })
-            });
+            let tried = source
+                .lines
+                .try_line(most, |item| Given::of(item, |line| PyBytes::new(py, line)));
             match tried.map_err(|error| failed(py, &error, &source.name))? {
                 Some(Given::It(line)) => return Ok(Some(line)),
                 Some(Given::Gap(n)) => drop(source.gap(n)),
@@ -263,10 +254,7 @@ impl Reader {
     fn held<'py>(&self, py: Python<'py>, most: usize) -> Next<'py, PyBytes> {
         let source = &self.source;
         let tried = source.lines.try_held(|held, _| match held.get(..most) {
-            Some(bytes) => {
-                source.passed(most);
-                (Some(PyBytes::new(py, bytes)), most)
-            }
+            Some(bytes) => (Some(PyBytes::new(py, bytes)), most),
             None => (None, 0),
         });
         Ok(tried
@@ -281,7 +269,6 @@ impl Reader {
             let tried = source.lines.try_bytes(most, |item| match item {
                 Item::Line(bytes) => {
                     let taken = if take { bytes.len() } else { 0 };
-                    source.passed(taken);
                     (Given::It(PyBytes::new(py, bytes)), taken)
                 }
                 Item::Gap(n) => (Given::Gap(n), 1),

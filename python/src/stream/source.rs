@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use procwright::error::Invalid;
@@ -24,8 +23,6 @@ pub(crate) struct Source {
     /// As errors call it.
     pub(crate) name: String,
     pub(crate) inside: Inside,
-    /// Where in what the child wrote we are.
-    position: AtomicU64,
     gaps: Mutex<Vec<(u64, u64)>>,
     readiness: OnceLock<Readiness>,
 }
@@ -44,7 +41,6 @@ impl Source {
             lines: LineReader::new(reader, Framing::default())?,
             name,
             inside: Inside::default(),
-            position: AtomicU64::new(0),
             gaps: Mutex::default(),
             readiness: OnceLock::new(),
         }))
@@ -59,14 +55,10 @@ impl Source {
         Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
     }
 
-    /// So many bytes were given out.
-    pub(crate) fn passed(&self, n: usize) {
-        self.position.fetch_add(n as u64, Ordering::Relaxed);
-    }
-
     /// So many were dropped here. Where that is.
     pub(crate) fn gap(&self, n: u64) -> u64 {
-        let at = self.position.fetch_add(n, Ordering::Relaxed);
+        // It has been passed.
+        let at = self.position().saturating_sub(n);
         self.lock_gaps().push((at, n));
         at
     }
@@ -114,7 +106,7 @@ impl Source {
                     Ok((n, chunk))
                 })?;
                 match chunk {
-                    Chunk::Bytes(n) => self.passed(n),
+                    Chunk::Bytes(_) => {}
                     Chunk::Gap(n) => drop(self.gap(n)),
                     _ => return Ok(()),
                 }
@@ -136,14 +128,13 @@ impl Source {
     /// So that these bytes are the next that are read.
     pub(crate) fn give_back(&self, py: Python<'_>, bytes: &[u8]) {
         // Without memory for it, it is lost, and so is all else.
-        if !bytes.is_empty() && py.detach(|| self.lines.put_back(bytes)).is_ok() {
-            self.position
-                .fetch_sub(bytes.len() as u64, Ordering::Relaxed);
+        if !bytes.is_empty() {
+            let _ = py.detach(|| self.lines.put_back(bytes));
         }
     }
 
     pub(crate) fn position(&self) -> u64 {
-        self.position.load(Ordering::Relaxed)
+        self.lines.position()
     }
 
     /// Where gaps stand in what was read since the position was `begun`.

@@ -129,10 +129,7 @@ impl TextReader {
         let source = &self.source;
         loop {
             let tried = source.lines.try_line(usize::MAX, |item| {
-                Given::of(item, |line| {
-                    source.passed(line.len());
-                    self.decode(py, line)
-                })
+                Given::of(item, |line| self.decode(py, line))
             });
             match tried.map_err(|error| failed(py, &error, &source.name))? {
                 Some(Given::It(line)) => return line.map(Some),
@@ -238,7 +235,6 @@ impl Gathered {
                 }
                 self.bytes.extend_from_slice(&held[..n]);
                 self.left -= count;
-                source.passed(n);
                 ((n, held.len() - n, is_last), n)
             })?;
             match tried {

@@ -62,13 +62,16 @@ fn each_line_may_have_a_framing_of_its_own() {
 fn what_goes_back_is_read_again_before_all_else() {
     let lines = written(b"one\ntwo\nthree\n");
     assert_eq!(next(&lines, None), b"one\n");
+    assert_eq!(lines.position(), 4);
     // Where it was, and more than was there.
     for back in [&b"ONE\n"[..], &[b'x'; 200_000], b"y\n"] {
         lines.put_back(back).unwrap();
     }
     assert_eq!(next(&lines, None), b"y\n");
+    assert_eq!(lines.position(), 4_u64.wrapping_sub(200_004));
     let long = next(&lines, None);
     assert_eq!((long.len(), &long[200_000..]), (200_004, &b"ONE\n"[..]));
+    assert_eq!(lines.position(), 4);
     assert_eq!(next(&lines, None), b"two\n");
     lines.put_back(b"and ").unwrap();
     assert_eq!(next(&lines, None), b"and three\n");

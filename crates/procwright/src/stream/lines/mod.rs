@@ -9,7 +9,8 @@ mod state;
 mod tests;
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::{Chunk, Closed, Patience, Reader};
 use crate::error::Invalid;
@@ -73,6 +74,7 @@ pub struct LineReader {
     turn: Turn,
     /// Held while more is read: by who has the turn. Others only try.
     state: Mutex<State>,
+    position: Arc<AtomicU64>,
     generation: u32,
 }
 
@@ -82,11 +84,13 @@ impl LineReader {
     /// # Errors
     /// A separator of no bytes; a greatest length that has no room for it.
     pub fn new(reader: Reader, framing: Framing) -> Result<LineReader, Invalid> {
+        let state = State::default();
         Ok(LineReader {
             reader,
             frame: Frame::new(framing)?,
             turn: Turn::new(),
-            state: Mutex::default(),
+            position: Arc::clone(&state.position),
+            state: Mutex::new(state),
             generation: fork::generation(),
         })
     }
@@ -99,6 +103,12 @@ impl LineReader {
     /// What a line is here.
     pub fn framing(&self) -> &Framing {
         &self.frame.framing
+    }
+
+    /// Where in what the program wrote the next byte stands that is given out: all
+    /// before it was given out, or dropped and told.
+    pub fn position(&self) -> u64 {
+        self.position.load(Ordering::Relaxed)
     }
 
     /// Gives the next line, or what else comes, to `make`, if it is here already;
@@ -157,6 +167,7 @@ impl LineReader {
             let (made, taken) = make(Item::Gap(gap));
             if taken > 0 {
                 state.then = Then::More;
+                state.pass_by(gap);
             }
             return Ok(Some(made));
         }
@@ -195,7 +206,13 @@ impl LineReader {
             return Ok(Chunk::Bytes(0));
         }
         if state.is_aside() && buffer.len() >= BUFFER / 4 {
-            return self.reader.read_with(buffer, patience);
+            let chunk = self.reader.read_with(buffer, patience)?;
+            state.pass_by(match chunk {
+                Chunk::Bytes(n) => n as u64,
+                Chunk::Gap(n) => n,
+                Chunk::End => 0,
+            });
+            return Ok(chunk);
         }
         while state.is_empty() {
             state.fill(|room| self.reader.read_with(room, patience))?;
@@ -253,7 +270,10 @@ impl LineReader {
 pub(super) fn pass(state: &mut State) -> io::Result<Chunk> {
     match std::mem::take(&mut state.then) {
         Then::More => Ok(Chunk::Bytes(0)),
-        Then::Gap(n) => Ok(Chunk::Gap(n)),
+        Then::Gap(n) => {
+            state.pass_by(n);
+            Ok(Chunk::Gap(n))
+        }
         Then::Failed(error) => Err(error),
         Then::End => {
             state.then = Then::End;

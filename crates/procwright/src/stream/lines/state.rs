@@ -2,6 +2,8 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::{Chunk, Closed};
 use super::framing::{Frame, Framing, TooLong};
@@ -34,6 +36,9 @@ pub(in crate::stream) struct State {
     skip_newline: bool,
     /// Whether more came than fits a small buffer.
     flows: bool,
+    /// Where in the stream what is held begins. Written under the lock, read by
+    /// anyone.
+    pub(super) position: Arc<AtomicU64>,
     /// What comes behind the buffer.
     pub(in crate::stream) then: Then,
 }
@@ -113,6 +118,7 @@ impl State {
         }
         (self.searched, self.found) = (0, None);
         (self.given, self.rest) = (0, 0);
+        self.pass_by((bytes.len() as u64).wrapping_neg());
         Ok(())
     }
 
@@ -218,8 +224,17 @@ impl State {
         self.consume(n);
     }
 
+    /// So many bytes were given out or dropped.
+    pub(super) fn pass_by(&mut self, n: u64) {
+        // No other writes: that is cheaper than an addition that nobody can split.
+        let position = self.position.load(Ordering::Relaxed);
+        self.position
+            .store(position.wrapping_add(n), Ordering::Relaxed);
+    }
+
     fn consume(&mut self, n: usize) {
         self.held.start += n;
+        self.pass_by(n as u64);
         self.searched = self.searched.saturating_sub(n);
         self.found = self
             .found
