@@ -94,13 +94,22 @@ alone! {
     fn an_error_of_the_iterator_stops_the_child_and_is_told_once() {
         let before = Census::now();
         {
-            let mut cat = failing(|| Some(Err("for the test".into())));
+            let (go, gone) = std::sync::mpsc::channel();
+            let mut cat = failing(move || {
+                gone.recv().unwrap();
+                Some(Err("for the test".into()))
+            });
+            // Before it is stopped, so that it has passed on what it got.
+            let mut half = [0; 10];
+            cat.stdout.as_mut().unwrap().read_exact(&mut half).unwrap();
+            assert_eq!(&half, b"half of it");
+            go.send(()).unwrap();
             let error = cat.wait(None).unwrap_err();
             assert!(matches!(&error, WaitError::Stdin(error) if error.to_string() == "for the test"));
             assert!(error.to_string().contains("stdin"), "{error}");
             let exit = cat.wait(None).unwrap().unwrap();
             assert!(exit.signal().is_some(), "{exit}");
-            assert_eq!(read(&mut cat), b"half of it");
+            assert_eq!(read(&mut cat), b"");
             common::eventually(|| cat.report().unwrap().reason == Reason::Cancelled);
         }
         before.comes_back();
