@@ -171,6 +171,11 @@ impl State {
         }
     }
 
+    /// Whether there is somebody to put more in for.
+    pub(super) fn wants_more(&self) -> bool {
+        !self.closed && !self.left && self.finish.is_none()
+    }
+
     /// The bytes that may lie in memory now.
     pub(super) fn limit(&self) -> u64 {
         self.share.memory(self.limit)
