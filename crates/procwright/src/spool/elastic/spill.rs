@@ -63,7 +63,9 @@ impl Spill {
 impl State {
     /// Above this, bytes go to disk.
     fn high(&self) -> u64 {
-        self.limit() - self.limit() / 4
+        // Asked once: others may change it between two looks.
+        let limit = self.limit();
+        limit - limit / 4
     }
 
     /// Down to this, once they do.
