@@ -9,7 +9,7 @@ use common::sys::held::Held;
 use common::{child, eventually, root_or_skip, skip, sys, threads};
 use procwright::process::{Exit, Signal};
 use procwright::stream::{Chunk, Closed, Patience, Reader};
-use procwright::{Child, Overflow};
+use procwright::{Budget, Child, Overflow};
 use test_children::{Pattern, Stream};
 
 const KIB: u64 = 1 << 10;
@@ -133,6 +133,25 @@ alone! {
         assert_eq!(disk.held(), [stuck]);
         let figures = held.stdout.as_ref().unwrap().figures().unwrap();
         assert_eq!((figures.spilled_bytes, figures.lag_bytes), (0, 0));
+    }
+}
+
+alone! {
+    fn who_has_overtaken_the_disk_takes_no_share_of_it() {
+        let name = "who_has_overtaken_the_disk_takes_no_share_of_it";
+        let Some((disk, [slow, fast])) = disk_or_skip(name) else { return };
+        Budget { memory: 64 * MIB, disk: Some(8 * MIB) }.set();
+        disk.hold(slow.path(), &[libc::SYS_pwrite64]);
+        let held = flood(slow.path(), 8 * MIB);
+        disk.wait();
+        is_whole(held.stdout.as_ref().unwrap(), 8 * MIB);
+        disk.let_on();
+        // Its file is given back by the thread that was held.
+        eventually(|| !spills());
+        let other = flood(fast.path(), 64 * MIB);
+        eventually(|| other.stdout.as_ref().unwrap().figures().unwrap().disk_bytes > 6 * MIB);
+        is_whole(other.stdout.as_ref().unwrap(), 64 * MIB);
+        assert_eq!(held.wait(None).unwrap(), Some(Exit::Code(0)));
     }
 }
 

@@ -224,8 +224,7 @@ impl Consumer {
             return Vec::new();
         };
         let (freed, segments) = disk.read(n as u64, busy);
-        let has_files = disk.has_files();
-        state.share.spilled(has_files);
+        state.count_files();
         if freed {
             spill::room_was_made(&self.shared, state);
         }

@@ -298,8 +298,8 @@ fn make<'a>(
         Ok(segment) => {
             if let Some(disk) = &mut state.disk {
                 disk.add(segment);
-                state.share.spilled(true);
             }
+            state.count_files();
             state
         }
         Err(error) => wait_to_retry(shared, state, "make a file", error),
@@ -347,6 +347,7 @@ fn write<'a>(
         // The consumer has everything and could not close the file under us.
         files.extend(disk.release());
     }
+    state.count_files();
     state.pool.give(Arc::clone(&piece.block));
     if !files.is_empty() || tell.is_some() {
         drop(state);

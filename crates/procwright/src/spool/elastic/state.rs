@@ -192,6 +192,12 @@ impl State {
         self.disk.as_ref().map_or(0, Disk::unread)
     }
 
+    /// After files were made or given back: whether it takes a share of the disk.
+    pub(super) fn count_files(&mut self) {
+        let has_files = self.disk.as_ref().is_some_and(Disk::has_files);
+        self.share.spilled(has_files);
+    }
+
     /// All that waits for the consumer, what it has in hand included.
     pub(super) fn waiting(&self) -> u64 {
         self.in_memory + self.read_back + self.on_disk()
