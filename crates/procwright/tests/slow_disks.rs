@@ -184,6 +184,26 @@ alone! {
 }
 
 alone! {
+    fn a_close_does_not_wait_for_its_memory_to_be_given_back() {
+        let name = "a_close_does_not_wait_for_its_memory_to_be_given_back";
+        let Some(memory) = Held::new(&[libc::SYS_munmap]) else {
+            return skip(name, "a sandbox forbids to hold system calls");
+        };
+        let overflow = Overflow::Block { memory: 64 * MIB };
+        let size = (32 * MIB).to_string();
+        let held = child(&["flood", "--out", &size]).spawn_with(overflow).unwrap();
+        let stdout = held.stdout.as_ref().unwrap();
+        assert_eq!(held.wait(None).unwrap(), Some(Exit::Code(0)));
+        eventually(|| stdout.figures().unwrap().bytes_in == 32 * MIB);
+        memory.hold_all(&[libc::SYS_munmap]);
+        assert!(stdout.close());
+        assert_ne!(memory.wait().thread, sys::thread_id());
+        memory.let_on();
+        eventually(|| stdout.figures().unwrap().memory_bytes <= MIB);
+    }
+}
+
+alone! {
     fn a_close_releases_those_who_queue_behind_a_disk() {
         let name = "a_close_releases_those_who_queue_behind_a_disk";
         let Some((disk, [slow, _])) = disk_or_skip(name) else { return };

@@ -335,6 +335,7 @@ impl Closer {
             std::mem::take(&mut state.head),
             std::mem::take(&mut state.tail),
         );
+        let bytes = state.in_memory;
         // Others have the use of it, however long somebody looks at the figures.
         state.share = Share::alone();
         let start_thread = spill::left_files(&mut state);
@@ -346,7 +347,7 @@ impl Closer {
         if start_thread {
             spill::give_back(&self.0);
         }
-        drop(entries);
+        spill::forget(entries, bytes);
         true
     }
 

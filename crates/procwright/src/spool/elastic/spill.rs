@@ -209,6 +209,18 @@ pub(super) fn give_back(shared: &Arc<Shared>) {
     }
 }
 
+/// More than this takes a while to be given back to the system: 0.1 ms a MiB.
+const MUCH: u64 = 1 << 20;
+
+/// Drops what holds so many bytes, on a thread of its own if they are many: a close
+/// waits for nothing. Not on the one that writes files, which a disk can hold up.
+pub(super) fn forget<T: Send + 'static>(entries: T, bytes: u64) {
+    if bytes > MUCH {
+        // Where there can be none they are dropped here, with the errand.
+        let _ = thread::spawn_quiet("procwright-free", move || drop(entries));
+    }
+}
+
 /// Notes that it cannot be done now, and tells it unless that was told.
 fn refused(
     shared: &Shared,
