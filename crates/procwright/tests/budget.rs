@@ -88,5 +88,10 @@ alone! {
         };
         assert_eq!(invalid.what(), "PROCWRIGHT_MEMORY_BUDGET");
         assert!(error.to_string().contains("256MiB"), "{error}");
+        // Who says one has no use for the variable.
+        let budget = Budget { memory: 1 << 20, disk: Some(u64::MAX) };
+        budget.set();
+        assert_eq!(child(&["exit", "0"]).spawn().unwrap().wait(None).unwrap(), Some(Exit::Code(0)));
+        assert!(Budget::current().disk >= Some(u64::MAX - 1), "{:?}", Budget::current());
     }
 }

@@ -9,7 +9,7 @@ use common::sys::held::Held;
 use common::{child, eventually, root_or_skip, skip, sys, threads};
 use procwright::process::{Exit, Signal};
 use procwright::stream::{Chunk, Closed, Patience, Reader};
-use procwright::{Child, Overflow};
+use procwright::{Budget, Child, Overflow};
 use test_children::{Pattern, Stream};
 
 const KIB: u64 = 1 << 10;
@@ -137,6 +137,25 @@ alone! {
 }
 
 alone! {
+    fn who_has_overtaken_the_disk_takes_no_share_of_it() {
+        let name = "who_has_overtaken_the_disk_takes_no_share_of_it";
+        let Some((disk, [slow, fast])) = disk_or_skip(name) else { return };
+        Budget { memory: 64 * MIB, disk: Some(8 * MIB) }.set();
+        disk.hold(slow.path(), &[libc::SYS_pwrite64]);
+        let held = flood(slow.path(), 8 * MIB);
+        disk.wait();
+        is_whole(held.stdout.as_ref().unwrap(), 8 * MIB);
+        disk.let_on();
+        // Its file is given back by the thread that was held.
+        eventually(|| !spills());
+        let other = flood(fast.path(), 64 * MIB);
+        eventually(|| other.stdout.as_ref().unwrap().figures().unwrap().disk_bytes > 6 * MIB);
+        is_whole(other.stdout.as_ref().unwrap(), 64 * MIB);
+        assert_eq!(held.wait(None).unwrap(), Some(Exit::Code(0)));
+    }
+}
+
+alone! {
     fn a_close_waits_for_no_disk() {
         let Some((disk, [slow, _])) = disk_or_skip("a_close_waits_for_no_disk") else { return };
         // That is written to.
@@ -161,6 +180,26 @@ alone! {
         assert!(closer.join().unwrap());
         // The directory goes as well.
         disk.let_on();
+    }
+}
+
+alone! {
+    fn a_close_does_not_wait_for_its_memory_to_be_given_back() {
+        let name = "a_close_does_not_wait_for_its_memory_to_be_given_back";
+        let Some(memory) = Held::new(&[libc::SYS_munmap]) else {
+            return skip(name, "a sandbox forbids to hold system calls");
+        };
+        let overflow = Overflow::Block { memory: 64 * MIB };
+        let size = (32 * MIB).to_string();
+        let held = child(&["flood", "--out", &size]).spawn_with(overflow).unwrap();
+        let stdout = held.stdout.as_ref().unwrap();
+        assert_eq!(held.wait(None).unwrap(), Some(Exit::Code(0)));
+        eventually(|| stdout.figures().unwrap().bytes_in == 32 * MIB);
+        memory.hold_all(&[libc::SYS_munmap]);
+        assert!(stdout.close());
+        assert_ne!(memory.wait().thread, sys::thread_id());
+        memory.let_on();
+        eventually(|| stdout.figures().unwrap().memory_bytes <= MIB);
     }
 }
 

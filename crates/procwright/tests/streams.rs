@@ -231,8 +231,34 @@ alone! {
             assert_eq!(merged.figures().unwrap().bytes_out, 5 << 20);
             assert!(merged.blocked().is_some());
             assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
+            let report = flood.report().unwrap();
+            let infos = [report.stdout_info, report.stderr_info].map(Option::unwrap);
+            assert_eq!(infos.each_ref().map(|info| info.bytes), [3 << 20, 2 << 20]);
+            assert!(infos.iter().all(|info| info.complete && info.dropped_bytes == 0));
         }
         before.comes_back();
+    }
+}
+
+alone! {
+    fn what_is_dropped_of_two_streams_is_told_of_each() {
+        let overflow = Overflow::DropNewest { memory: 64 << 10 };
+        let mut flood = child(&["flood", "--out", "3M", "--err", "2M"]).merged().spawn_with(overflow).unwrap();
+        let merged = flood.merged.take().unwrap();
+        assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
+        let (mut came, mut gaps) = ([0, 0], 0);
+        while let Some(item) = merged.next_line(Patience::NEVER_ENDING).unwrap() {
+            match item {
+                MergedItem::Line(line) => came[line.stream() as usize] += line.bytes().len() as u64,
+                MergedItem::Gap(n) => gaps += n,
+                other => panic!("{other:?}"),
+            }
+        }
+        let report = flood.report().unwrap();
+        let infos = [report.stdout_info, report.stderr_info].map(Option::unwrap);
+        assert_eq!(infos.each_ref().map(|info| info.bytes), [3 << 20, 2 << 20]);
+        assert_eq!(infos.each_ref().map(|info| info.kept_bytes), came);
+        assert_eq!(infos.iter().map(|info| info.dropped_bytes).sum::<u64>(), gaps);
     }
 }
 

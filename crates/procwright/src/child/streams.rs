@@ -147,7 +147,8 @@ fn merge(
             continue;
         };
         let probe = end.probe.clone();
-        outlets[i] = Some(Outlet::new(Origin::Queue(monitor.clone()), probe));
+        let origin = Origin::Merged(monitor.clone(), half.tally());
+        outlets[i] = Some(Outlet::new(origin, probe));
         flows.push(flow(&pump, end, Store::Merged(half)));
     }
     let reader = Reader::of_spool(Spool::new(consumer, monitor, flows));

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -66,11 +66,37 @@ struct Merge {
     headers: Arc<AtomicU64>,
 }
 
+/// What came of one of the two, which the queue does not tell apart.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    bytes: AtomicU64,
+    dropped: AtomicU64,
+    ended: AtomicBool,
+}
+
+impl Tally {
+    /// Bytes that were read from the pipe.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Those of them that were dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Whether its end was seen while somebody wanted to know.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+}
+
 /// Where one of the two goes.
 #[derive(Debug)]
 pub(crate) struct Half {
     merge: Arc<Mutex<Merge>>,
     stream: usize,
+    tally: Arc<Tally>,
     /// It has said how it ended.
     said: bool,
 }
@@ -89,9 +115,14 @@ impl Half {
         let halves = [0, 1].map(|stream| Half {
             merge: Arc::clone(&merge),
             stream,
+            tally: Arc::default(),
             said: false,
         });
         (halves, headers)
+    }
+
+    pub(crate) fn tally(&self) -> Arc<Tally> {
+        Arc::clone(&self.tally)
     }
 
     fn merge(&self) -> MutexGuard<'_, Merge> {
@@ -130,6 +161,7 @@ impl Half {
                 head.copy_from_slice(&header.to_bytes());
                 let size = Header::SIZE as u64;
                 merge.headers.fetch_add(size, Ordering::Relaxed);
+                self.tally.bytes.fetch_add(n as u64, Ordering::Relaxed);
                 producer.commit(Header::SIZE + n);
                 n
             }
@@ -138,6 +170,11 @@ impl Half {
                 let max = max.min(area.len());
                 let n = rustix::io::read(fd, &mut area[..max])?;
                 producer.commit(n);
+                // What is too much was not taken in.
+                if producer.overflowed().is_none() {
+                    self.tally.bytes.fetch_add(n as u64, Ordering::Relaxed);
+                    self.tally.dropped.fetch_add(n as u64, Ordering::Relaxed);
+                }
                 n
             }
             // Was asked before.
@@ -152,6 +189,9 @@ impl Half {
         }
         let mut merge = self.merge();
         merge.open -= 1;
+        // One that is closed had more to say.
+        let is_wanted = merge.producer.as_ref().is_some_and(Producer::is_wanted);
+        self.tally.ended.store(is_wanted, Ordering::Relaxed);
         if merge.open == 0
             && let Some(producer) = merge.producer.take()
         {

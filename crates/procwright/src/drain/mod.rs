@@ -35,7 +35,7 @@ pub(crate) use budget::Grant;
 pub(crate) use feed::{Feed, Input};
 pub use inline::Segment;
 pub(crate) use inline::{Inline, Turn};
-pub(crate) use merge::{Half, Header};
+pub(crate) use merge::{Half, Header, Tally};
 pub(crate) use meter::Gauge;
 use meter::Meter;
 pub(crate) use pump::{Pump, Taken};

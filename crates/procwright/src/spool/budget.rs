@@ -13,7 +13,7 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::error::Invalid;
 use crate::sys::file;
@@ -73,6 +73,8 @@ static MEMORY_SET: AtomicU64 = AtomicU64::new(MEMORY);
 static DISK_SET: AtomicU64 = AtomicU64::new(UNSET);
 /// The default of the disk, once it is known.
 static DISK_DEFAULT: OnceLock<u64> = OnceLock::new();
+/// [`Budget::set`] was called.
+static SAID: AtomicBool = AtomicBool::new(false);
 /// What the environment said was wrong, if it was.
 static ENVIRONMENT: OnceLock<Result<(), Invalid>> = OnceLock::new();
 
@@ -84,10 +86,13 @@ static SPILLED: AtomicU64 = AtomicU64::new(0);
 impl Budget {
     /// Sets it, for the queues that there are as well.
     pub fn set(self) {
-        // What is said here goes before what the environment says.
-        let _ = ENVIRONMENT.set(Ok(()));
+        // What is said here goes before what the environment says, wrong or not; and
+        // after it, if that is being read at this moment.
+        SAID.store(true, Ordering::Relaxed);
+        let _ = check_environment();
         MEMORY_SET.store(self.memory, Ordering::Relaxed);
-        DISK_SET.store(self.disk.unwrap_or(UNSET), Ordering::Relaxed);
+        let disk = self.disk.map_or(UNSET, |disk| disk.min(UNSET - 1));
+        DISK_SET.store(disk, Ordering::Relaxed);
     }
 
     /// What is in force. A variable of the environment that cannot be read counts
@@ -105,14 +110,21 @@ impl Budget {
 /// Reads the environment, once.
 ///
 /// # Errors
-/// A value that is no number of bytes.
+/// A value that is no number of bytes, unless the budget was set since.
 pub(crate) fn check() -> Result<(), Invalid> {
+    match SAID.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => check_environment(),
+    }
+}
+
+fn check_environment() -> Result<(), Invalid> {
     let read = |name: &'static str, to: &AtomicU64| -> Result<(), Invalid> {
         let Some(text) = std::env::var_os(name).filter(|text| !text.is_empty()) else {
             return Ok(());
         };
         match text.to_str().and_then(bytes) {
-            Some(value) => to.store(value, Ordering::Relaxed),
+            Some(value) => to.store(value.min(UNSET - 1), Ordering::Relaxed),
             None => {
                 let is = format!("is {text:?}, which is no number of bytes");
                 return Err(Invalid::new(name, is, "such as 268435456 or 256MiB"));

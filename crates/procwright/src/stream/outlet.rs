@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::drain::Tally;
 use crate::spool::Overflow;
 use crate::spool::elastic::{Figures, Monitor};
 use crate::sys::pipe::FullProbe;
@@ -14,6 +15,8 @@ use crate::sys::wake::Wake;
 pub(crate) enum Origin {
     /// In a queue that the pump fills.
     Queue(Monitor),
+    /// In a queue, together with the other output.
+    Merged(Monitor, Arc<Tally>),
     /// In the pipe alone.
     Pipe(Arc<Account>),
 }
@@ -77,30 +80,31 @@ pub(crate) struct Passed {
     pub(crate) complete: bool,
 }
 
+impl Origin {
+    fn monitor(&self) -> Option<&Monitor> {
+        match self {
+            Origin::Queue(monitor) | Origin::Merged(monitor, _) => Some(monitor),
+            Origin::Pipe(_) => None,
+        }
+    }
+}
+
 impl Outlet {
     pub(crate) fn new(origin: Origin, probe: Option<Arc<FullProbe>>) -> Outlet {
         Outlet { origin, probe }
     }
 
-    /// Has `wake` rung when the queue takes no more; false where there is no
-    /// queue that could.
-    pub(super) fn ring_when_full(&self, wake: &Arc<Wake>) -> bool {
-        match &self.origin {
-            Origin::Queue(monitor) => {
-                monitor.ring_when_full(wake);
-                true
-            }
-            Origin::Pipe(_) => false,
+    /// Has `wake` rung when the queue takes no more, if there is one.
+    pub(super) fn ring_when_full(&self, wake: &Arc<Wake>) {
+        if let Some(monitor) = self.origin.monitor() {
+            monitor.ring_when_full(wake);
         }
     }
 
     /// Since when nothing more is taken out of the pipe; none if that goes on,
     /// or could go on at any time.
     pub(super) fn held_since(&self) -> Option<Instant> {
-        match &self.origin {
-            Origin::Queue(monitor) => monitor.refused_since(),
-            Origin::Pipe(_) => None,
-        }
+        self.origin.monitor()?.refused_since()
     }
 
     pub(super) fn is_bare(&self) -> bool {
@@ -110,7 +114,7 @@ impl Outlet {
     /// When somebody last began to read, if that is known.
     pub(super) fn last_read(&self) -> Option<Instant> {
         match &self.origin {
-            Origin::Queue(monitor) => monitor.last_taken(),
+            Origin::Queue(monitor) | Origin::Merged(monitor, _) => monitor.last_taken(),
             Origin::Pipe(account) => {
                 let since = account.read.load(Ordering::Relaxed);
                 account.made.checked_add(Duration::from_nanos(since))
@@ -132,17 +136,11 @@ impl Outlet {
     }
 
     pub(super) fn overflow(&self) -> Option<Overflow> {
-        match &self.origin {
-            Origin::Queue(monitor) => Some(monitor.policy()),
-            Origin::Pipe(_) => None,
-        }
+        self.origin.monitor().map(Monitor::policy)
     }
 
     pub(super) fn figures(&self) -> Option<Figures> {
-        match &self.origin {
-            Origin::Queue(monitor) => Some(monitor.figures()),
-            Origin::Pipe(_) => None,
-        }
+        self.origin.monitor().map(Monitor::figures)
     }
 
     pub(crate) fn passed(&self) -> Passed {
@@ -154,6 +152,16 @@ impl Outlet {
                     dropped: figures.dropped_bytes + figures.lost_bytes,
                     refused: figures.refused,
                     complete: monitor.is_whole(),
+                }
+            }
+            Origin::Merged(monitor, tally) => {
+                let figures = monitor.figures();
+                Passed {
+                    bytes: tally.bytes(),
+                    dropped: tally.dropped(),
+                    refused: figures.refused,
+                    // Nobody knows whose the lost ones were.
+                    complete: tally.has_ended() && figures.lost_bytes == 0,
                 }
             }
             Origin::Pipe(account) => Passed {

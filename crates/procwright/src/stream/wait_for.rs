@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::lines::{LineReader, Seen};
 use super::{Patience, Readiness};
 use crate::sys::poll::{self, Fd, Flags};
+use crate::time::Deadline;
 
 /// How [`wait_for`] came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +71,7 @@ pub fn wait_for(
     }
     let mut looked_at = vec![0; streams.len()];
     loop {
+        let mut busy = false;
         for (place, stream) in streams.iter().enumerate() {
             if readiness[place].is_none() {
                 continue;
@@ -83,6 +85,7 @@ pub fn wait_for(
                 }
                 Ok(Seen::End) => readiness[place] = None,
                 Ok(Seen::Nothing) => {}
+                Ok(Seen::Busy) => busy = true,
                 // Another thread is at this stream.
                 Err(error) => return told(error),
             }
@@ -90,7 +93,7 @@ pub fn wait_for(
         if readiness.iter().all(Option::is_none) {
             return Ok(Found::Ended);
         }
-        if let Some(over) = sleep(&readiness, patience)? {
+        if let Some(over) = sleep(&readiness, patience, busy)? {
             return Ok(over);
         }
     }
@@ -105,15 +108,24 @@ fn told(error: io::Error) -> io::Result<Found> {
     }
 }
 
-/// Until one of them is ready; what it was if it was something else.
-fn sleep(readiness: &[Option<Readiness>], patience: Patience<'_>) -> io::Result<Option<Found>> {
+/// Until one of them is ready, not at all if one of them is `busy`; what it was if
+/// it was something else.
+fn sleep(
+    readiness: &[Option<Readiness>],
+    patience: Patience<'_>,
+    busy: bool,
+) -> io::Result<Option<Found>> {
     let interrupt = patience.interrupt();
     let open = readiness.iter().flatten();
     let mut fds: Vec<_> = open.map(|one| Fd::new(one, Flags::IN)).collect();
     let streams = fds.len();
     fds.extend(interrupt.map(|fd| Fd::from_borrowed_fd(fd, Flags::IN)));
-    match poll::poll(&mut fds, patience.deadline()) {
-        Ok(0) => Ok(Some(Found::TimedOut)),
+    let until = match busy {
+        true => Deadline::at(Instant::now()),
+        false => patience.deadline(),
+    };
+    match poll::poll(&mut fds, until) {
+        Ok(0) if !busy => Ok(Some(Found::TimedOut)),
         // Before all else, or streams that never run dry would hide it. The same
         // with the time: they have been looked at once at least.
         Ok(_) if fds[streams..].iter().any(|fd| !fd.revents().is_empty()) => {

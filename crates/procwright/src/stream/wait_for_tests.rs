@@ -167,3 +167,21 @@ fn a_stream_that_never_runs_dry_hides_nothing() {
         flood.join().unwrap();
     });
 }
+
+#[test]
+fn a_prompt_is_found_however_many_reads_it_came_in() {
+    // Each datagram is a read of its own.
+    for reads in 14..36 {
+        let (theirs, ours) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        let reader = Reader::from_fd(theirs.into()).unwrap();
+        let reader = LineReader::new(reader, Framing::default()).unwrap();
+        for _ in 1..reads {
+            ours.send(b"a line\n").unwrap();
+        }
+        ours.send(b"$ ").unwrap();
+        // Should it be overlooked, this is what it waits for.
+        let in_time = Patience::from(Duration::from_secs(10));
+        let found = wait_for(&[&reader], in_time, is("$ ")).unwrap();
+        assert_eq!(found, line(0, "$ "), "in {reads} reads");
+    }
+}

@@ -567,3 +567,8 @@ pub(crate) fn is_pending(signal: i32) -> bool {
         libc::sigismember(&set, signal) == 1
     }
 }
+
+/// Puts the file of one descriptor under the number of another.
+pub(crate) fn replace(with: std::os::fd::RawFd, number: std::os::fd::RawFd) {
+    assert_eq!(unsafe { libc::dup2(with, number) }, number);
+}

@@ -224,8 +224,7 @@ impl Consumer {
             return Vec::new();
         };
         let (freed, segments) = disk.read(n as u64, busy);
-        let has_files = disk.has_files();
-        state.share.spilled(has_files);
+        state.count_files();
         if freed {
             spill::room_was_made(&self.shared, state);
         }
@@ -336,6 +335,7 @@ impl Closer {
             std::mem::take(&mut state.head),
             std::mem::take(&mut state.tail),
         );
+        let bytes = state.in_memory;
         // Others have the use of it, however long somebody looks at the figures.
         state.share = Share::alone();
         let start_thread = spill::left_files(&mut state);
@@ -347,7 +347,7 @@ impl Closer {
         if start_thread {
             spill::give_back(&self.0);
         }
-        drop(entries);
+        spill::forget(entries, bytes);
         true
     }
 

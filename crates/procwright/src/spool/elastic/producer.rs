@@ -84,7 +84,7 @@ impl Producer {
     /// When the system has no memory.
     pub(crate) fn place(&mut self, least: usize) -> io::Result<Place<'_>> {
         let mut state = self.shared.lock();
-        if state.closed || state.left || state.finish.is_some() {
+        if !state.wants_more() {
             return Ok(Place::Closed);
         }
         let now = Instant::now();
@@ -225,6 +225,11 @@ impl Producer {
     /// The offset at which more came than may be kept, if that has happened.
     pub(crate) fn overflowed(&self) -> Option<u64> {
         self.shared.lock().overflowed
+    }
+
+    /// Whether anybody wants more.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.shared.lock().wants_more()
     }
 
     /// Nothing more will come.

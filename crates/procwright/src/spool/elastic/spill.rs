@@ -63,7 +63,9 @@ impl Spill {
 impl State {
     /// Above this, bytes go to disk.
     fn high(&self) -> u64 {
-        self.limit() - self.limit() / 4
+        // Asked once: others may change it between two looks.
+        let limit = self.limit();
+        limit - limit / 4
     }
 
     /// Down to this, once they do.
@@ -207,6 +209,18 @@ pub(super) fn give_back(shared: &Arc<Shared>) {
     }
 }
 
+/// More than this takes a while to be given back to the system: 0.1 ms a MiB.
+const MUCH: u64 = 1 << 20;
+
+/// Drops what holds so many bytes, on a thread of its own if they are many: a close
+/// waits for nothing. Not on the one that writes files, which a disk can hold up.
+pub(super) fn forget<T: Send + 'static>(entries: T, bytes: u64) {
+    if bytes > MUCH {
+        // Where there can be none they are dropped here, with the errand.
+        let _ = thread::spawn_quiet("procwright-free", move || drop(entries));
+    }
+}
+
 /// Notes that it cannot be done now, and tells it unless that was told.
 fn refused(
     shared: &Shared,
@@ -296,8 +310,8 @@ fn make<'a>(
         Ok(segment) => {
             if let Some(disk) = &mut state.disk {
                 disk.add(segment);
-                state.share.spilled(true);
             }
+            state.count_files();
             state
         }
         Err(error) => wait_to_retry(shared, state, "make a file", error),
@@ -345,6 +359,7 @@ fn write<'a>(
         // The consumer has everything and could not close the file under us.
         files.extend(disk.release());
     }
+    state.count_files();
     state.pool.give(Arc::clone(&piece.block));
     if !files.is_empty() || tell.is_some() {
         drop(state);

@@ -171,6 +171,11 @@ impl State {
         }
     }
 
+    /// Whether there is somebody to put more in for.
+    pub(super) fn wants_more(&self) -> bool {
+        !self.closed && !self.left && self.finish.is_none()
+    }
+
     /// The bytes that may lie in memory now.
     pub(super) fn limit(&self) -> u64 {
         self.share.memory(self.limit)
@@ -185,6 +190,12 @@ impl State {
 
     fn on_disk(&self) -> u64 {
         self.disk.as_ref().map_or(0, Disk::unread)
+    }
+
+    /// After files were made or given back: whether it takes a share of the disk.
+    pub(super) fn count_files(&mut self) {
+        let has_files = self.disk.as_ref().is_some_and(Disk::has_files);
+        self.share.spilled(has_files);
     }
 
     /// All that waits for the consumer, what it has in hand included.

@@ -18,6 +18,8 @@ pub(in crate::stream) enum Seen {
     Line(Vec<u8>),
     /// No line that is here, and more may come.
     Nothing,
+    /// No line so far, and more may be here already.
+    Busy,
     /// No line, and no more will come.
     End,
 }
@@ -51,7 +53,9 @@ impl LineReader {
                     Chunk::Gap(_) | Chunk::Bytes(_) => *looked_at = 0,
                 },
                 Some(Ready::TooLong) => return Err(self.frame.too_long()),
-                None if reads == READS => return Ok(Seen::Nothing),
+                // Nobody has seen that nothing is left: what is held may be a prompt
+                // with nothing behind it that could wake anybody.
+                None if reads == READS => return Ok(Seen::Busy),
                 None => {
                     reads += 1;
                     let at_once = Patience::until(Deadline::at(Instant::now()));

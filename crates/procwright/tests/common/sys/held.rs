@@ -22,8 +22,8 @@ pub(crate) struct Call {
 
 #[derive(Default)]
 struct State {
-    /// The calls that are held, in files below here.
-    directory: PathBuf,
+    /// The calls that are held, in files below here; none for all of them.
+    directory: Option<PathBuf>,
     numbers: Vec<i64>,
     held: Vec<Call>,
 }
@@ -64,7 +64,14 @@ impl Held {
     /// Holds these calls on files in `directory`.
     pub(crate) fn hold(&self, directory: &Path, numbers: &[i64]) {
         let mut state = self.lock();
-        state.directory = directory.to_owned();
+        state.directory = Some(directory.to_owned());
+        state.numbers = numbers.to_vec();
+    }
+
+    /// Holds these calls whatever they are for.
+    pub(crate) fn hold_all(&self, numbers: &[i64]) {
+        let mut state = self.lock();
+        state.directory = None;
         state.numbers = numbers.to_vec();
     }
 
@@ -145,8 +152,10 @@ fn next(listener: &OwnedFd, shared: &(Mutex<State>, Condvar)) -> Option<u64> {
             return Some(call.id);
         }
         let file = format!("/proc/{}/fd/{}", call.pid, call.data.args[0]);
-        let is_theirs = std::fs::read_link(file).is_ok_and(|to| to.starts_with(&state.directory));
-        if !is_theirs {
+        let is_theirs = |directory: &PathBuf| {
+            std::fs::read_link(file).is_ok_and(|to| to.starts_with(directory))
+        };
+        if !state.directory.as_ref().is_none_or(is_theirs) {
             return Some(call.id);
         }
         let name = std::fs::read_to_string(format!("/proc/{}/comm", call.pid));
