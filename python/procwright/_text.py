@@ -140,6 +140,8 @@ class _CodecReader(TextReader):
     """For encodings that only Python can decode.
 
     It keeps the decoder's state and the text that was decoded and not given out yet.
+    Before its lock it asks whether the stream is alive: in a fork nobody may be left
+    who would release it.
     """
 
     __slots__ = ("_decoder", "_ended", "_one", "_text")
@@ -162,6 +164,7 @@ class _CodecReader(TextReader):
         return line
 
     def read(self, size: int | None = -1, /) -> str:
+        self._alive()
         with self._one:
             while size is None or size < 0 or len(self._text) < size:
                 if not self._more():
@@ -171,6 +174,7 @@ class _CodecReader(TextReader):
 
     def readline(self, size: int | None = -1, /) -> str:
         limit = None if size is None or size < 0 else size
+        self._alive()
         with self._one:
             begun = 0
             while True:
