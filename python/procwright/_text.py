@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 #: What the native stream can do: it has to know what becomes of a broken character.
 _ERRORS = ("strict", "replace", "ignore", "surrogateescape")
 
+#: How much of a line that never ends is looked at before others have their turn.
+_LOOKS = 16
+
 
 class TextReader(_core.TextReader, _File):
     """Text out of a child: its stdout or stderr.
@@ -201,14 +204,40 @@ class _CodecReader(TextReader):
         if self._ended:
             return False
         data = self._bytes.read1()
-        self._text += self._decoder.decode(data, not data)
-        self._ended = not data
+        self._feed(data, not data)
         return bool(data)
+
+    def _feed(self, data: bytes, is_last: bool) -> None:
+        self._text += self._decoder.decode(data, is_last)
+        self._ended = is_last
+
+    def _look(self, looked_at: int) -> tuple[Literal["line", "part", "end"], str | None]:
+        """As that of the binary stream, of text."""
+        if not self._one.acquire(blocking=False):
+            # Another thread reads.
+            return "part", None
+        try:
+            for _ in range(_LOOKS):
+                if end := self._text.find("\n") + 1:
+                    return "line", self._give(end)
+                if self._ended:
+                    return ("line", self._give(len(self._text))) if self._text else ("end", None)
+                # What a line is in bytes does not matter: all goes through the decoder.
+                kind, data = self._bytes._look(0)
+                if kind == "part" and data is not None:
+                    data = self._bytes.read1(len(data))
+                if kind == "part" and not data:
+                    break
+                self._feed(data or b"", kind == "end")
+            return "part", self._text if len(self._text) > looked_at else None
+        finally:
+            self._one.release()
 
     def _decode(self, data: bytes, edges: list[int]) -> str:
         with self._one:
             given, self._text = self._text, ""
-            given += self._decoder.decode(data, True)
+            if not self._ended:
+                given += self._decoder.decode(data, True)
             self._ended = True
             return given
 
