@@ -13,7 +13,17 @@ import pytest
 from conftest import comes_back, descriptors, is_alive
 
 import procwright
-from procwright import DEVNULL, PIPE, STDOUT, InvalidValue, Overflow, Stop, WaitTimeout, spawn
+from procwright import (
+    DEVNULL,
+    PIPE,
+    STDOUT,
+    InvalidValue,
+    Overflow,
+    Stop,
+    StreamClosed,
+    WaitTimeout,
+    spawn,
+)
 
 #: Only against hanging.
 LONG = 100
@@ -313,3 +323,19 @@ print(kept.pid)
     out, err = process.communicate(timeout=LONG)
     assert (process.returncode, err) == (0, "")
     os.kill(int(out), signal.SIGKILL)
+
+
+def test_input_is_never_dropped_silently(child):
+    it = spawn([child, "cat"], stdin=PIPE)
+    it.stdin.close()
+    with pytest.raises(StreamClosed):
+        it.communicate(b"data", LONG)
+    assert it.communicate(b"", LONG) == (b"", b"")
+
+
+def test_communicate_closes_also_what_it_cannot_decode(child):
+    it = spawn([child, "cat"], input=b"a\xffb", text=True, errors="strict")
+    with pytest.raises(UnicodeDecodeError):
+        it.communicate(timeout=LONG)
+    assert it.stdout.closed
+    assert it.stderr.closed

@@ -166,3 +166,9 @@ def test_without_a_listener_it_is_logged(child, caplog):
     while not caplog.messages:
         os.sched_yield()
     assert "goes to files" in caplog.text
+
+
+def test_result_with_text_that_was_decoded_already(child):
+    it = spawn([child, "cat"], input="one\ntwo\n", encoding="gbk")
+    assert it.stdout.readline() == "one\n"
+    assert it.result(LONG).stdout == "two\n"
