@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import threading
@@ -339,3 +340,15 @@ def test_communicate_closes_also_what_it_cannot_decode(child):
         it.communicate(timeout=LONG)
     assert it.stdout.closed
     assert it.stderr.closed
+
+
+def test_a_timeout_is_pickled_with_what_was_read(child):
+    it = spawn([child, "cat"], stdin=PIPE)
+    it.stdin.write(b"part")
+    it.stdout.peek()
+    with pytest.raises(WaitTimeout) as caught:
+        it.communicate(timeout=0)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.output, again.stderr) == (caught.value.output, caught.value.stderr)
+    assert again.output == b"part"
+    it.stop()
