@@ -158,6 +158,7 @@ class _CodecReader(TextReader):
         self._one = threading.RLock()
 
     def __iter__(self) -> _CodecReader:
+        self._alive()
         return self
 
     def __next__(self) -> str:

@@ -65,8 +65,9 @@ impl TextReader {
         self.source.lines.is_closed()
     }
 
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        slf.get().buffer.get().alive(slf.py())?;
+        Ok(slf)
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> Next<'py, PyString> {
@@ -170,6 +171,9 @@ impl TextReader {
             ..Gathered::default()
         };
         let source = &self.source;
+        if most == 0 {
+            self.buffer.get().alive(py)?;
+        }
         let read = patiently(py, Deadline::NEVER, |patience| {
             let _inside = source.inside.enter();
             text.fill(self, patience)
