@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ._child import _Deadline
+
 #: How long nothing may come once the child has ended: others hold its output then.
 _GRACE_S = 1.0
 
@@ -41,14 +43,18 @@ class Caller:
             # The child learns that nobody reads any more.
             self.stream.close()
 
-    def finish(self) -> None:
+    def finish(self, deadline: _Deadline) -> bool:
         """Waits until all lines were called back with; raises what one call raised.
 
         Not for whoever holds the output after the child has ended, and says nothing.
+        False if the time comes first. A call itself does not wait for its own end.
         """
-        while self._thread.is_alive():
+        while self._thread.is_alive() and self._thread is not threading.current_thread():
             before = self._lines
-            self._thread.join(_GRACE_S)
+            left = deadline.left()
+            self._thread.join(_GRACE_S if left is None else min(left, _GRACE_S))
+            if left is not None and left < _GRACE_S and self._thread.is_alive():
+                return False
             figures = self.stream.figures
             lag = 0 if figures is None else figures.lag_bytes
             came = before != self._lines or self._calling
@@ -57,3 +63,4 @@ class Caller:
         error, self._error = self._error, None
         if error is not None:
             raise error
+        return True

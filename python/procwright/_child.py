@@ -120,7 +120,8 @@ class Child:
         """Writes `input`, closes stdin, reads both outputs to the end, and waits.
 
         As in `subprocess`; both outputs are read while stdin is written, so that
-        nobody waits for the other. What is not a pipe is None. Raises `WaitTimeout`, a
+        nobody waits for the other. What is not a pipe is None, and what a callback reads;
+        those have been called with all, and what one raised is raised here. Raises `WaitTimeout`, a
         `subprocess.TimeoutExpired`, if the time comes first; after that, and after a
         KeyboardInterrupt, it can be called again, without `input`, and nothing is lost.
         """
@@ -128,9 +129,9 @@ class Child:
         communication, self._communication = self._communication, None
         assert communication is not None
         out, err = communication.take()
-        texts = self._read_out(self.stdout, out), self._read_out(self.stderr, err)
+        # First: what cannot be decoded leaves nothing open.
         self._close_outputs()
-        return texts
+        return self._read_out(self.stdout, out), self._read_out(self.stderr, err)
 
     def _talk(self, input: Any, timeout: float | None) -> None:
         """Until all is written and read and the child has ended."""
@@ -145,6 +146,9 @@ class Child:
             self.wait(deadline.left())
         except TimeoutError:
             self._late(timeout, self._communication)
+        for caller in self._callers:
+            if not caller.finish(deadline):
+                self._late(timeout, self._communication)
 
     def _close_outputs(self) -> None:
         called = [caller.stream for caller in self._callers]
@@ -161,6 +165,9 @@ class Child:
             input = self.stdin._encode(input)
         elif input is not None and not isinstance(input, (bytes, bytearray)):
             input = bytes(memoryview(input))
+        if input:
+            # Nobody would read it, and nobody would be told.
+            _binary(self.stdin)._alive()
         called = [caller.stream for caller in self._callers]
         stdout, stderr = (
             None if stream in called else _open(stream) for stream in (self.stdout, self.stderr)
@@ -240,11 +247,18 @@ class Child:
             self._talk(None, timeout)
             communication, self._communication = self._communication, None
             assert communication is not None
-            out, err = (None if one is None else one[0] for one in communication.take())
+            read = communication.take()
+            out, err = (None if one is None else one[0] for one in read)
             raw = self._core.report(out, err)
             assert raw is not None
             self._result = Result(self.args, raw, self._decoding)
             self._close_outputs()
+            for name, stream, one in zip(
+                ("stdout", "stderr"), (self.stdout, self.stderr), read, strict=True
+            ):
+                if one is not None and hasattr(stream, "_look") and self._decoding is not None:
+                    # It has decoded more than it gave out.
+                    self._result._decoded[name] = stream._decode(*one)
         return self._result
 
     def _call(self, stream: Any, callback: Callable[[Any], object]) -> None:
@@ -269,7 +283,7 @@ class Child:
         try:
             self.wait()
             for caller in self._callers:
-                caller.finish()
+                caller.finish(_Deadline(None))
         except BaseException:
             self.stop()
             raise

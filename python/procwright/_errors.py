@@ -57,7 +57,8 @@ class WaitTimeout(subprocess.TimeoutExpired, TimeoutError):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Not what is pending: it means something here alone.
-        return (WaitTimeout, (self.cmd, self.timeout))
+        kept = {"output": self.output, "stderr": self.stderr}
+        return (WaitTimeout, (self.cmd, self.timeout), kept)
 
 
 class SpawnError(OSError):

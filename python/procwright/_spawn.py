@@ -79,8 +79,9 @@ def spawn(
         Both outputs are read as one, `child.merged`, each line with its stream and time.
     on_stdout_line, on_stderr_line
         Called with each line and its end, in order, on a thread of its own. It reads
-        the stream in your place. What it raises closes the stream, and is raised when
-        the `with` block is left.
+        the stream in your place. What it raises closes the stream, and is raised by
+        `communicate()`, `result()` or when the `with` block is left: those wait until
+        the last call has returned.
     stop
         How `stop()`, and leaving a `with` block by an exception, end the child.
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 #: What the native stream can do: it has to know what becomes of a broken character.
 _ERRORS = ("strict", "replace", "ignore", "surrogateescape")
 
+#: How much of a line that never ends is looked at before others have their turn.
+_LOOKS = 16
+
 
 class TextReader(_core.TextReader, _File):
     """Text out of a child: its stdout or stderr.
@@ -140,6 +143,8 @@ class _CodecReader(TextReader):
     """For encodings that only Python can decode.
 
     It keeps the decoder's state and the text that was decoded and not given out yet.
+    Before its lock it asks whether the stream is alive: in a fork nobody may be left
+    who would release it.
     """
 
     __slots__ = ("_decoder", "_ended", "_one", "_text")
@@ -153,6 +158,7 @@ class _CodecReader(TextReader):
         self._one = threading.RLock()
 
     def __iter__(self) -> _CodecReader:
+        self._alive()
         return self
 
     def __next__(self) -> str:
@@ -162,6 +168,7 @@ class _CodecReader(TextReader):
         return line
 
     def read(self, size: int | None = -1, /) -> str:
+        self._alive()
         with self._one:
             while size is None or size < 0 or len(self._text) < size:
                 if not self._more():
@@ -171,6 +178,7 @@ class _CodecReader(TextReader):
 
     def readline(self, size: int | None = -1, /) -> str:
         limit = None if size is None or size < 0 else size
+        self._alive()
         with self._one:
             begun = 0
             while True:
@@ -197,14 +205,40 @@ class _CodecReader(TextReader):
         if self._ended:
             return False
         data = self._bytes.read1()
-        self._text += self._decoder.decode(data, not data)
-        self._ended = not data
+        self._feed(data, not data)
         return bool(data)
+
+    def _feed(self, data: bytes, is_last: bool) -> None:
+        self._text += self._decoder.decode(data, is_last)
+        self._ended = is_last
+
+    def _look(self, looked_at: int) -> tuple[Literal["line", "part", "end"], str | None]:
+        """As that of the binary stream, of text."""
+        if not self._one.acquire(blocking=False):
+            # Another thread reads.
+            return "part", None
+        try:
+            for _ in range(_LOOKS):
+                if end := self._text.find("\n") + 1:
+                    return "line", self._give(end)
+                if self._ended:
+                    return ("line", self._give(len(self._text))) if self._text else ("end", None)
+                # What a line is in bytes does not matter: all goes through the decoder.
+                kind, data = self._bytes._look(0)
+                if kind == "part" and data is not None:
+                    data = self._bytes.read1(len(data))
+                if kind == "part" and not data:
+                    break
+                self._feed(data or b"", kind == "end")
+            return "part", self._text if len(self._text) > looked_at else None
+        finally:
+            self._one.release()
 
     def _decode(self, data: bytes, edges: list[int]) -> str:
         with self._one:
             given, self._text = self._text, ""
-            given += self._decoder.decode(data, True)
+            if not self._ended:
+                given += self._decoder.decode(data, True)
             self._ended = True
             return given
 

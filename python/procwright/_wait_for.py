@@ -57,11 +57,14 @@ def wait_for(
 class _Watched:
     """A stream, and how far its incomplete line was looked at."""
 
-    __slots__ = ("binary", "is_over", "looked_at", "stream")
+    __slots__ = ("binary", "is_over", "look", "looked_at", "take")
 
     def __init__(self, stream: Any) -> None:
-        self.stream = stream
         self.binary: Reader = _binary(stream)
+        # A text stream that keeps decoded text is looked at itself.
+        keeps = hasattr(stream, "_look")
+        self.look = stream._look if keeps else self.binary._look
+        self.take = stream._give if keeps and stream is not self.binary else self.binary.read1
         self.looked_at = 0
         self.is_over = False
 
@@ -71,10 +74,16 @@ class _Search:
         names = ("stdout", "stderr") if stream is None else (stream,)
         if stream not in (None, "stdout", "stderr"):
             raise _invalid(f'stream is {stream!r}: use "stdout", "stderr" or None for both')
+        called = [caller.stream for caller in child._callers]
         streams = [getattr(child, name) for name in names]
-        self.open = [_Watched(one) for one in streams if one is not None]
+        self.open = [_Watched(one) for one in streams if one is not None and one not in called]
         if not self.open:
-            raise _invalid(f"{' and '.join(names)} of the child cannot be read: spawn with PIPE")
+            which = " and ".join(names)
+            if child.merged is not None:
+                raise _invalid(f"{which} of the child are merged: iterate over child.merged")
+            if any(one in called for one in streams if one is not None):
+                raise _invalid(f"{which} of the child is read by its callback: look there")
+            raise _invalid(f"{which} of the child cannot be read: spawn with PIPE")
         self.pattern: re.Pattern[Any] = re.compile(pattern)
         self.lines: collections.deque[Any] = collections.deque(maxlen=_LINES)
         self._decoding = child._decoding
@@ -84,13 +93,11 @@ class _Search:
                 f"pattern is {type(self.pattern.pattern).__name__}, "
                 f"but the streams are those of {wants.__name__}"
             )
-        if self._decoding is not None and "\n".encode(self._decoding[0]) != b"\n":
-            raise _invalid(f"wait_for cannot find lines in {self._decoding[0]}: spawn for bytes")
 
     def look(self, one: _Watched) -> re.Match[Any] | None:
         """Looks at all that is here. The first match."""
         while True:
-            kind, data = one.binary._look(one.looked_at)
+            kind, data = one.look(one.looked_at)
             if kind == "end":
                 one.is_over = True
                 return None
@@ -103,14 +110,16 @@ class _Search:
                 if match is None:
                     return None
                 # No more than was looked at.
-                one.binary.read1(len(data))
+                one.take(len(data))
                 return match
             one.looked_at = 0
             self.lines.append(line)
             if match is not None:
                 return match
 
-    def _text(self, line: bytes) -> Any:
+    def _text(self, line: bytes | str) -> Any:
+        if isinstance(line, str):
+            return line.removesuffix("\n").removesuffix("\r")
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         return line if self._decoding is None else line.decode(*self._decoding)
 

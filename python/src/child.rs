@@ -9,6 +9,7 @@ use procwright::error::Invalid;
 use procwright::stream::MergedReader;
 use procwright::{BoxError, Command, Event, Overflow, WaitError};
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -31,6 +32,7 @@ pub(crate) struct Child {
     stdin: Mutex<Option<procwright::stream::Writer>>,
     outputs: [Mutex<Option<procwright::stream::Reader>>; 2],
     merged: Mutex<Option<MergedReader>>,
+    hook: Hook,
 }
 
 /// What is for a child alone, from the dictionary that has its [`Setup`].
@@ -57,10 +59,12 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
     spec.merged = merged;
     let overflow = overflow.map(|parts| policy(py, parts)).transpose()?;
     let stall_after = seconds("stall_after", stall_after).map_err(|error| invalid(py, &error))?;
+    let hook: Hook = Arc::new(Mutex::new(Some(on_event)));
+    let listening = Arc::clone(&hook);
     let spawned = py.detach(|| {
         let mut command = Command::from_spec(spec)
             .stall_after(stall_after)
-            .on_stream_event(listener(on_event));
+            .on_stream_event(listener(listening));
         if let Some(next) = next {
             command = command.stdin_iter(Pieces::new(next));
         }
@@ -78,14 +82,21 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
         merged: Mutex::new(child.merged.take()),
         child,
         command,
+        hook,
     })
 }
 
+/// Whom events are told. None once the collector has found that he is garbage, in a
+/// circle with the child.
+type Hook = Arc<Mutex<Option<Py<PyAny>>>>;
+
 /// Hands events to Python on a thread that starts with the first: the one that has
 /// them empties the pipes of all children, and must not wait for an interpreter.
-fn listener(hook: Py<PyAny>) -> impl Fn(&Event) + Send + Sync + 'static {
+/// Nor when it drops the last reference, which it leaves to whoever comes with the
+/// interpreter lock next: as PyO3 does without that, and as `Held` would not.
+fn listener(hook: Hook) -> impl Fn(&Event) + Send + Sync + 'static {
     let (send, receive) = mpsc::channel::<Event>();
-    let waiting = Mutex::new(Some((receive, Held::new(hook))));
+    let waiting = Mutex::new(Some((receive, hook)));
     move |event| {
         let first = waiting
             .lock()
@@ -96,7 +107,14 @@ fn listener(hook: Py<PyAny>) -> impl Fn(&Event) + Send + Sync + 'static {
             // Without a thread nobody is told; the figures have it all the same.
             let _ = thread.spawn(move || {
                 while let Ok(event) = receive.recv() {
-                    if let Some(Err(error)) = hook.get().map(|hook| tell(hook, &event)) {
+                    let held = Python::try_attach(|py| {
+                        let hook = hook.lock().unwrap_or_else(PoisonError::into_inner);
+                        Held::new(hook.as_ref()?.clone_ref(py)).into()
+                    });
+                    let told = held
+                        .flatten()
+                        .and_then(|held: Held| Some(tell(held.get()?, &event)));
+                    if let Some(Err(error)) = told {
                         unraisable(error);
                     }
                 }
@@ -133,6 +151,20 @@ fn policy(
 
 #[pymethods]
 impl Child {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Held only for as long as it takes to make a reference. Without it nothing is
+        // found to be garbage this time.
+        match self.hook.try_lock() {
+            Ok(hook) => visit.call(&*hook),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let hook = take(&self.hook);
+        drop(hook);
+    }
+
     /// Its process, to ask about it, to signal it and to wait for it.
     fn process(&self) -> Handle {
         Handle(self.child.process().clone())

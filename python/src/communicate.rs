@@ -81,9 +81,15 @@ impl Communication {
         let mut guard = self.state()?;
         let state = &mut *guard;
         let stdin = self.stdin.as_ref().map(|stdin| stdin.get());
+        let outputs = [0, 1].map(|i| {
+            let output = state.outputs[i].as_ref()?;
+            Some(Arc::clone(&output.source))
+        });
         let mut at = "";
         let done = patiently(py, deadline, |patience| {
-            let _inside = stdin.map(|stdin| stdin.inside.enter());
+            let _writing = stdin.map(|stdin| stdin.inside.enter());
+            let sources = outputs.each_ref().map(Option::as_ref);
+            let _reading = sources.map(|source| source.map(|source| source.inside.enter()));
             state.run(stdin, patience)
         })?;
         match done {

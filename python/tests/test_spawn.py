@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import threading
@@ -13,7 +14,17 @@ import pytest
 from conftest import comes_back, descriptors, is_alive
 
 import procwright
-from procwright import DEVNULL, PIPE, STDOUT, InvalidValue, Overflow, Stop, WaitTimeout, spawn
+from procwright import (
+    DEVNULL,
+    PIPE,
+    STDOUT,
+    InvalidValue,
+    Overflow,
+    Stop,
+    StreamClosed,
+    WaitTimeout,
+    spawn,
+)
 
 #: Only against hanging.
 LONG = 100
@@ -313,3 +324,31 @@ print(kept.pid)
     out, err = process.communicate(timeout=LONG)
     assert (process.returncode, err) == (0, "")
     os.kill(int(out), signal.SIGKILL)
+
+
+def test_input_is_never_dropped_silently(child):
+    it = spawn([child, "cat"], stdin=PIPE)
+    it.stdin.close()
+    with pytest.raises(StreamClosed):
+        it.communicate(b"data", LONG)
+    assert it.communicate(b"", LONG) == (b"", b"")
+
+
+def test_communicate_closes_also_what_it_cannot_decode(child):
+    it = spawn([child, "cat"], input=b"a\xffb", text=True, errors="strict")
+    with pytest.raises(UnicodeDecodeError):
+        it.communicate(timeout=LONG)
+    assert it.stdout.closed
+    assert it.stderr.closed
+
+
+def test_a_timeout_is_pickled_with_what_was_read(child):
+    it = spawn([child, "cat"], stdin=PIPE)
+    it.stdin.write(b"part")
+    it.stdout.peek()
+    with pytest.raises(WaitTimeout) as caught:
+        it.communicate(timeout=0)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.output, again.stderr) == (caught.value.output, caught.value.stderr)
+    assert again.output == b"part"
+    it.stop()

@@ -353,6 +353,25 @@ def test_a_fork_has_none_of_it(child):
     assert it.wait() == text.wait() == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("options", [{}, {"text": True}, {"encoding": "utf-16"}])
+def test_a_fork_waits_for_no_thread_of_its_parents(quiet, options):
+    it = quiet(**options)
+    blocked = Blocked(it.stdout.readline)
+    pid = os.fork()
+    if pid == 0:
+        # Against hanging: it ends the fork.
+        signal.alarm(LONG)
+        for use in (it.stdout.readline, it.stdout.read, lambda: next(it.stdout)):
+            with pytest.raises(StreamForked):
+                use()
+        it.stdout.close(wait=True)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    it.stdout.close()
+    assert [type(error) for error in blocked.join()] == [StreamClosed]
+
+
 def _serve(ready, over):
     ready.set()
     over.wait()

@@ -412,3 +412,12 @@ def test_nobody_reads_any_more(child):
     with pytest.raises(BrokenPipeError):
         it.stdin.write(b"x")
     assert it.stdin.write(b"") == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"text": True}, {"encoding": "utf-16"}])
+def test_a_closed_file_refuses_also_what_asks_for_nothing(child, options):
+    out = spawn([child, "exit", "0"], **options).stdout
+    out.close()
+    for use in (iter, lambda out: out.read(0), lambda out: out.readline(0)):
+        with pytest.raises(ValueError, match="closed file"):
+            use(out)

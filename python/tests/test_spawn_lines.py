@@ -9,7 +9,16 @@ import time
 
 import pytest
 
-from procwright import PIPE, Gap, InvalidValue, MergedLine, Overflow, StreamClosed, spawn
+from procwright import (
+    PIPE,
+    Gap,
+    InvalidValue,
+    MergedLine,
+    Overflow,
+    StreamClosed,
+    WaitTimeout,
+    spawn,
+)
 
 
 @pytest.mark.parametrize("text", [False, True])
@@ -133,3 +142,31 @@ def test_merged_gaps(child):
     kept = sum(len(item.line) for item in items if isinstance(item, MergedLine))
     assert dropped > 0
     assert kept + dropped == 160_000
+
+
+@pytest.mark.parametrize("way", ["communicate", "result"])
+def test_the_last_callback_has_returned_by_then(child, way):
+    go = threading.Event()
+    seen = []
+
+    def slow(line):
+        go.wait()
+        seen.append(line)
+
+    it = spawn([child, "cat"], input=b"one\ntwo\n", on_stdout_line=slow)
+    it.wait()
+    with pytest.raises(WaitTimeout):
+        getattr(it, way)(timeout=0.05)
+    go.set()
+    getattr(it, way)()
+    assert seen == [b"one\n", b"two\n"]
+
+
+def test_communicate_raises_what_a_callback_raised(child):
+    def bad(line):
+        raise KeyError(line)
+
+    it = spawn([child, "cat"], input=b"one\n", on_stdout_line=bad)
+    with pytest.raises(KeyError):
+        it.communicate()
+    assert it.communicate() == (None, b"")

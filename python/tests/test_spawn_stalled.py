@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
 import subprocess
 import threading
+import time
 
 import pytest
+from conftest import comes_back, descriptors
 
 import procwright
 from procwright import PIPE, Overflow, Stalled, Stop, WaitTimeout, spawn
@@ -166,3 +169,51 @@ def test_without_a_listener_it_is_logged(child, caplog):
     while not caplog.messages:
         os.sched_yield()
     assert "goes to files" in caplog.text
+
+
+def test_result_with_text_that_was_decoded_already(child):
+    it = spawn([child, "cat"], input="one\ntwo\n", encoding="gbk")
+    assert it.stdout.readline() == "one\n"
+    assert it.result(LONG).stdout == "two\n"
+
+
+def test_a_listener_in_a_circle_with_its_child_is_collected(child):
+    class Owner:
+        def __init__(self):
+            self.child = spawn([child, "sleep-forever"], stdin=PIPE, on_event=self.told)
+
+        def told(self, event):
+            pass
+
+    Owner().child.stop()
+    gc.collect()
+    before = descriptors()
+    for _ in range(10):
+        Owner().child.stop()
+    gc.collect()
+    comes_back(before)
+
+
+def test_a_listener_is_not_freed_by_who_empties_the_pipes(child):
+    """Its finaliser may use any stream, which that thread would wait for."""
+    freed = []
+
+    class Listener:
+        def __call__(self, event):
+            pass
+
+        def __del__(self):
+            freed.append(threading.current_thread())
+
+    reads, writes = os.pipe()
+    it = spawn([child, "cat"], stdin=reads, on_event=Listener())
+    os.close(reads)
+    it = None
+    assert not freed
+    # Only now does the one who empties the pipes let go of them.
+    os.close(writes)
+    until = time.monotonic() + LONG
+    while not freed and time.monotonic() < until:
+        # Whoever uses the package next frees it.
+        spawn([child, "exit", "0"]).wait()
+    assert freed == [threading.main_thread()]

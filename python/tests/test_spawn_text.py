@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import random
@@ -222,3 +223,21 @@ def test_hostile_output(child):
     raw = spawn([child, "invalid-utf8"]).stdout.read()
     assert "".join(it.stdout) == raw.decode("utf-8", "replace")
     assert os.linesep == "\n"
+
+
+def test_what_runs_while_a_line_is_decoded_may_read(cat, monkeypatch):
+    """A signal handler or a finaliser may come in a codec that is Python's."""
+    it = cat(b"one\ntwo\nthree\n", encoding="cp1252")
+    decode = codecs.charmap_decode
+    came = []
+
+    def meanwhile(*args):
+        if not came:
+            came.append("inside")
+            came.append(it.stdout.readline())
+            came.append(it.stdout.buffer.read1())
+        return decode(*args)
+
+    monkeypatch.setattr(codecs, "charmap_decode", meanwhile)
+    assert it.stdout.readline() == "one\n"
+    assert came == ["inside", "two\n", b"three\n"]

@@ -146,3 +146,34 @@ def test_refused(shell):
         it.wait_for("x", stream="both")
     with pytest.raises(re.error):
         it.wait_for("(")
+    it = shell("echo x", merged=True)
+    with pytest.raises(InvalidValue, match=r"child\.merged"):
+        it.wait_for("x")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"encoding": "gbk"}, {"errors": "backslashreplace"}, {"encoding": "utf-16-le"}],
+)
+def test_what_was_decoded_already_is_looked_at(child, options):
+    it = spawn([child, "cat"], stdin=PIPE, text=True, **options)
+    it.stdin.write("one\ntwo\r\nready\nname? ")
+    assert it.stdout.readline() == "one\n"
+    # All that was written has gone through the decoder by now.
+    assert it.wait_for("^ready$", LONG)[0] == "ready"
+    assert it.wait_for(r"\? $", LONG)[0] == "? "
+    it.stdin.write("last")
+    it.stdin.close()
+    with pytest.raises(EndedBeforeMatch, match="last"):
+        it.wait_for("never", LONG)
+
+
+def test_what_a_callback_reads_is_not_taken_from_it(child):
+    lines = []
+    with spawn([child, "cat"], stdin=PIPE, on_stdout_line=lines.append) as it:
+        with pytest.raises(InvalidValue, match="callback"):
+            it.wait_for(b"x", LONG, stream="stdout")
+        with pytest.raises(MatchTimeout):
+            it.wait_for(b"x", 0)
+        it.stdin.write(b"x\n")
+    assert lines == [b"x\n"]

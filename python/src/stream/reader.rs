@@ -34,8 +34,9 @@ impl Reader {
         Ok(Reader { source })
     }
 
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        slf.get().alive(slf.py())?;
+        Ok(slf)
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> Next<'py, PyBytes> {
@@ -45,7 +46,10 @@ impl Reader {
     #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
     fn readline<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
         let line = match usize::try_from(size.unwrap_or(-1)) {
-            Ok(0) => None,
+            Ok(0) => {
+                self.alive(py)?;
+                None
+            }
             Ok(size) => self.line(py, size)?,
             Err(_) => self.line(py, usize::MAX)?,
         };
@@ -125,7 +129,9 @@ impl Reader {
                 Some(Given::Gap(n)) => drop(source.gap(n)),
                 Some(Given::End) => return Ok(("end", None)),
                 // A line that never ends must not have the caller to itself.
-                None if reads == READS => return Ok(("part", None)),
+                // What was read is given all the same: the caller will sleep until more
+                // comes, which it may not.
+                None if reads == READS => break,
                 None => {
                     reads += 1;
                     let held = source.lines.try_held(|held, _| (held.len(), 0));
@@ -190,7 +196,7 @@ impl Reader {
 
     /// Refuses in a fork and when it is closed.
     #[pyo3(name = "_alive")]
-    fn alive(&self, py: Python<'_>) -> PyResult<()> {
+    pub(super) fn alive(&self, py: Python<'_>) -> PyResult<()> {
         let looked = self.source.lines.try_held(|_, _| ((), 0));
         looked.map_or_else(
             |error| Err(failed(py, &error, &self.source.name)),

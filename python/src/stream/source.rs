@@ -152,24 +152,46 @@ impl Source {
     }
 }
 
-/// Counts the operations that may block.
-#[derive(Default)]
+/// Counts the operations that may block, in the process that it was made in: in a fork
+/// nobody is inside, whatever was counted, and nobody leaves the lock that he held.
 pub(crate) struct Inside {
     count: Mutex<usize>,
     left: Condvar,
+    process: u32,
 }
 
-pub(crate) struct Visit<'a>(&'a Inside);
+impl Default for Inside {
+    fn default() -> Inside {
+        Inside {
+            count: Mutex::default(),
+            left: Condvar::new(),
+            process: std::process::id(),
+        }
+    }
+}
+
+/// None in a fork.
+pub(crate) struct Visit<'a>(Option<&'a Inside>);
 
 impl Inside {
     pub(crate) fn enter(&self) -> Visit<'_> {
+        if self.is_forked() {
+            return Visit(None);
+        }
         *self.lock() += 1;
-        Visit(self)
+        Visit(Some(self))
+    }
+
+    fn is_forked(&self) -> bool {
+        std::process::id() != self.process
     }
 
     /// Until nobody is inside. Not for who waits: a handler that closes runs while
     /// its thread is outside.
     pub(crate) fn wait_empty(&self) {
+        if self.is_forked() {
+            return;
+        }
         let mut count = self.lock();
         while *count > 0 {
             count = self
@@ -186,10 +208,11 @@ impl Inside {
 
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
-        let mut count = self.0.lock();
+        let Some(inside) = self.0 else { return };
+        let mut count = inside.lock();
         *count -= 1;
         if *count == 0 {
-            self.0.left.notify_all();
+            inside.left.notify_all();
         }
     }
 }

@@ -65,8 +65,9 @@ impl TextReader {
         self.source.lines.is_closed()
     }
 
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        slf.get().buffer.get().alive(slf.py())?;
+        Ok(slf)
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> Next<'py, PyString> {
@@ -99,9 +100,23 @@ impl TextReader {
         if self.is_utf8 {
             return decode_utf8(py, bytes, &self.errors);
         }
-        let bytes = PyBytes::new(py, bytes);
+        self.decode_bytes(&PyBytes::new(py, bytes))
+    }
+
+    fn decode_bytes<'py>(&self, bytes: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyString>> {
         let (encoding, errors) = (Some(&*self.encoding), Some(&*self.errors));
-        PyString::from_encoded_object(&bytes, encoding, errors)
+        PyString::from_encoded_object(bytes, encoding, errors)
+    }
+
+    /// What is done with a line while the stream is held: no code of Python's may run
+    /// then. A signal handler or finaliser that comes in it may use this very stream,
+    /// and would wait for itself. A codec may be Python's, and an exception may make
+    /// the collector run.
+    fn take<'py>(&self, py: Python<'py>, line: &[u8]) -> Taken<'py> {
+        match self.is_utf8 && self.errors.as_bytes() != b"strict" {
+            true => Taken::Text(decode_utf8(py, line, &self.errors)),
+            false => Taken::Bytes(PyBytes::new(py, line)),
+        }
     }
 
     /// No character reaches over one of the `edges`, where bytes were dropped.
@@ -129,10 +144,11 @@ impl TextReader {
         let source = &self.source;
         loop {
             let tried = source.lines.try_line(usize::MAX, |item| {
-                Given::of(item, |line| self.decode(py, line))
+                Given::of(item, |line| self.take(py, line))
             });
             match tried.map_err(|error| failed(py, &error, &source.name))? {
-                Some(Given::It(line)) => return line.map(Some),
+                Some(Given::It(Taken::Text(line))) => return line.map(Some),
+                Some(Given::It(Taken::Bytes(line))) => return self.decode_bytes(&line).map(Some),
                 Some(Given::Gap(n)) => drop(source.gap(n)),
                 Some(Given::End) => return Ok(None),
                 None => {
@@ -155,6 +171,9 @@ impl TextReader {
             ..Gathered::default()
         };
         let source = &self.source;
+        if most == 0 {
+            self.buffer.get().alive(py)?;
+        }
         let read = patiently(py, Deadline::NEVER, |patience| {
             let _inside = source.inside.enter();
             text.fill(self, patience)
@@ -204,6 +223,12 @@ impl TextReader {
         }
         (length, count)
     }
+}
+
+/// A line, decoded or not yet.
+enum Taken<'py> {
+    Text(PyResult<Bound<'py, PyString>>),
+    Bytes(Bound<'py, PyBytes>),
 }
 
 /// Whether more bytes could make a character of these.
