@@ -77,7 +77,10 @@ impl Pipe {
             self.account.read(read);
         }
         Ok(match read {
-            0 if !buffer.is_empty() => Chunk::End,
+            0 if !buffer.is_empty() => {
+                self.measured().blocked.over();
+                Chunk::End
+            }
             n => Chunk::Bytes(n),
         })
     }
@@ -89,6 +92,7 @@ impl Pipe {
             if measured.asleep == 0 {
                 measured.blocked.settle(fd, Instant::now());
             }
+            measured.blocked.over();
         });
         self.handle.close()
     }

@@ -132,7 +132,11 @@ impl Consumer {
         }
         state.settle();
         if matches!(next, Next::End) {
-            match state.finish.replace(Finish::Whole) {
+            let unused = state.wind_up();
+            let finish = state.finish.replace(Finish::Whole);
+            drop(state);
+            drop(unused);
+            match finish {
                 Some(Finish::Overflowed(offset)) => return Err(Broken::Overflowed { offset }),
                 Some(Finish::Failed(error)) => return Err(Broken::Producer(error)),
                 Some(Finish::Whole) | None => {}
@@ -340,6 +344,7 @@ impl Closer {
         state.share = Share::alone();
         let start_thread = spill::left_files(&mut state);
         self.0.tell_consumer(&mut state);
+        let unused = state.wind_up();
         drop(state);
         self.0.ring_for_room();
         self.0.work.notify_all();
@@ -347,7 +352,7 @@ impl Closer {
         if start_thread {
             spill::give_back(&self.0);
         }
-        spill::forget(entries, bytes);
+        spill::forget((entries, unused), bytes);
         true
     }
 

@@ -192,6 +192,13 @@ impl State {
         self.disk.as_ref().map_or(0, Disk::unread)
     }
 
+    /// Nothing more will be put in or taken out: whoever looks at the figures keeps
+    /// no memory and no descriptor alive. To be dropped without the lock.
+    pub(super) fn wind_up(&mut self) -> Vec<Arc<Block>> {
+        self.bell = None;
+        self.pool.close()
+    }
+
     /// After files were made or given back: whether it takes a share of the disk.
     pub(super) fn count_files(&mut self) {
         let has_files = self.disk.as_ref().is_some_and(Disk::has_files);
