@@ -354,8 +354,8 @@ impl<'a> Command<'a> {
 
     /// For how long a child of [`spawn`](Command::spawn) may be unable to go on
     /// because nobody reads its output before a wait for it, or a write to it, says
-    /// [`Stalled`](crate::stream::Stalled): 30 s unless it is set; with none it is
-    /// never told. A [`run`](Command::run) reads, so it has no meaning there.
+    /// [`Stalled`](crate::stream::Stalled): 30 s unless it is set, 10 ms at least;
+    /// with none it is never told. A [`run`](Command::run) reads, so it has no meaning there.
     #[must_use]
     pub fn stall_after(mut self, after: impl Into<Timeout>) -> Self {
         self.spec.stall_after = after.into();

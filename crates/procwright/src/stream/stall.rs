@@ -115,6 +115,10 @@ pub(crate) struct StallWatch {
     generation: u32,
 }
 
+/// Sooner than this nobody looks again, however soon a stall is to be told of: there
+/// are looks by the clock, and without a pause they would never end.
+const LEAST: Duration = Duration::from_millis(10);
+
 const NAMES: [&str; 2] = ["stdout", "stderr"];
 
 impl StallWatch {
@@ -152,7 +156,8 @@ impl StallWatch {
     /// a lock of a queue may be held for ever.
     fn after(&self) -> Option<Duration> {
         let watches = self.each().next().is_some() && self.generation == fork::generation();
-        self.after.duration().filter(|_| watches)
+        let after = self.after.duration().filter(|_| watches);
+        after.map(|after| after.max(LEAST))
     }
 
     /// What is rung when a queue becomes full. Made when somebody first waits.
@@ -318,5 +323,25 @@ impl<'a> Patient<'a> {
             after,
             writing: self.writing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Origin;
+
+    #[test]
+    fn who_is_to_tell_at_once_does_not_look_without_a_pause() {
+        let outlet = Outlet::new(Origin::Pipe(Arc::default()), None);
+        let watch = StallWatch::new(
+            Vec::new(),
+            Timeout::after(Duration::ZERO),
+            [Some(outlet), None],
+        );
+        let now = Instant::now();
+        let mut patient = Patient::writing(&watch, now);
+        assert!(!patient.first().reached(now));
+        assert!(!patient.look(now).unwrap().at.reached(now));
     }
 }
