@@ -95,3 +95,26 @@ alone! {
         assert!(Budget::current().disk >= Some(u64::MAX - 1), "{:?}", Budget::current());
     }
 }
+
+alone! {
+    fn who_was_held_back_for_others_goes_on_when_they_are_done() {
+        Budget { memory: 1 << 20, disk: None }.set();
+        let overflow = Overflow::Block { memory: 16 << 20 };
+        let flood = |size: &str| child(&["flood", "--out", size]).spawn_with(overflow).unwrap();
+        // Each keeps more than the least share, and was never refused itself.
+        let others: Vec<_> = (0..8).map(|_| flood("100K")).collect();
+        for other in &others {
+            assert_eq!(other.wait(None).unwrap(), Some(Exit::Code(0)));
+        }
+        let one = flood("600K");
+        let stdout = one.stdout.as_ref().unwrap();
+        common::eventually(|| stdout.figures().unwrap().refused > std::time::Duration::ZERO);
+        for other in &others {
+            let mut data = Vec::new();
+            other.stdout.as_ref().unwrap().read_to_end(&mut data).unwrap();
+            assert_eq!(data.len(), 100 << 10);
+        }
+        // Nobody reads it, and now it has room.
+        assert_eq!(one.wait(None).unwrap(), Some(Exit::Code(0)));
+    }
+}

@@ -181,6 +181,11 @@ impl State {
         self.share.memory(self.limit)
     }
 
+    /// Whether that is less than what its policy allows.
+    pub(super) fn has_less(&self) -> bool {
+        self.limit() < self.limit
+    }
+
     /// The size of the next block of memory.
     pub(super) fn block(&self) -> usize {
         let idle = self.share.idle_memory(self.limit);
