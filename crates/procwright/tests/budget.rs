@@ -118,3 +118,22 @@ alone! {
         assert_eq!(one.wait(None).unwrap(), Some(Exit::Code(0)));
     }
 }
+
+alone! {
+    fn streams_at_their_end_leave_their_share_to_others() {
+        Budget { memory: 4 << 20, disk: None }.set();
+        let over: Vec<_> = (0..64).map(|_| child(&["exit", "0"]).spawn().unwrap()).collect();
+        for stream in over.iter().flat_map(|child| [&child.stdout, &child.stderr]) {
+            let mut stream = stream.as_ref().unwrap();
+            assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
+        }
+        let mut one = flood();
+        let stdout = one.stdout.as_ref().unwrap();
+        common::eventually(|| stdout.figures().unwrap().bytes_in >= 100 << 10);
+        // Blocks as for one of two, and not of 130.
+        let memory = stdout.figures().unwrap().memory_bytes;
+        assert!(memory % (128 << 10) == 0, "{memory}");
+        is_whole(&mut one);
+        drop(over);
+    }
+}

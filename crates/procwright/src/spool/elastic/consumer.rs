@@ -9,7 +9,6 @@ use super::disk::Extent;
 use super::monitor::wait;
 use super::state::{Finish, Next, Piece};
 use super::{Broken, Shared, spill};
-use crate::spool::budget::Share;
 use crate::sys::memory::Filler;
 use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::wake::Wake;
@@ -340,8 +339,6 @@ impl Closer {
             std::mem::take(&mut state.tail),
         );
         let bytes = state.in_memory;
-        // Others have the use of it, however long somebody looks at the figures.
-        state.share = Share::alone();
         let start_thread = spill::left_files(&mut state);
         self.0.tell_consumer(&mut state);
         let unused = state.wind_up();

@@ -198,9 +198,10 @@ impl State {
     }
 
     /// Nothing more will be put in or taken out: whoever looks at the figures keeps
-    /// no memory and no descriptor alive. To be dropped without the lock.
+    /// no memory, no descriptor and no share of what others could have. To be dropped without the lock.
     pub(super) fn wind_up(&mut self) -> Vec<Arc<Block>> {
         self.bell = None;
+        self.share = Share::alone();
         self.pool.close()
     }
 
