@@ -132,7 +132,7 @@ alone! {
         common::eventually(|| stdout.figures().unwrap().bytes_in >= 100 << 10);
         // Blocks as for one of two, and not of 130.
         let memory = stdout.figures().unwrap().memory_bytes;
-        assert!(memory % (128 << 10) == 0, "{memory}");
+        assert!(memory.is_multiple_of(128 << 10), "{memory}");
         is_whole(&mut one);
         drop(over);
     }

@@ -137,7 +137,7 @@ impl StallWatch {
     }
 
     /// Of a stream that is no child's.
-    #[cfg(test)]
+    #[cfg(all(test, not(procwright_loom)))]
     pub(super) fn nobody() -> Arc<StallWatch> {
         let never = Timeout::NEVER;
         Arc::new(StallWatch::new(Vec::new(), never, [None, None]))
