@@ -294,6 +294,8 @@ alone! {
                 ];
                 let mut stdin = cat.stdin.take().unwrap();
                 stdin.write_all(&[b'x'; 100_000]).unwrap();
+                // So that there was a wait that had to sleep.
+                assert_eq!(cat.wait(Duration::from_millis(1)).unwrap(), None);
                 drop(stdin);
                 assert_eq!(ends.map(|end| end.join().unwrap()), [100_000, 0]);
             });

@@ -123,7 +123,11 @@ impl Communication {
             };
             let patient = patient.get_or_insert_with(begins);
             let again = patient.look(now).map_err(io::Error::other)?;
-            self.sleep(patience, patience.deadline().min(again.at), again.ring)?;
+            self.sleep(
+                patience,
+                patience.deadline().min(again.at),
+                again.ring.as_deref(),
+            )?;
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::outlet::Outlet;
@@ -110,8 +110,9 @@ pub(crate) struct StallWatch {
     argv: Vec<OsString>,
     after: Timeout,
     outlets: [Option<Outlet>; 2],
-    /// Rung by a queue that is full; none where no descriptor was left.
-    full: OnceLock<Option<Arc<Wake>>>,
+    /// Rung by a queue that is full. Of those who wait, and gone with them: a child
+    /// that is over keeps no descriptor.
+    full: Mutex<Weak<Wake>>,
     generation: u32,
 }
 
@@ -131,7 +132,7 @@ impl StallWatch {
             argv,
             after,
             outlets,
-            full: OnceLock::new(),
+            full: Mutex::default(),
             generation: fork::generation(),
         }
     }
@@ -160,19 +161,22 @@ impl StallWatch {
         after.map(|after| after.max(LEAST))
     }
 
-    /// What is rung when a queue becomes full. Made when somebody first waits.
-    fn ring(&self) -> Option<&Arc<Wake>> {
-        let ring = self.full.get_or_init(|| {
-            if self.each().all(|(_, outlet)| outlet.is_bare()) {
-                return None;
-            }
-            let wake = Arc::new(Wake::new().ok()?);
-            for (_, outlet) in self.each() {
-                outlet.ring_when_full(&wake);
-            }
-            Some(wake)
-        });
-        ring.as_ref()
+    /// What is rung when a queue becomes full, for all who wait; none where nothing
+    /// would ring it, or where no descriptor is left.
+    fn ring(&self) -> Option<Arc<Wake>> {
+        if self.each().all(|(_, outlet)| outlet.is_bare()) {
+            return None;
+        }
+        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wake) = full.upgrade() {
+            return Some(wake);
+        }
+        let wake = Arc::new(Wake::new().ok()?);
+        *full = Arc::downgrade(&wake);
+        for (_, outlet) in self.each() {
+            outlet.ring_when_full(&wake);
+        }
+        Some(wake)
     }
 
     fn any_held(&self) -> bool {
@@ -187,16 +191,17 @@ pub(crate) struct Patient<'a> {
     after: Option<Duration>,
     began: Instant,
     writing: bool,
+    ring: Option<Arc<Wake>>,
     /// Since when each is known to be full.
     full: [Option<Instant>; 2],
 }
 
 /// When to look again.
 #[derive(Debug)]
-pub(crate) struct Again<'a> {
+pub(crate) struct Again {
     pub(crate) at: Deadline,
     /// Or once this is readable.
-    pub(crate) ring: Option<&'a Wake>,
+    pub(crate) ring: Option<Arc<Wake>>,
 }
 
 impl<'a> Patient<'a> {
@@ -207,6 +212,7 @@ impl<'a> Patient<'a> {
             after: watch.after(),
             began: now,
             writing: false,
+            ring: None,
             full: [None; 2],
         }
     }
@@ -233,7 +239,7 @@ impl<'a> Patient<'a> {
     ///
     /// # Errors
     /// The stall.
-    pub(crate) fn look(&mut self, now: Instant) -> Result<Again<'a>, Stalled> {
+    pub(crate) fn look(&mut self, now: Instant) -> Result<Again, Stalled> {
         let never = Again {
             at: Deadline::NEVER,
             ring: None,
@@ -243,10 +249,10 @@ impl<'a> Patient<'a> {
         };
         // For a write the ring would be one more descriptor beside those that it
         // polls; it has begun to wait, so it is not idle, and looks by the clock.
-        let ring = match self.writing {
-            true => None,
-            false => self.watch.ring(),
-        };
+        if !self.writing && self.ring.is_none() {
+            self.ring = self.watch.ring();
+        }
+        let ring = self.ring.clone();
         let mut again = Deadline::NEVER;
         let look_in = |from: Instant| Timeout::after(after).starting(from);
         let mut stalled = Vec::new();
