@@ -95,3 +95,45 @@ alone! {
         assert!(Budget::current().disk >= Some(u64::MAX - 1), "{:?}", Budget::current());
     }
 }
+
+alone! {
+    fn who_was_held_back_for_others_goes_on_when_they_are_done() {
+        Budget { memory: 1 << 20, disk: None }.set();
+        let overflow = Overflow::Block { memory: 16 << 20 };
+        let flood = |size: &str| child(&["flood", "--out", size]).spawn_with(overflow).unwrap();
+        // Each keeps more than the least share, and was never refused itself.
+        let others: Vec<_> = (0..8).map(|_| flood("100K")).collect();
+        for other in &others {
+            assert_eq!(other.wait(None).unwrap(), Some(Exit::Code(0)));
+        }
+        let one = flood("600K");
+        let stdout = one.stdout.as_ref().unwrap();
+        common::eventually(|| stdout.figures().unwrap().refused > std::time::Duration::ZERO);
+        for other in &others {
+            let mut data = Vec::new();
+            other.stdout.as_ref().unwrap().read_to_end(&mut data).unwrap();
+            assert_eq!(data.len(), 100 << 10);
+        }
+        // Nobody reads it, and now it has room.
+        assert_eq!(one.wait(None).unwrap(), Some(Exit::Code(0)));
+    }
+}
+
+alone! {
+    fn streams_at_their_end_leave_their_share_to_others() {
+        Budget { memory: 4 << 20, disk: None }.set();
+        let over: Vec<_> = (0..64).map(|_| child(&["exit", "0"]).spawn().unwrap()).collect();
+        for stream in over.iter().flat_map(|child| [&child.stdout, &child.stderr]) {
+            let mut stream = stream.as_ref().unwrap();
+            assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
+        }
+        let mut one = flood();
+        let stdout = one.stdout.as_ref().unwrap();
+        common::eventually(|| stdout.figures().unwrap().bytes_in >= 100 << 10);
+        // Blocks as for one of two, and not of 130.
+        let memory = stdout.figures().unwrap().memory_bytes;
+        assert!(memory.is_multiple_of(128 << 10), "{memory}");
+        is_whole(&mut one);
+        drop(over);
+    }
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{Census, child};
 use procwright::process::Exit;
-use procwright::stream::Patience;
+use procwright::stream::{Closed, Patience, Stalled};
 use procwright::{Overflow, Sink, Stdin};
 use test_children::{Pattern, Stream};
 
@@ -119,5 +119,66 @@ alone! {
         let dropped = talk.dropped()[0];
         assert!(dropped > 0);
         assert_eq!(talk.outputs()[0].len() as u64 + dropped, 1 << 20);
+    }
+}
+
+alone! {
+    fn what_somebody_else_closes_does_not_keep_the_rest_from_being_read() {
+        for overflow in POLICIES {
+            let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(overflow).unwrap();
+            let stdin = cat.stdin.clone().unwrap();
+            let mut talk = cat.communicate(input());
+            let error = talk.proceed(Duration::ZERO).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TimedOut);
+            stdin.close();
+            let error = talk.proceed(None).unwrap_err();
+            assert!(Closed::is(&error), "{error}");
+            talk.proceed(None).unwrap();
+            let written = input().len() - talk.unwritten();
+            assert!(written > 0 && talk.unwritten() > 0);
+            assert!(talk.into_outputs()[0] == input()[..written]);
+            assert_eq!(cat.wait(None).unwrap(), Some(Exit::Code(0)));
+        }
+    }
+}
+
+alone! {
+    fn an_output_that_somebody_else_does_not_read_is_told_of() {
+        for overflow in &POLICIES[..2] {
+            // With input that it does not read for want of room, and without any.
+            let mut cat = child(&["cat"])
+                .stdin(Stdin::Pipe)
+                .stall_after(Duration::from_millis(50))
+                .spawn_with(*overflow)
+                .unwrap();
+            let mut theirs = cat.stdout.take().unwrap();
+            let mut talk = cat.communicate(input());
+            let error = talk.proceed(None).unwrap_err();
+            let stalled = Stalled::of(&error).unwrap_or_else(|| panic!("{error}"));
+            assert!(stalled.writing && stalled.streams[0].name == "stdout");
+            let reading = std::thread::spawn(move || std::io::copy(&mut theirs, &mut std::io::sink()).unwrap());
+            while let Err(error) = talk.proceed(None) {
+                assert!(Stalled::of(&error).is_some(), "{error}");
+            }
+            assert_eq!(reading.join().unwrap(), input().len() as u64);
+            cat.wait(None).unwrap();
+
+            let mut flood = child(&["flood", "--out", "1M", "--err", "1M"])
+                .stall_after(Duration::from_millis(50))
+                .spawn_with(*overflow)
+                .unwrap();
+            let mut theirs = flood.stderr.take().unwrap();
+            let mut talk = flood.communicate(Vec::new());
+            let error = talk.proceed(None).unwrap_err();
+            let stalled = Stalled::of(&error).unwrap_or_else(|| panic!("{error}"));
+            assert!(!stalled.writing && stalled.streams[0].name == "stderr");
+            let reading = std::thread::spawn(move || std::io::copy(&mut theirs, &mut std::io::sink()).unwrap());
+            while let Err(error) = talk.proceed(None) {
+                assert!(Stalled::of(&error).is_some(), "{error}");
+            }
+            assert_eq!(reading.join().unwrap(), 1 << 20);
+            assert_eq!(talk.outputs()[0].len(), 1 << 20);
+            flood.wait(None).unwrap();
+        }
     }
 }

@@ -26,7 +26,10 @@ fn epoll() -> RawFd {
 fn stream() -> (Reader, PipeWriter) {
     let (reader, writer) = std::io::pipe().unwrap();
     let overflow = Overflow::Block { memory: 1 << 20 };
-    (Reader::from_fd_with(reader.into(), overflow).unwrap(), writer)
+    (
+        Reader::from_fd_with(reader.into(), overflow).unwrap(),
+        writer,
+    )
 }
 
 alone! {

@@ -7,9 +7,9 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use common::{Census, child, sys};
+use common::{Census, child, eventually, sys};
 use procwright::process::{Exit, Signal};
-use procwright::stream::{Chunk, Closed, MergedItem, Patience};
+use procwright::stream::{Chunk, Closed, MergedItem, Patience, Reader};
 use procwright::wait::{Event, Outcome, Want};
 use procwright::{Overflow, Stdin, WaitSet};
 use test_children::{Pattern, Stream};
@@ -278,4 +278,46 @@ fn what_cannot_be_merged_is_refused_before_anything_starts() {
         .spawn()
         .unwrap_err();
     assert!(error.to_string().contains("both streams"), "{error}");
+}
+
+alone! {
+    fn a_child_that_is_over_keeps_one_descriptor_and_no_memory() {
+        let before = Census::now();
+        for overflow in [Some(Overflow::default()), None] {
+            let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(overflow).unwrap();
+            std::thread::scope(|scope| {
+                let (mut stdout, mut stderr) = (cat.stdout.as_ref().unwrap(), cat.stderr.as_ref().unwrap());
+                let ends = [
+                    // Asleep for most of it, one way and the other.
+                    scope.spawn(move || stdout.read_to_end(&mut Vec::new()).unwrap()),
+                    scope.spawn(move || stderr.read_to_end(&mut Vec::new()).unwrap()),
+                ];
+                let mut stdin = cat.stdin.take().unwrap();
+                stdin.write_all(&[b'x'; 100_000]).unwrap();
+                // So that there was a wait that had to sleep.
+                assert_eq!(cat.wait(Duration::from_millis(1)).unwrap(), None);
+                drop(stdin);
+                assert_eq!(ends.map(|end| end.join().unwrap()), [100_000, 0]);
+            });
+            assert_eq!(cat.wait(None).unwrap(), Some(Exit::Code(0)));
+            // The process, for whoever waits for that or asks about it. Where it was a
+            // bare pipe, that as well, until its reader is closed.
+            let streams = [&cat.stdout, &cat.stderr].map(|stream| stream.as_ref().unwrap().clone());
+            let kept = |streams: &[Reader]| {
+                eventually(|| common::threads() == before.threads);
+                assert!(streams.iter().all(Reader::close));
+                common::fds().len() - before.fds.len()
+            };
+            if overflow.is_some() {
+                assert_eq!(kept(&[]), 1, "{:?}", common::fds());
+                let memory = streams.each_ref().map(|stream| stream.figures().unwrap().memory_bytes);
+                assert_eq!(memory, [0, 0]);
+            }
+            let report = cat.report().unwrap();
+            assert!(report.stdout_info.unwrap().complete);
+            assert!(kept(&streams) <= 3, "{:?}", common::fds());
+            drop((cat, streams));
+        }
+        before.comes_back();
+    }
 }

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
 
 use super::Child;
-use crate::stream::{Chunk, Patience, Reader, Readiness, Writer};
+use crate::stream::{Chunk, Closed, Patience, Patient, Reader, Readiness, StallWatch, Writer};
 use crate::sys::poll::{self, Fd, Flags};
+use crate::sys::wake::Wake;
 use crate::time::Deadline;
 
 /// Feeds a child its input and collects both of its outputs: what
@@ -22,6 +24,8 @@ pub struct Communication {
     stdin: Option<Writer>,
     input: Bytes,
     outputs: [Output; 2],
+    /// An output that is not read here may hold up those that are.
+    watch: Arc<StallWatch>,
     /// What is read goes here first: a `Vec` must not be read into beyond what
     /// is in it.
     buffer: Vec<u8>,
@@ -68,6 +72,7 @@ impl Child {
             stdin: self.stdin.take(),
             input: input.into(),
             outputs: [output(self.stdout.take()), output(self.stderr.take())],
+            watch: Arc::clone(self.watch()),
             buffer: Vec::new(),
         }
     }
@@ -84,11 +89,15 @@ impl Communication {
     ///
     /// # Errors
     /// `TimedOut` and `Interrupted` when the patience ends: call it again.
-    /// [`Closed`](crate::stream::Closed) if somebody has closed a stream, and
-    /// whatever a read or write of these streams says. What was read before stays
-    /// here in any case.
+    /// [`Closed`](crate::stream::Closed) if somebody has closed a stream, once for
+    /// each: the others can still be gone on with. [`Stalled`](crate::stream::Stalled)
+    /// if the child waits for somebody to read an output that is not read here: it
+    /// was taken out before. Whatever else a read or write of these streams says.
+    /// What was read before stays here in any case.
     pub fn proceed<'a>(&mut self, patience: impl Into<Patience<'a>>) -> io::Result<()> {
         let patience = patience.into();
+        let watch = Arc::clone(&self.watch);
+        let mut patient = None;
         loop {
             // First what is there, so that a patience that is over before it
             // began still brings what needs no wait.
@@ -100,14 +109,25 @@ impl Communication {
             if patience.deadline().reached(now) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            // A flood must not hide an interrupt: looked at also if nothing waits.
-            let until = match moved {
-                true => Deadline::at(now),
-                false => patience.deadline(),
-            };
-            if !moved || patience.interrupt().is_some() {
-                self.sleep(patience, until)?;
+            if moved {
+                patient = None;
+                // A flood must not hide an interrupt: looked at also if nothing waits.
+                if patience.interrupt().is_some() {
+                    self.sleep(patience, Deadline::at(now), None)?;
+                }
+                continue;
             }
+            let begins = || match self.stdin {
+                Some(_) => Patient::writing(&watch, now),
+                None => Patient::waiting(&watch, now),
+            };
+            let patient = patient.get_or_insert_with(begins);
+            let again = patient.look(now).map_err(io::Error::other)?;
+            self.sleep(
+                patience,
+                patience.deadline().min(again.at),
+                again.ring.as_deref(),
+            )?;
         }
     }
 
@@ -150,7 +170,13 @@ impl Communication {
             Ok(n) => self.input.advance(n),
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => self.stdin = None,
             Err(e) if e.kind() == io::ErrorKind::TimedOut => return Ok(false),
-            Err(e) => return Err(e),
+            Err(e) => {
+                // Or it would say so for ever, and nobody read the outputs.
+                if Closed::is(&e) {
+                    self.stdin = None;
+                }
+                return Err(e);
+            }
         }
         Ok(true)
     }
@@ -169,12 +195,22 @@ impl Communication {
                 output.reader = None;
             }
             Err(e) if e.kind() == io::ErrorKind::TimedOut => return Ok(false),
-            Err(e) => return Err(e),
+            Err(e) => {
+                if Closed::is(&e) {
+                    output.reader = None;
+                }
+                return Err(e);
+            }
         }
         Ok(true)
     }
 
-    fn sleep(&self, patience: Patience<'_>, until: Deadline) -> io::Result<()> {
+    fn sleep(
+        &self,
+        patience: Patience<'_>,
+        until: Deadline,
+        ring: Option<&Wake>,
+    ) -> io::Result<()> {
         let stdin = self.stdin.as_ref().map(Writer::readiness).transpose()?;
         let readers = self.outputs.each_ref().map(|output| &output.reader);
         let readers: io::Result<Vec<Readiness>> = readers
@@ -192,7 +228,9 @@ impl Communication {
         let readers = readers
             .iter()
             .map(|reader| Fd::from_borrowed_fd(reader.as_fd(), Flags::IN));
-        let mut fds: Vec<_> = interrupt.into_iter().chain(stdin).chain(readers).collect();
+        let ring = ring.map(|ring| Fd::new(ring, Flags::IN));
+        let fds = interrupt.into_iter().chain(stdin).chain(readers);
+        let mut fds: Vec<_> = fds.chain(ring).collect();
         match poll::poll(&mut fds, until) {
             // A signal handler has run. Whoever wants to know has a descriptor.
             Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),

@@ -34,10 +34,12 @@ const NAME: &str = "procwright-stdin";
 pub(super) fn start(stdin: Writer, input: Input, core: &Arc<Core>) -> io::Result<()> {
     match input {
         Input::Bytes(mut bytes) => {
-            while !bytes.is_empty() {
+            if !bytes.is_empty() {
+                // Once: a child that reads as fast as this writes would keep its
+                // caller for all of it.
                 match stdin.write_for(&bytes, Duration::ZERO) {
                     Ok(n) => bytes.advance(n),
-                    Err(e) if e.kind() == io::ErrorKind::TimedOut => break,
+                    Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
                     // It reads no more, and may well have all that it needs.
                     Err(_) => return Ok(()),
                 }

@@ -81,7 +81,7 @@ pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unst
 #[derive(Debug)]
 pub(crate) struct Running {
     pid: i32,
-    /// None only in drop.
+    /// None once it was reaped, and in drop: results are kept for long.
     pidfd: Option<OwnedFd>,
     parent_peak: u64,
     ended: Option<(Exit, Option<Usage>)>,
@@ -151,6 +151,7 @@ impl Running {
             }
         };
         self.seen = Some(Instant::now());
+        self.pidfd = None;
         true
     }
 

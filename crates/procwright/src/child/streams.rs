@@ -123,7 +123,7 @@ fn reader(end: OutputEnd, queue: Option<Queue>) -> io::Result<(Reader, Outlet)> 
             (Reader::of_spool(spool), Origin::Queue(monitor))
         }
     };
-    Ok((reader, Outlet::new(origin, probe)))
+    Ok((reader, Outlet::new(origin, probe.as_ref())))
 }
 
 /// Gives a stream to the pump.
@@ -146,9 +146,8 @@ fn merge(
         let Some(end) = end else {
             continue;
         };
-        let probe = end.probe.clone();
         let origin = Origin::Merged(monitor.clone(), half.tally());
-        outlets[i] = Some(Outlet::new(origin, probe));
+        outlets[i] = Some(Outlet::new(origin, end.probe.as_ref()));
         flows.push(flow(&pump, end, Store::Merged(half)));
     }
     let reader = Reader::of_spool(Spool::new(consumer, monitor, flows));

@@ -88,7 +88,7 @@ impl Child {
             }
             let again = patient.look(now)?;
             let until = patience.deadline().min(again.at);
-            let ring = again.ring.map(AsFd::as_fd);
+            let ring = again.ring.as_deref().map(AsFd::as_fd);
             let beside = [ring, patience.interrupt()];
             if self.sleep(beside, until)? {
                 return Err(WaitError::Interrupted);

@@ -178,6 +178,11 @@ impl Blocked {
         self.woke = None;
     }
 
+    /// Nobody will read any more: its descriptor is not needed.
+    pub(crate) fn over(&mut self) {
+        self.probe = None;
+    }
+
     /// For how long this thread has waited for a processor since the last time
     /// that this was asked.
     fn queued(&mut self) -> Option<Duration> {

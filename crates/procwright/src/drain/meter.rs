@@ -71,6 +71,13 @@ impl Meter {
         }
     }
 
+    /// Nobody will read any more.
+    pub(super) fn over(&self) {
+        let mut inside = self.lock();
+        inside.held = false;
+        inside.blocked.over();
+    }
+
     pub(super) fn gauge(&self, fd: Weak<Kept>) -> Gauge {
         Gauge {
             meter: self.clone(),

@@ -261,6 +261,7 @@ impl<M: Memory> Drain<M> {
 
     fn end(&mut self) {
         self.ended = true;
+        self.blocked.over();
         self.store.end();
         for tap in &self.taps {
             tap.end();

@@ -195,7 +195,7 @@ impl Handle {
     }
 
     /// The descriptor, for the length of an operation.
-    #[cfg(test)]
+    #[cfg(all(test, not(procwright_loom)))]
     pub(crate) fn enter(&self) -> Option<gate::Inside<'_, Kept>> {
         self.gate.enter()
     }

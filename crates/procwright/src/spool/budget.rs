@@ -12,11 +12,13 @@
 //! moves a limit by a moment.
 
 use std::path::Path;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::error::Invalid;
 use crate::sys::file;
+use crate::sys::fork::PerProcess;
+use crate::sys::wake::Wake;
 
 /// How much the output of all children that are held may take together, in memory
 /// and on disk, beside what each may take alone.
@@ -83,6 +85,42 @@ static LIVING: AtomicU64 = AtomicU64::new(0);
 static KEEPING: AtomicU64 = AtomicU64::new(0);
 static SPILLED: AtomicU64 = AtomicU64::new(0);
 
+/// Whom to ring when shares have grown: queues that were refused because theirs was
+/// less than their policy allows. All that they wait for otherwise is their own
+/// consumer, who need not come before there is more.
+static WAITING: PerProcess<Mutex<Vec<Weak<Wake>>>> = PerProcess::new();
+/// Whether there is anybody: looked at for every stream that has been emptied.
+static ANYBODY: AtomicBool = AtomicBool::new(false);
+
+fn waiting() -> MutexGuard<'static, Vec<Weak<Wake>>> {
+    WAITING.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has `wake` rung once, when shares have grown. Who asks looks at its share
+/// afterwards: it may have grown before.
+pub(crate) fn ring_when_grown(wake: &Arc<Wake>) {
+    let mut waiting = waiting();
+    let wake = Arc::downgrade(wake);
+    if !waiting.iter().any(|other| other.ptr_eq(&wake)) {
+        waiting.push(wake);
+    }
+    ANYBODY.store(true, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+}
+
+/// Shares have grown.
+fn grown() {
+    // Whoever asks notes it and looks then; here it has grown, and is looked for
+    // whoever asks. One of the two sees the other.
+    fence(Ordering::SeqCst);
+    if ANYBODY.load(Ordering::SeqCst) {
+        let mut waiting = waiting();
+        ANYBODY.store(false, Ordering::SeqCst);
+        let ring = |wake: Weak<Wake>| wake.upgrade().iter().for_each(|wake| wake.ring());
+        waiting.drain(..).for_each(ring);
+    }
+}
+
 impl Budget {
     /// Sets it, for the queues that there are as well.
     pub fn set(self) {
@@ -93,6 +131,7 @@ impl Budget {
         MEMORY_SET.store(self.memory, Ordering::Relaxed);
         let disk = self.disk.map_or(UNSET, |disk| disk.min(UNSET - 1));
         DISK_SET.store(disk, Ordering::Relaxed);
+        grown();
     }
 
     /// What is in force. A variable of the environment that cannot be read counts
@@ -217,7 +256,11 @@ impl Share {
     pub(crate) fn keeps(&mut self, bytes: u64) {
         if let Some(counted) = &mut self.counted {
             // The least share is everybody's.
+            let kept = counted.keeps;
             count(&KEEPING, &mut counted.keeps, bytes > LEAST_MEMORY);
+            if kept && !counted.keeps {
+                grown();
+            }
         }
     }
 

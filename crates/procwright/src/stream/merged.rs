@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 
 use super::lines::{Frame, Ready, State, Then, pass, passes};
 use super::{Chunk, Framing, Patience, Reader, Readiness};
-use crate::buffer::Figures;
 use crate::drain::Header;
 use crate::error::Invalid;
 use crate::handle::{Mine, Turn};
+use crate::spool::elastic::Figures;
 use crate::sys::fork;
 
 /// Which of a program's two output streams.

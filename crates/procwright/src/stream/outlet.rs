@@ -1,7 +1,7 @@
 //! What is known of an output of a child, whoever reads it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::drain::Tally;
@@ -64,7 +64,8 @@ impl Account {
 #[derive(Debug)]
 pub(crate) struct Outlet {
     origin: Origin,
-    probe: Option<Arc<FullProbe>>,
+    /// Kept by who reads the pipe, for as long as that goes on.
+    probe: Weak<FullProbe>,
 }
 
 /// What went through it so far.
@@ -90,8 +91,11 @@ impl Origin {
 }
 
 impl Outlet {
-    pub(crate) fn new(origin: Origin, probe: Option<Arc<FullProbe>>) -> Outlet {
-        Outlet { origin, probe }
+    pub(crate) fn new(origin: Origin, probe: Option<&Arc<FullProbe>>) -> Outlet {
+        Outlet {
+            origin,
+            probe: probe.map(Arc::downgrade).unwrap_or_default(),
+        }
     }
 
     /// Has `wake` rung when the queue takes no more, if there is one.
@@ -126,13 +130,13 @@ impl Outlet {
     pub(super) fn pipe_is_full(&self) -> bool {
         // Asked in this order: without a writer the probe says "full" too.
         self.probe
-            .as_ref()
+            .upgrade()
             .is_some_and(|probe| probe.is_full() && probe.has_writer())
     }
 
-    /// Whether there is a way to know.
+    /// Whether there is a way to know; not once nobody reads it any more.
     pub(super) fn can_tell(&self) -> bool {
-        self.probe.is_some()
+        self.probe.strong_count() > 0
     }
 
     pub(super) fn overflow(&self) -> Option<Overflow> {

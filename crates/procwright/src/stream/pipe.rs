@@ -77,7 +77,10 @@ impl Pipe {
             self.account.read(read);
         }
         Ok(match read {
-            0 if !buffer.is_empty() => Chunk::End,
+            0 if !buffer.is_empty() => {
+                self.measured().blocked.over();
+                Chunk::End
+            }
             n => Chunk::Bytes(n),
         })
     }
@@ -85,10 +88,15 @@ impl Pipe {
     /// As that of the handle. Until now the program may have waited.
     pub(crate) fn close(&self) -> bool {
         self.handle.look(|fd| {
-            let mut measured = self.measured();
+            // Whoever has it is in a read, which settles that as well. And a read of a
+            // pipe that was lent may block.
+            let Ok(mut measured) = self.measured.try_lock() else {
+                return;
+            };
             if measured.asleep == 0 {
                 measured.blocked.settle(fd, Instant::now());
             }
+            measured.blocked.over();
         });
         self.handle.close()
     }
@@ -166,5 +174,26 @@ impl Drop for Slept<'_> {
             let pipe = self.pipe;
             self.is_over(&mut pipe.measured());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_close_does_not_wait_for_a_read() {
+        let (reader, _writer) = io::pipe().unwrap();
+        let pipe = Pipe::new(reader.into(), None, Arc::default()).unwrap();
+        // As a read does that blocks, of a pipe that somebody else has as well.
+        let reading = pipe.measured();
+        let (told, closed) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let pipe = &pipe;
+            scope.spawn(move || told.send(pipe.close()).unwrap());
+            let closed = closed.recv_timeout(Duration::from_secs(30));
+            drop(reading);
+            assert_eq!(closed, Ok(true), "it waits");
+        });
     }
 }

@@ -9,7 +9,7 @@ use super::outlet::Account;
 use super::pipe::Pipe;
 use super::spool::Spool;
 use super::{Patience, Readiness};
-use crate::buffer::Figures;
+use crate::spool::elastic::Figures;
 use crate::sys::pipe::FullProbe;
 use crate::sys::ready::On;
 use crate::time::Timeout;

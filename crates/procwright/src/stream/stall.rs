@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::outlet::Outlet;
@@ -110,10 +110,15 @@ pub(crate) struct StallWatch {
     argv: Vec<OsString>,
     after: Timeout,
     outlets: [Option<Outlet>; 2],
-    /// Rung by a queue that is full; none where no descriptor was left.
-    full: OnceLock<Option<Arc<Wake>>>,
+    /// Rung by a queue that is full. Of those who wait, and gone with them: a child
+    /// that is over keeps no descriptor.
+    full: Mutex<Weak<Wake>>,
     generation: u32,
 }
+
+/// Sooner than this nobody looks again, however soon a stall is to be told of: there
+/// are looks by the clock, and without a pause they would never end.
+const LEAST: Duration = Duration::from_millis(10);
 
 const NAMES: [&str; 2] = ["stdout", "stderr"];
 
@@ -127,13 +132,13 @@ impl StallWatch {
             argv,
             after,
             outlets,
-            full: OnceLock::new(),
+            full: Mutex::default(),
             generation: fork::generation(),
         }
     }
 
     /// Of a stream that is no child's.
-    #[cfg(test)]
+    #[cfg(all(test, not(procwright_loom)))]
     pub(super) fn nobody() -> Arc<StallWatch> {
         let never = Timeout::NEVER;
         Arc::new(StallWatch::new(Vec::new(), never, [None, None]))
@@ -152,22 +157,26 @@ impl StallWatch {
     /// a lock of a queue may be held for ever.
     fn after(&self) -> Option<Duration> {
         let watches = self.each().next().is_some() && self.generation == fork::generation();
-        self.after.duration().filter(|_| watches)
+        let after = self.after.duration().filter(|_| watches);
+        after.map(|after| after.max(LEAST))
     }
 
-    /// What is rung when a queue becomes full. Made when somebody first waits.
-    fn ring(&self) -> Option<&Arc<Wake>> {
-        let ring = self.full.get_or_init(|| {
-            if self.each().all(|(_, outlet)| outlet.is_bare()) {
-                return None;
-            }
-            let wake = Arc::new(Wake::new().ok()?);
-            for (_, outlet) in self.each() {
-                outlet.ring_when_full(&wake);
-            }
-            Some(wake)
-        });
-        ring.as_ref()
+    /// What is rung when a queue becomes full, for all who wait; none where nothing
+    /// would ring it, or where no descriptor is left.
+    fn ring(&self) -> Option<Arc<Wake>> {
+        if self.each().all(|(_, outlet)| outlet.is_bare()) {
+            return None;
+        }
+        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wake) = full.upgrade() {
+            return Some(wake);
+        }
+        let wake = Arc::new(Wake::new().ok()?);
+        *full = Arc::downgrade(&wake);
+        for (_, outlet) in self.each() {
+            outlet.ring_when_full(&wake);
+        }
+        Some(wake)
     }
 
     fn any_held(&self) -> bool {
@@ -182,16 +191,17 @@ pub(crate) struct Patient<'a> {
     after: Option<Duration>,
     began: Instant,
     writing: bool,
+    ring: Option<Arc<Wake>>,
     /// Since when each is known to be full.
     full: [Option<Instant>; 2],
 }
 
 /// When to look again.
 #[derive(Debug)]
-pub(crate) struct Again<'a> {
+pub(crate) struct Again {
     pub(crate) at: Deadline,
     /// Or once this is readable.
-    pub(crate) ring: Option<&'a Wake>,
+    pub(crate) ring: Option<Arc<Wake>>,
 }
 
 impl<'a> Patient<'a> {
@@ -202,6 +212,7 @@ impl<'a> Patient<'a> {
             after: watch.after(),
             began: now,
             writing: false,
+            ring: None,
             full: [None; 2],
         }
     }
@@ -228,7 +239,7 @@ impl<'a> Patient<'a> {
     ///
     /// # Errors
     /// The stall.
-    pub(crate) fn look(&mut self, now: Instant) -> Result<Again<'a>, Stalled> {
+    pub(crate) fn look(&mut self, now: Instant) -> Result<Again, Stalled> {
         let never = Again {
             at: Deadline::NEVER,
             ring: None,
@@ -238,10 +249,10 @@ impl<'a> Patient<'a> {
         };
         // For a write the ring would be one more descriptor beside those that it
         // polls; it has begun to wait, so it is not idle, and looks by the clock.
-        let ring = match self.writing {
-            true => None,
-            false => self.watch.ring(),
-        };
+        if !self.writing && self.ring.is_none() {
+            self.ring = self.watch.ring();
+        }
+        let ring = self.ring.clone();
         let mut again = Deadline::NEVER;
         let look_in = |from: Instant| Timeout::after(after).starting(from);
         let mut stalled = Vec::new();
@@ -318,5 +329,25 @@ impl<'a> Patient<'a> {
             after,
             writing: self.writing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Origin;
+
+    #[test]
+    fn who_is_to_tell_at_once_does_not_look_without_a_pause() {
+        let outlet = Outlet::new(Origin::Pipe(Arc::default()), None);
+        let watch = StallWatch::new(
+            Vec::new(),
+            Timeout::after(Duration::ZERO),
+            [Some(outlet), None],
+        );
+        let now = Instant::now();
+        let mut patient = Patient::writing(&watch, now);
+        assert!(!patient.first().reached(now));
+        assert!(!patient.look(now).unwrap().at.reached(now));
     }
 }

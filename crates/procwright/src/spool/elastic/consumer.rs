@@ -9,7 +9,6 @@ use super::disk::Extent;
 use super::monitor::wait;
 use super::state::{Finish, Next, Piece};
 use super::{Broken, Shared, spill};
-use crate::spool::budget::Share;
 use crate::sys::memory::Filler;
 use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::wake::Wake;
@@ -132,7 +131,11 @@ impl Consumer {
         }
         state.settle();
         if matches!(next, Next::End) {
-            match state.finish.replace(Finish::Whole) {
+            let unused = state.wind_up();
+            let finish = state.finish.replace(Finish::Whole);
+            drop(state);
+            drop(unused);
+            match finish {
                 Some(Finish::Overflowed(offset)) => return Err(Broken::Overflowed { offset }),
                 Some(Finish::Failed(error)) => return Err(Broken::Producer(error)),
                 Some(Finish::Whole) | None => {}
@@ -336,10 +339,9 @@ impl Closer {
             std::mem::take(&mut state.tail),
         );
         let bytes = state.in_memory;
-        // Others have the use of it, however long somebody looks at the figures.
-        state.share = Share::alone();
         let start_thread = spill::left_files(&mut state);
         self.0.tell_consumer(&mut state);
+        let unused = state.wind_up();
         drop(state);
         self.0.ring_for_room();
         self.0.work.notify_all();
@@ -347,7 +349,7 @@ impl Closer {
         if start_thread {
             spill::give_back(&self.0);
         }
-        spill::forget(entries, bytes);
+        spill::forget((entries, unused), bytes);
         true
     }
 

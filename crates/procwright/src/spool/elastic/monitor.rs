@@ -72,7 +72,7 @@ impl Monitor {
         if state.held_since().is_some() {
             wake.ring();
         }
-        state.full = Some(Arc::clone(wake));
+        state.full = Arc::downgrade(wake);
     }
 
     /// Since when the producer has to wait; none while it does not.

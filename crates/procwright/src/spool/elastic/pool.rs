@@ -19,6 +19,8 @@ pub(super) struct Pool {
     alive: Arc<AtomicUsize>,
     /// In bytes.
     peak: usize,
+    /// No more will be filled.
+    closed: bool,
 }
 
 impl Pool {
@@ -28,6 +30,7 @@ impl Pool {
             free: Vec::with_capacity(KEPT),
             alive: Arc::default(),
             peak: 0,
+            closed: false,
         }
     }
 
@@ -52,9 +55,15 @@ impl Pool {
     /// the other for the last.
     pub(super) fn give(&mut self, mut block: Arc<Block>) {
         // Dropped here the memory goes back to the system.
-        if self.free.len() < KEPT && Arc::get_mut(&mut block).is_some() {
+        if !self.closed && self.free.len() < KEPT && Arc::get_mut(&mut block).is_some() {
             self.free.push(block);
         }
+    }
+
+    /// Keeps no more blocks; to be dropped without the lock.
+    pub(super) fn close(&mut self) -> Vec<Arc<Block>> {
+        self.closed = true;
+        std::mem::take(&mut self.free)
     }
 
     /// The bytes of the blocks that exist, those kept included.

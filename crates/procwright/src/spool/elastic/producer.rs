@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::state::Finish;
 use super::{Event, Shared, spill};
 use crate::spool::Overflow;
+use crate::spool::budget;
 use crate::spool::fifo::BoxError;
 use crate::sys::memory::Filler;
 
@@ -88,11 +89,19 @@ impl Producer {
             return Ok(Place::Closed);
         }
         let now = Instant::now();
-        let room = match state.policy {
+        let mut room = match state.policy {
             // It makes its own room.
             Overflow::DropOldest { .. } => u64::MAX,
             _ => state.room(now),
         };
+        if room < least as u64
+            && state.policy.is_lossless()
+            && state.has_less()
+            && let Some(wake) = &*self.shared.room()
+        {
+            budget::ring_when_grown(wake);
+            room = state.room(now);
+        }
         if room < least as u64 {
             state.refuse(now);
             if state.policy.is_lossless() {

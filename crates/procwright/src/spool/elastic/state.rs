@@ -1,7 +1,7 @@
 //! What lies where, and the accounts of it: everything behind the lock.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::disk::{Disk, Extent};
@@ -118,7 +118,7 @@ pub(super) struct State {
     /// The offset of the first byte that was more than may be kept.
     pub(super) overflowed: Option<u64>,
     /// Rung when the producer has to wait, if anybody wants to know.
-    pub(super) full: Option<Arc<Wake>>,
+    pub(super) full: Weak<Wake>,
     /// When the consumer last looked for something or took it.
     pub(super) taken: Option<Instant>,
     /// The end was seen, and all that came before was taken in.
@@ -165,7 +165,7 @@ impl State {
             readable: None,
             rung: false,
             overflowed: None,
-            full: None,
+            full: Weak::new(),
             taken: None,
             whole: false,
         }
@@ -181,6 +181,11 @@ impl State {
         self.share.memory(self.limit)
     }
 
+    /// Whether that is less than what its policy allows.
+    pub(super) fn has_less(&self) -> bool {
+        self.limit() < self.limit
+    }
+
     /// The size of the next block of memory.
     pub(super) fn block(&self) -> usize {
         let idle = self.share.idle_memory(self.limit);
@@ -190,6 +195,14 @@ impl State {
 
     fn on_disk(&self) -> u64 {
         self.disk.as_ref().map_or(0, Disk::unread)
+    }
+
+    /// Nothing more will be put in or taken out: whoever looks at the figures keeps
+    /// no memory, no descriptor and no share of what others could have. To be dropped without the lock.
+    pub(super) fn wind_up(&mut self) -> Vec<Arc<Block>> {
+        self.bell = None;
+        self.share = Share::alone();
+        self.pool.close()
     }
 
     /// After files were made or given back: whether it takes a share of the disk.
@@ -236,7 +249,7 @@ impl State {
             .replace(self.refused_since.unwrap_or(now))
             .is_none()
             && self.policy.is_lossless()
-            && let Some(full) = &self.full
+            && let Some(full) = self.full.upgrade()
         {
             full.ring();
         }

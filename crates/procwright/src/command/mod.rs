@@ -1,4 +1,6 @@
-//! The builder that a run starts from.
+//! The builder that a run or a child starts from.
+
+mod spawn;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -9,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::cancel::Cancel;
-use crate::child::{self, Child, Unstarted};
+use crate::child::Unstarted;
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
 use crate::run::{
@@ -17,7 +19,7 @@ use crate::run::{
     Tee, Trouble, Watch, Writer,
 };
 use crate::spec::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
-use crate::spool::{Memory, Overflow, elastic};
+use crate::spool::Memory;
 use crate::time::Timeout;
 
 /// An error of code that takes part in a run: an iterator, a callback.
@@ -262,7 +264,7 @@ impl<'a> Command<'a> {
     /// The program reads what an iterator yields. It runs on a thread of its
     /// own; an error stops the run and comes through. A child of
     /// [`spawn`](Command::spawn) is stopped by it as well, and
-    /// [`Child::wait`] says so.
+    /// [`Child::wait`](crate::Child::wait) says so.
     ///
     /// If the run ends while the iterator is inside `next`, its thread ends when
     /// that returns, and the run does not wait for it.
@@ -309,56 +311,6 @@ impl<'a> Command<'a> {
     #[must_use]
     pub fn stderr(mut self, sink: Sink) -> Self {
         self.spec.stderr = sink;
-        self
-    }
-
-    /// Starts the program and hands it over, with its streams: see [`Child`].
-    /// Each output that would be captured becomes a [`Reader`], and
-    /// [`Stdin::Pipe`] a [`Writer`].
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] and [`Error::Spawn`], as with [`Command::run`]. What is
-    /// for a run alone (a timeout, a limit, a callback) is invalid here.
-    ///
-    /// [`Reader`]: crate::stream::Reader
-    /// [`Writer`]: crate::stream::Writer
-    pub fn spawn(self) -> Result<Child, Error> {
-        self.spawn_with(Some(Overflow::default()))
-    }
-
-    /// The same, and `overflow` says what becomes of output that is not read as
-    /// fast as it comes; with none there is the bare pipe, and the program waits
-    /// when that is full. What is dropped, by a policy that drops, leaves no mark
-    /// in what is read: [`Reader::figures`] counts it.
-    ///
-    /// # Errors
-    /// As there.
-    ///
-    /// [`Reader::figures`]: crate::stream::Reader::figures
-    pub fn spawn_with(self, overflow: impl Into<Option<Overflow>>) -> Result<Child, Error> {
-        if !self.extras.is_empty() {
-            let hint = "read the streams yourself, or use run()";
-            let invalid = Invalid::new("a callback", "is for run(), not for spawn()", hint);
-            return Err(Error::Invalid(invalid));
-        }
-        let listener = self.extras.listener.map(|listener| {
-            let command = run::quote(&self.spec.argv);
-            let listener: child::Listener = Arc::new(move |stream, event: &elastic::Event| {
-                listener(&Event::of_queue(&command, stream, event));
-            });
-            listener
-        });
-        child::spawn(&self.spec, overflow.into(), listener, self.extras.producer)
-            .map_err(|error| Error::unstarted(error, &self.spec))
-    }
-
-    /// For how long a child of [`spawn`](Command::spawn) may be unable to go on
-    /// because nobody reads its output before a wait for it, or a write to it, says
-    /// [`Stalled`](crate::stream::Stalled): 30 s unless it is set; with none it is
-    /// never told. A [`run`](Command::run) reads, so it has no meaning there.
-    #[must_use]
-    pub fn stall_after(mut self, after: impl Into<Timeout>) -> Self {
-        self.spec.stall_after = after.into();
         self
     }
 
@@ -502,39 +454,6 @@ impl<'a> Command<'a> {
         F: FnMut(&Event) -> Result<(), BoxError> + 'a,
     {
         self.extras.on_event = Some(Box::new(hook));
-        self
-    }
-
-    /// Gets what a child of [`spawn`](Command::spawn) has to tell of its streams:
-    /// that output which nobody reads goes to disk, cannot go there, is dropped, or
-    /// is too much. As [`on_event`](Command::on_event), which is for runs; those
-    /// are told of on the caller's thread, a child on threads of this library. So
-    /// the listener has to be fast, must not wait, and above all must not read the
-    /// child's streams: the one thread that empties the pipes of all children
-    /// waits for it. Hand on what takes longer, through a channel. A panic of it
-    /// is dropped, as far as the child is concerned. Without a listener nothing is
-    /// written anywhere: [`Reader::figures`](crate::stream::Reader::figures) tells
-    /// all of it.
-    ///
-    /// ```
-    /// use procwright::{Command, Event, Overflow};
-    /// use std::sync::mpsc;
-    ///
-    /// let (tell, told) = mpsc::channel();
-    /// let child = Command::new("head")
-    ///     .args(["-c", "1000000", "/dev/zero"])
-    ///     .on_stream_event(move |event| drop(tell.send(event.clone())))
-    ///     .spawn_with(Overflow::DropOldest { memory: 65536 })?;
-    /// child.wait(None)?; // its reader is slow
-    /// assert!(matches!(told.recv()?, Event::Dropping { stream: "stdout", .. }));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn on_stream_event<F>(mut self, listener: F) -> Self
-    where
-        F: Fn(&Event) + Send + Sync + 'static,
-    {
-        self.extras.listener = Some(Arc::new(listener));
         self
     }
 
