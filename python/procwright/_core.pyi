@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final, type_check_only
 
+from _typeshed import WriteableBuffer
 from typing_extensions import disjoint_base
 
 __all__ = [
@@ -254,6 +255,12 @@ class Reader:
     def __next__(self) -> bytes: ...
     def read(self, size: int | None = -1, /) -> bytes: ...
     def read1(self, size: int | None = -1, /) -> bytes: ...
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Reads until `buffer` is full or the stream ends. How many bytes."""
+
+    def readinto1(self, buffer: WriteableBuffer, /) -> int:
+        """Reads what is there, and waits only for the first byte. How many bytes."""
+
     def peek(self, size: int = 0, /) -> bytes: ...
     def readline(self, size: int | None = -1, /) -> bytes: ...
     def _next_in(self, frame: Frame) -> bytes | tuple[int, int] | None: ...
