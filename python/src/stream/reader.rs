@@ -331,7 +331,7 @@ pub(super) fn figures<'py>(
 /// How `lines()` cuts a stream.
 #[pyclass(module = "procwright._core", frozen)]
 pub(crate) struct Frame {
-    frame: stream::Frame,
+    pub(super) frame: stream::Frame,
     keep_ends: bool,
 }
 
@@ -366,7 +366,7 @@ impl Frame {
 
 impl Frame {
     /// The line without its separator, unless that is wanted.
-    fn cut<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+    pub(super) fn cut<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         match self.keep_ends {
             true => line,
             false => self.frame.strip(line),
