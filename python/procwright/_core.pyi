@@ -17,8 +17,10 @@ __all__ = [
     "TextReader",
     "WaitSet",
     "Writer",
+    "budget",
     "linger",
     "run",
+    "set_budget",
     "spawn",
     "wait_stats",
 ]
@@ -357,5 +359,7 @@ class Merged:
     @property
     def label(self) -> str: ...
 
+def budget() -> tuple[int, int | None]: ...
+def set_budget(memory: int | None, disk: int | None) -> None: ...
 def spawn(options: RawSpawn, /) -> Child: ...
 def run(options: RawOptions, /) -> RawResult: ...

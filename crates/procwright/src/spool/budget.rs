@@ -81,6 +81,16 @@ static LIVING: AtomicU64 = AtomicU64::new(0);
 static KEEPING: AtomicU64 = AtomicU64::new(0);
 static SPILLED: AtomicU64 = AtomicU64::new(0);
 
+/// What is in force where nobody says anything.
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget {
+            memory: MEMORY,
+            disk: None,
+        }
+    }
+}
+
 impl Budget {
     /// Sets it, for the queues that there are as well.
     pub fn set(self) {
