@@ -18,8 +18,8 @@ skip() {
 
 # ensure_venv [REQUIREMENT...]: a virtual environment with pytest and these.
 ensure_venv() {
-    if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
-        echo "$python is older than 3.10; set PYTHON" >&2
+    if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+        echo "$python is older than 3.11; set PYTHON" >&2
         exit 1
     fi
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
@@ -29,14 +29,14 @@ ensure_venv() {
 # pip ARGUMENT...: that of $venv, quiet.
 pip() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
 
-# pythons: each CPython from 3.10 on that is found, as `VERSION PATH`: $python, then
+# pythons: each CPython from 3.11 on that is found, as `VERSION PATH`: $python, then
 # those in PATH, then pyenv's. Not the free-threaded, which take no stable ABI.
 pythons() {
     local one
-    for one in "$python" python3.{10..30} ~/.pyenv/versions/*/bin/python; do
+    for one in "$python" python3.{11..30} ~/.pyenv/versions/*/bin/python; do
         "$one" -I - 2>/dev/null <<'END' || true
 import sys, sysconfig
-ours = sys.implementation.name == "cpython" and sys.version_info >= (3, 10)
+ours = sys.implementation.name == "cpython" and sys.version_info >= (3, 11)
 if ours and not sysconfig.get_config_var("Py_GIL_DISABLED"):
     print("%d.%d" % sys.version_info[:2], sys.executable)
 END
@@ -46,7 +46,7 @@ END
 # versions_missing VERSION...: those that we say we run on and that are not among them.
 versions_missing() {
     local one
-    for one in 3.10 3.11 3.12 3.13; do
+    for one in 3.11 3.12 3.13; do
         [[ " $* " == *" $one "* ]] || echo "$one"
     done
 }

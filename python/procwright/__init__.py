@@ -14,6 +14,7 @@ from ._run import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._budget import Budget, budget, set_budget
     from ._child import Child
     from ._errors import (
         CalledProcessError,
@@ -59,6 +60,7 @@ __all__ = [
     "INHERIT",
     "PIPE",
     "STDOUT",
+    "Budget",
     "CalledProcessError",
     "Cancel",
     "Cancelled",
@@ -101,7 +103,9 @@ __all__ = [
     "Writer",
     "as_completed",
     "as_completed_async",
+    "budget",
     "run",
+    "set_budget",
     "spawn",
     "wait",
     "wait_async",
@@ -111,6 +115,7 @@ __all__ = [
 
 #: Imported when the first of their names is needed.
 _LATER = {
+    "Budget": "_budget",
     "Stalled": "_stream_errors",
     "Merged": "_merged",
     "MergedLine": "_merged",
@@ -132,6 +137,8 @@ _LATER = {
     "Waited": "_wait",
     "as_completed": "_wait",
     "as_completed_async": "_wait",
+    "budget": "_budget",
+    "set_budget": "_budget",
     "Writer": "_stream",
     "spawn": "_spawn",
     "wait": "_wait",

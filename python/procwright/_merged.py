@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from . import _core
 from ._result import _Record
-from ._stream import Figures, Gap
+from ._stream import Figures, Gap, _frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
     from typing import Any, Literal
 
@@ -22,7 +23,7 @@ class MergedLine(_Record):
         self.stream = stream
         #: When its end was read out of the pipe, in seconds since 1970.
         self.time = time
-        #: The line and its end; `str` if text was asked for.
+        #: The line, with its end unless `lines` has cut it; `str` if text was asked for.
         self.line = line
 
 
@@ -50,6 +51,77 @@ class Merged(_core.Merged):
         line = data if self._decoding is None else data.decode(*self._decoding)
         return MergedLine("stdout" if number == 1 else "stderr", time, line)
 
+    def lines(
+        self,
+        separator: str | bytes | None = b"\n",
+        *,
+        max_length: int | None = None,
+        too_long: Literal["split", "fail"] = "split",
+        keep_ends: bool = False,
+    ) -> Iterator[MergedLine | Gap]:
+        r"""Iterates over lines as those of a `Reader` do, of both outputs.
+
+        With a `max_length` no more than that is kept of a line that never ends: it
+        comes in pieces, between which lines of the other output may stand, or is a
+        `LineTooLong`. It is in bytes; a character in which a piece ends is whole in
+        the next. The separator may be `str` if text was asked for.
+        """
+        if isinstance(separator, str):
+            if self._decoding is None:
+                raise TypeError(
+                    f"separator is {separator!r}, but the lines are bytes: "
+                    "pass bytes, or spawn with text=True"
+                )
+            separator = separator.encode(self._decoding[0])
+        frame = _frame(separator, max_length, too_long, keep_ends)
+        if self._decoding is None:
+            return self._lines(frame)
+        whole = _frame(separator, max_length, too_long, True)
+        return self._text_lines(whole, None if keep_ends else (separator,))
+
+    def _lines(self, frame: _core.Frame) -> Iterator[MergedLine | Gap]:
+        while (item := self._next(frame)) is not None:
+            number, time, data = item
+            if number == 0:
+                yield Gap(-1, data)
+            else:
+                yield MergedLine("stdout" if number == 1 else "stderr", time, data)
+
+    def _text_lines(
+        self, frame: _core.Frame, cut: tuple[bytes | None] | None
+    ) -> Iterator[MergedLine | Gap]:
+        import codecs
+
+        assert self._decoding is not None
+        encoding, errors = self._decoding
+        # For pieces of lines, which may end within a character.
+        decoders: dict[str, codecs.IncrementalDecoder] = {}
+        times: dict[str, float] = {}
+
+        def rests() -> Iterator[MergedLine]:
+            for stream, decoder in decoders.items():
+                if rest := decoder.decode(b"", True):
+                    yield MergedLine(stream, times[stream], rest)  # type: ignore[arg-type]
+                decoder.reset()
+
+        # With their ends: an unfinished character is over where its line is.
+        for item in self._lines(frame):
+            if isinstance(item, Gap):
+                yield from rests()
+                yield item
+                continue
+            stream = item.stream
+            if stream not in decoders:
+                decoders[stream] = codecs.getincrementaldecoder(encoding)(errors)
+            times[stream] = item.time
+            text = decoders[stream].decode(item.line)
+            if not text:
+                continue
+            if cut is not None:
+                text = _without_end(text, cut[0], encoding)
+            yield MergedLine(stream, item.time, text)
+        yield from rests()
+
     @property
     def figures(self) -> Figures | None:
         """As those of a `Reader`, of both together."""
@@ -70,3 +142,12 @@ class Merged(_core.Merged):
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
         return f"<procwright.Merged {self.label}{state}>"
+
+
+def _without_end(text: str, separator: bytes | None, encoding: str) -> str:
+    """As the core cuts bytes."""
+    if separator is None:
+        return text.removesuffix("\n").removesuffix("\r")
+    if separator == b"\n":
+        return text[:-1].removesuffix("\r") if text.endswith("\n") else text
+    return text.removesuffix(separator.decode(encoding, "surrogateescape"))

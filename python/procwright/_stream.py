@@ -175,14 +175,6 @@ class Reader(_core.Reader, _File):
         self._check()
         return False
 
-    def readinto(self, buffer: Any, /) -> int:
-        """Reads until `buffer` is full or the stream ends."""
-        return _into(buffer, self.read)
-
-    def readinto1(self, buffer: Any, /) -> int:
-        """Reads what is there, and waits only for the first byte."""
-        return _into(buffer, self.read1)
-
     def readlines(self, hint: int | None = -1, /) -> list[bytes]:
         """All lines to the end, or so many that they have `hint` bytes."""
         return _readlines(self, hint)
@@ -313,17 +305,6 @@ class Writer(_core.Writer, _File):
 
 io.BufferedIOBase.register(Reader)
 io.BufferedIOBase.register(Writer)
-
-
-def _into(buffer: Any, read: Any) -> int:
-    view = memoryview(buffer)
-    if view.readonly:
-        raise TypeError("the buffer cannot be written to: pass a bytearray or another of its kind")
-    view = view.cast("B")
-    # Through an object: the stable ABI of 3.10 has no buffers.
-    data: bytes = read(len(view))
-    view[: len(data)] = data
-    return len(data)
 
 
 def _readlines(stream: Any, hint: int | None) -> list[Any]:

@@ -143,19 +143,34 @@ class _CodecReader(TextReader):
     """For encodings that only Python can decode.
 
     It keeps the decoder's state and the text that was decoded and not given out yet.
+    An exception of a signal handler may come between any two steps. So bytes are kept
+    until what they say is, and that is kept in one step, with the decoder's state.
     Before its lock it asks whether the stream is alive: in a fork nobody may be left
     who would release it.
     """
 
-    __slots__ = ("_decoder", "_ended", "_one", "_text")
+    __slots__ = ("_decoder", "_kept", "_one", "_raw")
+
+    #: Text that was not given out, whether that is all, the bytes that were decoded
+    #: last, and the decoder's state behind them.
+    _kept: tuple[str, bool, bytes | None, Any]
 
     def __init__(self, buffer: Reader, encoding: str, errors: str) -> None:
         import threading
 
         self._decoder = codecs.getincrementaldecoder(encoding)(errors)
-        self._text = ""
-        self._ended = False
+        self._kept = ("", False, None, self._decoder.getstate())
+        #: Bytes that were read: at most one piece.
+        self._raw: list[bytes] = []
         self._one = threading.RLock()
+
+    @property
+    def _text(self) -> str:
+        return self._kept[0]
+
+    @property
+    def _ended(self) -> bool:
+        return self._kept[1]
 
     def __iter__(self) -> _CodecReader:
         self._alive()
@@ -194,8 +209,9 @@ class _CodecReader(TextReader):
                 return self._give(end)
 
     def _give(self, n: int) -> str:
-        given, self._text = self._text[:n], self._text[n:]
-        return given
+        text, *rest = self._kept
+        self._kept = (text[n:], *rest)
+        return text[:n]
 
     def _is_held(self) -> bool:
         return bool(self._text) or self._ended or super()._is_held()
@@ -204,13 +220,25 @@ class _CodecReader(TextReader):
         """Decodes more; whether there was any. Keeps all if it is interrupted."""
         if self._ended:
             return False
-        data = self._bytes.read1()
-        self._feed(data, not data)
-        return bool(data)
+        self._take(-1)
+        return self._feed()
 
-    def _feed(self, data: bytes, is_last: bool) -> None:
-        self._text += self._decoder.decode(data, is_last)
-        self._ended = is_last
+    def _take(self, size: int) -> None:
+        """Reads, unless there are bytes that were not decoded."""
+        if self._raw and self._raw[0] is self._kept[2]:
+            self._raw.clear()
+        if not self._raw:
+            # In one call: no handler runs between the read and the append.
+            self._raw.extend(map(self._bytes.read1, (size,)))
+
+    def _feed(self) -> bool:
+        """Decodes what was read; whether it was anything."""
+        data = self._raw[0]
+        text, _, _, state = self._kept
+        self._decoder.setstate(state)
+        text += self._decoder.decode(data, not data)
+        self._kept = (text, not data, data, self._decoder.getstate())
+        return bool(data)
 
     def _look(self, looked_at: int) -> tuple[Literal["line", "part", "end"], str | None]:
         """As that of the binary stream, of text."""
@@ -224,23 +252,31 @@ class _CodecReader(TextReader):
                 if self._ended:
                     return ("line", self._give(len(self._text))) if self._text else ("end", None)
                 # What a line is in bytes does not matter: all goes through the decoder.
+                if self._raw and self._raw[0] is not self._kept[2]:
+                    self._feed()
+                    continue
                 kind, data = self._bytes._look(0)
-                if kind == "part" and data is not None:
-                    data = self._bytes.read1(len(data))
-                if kind == "part" and not data:
+                if kind != "part":
+                    self._raw[:] = [data or b""]
+                elif data is None:
                     break
-                self._feed(data or b"", kind == "end")
+                else:
+                    self._take(len(data))
+                self._feed()
             return "part", self._text if len(self._text) > looked_at else None
         finally:
             self._one.release()
 
     def _decode(self, data: bytes, edges: list[int]) -> str:
         with self._one:
-            given, self._text = self._text, ""
-            if not self._ended:
-                given += self._decoder.decode(data, True)
-            self._ended = True
-            return given
+            text, ended, seen, state = self._kept
+            if not ended:
+                if self._raw and self._raw[0] is not seen:
+                    data = self._raw[0] + data
+                self._decoder.setstate(state)
+                text += self._decoder.decode(data, True)
+            self._kept = ("", True, None, state)
+            return text
 
     def _lines(self, frame: _core.Frame) -> Iterator[str | Gap]:
         self._cannot(

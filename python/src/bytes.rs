@@ -1,4 +1,5 @@
-//! A `bytes` object that grows while a stream is read into it.
+//! A `bytes` object that grows while a stream is read into it, and the memory of
+//! objects that callers bring along.
 //!
 //! The only unsafe code of the package, but for one call in `taps`.
 #![allow(unsafe_code)]
@@ -11,9 +12,11 @@ use std::ptr::NonNull;
 
 use procwright::Memory;
 use procwright::memory::{advise_huge, next_capacity};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyMemoryView, PyString};
 
 /// Up to this size the data is in plain memory and is copied once, at the end:
 /// a short run then never asks for the interpreter lock on its way.
@@ -290,6 +293,48 @@ impl Large {
             slot.write(*byte);
         }
         self.length += bytes.len();
+    }
+}
+
+/// The memory of an object of the caller's that is to be read into.
+pub(crate) struct Area(PyUntypedBuffer);
+
+impl Area {
+    /// # Errors
+    /// `TypeError` for what is no buffer, or cannot be written to, or is scattered.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Area> {
+        let is_bytes = |found: &PyUntypedBuffer| {
+            (found.len_bytes() == 0 || found.as_typed::<u8>().is_ok()) && found.is_c_contiguous()
+        };
+        let buffer = match PyUntypedBuffer::get(object) {
+            Ok(buffer) if is_bytes(&buffer) => buffer,
+            // Numbers are bytes after a cast, and what is not one block cannot be cast.
+            _ => {
+                let view = PyMemoryView::from(object)?;
+                PyUntypedBuffer::get(&view.call_method1("cast", ("B",))?)?
+            }
+        };
+        if buffer.readonly() {
+            return Err(PyTypeError::new_err(
+                "the buffer cannot be written to: pass a bytearray or another of its kind",
+            ));
+        }
+        Ok(Area(buffer))
+    }
+
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        let length = self.0.len_bytes();
+        match NonNull::new(self.0.buf_ptr().cast()) {
+            None => &mut [],
+            // SAFETY: `of` has seen that this is one block of bytes to write to. Who
+            // owns it neither moves nor frees it as long as the buffer is held, which
+            // is as long as `self` is. It may be without the lock that this is used:
+            // a thread that touches the same bytes meanwhile gets old ones, new ones
+            // or some of both, as it does with every `readinto` of CPython. They are
+            // only written here, but for those that go back to the stream, and
+            // whatever those are, they are bytes.
+            Some(start) => unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), length) },
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! to wait for.
 #![deny(unsafe_code)]
 
+mod budget;
 mod bytes;
 mod child;
 mod communicate;
@@ -23,6 +24,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _core {
+    #[pymodule_export]
+    use super::budget::{budget, set_budget};
     #[pymodule_export]
     use super::child::{Child, spawn};
     #[pymodule_export]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import csv
+import ctypes
 import gzip
 import hashlib
 import io
 import itertools
 import json
+import mmap
 import os
 import shutil
+import signal
 import subprocess
 import tarfile
 import threading
@@ -113,6 +117,99 @@ def test_reads(cat):
     assert out.readlines() == []
     with pytest.raises(TypeError, match="bytearray"):
         out.readinto(b"read only")
+
+
+def test_into_memory_of_the_callers(cat):
+    data = bytes(range(256)) * 4
+    for make in (
+        lambda: bytearray(1024),
+        lambda: array.array("i", bytes(1024)),
+        lambda: array.array("d", bytes(1024)),
+        lambda: memoryview(bytearray(1024)).cast("B", (4, 256)),
+        lambda: (ctypes.c_int64 * 128)(),
+        lambda: mmap.mmap(-1, 1024),
+    ):
+        out = cat(data).stdout
+        buffer = make()
+        assert out.readinto(buffer) == 1024
+        assert bytes(memoryview(buffer)) == data
+        assert out.readinto(buffer) == 0
+    out = cat(data).stdout
+    number = ctypes.c_int32()
+    assert out.readinto1(number) == 4
+    assert bytes(number) == data[:4]
+    for empty in (bytearray(), array.array("i")):
+        assert out.readinto(empty) == out.readinto1(empty) == 0
+    for refused in (
+        b"read only",
+        b"",
+        memoryview(bytearray(8)).toreadonly(),
+        memoryview(bytearray(8))[::2],
+        memoryview(bytearray(8))[::-1],
+        memoryview(array.array("i", bytes(8))).toreadonly(),
+        "text",
+        [0] * 8,
+        8,
+        None,
+    ):
+        for read in (out.readinto, out.readinto1):
+            with pytest.raises(TypeError):
+                read(refused)
+    assert out.read() == data[4:]
+    out.close()
+    for closed in (bytearray(), bytearray(1)):
+        with pytest.raises(StreamClosed):
+            out.readinto(closed)
+
+
+def test_memory_that_is_read_into_stays_where_it_is(cat, when_asleep):
+    it = cat(b"", close=False)
+    buffer = bytearray(8)
+    refused = []
+
+    def resize():
+        try:
+            buffer.extend(b"more than there was")
+        except BufferError as error:
+            refused.append(error)
+        it.stdin.write(b"12345678")
+
+    when_asleep(resize)
+    assert it.stdout.readinto(buffer) == 8
+    assert buffer == b"12345678"
+    assert len(refused) == 1
+    buffer.extend(b"9")
+
+
+@pytest.mark.parametrize("overflow", ["spill", "block"])
+def test_an_interrupted_readinto_gives_back_what_it_had(child, when_asleep, overflow):
+    it = spawn([child, "cat"], stdin=PIPE, overflow=overflow)
+    it.stdin.write(b"kept")
+    # It waits for the rest.
+    while it.stdout.peek() != b"kept":
+        pass
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        it.stdout.readinto(bytearray(100_000))
+    when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        it.stdout.readinto(bytearray(5))
+    it.stdin.close()
+    buffer = bytearray(100)
+    assert it.stdout.readinto1(buffer) == 4
+    assert buffer[:4] == b"kept"
+    assert it.stdout.readinto1(buffer) == 0
+
+
+def test_a_gap_in_memory_of_the_callers(child):
+    it = spawn([child, "cat"], stdin=PIPE, overflow=Overflow("drop_oldest", memory=8192))
+    it.stdin.write(bytes(200_000))
+    it.stdin.close()
+    it.wait()
+    buffer = bytearray(200_000)
+    n = it.stdout.readinto(buffer)
+    assert 0 < n < 200_000
+    assert n + sum(gap.dropped for gap in it.stdout.gaps) == 200_000
 
 
 def test_read1_and_peek_do_not_wait_for_more(cat):

@@ -13,6 +13,7 @@ from procwright import (
     PIPE,
     Gap,
     InvalidValue,
+    LineTooLong,
     MergedLine,
     Overflow,
     StreamClosed,
@@ -128,6 +129,94 @@ def test_merged_is_closed_and_interrupted(child, when_asleep):
         next(it.merged)
     assert it.merged.closed
     it.stop()
+
+
+LINES = b"one\ntwo\r\nthree\rfour\n\nlast"
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ["one", "two", "three\rfour", "", "last"]),
+        ({"keep_ends": True}, ["one\n", "two\r\n", "three\rfour\n", "\n", "last"]),
+        ({"separator": None}, ["one", "two", "three", "four", "", "last"]),
+        ({"separator": b"r"}, ["one\ntwo\r\nth", "ee\rfou", "\n\nlast"]),
+        ({"separator": b"zzz", "max_length": 20}, [LINES[:20].decode(), LINES[20:].decode()]),
+        ({"max_length": 4}, ["one", "two\r", "", "thre", "e\rfo", "ur", "", "last"]),
+    ],
+)
+def test_merged_lines(child, text, options, expected):
+    it = spawn([child, "cat"], input=LINES.decode() if text else LINES, merged=True, text=text)
+    lines = list(it.merged.lines(**options))
+    assert [line.line for line in lines] == [line if text else line.encode() for line in expected]
+    assert {line.stream for line in lines} == {"stdout"}
+    assert it.wait() == 0
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_pieces_of_merged_lines(text):
+    it = spawn(
+        r"printf 'l\303'; read x; printf 'o\303' >&2; read x; printf '\244n'; read x; "
+        r"printf '\266\nx' >&2; read x; printf g",
+        shell=True,
+        stdin=PIPE,
+        merged=True,
+        text=text,
+    )
+    got = []
+    for item in it.merged.lines(max_length=2):
+        got.append((item.stream, item.line))
+        if len(got) < 5:
+            it.stdin.write("\n" if text else b"\n")
+    whole = [
+        ("stdout", "l", b"l\xc3"),
+        ("stderr", "o", b"o\xc3"),
+        ("stdout", "än", b"\xa4n"),
+        ("stderr", "ö", b"\xb6"),
+        ("stderr", "x", b"x"),
+        ("stdout", "g", b"g"),
+    ]
+    assert sorted(got) == sorted((stream, line if text else raw) for stream, line, raw in whole)
+    assert got[:4] == [(stream, line if text else raw) for stream, line, raw in whole[:4]]
+    assert it.wait() == 0
+
+
+def test_a_broken_character_ends_with_its_merged_line():
+    it = spawn(
+        r"printf 'caf\303\nnext\n\303'", shell=True, merged=True, text=True, errors="replace"
+    )
+    assert [item.line for item in it.merged.lines()] == ["caf\ufffd", "next", "\ufffd"]
+
+
+def test_a_merged_line_that_never_ends(child):
+    it = spawn([child, "big-line", "100M"], merged=True)
+    size = 0
+    for item in it.merged.lines(max_length=64 * 1024):
+        assert len(item.line) <= 64 * 1024
+        size += len(item.line)
+    assert size >= 100_000_000
+
+
+def test_merged_lines_by_turns_and_refused(child):
+    data = b"a;b\n" + b"x" * 1000 + b"\nend\n"
+    it = spawn([child, "cat"], input=data, merged=True)
+    merged = it.merged
+    assert next(merged.lines(b";")).line == b"a"
+    assert next(merged).line == b"b\n"
+    with pytest.raises(LineTooLong, match="100 bytes"):
+        next(merged.lines(max_length=100, too_long="fail"))
+    assert next(merged).line == b"x" * 1000 + b"\n"
+    with pytest.raises(TypeError, match="text=True"):
+        merged.lines("\n")
+    for bad in ({"separator": b""}, {"separator": b"ab", "max_length": 1}, {"too_long": "cut"}):
+        with pytest.raises(InvalidValue, match="|".join(bad)):
+            merged.lines(**bad)
+    lines = merged.lines()
+    assert next(lines).line == b"end"
+    merged.close()
+    with pytest.raises(StreamClosed):
+        next(lines)
 
 
 def test_merged_gaps(child):

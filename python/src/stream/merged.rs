@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::reader::figures;
-use super::{Inside, failed, patiently};
+use super::{Frame, Inside, failed, patiently};
 use crate::child::Child;
 
 /// Lines of both streams of a child.
@@ -37,12 +37,20 @@ impl Merged {
     }
 
     /// Number of the stream (1, 2; 0 for a gap), seconds since 1970, and the line or
-    /// how much was dropped; None at the end.
-    #[pyo3(name = "_next")]
-    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<(u8, f64, Bound<'py, PyAny>)>> {
+    /// how much was dropped; None at the end. Whole lines if no `frame` is given.
+    #[pyo3(name = "_next", signature = (frame=None))]
+    fn next<'py>(
+        &self,
+        py: Python<'py>,
+        frame: Option<&Bound<'_, Frame>>,
+    ) -> PyResult<Option<(u8, f64, Bound<'py, PyAny>)>> {
+        let frame = frame.map(Bound::get);
         let read = patiently(py, Deadline::NEVER, |patience| {
             let _inside = self.inside.enter();
-            self.reader.next_line(patience)
+            match frame {
+                None => self.reader.next_line(patience),
+                Some(frame) => self.reader.next_line_as(&frame.frame, patience),
+            }
         })?;
         let item = read.map_err(|error| failed(py, &error, &self.name))?;
         Ok(match item {
@@ -52,7 +60,8 @@ impl Merged {
                     StdStream::Stderr => 2,
                 };
                 let at = line.at().duration_since(UNIX_EPOCH).unwrap_or_default();
-                let bytes = PyBytes::new(py, line.bytes()).into_any();
+                let bytes = frame.map_or(line.bytes(), |frame| frame.cut(line.bytes()));
+                let bytes = PyBytes::new(py, bytes).into_any();
                 Some((number, at.as_secs_f64(), bytes))
             }
             Some(MergedItem::Gap(n)) => Some((0, 0.0, n.into_pyobject(py)?.into_any())),

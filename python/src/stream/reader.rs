@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::{Given, Next, Source, failed};
-use crate::bytes::BytesMemory;
+use crate::bytes::{Area, BytesMemory};
 use crate::child::Child;
 use crate::errors::invalid;
 
@@ -74,6 +74,18 @@ impl Reader {
     fn read1<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
         let most = usize::try_from(size.unwrap_or(-1)).unwrap_or(usize::MAX);
         self.some(py, most, true)
+    }
+
+    /// Reads until `buffer` is full or the stream ends. How many bytes.
+    #[pyo3(signature = (buffer, /))]
+    fn readinto(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+        self.into(py, buffer, true)
+    }
+
+    /// Reads what is there, and waits only for the first byte. How many bytes.
+    #[pyo3(signature = (buffer, /))]
+    fn readinto1(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+        self.into(py, buffer, false)
     }
 
     #[pyo3(signature = (size=0, /))]
@@ -256,6 +268,15 @@ impl Reader {
         }
     }
 
+    fn into(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, fills: bool) -> PyResult<usize> {
+        let mut area = Area::of(buffer)?;
+        let area = area.bytes();
+        if area.is_empty() {
+            self.alive(py)?;
+        }
+        self.source.read_into(py, area, fills)
+    }
+
     /// So many bytes, if they are here already.
     fn held<'py>(&self, py: Python<'py>, most: usize) -> Next<'py, PyBytes> {
         let source = &self.source;
@@ -316,7 +337,7 @@ pub(super) fn figures<'py>(
 /// How `lines()` cuts a stream.
 #[pyclass(module = "procwright._core", frozen)]
 pub(crate) struct Frame {
-    frame: stream::Frame,
+    pub(super) frame: stream::Frame,
     keep_ends: bool,
 }
 
@@ -351,7 +372,7 @@ impl Frame {
 
 impl Frame {
     /// The line without its separator, unless that is wanted.
-    fn cut<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+    pub(super) fn cut<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         match self.keep_ends {
             true => line,
             false => self.frame.strip(line),

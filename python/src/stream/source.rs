@@ -112,17 +112,53 @@ impl Source {
                 }
             }
         });
-        match read {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => {
-                self.give_back(py, memory.as_bytes());
-                Err(failed(py, &error, &self.name))
+        self.all_or_nothing(py, read, memory.as_bytes())
+    }
+
+    /// As [`gather`](Source::gather), into memory of a fixed size; or what is there,
+    /// unless it `fills` it. How many bytes.
+    pub(crate) fn read_into(
+        &self,
+        py: Python<'_>,
+        area: &mut [u8],
+        fills: bool,
+    ) -> PyResult<usize> {
+        let mut length = 0;
+        let read = patiently(py, Deadline::NEVER, |patience| {
+            let _inside = self.inside.enter();
+            while length < area.len() {
+                match self.lines.read_with(&mut area[length..], patience)? {
+                    Chunk::Bytes(n) => length += n,
+                    Chunk::Gap(n) => {
+                        self.gap(n);
+                        continue;
+                    }
+                    _ => break,
+                }
+                if !fills {
+                    break;
+                }
             }
-            Err(raised) => {
-                self.give_back(py, memory.as_bytes());
-                Err(raised)
-            }
-        }
+            Ok(())
+        });
+        self.all_or_nothing(py, read, &area[..length])?;
+        Ok(length)
+    }
+
+    /// What comes of a read that was to give these bytes.
+    fn all_or_nothing(
+        &self,
+        py: Python<'_>,
+        read: PyResult<io::Result<()>>,
+        bytes: &[u8],
+    ) -> PyResult<()> {
+        let refused = match read {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => failed(py, &error, &self.name),
+            Err(raised) => raised,
+        };
+        self.give_back(py, bytes);
+        Err(refused)
     }
 
     /// So that these bytes are the next that are read.

@@ -121,6 +121,16 @@ fn grown() {
     }
 }
 
+/// What is in force where nobody says anything.
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget {
+            memory: MEMORY,
+            disk: None,
+        }
+    }
+}
+
 impl Budget {
     /// Sets it, for the queues that there are as well.
     pub fn set(self) {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::lines::{Frame, Ready, State, Then, pass, passes};
-use super::{Chunk, Framing, Patience, Reader, Readiness};
+use super::lines::{Ready, State, Then, pass, passes};
+use super::{Chunk, Frame, Framing, Patience, Reader, Readiness};
 use crate::drain::Header;
 use crate::error::Invalid;
 use crate::handle::{Mine, Turn};
@@ -152,9 +152,6 @@ impl MergedReader {
     /// As [`LineReader::new`](super::LineReader::new).
     pub fn with_framing(mut self, framing: Framing) -> Result<MergedReader, Invalid> {
         self.frame = Frame::new(framing)?;
-        let records = self.records.get_mut();
-        let records = records.unwrap_or_else(PoisonError::into_inner);
-        records.streams.iter_mut().for_each(State::forget);
         Ok(self)
     }
 
@@ -169,9 +166,27 @@ impl MergedReader {
     /// # Blocking
     /// Until there is one, or until the reader is closed.
     pub fn next_line(&self, patience: Patience<'_>) -> io::Result<Option<MergedItem>> {
+        self.next_line_as(&self.frame, patience)
+    }
+
+    /// As [`next_line`](MergedReader::next_line), with another framing for this line.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Blocking
+    /// As there.
+    pub fn next_line_as(
+        &self,
+        frame: &Frame,
+        patience: Patience<'_>,
+    ) -> io::Result<Option<MergedItem>> {
         let (_mine, mut records) = self.wait_turn(patience)?;
+        for state in &mut records.streams {
+            state.reframe(frame);
+        }
         loop {
-            if let Some(line) = records.line(&self.frame)? {
+            if let Some(line) = records.line(frame)? {
                 return Ok(Some(MergedItem::Line(line)));
             }
             match records.then.take() {

@@ -6,7 +6,7 @@ use super::*;
 use crate::drain::{Drain, Half, Pump, Store};
 use crate::spool::Overflow;
 use crate::spool::elastic;
-use crate::stream::{Closed, Separator, Spool, TooLong};
+use crate::stream::{Closed, Frame, Separator, Spool, TooLong};
 use crate::sys::testing;
 use crate::time::Deadline;
 use StdStream::{Stderr, Stdout};
@@ -261,6 +261,42 @@ fn lines_may_be_others() {
         ..Framing::default()
     };
     assert!(reader.with_framing(empty).is_err());
+}
+
+#[test]
+fn each_line_may_have_a_framing_of_its_own() {
+    let frame = |separator: &[u8], max_length, too_long| {
+        let separator = Separator::Bytes(separator.to_vec());
+        Frame::new(Framing {
+            separator,
+            max_length,
+            too_long,
+        })
+        .unwrap()
+    };
+    let pieces = frame(b"\n", Some(3), TooLong::Split);
+    let fails = frame(b"\n", Some(3), TooLong::Fail);
+    let mut merged = Merged::new(spill());
+    merged.write(Stdout, b"a;b\nlong");
+    merged.write(Stderr, b"c;d\n");
+    merged.write(Stdout, b"er\nend\n");
+    let reader = merged.end();
+    let next_as = |frame: &Frame| match reader.next_line_as(frame, FOREVER).unwrap() {
+        Some(MergedItem::Line(line)) => (line.stream(), line.bytes().to_vec()),
+        other => panic!("{other:?}"),
+    };
+    let semicolons = frame(b";", None, TooLong::Split);
+    assert_eq!(next_as(&semicolons), (Stdout, b"a;".to_vec()));
+    assert_eq!(next(&reader), Some((Stdout, "b".into())));
+    // A piece needs no end to be seen.
+    assert_eq!(next_as(&pieces), (Stdout, b"lon".to_vec()));
+    assert_eq!(next_as(&semicolons), (Stderr, b"c;".to_vec()));
+    assert_eq!(next(&reader), Some((Stderr, "d".into())));
+    let error = reader.next_line_as(&fails, FOREVER).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    // It stays where it is.
+    assert_eq!(next(&reader), Some((Stdout, "ger".into())));
+    assert_eq!(next_as(&pieces), (Stdout, b"end".to_vec()));
 }
 
 #[test]

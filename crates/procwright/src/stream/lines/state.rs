@@ -92,7 +92,7 @@ impl State {
     }
 
     /// Forgets what was found out for another framing.
-    pub(super) fn reframe(&mut self, frame: &Frame) {
+    pub(in crate::stream) fn reframe(&mut self, frame: &Frame) {
         if self.framing.as_ref() != Some(&frame.framing) {
             self.framing = Some(frame.framing.clone());
             (self.searched, self.found) = (0, None);
@@ -320,11 +320,6 @@ impl State {
         }
         self.held = 0..held;
         Ok(())
-    }
-
-    /// Nothing is known of its lines any more: they are others from here on.
-    pub(in crate::stream) fn forget(&mut self) {
-        (self.searched, self.found, self.given, self.rest) = (0, None, 0, 0);
     }
 
     #[cfg(test)]
