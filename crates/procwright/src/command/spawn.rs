@@ -12,7 +12,7 @@ use crate::time::Timeout;
 impl Command<'_> {
     /// Starts the program and hands it over, with its streams: see [`Child`].
     /// Each output that would be captured becomes a [`Reader`], and
-    /// [`Stdin::Pipe`] a [`Writer`].
+    /// [`Stdin::Pipe`](crate::Stdin::Pipe) a [`Writer`].
     ///
     /// # Errors
     /// [`Error::Invalid`] and [`Error::Spawn`], as with [`Command::run`]. What is
