@@ -25,4 +25,6 @@ print(f"the reader was told: {told[0]}")
 # Nobody reads what it writes any more, and it learns that as well.
 child.stdin.write(b"hello?\n")
 child.stdin.close()
-print(f"cat: {procwright.run(['kill', '-l', str(-child.wait())], text=True).stdout.strip()}")
+print(
+    f"cat: {procwright.run(['kill', '-l', str(-child.wait())], text=True).stdout.strip()}"
+)

@@ -208,7 +208,7 @@ def test_a_listener_is_not_freed_by_who_empties_the_pipes(child):
     reads, writes = os.pipe()
     it = spawn([child, "cat"], stdin=reads, on_event=Listener())
     os.close(reads)
-    it = None
+    del it
     assert not freed
     # Only now does the one who empties the pipes let go of them.
     os.close(writes)
