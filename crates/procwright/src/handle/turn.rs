@@ -179,7 +179,8 @@ impl<B: Bell> Turn<B> {
             && let Some(bell) = queue.bells.pop_front()
         {
             bell.ring();
-        } else {
+        } else if queue.plain > 0 {
+            // A system call, whether anybody hears it or not.
             self.left.notify_one();
         }
     }

@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use crate::drain::{Gauge, Taken};
 use crate::handle::{Patience, Refused, Turn};
-use crate::spool::elastic::{self, Broken, Closer, Consumer, Figures, Item, Monitor};
+use crate::spool::elastic::{self, Broken, Closer, Consumer, Figures, Item, Monitor, Woken};
 use crate::sys::fork;
-use crate::sys::poll::{self, Fd, Flags};
 
 #[derive(Debug)]
 pub(crate) struct Spool {
@@ -82,16 +81,10 @@ impl Spool {
                 false => Err(Refused::TimedOut),
             };
         };
-        let readable = self.closer.readiness()?;
-        let mut fds = [
-            Fd::new(&readable, Flags::IN),
-            Fd::from_borrowed_fd(interrupt, Flags::IN),
-        ];
-        match poll::poll(&mut fds, deadline) {
-            Ok(0) => Err(Refused::TimedOut),
-            Ok(_) if fds[0].revents().is_empty() => Err(Refused::Interrupted),
-            Err(e) if e.kind() != io::ErrorKind::Interrupted => Err(e.into()),
-            Ok(_) | Err(_) => Ok(()),
+        match consumer.wait_or(interrupt, deadline)? {
+            Woken::Maybe => Ok(()),
+            Woken::TimedOut => Err(Refused::TimedOut),
+            Woken::Interrupted => Err(Refused::Interrupted),
         }
     }
 

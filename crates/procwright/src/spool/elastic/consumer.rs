@@ -2,12 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use super::disk::Extent;
 use super::monitor::wait;
-use super::state::{Finish, Next, Piece};
+use super::state::{Finish, Next, Piece, State};
 use super::{Broken, Shared, spill};
 use crate::sys::memory::Filler;
 use crate::sys::poll::{self, Fd, Flags};
@@ -221,7 +221,7 @@ impl Consumer {
         broken
     }
 
-    fn leave_disk(&self, state: &mut super::State, n: usize) -> Vec<super::disk::Segment> {
+    fn leave_disk(&self, state: &mut State, n: usize) -> Vec<super::disk::Segment> {
         let busy = state.spill.is_busy();
         let Some(disk) = &mut state.disk else {
             return Vec::new();
@@ -300,16 +300,78 @@ impl Consumer {
             };
             drop(state);
             let polled = poll::poll(&mut [Fd::new(&*bell, Flags::IN)], deadline);
-            state = self.shared.lock();
-            // Under the lock: what rings it comes after what it rings for.
-            bell.silence();
-            state.consumer_waits = false;
+            state = self.woken(&bell);
             if polled.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
                 // Not to be expected; the condition variable does as well.
                 state.bell = None;
             }
         }
     }
+
+    /// As [`wait`](Consumer::wait), but for no longer than until `interrupt` is
+    /// readable. It may return sooner.
+    ///
+    /// Not on the [`readiness`](Closer::readiness), which has to be set and cleared
+    /// with every piece, whether anybody waits or not.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub(crate) fn wait_or(
+        &mut self,
+        interrupt: BorrowedFd<'_>,
+        deadline: Deadline,
+    ) -> io::Result<Woken> {
+        if self.in_hand().is_some() {
+            return Ok(Woken::Maybe);
+        }
+        let mut state = self.shared.lock();
+        if state.has_next() || state.closed {
+            return Ok(Woken::Maybe);
+        }
+        if deadline.reached(Instant::now()) {
+            return Ok(Woken::TimedOut);
+        }
+        let bell = match state.bell() {
+            Some(bell) => bell,
+            None => Arc::new(Wake::new()?),
+        };
+        state.bell = Some(Arc::clone(&bell));
+        state.consumer_waits = true;
+        drop(state);
+        let mut fds = [
+            Fd::new(&*bell, Flags::IN),
+            Fd::from_borrowed_fd(interrupt, Flags::IN),
+        ];
+        let polled = poll::poll(&mut fds, deadline);
+        let is_rung = !fds[0].revents().is_empty();
+        drop(self.woken(&bell));
+        match polled {
+            Ok(0) => Ok(Woken::TimedOut),
+            Ok(_) if !is_rung => Ok(Woken::Interrupted),
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+            Ok(_) | Err(_) => Ok(Woken::Maybe),
+        }
+    }
+
+    /// The consumer sleeps no more. Under the lock, the bell is silenced: what rings
+    /// it comes after what it rings for.
+    fn woken(&self, bell: &Wake) -> MutexGuard<'_, State> {
+        let mut state = self.shared.lock();
+        // Who rings it takes that back.
+        if !std::mem::take(&mut state.consumer_waits) {
+            bell.silence();
+        }
+        state
+    }
+}
+
+/// How a wait with an interrupt came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// There may be something.
+    Maybe,
+    Interrupted,
+    TimedOut,
 }
 
 /// Tells by a descriptor that there is something to read.

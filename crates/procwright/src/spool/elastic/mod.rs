@@ -43,7 +43,7 @@ use crate::spool::Overflow;
 use crate::spool::budget::{self, Share};
 use crate::sys::wake::Wake;
 
-pub(crate) use consumer::{Closer, Consumer, Item, Peek, Readiness};
+pub(crate) use consumer::{Closer, Consumer, Item, Peek, Readiness, Woken};
 pub use monitor::{Figures, Monitor};
 pub(crate) use producer::{Place, Producer, Space};
 
