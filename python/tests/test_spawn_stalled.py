@@ -205,14 +205,16 @@ def test_a_listener_is_not_freed_by_who_empties_the_pipes(child):
         def __del__(self):
             freed.append(threading.current_thread())
 
-    reads, writes = os.pipe()
-    it = spawn([child, "cat"], stdin=reads, on_event=Listener())
-    os.close(reads)
-    del it
-    # Now at the latest the one who empties the pipes lets go of them.
-    os.close(writes)
+    count = 20
+    for _ in range(count):
+        reads, writes = os.pipe()
+        it = spawn([child, "cat"], stdin=reads, on_event=Listener())
+        os.close(reads)
+        # Either lets go of it last: this thread now, or the one with the pipes.
+        del it
+        os.close(writes)
     until = time.monotonic() + LONG
-    while not freed and time.monotonic() < until:
+    while len(freed) < count and time.monotonic() < until:
         # Whoever uses the package next frees it.
         spawn([child, "exit", "0"]).wait()
-    assert freed == [threading.main_thread()]
+    assert freed == [threading.main_thread()] * count
