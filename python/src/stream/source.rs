@@ -191,15 +191,22 @@ impl Source {
 /// Counts the operations that may block.
 #[derive(Default)]
 pub(crate) struct Inside {
-    count: Mutex<usize>,
+    count: Mutex<Count>,
     left: Condvar,
+}
+
+#[derive(Default)]
+struct Count {
+    inside: usize,
+    /// Those who wait until nobody is inside: to tell nobody is a system call, too.
+    waiting: usize,
 }
 
 pub(crate) struct Visit<'a>(&'a Inside);
 
 impl Inside {
     pub(crate) fn enter(&self) -> Visit<'_> {
-        *self.lock() += 1;
+        self.lock().inside += 1;
         Visit(self)
     }
 
@@ -207,15 +214,17 @@ impl Inside {
     /// its thread is outside.
     pub(crate) fn wait_empty(&self) {
         let mut count = self.lock();
-        while *count > 0 {
+        count.waiting += 1;
+        while count.inside > 0 {
             count = self
                 .left
                 .wait(count)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        count.waiting -= 1;
     }
 
-    fn lock(&self) -> MutexGuard<'_, usize> {
+    fn lock(&self) -> MutexGuard<'_, Count> {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -223,8 +232,8 @@ impl Inside {
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
         let mut count = self.0.lock();
-        *count -= 1;
-        if *count == 0 {
+        count.inside -= 1;
+        if count.inside == 0 && count.waiting > 0 {
             self.0.left.notify_all();
         }
     }
