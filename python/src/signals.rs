@@ -1,5 +1,6 @@
 //! Signals that come while something waits without the interpreter lock.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -27,6 +28,49 @@ impl Bell {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         Ok(Arc::new(Bell { read, write }))
     }
+
+    /// One for `using`, kept for the next time: to make a pipe and to close it for
+    /// each wait costs more than the wait.
+    ///
+    /// # Errors
+    /// As [`new`](Bell::new).
+    pub(crate) fn with_kept<T>(using: impl FnOnce(&Arc<Bell>) -> T) -> io::Result<T> {
+        let id = std::process::id();
+        // Away while it is used: a handler that waits has another one.
+        let kept = KEPT.take().filter(|(owner, _)| *owner == id);
+        let bell = match kept {
+            Some((_, bell)) => bell,
+            // In a fork it would be its parent's, too.
+            None => Bell::new()?,
+        };
+        let done = using(&bell);
+        KEPT.set(Some((id, bell)));
+        Ok(done)
+    }
+
+    /// Keeps none on this thread, which has no use for it.
+    pub(crate) fn keep_none() {
+        KEPT.set(None);
+    }
+
+    /// Takes the rings out.
+    fn heard(&self, mut heard: impl FnMut(&[u8])) {
+        let mut rings = [0; 64];
+        while let Ok(n) = rustix::io::read(&self.read, &mut rings)
+            && n > 0
+        {
+            heard(&rings[..n]);
+            // A pipe gives all it has.
+            if n < rings.len() {
+                break;
+            }
+        }
+    }
+}
+
+thread_local! {
+    /// The bell of the main thread's latest wait, and the process it is of.
+    static KEPT: Cell<Option<(u32, Arc<Bell>)>> = const { Cell::new(None) };
 }
 
 /// The end to watch.
@@ -54,6 +98,8 @@ impl Signals {
     /// # Errors
     /// Whatever a handler raises that was due already.
     pub(crate) fn lend(py: Python<'_>, bell: &Arc<Bell>) -> PyResult<Option<Signals>> {
+        // Of its last use; it must not be told to others than it was for.
+        bell.heard(|_| {});
         let before = match set_wakeup_fd(py, bell.write.as_raw_fd()) {
             Ok(before) => before,
             Err(error) if error.is_instance_of::<PyValueError>(py) => return Ok(None),
@@ -89,12 +135,8 @@ impl Signals {
 
     /// Forgets the rings so far, but for those who had the descriptor before.
     pub(crate) fn silence(&mut self) {
-        let mut rings = [0; 64];
-        while let Ok(n) = rustix::io::read(&self.bell.read, &mut rings)
-            && n > 0
-        {
-            self.seen.extend_from_slice(&rings[..n]);
-        }
+        let Signals { bell, seen, .. } = self;
+        bell.heard(|rings| seen.extend_from_slice(rings));
     }
 
     /// Gives the descriptor back, and what came for its owner.
@@ -111,8 +153,11 @@ impl Signals {
             // Since the last look a handler has given it to somebody else.
             let _ = set_wakeup_fd(py, found);
         }
+        if self.before < 0 {
+            return;
+        }
         self.silence();
-        if self.before >= 0 && !self.seen.is_empty() {
+        if !self.seen.is_empty() {
             let rings = PyBytes::new(py, &self.seen);
             // A full buffer wakes its reader as well.
             let _ = py

@@ -186,13 +186,64 @@ def test_ctrl_c_ends_every_read_and_loses_nothing(child, when_asleep, options, h
     when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         BINARY_READS[how](it.stdout)
-    assert len(descriptors()) <= len(before) + 1, "the wake-up of a handle, and no bell"
+    assert len(descriptors()) <= len(before) + 3, "the wake-up of a handle, and a bell that is kept"
     assert signal.set_wakeup_fd(-1) == -1
     into.write(("" if begins_empty else " and done\n").encode(encoding.replace("16", "16-le")))
     it.stdin.close()
     rest = it.stdout.read()
     expected = "" if begins_empty else "begun and done\n"
     assert rest == (expected if options.get("text") else expected.encode())
+
+
+def test_one_bell_is_kept_for_all_waits(child, when_asleep):
+    it = spawn([child, "cat"], stdin=PIPE)
+    other = spawn([child, "cat"], stdin=PIPE)
+    heard = []
+
+    def waits_too(*_):
+        when_asleep(lambda: other.stdin.write(b"inner\n"))
+        heard.append(other.stdout.readline())
+        it.stdin.write(b"outer\n")
+
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    os.set_blocking(write, False)
+    before = signal.signal(signal.SIGUSR1, waits_too)
+    owner = signal.set_wakeup_fd(write)
+    try:
+        counts = []
+        for _ in range(3):
+            when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
+            assert it.stdout.readline() == b"outer\n"
+            # Whose descriptor it is hears of each signal once.
+            assert os.read(read, 100) == bytes([signal.SIGUSR1])
+            # And of none when there was none.
+            when_asleep(lambda: it.stdin.write(b"quiet\n"))
+            assert it.stdout.readline() == b"quiet\n"
+            with pytest.raises(BlockingIOError):
+                os.read(read, 100)
+            counts.append(len(descriptors()))
+        assert heard == [b"inner\n"] * 3
+        assert counts == counts[:1] * 3
+        assert signal.set_wakeup_fd(write) == write
+    finally:
+        signal.set_wakeup_fd(owner)
+        signal.signal(signal.SIGUSR1, before)
+        os.close(read)
+        os.close(write)
+        it.stop()
+        other.stop()
+
+
+def test_no_bell_is_kept_where_no_signals_are(quiet):
+    it = quiet()
+    first = Blocked(it.stdout.readline)
+    before = descriptors()
+    # Those who queue have no descriptors.
+    others = Blocked(it.stdout.readline, 20)
+    assert len(descriptors()) == len(before)
+    it.stdout.close()
+    assert {type(error) for error in first.join() + others.join()} == {StreamClosed}
 
 
 def test_ctrl_c_ends_a_write(quiet, when_asleep):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -49,6 +50,8 @@ WAITS = {
 def test_ctrl_c(children, when_asleep, what):
     (child,) = children(1)
     process = Process(child)
+    # What tests before this one have left would go in the middle of it.
+    gc.collect()
     before = descriptors()
     when_asleep(lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):

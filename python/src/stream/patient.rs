@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Instant;
 
 use procwright::stream::Patience;
@@ -27,17 +28,32 @@ pub(crate) fn patiently<T: Send>(
         Err(error) if is_late(&error) => {}
         done => return Ok(done),
     }
-    let bell = Watcher::is_possible().then(Bell::new).transpose()?;
-    let lent = bell.as_ref().map(|bell| Signals::lend(py, bell));
-    let Some((mut signals, bell)) = lent.transpose()?.flatten().zip(bell) else {
+    if Watcher::is_possible() {
+        let waited = Bell::with_kept(|bell| with_signals(py, deadline, bell, &mut operation))?;
+        if let Some(done) = waited.transpose() {
+            return done;
+        }
         Watcher::is_not();
-        return Ok(py.detach(|| operation(Patience::until(deadline))));
+        Bell::keep_none();
+    }
+    Ok(py.detach(|| operation(Patience::until(deadline))))
+}
+
+/// None on another thread than the main one.
+fn with_signals<T: Send>(
+    py: Python<'_>,
+    deadline: Deadline,
+    bell: &Arc<Bell>,
+    operation: &mut (impl FnMut(Patience<'_>) -> io::Result<T> + Send),
+) -> PyResult<Option<io::Result<T>>> {
+    let Some(mut signals) = Signals::lend(py, bell)? else {
+        return Ok(None);
     };
     let patience = Patience::until(deadline).or_readable(bell.as_fd());
     let outcome = loop {
         match py.detach(|| operation(patience)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => break Ok(done),
+            done => break Ok(Some(done)),
         }
         if let Err(raised) = signals.run_handlers() {
             break Err(raised);

@@ -191,9 +191,16 @@ impl Source {
 /// Counts the operations that may block, in the process that it was made in: in a fork
 /// nobody is inside, whatever was counted, and nobody leaves the lock that he held.
 pub(crate) struct Inside {
-    count: Mutex<usize>,
+    count: Mutex<Count>,
     left: Condvar,
     process: u32,
+}
+
+#[derive(Default)]
+struct Count {
+    inside: usize,
+    /// Those who wait until nobody is inside: to tell nobody is a system call, too.
+    waiting: usize,
 }
 
 impl Default for Inside {
@@ -214,7 +221,7 @@ impl Inside {
         if self.is_forked() {
             return Visit(None);
         }
-        *self.lock() += 1;
+        self.lock().inside += 1;
         Visit(Some(self))
     }
 
@@ -229,15 +236,17 @@ impl Inside {
             return;
         }
         let mut count = self.lock();
-        while *count > 0 {
+        count.waiting += 1;
+        while count.inside > 0 {
             count = self
                 .left
                 .wait(count)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        count.waiting -= 1;
     }
 
-    fn lock(&self) -> MutexGuard<'_, usize> {
+    fn lock(&self) -> MutexGuard<'_, Count> {
         self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -246,8 +255,8 @@ impl Drop for Visit<'_> {
     fn drop(&mut self) {
         let Some(inside) = self.0 else { return };
         let mut count = inside.lock();
-        *count -= 1;
-        if *count == 0 {
+        count.inside -= 1;
+        if count.inside == 0 && count.waiting > 0 {
             inside.left.notify_all();
         }
     }
