@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._result import _Record
-from ._stream import Figures, Gap, _frame
+from ._stream import Figures, Gap, _frame, _without_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,12 +142,3 @@ class Merged(_core.Merged):
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
         return f"<procwright.Merged {self.label}{state}>"
-
-
-def _without_end(text: str, separator: bytes | None, encoding: str) -> str:
-    """As the core cuts bytes."""
-    if separator is None:
-        return text.removesuffix("\n").removesuffix("\r")
-    if separator == b"\n":
-        return text[:-1].removesuffix("\r") if text.endswith("\n") else text
-    return text.removesuffix(separator.decode(encoding, "surrogateescape"))

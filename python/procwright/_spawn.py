@@ -99,6 +99,11 @@ def spawn(
             f'merged=True cannot be had with overflow="{policy.policy}": use "spill", '
             '"drop_newest" or "fail", or read the two apart'
         )
+    if merged and decoding is not None and "\n".encode(decoding[0]) != b"\n":
+        raise _invalid(
+            f"merged=True cuts lines at the byte of a newline, which {decoding[0]} has not: "
+            "leave text out, and decode what comes"
+        )
     if input is not None:
         if stdin is not None:
             raise _invalid("stdin and input are both given: input is what the program reads")

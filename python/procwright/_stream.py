@@ -320,6 +320,15 @@ def _readlines(stream: Any, hint: int | None) -> list[Any]:
     return lines
 
 
+def _without_end(text: str, separator: bytes | None, encoding: str) -> str:
+    """As the core cuts bytes."""
+    if separator is None:
+        return text.removesuffix("\n").removesuffix("\r")
+    if separator == b"\n":
+        return text[:-1].removesuffix("\r") if text.endswith("\n") else text
+    return text.removesuffix(separator.decode(encoding, "surrogateescape"))
+
+
 def _frame(
     separator: bytes | None, max_length: int | None, too_long: str, keep_ends: bool
 ) -> _core.Frame:

@@ -6,7 +6,7 @@ import codecs
 import io
 
 from . import _core
-from ._stream import Figures, Gap, Reader, Writer, _File, _frame, _readlines
+from ._stream import Figures, Gap, Reader, Writer, _File, _frame, _readlines, _without_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,10 +121,11 @@ class TextReader(_core.TextReader, _File):
         piece of a line ends in is whole in the next.
         """
         wanted = None if separator is None else separator.encode(self.encoding)
-        frame = _frame(wanted, max_length, too_long, keep_ends)
-        return self._lines(frame)
+        # With their ends: an unfinished character is over where its line is.
+        frame = _frame(wanted, max_length, too_long, True)
+        return self._lines(frame, None if keep_ends else (wanted,))
 
-    def _lines(self, frame: _core.Frame) -> Iterator[str | Gap]:
+    def _lines(self, frame: _core.Frame, cut: tuple[bytes | None] | None) -> Iterator[str | Gap]:
         # For pieces of lines, which may end within a character.
         decoder = codecs.getincrementaldecoder(self.encoding)(self.errors or "strict")
         for item in self._bytes._lines(frame):
@@ -133,8 +134,8 @@ class TextReader(_core.TextReader, _File):
                     yield rest
                 decoder.reset()
                 yield item
-            else:
-                yield decoder.decode(item)
+            elif text := decoder.decode(item):
+                yield text if cut is None else _without_end(text, cut[0], self.encoding)
         if rest := decoder.decode(b"", True):
             yield rest
 
@@ -278,7 +279,7 @@ class _CodecReader(TextReader):
             self._kept = ("", True, None, state)
             return text
 
-    def _lines(self, frame: _core.Frame) -> Iterator[str | Gap]:
+    def _lines(self, frame: _core.Frame, cut: tuple[bytes | None] | None) -> Iterator[str | Gap]:
         self._cannot(
             f"cut lines in {self.encoding}: iterate over it, or over the lines of its buffer"
         )

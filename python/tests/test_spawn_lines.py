@@ -82,6 +82,8 @@ def test_refused(child):
     for policy in ("block", "drop_oldest"):
         with pytest.raises(InvalidValue, match="drop_newest"):
             spawn([child, "echo"], merged=True, overflow=policy)
+    with pytest.raises(InvalidValue, match="utf-16"):
+        spawn([child, "echo"], merged=True, encoding="utf-16")
     with pytest.raises(TypeError, match="called"):
         spawn([child, "echo"], on_stderr_line=3)
 

@@ -188,6 +188,16 @@ def test_a_byte_order_mark_comes_once(cat):
     assert it.stdout.read() == "ab"
 
 
+@pytest.mark.parametrize("keep_ends", [False, True])
+def test_a_broken_character_ends_with_its_line(keep_ends):
+    it = spawn(r"printf 'caf\303\nnext\r\n\303'", shell=True, text=True, errors="replace")
+    lines = list(it.stdout.lines(keep_ends=keep_ends))
+    if keep_ends:
+        assert lines == ["caf\ufffd\n", "next\r\n", "\ufffd"]
+    else:
+        assert lines == ["caf\ufffd", "next", "\ufffd"]
+
+
 def test_lines(cat):
     data = "eins;zwei\ndrei€\r\nvier".encode()
     assert list(cat(data).stdout.lines()) == ["eins;zwei", "drei€", "vier"]
