@@ -11,7 +11,7 @@ from ._stream import Figures, Gap, Reader, Writer, _File, _frame, _readlines, _w
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Literal, NoReturn
+    from typing import Any, Literal, NoReturn
 
 #: What the native stream can do: it has to know what becomes of a broken character.
 _ERRORS = ("strict", "replace", "ignore", "surrogateescape")
