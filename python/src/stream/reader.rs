@@ -228,14 +228,11 @@ impl Reader {
     #[pyo3(signature = (wait=false))]
     fn close(&self, py: Python<'_>, wait: bool) {
         let source = &self.source;
+        // With the interpreter lock: whoever is woken waits for it, and not the closer
+        // for him. Nobody waits for it who holds one of the locks that a close takes.
+        source.lines.close();
         if wait {
-            py.detach(|| {
-                source.lines.close();
-                source.inside.wait_empty();
-            });
-        } else {
-            // Not for long: but a lock is taken that others hold while they copy.
-            py.detach(|| source.lines.close());
+            py.detach(|| source.inside.wait_empty());
         }
     }
 
