@@ -1,13 +1,11 @@
 //! `procwright run`: one program, from its start to its end.
 
-use std::ffi::OsString;
+mod command;
+
 use std::fs::File;
 
-use procwright::process::{Stop, adopt_orphans, reap_orphans};
-use procwright::time::Timeout;
-use procwright::{
-    Beyond, BoxError, Command, Error, Event, Limit, Output, Reason, Sink, Stdin, Until,
-};
+use procwright::process::{adopt_orphans, reap_orphans};
+use procwright::{BoxError, Error, Event, Output, Reason};
 
 use crate::args::{ReportArg, RunArgs, ScopeArg};
 use crate::exit::{self, End};
@@ -46,7 +44,7 @@ pub(crate) fn run(args: RunArgs) -> End {
     let form = args
         .report
         .or(args.report_to.is_some().then_some(ReportArg::Json));
-    let result = command(args, adopts)
+    let result = command::command(args, adopts)
         .watch(&mut signals)
         .on_event(tell)
         .run();
@@ -92,50 +90,6 @@ fn conclude(result: &Result<Output, Error>, signals: &Signals) -> End {
             }
         }
     }
-}
-
-fn command<'a>(args: RunArgs, adopts: bool) -> Command<'a> {
-    // Pipes come between only where somebody has to see what goes through.
-    let piped = args.idle_timeout.is_some() || args.limit.is_some() || args.until.is_some();
-    let sink = if piped { Sink::Relay } else { Sink::Inherit };
-    let mut words = args.command.into_iter();
-    let program: OsString = words.next().unwrap_or_default();
-    let mut command = match args.shell {
-        true => Command::shell(program),
-        false => Command::new(program).args(words),
-    };
-    command = command
-        .stdin(match args.stdin {
-            None => Stdin::Inherit,
-            Some(path) if path.as_os_str() == "null" => Stdin::Null,
-            Some(path) => Stdin::File(path),
-        })
-        .stdout(sink.clone())
-        .stderr(sink)
-        .timeout(args.timeout.unwrap_or(Timeout::NEVER))
-        .idle_timeout(args.idle_timeout.unwrap_or(Timeout::NEVER))
-        .stop(
-            Stop::new()
-                .with_signal(args.stop)
-                .with_grace(args.grace)
-                .with_scope(args.scope.into()),
-        )
-        .until(args.until.map_or(Until::Eof, Until::from))
-        .stopped_is_ok();
-    if let Some(bytes) = args.limit {
-        let beyond = Beyond::Fail;
-        command = command.limit(Limit { bytes, beyond });
-    }
-    if let Some(cwd) = args.cwd {
-        command = command.cwd(cwd);
-    }
-    for (name, value) in args.env {
-        command = command.env(name, value);
-    }
-    if adopts {
-        command = command.adopts_orphans();
-    }
-    command
 }
 
 fn tell(event: &Event) -> Result<(), BoxError> {

@@ -1,0 +1,78 @@
+//! What `procwright buffer` takes.
+
+use clap::{Args, ValueEnum};
+use procwright::Overflow;
+
+use crate::units;
+
+const BUFFER_HELP: &str = "\
+    cmd1 | procwright buffer | cmd2
+
+What cmd2 has not taken yet is kept in memory, then in files without a name in
+/var/tmp, and only when those are full cmd1 has to wait. A full disk loses nothing.
+SIGUSR1 prints the figures at once.
+
+When full (--overflow):
+  spill        disk, then cmd1 waits (lossless, the default)
+  block        cmd1 waits when the memory is full (lossless)
+  drop-oldest  keep the latest bytes, forget the oldest
+  drop-newest  keep the first bytes, forget what comes
+  fail         take no more, pass on what was taken, and exit with 125
+Where bytes were dropped nothing is put into the output: they are counted, and
+the first time is told on stderr.
+
+PROCWRIGHT_SPOOL_DIR names another directory, PROCWRIGHT_SPOOL=0 uses no disk.
+Exit code: 0 when all has been passed on, death by SIGPIPE if cmd2 took no more,
+125 for everything else. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes.";
+
+/// Pass stdin on to stdout, and never let the writer wait for the reader.
+#[derive(Debug, Args)]
+#[command(after_help = BUFFER_HELP, override_usage = "procwright buffer [OPTIONS]")]
+pub(crate) struct BufferArgs {
+    /// Keep so much in memory
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = units::size)]
+    pub(crate) memory: u64,
+
+    /// Keep so much on disk [default: 1GiB, or a tenth of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    pub(crate) disk: Option<u64>,
+
+    /// What to do when that is full
+    #[arg(
+        long,
+        value_name = "spill|block|drop-oldest|drop-newest|fail",
+        default_value = "spill",
+        hide_possible_values = true
+    )]
+    pub(crate) overflow: OverflowArg,
+
+    /// Print the figures at the end, on stderr
+    #[arg(long)]
+    pub(crate) stats: bool,
+
+    /// Say nothing but errors
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+impl BufferArgs {
+    pub(crate) fn policy(&self) -> Overflow {
+        let (memory, disk) = (self.memory, self.disk);
+        match self.overflow {
+            OverflowArg::Spill => Overflow::Spill { memory, disk },
+            OverflowArg::Block => Overflow::Block { memory },
+            OverflowArg::DropOldest => Overflow::DropOldest { memory },
+            OverflowArg::DropNewest => Overflow::DropNewest { memory },
+            OverflowArg::Fail => Overflow::Fail { memory },
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OverflowArg {
+    Spill,
+    Block,
+    DropOldest,
+    DropNewest,
+    Fail,
+}

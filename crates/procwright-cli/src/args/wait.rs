@@ -1,0 +1,93 @@
+//! What `procwright wait` takes.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+
+use clap::{Args, ValueEnum};
+use procwright::process::Id;
+use procwright::time::Timeout;
+use procwright::wait::Event;
+
+use crate::units;
+
+const WAIT_EXIT_CODES: &str = "\
+A process that is not there counts as ended. Each that ends is a line on stdout.
+Exit code: 0 when those have ended that were waited for, 3 timed out, 125 wrong
+usage or trouble of our own. Durations: 300ms 5s 2m 1h, bare numbers are seconds,
+inf.";
+
+/// Wait for processes, whoever started them, and say how they ended.
+#[derive(Debug, Args)]
+#[command(
+    after_help = WAIT_EXIT_CODES,
+    override_usage = "procwright wait [OPTIONS] [--name NAME]... [PID[:INODE]]..."
+)]
+pub(crate) struct WaitArgs {
+    /// Until one has ended
+    #[arg(long, group = "many")]
+    pub(crate) any: bool,
+
+    /// Until all have ended (default)
+    #[arg(long, group = "many")]
+    pub(crate) all: bool,
+
+    /// Until so many have ended
+    #[arg(long, value_name = "K", group = "many")]
+    pub(crate) first: Option<NonZeroUsize>,
+
+    /// Ended, or ended and reaped by its parent
+    #[arg(
+        long,
+        value_name = "exited|reaped",
+        default_value = "exited",
+        hide_possible_values = true
+    )]
+    pub(crate) event: EventArg,
+
+    /// Wait no longer than this
+    #[arg(long, value_name = "DURATION", value_parser = units::timeout)]
+    pub(crate) timeout: Option<Timeout>,
+
+    /// Every process that has this name now; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Vec<OsString>,
+
+    /// Lines of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Say by which mechanism is waited
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
+    /// No progress on the terminal, and no remarks
+    #[arg(long)]
+    pub(crate) quiet: bool,
+
+    /// The number of a process, and its inode to mean no other
+    #[arg(value_name = "PID[:INODE]", value_parser = process)]
+    pub(crate) process: Vec<Id>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EventArg {
+    Exited,
+    Reaped,
+}
+
+impl From<EventArg> for Event {
+    fn from(event: EventArg) -> Event {
+        match event {
+            EventArg::Exited => Event::Exited,
+            EventArg::Reaped => Event::Reaped,
+        }
+    }
+}
+
+fn process(text: &str) -> Result<Id, String> {
+    text.parse::<Id>().map_err(|_| {
+        "this names no process; write its number such as 1234, or number and inode such as \
+         1234:5678 (--name takes names)"
+            .to_owned()
+    })
+}
