@@ -23,7 +23,8 @@ the first time is told on stderr.
 
 PROCWRIGHT_SPOOL_DIR names another directory, PROCWRIGHT_SPOOL=0 uses no disk.
 Exit code: 0 when all has been passed on, death by SIGPIPE if cmd2 took no more,
-125 for everything else. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes.";
+125 for everything else. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes.
+More: procwright man buffer";
 
 /// Pass stdin on to stdout, and never let the writer wait for the reader.
 #[derive(Debug, Args)]

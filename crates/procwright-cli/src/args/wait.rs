@@ -13,10 +13,14 @@ use crate::units;
 const WAIT_EXIT_CODES: &str = "\
 A process that is not there counts as ended. Each that ends is a line on stdout.
 Exit code: 0 when those have ended that were waited for, 3 timed out, 125 wrong
-usage or trouble of our own. Durations: 300ms 5s 2m 1h, bare numbers are seconds,
-inf.";
+usage or trouble of our own. Durations: 300ms 5s 2m 1h, bare numbers are
+seconds, inf. More: procwright man wait";
 
 /// Wait for processes, whoever started them, and say how they ended.
+///
+/// It sleeps all the while: nothing wakes it but an end or the timeout. The
+/// processes are taken hold of when the command starts; from then on their
+/// numbers mean them, and no later process that happens to get the same number.
 #[derive(Debug, Args)]
 #[command(
     after_help = WAIT_EXIT_CODES,
