@@ -2,6 +2,7 @@
 
 mod args;
 mod buffer;
+mod colour;
 mod completions;
 mod ended;
 mod exit;

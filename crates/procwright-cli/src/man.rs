@@ -73,8 +73,6 @@ const BUFFER: &[Section] = &[(
     ],
 )];
 
-const OVERVIEW: &[Section] = &[];
-
 /// The variables that are read, in every page: they are those of the library.
 const ENVIRONMENT: Section = (
     "ENVIRONMENT",
@@ -94,11 +92,13 @@ const ENVIRONMENT: Section = (
     ],
 );
 
-const PAGES: [&str; 4] = [
+const PAGES: [&str; 6] = [
     "procwright(1)",
     "procwright-run(1)",
     "procwright-wait(1)",
     "procwright-buffer(1)",
+    "procwright-man(1)",
+    "procwright-completions(1)",
 ];
 
 /// Writes a page, the overview if none is named.
@@ -109,11 +109,13 @@ pub(crate) fn write(page: Option<PageArg>, to: &mut dyn Write) -> io::Result<()>
     let mut definition = definition();
     // Names the subcommands in full, and gives all of them what they inherit.
     definition.build();
-    let (name, sections) = match page {
-        None => (None, OVERVIEW),
+    let (name, sections): (_, &[Section]) = match page {
+        None => (None, &[]),
         Some(PageArg::Run) => (Some("run"), RUN),
         Some(PageArg::Wait) => (Some("wait"), WAIT),
         Some(PageArg::Buffer) => (Some("buffer"), BUFFER),
+        Some(PageArg::Man) => (Some("man"), &[]),
+        Some(PageArg::Completions) => (Some("completions"), &[]),
     };
     let command = match name {
         Some(name) => definition.find_subcommand(name).cloned(),
@@ -125,6 +127,8 @@ pub(crate) fn write(page: Option<PageArg>, to: &mut dyn Write) -> io::Result<()>
     let version = env!("CARGO_PKG_VERSION");
     let man = Man::new(heading_last(command))
         .title(own.to_uppercase())
+        // Not empty: what follows would be taken for it.
+        .date(" ")
         .manual("User Commands")
         .source(format!("procwright {version}"));
     man.render_title(to)?;

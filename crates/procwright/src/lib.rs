@@ -34,6 +34,7 @@ pub mod stream;
 mod sync;
 mod sys;
 pub mod time;
+mod trace;
 pub mod wait;
 
 pub use cancel::Cancel;
@@ -45,6 +46,8 @@ pub use process::Process;
 pub use run::{
     Demand, Error, Event, Foreign, Moment, Output, Reason, Report, StreamInfo, Tap, Watch,
 };
+#[cfg(feature = "serde")]
+pub use run::text_to_json;
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::memory;
 pub use spool::{Budget, Memory, Overflow};

@@ -39,13 +39,20 @@ pub(crate) enum Subcommand {
     Wait(WaitArgs),
     /// Pass stdin on to stdout, and never let the writer wait for the reader.
     Buffer(BufferArgs),
-    /// Print a manual page, for `man -l -`.
+    /// Print a manual page.
+    ///
+    /// As man(1) takes it: `procwright man run | man -l -`. Installed as
+    /// procwright-run.1 in a directory man1 of the manual path, it is found by name.
     Man {
         /// The page of this command [default: the overview]
         #[arg(value_name = "run|wait|buffer", hide_possible_values = true)]
         page: Option<PageArg>,
     },
     /// Print the completions for a shell.
+    ///
+    /// To be sourced by bash, or saved where the shell looks for completions:
+    /// procwright in ~/.local/share/bash-completion/completions, _procwright in a
+    /// directory of fpath of zsh, procwright.fish in ~/.config/fish/completions.
     Completions {
         /// The shell that reads them
         #[arg(value_name = "bash|zsh|fish", hide_possible_values = true)]
@@ -58,6 +65,8 @@ pub(crate) enum PageArg {
     Run,
     Wait,
     Buffer,
+    Man,
+    Completions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -14,7 +14,7 @@ use procwright::time::Timeout;
 use crate::units;
 
 const AFTER: &str = "\
-Exit code: the program's own, 128+N if signal N ended it (by SIGINT if that did),
+Exit code: the program's own, 128+N if signal N ended it (SIGINT ends us too),
 124 stopped by a limit, 125 wrong usage or trouble of our own, 126 not
 executable, 127 not found. Durations: 300ms 5s 2m 1h, bare numbers are seconds,
 inf. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes. More: procwright man run";

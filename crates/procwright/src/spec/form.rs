@@ -76,7 +76,7 @@ struct Form {
     umask: Option<u32>,
     /// Soft and hard; null for no limit.
     #[serde(default)]
-    rlimits: BTreeMap<String, (Ceiling, Ceiling)>,
+    rlimits: BTreeMap<String, Ceilings>,
     #[serde(default)]
     nice: Option<i32>,
     #[serde(default)]
@@ -127,6 +127,10 @@ enum AccountForm {
     Name(String),
 }
 
+#[derive(Serialize, Deserialize)]
+#[serde(expecting = "a pair, soft and hard")]
+struct Ceilings(Ceiling, Ceiling);
+
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum StdinForm {
@@ -152,7 +156,11 @@ enum SinkForm {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "a table with signal, grace and scope"
+)]
 struct StopForm {
     signal: Name,
     /// Null for no SIGKILL ever.
@@ -177,7 +185,7 @@ enum UntilForm {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with bytes and beyond")]
 struct LimitForm {
     bytes: u64,
     #[serde(default)]
@@ -284,7 +292,7 @@ impl TryFrom<&Spec> for Form {
                 .map(|limit| {
                     (
                         limit.resource.clone(),
-                        (Ceiling(limit.soft), Ceiling(limit.hard)),
+                        Ceilings(Ceiling(limit.soft), Ceiling(limit.hard)),
                     )
                 })
                 .collect(),
@@ -342,7 +350,7 @@ impl Form {
             .extra_groups
             .map(|groups| groups.into_iter().map(Account::from).collect());
         spec.umask = self.umask;
-        for (resource, (Ceiling(soft), Ceiling(hard))) in self.rlimits {
+        for (resource, Ceilings(Ceiling(soft), Ceiling(hard))) in self.rlimits {
             spec.rlimits.push(Rlimit {
                 resource,
                 soft,
