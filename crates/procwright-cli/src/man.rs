@@ -52,7 +52,10 @@ const RUN: &[Section] = &[
 const WAIT: &[Section] = &[(
     "EXIT STATUS",
     &[
-        ("0", "Those have ended that were waited for, however they did."),
+        (
+            "0",
+            "Those have ended that were waited for, however they did.",
+        ),
         ("3", "Timed out; stderr says who is still there."),
         (
             "125",
@@ -64,7 +67,10 @@ const WAIT: &[Section] = &[(
 const BUFFER: &[Section] = &[(
     "EXIT STATUS",
     &[
-        ("0", "Everything has been passed on, or was dropped as asked."),
+        (
+            "0",
+            "Everything has been passed on, or was dropped as asked.",
+        ),
         ("death by SIGPIPE", "The reader takes no more."),
         (
             "125",
@@ -122,7 +128,10 @@ pub(crate) fn write(page: Option<PageArg>, to: &mut dyn Write) -> io::Result<()>
         None => None,
     };
     let command = command.unwrap_or(definition);
-    let own = command.get_display_name().unwrap_or("procwright").to_owned();
+    let own = command
+        .get_display_name()
+        .unwrap_or("procwright")
+        .to_owned();
     let is_overview = name.is_none();
     let version = env!("CARGO_PKG_VERSION");
     let man = Man::new(heading_last(command))

@@ -43,11 +43,11 @@ pub use command::{BoxError, Collected, Command, Failure};
 pub use drain::Segment;
 pub use holders::{Holder, Holders};
 pub use process::Process;
+#[cfg(feature = "serde")]
+pub use run::text_to_json;
 pub use run::{
     Demand, Error, Event, Foreign, Moment, Output, Reason, Report, StreamInfo, Tap, Watch,
 };
-#[cfg(feature = "serde")]
-pub use run::text_to_json;
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::memory;
 pub use spool::{Budget, Memory, Overflow};

@@ -139,7 +139,10 @@ impl Wrong {
     fn unknown_member(&self) -> Option<(&str, String)> {
         let (what, known) = self.what.split_once(", expected one of ")?;
         let name = what.strip_prefix("unknown field `")?.strip_suffix('`')?;
-        let known: Vec<&str> = known.split(", ").map(|name| name.trim_matches('`')).collect();
+        let known: Vec<&str> = known
+            .split(", ")
+            .map(|name| name.trim_matches('`'))
+            .collect();
         let near = known
             .iter()
             .map(|known| (strsim::jaro_winkler(name, known), known))

@@ -65,18 +65,14 @@ pub(crate) fn start(
         let command = quote(&spec.argv);
         match &started {
             Ok((running, _)) => format!("start pid {}: {command}", running.pid),
-            Err(Unstarted::Invalid(error)) => format!("not started: {error}: {command}"),
-            Err(Unstarted::Spawn(error)) => format!("not started: {error}: {command}"),
+            Err(Unstarted::Invalid(error)) => format!("not started, {command}: {error}"),
+            Err(Unstarted::Spawn(error)) => format!("not started, {command}: {error}"),
         }
     });
     started
 }
 
-fn start_untold(
-    spec: &Spec,
-    feeds: bool,
-    trace: Trace,
-) -> Result<(Running, OurEnds), Unstarted> {
+fn start_untold(spec: &Spec, feeds: bool, trace: Trace) -> Result<(Running, OurEnds), Unstarted> {
     let template = prepare::Template::new(spec)?;
     let ends = stdio::open(spec, feeds)?;
     let plan = template.plan(spec, &ends.placements);

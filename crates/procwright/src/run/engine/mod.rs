@@ -171,7 +171,9 @@ impl<M: Memory> Run<'_, M> {
                 stop.machine.step(now);
                 if !stop.told_kill && stop.machine.kills() {
                     stop.told_kill = true;
-                    self.running.trace().say(|| "kill: SIGKILL to all that are left");
+                    self.running
+                        .trace()
+                        .say(|| "kill: SIGKILL to all that are left");
                 }
                 if stop.machine.finished() {
                     self.after_stop(now);
