@@ -110,6 +110,30 @@ fn a_signal_ends_the_pause_and_us() {
 }
 
 #[test]
+fn what_fails_after_ctrl_c_is_not_tried_again() {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    use std::os::unix::process::CommandExt;
+    let (mut keyboard, slave) = common::terminal();
+    // It makes an exit code of it, as many do: the read ends when the trap has run.
+    let line = "trap 'exit 5' INT; echo ready $$; read line";
+    let mut command = procwright(["--retry", "3", "--backoff", "0", "--shell", line]);
+    command.stdin(slave);
+    // SAFETY: both are plain system calls.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::setsid()?;
+            rustix::process::ioctl_tiocsctty(rustix::stdio::stdin().as_fd())?;
+            Ok(())
+        });
+    }
+    let started = common::Started::of(command);
+    keyboard.write_all(b"\x03").unwrap();
+    let ran = started.finish();
+    assert_eq!((ran.code(), attempts(&ran)), (Some(5), 0), "{}", ran.stderr);
+}
+
+#[test]
 fn the_pause_sleeps() {
     let (mut procwright, _stderr) = pausing();
     let pid = procwright.id();

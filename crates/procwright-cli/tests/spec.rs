@@ -329,3 +329,35 @@ fn errors_name_file_line_and_member() {
     assert_eq!(ran.code(), Some(125));
     assert!(ran.stderr.contains("cannot read the spec /no/such/file"));
 }
+
+#[test]
+fn the_examples_of_the_reference_are_one_and_run() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/spec.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let block = |kind: &str| {
+        let (_, rest) = document.split_once(&format!("```{kind}\n")).unwrap();
+        rest.split_once("\n```").unwrap().0.to_owned()
+    };
+    let (json, toml) = (block("json"), block("toml"));
+    for (name, text) in [("a.json", &json), ("a.toml", &toml)] {
+        let ran = spec(name, text, &[]);
+        assert_eq!(
+            (ran.code(), ran.stdout.as_str()),
+            (Some(0), "hello\nand good-bye\n"),
+            "{}",
+            ran.stderr
+        );
+    }
+    let dry = |name, text: &str| spec(name, text, &["--dry-run"]).stdout;
+    assert_eq!(dry("a.json", &json), dry("a.toml", &toml));
+    // And the table has every member.
+    let written: Value = serde_json::from_str(&dry("a.json", &json)).unwrap();
+    let rows: Vec<&str> = document.lines().filter(|l| l.starts_with("| `")).collect();
+    for member in written.as_object().unwrap().keys() {
+        let name = format!("`{member}`");
+        let known = rows
+            .iter()
+            .any(|row| row.split('|').nth(1).unwrap().contains(&name));
+        assert!(known, "{member}");
+    }
+}
