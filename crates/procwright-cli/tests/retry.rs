@@ -1,4 +1,5 @@
 //! `--retry` and `--backoff`.
+#![allow(clippy::disallowed_methods)] // Tests may sleep.
 
 mod common;
 
