@@ -28,6 +28,8 @@ seconds, inf. More: procwright man wait";
 )]
 pub(crate) struct WaitArgs {
     /// Until one has ended
+    ///
+    /// Whoever else has by then is told of too.
     #[arg(long, group = "many")]
     pub(crate) any: bool,
 
@@ -36,14 +38,21 @@ pub(crate) struct WaitArgs {
     pub(crate) all: bool,
 
     /// Until so many have ended
+    ///
+    /// Whoever ends beyond these is not told of.
     #[arg(long, value_name = "K", group = "many")]
     pub(crate) first: Option<NonZeroUsize>,
 
-    /// Ended, or ended and reaped by its parent
+    /// Ended, or reaped as well [default: exited]
+    ///
+    /// exited: its last thread has ended, so that memory, descriptors and locks are
+    /// released. reaped: its parent has collected its status too, and its number is
+    /// free.
     #[arg(
         long,
         value_name = "exited|reaped",
         default_value = "exited",
+        hide_default_value = true,
         hide_possible_values = true
     )]
     pub(crate) event: EventArg,
@@ -52,15 +61,24 @@ pub(crate) struct WaitArgs {
     #[arg(long, value_name = "DURATION", value_parser = units::timeout)]
     pub(crate) timeout: Option<Timeout>,
 
-    /// Every process that has this name now; may be repeated
+    /// All that have this name now; may be repeated
+    ///
+    /// The name that a process goes by, or the base name of its program's file, the
+    /// whole of it.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Vec<OsString>,
 
     /// Lines of JSON
+    ///
+    /// docs/reference/command.md shows one; wait.schema.json beside it says exactly
+    /// what is in it.
     #[arg(long)]
     pub(crate) json: bool,
 
     /// Say by which mechanism is waited
+    ///
+    /// pidfd is the rule. Where none can be had others take its place, and looks
+    /// counts how often a process was looked at by the clock.
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
 
