@@ -39,10 +39,13 @@ static SERIAL: AtomicU32 = AtomicU32::new(0);
 /// Lines that could not be written since the last one that was.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
-/// The trace of one run or child.
+/// The trace of one run or child; empty if nobody wants it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Trace {
-    /// Its number in this process, 0 if nobody wants it.
+pub(crate) struct Trace(Option<Wanted>);
+
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// Its number in this process.
     serial: u32,
     started: Instant,
 }
@@ -50,42 +53,36 @@ pub(crate) struct Trace {
 impl Trace {
     /// Of what is started now.
     pub(crate) fn begin() -> Trace {
-        let serial = match is_on() {
-            true => SERIAL.fetch_add(1, Ordering::Relaxed) + 1,
-            false => 0,
-        };
-        Trace {
-            serial,
+        Trace(is_on().then(|| Wanted {
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed) + 1,
             started: Instant::now(),
-        }
+        }))
     }
 
     pub(crate) fn is_on(self) -> bool {
-        self.serial != 0
+        self.0.is_some()
     }
 
     /// Writes what `text` says, which is called only if somebody wants it.
     pub(crate) fn say<T: fmt::Display>(self, text: impl FnOnce() -> T) {
-        if !self.is_on() {
+        let Some(Wanted { serial, started }) = self.0 else {
             return;
-        }
-        let after = self.started.elapsed().as_secs_f64();
-        let mut line = format!(
-            "procwright[{}.{}] +{after:.3} ",
-            std::process::id(),
-            self.serial
-        );
+        };
+        let after = started.elapsed().as_secs_f64();
+        let pid = std::process::id();
+        let mut line = format!("procwright[{pid}.{serial}] +{after:.3} ");
         push_in_one_line(&mut line, &text().to_string());
         emit(line);
     }
-}
 
-impl Trace {
     /// Of a run, or of a child that is handed out. `reason` is why it was stopped,
     /// empty if it was not.
     pub(crate) fn end(self, reason: &str, exit: Exit) {
+        let Some(Wanted { started, .. }) = self.0 else {
+            return;
+        };
         self.say(|| {
-            let after = Seconds(self.started.elapsed());
+            let after = Seconds(started.elapsed());
             match reason {
                 "" => format!("end: {exit} after {after}"),
                 reason => format!("end, {reason}: {exit} after {after}"),
