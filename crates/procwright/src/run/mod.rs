@@ -13,13 +13,16 @@ mod watch;
 use std::io;
 
 pub(crate) use crate::spec::quote;
+#[cfg(feature = "serde")]
+pub use json::text_to_json;
+
 pub use error::{Error, Foreign};
 pub use event::Event;
 pub use output::{Output, Reason, Report, StreamInfo};
 pub use tap::Tap;
 pub(crate) use tap::{Duty, FullFile, Kind, Lines, Tee, Writer};
 
-pub(crate) use engine::execute;
+pub(crate) use engine::{check, execute};
 
 pub use watch::{Demand, Moment, Watch};
 
