@@ -108,22 +108,6 @@ fn one_ctrl_c_ends_a_loop() {
 }
 
 #[test]
-fn one_ctrl_c_ends_a_loop_whenever_it_comes() {
-    for scope in SCOPES {
-        let mut bash = Bash::start();
-        for round in 0..20 {
-            bash.line(&format!("while :; do $run {scope} $child echo -n tick{round}.; done"));
-            bash.until("\n");
-            for _ in 0..3 {
-                bash.until(&format!("tick{round}."));
-            }
-            bash.press(b"\x03");
-            bash.prompt();
-        }
-    }
-}
-
-#[test]
 fn a_reader_in_the_background_is_told_of() {
     for scope in SCOPES {
         let mut bash = Bash::start();
