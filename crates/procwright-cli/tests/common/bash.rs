@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Winsize, tcgetpgrp, tcsetwinsize};
 
 use super::terminal;
 
@@ -40,7 +40,10 @@ impl Bash {
         tcsetwinsize(&slave, size).unwrap();
         let mut command = Command::new("bash");
         command.args(["--norc", "--noprofile", "-i"]);
-        command.env("PS1", PROMPT).env("TERM", "xterm").env("LC_ALL", "C");
+        command
+            .env("PS1", PROMPT)
+            .env("TERM", "xterm")
+            .env("LC_ALL", "C");
         command.env("run", format!("{} run", env!("CARGO_BIN_EXE_procwright")));
         command.env("child", test_children::path());
         // Else every prompt begins with an escape sequence.
@@ -118,7 +121,22 @@ impl Bash {
         // Not the option that asks for it.
         while self.until("ready ").ends_with("--print-") {}
         let pids = self.until("\n");
-        pids.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+        pids.split_whitespace()
+            .map(|pid| pid.parse().unwrap())
+            .collect()
+    }
+
+    /// Does what `fg` does with the job called so, and waits until keys go to
+    /// it: the shell says its name first.
+    #[track_caller]
+    pub fn fg(&mut self, name: &str) {
+        self.line("fg");
+        self.until("fg\r\n");
+        self.until(&format!("{name}\r\n"));
+        let shell = self.pid();
+        while tcgetpgrp(&self.master).unwrap().as_raw_nonzero().get() == shell {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
     }
 
     pub fn pid(&self) -> i32 {
@@ -155,7 +173,10 @@ pub fn await_state(pid: i32, states: &[char]) {
     loop {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
         let stat = stat.unwrap_or_else(|error| panic!("{pid}: {error}"));
-        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+        let state = stat
+            .rsplit(") ")
+            .next()
+            .and_then(|rest| rest.chars().next());
         if states.contains(&state.unwrap()) {
             return;
         }
