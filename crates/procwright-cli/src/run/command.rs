@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use procwright::process::Stop;
+use procwright::process::{Scope, Stop};
 use procwright::{Beyond, Command, Limit, Sink, Spec, Stdin, Until};
 
 use super::spec;
@@ -42,6 +42,8 @@ pub(super) fn spec(args: &RunArgs) -> Result<Spec, String> {
         spec.until = until.into();
     }
     spec.stop = stop(args, spec.stop);
+    // With a group of its own it gets the terminal as well, if we have it.
+    spec.foreground |= spec.stop.scope() == Scope::Group;
     if let Some(cwd) = &args.cwd {
         spec.cwd = Some(cwd.clone());
     }

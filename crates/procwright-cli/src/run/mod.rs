@@ -1,12 +1,14 @@
 //! `procwright run`: one program, from its start to its end.
 
 mod command;
+pub(crate) mod job;
+mod modes;
 mod retry;
 mod spec;
 
 use std::fs::File;
 
-use procwright::process::{Scope, adopt_orphans, reap_orphans};
+use procwright::process::{Exit, adopt_orphans, reap_orphans};
 use procwright::{BoxError, Error, Event, Output, Reason, Spec};
 
 use crate::args::{ReportArg, RunArgs};
@@ -14,6 +16,7 @@ use crate::exit::{self, End};
 use crate::message::say;
 use crate::report::{self, Own};
 use crate::signals::Signals;
+use job::Job;
 use retry::{Attempts, Next};
 
 pub(crate) fn run(args: RunArgs) -> End {
@@ -45,8 +48,7 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let shared = spec.stop.scope() != Scope::Group;
-    let mut signals = match Signals::catch(shared) {
+    let mut signals = match Signals::catch(Job::of(&spec)) {
         Ok(signals) => signals,
         Err(error) => {
             say(format_args!("cannot catch signals: {error}"));
@@ -93,12 +95,15 @@ pub(crate) fn run(args: RunArgs) -> End {
 /// One attempt, from the start of the program to its end.
 fn once(spec: Spec, adopts: bool, signals: &mut Signals) -> Result<Output, Error> {
     let result = command::command(spec, adopts)
-        .watch(signals)
+        .watch(&mut *signals)
         .on_event(tell)
         .run();
     if let Some(output) = output(&result) {
         // In a container nobody else might ever do it.
         reap_orphans(output.report.pid);
+        let report = &output.report;
+        let by_signal = matches!(report.status, Exit::Signal { .. });
+        signals.conclude(by_signal || report.reason != Reason::Finished);
     }
     result
 }
