@@ -16,6 +16,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use signal_hook::{flag, low_level::pipe};
 
+use crate::run::output::own::is_dumb;
+
 /// Those that end this command by default, and may come from a keyboard or from
 /// whoever shuts down.
 const ENDING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
@@ -41,8 +43,7 @@ impl Progress {
     /// # Errors
     /// When no descriptor is left.
     pub(crate) fn on_terminal() -> io::Result<Option<Progress>> {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        if dumb || !io::stderr().is_terminal() {
+        if is_dumb() || !io::stderr().is_terminal() {
             return Ok(None);
         }
         let by_default = Arc::new(AtomicBool::new(true));
@@ -119,7 +120,7 @@ impl Drop for Progress {
 
 /// Whether the terminal is used by somebody else at present: what we draw would
 /// come in between what is typed there.
-fn in_the_background() -> bool {
+pub(crate) fn in_the_background() -> bool {
     let foreground = || {
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
         // Behind the name: state, parent, group, session, terminal, the group
@@ -134,7 +135,8 @@ fn in_the_background() -> bool {
     foreground() == Some(false)
 }
 
-fn columns() -> usize {
+/// The width of the terminal that stderr is.
+pub(crate) fn columns() -> usize {
     match rustix::termios::tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
         _ => 80,

@@ -9,15 +9,27 @@ use procwright::{Reason, Report, StreamInfo};
 
 use crate::args::ReportArg;
 use crate::figures::{Seconds, Size};
+use crate::run::output::LogFigures;
 
 /// Writes the report to `file`, or to stderr.
 ///
 /// # Errors
 /// Those of the write.
-pub(crate) fn write(report: &Report, form: ReportArg, file: Option<File>) -> io::Result<()> {
+pub(crate) fn write(
+    report: &Report,
+    log: Option<LogFigures>,
+    form: ReportArg,
+    file: Option<File>,
+) -> io::Result<()> {
     let text = match form {
-        ReportArg::Text => text(report),
-        ReportArg::Json => format!("{}\n", report.to_json_with(None, None, None)),
+        ReportArg::Text => text(report, log),
+        ReportArg::Json => {
+            let mut json = report.to_json_with(None, None, None);
+            if let (Some(log), Some(members)) = (log, json.as_object_mut()) {
+                members.insert("log".into(), log_json(&log));
+            }
+            format!("{json}\n")
+        }
     };
     match file {
         Some(mut file) => file.write_all(text.as_bytes()),
@@ -26,7 +38,7 @@ pub(crate) fn write(report: &Report, form: ReportArg, file: Option<File>) -> io:
 }
 
 /// For people: a line for each thing worth knowing.
-fn text(report: &Report) -> String {
+fn text(report: &Report, log: Option<LogFigures>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<10} {value}");
@@ -46,8 +58,31 @@ fn text(report: &Report) -> String {
             line(name, &stream(info));
         }
     }
+    if let Some(log) = log {
+        line("log", &log_text(&log));
+    }
     for survivor in &report.survivors {
         line("survivor", &survivor.to_string());
+    }
+    text
+}
+
+fn log_json(log: &LogFigures) -> serde_json::Value {
+    serde_json::json!({
+        "path": log.path.to_string_lossy(),
+        "bytes": log.bytes,
+        "lost_bytes": log.lost_bytes,
+        "rotations": log.rotations,
+    })
+}
+
+fn log_text(log: &LogFigures) -> String {
+    let mut text = format!("{} in {:?}", Size(log.bytes), log.path.display());
+    if log.rotations > 0 {
+        let _ = write!(text, ", begun anew {} times", log.rotations);
+    }
+    if log.lost_bytes > 0 {
+        let _ = write!(text, ", {} bytes missing", log.lost_bytes);
     }
     text
 }

@@ -6,12 +6,15 @@ use procwright::process::Stop;
 use procwright::time::Timeout;
 use procwright::{Beyond, Command, Limit, Sink, Stdin, Until};
 
+use super::output::Outputs;
 use crate::args::RunArgs;
 
-pub(super) fn command<'a>(args: RunArgs, adopts: bool) -> Command<'a> {
-    // Pipes come between only where somebody has to see what goes through.
-    let piped = args.idle_timeout.is_some() || args.limit.is_some() || args.until.is_some();
-    let sink = if piped { Sink::Relay } else { Sink::Inherit };
+pub(super) fn command<'a>(args: RunArgs, adopts: bool, outputs: &Outputs) -> Command<'a> {
+    let sink = if outputs.pipes() {
+        Sink::Relay
+    } else {
+        Sink::Inherit
+    };
     let mut words = args.command.into_iter();
     let program: OsString = words.next().unwrap_or_default();
     let mut command = match args.shell {
@@ -49,5 +52,5 @@ pub(super) fn command<'a>(args: RunArgs, adopts: bool) -> Command<'a> {
     if adopts {
         command = command.adopts_orphans();
     }
-    command
+    outputs.attach(command)
 }

@@ -1,6 +1,8 @@
 //! `procwright run`: one program, from its start to its end.
 
 mod command;
+mod live;
+pub(crate) mod output;
 
 use std::fs::File;
 
@@ -12,6 +14,7 @@ use crate::exit::{self, End};
 use crate::message::say;
 use crate::report;
 use crate::signals::Signals;
+use output::Outputs;
 
 pub(crate) fn run(args: RunArgs) -> End {
     if args.shell && args.command.len() > 1 {
@@ -32,6 +35,13 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
+    let outputs = match Outputs::open(&args) {
+        Ok(outputs) => outputs,
+        Err(error) => {
+            say(error);
+            return End::TROUBLE;
+        }
+    };
     let shared = !matches!(args.scope, ScopeArg::Group);
     let mut signals = match Signals::catch(shared) {
         Ok(signals) => signals,
@@ -44,7 +54,7 @@ pub(crate) fn run(args: RunArgs) -> End {
     let form = args
         .report
         .or(args.report_to.is_some().then_some(ReportArg::Json));
-    let result = command::command(args, adopts)
+    let result = command::command(args, adopts, &outputs)
         .watch(&mut signals)
         .on_event(tell)
         .run();
@@ -56,9 +66,10 @@ pub(crate) fn run(args: RunArgs) -> End {
         // In a container nobody else might ever do it.
         reap_orphans(output.report.pid);
     }
-    let end = conclude(&result, &signals);
+    outputs.finish(&result);
+    let end = outputs.conclude(conclude(&result, &signals));
     if let (Some(output), Some(form)) = (output, form)
-        && let Err(error) = report::write(&output.report, form, report_to)
+        && let Err(error) = report::write(&output.report, outputs.log_figures(), form, report_to)
     {
         say(format_args!("cannot write the report: {error}"));
         // The program's own failure says more than ours.
