@@ -5,13 +5,12 @@
 
 mod usage;
 
-use std::fmt::Write as _;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use procwright::{Flow, Moment};
+use procwright::Moment;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::output::own::{self, Own};
@@ -39,7 +38,7 @@ pub(crate) struct Live {
 struct Screen {
     started: Instant,
     /// What the line says; nothing before the first look, and after the end.
-    items: Vec<String>,
+    items: Vec<Item>,
     is_drawn: bool,
     /// Whether the output on this terminal has ended its line.
     at_line_start: bool,
@@ -149,38 +148,39 @@ impl Live {
         moment: Moment,
         usage: Option<Usage>,
         now: Instant,
-    ) -> Vec<String> {
+    ) -> Vec<Item> {
         let elapsed = now.saturating_duration_since(screen.started);
-        let mut items = vec![brief(elapsed)];
+        let mut items = vec![Item::new(brief(elapsed))];
         if moment.stopping {
-            items.push("stopping".into());
+            items.push(Item::new("stopping"));
         }
-        items.extend(self.expect.map(|expect| outlook(elapsed, expect)));
+        if let Some(expect) = self.expect {
+            items.push(Item::new(outlook(elapsed, expect)));
+        }
         let mut blocked = Duration::ZERO;
         let flows = [("out", moment.stdout), ("err", moment.stderr)];
         for ((name, flow), lines) in flows.into_iter().zip(&self.lines) {
-            let Some(Flow {
-                bytes, blocked: by, ..
-            }) = flow
-            else {
-                continue;
-            };
-            blocked = blocked.max(by);
-            let lines = lines.load(Ordering::Relaxed);
-            if bytes > 0 || name == "out" {
-                items.push(format!("{name} {} {lines} lines", Size(bytes)));
+            let Some(flow) = flow else { continue };
+            blocked = blocked.max(flow.blocked);
+            if flow.bytes > 0 || name == "out" {
+                let lines = lines.load(Ordering::Relaxed);
+                let mut item = Item::new(format!("{name} {}", Size(flow.bytes)));
+                let s = if lines == 1 { "" } else { "s" };
+                item.more = format!(" {lines} line{s}");
+                items.push(item);
             }
         }
         if let Some(usage) = usage {
-            items.push(format!("memory {}", Size(usage.memory)));
+            items.push(Item::new(format!("mem {}", Size(usage.memory))));
             if let Some((then, cpu)) = screen.cpu.replace((now, usage.cpu)) {
                 let used = usage.cpu.saturating_sub(cpu).as_secs_f64();
                 let passed = now.saturating_duration_since(then).as_secs_f64();
-                items.push(format!("CPU {:.0} %", used / passed.max(0.001) * 100.0));
+                let part = used / passed.max(0.001) * 100.0;
+                items.push(Item::new(format!("CPU {part:.0} %")));
             }
         }
         if blocked >= Duration::from_millis(100) {
-            items.push(format!("blocked {}", brief(blocked)));
+            items.push(Item::new(format!("blocked {}", brief(blocked))));
         }
         items
     }
@@ -228,17 +228,40 @@ impl Screen {
     }
 }
 
+/// A part of the line.
+#[derive(Debug)]
+struct Item {
+    text: String,
+    /// Left out of all of them unless the whole line has room.
+    more: String,
+}
+
+impl Item {
+    fn new(text: impl Into<String>) -> Item {
+        let (text, more) = (text.into(), String::new());
+        Item { text, more }
+    }
+}
+
 /// As many items as there is room for. One column stays free: a cursor behind the
 /// last one is in the next line to some terminals.
-fn fitting(items: &[String], columns: usize) -> String {
+fn fitting(items: &[Item], columns: usize) -> String {
+    let whole: Vec<String> = items
+        .iter()
+        .map(|item| format!("{}{}", item.text, item.more))
+        .collect();
+    let whole = whole.join(", ");
+    // All of it is ASCII.
+    if whole.len() < columns {
+        return whole;
+    }
     let mut line = String::new();
-    for item in items {
+    for Item { text, .. } in items {
         let gap = if line.is_empty() { "" } else { ", " };
-        // All of it is ASCII.
-        if line.len() + gap.len() + item.len() >= columns {
+        if line.len() + gap.len() + text.len() >= columns {
             break;
         }
-        let _ = write!(line, "{gap}{item}");
+        line.extend([gap, text]);
     }
     line
 }
@@ -255,14 +278,14 @@ fn outlook(elapsed: Duration, expect: Duration) -> String {
     }
 }
 
-/// A time in two units at most.
+/// A time in two units at most, written as the options take it.
 fn brief(time: Duration) -> String {
     let secs = time.as_secs();
     match secs {
-        0..60 => format!("{secs} s"),
-        60..3600 => format!("{} min {} s", secs / 60, secs % 60),
-        3600..86400 => format!("{} h {} min", secs / 3600, secs / 60 % 60),
-        _ => format!("{} d {} h", secs / 86400, secs / 3600 % 24),
+        0..60 => format!("{secs}s"),
+        60..3600 => format!("{}m {}s", secs / 60, secs % 60),
+        3600..86400 => format!("{}h {}m", secs / 3600, secs / 60 % 60),
+        _ => format!("{}d {}h", secs / 86400, secs / 3600 % 24),
     }
 }
 
@@ -310,32 +333,35 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_the_terminal() {
-        let items: Vec<String> = ["12 s", "40 %, 18 s left", "out 5 bytes"]
-            .map(String::from)
-            .into();
-        assert_eq!(fitting(&items, 80), "12 s, 40 %, 18 s left, out 5 bytes");
+        let mut items = ["12s", "40 %, 18s left", "out 5 bytes"].map(Item::new);
+        items[2].more = " 2 lines".into();
+        assert_eq!(
+            fitting(&items, 80),
+            "12s, 40 %, 18s left, out 5 bytes 2 lines"
+        );
         for columns in 0..80 {
             let line = fitting(&items, columns);
             assert!(line.len() < columns.max(1), "{columns}: {line:?}");
         }
-        assert_eq!(fitting(&items, 22), "12 s, 40 %, 18 s left");
-        assert_eq!(fitting(&items, 21), "12 s");
+        assert_eq!(fitting(&items, 33), "12s, 40 %, 18s left, out 5 bytes");
+        assert_eq!(fitting(&items, 20), "12s, 40 %, 18s left");
+        assert_eq!(fitting(&items, 19), "12s");
     }
 
     #[test]
     fn the_outlook_is_never_done_before_the_end() {
         let secs = Duration::from_secs;
-        assert_eq!(outlook(secs(0), secs(10)), "0 %, 10 s left");
-        assert_eq!(outlook(secs(4), secs(10)), "40 %, 6 s left");
+        assert_eq!(outlook(secs(0), secs(10)), "0 %, 10s left");
+        assert_eq!(outlook(secs(4), secs(10)), "40 %, 6s left");
         assert_eq!(
             outlook(Duration::from_millis(9999), secs(10)),
-            "99 %, 0 s left"
+            "99 %, 0s left"
         );
-        assert_eq!(outlook(secs(10), secs(10)), "over by 0 s");
-        assert_eq!(outlook(secs(95), secs(10)), "over by 1 min 25 s");
-        assert_eq!(outlook(secs(95), secs(0)), "over by 1 min 35 s");
-        assert_eq!(brief(secs(3661)), "1 h 1 min");
-        assert_eq!(brief(secs(90000)), "1 d 1 h");
+        assert_eq!(outlook(secs(10), secs(10)), "over by 0s");
+        assert_eq!(outlook(secs(95), secs(10)), "over by 1m 25s");
+        assert_eq!(outlook(secs(95), secs(0)), "over by 1m 35s");
+        assert_eq!(brief(secs(3661)), "1h 1m");
+        assert_eq!(brief(secs(90000)), "1d 1h");
     }
 
     #[test]
