@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use procwright::process::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::termios::LocalModes;
 use signal_hook::{flag, low_level::pipe};
 
 use crate::run::output::own::is_dumb;
@@ -76,7 +77,7 @@ impl Progress {
 
     /// Draws the line: `head`, and of `items` as many as there is room for.
     pub(crate) fn draw(&self, head: &str, items: impl Iterator<Item = String>) {
-        if in_the_background() {
+        if in_the_background(None) {
             return;
         }
         let line = fit(head, items, columns());
@@ -119,20 +120,27 @@ impl Drop for Progress {
 }
 
 /// Whether the terminal is used by somebody else at present: what we draw would
-/// come in between what is typed there.
-pub(crate) fn in_the_background() -> bool {
+/// come in between what is typed there. A program that leads the process group
+/// `ally` is nobody else, unless the terminal stops whoever writes meanwhile.
+pub(crate) fn in_the_background(ally: Option<i32>) -> bool {
     let foreground = || {
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
         // Behind the name: state, parent, group, session, terminal, the group
         // that has the terminal.
         let (_, fields) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_ascii_whitespace().take(6).collect();
-        match fields[..] {
-            [_, _, group, _, terminal, owner] => Some(terminal == "0" || group == owner),
-            _ => None,
-        }
+        let [_, _, group, _, terminal, owner] = fields[..] else {
+            return None;
+        };
+        let is_allied = || ally.is_some_and(|ally| owner.parse() == Ok(ally)) && !stops_writers();
+        Some(terminal == "0" || group == owner || is_allied())
     };
     foreground() == Some(false)
+}
+
+fn stops_writers() -> bool {
+    rustix::termios::tcgetattr(io::stderr())
+        .is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP))
 }
 
 /// The width of the terminal that stderr is.

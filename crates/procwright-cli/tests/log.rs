@@ -451,8 +451,7 @@ fn refused(mut command: Command, why: &str) {
 fn what_can_be_no_log_is_refused_before_anything_starts() {
     let place = Place::new();
     let fifo = place.0.path().join("fifo");
-    let mode = rustix::fs::Mode::from(0o600);
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    drop(common::fifo(&fifo));
     refused(logged(&fifo, &[], &["out:x"]), "No such device");
     refused(logged(place.0.path(), &[], &["out:x"]), "Is a directory");
     refused(
@@ -476,15 +475,7 @@ fn what_can_be_no_log_is_refused_before_anything_starts() {
 #[test]
 fn a_fifo_whose_reader_goes_is_the_programs_matter_not() {
     let place = Place::new();
-    let fifo = place.log();
-    let mode = rustix::fs::Mode::from(0o600);
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    // Opened for both, so that neither side waits for the other.
-    let reader = fs::File::options()
-        .read(true)
-        .write(true)
-        .open(&fifo)
-        .unwrap();
+    let reader = common::fifo(&place.log());
     let mut talk = Talk::new(place.command(&[], &["out:first", "ack", "out:second\\n"]));
     let mut first = [0; 5];
     (&reader).read_exact(&mut first).unwrap();
@@ -497,6 +488,28 @@ fn a_fifo_whose_reader_goes_is_the_programs_matter_not() {
         rest.contains("Broken pipe") && rest.contains("7 bytes are missing"),
         "{rest}"
     );
+}
+
+#[test]
+fn a_log_that_takes_nothing_holds_up_no_deadline() {
+    let place = Place::new();
+    let reader = common::fifo(&place.log());
+    let mut command = procwright(["--timeout", "500ms", "--report", "json", "--log"]);
+    command.arg(place.log()).arg("--");
+    command.args(child(["flood-forever", "--no-limit"]));
+    let output = command.stdout(Stdio::null()).output().unwrap();
+    drop(reader);
+    assert_eq!(output.status.code(), Some(124));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let (_, json) = stderr.split_once("\n{").unwrap();
+    let json: serde_json::Value = serde_json::from_str(&format!("{{{json}")).unwrap();
+    let log = |name: &str| json["log"][name].as_u64().unwrap();
+    // What was read is in it or missing, whatever was under way.
+    assert_eq!(
+        log("bytes") + log("lost_bytes"),
+        json["stdout_info"]["bytes"].as_u64().unwrap()
+    );
+    assert!(log("lost_bytes") > 16 << 20, "{json}");
 }
 
 #[test]

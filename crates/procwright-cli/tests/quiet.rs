@@ -3,11 +3,11 @@
 mod common;
 
 use std::fs;
-use std::io::Read;
-use std::os::unix::process::CommandExt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
-use common::{Ran, Started, child, procwright};
+use common::{Ran, child, procwright};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
 fn quiet(options: &[&str], words: &[&str]) -> Command {
@@ -52,7 +52,6 @@ fn a_signal_and_a_stop_are_failures() {
         .stderr(Stdio::piped());
     let mut run = command.spawn().unwrap();
     // It says so of what it does not know, and fails.
-    use std::io::Write;
     run.stdin
         .take()
         .unwrap()
@@ -83,26 +82,23 @@ fn a_signal_and_a_stop_are_failures() {
 
 #[test]
 fn our_own_signal_shows_it_too() {
-    let mut command = procwright(["--quiet", "--log"]);
+    // A log that tells when the program has spoken.
     let dir = tempfile::tempdir().unwrap();
-    let log = dir.path().join("log");
-    command
-        .arg(&log)
-        .arg("--")
-        .args(child(["sleep-forever", "--print-ready"]));
+    let fifo = common::fifo(&dir.path().join("log"));
+    let mut command = procwright(["--quiet", "--log"]);
+    command.arg(dir.path().join("log")).arg("--");
+    command.args(child(["sleep-forever", "--print-ready"]));
     let run = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    while !fs::read_to_string(&log).is_ok_and(|log| log.ends_with('\n')) {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    let mut ready = String::new();
+    BufReader::new(fifo).read_line(&mut ready).unwrap();
     common::kill(run.id().cast_signed(), Signal::TERM);
     let output = run.wait_with_output().unwrap();
-    use std::os::unix::process::ExitStatusExt;
     assert_eq!(output.status.signal(), Some(15));
-    assert!(output.stdout.starts_with(b"ready "));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), ready);
 }
 
 #[test]
@@ -214,7 +210,5 @@ fn who_has_seen_enough_can_end_it() {
         .read_exact(&mut [0; 1])
         .unwrap();
     common::kill(run.id().cast_signed(), Signal::INT);
-    use std::os::unix::process::ExitStatusExt;
     assert_eq!(run.wait().unwrap().signal(), Some(2));
-    let _: Option<Started> = None;
 }

@@ -76,6 +76,14 @@ pub fn terminal() -> (std::fs::File, OwnedFd) {
     (master.into(), slave)
 }
 
+/// A new FIFO, open for both so that neither side waits for the other.
+pub fn fifo(path: &std::path::Path) -> std::fs::File {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::from(0o600), 0).unwrap();
+    let mut options = std::fs::File::options();
+    options.read(true).write(true).open(path).unwrap()
+}
+
 /// What a run came to.
 #[derive(Debug)]
 pub struct Ran {

@@ -42,6 +42,8 @@ struct Screen {
     is_drawn: bool,
     /// Whether the output on this terminal has ended its line.
     at_line_start: bool,
+    /// The program, once we have looked at it.
+    pid: Option<i32>,
     /// When the line may be put back again.
     pace: Pace,
     /// The latest look at the processor time.
@@ -64,6 +66,7 @@ impl Live {
                 items: Vec::new(),
                 is_drawn: false,
                 at_line_start: true,
+                pid: None,
                 pace: Pace::new(now),
                 cpu: None,
             }),
@@ -134,8 +137,9 @@ impl Live {
         let Some(mut screen) = self.try_screen() else {
             return;
         };
+        screen.pid = Some(moment.pid);
         screen.items = self.items(&mut screen, moment, usage, now);
-        if screen.at_line_start && takes_a_line() && !in_the_background() {
+        if screen.at_line_start && takes_a_line() && !in_the_background(screen.pid) {
             let line = screen.line();
             screen.is_drawn = own::write_all(1, line.as_bytes()).is_ok();
         }
@@ -219,7 +223,7 @@ impl Screen {
         let is_due = self.at_line_start
             && !self.items.is_empty()
             && self.pace.may(Instant::now())
-            && !in_the_background();
+            && !in_the_background(self.pid);
         is_due.then(|| self.line())
     }
 

@@ -30,7 +30,10 @@ pub(super) fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnErro
     for ((file, path), captured) in files.iter_mut().zip(paths).zip(spec.captures()) {
         if captured {
             let tap = FullFile::create(path)
-                .map_err(|e| SpawnError::new(Step::Open, path.to_string_lossy(), e))?;
+                .map_err(|e| SpawnError::new(Step::Open, path.to_string_lossy(), e))
+                .map_err(|e| {
+                    e.with_hint("it is to keep all of the output: name a file that can be written")
+                })?;
             *file = Some((Kind::Pieces(Box::new(tap)), Duty::Keeps(path.to_path_buf())));
         }
     }
