@@ -320,3 +320,64 @@ impl<T: Item> Fifo<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::sys::poll::{self, Flags};
+    use crate::time::Deadline;
+
+    struct Of(usize, usize);
+
+    impl Item for Of {
+        fn bytes(&self) -> usize {
+            self.1
+        }
+
+        fn stream(&self) -> usize {
+            self.0
+        }
+    }
+
+    fn rings(wake: &Wake) -> bool {
+        let mut fds = [poll::Fd::from_borrowed_fd(wake.as_fd(), Flags::IN)];
+        poll::poll(&mut fds, Deadline::at(Instant::now())).unwrap() > 0
+    }
+
+    #[test]
+    fn who_was_told_to_wait_is_rung_though_the_other_was_let_in() {
+        let wake = Arc::new(Wake::new().unwrap());
+        let queue = Fifo::new(Arc::clone(&wake), 2);
+        for _ in 0..4 {
+            assert!(queue.has_room());
+            queue.offer(Of(0, BOUND / 4));
+        }
+        assert!(!queue.has_room(), "the first stream waits");
+        // One in hand still counts, so it takes two to make room.
+        let _ = (queue.take(), queue.take());
+        assert!(queue.has_room(), "the second does not");
+        let _ = (queue.take(), queue.take());
+        assert!(rings(&wake));
+    }
+
+    #[test]
+    fn a_broken_stream_takes_nothing_from_the_other() {
+        let queue = Fifo::new(Arc::new(Wake::new().unwrap()), 2);
+        for (stream, bytes) in [(0, 1), (1, 10), (0, 100), (1, 1000)] {
+            queue.offer(Of(stream, bytes));
+        }
+        assert_eq!(queue.take().map(|of| of.1), Some(1));
+        queue.break_off(0);
+        queue.offer(Of(0, 7));
+        assert_eq!(queue.broken(), [true, false]);
+        assert_eq!(queue.undelivered(), [108, 1010]);
+        queue.end();
+        queue.end();
+        let rest: Vec<usize> = std::iter::from_fn(|| queue.take()).map(|of| of.1).collect();
+        assert_eq!(rest, [10, 1000]);
+        assert_eq!(queue.undelivered(), [108, 0]);
+    }
+}
