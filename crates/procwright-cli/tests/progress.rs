@@ -147,3 +147,74 @@ fn nothing_of_it_goes_into_a_file() {
     assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "one\ntwo");
     assert_eq!(seen.screen(), [""]);
 }
+
+#[test]
+fn a_terminal_that_becomes_narrow_is_not_overrun() {
+    let mut seen = Seen::new(shown(&[], &["ack"]), 80);
+    assert!(
+        seen.until("s, out 0 bytes 0 lines, mem "),
+        "{:?}",
+        seen.text
+    );
+    let narrow = rustix::termios::Winsize {
+        ws_col: 12,
+        ws_row: 24,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    rustix::termios::tcsetwinsize(&seen.master, narrow).unwrap();
+    let before = seen.text.len();
+    while !seen.text[before..].contains("s\x1b[K") {
+        let drawn = seen.text.matches('\r').count();
+        assert!(drawn < 10 && seen.more(), "{:?}", seen.text);
+    }
+    go_on(&mut seen);
+    assert_eq!(seen.end(), (Some(0), None));
+}
+
+#[test]
+fn with_everything_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let (read, mut write) = std::io::pipe().unwrap();
+    let options = [
+        "--tag",
+        "--log-times",
+        "--idle-timeout",
+        "1h",
+        "--log",
+        log.to_str().unwrap(),
+    ];
+    let mut command = shown(&options, &["out:one\\n", "err:two\\n", "ack", "exit:9"]);
+    command.env("NO_COLOR", "1").stdin(read);
+    let mut seen = Seen::out(command, 80);
+    assert!(
+        seen.until("s, out 4 bytes 1 line, err 4 bytes 1 line, mem "),
+        "{:?}",
+        seen.text
+    );
+    write.write_all(b"\n").unwrap();
+    assert_eq!(seen.end(), (Some(9), None));
+    let mut screen = seen.screen();
+    screen.sort();
+    assert_eq!(screen.len(), 3);
+    assert_eq!(screen[0], "");
+    assert!(
+        screen[1].ends_with(" out | one") || screen[2].ends_with(" out | one"),
+        "{screen:?}"
+    );
+    assert_eq!(std::fs::read_to_string(log).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn held_back_output_is_counted_and_shown_behind_it() {
+    let (read, mut write) = std::io::pipe().unwrap();
+    let mut command = shown(&["--quiet"], &["out:one\\n", "ack", "exit:1"]);
+    command.stdin(read);
+    let mut seen = Seen::out(command, 80);
+    assert!(seen.until("s, out 4 bytes 1 line, mem "), "{:?}", seen.text);
+    assert!(!seen.text.contains("one"));
+    write.write_all(b"\n").unwrap();
+    assert_eq!(seen.end(), (Some(1), None));
+    assert_eq!(seen.screen(), ["one", ""]);
+}

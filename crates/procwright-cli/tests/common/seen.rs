@@ -79,15 +79,25 @@ impl Seen {
 
     /// Reads until there is `needle`; false if it never comes.
     pub fn until(&mut self, needle: &str) -> bool {
-        let mut buffer = [0; 1024];
         while !self.text.contains(needle) {
-            // EIO when nobody has the other end any more.
-            match self.master.read(&mut buffer) {
-                Ok(0) | Err(_) => return false,
-                Ok(n) => self.text += std::str::from_utf8(&buffer[..n]).unwrap(),
+            if !self.more() {
+                return false;
             }
         }
         true
+    }
+
+    /// Reads what comes next; false if there is no more.
+    pub fn more(&mut self) -> bool {
+        let mut buffer = [0; 1024];
+        // EIO when nobody has the other end any more.
+        match self.master.read(&mut buffer) {
+            Ok(0) | Err(_) => false,
+            Ok(n) => {
+                self.text += std::str::from_utf8(&buffer[..n]).unwrap();
+                true
+            }
+        }
     }
 
     /// Its exit code, and the signal that ended it.
