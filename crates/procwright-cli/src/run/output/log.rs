@@ -5,8 +5,8 @@
 //! again, a line in it says how much is missing there.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use procwright::{BoxError, Piece, Tap};
@@ -38,17 +38,22 @@ pub(super) struct Log {
     /// Held while a write goes on, which may be for ever: only the thread that
     /// writes takes it.
     writing: Mutex<Writing>,
-    figures: Figures,
-}
-
-/// Told without waiting for a write.
-#[derive(Debug, Default)]
-struct Figures {
-    bytes: AtomicU64,
-    lost: AtomicU64,
-    rotations: AtomicU32,
+    /// Never held while something is written.
+    counts: Mutex<Counts>,
     told_lost: AtomicBool,
     told_stuck: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    bytes: u64,
+    lost: u64,
+    rotations: u32,
+    /// Counts the runs. Who still writes for one that is over counts no more: its
+    /// bytes were given up.
+    run: u64,
+    /// What came of the run so far, written or lost.
+    taken: u64,
 }
 
 #[derive(Debug)]
@@ -79,65 +84,76 @@ impl Log {
                 gap: 0,
                 times: times.then(Clock::local),
             }),
-            figures: Figures::default(),
+            counts: Mutex::default(),
+            told_lost: AtomicBool::new(false),
+            told_stuck: AtomicBool::new(false),
         }))
     }
 
     /// What gets the output of one run.
     pub(super) fn tap(self: &Arc<Log>) -> LogTap {
+        let mut counts = self.counts();
+        counts.run += 1;
+        counts.taken = 0;
         LogTap {
             log: Arc::clone(self),
+            run: counts.run,
             times: self.times.then(Clock::local),
             lines: Default::default(),
             batch: Batch::default(),
         }
     }
 
-    /// The bytes that have been written, or were tried to be.
-    pub(super) fn taken(&self) -> u64 {
-        let figures = &self.figures;
-        figures.bytes.load(Ordering::SeqCst) + figures.lost.load(Ordering::SeqCst)
-    }
-
-    /// Counts what was read and never came to be written: the run was stopped,
-    /// and the disk too slow.
-    pub(super) fn lose(&self, bytes: u64) {
-        self.figures.lost.fetch_add(bytes, Ordering::SeqCst);
+    /// A run is over, of which so many bytes were read. Those that never came to
+    /// be written are lost: it was stopped, and the disk too slow.
+    pub(super) fn close(&self, read: u64) {
+        let mut counts = self.counts();
+        counts.lost += read.saturating_sub(counts.taken);
+        counts.run += 1;
     }
 
     pub(super) fn figures(&self) -> LogFigures {
-        let figures = &self.figures;
+        let counts = self.counts();
         LogFigures {
             path: self.path.clone(),
-            bytes: figures.bytes.load(Ordering::SeqCst),
-            lost_bytes: figures.lost.load(Ordering::SeqCst),
-            rotations: figures.rotations.load(Ordering::SeqCst),
+            bytes: counts.bytes,
+            lost_bytes: counts.lost,
+            rotations: counts.rotations,
         }
     }
 
-    /// Writes `bytes`; `payload` tells how much of what stands behind a place in
-    /// them is the program's.
-    fn write(&self, bytes: &[u8], payload: impl Fn(usize) -> u64) {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, run: u64, bytes: u64, lost: u64, rotations: u32) {
+        let mut counts = self.counts();
+        if counts.run == run {
+            counts.bytes += bytes;
+            counts.lost += lost;
+            counts.rotations += rotations;
+            counts.taken += bytes + lost;
+        }
+    }
+
+    /// Writes `bytes` of a run; `payload` tells how much of what stands behind a
+    /// place in them is the program's.
+    fn write(&self, run: u64, bytes: &[u8], payload: impl Fn(usize) -> u64) {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let all = payload(0);
         if !writing.heal() {
             writing.gap += all;
-            self.lose(all);
+            self.count(run, 0, all, 0);
             return;
         }
         let wrote = writing.file.write(bytes);
         let lost = payload(wrote.bytes);
         writing.gap += lost;
         drop(writing);
-        let figures = &self.figures;
-        figures.bytes.fetch_add(all - lost, Ordering::SeqCst);
-        figures
-            .rotations
-            .fetch_add(wrote.rotations, Ordering::SeqCst);
-        self.lose(lost);
+        self.count(run, all - lost, lost, wrote.rotations);
         let path = self.path.display();
         if let Some(error) = wrote.failed
-            && !figures.told_lost.swap(true, Ordering::SeqCst)
+            && !self.told_lost.swap(true, Ordering::SeqCst)
         {
             say(format_args!(
                 "cannot write the log {path:?}: {error}\n  \
@@ -145,7 +161,7 @@ impl Log {
             ));
         }
         if let Some(error) = wrote.stuck
-            && !figures.told_stuck.swap(true, Ordering::SeqCst)
+            && !self.told_stuck.swap(true, Ordering::SeqCst)
         {
             say(format_args!(
                 "cannot begin a new log after {path:?}: {error}\n  \
@@ -195,6 +211,7 @@ impl Writing {
 #[derive(Debug)]
 pub(super) struct LogTap {
     log: Arc<Log>,
+    run: u64,
     times: Option<Clock>,
     lines: [Lines; 2],
     batch: Batch,
@@ -205,7 +222,7 @@ impl LogTap {
         let batch = std::mem::take(&mut self.batch);
         if !batch.bytes.is_empty() {
             self.log
-                .write(&batch.bytes, |from| batch.payload_behind(from));
+                .write(self.run, &batch.bytes, |from| batch.payload_behind(from));
             self.batch = batch.emptied();
         }
     }
@@ -215,7 +232,8 @@ impl Tap for LogTap {
     fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
         let Some(clock) = &mut self.times else {
             let all = piece.bytes.len();
-            self.log.write(piece.bytes, |from| (all - from) as u64);
+            self.log
+                .write(self.run, piece.bytes, |from| (all - from) as u64);
             return Ok(());
         };
         let (batch, at) = (&mut self.batch, piece.read_at);

@@ -11,7 +11,7 @@ mod tag;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use procwright::process::{Exit, Signal};
@@ -42,8 +42,6 @@ pub(crate) struct Outputs {
     held: Option<Arc<Held>>,
     live: Option<Arc<Live>>,
     keep_full: Option<PathBuf>,
-    /// What the log had taken before the latest run.
-    taken: AtomicU64,
 }
 
 impl Outputs {
@@ -88,7 +86,6 @@ impl Outputs {
             held,
             live,
             keep_full: args.keep_full.clone(),
-            taken: AtomicU64::new(0),
         })
     }
 
@@ -104,7 +101,6 @@ impl Outputs {
             command = command.keep_full(path);
         }
         if let Some(log) = &self.log {
-            self.taken.store(log.taken(), Ordering::SeqCst);
             command = command.tap_both(Box::new(log.tap()));
         }
         if let Some(live) = &self.live {
@@ -142,13 +138,8 @@ impl Outputs {
         let Some(report) = report else { return };
         let infos = [&report.stdout_info, &report.stderr_info];
         if let Some(log) = &self.log {
-            let read: u64 = infos
-                .iter()
-                .filter_map(|info| info.as_ref())
-                .map(|info| info.bytes)
-                .sum();
-            let taken = log.taken() - self.taken.load(Ordering::SeqCst);
-            log.lose(read.saturating_sub(taken));
+            let read = infos.iter().filter_map(|info| info.as_ref());
+            log.close(read.map(|info| info.bytes).sum());
         }
         for info in infos.into_iter().flatten() {
             if let (Some(path), Some(error)) = (&info.kept_at, &info.kept_error) {
