@@ -6,7 +6,7 @@ use std::time::Duration;
 use procwright::process::{Exit, Signal};
 use procwright::{Reason, Report, StreamInfo};
 
-use super::{Log, Own};
+use super::{LogFigures, Own};
 use crate::colour;
 use crate::figures::{Seconds, Size};
 
@@ -144,7 +144,7 @@ fn stream(info: &StreamInfo, program: i32) -> String {
     text
 }
 
-fn logged(log: &Log) -> String {
+fn logged(log: &LogFigures) -> String {
     let mut text = format!("{}, {}", log.path.display(), Size(log.bytes));
     match log.rotations {
         0 => {}
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn logs() {
         let log = |rotations, lost_bytes| {
-            logged(&Log {
+            logged(&LogFigures {
                 path: "build.log".into(),
                 bytes: 2048,
                 lost_bytes,

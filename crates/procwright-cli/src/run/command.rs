@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use procwright::process::{Scope, Stop};
 use procwright::{Beyond, Command, Limit, Sink, Spec, Stdin, Until};
 
+use super::live::Live;
+use super::output::Outputs;
 use super::spec;
 use crate::args::RunArgs;
 use crate::message::say;
@@ -95,6 +97,10 @@ fn needs_pipes(args: &RunArgs, spec: &Spec) -> bool {
         || spec.keep_full.is_some()
         || spec.until == Until::Exit
         || args.until.is_some()
+        || args.log.is_some()
+        || args.tag
+        || args.quiet
+        || (args.progress && Live::is_possible())
 }
 
 /// What a file may say for the library, in which output is kept. It is told and
@@ -117,8 +123,8 @@ fn leave_out_what_is_kept(spec: &mut Spec) {
 }
 
 /// The spec, ready to be run.
-pub(super) fn command<'a>(spec: Spec, adopts: bool) -> Command<'a> {
-    let command = Command::from_spec(spec).stopped_is_ok();
+pub(super) fn command<'a>(spec: Spec, adopts: bool, outputs: &Outputs) -> Command<'a> {
+    let command = outputs.attach(Command::from_spec(spec).stopped_is_ok());
     match adopts {
         true => command.adopts_orphans(),
         false => command,

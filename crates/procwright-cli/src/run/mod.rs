@@ -2,7 +2,9 @@
 
 mod command;
 pub(crate) mod job;
+mod live;
 mod modes;
+pub(crate) mod output;
 mod retry;
 mod spec;
 
@@ -17,7 +19,8 @@ use crate::message::say;
 use crate::report::{self, Own};
 use crate::signals::Signals;
 use job::Job;
-use retry::{Attempts, Next};
+use output::Outputs;
+use retry::Attempts;
 
 pub(crate) fn run(args: RunArgs) -> End {
     if args.shell && args.command.len() > 1 {
@@ -48,6 +51,13 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
+    let outputs = match Outputs::open(&args, &spec) {
+        Ok(outputs) => outputs,
+        Err(error) => {
+            say(error);
+            return End::TROUBLE;
+        }
+    };
     let mut signals = match Signals::catch(Job::of(&spec)) {
         Ok(signals) => signals,
         Err(error) => {
@@ -61,26 +71,32 @@ pub(crate) fn run(args: RunArgs) -> End {
         .or(args.report_to.is_some().then_some(ReportArg::Json));
     let mut attempts = Attempts::new(&args);
     let (result, end) = loop {
-        let result = once(spec.clone(), adopts, &mut signals);
-        let end = conclude(&result, &signals);
-        let next = match &result {
-            Ok(output) => attempts.after(output, &mut signals),
+        attempts.begin();
+        let result = once(spec.clone(), adopts, &outputs, &mut signals);
+        let failure = match &result {
+            Ok(output) => attempts.failure(output, &signals),
             // What did not start will not the next time; nor do we run anything
             // again after trouble of our own.
-            Err(_) => Next::Done,
+            Err(_) => None,
         };
-        match next {
-            Next::Again => {}
-            Next::Done => break (result, end),
-            Next::End(end) => break (result, end),
+        outputs.finish(&result, failure.is_some());
+        let end = conclude(&result, &signals);
+        match failure {
+            None => break (result, end),
+            Some(failure) => {
+                if let Some(end) = attempts.pause(&failure, &mut signals) {
+                    break (result, end);
+                }
+            }
         }
     };
+    let end = outputs.conclude(end);
     let output = output(&result);
     let own = Own {
-        attempts: attempts.made().max(1),
+        attempts: attempts.made(),
         total: attempts.elapsed(),
         signal: signals.fatal(),
-        log: None,
+        log: outputs.log_figures(),
     };
     if let (Some(output), Some(form)) = (output, form)
         && let Err(error) = report::write(&output.report, &own, form, report_to)
@@ -93,8 +109,13 @@ pub(crate) fn run(args: RunArgs) -> End {
 }
 
 /// One attempt, from the start of the program to its end.
-fn once(spec: Spec, adopts: bool, signals: &mut Signals) -> Result<Output, Error> {
-    let result = command::command(spec, adopts)
+fn once(
+    spec: Spec,
+    adopts: bool,
+    outputs: &Outputs,
+    signals: &mut Signals,
+) -> Result<Output, Error> {
+    let result = command::command(spec, adopts, outputs)
         .watch(&mut *signals)
         .on_event(tell)
         .run();
