@@ -79,8 +79,8 @@ fn time(report: &Report) -> String {
 
 fn stream(info: &StreamInfo) -> String {
     let mut text = Size(info.bytes).to_string();
-    if info.blocked > Duration::ZERO {
-        let _ = write!(text, ", pipe full for up to {}", Seconds(info.blocked));
+    if let Some(blocked) = info.blocked.filter(|blocked| !blocked.is_zero()) {
+        let _ = write!(text, ", pipe full for up to {}", Seconds(blocked));
     }
     if !info.complete {
         text.push_str(", left before its end");

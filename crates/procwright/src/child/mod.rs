@@ -52,7 +52,7 @@ impl From<SpawnError> for Unstarted {
 pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unstarted> {
     let template = prepare::Template::new(spec)?;
     let ends = stdio::open(spec, feeds)?;
-    let plan = template.plan(spec, &ends.placements);
+    let plan = template.plan(spec, &ends.placements, ends.terminal());
     let spawned = if spec.die_with_parent.is_some() {
         spawner::spawn(plan)
     } else {

@@ -80,9 +80,18 @@ impl Template {
     }
 
     /// The finished plan. The order of the actions is that of [`Step`].
-    pub(super) fn plan(self, spec: &Spec, placements: &[(RawFd, RawFd)]) -> Plan {
+    /// `terminal` is the program's own, if it gets one.
+    pub(super) fn plan(
+        self,
+        spec: &Spec,
+        placements: &[(RawFd, RawFd)],
+        terminal: Option<RawFd>,
+    ) -> Plan {
         let mut actions = Vec::with_capacity(16);
-        if spec.new_session {
+        if let Some(terminal) = terminal {
+            actions.push(Action::Setsid);
+            actions.push(Action::ControllingTerminal(terminal));
+        } else if spec.new_session {
             // A session leader leads its own group, and may not change it.
             actions.push(Action::Setsid);
         } else if spec.own_group() {
@@ -321,6 +330,7 @@ fn name(action: &Action) -> (Step, String) {
     let text = |number: &dyn std::fmt::Display| number.to_string();
     match action {
         Action::Setsid => (Step::Setsid, String::new()),
+        Action::ControllingTerminal(_) => (Step::ControllingTerminal, String::new()),
         Action::Setpgid(group) => (Step::Setpgid, text(group)),
         Action::Rlimit { soft, hard, .. } => (Step::Rlimit, format!("{soft}:{hard}")),
         Action::Nice(value) => (Step::Nice, text(value)),
@@ -381,12 +391,18 @@ pub(super) fn hint(error: SpawnError, spec: &Spec) -> SpawnError {
              a quarter of the stack limit): pass data by stdin or in a file"
                 .to_owned(),
         ),
-        Step::Pipe | Step::Clone | Step::Open | Step::Dup | Step::CloseRange
+        Step::Pipe | Step::Pty | Step::Clone | Step::Open | Step::Dup | Step::CloseRange
             if is(Errno::MFILE) =>
         {
             Some(
                 "this process has no descriptor left: raise RLIMIT_NOFILE or close some".to_owned(),
             )
+        }
+        Step::Pty if is(Errno::NOSPC) => {
+            Some("all pseudo-terminals are in use: see /proc/sys/kernel/pty/max".to_owned())
+        }
+        Step::Pty if is(Errno::NOENT) => {
+            Some("there is no /dev/ptmx: mount a devpts file system".to_owned())
         }
         Step::Setuid | Step::Setgid | Step::Setgroups if is(Errno::PERM) => {
             Some("only root may change user or group".to_owned())

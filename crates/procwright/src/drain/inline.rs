@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::feed::Fed;
 use super::load::Load;
 use super::side::Side;
+use super::typist::{Typed, Typist};
 use super::{Drain, Feed, Step};
 use crate::spool::Memory;
 use crate::spool::fifo::BoxError;
@@ -64,6 +65,8 @@ pub(crate) const WATCH: usize = 4;
 pub(crate) struct Inline<M> {
     lanes: [Option<Lane<Drain<M>>>; 2],
     feed: Option<Lane<Feed>>,
+    /// Into the terminal that the first stream is.
+    typist: Option<Lane<Typist>>,
     /// Rung by consumers that have room again and producers that have bytes;
     /// none if there are neither.
     wake: Option<Arc<Wake>>,
@@ -79,6 +82,7 @@ impl<M: Memory> Inline<M> {
     pub(crate) fn new(
         drains: [Option<Drain<M>>; 2],
         feed: Option<Feed>,
+        typist: Option<Typist>,
         wake: Option<Arc<Wake>>,
         merged: bool,
     ) -> Inline<M> {
@@ -92,6 +96,10 @@ impl<M: Memory> Inline<M> {
                 })
             }),
             feed: feed.map(|work| Lane {
+                work,
+                need: Need::Nothing,
+            }),
+            typist: typist.map(|work| Lane {
                 work,
                 need: Need::Nothing,
             }),
@@ -180,7 +188,7 @@ impl<M: Memory> Inline<M> {
                 note(&mut self.order, index, lane.work.bytes() - before);
             }
             let fed = self.feed_once(turn)?;
-            moved |= fed;
+            moved |= fed | self.type_once()?;
             if !moved {
                 return Ok(pumped);
             }
@@ -255,6 +263,26 @@ impl<M: Memory> Inline<M> {
         Ok(false)
     }
 
+    fn type_once(&mut self) -> io::Result<bool> {
+        let Some(lane) = &mut self.typist else {
+            return Ok(false);
+        };
+        if lane.need != Need::Nothing {
+            return Ok(false);
+        }
+        let terminal = self.lanes[0].as_ref().and_then(|lane| lane.work.fd());
+        let Some(terminal) = terminal else {
+            self.typist = None;
+            return Ok(false);
+        };
+        match lane.work.step(terminal)? {
+            Typed::Moved => return Ok(true),
+            Typed::Nothing | Typed::Full => lane.need = Need::Ready,
+            Typed::Done => self.typist = None,
+        }
+        Ok(false)
+    }
+
     fn wait(
         &mut self,
         watch: [Option<BorrowedFd<'_>>; WATCH],
@@ -289,6 +317,13 @@ impl<M: Memory> Inline<M> {
             fds.push(poll::Fd::from_borrowed_fd(lane.work.fd(), events));
             whose.push(Whose::Feed);
         }
+        if let Some(lane) = &self.typist
+            && let Some(terminal) = self.lanes[0].as_ref().and_then(|lane| lane.work.fd())
+        {
+            let (fd, flags) = lane.work.awaits(terminal);
+            fds.push(poll::Fd::from_borrowed_fd(fd, flags));
+            whose.push(Whose::Typist);
+        }
         if let Some(wake) = &self.wake {
             fds.push(poll::Fd::from_borrowed_fd(wake.as_fd(), Flags::IN));
             whose.push(Whose::Wake);
@@ -321,6 +356,11 @@ impl<M: Memory> Inline<M> {
                         }
                     }
                 }
+                Whose::Typist => {
+                    if let Some(lane) = &mut self.typist {
+                        lane.need = Need::Nothing;
+                    }
+                }
                 Whose::Wake => self.woken(),
                 Whose::Side => self.recall()?,
             }
@@ -350,6 +390,22 @@ impl<M: Memory> Inline<M> {
     /// it left behind, and they get what it left in the pipe.
     pub(crate) fn stop_feeding(&mut self) {
         self.feed = None;
+        self.typist = None;
+    }
+
+    /// The program has exited. What it has left behind may go on, but nobody
+    /// types for that, no more than a terminal's window stays for it.
+    pub(crate) fn exited(&mut self) {
+        self.typist = None;
+        if let Some(lane) = &mut self.lanes[0] {
+            lane.work.exited();
+        }
+    }
+
+    /// The terminal that the first stream is, if it is one.
+    pub(crate) fn terminal(&self) -> Option<BorrowedFd<'_>> {
+        let lane = self.lanes[0].as_ref()?;
+        lane.work.terminal()
     }
 
     /// Reads exactly what the pipes hold now, and ends the streams.
@@ -370,7 +426,7 @@ impl<M: Memory> Inline<M> {
 
     /// Gives up all streams: what was read of them stays.
     pub(crate) fn abandon(&mut self) {
-        self.feed = None;
+        self.stop_feeding();
         let _ = self.recall();
         for lane in self.lanes.iter_mut().flatten() {
             lane.work.cut();
@@ -463,6 +519,7 @@ enum Whose {
     Watched(usize),
     Lane(usize),
     Feed,
+    Typist,
     Wake,
     Side,
 }

@@ -369,11 +369,11 @@ impl Tree {
         {
             return false;
         }
-        let inodes: Vec<u64> = self.target.pipes.iter().map(|p| p.id.inode()).collect();
+        let wanted: Vec<_> = self.target.pipes.iter().map(|p| p.id.conduit()).collect();
         let (mut theirs, mut ours) = (false, false);
-        let seen = proc::each_pipe(stat.pid, &inodes, &mut |fd| {
+        let seen = proc::each_pipe(stat.pid, &wanted, &mut |fd| {
             for pipe in &self.target.pipes {
-                if pipe.id.inode() != fd.inode {
+                if pipe.id.conduit() != fd.of {
                     continue;
                 }
                 let (near, far) = match pipe.role {

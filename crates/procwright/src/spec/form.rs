@@ -18,6 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Account, Beyond, Limit, Rlimit, Sink, Spec, Stdin, Until};
 use crate::error::Invalid;
 use crate::process::{Scope, Signal, Stop};
+use crate::terminal::Size;
 use crate::time::Timeout;
 
 /// The members of the text, all optional but `argv`.
@@ -48,6 +49,8 @@ struct Form {
     process_group: Option<i32>,
     #[serde(default)]
     new_session: bool,
+    #[serde(default)]
+    pty: Option<Size>,
     #[serde(default)]
     die_with_parent: Option<String>,
     #[serde(default)]
@@ -267,6 +270,7 @@ impl TryFrom<&Spec> for Form {
             nice: spec.nice,
             process_group: spec.process_group,
             new_session: spec.new_session,
+            pty: spec.pty,
             die_with_parent: spec
                 .die_with_parent
                 .map(|signal| signal.name().into_owned()),
@@ -330,6 +334,7 @@ impl TryFrom<Form> for Spec {
         spec.nice = form.nice;
         spec.process_group = form.process_group;
         spec.new_session = form.new_session;
+        spec.pty = form.pty;
         spec.die_with_parent = match form.die_with_parent {
             Some(name) => Some(name.parse()?),
             None => None,
@@ -507,6 +512,10 @@ mod tests {
         spec.nice = Some(3);
         spec.process_group = Some(0);
         spec.new_session = true;
+        spec.pty = Some(Size {
+            rows: 5,
+            columns: 7,
+        });
         spec.die_with_parent = Some(Signal::KILL);
         spec.stdin = Stdin::Bytes(vec![0, 255].into());
         spec.stdout = Sink::File {

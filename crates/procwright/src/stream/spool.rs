@@ -93,9 +93,12 @@ impl Spool {
         (!self.is_forked()).then(|| self.monitor.figures())
     }
 
-    /// None in a fork.
+    /// None in a fork, and of a terminal.
     pub(crate) fn blocked(&self) -> Option<Duration> {
-        (!self.is_forked()).then(|| self.flows.iter().map(|(_, gauge)| gauge.blocked()).sum())
+        if self.is_forked() {
+            return None;
+        }
+        self.flows.iter().map(|(_, gauge)| gauge.blocked()).sum()
     }
 
     pub(crate) fn readiness(&self) -> io::Result<elastic::Readiness> {

@@ -14,6 +14,7 @@ pub(crate) mod pidfd;
 pub(crate) mod pipe;
 pub(crate) mod poll;
 pub(crate) mod proc;
+pub(crate) mod pty;
 pub(crate) mod ready;
 pub(crate) mod signal;
 pub(crate) mod spawn;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use super::{NAMES, Run};
 use crate::child::OurEnds;
-use crate::drain::{Drain, Feed, Inline, Input, Store};
+use crate::drain::{Drain, Feed, Inline, Input, Store, Typist};
 use crate::error::{SpawnError, Step};
 use crate::run::tap::Consumer;
 use crate::run::{Attached, Duty, FullFile, Kind, Producer, Tee};
-use crate::spec::{Beyond, Limit, Sink, Spec, Stdin};
+use crate::spec::{Beyond, Limit, Spec, Stdin};
 use crate::spool::Memory;
 use crate::spool::fifo::Fifo;
 use crate::sys::wake::Wake;
@@ -37,12 +37,7 @@ pub(super) fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnErro
 
 /// What passes a stream on to the caller's own, if it is to be.
 pub(super) fn relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
-    let sink = if stream == 0 {
-        &spec.stdout
-    } else {
-        &spec.stderr
-    };
-    if !matches!(sink, Sink::Relay) {
+    if !spec.relays()[stream] {
         return Ok(None);
     }
     let own = match stream {
@@ -64,6 +59,11 @@ impl<M: Memory> Run<'_, M> {
     ) -> io::Result<()> {
         let now = self.started;
         let mut drains = [None, None];
+        let (mut slave, keyboard) = match ends.terminal {
+            Some(terminal) => (Some(terminal.slave), terminal.keyboard),
+            None => (None, None),
+        };
+        let is_terminal = slave.is_some();
         for (stream, (end, taps)) in ends.outputs.into_iter().zip(taps).enumerate() {
             let Some(end) = end else { continue };
             let mut queues = Vec::new();
@@ -72,13 +72,11 @@ impl<M: Memory> Run<'_, M> {
                 queues.push(Arc::clone(&consumer.fifo));
                 self.consumers.push(consumer);
             }
-            drains[stream] = Some(Drain::new(
-                end.fd,
-                end.probe,
-                self.store(stream),
-                queues,
-                now,
-            ));
+            let store = self.store(stream);
+            drains[stream] = Some(match is_terminal {
+                true => Drain::of_terminal(end.fd, slave.take(), store, queues, now),
+                false => Drain::new(end.fd, end.probe, store, queues, now),
+            });
         }
         let feed = match (ends.stdin, producer, &wake) {
             (Some(fd), Some(producer), Some(wake)) => {
@@ -92,7 +90,8 @@ impl<M: Memory> Run<'_, M> {
             },
             (None, ..) => None,
         };
-        self.inline = Inline::new(drains, feed, wake, self.spec.merged);
+        let typist = keyboard.map(Typist::new);
+        self.inline = Inline::new(drains, feed, typist, wake, self.spec.merged);
         Ok(())
     }
 

@@ -71,7 +71,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         running,
         exited_at: None,
         said_held: false,
-        inline: Inline::new([None, None], None, None, false),
+        inline: Inline::new([None, None], None, None, None, false),
         consumers: Vec::new(),
         cancel: extras.cancel,
         on_event: extras.on_event,
@@ -278,6 +278,7 @@ impl<M: Memory> Run<'_, M> {
             let moment = Moment {
                 pid: self.running.pid(),
                 stopping: self.stop.is_some(),
+                pty: self.inline.terminal(),
             };
             let demand = watch.ready(moment).unwrap_or_else(|error| {
                 // Of several the first is the cause; the next is impatience.
@@ -300,6 +301,7 @@ impl<M: Memory> Run<'_, M> {
     /// The program has ended. All that it wrote is in its pipes.
     fn exited(&mut self, now: Instant) {
         self.exited_at = Some(now);
+        self.inline.exited();
         if self.spec.until == Until::Exit && self.stop.is_none() {
             self.finish_streams();
         }
