@@ -27,8 +27,12 @@ impl PipeId {
     pub(crate) fn of_terminal(slave: impl AsFd) -> io::Result<PipeId> {
         let stat = rustix::fs::fstat(slave)?;
         #[allow(clippy::unnecessary_cast, reason = "not the same everywhere")]
-        let (device, inode) = (stat.st_dev as u64, stat.st_ino as u64);
-        Ok(PipeId(Conduit::Terminal(device, inode)))
+        let terminal = Conduit::Terminal {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            number: rustix::fs::minor(stat.st_rdev as u64),
+        };
+        Ok(PipeId(terminal))
     }
 
     /// What the system shows of it.
@@ -37,7 +41,7 @@ impl PipeId {
     }
 
     const fn is_terminal(self) -> bool {
-        matches!(self.0, Conduit::Terminal(..))
+        matches!(self.0, Conduit::Terminal { .. })
     }
 }
 

@@ -198,7 +198,7 @@ pub(crate) fn each_pipe(
     found: &mut dyn FnMut(PipeFd),
 ) -> io::Result<()> {
     check()?;
-    let is_terminal = |one: &Conduit| matches!(one, Conduit::Terminal(..));
+    let is_terminal = |one: &Conduit| matches!(one, Conduit::Terminal { .. });
     let terminals = wanted.iter().any(is_terminal);
     let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/fd")).as_c_str())?;
     each_number(dir.as_fd(), &mut |fd, name| {
@@ -212,13 +212,14 @@ pub(crate) fn each_pipe(
         };
         let link = &buffer[..len];
         if terminals && link.starts_with(b"/dev/") {
-            let of = match rustix::fs::statat(&dir, name, AtFlags::empty()) {
-                Ok(stat) => Conduit::Terminal(stat.st_dev, stat.st_ino),
-                // Closed meanwhile, or not to be had: then it is not known.
-                Err(_) => return Ok(true),
+            // Of those that show terminals all have one file.
+            let read = link.ends_with(b"/ptmx");
+            let of = match read {
+                true => shown_by(pid, fd, wanted),
+                false => terminal(&dir, name).filter(|of| wanted.contains(of)),
             };
-            if wanted.contains(&of) {
-                let (read, write) = (false, true);
+            if let Some(of) = of {
+                let write = !read;
                 found(PipeFd {
                     fd,
                     of,
@@ -247,6 +248,29 @@ pub(crate) fn each_pipe(
         });
         Ok(true)
     })
+}
+
+/// The terminal that a descriptor is; none where that cannot be seen.
+fn terminal(dir: &OwnedFd, name: &CStr) -> Option<Conduit> {
+    let stat = rustix::fs::statat(dir, name, AtFlags::empty()).ok()?;
+    Some(Conduit::Terminal {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        number: rustix::fs::minor(stat.st_rdev),
+    })
+}
+
+/// Which of `wanted` a descriptor shows that is the other end of a terminal. The
+/// kernel tells its number since 4.14.
+fn shown_by(pid: i32, fd: i32, wanted: &[Conduit]) -> Option<Conduit> {
+    let mut buffer = [0; 512];
+    let path = ProcPath::new(format_args!("/proc/{pid}/fdinfo/{fd}"));
+    let text = read_file(path.as_c_str(), &mut buffer).ok()?;
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let shown = lines.find_map(|line| line.strip_prefix(b"tty-index:"))?;
+    let shown: u32 = number(shown.trim_ascii())?;
+    let is_it = |of: &&Conduit| matches!(of, Conduit::Terminal { number, .. } if *number == shown);
+    wanted.iter().find(is_it).copied()
 }
 
 fn pipe_inode(link: &[u8]) -> Option<u64> {

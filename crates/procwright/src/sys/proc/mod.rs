@@ -153,9 +153,15 @@ impl Stat {
 pub(crate) enum Conduit {
     /// A pipe, by its inode.
     Pipe(u64),
-    /// A terminal, by the file that programs have of it: its file system, which
-    /// a container may have of its own, and its inode there.
-    Terminal(u64, u64),
+    /// A terminal, by the file that programs have of it.
+    Terminal {
+        /// Its file system, which a container may have of its own.
+        device: u64,
+        /// Its inode there.
+        inode: u64,
+        /// The number that it goes by.
+        number: u32,
+    },
 }
 
 /// A descriptor of a process that is an end of a pipe, or a terminal.
@@ -168,7 +174,8 @@ pub(crate) struct PipeFd {
     /// Whether it can read from the pipe.
     pub(crate) read: bool,
     /// Whether it can write to the pipe. Both, for one opened through `/proc`. Of
-    /// a terminal, where both ways are one, this alone.
+    /// a terminal it is this alone for those who run on it, and the other for
+    /// those who show it.
     pub(crate) write: bool,
 }
 
