@@ -10,7 +10,8 @@
 //!
 //! Signals that we were started with ignored (`nohup`, a job in the background)
 //! stay ignored, for the program too. SIGTSTP and SIGCONT are not touched, so
-//! that Ctrl-Z stops both of us.
+//! that Ctrl-Z stops both of us; under `--pty` we hear of the latter, and of
+//! SIGWINCH.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -33,25 +34,35 @@ pub(crate) struct Signals {
     shared: bool,
     /// The one that we have to end by.
     fatal: Option<i32>,
+    /// Somebody has stopped us and let us go on.
+    resumed: bool,
 }
 
 impl Signals {
     /// Catches them from now on. `shared` says that the program will be in our
-    /// process group.
+    /// process group, `pty` that it will have a terminal of its own.
     ///
     /// # Errors
     /// When no descriptor is left.
-    pub(crate) fn catch(shared: bool) -> io::Result<Signals> {
+    pub(crate) fn catch(shared: bool, pty: bool) -> io::Result<Signals> {
         let (read, write) = UnixStream::pair()?;
         let ending = ENDING.into_iter().filter(|signal| !signal.is_ignored());
         // SIGCHLD is caught whatever it was before: were it ignored, the
         // kernel would throw the program's status away.
-        let caught = ending.chain([Signal::CHLD]).map(Signal::number);
+        let of_terminal = [Signal::WINCH, Signal::CONT].into_iter().filter(|_| pty);
+        let caught = ending.chain([Signal::CHLD]).chain(of_terminal);
+        let caught = caught.map(Signal::number);
         Ok(Signals {
             delivery: SignalDelivery::with_pipe(read, write, WithOrigin::default(), caught)?,
             shared,
             fatal: None,
+            resumed: false,
         })
+    }
+
+    /// Whether we have been stopped since this was asked last.
+    pub(crate) fn take_resumed(&mut self) -> bool {
+        std::mem::take(&mut self.resumed)
     }
 
     /// The signal that ended the run, if one did.
@@ -65,12 +76,16 @@ impl Watch for Signals {
         self.delivery.get_read().as_fd()
     }
 
-    fn ready(&mut self, run: Moment) -> Result<Demand, BoxError> {
+    fn ready(&mut self, run: Moment<'_>) -> Result<Demand, BoxError> {
         let mut demand = Demand::Nothing;
         let pending: Vec<Origin> = self.delivery.pending().collect();
         for origin in pending {
             if origin.signal == Signal::CHLD.number() {
                 reap_orphans(run.pid);
+            } else if origin.signal == Signal::CONT.number() {
+                self.resumed = true;
+            } else if origin.signal == Signal::WINCH.number() {
+                // Whoever has the terminal looks at its size.
             } else if self.shared && is_from_the_terminal(&origin) {
                 // Unless the run is being stopped anyway: then whoever presses
                 // Ctrl-C has waited long enough.

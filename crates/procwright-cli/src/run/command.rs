@@ -10,7 +10,8 @@ use crate::args::RunArgs;
 
 pub(super) fn command<'a>(args: RunArgs, adopts: bool) -> Command<'a> {
     // Pipes come between only where somebody has to see what goes through.
-    let piped = args.idle_timeout.is_some() || args.limit.is_some() || args.until.is_some();
+    let seen = args.idle_timeout.is_some() || args.limit.is_some() || args.until.is_some();
+    let piped = seen || args.pty;
     let sink = if piped { Sink::Relay } else { Sink::Inherit };
     let mut words = args.command.into_iter();
     let program: OsString = words.next().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! `procwright run`: one program, from its start to its end.
 
 mod command;
+mod pty;
 
 use std::fs::File;
 
@@ -12,6 +13,7 @@ use crate::exit::{self, End};
 use crate::message::say;
 use crate::report;
 use crate::signals::Signals;
+use pty::{Pty, Watched};
 
 pub(crate) fn run(args: RunArgs) -> End {
     if args.shell && args.command.len() > 1 {
@@ -32,11 +34,19 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let shared = !matches!(args.scope, ScopeArg::Group);
-    let mut signals = match Signals::catch(shared) {
+    let shared = !matches!(args.scope, ScopeArg::Group) && !args.pty;
+    let mut signals = match Signals::catch(shared, args.pty) {
         Ok(signals) => signals,
         Err(error) => {
             say(format_args!("cannot catch signals: {error}"));
+            return End::TROUBLE;
+        }
+    };
+    // Before orphans come to us: the guard of the terminal is one.
+    let pty = match args.pty.then(|| Pty::enter(args.stdin.is_none())).transpose() {
+        Ok(pty) => pty,
+        Err(error) => {
+            say(error);
             return End::TROUBLE;
         }
     };
@@ -44,10 +54,19 @@ pub(crate) fn run(args: RunArgs) -> End {
     let form = args
         .report
         .or(args.report_to.is_some().then_some(ReportArg::Json));
-    let result = command::command(args, adopts)
-        .watch(&mut signals)
+    let mut command = command::command(args, adopts);
+    if let Some(pty) = &pty {
+        command = pty.apply(command);
+    }
+    let result = command
+        .watch(Watched {
+            signals: &mut signals,
+            pty: pty.as_ref(),
+        })
         .on_event(tell)
         .run();
+    // What is said from here on is said on the person's own terminal.
+    drop(pty);
     let output = match &result {
         Ok(output) => Some(output),
         Err(error) => error.output(),

@@ -2,9 +2,13 @@
 //!
 //! A program gets one of its own by [`Command::pty`](crate::Command::pty).
 
+mod raw;
+
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
+
+pub use raw::Raw;
 
 use rustix::termios::{self, OptionalActions, SpecialCodeIndex, Termios, Winsize};
 
@@ -117,23 +121,28 @@ impl Modes {
         self.0.local_modes.contains(termios::LocalModes::ICANON)
     }
 
-    /// What says how bytes go through. Not the speed, which nobody sets here.
-    fn passage(&self) -> (u64, u64, u64, u64, u8, u8) {
-        let modes = &self.0;
-        (
-            modes.input_modes.bits().into(),
-            modes.output_modes.bits().into(),
-            modes.control_modes.bits().into(),
-            modes.local_modes.bits().into(),
-            modes.special_codes[SpecialCodeIndex::VMIN],
-            modes.special_codes[SpecialCodeIndex::VTIME],
-        )
-    }
-}
-
-impl PartialEq for Modes {
-    fn eq(&self, other: &Modes) -> bool {
+    /// Whether bytes go through in the same way. Not the speed and the like, of
+    /// which a driver may have its own idea.
+    fn is_like(&self, other: &Modes) -> bool {
         self.passage() == other.passage()
+    }
+
+    fn passage(
+        &self,
+    ) -> (
+        termios::InputModes,
+        termios::OutputModes,
+        termios::LocalModes,
+        [u8; 2],
+    ) {
+        let modes = &self.0;
+        let codes = [SpecialCodeIndex::VMIN, SpecialCodeIndex::VTIME];
+        (
+            modes.input_modes,
+            modes.output_modes,
+            modes.local_modes,
+            codes.map(|code| modes.special_codes[code]),
+        )
     }
 }
 

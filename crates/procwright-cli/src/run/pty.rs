@@ -1,0 +1,133 @@
+//! `--pty`: a terminal for the program, and the person's own around it.
+//!
+//! While somebody types, the terminal in front of him is raw: the inner one does
+//! all that a terminal does, so that Control-C, Control-Z and the rest are keys
+//! that are typed into it. Where nobody types (a pipe on stdin, `--stdin`, cron)
+//! it is left as it is, and only the program's output is a terminal's.
+
+use std::cell::Cell;
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use procwright::process::Signal;
+use procwright::terminal::{self, Raw, Size};
+use procwright::{BoxError, Command, Demand, Moment, Watch};
+use rustix::process::getpgrp;
+use rustix::termios::tcgetpgrp;
+
+use crate::message;
+use crate::signals::Signals;
+
+/// What is done to the person's terminal for as long as this lives.
+#[derive(Debug)]
+pub(super) struct Pty {
+    /// None where nobody types.
+    raw: Option<Raw>,
+    size: Cell<Size>,
+}
+
+impl Pty {
+    /// `types` says that stdin is not something else than ours.
+    ///
+    /// # Errors
+    /// What the terminal says, in words for a person.
+    pub(super) fn enter(types: bool) -> Result<Pty, String> {
+        let stdin = io::stdin();
+        let raw = match types && stdin.is_terminal() {
+            true => Some(enter(stdin.as_fd())?),
+            false => None,
+        };
+        let pty = Pty {
+            raw,
+            size: Cell::default(),
+        };
+        pty.size.set(pty.outer_size().unwrap_or_default());
+        message::mark_raw(pty.raw.is_some());
+        Ok(pty)
+    }
+
+    /// Gives the program a terminal like the person's.
+    pub(super) fn apply<'a>(&self, command: Command<'a>) -> Command<'a> {
+        let command = command.pty(self.size.get());
+        match &self.raw {
+            Some(raw) => command.pty_modes(raw.before().clone()),
+            None => command,
+        }
+    }
+
+    /// The size of the terminal that the person looks at, if there is one.
+    fn outer_size(&self) -> Option<Size> {
+        let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+        let all: [BorrowedFd<'_>; 3] = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
+        let mut sizes = all.into_iter().filter_map(|fd| terminal::size(fd).ok());
+        sizes.next()
+    }
+
+    /// Says how large the terminal is, if that has changed.
+    fn follow(&self, moment: Moment<'_>) {
+        let (Some(inner), Some(size)) = (moment.pty, self.outer_size()) else {
+            return;
+        };
+        if self.size.replace(size) != size {
+            // One that is gone needs no size.
+            let _ = terminal::set_size(inner, size);
+        }
+    }
+
+    /// Somebody had stopped us. A shell puts the terminal right for itself.
+    fn resume(&self) {
+        if let Some(raw) = &self.raw
+            && !is_in_background(raw.as_fd())
+        {
+            let _ = raw.again();
+        }
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        self.raw = None;
+        message::mark_raw(false);
+    }
+}
+
+fn enter(terminal: BorrowedFd<'_>) -> Result<Raw, String> {
+    // Ignored, it would not keep us from changing a terminal that a shell has.
+    if is_in_background(terminal) && Signal::TTOU.is_ignored() {
+        let hint = "give it something else to read, as by --stdin null";
+        return Err(format!(
+            "in the background nobody can type on the terminal\n  hint: {hint}"
+        ));
+    }
+    let raw = terminal.try_clone_to_owned().and_then(Raw::enter);
+    raw.map_err(|error| format!("cannot make the terminal raw: {error}"))
+}
+
+fn is_in_background(terminal: BorrowedFd<'_>) -> bool {
+    // One that is not ours says so: nobody is in its foreground as far as we go.
+    tcgetpgrp(terminal).is_ok_and(|group| group != getpgrp())
+}
+
+/// The signals of a run on a pty, some of which are about the terminal.
+#[derive(Debug)]
+pub(super) struct Watched<'a> {
+    pub(super) signals: &'a mut Signals,
+    pub(super) pty: Option<&'a Pty>,
+}
+
+impl Watch for Watched<'_> {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.signals.fd()
+    }
+
+    fn ready(&mut self, moment: Moment<'_>) -> Result<Demand, BoxError> {
+        let demand = self.signals.ready(moment)?;
+        if let Some(pty) = self.pty {
+            if self.signals.take_resumed() {
+                pty.resume();
+            }
+            pty.follow(moment);
+        }
+        Ok(demand)
+    }
+}
