@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use procwright::{Reason, Report, StreamInfo};
 

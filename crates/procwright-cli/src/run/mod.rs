@@ -42,8 +42,11 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    // Before orphans come to us: the guard of the terminal is one.
-    let pty = match args.pty.then(|| Pty::enter(args.stdin.is_none())).transpose() {
+    let pty = match args
+        .pty
+        .then(|| Pty::enter(args.stdin.is_none()))
+        .transpose()
+    {
         Ok(pty) => pty,
         Err(error) => {
             say(error);

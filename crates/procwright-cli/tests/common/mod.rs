@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
+pub mod outer;
 pub mod target;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -181,6 +182,14 @@ pub fn assert_gone(pids: &[i32]) {
 /// Waits until a process is gone. The watchdog bounds it.
 pub fn wait_gone(pid: i32) {
     while !is_gone(pid) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until nothing of a process runs any more, whoever reaps it.
+pub fn wait_gone_or_zombie(pid: i32) {
+    let path = format!("/proc/{pid}/stat");
+    while std::fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z ")) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -10,25 +10,51 @@
 //! this process must have one thread: a copy of one with several may find a lock
 //! taken by a thread that it has not.
 //!
-//! It is nobody's child, so that it is neither waited for nor taken for a part of
-//! what this process runs.
+//! It is a child of this process all the same, or each would leave a zombie where
+//! nobody reaps orphans, as in many containers. [`is_ours`] tells it from those
+//! that this process runs.
 
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
-use super::pipe;
-use super::unsupported;
+use super::{pidfd, pipe, poll, unsupported, wait};
+use crate::time::Deadline;
 
 /// Lives until this goes, or this process.
 #[derive(Debug)]
-pub(crate) struct Guard(std::fs::File);
+pub(crate) struct Guard {
+    /// Its other end comes to an end with this process.
+    life: std::fs::File,
+    /// None where it cannot be had.
+    pidfd: Option<OwnedFd>,
+}
+
+/// Those of this process. One at a time is all that anybody needs.
+static CURRENT: AtomicI32 = AtomicI32::new(0);
+
+/// Whether a child of this process is its guard.
+pub(crate) fn is_ours(child: i32) -> bool {
+    CURRENT.load(Ordering::Relaxed) == child
+}
 
 impl Guard {
-    /// It is not needed any more.
+    /// It is not needed any more. Returns once it has gone.
     pub(crate) fn dismiss(mut self) {
         // It may have been killed; then there is nothing to do.
-        let _ = super::signal::without_sigpipe(|| self.0.write(b"."));
+        let _ = super::signal::without_sigpipe(|| self.life.write(b"."));
+        if let Some(pidfd) = &self.pidfd {
+            // Not to wait for its turn on the processor, or for ever if somebody
+            // has stopped it.
+            let _ = pidfd::send(pidfd.as_fd(), libc::SIGKILL);
+            let mut fds = [poll::Fd::new(pidfd, poll::Flags::IN)];
+            while poll::poll(&mut fds, Deadline::NEVER)
+                .is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
+            {}
+            let _ = wait::reap(pidfd.as_fd());
+        }
+        CURRENT.store(0, Ordering::Relaxed);
     }
 }
 
@@ -48,40 +74,50 @@ pub(crate) fn start(fd: BorrowedFd<'_>, work: impl FnOnce()) -> io::Result<Guard
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigfillset initialises `all`, sigprocmask `before`. This process has
     // one thread, so its copy may do all that this may.
-    let middle = unsafe {
+    let child = unsafe {
         let mut all = MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigfillset(all.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
         libc::fork()
     };
     let error = io::Error::last_os_error();
-    if middle == 0 {
-        leave(&life, fd, work);
+    if child == 0 {
+        stay(&life, fd, work);
     }
     // SAFETY: it was initialised above.
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    if middle < 0 {
+    if child < 0 {
         return Err(error);
     }
-    wait_for(middle);
-    Ok(Guard(ours.into()))
+    CURRENT.store(child, Ordering::Relaxed);
+    Ok(Guard {
+        life: ours.into(),
+        // Not reaped yet, so the number is its own.
+        pidfd: pidfd::open(child).ok(),
+    })
 }
 
-/// In the fork: makes another, which is nobody's child once this has ended.
-fn leave(life: &OwnedFd, fd: BorrowedFd<'_>, work: impl FnOnce()) -> ! {
+/// The life of the fork.
+fn stay(life: &OwnedFd, fd: BorrowedFd<'_>, work: impl FnOnce()) -> ! {
+    close_all_but(life.as_raw_fd(), fd.as_raw_fd());
+    name_it();
     // SAFETY: system calls that take no memory of ours.
     unsafe {
         libc::setsid();
-        if libc::fork() == 0 {
-            close_all_but(life.as_raw_fd(), fd.as_raw_fd());
-            // So that no file system is kept from being unmounted.
-            libc::chdir(c"/".as_ptr());
-            if has_ended(life) {
-                work();
-            }
-        }
-        libc::_exit(0)
+        // So that no file system is kept from being unmounted.
+        libc::chdir(c"/".as_ptr());
     }
+    if has_ended(life) {
+        work();
+    }
+    // SAFETY: it runs no handlers and touches no memory.
+    unsafe { libc::_exit(0) }
+}
+
+/// For people who look at the list of processes.
+fn name_it() {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = rustix::thread::set_name(c"procwright-tty");
 }
 
 /// Waits until our maker is gone, and says whether it went without a word.
@@ -128,12 +164,4 @@ unsafe fn close_range(first: RawFd, last: RawFd) -> bool {
         let _ = (first, last);
         false
     }
-}
-
-fn wait_for(child: libc::pid_t) {
-    // SAFETY: waitpid without a status pointer touches no memory of ours. Where
-    // the system reaps for us it fails once the child has gone.
-    while unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) } < 0
-        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-    {}
 }
