@@ -46,11 +46,12 @@ impl Outer {
                 Ok(())
             });
         }
+        let before = fingerprint(&tcgetattr(&slave).unwrap());
         let child = command.spawn().unwrap();
         drop(command);
         Outer {
             command: child,
-            before: fingerprint(&tcgetattr(&slave).unwrap()),
+            before,
             master,
             slave,
             text: String::new(),
