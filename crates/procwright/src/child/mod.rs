@@ -25,7 +25,7 @@ pub use communicate::Communication;
 pub(crate) use feed::Producer;
 pub use living::Child;
 pub(crate) use living::spawn;
-pub(crate) use stdio::{OurEnds, OutputEnd};
+pub(crate) use stdio::{OurEnds, OutputEnd, TerminalEnd};
 pub(crate) use streams::Listener;
 pub use waiting::WaitError;
 

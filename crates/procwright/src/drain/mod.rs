@@ -21,8 +21,8 @@ mod store;
 mod typist;
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -85,6 +85,8 @@ pub(crate) struct Drain<M> {
     /// there is no end before the program has exited: whoever it controls may
     /// close all that it has of it, and open it again.
     slave: Option<Kept>,
+    /// Readable once the program has exited, for a driver that is not told.
+    exit: Option<OwnedFd>,
     grant: Option<Grant>,
     /// Reads that found the pipe at least half full, until it has been grown.
     voluminous: u8,
@@ -113,6 +115,7 @@ impl<M: Memory> Drain<M> {
             capacity: None,
             is_terminal: false,
             slave: None,
+            exit: None,
             grant: None,
             voluminous: 0,
             bytes: 0,
@@ -139,10 +142,25 @@ impl<M: Memory> Drain<M> {
         }
     }
 
+    /// A driver that is not told of the program's exit waits for this.
+    pub(crate) fn with_exit(mut self, pidfd: Option<OwnedFd>) -> Drain<M> {
+        if pidfd.is_none() {
+            self.exited();
+        }
+        self.exit = pidfd;
+        self
+    }
+
+    /// Readable once [`exited`](Drain::exited) is to be called; none if it was.
+    fn exit(&self) -> Option<BorrowedFd<'_>> {
+        self.exit.as_ref().map(AsFd::as_fd)
+    }
+
     /// The program has exited: from now on a terminal ends when nobody else has
     /// it any more.
     pub(crate) fn exited(&mut self) {
         self.slave = None;
+        self.exit = None;
     }
 
     /// Reads once.
@@ -336,10 +354,14 @@ impl<M: Memory> Drain<M> {
         self.blocked.total()
     }
 
+    /// For those who say how large a terminal is, for as long as this has it.
+    pub(crate) fn weak_fd(&self) -> Weak<Kept> {
+        self.fd.as_ref().map(Arc::downgrade).unwrap_or_default()
+    }
+
     /// What tells that to others, at any time.
     pub(crate) fn gauge(&self) -> Gauge {
-        let fd = self.fd.as_ref().map(Arc::downgrade);
-        self.blocked.gauge(fd.unwrap_or_default())
+        self.blocked.gauge(self.weak_fd())
     }
 
     pub(crate) fn last_read(&self) -> Option<Instant> {
