@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use crate::sys::proc::{self, Call, Conduit, Name, Next, Stat};
+use crate::sys::pty;
 
 /// A pipe, whichever of its ends is looked at, or a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +31,7 @@ impl PipeId {
         let terminal = Conduit::Terminal {
             device: stat.st_dev as u64,
             inode: stat.st_ino as u64,
-            number: rustix::fs::minor(stat.st_rdev as u64),
+            number: pty::number(&stat),
         };
         Ok(PipeId(terminal))
     }

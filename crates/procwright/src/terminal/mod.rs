@@ -105,10 +105,16 @@ impl Modes {
     }
 
     /// The same, with a line editor that knows UTF-8.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub(crate) fn utf8(mut self) -> Modes {
-        self.0.input_modes |= termios::InputModes::IUTF8;
-        self
+    pub(crate) fn utf8(self) -> Modes {
+        #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+        let this = {
+            let mut this = self;
+            this.0.input_modes |= termios::InputModes::IUTF8;
+            this
+        };
+        #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+        let this = self;
+        this
     }
 
     /// The byte that means the end of the input where lines are edited.

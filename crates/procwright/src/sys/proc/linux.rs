@@ -256,7 +256,7 @@ fn terminal(dir: &OwnedFd, name: &CStr) -> Option<Conduit> {
     Some(Conduit::Terminal {
         device: stat.st_dev,
         inode: stat.st_ino,
-        number: rustix::fs::minor(stat.st_rdev),
+        number: crate::sys::pty::number(&stat),
     })
 }
 

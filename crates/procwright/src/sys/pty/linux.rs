@@ -43,3 +43,7 @@ pub(crate) fn reopen(fd: impl AsFd) -> io::Result<OwnedFd> {
     });
     Ok(opened?)
 }
+
+pub(crate) fn number(stat: &rustix::fs::Stat) -> u32 {
+    rustix::fs::minor(stat.st_rdev)
+}

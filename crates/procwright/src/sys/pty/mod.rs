@@ -4,6 +4,8 @@
 //! - `pair()`: a new terminal, the end that shows it (the master) and the end
 //!   that programs get (the slave). Both are close-on-exec and blocking, and
 //!   neither becomes anybody's controlling terminal.
+//! - `number(stat)`: the number that a terminal goes by, of the end that programs
+//!   get.
 //! - `reopen(fd)`: the terminal that `fd` is, opened once more for reading and
 //!   without ever blocking, so that the mode of others' descriptors stays.
 
@@ -17,7 +19,7 @@ mod imp;
 use std::io;
 use std::os::fd::OwnedFd;
 
-pub(crate) use imp::{pair, reopen};
+pub(crate) use imp::{number, pair, reopen};
 
 /// More than a terminal ever holds between its two ends: 8 KiB on their way and
 /// 4 KiB that have arrived (Linux, `drivers/tty/pty.c` and `n_tty.c`). What the
