@@ -261,6 +261,48 @@ fn what_is_typed_afterwards_is_the_next_one_s() {
 }
 
 #[test]
+fn after_a_stop_the_terminal_is_raw_again() {
+    let mut outer = ready(["--pty", "sh", "-c", "echo ready; read word; echo got $word"]);
+    let raw = outer.modes();
+    outer.kill(Signal::STOP);
+    // As a shell does that has its terminal back.
+    let mut modes = raw.clone();
+    modes.local_modes |= rustix::termios::LocalModes::ICANON;
+    outer.set_modes(&modes);
+    outer.kill(Signal::CONT);
+    while !outer.is_raw() {
+        std::thread::yield_now();
+    }
+    outer.type_in("it\r");
+    assert_eq!(outer.code(), Some(0));
+    assert!(outer.text.ends_with("got it\r\n"), "{:?}", outer.text);
+    assert!(outer.is_as_before());
+}
+
+#[test]
+fn in_the_background_it_stops_until_it_may_have_the_terminal() {
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["--norc", "--noprofile", "-i"]).env("PS1", "> ");
+    let mut outer = Outer::new(shell);
+    let exe = env!("CARGO_BIN_EXE_procwright");
+    outer.wait_for("> ");
+    // The quotes tell the command from what it prints.
+    let line = "echo r\"\"eady; read word; echo got $word";
+    outer.type_in(&format!("{exe} run --pty sh -c '{line}' &\n"));
+    // Told of at the next prompt.
+    while !outer.text.contains("Stopped") {
+        outer.type_in("\n");
+        outer.wait_for_more();
+    }
+    outer.type_in("fg\n");
+    outer.wait_for("ready");
+    outer.type_in("it\r");
+    outer.wait_for("got it");
+    outer.type_in("exit\n");
+    outer.finish();
+}
+
+#[test]
 fn a_pipe_on_stdin_is_read_as_it_is() {
     let bytes: Vec<u8> = (0..200_000u32).map(|i| (i * 7 % 251) as u8).collect();
     let mut command = procwright(["--pty", "sh", "-c", "test -t 1 && cksum"]);

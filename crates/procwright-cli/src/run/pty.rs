@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use procwright::process::Signal;
 use procwright::terminal::{self, Raw, Size};
 use procwright::{BoxError, Command, Demand, Moment, Watch};
-use rustix::process::getpgrp;
+use rustix::process::{getpgrp, kill_current_process_group};
 use rustix::termios::tcgetpgrp;
 
 use crate::message;
@@ -92,16 +92,32 @@ impl Drop for Pty {
 }
 
 fn enter(terminal: BorrowedFd<'_>) -> Result<Raw, String> {
-    // Ignored, it would not keep us from changing a terminal that a shell has.
-    if is_in_background(terminal) && Signal::TTOU.is_ignored() {
-        let hint = "give it something else to read, as by --stdin null";
-        return Err(format!(
-            "in the background nobody can type on the terminal\n  hint: {hint}"
-        ));
-    }
+    wait_for_foreground(terminal)?;
     let raw = terminal.try_clone_to_owned().and_then(Raw::enter);
     raw.map_err(|error| format!("cannot make the terminal raw: {error}"))
 }
+
+/// In the background the terminal is the shell's, with modes for itself that are
+/// not to be taken for the person's. So we stop, as the system would stop whoever
+/// changes them, until the shell says `fg`.
+fn wait_for_foreground(terminal: BorrowedFd<'_>) -> Result<(), String> {
+    // More than anybody says `bg`. Where nobody can say `fg`, in a group whose
+    // shell is gone, nothing stops us; nor where it is ignored.
+    for _ in 0..STOPS {
+        if !is_in_background(terminal) {
+            return Ok(());
+        }
+        if Signal::TTOU.is_ignored() {
+            break;
+        }
+        let _ = kill_current_process_group(rustix::process::Signal::TTOU);
+    }
+    Err("in the background nobody can type on the terminal\n  \
+         hint: give it something else to read, as by --stdin null"
+        .to_owned())
+}
+
+const STOPS: usize = 20;
 
 fn is_in_background(terminal: BorrowedFd<'_>) -> bool {
     // One that is not ours says so: nobody is in its foreground as far as we go.

@@ -70,6 +70,11 @@ impl Outer {
         }
     }
 
+    /// Reads whatever comes next.
+    pub fn wait_for_more(&mut self) {
+        self.read_more("more");
+    }
+
     fn read_more(&mut self, what: &str) {
         let mut piece = [0; 4096];
         let n = self.master.read(&mut piece).unwrap();
