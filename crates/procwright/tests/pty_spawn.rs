@@ -187,6 +187,26 @@ fn nothing_is_lost_on_the_way_to_a_slow_reader() {
 }
 
 #[test]
+fn a_fork_neither_types_nor_hangs_up() {
+    let _dog = common::watchdog("a_fork_neither_types_nor_hangs_up");
+    let mut child = sh("echo ready; read word; echo got $word");
+    let stdout = child.stdout.take().unwrap();
+    let stdin = child.stdin.take().unwrap();
+    read_until(&stdout, "ready");
+    let (theirs, ours) = (stdin.clone(), stdout.clone());
+    let status = common::sys::in_fork(|| {
+        assert!(theirs.write_for(b"x", None).is_err());
+        theirs.close();
+        ours.close();
+        0
+    });
+    assert_eq!(status, 0);
+    (&stdin).write_all(b"it\n").unwrap();
+    read_until(&stdout, "got it");
+    assert_eq!(code(&child), Some(0));
+}
+
+#[test]
 fn what_cannot_be_had_is_refused() {
     let refused = |command: Command<'_>, overflow: Option<Overflow>, what: &str| {
         let error = command.pty(SIZE).spawn_with(overflow).unwrap_err();

@@ -1,5 +1,7 @@
 //! Drives drains and a feed on the caller's thread.
 
+mod terminal;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
@@ -8,7 +10,7 @@ use std::time::Instant;
 use super::feed::Fed;
 use super::load::Load;
 use super::side::Side;
-use super::typist::{Typed, Typist};
+use super::typist::Typist;
 use super::{Drain, Feed, Step};
 use crate::spool::Memory;
 use crate::spool::fifo::BoxError;
@@ -263,26 +265,6 @@ impl<M: Memory> Inline<M> {
         Ok(false)
     }
 
-    fn type_once(&mut self) -> io::Result<bool> {
-        let Some(lane) = &mut self.typist else {
-            return Ok(false);
-        };
-        if lane.need != Need::Nothing {
-            return Ok(false);
-        }
-        let terminal = self.lanes[0].as_ref().and_then(|lane| lane.work.fd());
-        let Some(terminal) = terminal else {
-            self.typist = None;
-            return Ok(false);
-        };
-        match lane.work.step(terminal)? {
-            Typed::Moved => return Ok(true),
-            Typed::Nothing | Typed::Full => lane.need = Need::Ready,
-            Typed::Done => self.typist = None,
-        }
-        Ok(false)
-    }
-
     fn wait(
         &mut self,
         watch: [Option<BorrowedFd<'_>>; WATCH],
@@ -391,21 +373,6 @@ impl<M: Memory> Inline<M> {
     pub(crate) fn stop_feeding(&mut self) {
         self.feed = None;
         self.typist = None;
-    }
-
-    /// The program has exited. What it has left behind may go on, but nobody
-    /// types for that, no more than a terminal's window stays for it.
-    pub(crate) fn exited(&mut self) {
-        self.typist = None;
-        if let Some(lane) = &mut self.lanes[0] {
-            lane.work.exited();
-        }
-    }
-
-    /// The terminal that the first stream is, if it is one.
-    pub(crate) fn terminal(&self) -> Option<BorrowedFd<'_>> {
-        let lane = self.lanes[0].as_ref()?;
-        lane.work.terminal()
     }
 
     /// Reads exactly what the pipes hold now, and ends the streams.

@@ -57,7 +57,8 @@ impl Keyboard {
     /// Types the end of the input. A terminal that takes no keys now gets it as
     /// soon as there is room, from a thread, unless it is hung up before.
     fn end(&self, handle: &Handle) {
-        if self.ended.swap(true, Ordering::SeqCst) {
+        // A fork types nothing; and its locks may be held for ever.
+        if handle.is_forked() || self.ended.swap(true, Ordering::SeqCst) {
             return;
         }
         let mut keys = std::mem::take(&mut *self.keys());
