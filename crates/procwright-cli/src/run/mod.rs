@@ -34,14 +34,7 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let shared = !matches!(args.scope, ScopeArg::Group) && !args.pty;
-    let mut signals = match Signals::catch(shared, args.pty) {
-        Ok(signals) => signals,
-        Err(error) => {
-            say(format_args!("cannot catch signals: {error}"));
-            return End::TROUBLE;
-        }
-    };
+    // Before signals are caught: in the background it stops, for the terminal.
     let pty = match args
         .pty
         .then(|| Pty::enter(args.stdin.is_none()))
@@ -50,6 +43,14 @@ pub(crate) fn run(args: RunArgs) -> End {
         Ok(pty) => pty,
         Err(error) => {
             say(error);
+            return End::TROUBLE;
+        }
+    };
+    let shared = !matches!(args.scope, ScopeArg::Group) && !args.pty;
+    let mut signals = match Signals::catch(shared, args.pty) {
+        Ok(signals) => signals,
+        Err(error) => {
+            say(format_args!("cannot catch signals: {error}"));
             return End::TROUBLE;
         }
     };

@@ -41,13 +41,14 @@ impl Pty {
             raw,
             size: Cell::default(),
         };
-        pty.size.set(pty.outer_size().unwrap_or_default());
         message::mark_raw(pty.raw.is_some());
         Ok(pty)
     }
 
-    /// Gives the program a terminal like the person's.
+    /// Gives the program a terminal like the person's, as large as that is now: a
+    /// later size is told of by a signal.
     pub(super) fn apply<'a>(&self, command: Command<'a>) -> Command<'a> {
+        self.size.set(self.outer_size().unwrap_or_default());
         let command = command.pty(self.size.get());
         match &self.raw {
             Some(raw) => command.pty_modes(raw.before().clone()),
