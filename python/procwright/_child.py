@@ -229,6 +229,14 @@ class Child:
         """Sends SIGKILL. Nothing if it has ended."""
         self.send_signal("KILL")
 
+    def resize(self, rows: int, columns: int) -> None:
+        """Says how large its terminal is, of a child that was spawned with `pty`.
+
+        If that is new, the program gets SIGWINCH. Raises RuntimeError if it has no
+        terminal, and BrokenPipeError once nobody has that any more.
+        """
+        self._core.resize(rows, columns)
+
     def stop(self, stop: _core.Stop | None = None) -> list[Survivor]:
         """Ends it as `stop` or its own says, with its descendants by default, and reaps it.
 

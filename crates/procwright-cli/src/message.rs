@@ -1,7 +1,8 @@
 //! What this command says of its own: to stderr, marked as its own.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A line at the bottom of the terminal, which nothing that is said may run into.
@@ -12,10 +13,27 @@ pub(crate) trait Line: Send + Sync {
 
 static LINE: Mutex<Option<Weak<dyn Line>>> = Mutex::new(None);
 
+/// Whether the terminal that people look at is raw.
+static RAW: AtomicBool = AtomicBool::new(false);
+
 /// From now on makes way for `line`, as long as somebody has it.
 pub(crate) fn make_way_for(line: &Arc<impl Line + 'static>) {
     let line: Weak<dyn Line> = Arc::downgrade(line) as _;
     *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+}
+
+/// Says that the person's terminal is raw from now on, or no longer.
+pub(crate) fn mark_raw(raw: bool) {
+    RAW.store(raw, Ordering::Relaxed);
+}
+
+/// The text as the terminal needs it: a raw one does not go to the beginning of
+/// a line by itself.
+fn for_terminal(text: String) -> String {
+    match RAW.load(Ordering::Relaxed) && std::io::stderr().is_terminal() {
+        true => text.replace('\n', "\r\n"),
+        false => text,
+    }
 }
 
 /// Says something. Only the first line is marked; others, such as `hint:`
@@ -23,7 +41,7 @@ pub(crate) fn make_way_for(line: &Arc<impl Line + 'static>) {
 pub(crate) fn say(message: impl Display) {
     // In one write, so that a program's output does not come in between. What
     // cannot be said is not said: there is no other place for it.
-    let text = format!("procwright: {message}\n");
+    let text = for_terminal(format!("procwright: {message}\n"));
     without_line(&mut || drop(std::io::stderr().write_all(text.as_bytes())));
 }
 

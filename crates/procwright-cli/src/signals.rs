@@ -51,21 +51,31 @@ pub(crate) struct Signals {
     fatal: Option<i32>,
     /// The keyboard has sent one that was the program's to answer.
     interrupted: bool,
+    /// Somebody has stopped us and let us go on.
+    resumed: bool,
 }
 
 impl Signals {
-    /// Holds them back from now on: before there is any other thread.
+    /// Holds them back from now on: before there is any other thread. `pty` says
+    /// that the program will have a terminal of its own, which has a size.
     ///
     /// # Errors
     /// When no descriptor is left.
-    pub(crate) fn catch(job: Job) -> io::Result<Signals> {
+    pub(crate) fn catch(job: Job, pty: bool) -> io::Result<Signals> {
         let ending = ENDING.into_iter().filter(|signal| !signal.is_ignored());
+        let size = pty.then_some(Signal::WINCH);
         Ok(Signals {
-            inbox: Inbox::new(ending.chain(JOB))?,
+            inbox: Inbox::new(ending.chain(JOB).chain(size))?,
             job,
             fatal: None,
             interrupted: false,
+            resumed: false,
         })
+    }
+
+    /// Whether we have been stopped since this was asked last.
+    pub(crate) fn take_resumed(&mut self) -> bool {
+        std::mem::take(&mut self.resumed)
     }
 
     /// The signal that ended the run, if one did.
@@ -92,7 +102,7 @@ impl Signals {
                 match arrival.signal {
                     // There is no program whose status would be somebody else's.
                     Signal::CHLD => _ = reap_orphans(0),
-                    Signal::CONT => {}
+                    Signal::CONT | Signal::WINCH => {}
                     Signal::TSTP | Signal::TTIN | Signal::TTOU => _ = stop_self(arrival.signal),
                     ending => return Ok(Some(ending.number())),
                 }
@@ -122,7 +132,7 @@ impl Signals {
     }
 
     /// What a signal that means an end asks of the run.
-    fn ending(&mut self, arrival: Arrival, run: Moment) -> Demand {
+    fn ending(&mut self, arrival: Arrival, run: Moment<'_>) -> Demand {
         if self.job.is_shared() && run.running && is_of_the_keys(arrival) {
             self.interrupted = true;
             // Unless the run is being stopped anyway: then whoever presses
@@ -151,14 +161,19 @@ impl Watch for Signals {
         self.inbox.as_fd()
     }
 
-    fn ready(&mut self, run: Moment) -> Result<Demand, BoxError> {
+    fn ready(&mut self, run: Moment<'_>) -> Result<Demand, BoxError> {
         let mut demand = Demand::Nothing;
         let mut seen = Seen::default();
         while let Some(arrival) = self.inbox.take() {
             match arrival.signal {
                 Signal::CHLD => _ = reap_orphans(run.pid),
-                Signal::CONT => seen.continued = true,
+                Signal::CONT => {
+                    seen.continued = true;
+                    self.resumed = true;
+                }
                 Signal::TSTP => seen.stop = true,
+                // Whoever has the terminal looks at its size.
+                Signal::WINCH => {}
                 // Whoever they are for has got them as well, and if that is the
                 // program it is told of by its stop.
                 Signal::TTIN | Signal::TTOU => {}

@@ -33,6 +33,7 @@ mod spool;
 pub mod stream;
 mod sync;
 mod sys;
+pub mod terminal;
 pub mod time;
 mod trace;
 pub mod wait;

@@ -170,7 +170,7 @@ alone! {
         let info = output.report.stdout_info.unwrap();
         assert_eq!((info.bytes, info.undelivered_bytes), (total, 0));
         // It was held back, and that is told.
-        assert!(info.blocked > Duration::ZERO);
+        assert!(info.blocked > Some(Duration::ZERO));
     }
 }
 

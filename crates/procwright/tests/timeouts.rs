@@ -246,7 +246,7 @@ impl procwright::Watch for Bell {
 
     fn ready(
         &mut self,
-        run: procwright::Moment,
+        run: procwright::Moment<'_>,
     ) -> Result<procwright::Demand, procwright::BoxError> {
         use std::io::{Read, Write};
         self.rung.read_exact(&mut [0])?;

@@ -1,7 +1,6 @@
 //! The report for people: a line for each thing worth knowing, on 80 columns.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use procwright::process::{Exit, Signal};
 use procwright::{Reason, Report, StreamInfo};
@@ -120,8 +119,8 @@ fn stream(info: &StreamInfo, program: i32) -> String {
         true => ", complete",
         false => ", left before its end",
     });
-    if info.blocked > Duration::ZERO {
-        let _ = write!(text, "; pipe full for up to {}", Seconds(info.blocked));
+    if let Some(blocked) = info.blocked.filter(|blocked| !blocked.is_zero()) {
+        let _ = write!(text, "; pipe full for up to {}", Seconds(blocked));
     }
     if info.undelivered_bytes > 0 {
         let _ = write!(text, "; {} not passed on", Size(info.undelivered_bytes));

@@ -44,8 +44,11 @@ pub(super) fn spec(args: &RunArgs) -> Result<Spec, String> {
         spec.until = until.into();
     }
     spec.stop = stop(args, spec.stop);
+    if args.pty {
+        spec.pty.get_or_insert_default();
+    }
     // With a group of its own it gets the terminal as well, if we have it.
-    spec.foreground |= spec.stop.scope() == Scope::Group;
+    spec.foreground |= spec.stop.scope() == Scope::Group && spec.pty.is_none();
     if let Some(cwd) = &args.cwd {
         spec.cwd = Some(cwd.clone());
     }
@@ -100,6 +103,7 @@ fn needs_pipes(args: &RunArgs, spec: &Spec) -> bool {
         || args.log.is_some()
         || args.tag
         || args.quiet
+        || spec.pty.is_some()
         || (args.progress && Live::is_possible())
 }
 

@@ -66,11 +66,13 @@ enum Front {
 impl Job {
     /// The job that a run of `spec` will be.
     pub(crate) fn of(spec: &Spec) -> Job {
-        let terminal = Terminal::open();
+        // On a terminal of its own the program is no job of our shell's.
+        let apart = spec.pty.is_some();
+        let terminal = Terminal::open().filter(|_| !apart);
         let name = spec.argv.first().map(|word| word.to_string_lossy());
         Job {
             name: name.unwrap_or_default().into_owned(),
-            own_group: spec.stop.scope() == Scope::Group,
+            own_group: apart || spec.stop.scope() == Scope::Group,
             has_deadline: !spec.timeout.is_never() || !spec.idle_timeout.is_never(),
             modes: Modes::new(terminal.as_ref()),
             terminal,
@@ -97,7 +99,7 @@ impl Job {
 
     /// Looks whether the program has stopped, and does what follows from that
     /// and from the signals that have come.
-    pub(crate) fn look(&mut self, run: Moment, seen: Seen) {
+    pub(crate) fn look(&mut self, run: Moment<'_>, seen: Seen) {
         if !run.running {
             // Nobody is there who could answer in our place.
             if seen.stop {
@@ -134,7 +136,7 @@ impl Job {
     }
 
     /// The program has been stopped by `signal`.
-    fn follow(&mut self, run: Moment, signal: Signal) {
+    fn follow(&mut self, run: Moment<'_>, signal: Signal) {
         let front = self.front(run.pid);
         let by_terminal = matches!(signal, Signal::TTIN | Signal::TTOU);
         self.halted = true;
@@ -177,7 +179,7 @@ impl Job {
     }
 
     /// Lets the program go on, in front if we are.
-    fn go_on(&mut self, run: Moment, seen: Seen) {
+    fn go_on(&mut self, run: Moment<'_>, seen: Seen) {
         self.halted = false;
         let Some(pid) = Pid::from_raw(run.pid) else {
             return;

@@ -5,6 +5,7 @@ pub(crate) mod job;
 mod live;
 mod modes;
 pub(crate) mod output;
+mod pty;
 mod retry;
 mod spec;
 
@@ -20,6 +21,7 @@ use crate::report::{self, Own};
 use crate::signals::Signals;
 use job::Job;
 use output::Outputs;
+use pty::{Pty, Watched};
 use retry::Attempts;
 
 pub(crate) fn run(args: RunArgs) -> End {
@@ -51,6 +53,14 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
+    // Before signals are held back: in the background it stops, for the terminal.
+    let pty = match spec.pty.map(|_| Pty::enter(&spec)).transpose() {
+        Ok(pty) => pty,
+        Err(error) => {
+            say(error);
+            return End::TROUBLE;
+        }
+    };
     let outputs = match Outputs::open(&args, &spec) {
         Ok(outputs) => outputs,
         Err(error) => {
@@ -58,7 +68,7 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let mut signals = match Signals::catch(Job::of(&spec)) {
+    let mut signals = match Signals::catch(Job::of(&spec), pty.is_some()) {
         Ok(signals) => signals,
         Err(error) => {
             say(format_args!("cannot catch signals: {error}"));
@@ -72,7 +82,7 @@ pub(crate) fn run(args: RunArgs) -> End {
     let mut attempts = Attempts::new(&args);
     let (result, end) = loop {
         attempts.begin();
-        let result = once(spec.clone(), adopts, &outputs, &mut signals);
+        let result = once(spec.clone(), adopts, &outputs, pty.as_ref(), &mut signals);
         let failure = match &result {
             Ok(output) => attempts.failure(output, &signals),
             // What did not start will not the next time; nor do we run anything
@@ -91,6 +101,8 @@ pub(crate) fn run(args: RunArgs) -> End {
         }
     };
     let end = outputs.conclude(end);
+    // What is said from here on is said on the person's own terminal.
+    drop(pty);
     let output = output(&result);
     let own = Own {
         attempts: attempts.made(),
@@ -113,10 +125,18 @@ fn once(
     spec: Spec,
     adopts: bool,
     outputs: &Outputs,
+    pty: Option<&Pty>,
     signals: &mut Signals,
 ) -> Result<Output, Error> {
-    let result = command::command(spec, adopts, outputs)
-        .watch(&mut *signals)
+    let mut command = command::command(spec, adopts, outputs);
+    if let Some(pty) = pty {
+        command = pty.apply(command);
+    }
+    let result = command
+        .watch(Watched {
+            signals: &mut *signals,
+            pty,
+        })
         .on_event(tell)
         .run();
     if let Some(output) = output(&result) {

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
 pub mod bash;
+pub mod outer;
 pub mod seen;
 pub mod target;
 
@@ -71,12 +72,12 @@ pub fn skip(test: &str, why: &str) {
 pub fn terminal() -> (std::fs::File, OwnedFd) {
     use rustix::fs::{Mode, OFlags};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    // Close-on-exec, or the programs of other tests would have it too.
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
-    // Not for what other tests start at the same time: a terminal ends when the
-    // last holder has gone.
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let slave = rustix::fs::open(name, flags, Mode::empty()).unwrap();
     (master.into(), slave)
@@ -199,6 +200,14 @@ pub fn assert_gone(pids: &[i32]) {
 /// Waits until a process is gone. The watchdog bounds it.
 pub fn wait_gone(pid: i32) {
     while !is_gone(pid) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until nothing of a process runs any more, whoever reaps it.
+pub fn wait_gone_or_zombie(pid: i32) {
+    let path = format!("/proc/{pid}/stat");
+    while std::fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z ")) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -18,6 +18,7 @@ use crate::error::{Invalid, SpawnError};
 use crate::ident::{ProcId, Watched};
 use crate::process::{Exit, Process, Signal, Unknown, reaper};
 use crate::spec::{Spec, quote};
+use crate::sys::spawn::Action;
 use crate::sys::wait::{self, Usage};
 use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
@@ -28,7 +29,7 @@ pub use communicate::Communication;
 pub(crate) use feed::Producer;
 pub use living::Child;
 pub(crate) use living::spawn;
-pub(crate) use stdio::{OurEnds, OutputEnd};
+pub(crate) use stdio::{OurEnds, OutputEnd, TerminalEnd};
 pub(crate) use streams::Listener;
 pub use waiting::WaitError;
 
@@ -78,7 +79,11 @@ fn start_untold(spec: &Spec, feeds: bool, trace: Trace) -> Result<(Running, OurE
     let template = prepare::Template::new(spec)?;
     let ends = stdio::open(spec, feeds)?;
     let front = Front::of(spec);
-    let plan = template.plan(spec, &ends.placements, front.as_ref().map(Front::action));
+    let terminal = match ends.terminal() {
+        Some(own) => Some(Action::ControllingTerminal(own)),
+        None => front.as_ref().map(Front::action),
+    };
+    let plan = template.plan(spec, &ends.placements, terminal);
     let spawned = if spec.die_with_parent.is_some() {
         spawner::spawn(plan)
     } else {

@@ -80,14 +80,15 @@ impl Template {
     }
 
     /// The finished plan. The order of the actions is that of [`Step`].
+    /// `terminal` is what the program does about one, if anything.
     pub(super) fn plan(
         self,
         spec: &Spec,
         placements: &[(RawFd, RawFd)],
-        foreground: Option<Action>,
+        terminal: Option<Action>,
     ) -> Plan {
         let mut actions = Vec::with_capacity(16);
-        if spec.new_session {
+        if spec.new_session || spec.pty.is_some() {
             // A session leader leads its own group, and may not change it.
             actions.push(Action::Setsid);
         } else if spec.own_group() {
@@ -96,7 +97,7 @@ impl Template {
             actions.push(Action::Setpgid(group));
         }
         // Before its descriptor can be overwritten.
-        actions.extend(foreground);
+        actions.extend(terminal);
         place(placements, &mut actions);
         actions.extend(self.limits);
         let changes_credentials = !self.credentials.is_empty();
@@ -328,6 +329,7 @@ fn name(action: &Action) -> (Step, String) {
     let text = |number: &dyn std::fmt::Display| number.to_string();
     match action {
         Action::Setsid => (Step::Setsid, String::new()),
+        Action::ControllingTerminal(_) => (Step::ControllingTerminal, String::new()),
         Action::Setpgid(group) => (Step::Setpgid, text(group)),
         // Cannot fail.
         Action::Foreground { .. } => (Step::Setpgid, String::new()),
@@ -390,12 +392,18 @@ pub(super) fn hint(error: SpawnError, spec: &Spec) -> SpawnError {
              a quarter of the stack limit): pass data by stdin or in a file"
                 .to_owned(),
         ),
-        Step::Pipe | Step::Clone | Step::Open | Step::Dup | Step::CloseRange
+        Step::Pipe | Step::Pty | Step::Clone | Step::Open | Step::Dup | Step::CloseRange
             if is(Errno::MFILE) =>
         {
             Some(
                 "this process has no descriptor left: raise RLIMIT_NOFILE or close some".to_owned(),
             )
+        }
+        Step::Pty if is(Errno::NOSPC) => {
+            Some("all pseudo-terminals are in use: see /proc/sys/kernel/pty/max".to_owned())
+        }
+        Step::Pty if is(Errno::NOENT) => {
+            Some("there is no /dev/ptmx: mount a devpts file system".to_owned())
         }
         Step::Setuid | Step::Setgid | Step::Setgroups if is(Errno::PERM) => {
             Some("only root may change user or group".to_owned())

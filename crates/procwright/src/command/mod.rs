@@ -1,5 +1,6 @@
 //! The builder that a run or a child starts from.
 
+mod pty;
 mod spawn;
 mod validate;
 
@@ -391,7 +392,7 @@ impl<'a> Command<'a> {
     #[must_use]
     pub fn every<F>(mut self, period: Duration, tell: F) -> Self
     where
-        F: FnMut(Moment) + 'a,
+        F: FnMut(Moment<'_>) + 'a,
     {
         self.extras.every = Some((period, Box::new(tell)));
         self

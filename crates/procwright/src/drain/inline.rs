@@ -1,5 +1,7 @@
 //! Drives drains and a feed on the caller's thread.
 
+mod terminal;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
@@ -8,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::feed::Fed;
 use super::load::Load;
 use super::side::Side;
+use super::typist::Typist;
 use super::{Drain, Feed, Step};
 use crate::spool::Memory;
 use crate::spool::fifo::BoxError;
@@ -64,6 +67,8 @@ pub(crate) const WATCH: usize = 4;
 pub(crate) struct Inline<M> {
     lanes: [Option<Lane<Drain<M>>>; 2],
     feed: Option<Lane<Feed>>,
+    /// Into the terminal that the first stream is.
+    typist: Option<Lane<Typist>>,
     /// Rung by consumers that have room again and producers that have bytes;
     /// none if there are neither.
     wake: Option<Arc<Wake>>,
@@ -84,14 +89,16 @@ pub struct Flow {
     /// How many bytes have been read.
     pub bytes: u64,
     /// How long the program could not write because the pipe was full, up to now.
-    /// An upper bound; zero if it never was.
-    pub blocked: Duration,
+    /// An upper bound; zero if it never was, none where that is not known, as of
+    /// a terminal.
+    pub blocked: Option<Duration>,
 }
 
 impl<M: Memory> Inline<M> {
     pub(crate) fn new(
         drains: [Option<Drain<M>>; 2],
         feed: Option<Feed>,
+        typist: Option<Typist>,
         wake: Option<Arc<Wake>>,
         merged: bool,
         in_order: bool,
@@ -106,6 +113,10 @@ impl<M: Memory> Inline<M> {
                 })
             }),
             feed: feed.map(|work| Lane {
+                work,
+                need: Need::Nothing,
+            }),
+            typist: typist.map(|work| Lane {
                 work,
                 need: Need::Nothing,
             }),
@@ -195,7 +206,7 @@ impl<M: Memory> Inline<M> {
                 note(&mut self.order, index, lane.work.bytes() - before);
             }
             let fed = self.feed_once(turn)?;
-            moved |= fed;
+            moved |= fed | self.type_once()?;
             if !moved {
                 return Ok(pumped);
             }
@@ -305,6 +316,13 @@ impl<M: Memory> Inline<M> {
             fds.push(poll::Fd::from_borrowed_fd(lane.work.fd(), events));
             whose.push(Whose::Feed);
         }
+        if let Some(lane) = &self.typist
+            && let Some(terminal) = self.lanes[0].as_ref().and_then(|lane| lane.work.fd())
+        {
+            let (fd, flags) = lane.work.awaits(terminal);
+            fds.push(poll::Fd::from_borrowed_fd(fd, flags));
+            whose.push(Whose::Typist);
+        }
         if let Some(wake) = &self.wake {
             fds.push(poll::Fd::from_borrowed_fd(wake.as_fd(), Flags::IN));
             whose.push(Whose::Wake);
@@ -337,6 +355,11 @@ impl<M: Memory> Inline<M> {
                         }
                     }
                 }
+                Whose::Typist => {
+                    if let Some(lane) = &mut self.typist {
+                        lane.need = Need::Nothing;
+                    }
+                }
                 Whose::Wake => self.woken(),
                 Whose::Side => self.recall()?,
             }
@@ -366,6 +389,7 @@ impl<M: Memory> Inline<M> {
     /// it left behind, and they get what it left in the pipe.
     pub(crate) fn stop_feeding(&mut self) {
         self.feed = None;
+        self.typist = None;
     }
 
     /// Reads exactly what the pipes hold now, and ends the streams.
@@ -386,7 +410,7 @@ impl<M: Memory> Inline<M> {
 
     /// Gives up all streams: what was read of them stays.
     pub(crate) fn abandon(&mut self) {
-        self.feed = None;
+        self.stop_feeding();
         let _ = self.recall();
         for lane in self.lanes.iter_mut().flatten() {
             lane.work.cut();
@@ -490,6 +514,7 @@ enum Whose {
     Watched(usize),
     Lane(usize),
     Feed,
+    Typist,
     Wake,
     Side,
 }

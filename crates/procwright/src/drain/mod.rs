@@ -12,21 +12,24 @@ mod budget;
 mod copies;
 mod feed;
 mod inline;
+mod keys;
 mod load;
 mod merge;
 mod meter;
 mod pump;
 mod side;
 mod store;
+mod typist;
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::spool::Memory;
 use crate::sys::fork::Kept;
 use crate::sys::pipe::{self, FullProbe};
+use crate::sys::pty;
 
 pub(crate) use blocked::Blocked;
 pub(crate) use budget::Grant;
@@ -34,12 +37,14 @@ pub(crate) use copies::{Chunk, Copies};
 pub(crate) use feed::{Feed, Input};
 pub use inline::{Flow, Segment};
 pub(crate) use inline::{Inline, Turn};
+pub(crate) use keys::Keys;
 pub(crate) use merge::{Half, Header, Tally};
 pub(crate) use meter::Gauge;
 use meter::Meter;
 pub(crate) use pump::{Pump, Taken};
 use store::Room;
 pub(crate) use store::Store;
+pub(crate) use typist::Typist;
 
 /// The largest single read. Between 64 and 256 KiB nothing changes in speed;
 /// the size of the largest pipe that we ask for saves calls.
@@ -73,6 +78,14 @@ pub(crate) struct Drain<M> {
     /// The pipe's size, asked for when it first matters: a user's pipes have
     /// 8 KiB instead of 64 once the system's budget for him is used up.
     capacity: Option<usize>,
+    /// It is the end of a terminal where that is shown, and not of a pipe.
+    is_terminal: bool,
+    /// The end of that terminal that programs have, open here as well so that
+    /// there is no end before the program has exited: whoever it controls may
+    /// close all that it has of it, and open it again.
+    slave: Option<Kept>,
+    /// Readable once the program has exited, for a driver that is not told.
+    exit: Option<OwnedFd>,
     grant: Option<Grant>,
     /// Reads that found the pipe at least half full, until it has been grown.
     voluminous: u8,
@@ -98,6 +111,9 @@ impl<M: Memory> Drain<M> {
             copies: Copies::default(),
             blocked: Meter::new(probe, now),
             capacity: None,
+            is_terminal: false,
+            slave: None,
+            exit: None,
             grant: None,
             voluminous: 0,
             bytes: 0,
@@ -111,6 +127,42 @@ impl<M: Memory> Drain<M> {
     /// The same, and what it reads is handed on.
     pub(crate) fn with_copies(self, copies: Copies) -> Drain<M> {
         Drain { copies, ..self }
+    }
+
+    /// A drain of a terminal, whose other end is `slave`.
+    pub(crate) fn of_terminal(
+        master: OwnedFd,
+        slave: Option<OwnedFd>,
+        store: Store<M>,
+        now: Instant,
+    ) -> Drain<M> {
+        Drain {
+            blocked: Meter::unknown(),
+            is_terminal: true,
+            slave: slave.map(Kept::new),
+            ..Drain::new(master, None, store, now)
+        }
+    }
+
+    /// A driver that is not told of the program's exit waits for this.
+    pub(crate) fn with_exit(mut self, pidfd: Option<OwnedFd>) -> Drain<M> {
+        if pidfd.is_none() {
+            self.exited();
+        }
+        self.exit = pidfd;
+        self
+    }
+
+    /// Readable once [`exited`](Drain::exited) is to be called; none if it was.
+    fn exit(&self) -> Option<BorrowedFd<'_>> {
+        self.exit.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The program has exited: from now on a terminal ends when nobody else has
+    /// it any more.
+    pub(crate) fn exited(&mut self) {
+        self.slave = None;
+        self.exit = None;
     }
 
     /// Reads once.
@@ -163,6 +215,7 @@ impl<M: Memory> Drain<M> {
                 return Ok(Step::Empty);
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(Step::Moved),
+            Err(e) if self.is_terminal && pty::is_end(&e) => 0,
             Err(e) => return Err(e),
         };
         if n == 0 {
@@ -219,8 +272,15 @@ impl<M: Memory> Drain<M> {
         if self.ended {
             return Ok(());
         }
+        self.exited();
         self.blocked.slept(Instant::now());
-        let mut left = self.fd().map_or(Ok(0), pipe::unread)?;
+        // Of a terminal nobody can say how much: a look at it does not see what
+        // is still on its way. A read does, and gives all of that before it says
+        // that there is nothing; so that is waited for, within what can be there.
+        let mut left = match self.is_terminal {
+            true => pty::MOST,
+            false => self.fd().map_or(Ok(0), pipe::unread)?,
+        };
         while left > 0 && !self.ended {
             let max = usize::try_from(left).unwrap_or(READ).min(READ);
             let before = self.bytes;
@@ -251,6 +311,7 @@ impl<M: Memory> Drain<M> {
     /// Closes the pipe while the program may still write: its next write fails.
     pub(crate) fn close(&mut self) {
         self.cut();
+        self.slave = None;
         self.fd = None;
     }
 
@@ -286,14 +347,19 @@ impl<M: Memory> Drain<M> {
         self.bytes
     }
 
-    pub(crate) fn blocked(&self) -> Duration {
+    /// None where it cannot be known.
+    pub(crate) fn blocked(&self) -> Option<Duration> {
         self.blocked.total()
+    }
+
+    /// For those who say how large a terminal is, for as long as this has it.
+    pub(crate) fn weak_fd(&self) -> Weak<Kept> {
+        self.fd.as_ref().map(Arc::downgrade).unwrap_or_default()
     }
 
     /// What tells that to others, at any time.
     pub(crate) fn gauge(&self) -> Gauge {
-        let fd = self.fd.as_ref().map(Arc::downgrade);
-        self.blocked.gauge(fd.unwrap_or_default())
+        self.blocked.gauge(self.weak_fd())
     }
 
     pub(crate) fn last_read(&self) -> Option<Instant> {
@@ -307,6 +373,11 @@ impl<M: Memory> Drain<M> {
     /// The pipe, none once it is closed, and in a fork.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.fd.as_ref()?.get().ok()
+    }
+
+    /// The same, if it is of a terminal.
+    pub(crate) fn terminal(&self) -> Option<BorrowedFd<'_>> {
+        self.fd().filter(|_| self.is_terminal)
     }
 
     /// Whether it keeps what it reads.

@@ -29,7 +29,7 @@ impl<'a> Every<'a> {
     }
 
     /// Tells, and what was missed meanwhile is not made up for.
-    pub(crate) fn tell(&mut self, moment: Moment, now: Instant) {
+    pub(crate) fn tell(&mut self, moment: Moment<'_>, now: Instant) {
         self.next = Timeout::after(self.period).starting(now);
         (self.tell)(moment);
     }

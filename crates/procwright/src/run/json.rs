@@ -112,7 +112,7 @@ fn stream(info: Option<&StreamInfo>) -> Value {
         "kept_bytes": info.kept_bytes,
         "dropped_bytes": info.dropped_bytes,
         "dropped_at": info.dropped_at,
-        "blocked_s": seconds(info.blocked),
+        "blocked_s": info.blocked.map(seconds),
         "complete": info.complete,
         "held_by": info.held_by.iter().map(holder).collect::<Vec<_>>(),
         "held_by_complete": info.held_by_complete,

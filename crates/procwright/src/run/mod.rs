@@ -74,7 +74,7 @@ impl Extras<'_> {
 pub(crate) type Attached = (Kind, Duty);
 
 /// Is told by the clock how far a run is.
-pub(crate) type TickHook<'a> = Box<dyn FnMut(Moment) + 'a>;
+pub(crate) type TickHook<'a> = Box<dyn FnMut(Moment<'_>) + 'a>;
 
 /// Gets what a run tells while it goes on.
 pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) -> Result<(), BoxError> + 'a>;

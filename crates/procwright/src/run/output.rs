@@ -88,8 +88,9 @@ pub struct StreamInfo {
     /// Where in the kept bytes the dropped ones would stand.
     pub dropped_at: Option<u64>,
     /// How long the program could not write because the pipe was full. An upper
-    /// bound; zero if it never was.
-    pub blocked: Duration,
+    /// bound; zero if it never was. None of a [pty](crate::Command::pty): whether
+    /// that is full cannot be told from the end where it is read.
+    pub blocked: Option<Duration>,
     /// Whether all is here that the program itself wrote. Not so when the run
     /// was stopped before the end of the stream.
     pub complete: bool,
@@ -242,11 +243,11 @@ impl StreamInfo {
                 let _ = write!(text, ", but not whole: {error}");
             }
         }
-        if self.blocked > Duration::from_millis(100) {
+        if let Some(blocked) = self.blocked.filter(|&b| b > Duration::from_millis(100)) {
             let _ = write!(
                 text,
                 "\n  the program could not write to {name} for up to {}: the pipe was full",
-                Seconds(self.blocked)
+                Seconds(blocked)
             );
         }
         if self.undelivered_bytes > 0 {

@@ -21,7 +21,7 @@ pub trait Watch {
     /// # Errors
     /// An error stops the run and comes through; while the run is being stopped
     /// it ends the grace.
-    fn ready(&mut self, moment: Moment) -> Result<Demand, BoxError>;
+    fn ready(&mut self, moment: Moment<'_>) -> Result<Demand, BoxError>;
 }
 
 impl<W: Watch + ?Sized> Watch for &mut W {
@@ -29,7 +29,7 @@ impl<W: Watch + ?Sized> Watch for &mut W {
         (**self).fd()
     }
 
-    fn ready(&mut self, moment: Moment) -> Result<Demand, BoxError> {
+    fn ready(&mut self, moment: Moment<'_>) -> Result<Demand, BoxError> {
         (**self).ready(moment)
     }
 }
@@ -38,7 +38,7 @@ impl<W: Watch + ?Sized> Watch for &mut W {
 /// clock ([`Command::every`](crate::Command::every)).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Moment {
+pub struct Moment<'a> {
     /// The program's process number. It stays the program's until the run is
     /// over, also after its exit.
     pub pid: i32,
@@ -52,6 +52,10 @@ pub struct Moment {
     pub stdout: Option<Flow>,
     /// What of stderr has been read; none where no pipe was put between.
     pub stderr: Option<Flow>,
+    /// The terminal on which the program runs, if it has one of its own
+    /// ([`Command::pty`](crate::Command::pty)), to say how large it is; none once
+    /// that is closed. Not to be read from or written to.
+    pub pty: Option<BorrowedFd<'a>>,
 }
 
 /// What a [`Watch`] wants of its run.

@@ -23,6 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Account, Beyond, Limit, Rlimit, Sink, Spec, Stdin, Until};
 use crate::error::Invalid;
 use crate::process::{Scope, Stop};
+use crate::terminal::Size;
 use values::{Ceiling, Name, Seconds, Text, Variable};
 
 /// What stands for the members that the text of a [`Spec`] leaves out. The others
@@ -85,6 +86,8 @@ struct Form {
     new_session: bool,
     #[serde(default)]
     foreground: bool,
+    #[serde(default)]
+    pty: Option<Size>,
     #[serde(default)]
     die_with_parent: Option<Name>,
     #[serde(default, deserialize_with = "present")]
@@ -302,6 +305,7 @@ impl TryFrom<&Spec> for Form {
             process_group: spec.process_group,
             new_session: spec.new_session,
             foreground: spec.foreground,
+            pty: spec.pty,
             die_with_parent: spec.die_with_parent.map(Name),
             stdin: Some(StdinForm::try_from(&spec.stdin)?),
             stdout: Some(SinkForm::try_from(&spec.stdout)?),
@@ -364,6 +368,7 @@ impl Form {
         spec.process_group = self.process_group;
         spec.new_session = self.new_session;
         spec.foreground = self.foreground;
+        spec.pty = self.pty;
         spec.die_with_parent = self.die_with_parent.map(|Name(signal)| signal);
         spec.stdin = self.stdin.map_or(defaults.stdin, Stdin::from);
         spec.stdout = self.stdout.map_or(defaults.stdout, Sink::from);

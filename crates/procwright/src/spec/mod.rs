@@ -16,6 +16,7 @@ use bytes::Bytes;
 
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
+use crate::terminal::{Modes, Size};
 use crate::time::Timeout;
 
 /// Everything about a run that is a value. What lives only once (an iterator
@@ -60,6 +61,11 @@ pub struct Spec {
     /// has ended; what happens at its stops is up to the caller, see
     /// [`process::job`](crate::process::job).
     pub foreground: bool,
+    /// The size of a terminal of its own, on which the program runs. See
+    /// [`Command::pty`](crate::Command::pty).
+    pub pty: Option<Size>,
+    /// The modes that this terminal has at first; the system's if none.
+    pub(crate) pty_modes: Option<Modes>,
     /// The signal that the kernel sends to the program when this process ends.
     pub die_with_parent: Option<Signal>,
     /// What the program reads.
@@ -224,6 +230,8 @@ impl Spec {
             process_group: None,
             new_session: false,
             foreground: false,
+            pty: None,
+            pty_modes: None,
             die_with_parent: None,
             stdin: Stdin::Null,
             stdout: Sink::Capture,
@@ -247,18 +255,32 @@ impl Spec {
 
     /// Whether a descriptor is read by us and not handed to the program.
     pub(crate) fn captures(&self) -> [bool; 2] {
-        [&self.stdout, &self.stderr].map(|sink| matches!(sink, Sink::Capture | Sink::Relay))
+        self.streams()
+            .map(|sink| matches!(sink, Some(Sink::Capture | Sink::Relay)))
     }
 
     /// Whether what is read is also kept.
     pub(crate) fn keeps(&self) -> [bool; 2] {
-        [&self.stdout, &self.stderr].map(|sink| matches!(sink, Sink::Capture))
+        self.streams()
+            .map(|sink| matches!(sink, Some(Sink::Capture)))
+    }
+
+    /// Whether it is passed on to where the caller's own goes.
+    pub(crate) fn relays(&self) -> [bool; 2] {
+        self.streams().map(|sink| matches!(sink, Some(Sink::Relay)))
+    }
+
+    /// Where the two streams go that come to us apart. A terminal is one.
+    fn streams(&self) -> [Option<&Sink>; 2] {
+        let apart = self.pty.is_none() || !is_ours(&self.stderr);
+        [Some(&self.stdout), apart.then_some(&self.stderr)]
     }
 
     /// Whether the program must lead a process group of its own.
     pub(crate) fn own_group(&self) -> bool {
         self.process_group == Some(0)
             || self.new_session
+            || self.pty.is_some()
             || self.stop.scope() == crate::process::Scope::Group
     }
 
@@ -285,6 +307,7 @@ impl Spec {
                 "only stderr can be merged into stdout",
             ));
         }
+        self.check_pty()?;
         let [out, err] = self.captures();
         let reads = out || err;
         if !reads && !self.idle_timeout.is_never() {
@@ -303,7 +326,7 @@ impl Spec {
                 "capture stdout and stderr, or merge stderr into stdout",
             ));
         }
-        if self.foreground && (self.new_session || !self.own_group()) {
+        if self.foreground && (self.pty.is_some() || self.new_session || !self.own_group()) {
             return Err(Invalid::new(
                 "foreground",
                 "needs a process group of its own in this session",
@@ -319,6 +342,47 @@ impl Spec {
         }
         Ok(())
     }
+
+    /// What cannot be had together with a terminal.
+    fn check_pty(&self) -> Result<(), Invalid> {
+        if self.pty.is_none() {
+            return Ok(());
+        }
+        if !is_ours(&self.stdout) {
+            return Err(Invalid::new(
+                "stdout",
+                "does not come to us, and with a pty it is the terminal",
+                "capture or relay it; without a pty it can go anywhere",
+            ));
+        }
+        if matches!(self.stderr, Sink::Inherit) {
+            return Err(Invalid::new(
+                "stderr",
+                "is inherited, and with a pty it is the terminal",
+                "capture or relay it, then it arrives as stdout; or send it to a file",
+            ));
+        }
+        if self.process_group.is_some() {
+            return Err(Invalid::new(
+                "process_group",
+                "cannot be chosen for a program on a pty",
+                "leave it out: it leads a session and a group of its own",
+            ));
+        }
+        if self.merged {
+            return Err(Invalid::new(
+                "merged",
+                "is for two streams, and a pty is one",
+                "leave it out: stdout has all of it, in the order in which it was written",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a stream comes to us.
+fn is_ours(sink: &Sink) -> bool {
+    matches!(sink, Sink::Capture | Sink::Relay)
 }
 
 fn needs_capture(what: &str) -> Invalid {

@@ -8,6 +8,7 @@
 pub(crate) mod fd;
 pub(crate) mod file;
 pub(crate) mod fork;
+pub(crate) mod guard;
 pub(crate) mod job;
 pub(crate) mod memory;
 pub(crate) mod orphans;
@@ -15,6 +16,7 @@ pub(crate) mod pidfd;
 pub(crate) mod pipe;
 pub(crate) mod poll;
 pub(crate) mod proc;
+pub(crate) mod pty;
 pub(crate) mod ready;
 pub(crate) mod signal;
 pub(crate) mod spawn;

@@ -136,7 +136,7 @@ impl Live {
     }
 
     /// Looks how far it is, and draws that. Never waits: deadlines would.
-    pub(crate) fn tick(&self, moment: Moment) {
+    pub(crate) fn tick(&self, moment: Moment<'_>) {
         let now = Instant::now();
         let usage = Usage::below(moment.pid);
         let Some(mut screen) = self.try_screen() else {
@@ -154,7 +154,7 @@ impl Live {
     fn items(
         &self,
         screen: &mut Screen,
-        moment: Moment,
+        moment: Moment<'_>,
         usage: Option<Usage>,
         now: Instant,
     ) -> Vec<Item> {
@@ -170,7 +170,7 @@ impl Live {
         let flows = [("out", moment.stdout), ("err", moment.stderr)];
         for ((name, flow), lines) in flows.into_iter().zip(&self.lines) {
             let Some(flow) = flow else { continue };
-            blocked = blocked.max(flow.blocked);
+            blocked = blocked.max(flow.blocked.unwrap_or_default());
             if flow.bytes > 0 || name == "out" {
                 let lines = lines.load(Ordering::Relaxed);
                 let mut item = Item::new(format!("{name} {}", Size(flow.bytes)));

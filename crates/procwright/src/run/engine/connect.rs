@@ -9,11 +9,11 @@ use bytes::Bytes;
 
 use super::{NAMES, Run};
 use crate::child::OurEnds;
-use crate::drain::{Copies, Drain, Feed, Inline, Input, Store};
+use crate::drain::{Copies, Drain, Feed, Inline, Input, Store, Typist};
 use crate::error::{SpawnError, Step};
 use crate::run::tap::Consumer;
 use crate::run::{Attached, Duty, FullFile, Kind, Producer, Tee};
-use crate::spec::{Beyond, Limit, Sink, Spec, Stdin};
+use crate::spec::{Beyond, Limit, Spec, Stdin};
 use crate::spool::Memory;
 use crate::spool::fifo::Fifo;
 use crate::sys::wake::Wake;
@@ -40,14 +40,9 @@ pub(super) fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnErro
     Ok(files)
 }
 
-/// Which streams are passed on.
-fn relayed(spec: &Spec) -> [bool; 2] {
-    [&spec.stdout, &spec.stderr].map(|sink| matches!(sink, Sink::Relay))
-}
-
 /// What passes a stream on to the caller's own, if it is to be.
 pub(super) fn plain_relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
-    if !relayed(spec)[stream] {
+    if !spec.relays()[stream] {
         return Ok(None);
     }
     let own = match stream {
@@ -76,7 +71,7 @@ impl<M: Memory> Run<'_, M> {
         for (streams, taps) in [([true, false], out), ([false, true], err), (read, both)] {
             for ((tap, duty), wake) in taps.into_iter().zip(wake.iter().cycle()) {
                 let streams = match (&duty, streams) {
-                    (Duty::Relays, [true, true]) => relayed(self.spec),
+                    (Duty::Relays, [true, true]) => self.spec.relays(),
                     _ => streams,
                 };
                 let consumer = Consumer::start(tap, duty, streams, wake)?;
@@ -86,10 +81,19 @@ impl<M: Memory> Run<'_, M> {
                 self.consumers.push(consumer);
             }
         }
+        let (mut slave, keyboard) = match ends.terminal {
+            Some(terminal) => (Some(terminal.slave), terminal.keyboard),
+            None => (None, None),
+        };
+        let is_terminal = slave.is_some();
         let mut drains = [None, None];
         for (stream, (end, queues)) in ends.outputs.into_iter().zip(queues).enumerate() {
             let Some(end) = end else { continue };
-            let drain = Drain::new(end.fd, end.probe, self.store(stream), now);
+            let store = self.store(stream);
+            let drain = match is_terminal {
+                true => Drain::of_terminal(end.fd, slave.take(), store, now),
+                false => Drain::new(end.fd, end.probe, store, now),
+            };
             drains[stream] = Some(drain.with_copies(Copies { stream, queues }));
         }
         let feed = match (ends.stdin, producer, &wake) {
@@ -104,7 +108,8 @@ impl<M: Memory> Run<'_, M> {
             },
             (None, ..) => None,
         };
-        self.inline = Inline::new(drains, feed, wake, self.spec.merged, in_order);
+        let typist = keyboard.map(Typist::new);
+        self.inline = Inline::new(drains, feed, typist, wake, self.spec.merged, in_order);
         Ok(())
     }
 

@@ -82,7 +82,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         running,
         exited_at: None,
         said_held: false,
-        inline: Inline::new([None, None], None, None, false, false),
+        inline: Inline::new([None, None], None, None, None, false, false),
         consumers: Vec::new(),
         cancel: extras.cancel,
         on_event: extras.on_event,
@@ -338,11 +338,11 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn ask_watch(&mut self, running: bool) {
+        let Some(watch) = &mut self.watch else { return };
         let moment = Moment {
             running,
-            ..self.moment()
+            ..moment(&self.inline, &self.running, self.stop.is_some())
         };
-        let Some(watch) = &mut self.watch else { return };
         let demand = watch.ready(moment).unwrap_or_else(|error| {
             // Of several the first is the cause; the next is impatience.
             self.trouble
@@ -357,29 +357,15 @@ impl<M: Memory> Run<'_, M> {
         self.killing |= demand == Demand::Kill;
     }
 
-    /// How far the run is.
-    fn moment(&self) -> Moment {
-        let [stdout, stderr] = self.inline.flows();
-        Moment {
-            pid: self.running.pid(),
-            stopping: self.stop.is_some(),
-            running: self.exited_at.is_none(),
-            stdout,
-            stderr,
-        }
-    }
-
     /// Tells who wants to know by the clock.
     fn tick(&mut self, now: Instant) {
-        if self
-            .every
-            .as_ref()
-            .is_some_and(|every| every.next().reached(now))
-        {
-            let moment = self.moment();
-            if let Some(every) = &mut self.every {
-                every.tell(moment, now);
-            }
+        let due = self.every.as_mut().filter(|every| every.next().reached(now));
+        if let Some(every) = due {
+            let moment = Moment {
+                running: self.exited_at.is_none(),
+                ..moment(&self.inline, &self.running, self.stop.is_some())
+            };
+            every.tell(moment, now);
         }
     }
 
@@ -388,6 +374,7 @@ impl<M: Memory> Run<'_, M> {
         self.exited_at = Some(now);
         self.running.trace().say(|| "the program has exited");
         self.running.take_terminal();
+        self.inline.exited();
         if self.spec.until == Until::Exit && self.stop.is_none() {
             self.finish_streams();
         }
@@ -487,5 +474,23 @@ impl<M: Memory> Run<'_, M> {
                     && (consumed || stop.patience.reached(now))
             }
         }
+    }
+}
+
+/// How far a run is whose program runs. Of its parts: the one that is told of it
+/// is another.
+fn moment<'m, M: Memory>(
+    inline: &'m Inline<M>,
+    running: &Running,
+    stopping: bool,
+) -> Moment<'m> {
+    let [stdout, stderr] = inline.flows();
+    Moment {
+        pid: running.pid(),
+        stopping,
+        running: true,
+        pty: inline.terminal(),
+        stdout,
+        stderr,
     }
 }

@@ -212,6 +212,8 @@ fn act(action: &Action, slots: &mut [c_int; SLOTS]) -> bool {
     unsafe {
         match action {
             Action::Setsid => libc::setsid() >= 0,
+            // 0: not one that controls another session already.
+            Action::ControllingTerminal(fd) => libc::ioctl(*fd, libc::TIOCSCTTY, 0) == 0,
             Action::Setpgid(group) => libc::setpgid(0, *group) == 0,
             Action::Foreground { terminal, from } => {
                 let mut front: libc::pid_t = 0;
