@@ -50,12 +50,19 @@ impl From<SpawnError> for Unstarted {
     }
 }
 
-/// Starts the program of `spec`, with a pipe for stdin if `feeds`.
-pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unstarted> {
+/// Starts the program of `spec`, with a pipe for stdin if `feeds`. Calls `now`
+/// when everything is open, which may have taken its time, and nothing is left
+/// to do but to start it.
+pub(crate) fn start(
+    spec: &Spec,
+    feeds: bool,
+    now: impl FnOnce(),
+) -> Result<(Running, OurEnds), Unstarted> {
     let template = prepare::Template::new(spec)?;
     let ends = stdio::open(spec, feeds)?;
     let front = Front::of(spec);
     let plan = template.plan(spec, &ends.placements, front.as_ref().map(Front::action));
+    now();
     let spawned = if spec.die_with_parent.is_some() {
         spawner::spawn(plan)
     } else {
