@@ -46,7 +46,7 @@ fn the_terminal_is_taken_back_however_it_ends() {
         "$run --scope group $child signal-self 9",
         "$run --scope group --timeout 50ms $child sleep-forever",
         // The program is gone; what it has left has its group.
-        "$run --scope group --until exit $child fork-holder 0",
+        "$run --scope group --until exit $child fork-holder 500",
         "$run --scope group --until eof $child fork-holder 100",
     ] {
         // In the background the read would fail: the group is an orphaned one.
@@ -184,7 +184,8 @@ fn a_limit_restores_them_too() {
 fn vim_and_less_are_killed_without_a_trace() {
     for (program, words, shown, again) in [
         ("vim", "-u NONE -N", "VIM - Vi IMproved", "~"),
-        ("less", "/etc/passwd", "root:", "root:"),
+        // Its prompt is in reverse video at first, a colon later.
+        ("less", "-X text", "\x1b[7m", "\r\n:"),
     ] {
         if Command::new(program).arg("--version").output().is_err() {
             skip("vim_and_less_are_killed_without_a_trace", program);
@@ -193,8 +194,13 @@ fn vim_and_less_are_killed_without_a_trace() {
         for scope in SCOPES {
             let mut bash = Bash::start();
             let before = modes(&mut bash);
+            let directory = bash.directory.path().to_owned();
+            std::fs::write(directory.join("text"), "a line\n".repeat(100)).unwrap();
+            bash.run(&format!("cd {}", directory.display()));
             bash.line(&format!("$run {scope} {program} {words}"));
             bash.until(shown);
+            // A signal that comes before it waits for a key is lost to less.
+            await_state(child_of(bash.job()), &['S']);
             // A round trip first: it draws itself anew.
             bash.press(b"\x1a");
             bash.until("Stopped");
