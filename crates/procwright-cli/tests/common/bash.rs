@@ -139,6 +139,11 @@ impl Bash {
         }
     }
 
+    /// Waits for the end of the shell.
+    pub fn end(&mut self) {
+        self.shell.wait().unwrap();
+    }
+
     pub fn pid(&self) -> i32 {
         self.shell.id().cast_signed()
     }

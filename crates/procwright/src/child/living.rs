@@ -82,7 +82,7 @@ pub(crate) fn spawn(
     // Whatever can be refused is asked for before the program starts.
     let queues = Queues::new(spec, overflow, listener.as_ref())?;
     let started = Instant::now();
-    let (running, ends) = super::start(spec, feeds, trace)?;
+    let (running, ends) = super::start(spec, feeds, trace, || {})?;
     let pipes = ends.pipes();
     let process = running.process();
     let kill = |error| {

@@ -57,13 +57,16 @@ pub(crate) fn check(spec: &Spec) -> Result<(), Unstarted> {
     prepare::Template::new(spec).map(drop)
 }
 
-/// Starts the program of `spec`, with a pipe for stdin if `feeds`.
+/// Starts the program of `spec`, with a pipe for stdin if `feeds`. Calls `now`
+/// when everything is open, which may have taken its time, and nothing is left
+/// to do but to start it.
 pub(crate) fn start(
     spec: &Spec,
     feeds: bool,
     trace: Trace,
+    now: impl FnOnce(),
 ) -> Result<(Running, OurEnds), Unstarted> {
-    let started = start_untold(spec, feeds, trace);
+    let started = start_untold(spec, feeds, trace, now);
     trace.say(|| {
         let command = quote(&spec.argv);
         match &started {
@@ -75,7 +78,12 @@ pub(crate) fn start(
     started
 }
 
-fn start_untold(spec: &Spec, feeds: bool, trace: Trace) -> Result<(Running, OurEnds), Unstarted> {
+fn start_untold(
+    spec: &Spec,
+    feeds: bool,
+    trace: Trace,
+    now: impl FnOnce(),
+) -> Result<(Running, OurEnds), Unstarted> {
     let template = prepare::Template::new(spec)?;
     let ends = stdio::open(spec, feeds)?;
     let front = Front::of(spec);
@@ -84,6 +92,7 @@ fn start_untold(spec: &Spec, feeds: bool, trace: Trace) -> Result<(Running, OurE
         None => front.as_ref().map(Front::action),
     };
     let plan = template.plan(spec, &ends.placements, terminal);
+    now();
     let spawned = if spec.die_with_parent.is_some() {
         spawner::spawn(plan)
     } else {

@@ -64,14 +64,14 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     };
     let feeds = extras.producer.is_some() || matches!(spec.stdin, Stdin::Bytes(_));
 
-    // What has happened before there is a program to answer it.
-    let early = extras
-        .watch
-        .as_ref()
-        .is_some_and(|watch| is_readable(watch.fd()));
     let started = Instant::now();
     let started_ticks = proc::now_ticks();
-    let (running, ends) = child::start(spec, feeds, Trace::begin())?;
+    let mut early = false;
+    let (running, ends) = child::start(spec, feeds, Trace::begin(), || {
+        // What has happened before there is a program to answer it.
+        let watch = extras.watch.as_ref();
+        early = watch.is_some_and(|watch| is_readable(watch.fd()));
+    })?;
     // From here on the child exists, and every way out stops and reaps it.
     let mut run = Run {
         spec,
