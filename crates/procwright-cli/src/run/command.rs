@@ -45,7 +45,9 @@ pub(super) fn spec(args: &RunArgs) -> Result<Spec, String> {
     }
     spec.stop = stop(args, spec.stop);
     // With a group of its own it gets the terminal as well, if we have it.
-    spec.foreground |= spec.stop.scope() == Scope::Group;
+    // A scope on the command line undoes what came with that of the file.
+    let kept = spec.foreground && args.scope.is_none();
+    spec.foreground = kept || spec.stop.scope() == Scope::Group;
     if let Some(cwd) = &args.cwd {
         spec.cwd = Some(cwd.clone());
     }
