@@ -220,6 +220,19 @@ fn flags_come_on_top() {
 }
 
 #[test]
+fn another_scope_takes_the_terminal_back_from_the_file() {
+    let group = dry(&["--scope", "group", "true"]);
+    assert_eq!(group["foreground"], true);
+    let ran = spec(
+        "a.json",
+        &group.to_string(),
+        &["--scope", "tree", "--dry-run"],
+    );
+    let tree: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(tree["foreground"], false);
+}
+
+#[test]
 fn a_program_on_the_command_line_replaces_that_of_the_file() {
     let text = "argv = ['echo', 'its']\n";
     assert_eq!(

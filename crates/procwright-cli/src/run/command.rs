@@ -48,7 +48,10 @@ pub(super) fn spec(args: &RunArgs) -> Result<Spec, String> {
         spec.pty.get_or_insert_default();
     }
     // With a group of its own it gets the terminal as well, if we have it.
-    spec.foreground |= spec.stop.scope() == Scope::Group && spec.pty.is_none();
+    // A scope on the command line undoes what came with that of the file.
+    let kept = spec.foreground && args.scope.is_none();
+    let asked = kept || spec.stop.scope() == Scope::Group;
+    spec.foreground = asked && spec.pty.is_none();
     if let Some(cwd) = &args.cwd {
         spec.cwd = Some(cwd.clone());
     }
