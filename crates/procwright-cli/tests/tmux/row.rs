@@ -30,8 +30,6 @@ pub(crate) enum Step {
     Look,
     /// The terminal gets this many columns and lines.
     Resize(u16, u16),
-    /// To what the shell has started.
-    KillJob(Signal),
     /// To the program at the end of the line of descent.
     KillProgram(Signal),
 }
@@ -141,7 +139,7 @@ fn go(row: &Row, way: Way) -> Left {
         take(&mut session, *step, &mut shown, row, way);
     }
     session.line("echo \"exit $?\"; jobs; stty -g >after");
-    session.await_prompt();
+    session.await_prompt("the last prompt");
     shown += &comparable(&session.picture(), row, way);
     let [before, after] = ["before", "after"].map(|name| session.file(name));
     assert!(before.contains(':') && after.contains(':'));
@@ -162,13 +160,12 @@ fn take(session: &mut Session, step: Step, shown: &mut String, row: &Row, way: W
         Step::Has(text) => drop(session.until(&what, |screen| screen.has(text))),
         Step::Gone(text) => drop(session.until(&what, |screen| !screen.has(text))),
         Step::Cursor(text) => drop(session.until(&what, |screen| screen.line() == text)),
-        Step::Prompt => session.await_prompt(),
+        Step::Prompt => session.await_prompt(&what),
         Step::Look => {
             *shown += &comparable(&session.picture(), row, way);
             *shown += "----\n";
         }
         Step::Resize(columns, lines) => session.resize(columns, lines),
-        Step::KillJob(signal) => common::kill(session.job(), signal),
         Step::KillProgram(signal) => common::kill(session.program(), signal),
     }
 }

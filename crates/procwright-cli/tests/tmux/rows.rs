@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use crate::row::Step::{
-    Cursor, Gone, Has, Keys, KillJob, KillProgram, Line, Look, Prompt, Resize, Shows, Text,
+    Cursor, Gone, Has, Keys, KillProgram, Line, Look, Prompt, Resize, Shows, Text,
 };
 use crate::row::{Row, compare};
 
@@ -72,20 +72,20 @@ rows! {
     less {
         needs: &["less"],
         steps: &[
-            Line(LINES), Prompt, Line("$W less lines"), Shows("line 001"),
-            Text(" "), Shows("line 024"), Text("/070"), Keys("Enter"), Shows("line 070"), Look,
-            Text("q"), Prompt,
+            Line(LINES), Prompt, Line("$W less lines"), Cursor("lines"),
+            Text(" "), Shows("line 024"), Cursor(":"), Text("/070"), Keys("Enter"), Shows("line 070"),
+            Cursor("(END)"), Look, Text("q"), Prompt,
         ],
     }
 
-    /// Twice, with a page in between.
+    /// Stopped twice, with a page in between.
     less_stopped {
         needs: &["less"],
         steps: &[
-            Line(LINES), Prompt, Line("$W less lines"), Shows("line 001"),
-            Keys("C-z"), Prompt, Line("echo $?"), Prompt, Line("fg"), Shows("line 001"),
-            Text(" "), Shows("line 024"), Keys("C-z"), Prompt, Line("fg"), Shows("line 024"), Look,
-            Text("q"), Prompt,
+            Line(LINES), Prompt, Line("$W less lines"), Cursor("lines"),
+            Keys("C-z"), Prompt, Line("echo $?"), Prompt, Line("fg"), Shows("line 001"), Cursor(":"),
+            Text(" "), Shows("line 024"), Cursor(":"), Keys("C-z"), Prompt,
+            Line("fg"), Shows("line 024"), Cursor(":"), Look, Text("q"), Prompt,
         ],
     }
 
@@ -93,8 +93,8 @@ rows! {
     less_behind_a_pipe {
         needs: &["less"],
         steps: &[
-            Line("seq -f 'line %03g' 72 | $W less"), Shows("line 001"), Text(" "), Shows("line 024"),
-            Text("q"), Prompt,
+            Line("seq -f 'line %03g' 72 | $W less"), Shows("line 001"), Cursor(":"),
+            Text(" "), Shows("line 024"), Cursor(":"), Text("q"), Prompt,
         ],
         not_on_a_pty: Some(OWN_INPUT),
     }
@@ -138,7 +138,7 @@ rows! {
     bash_suspended {
         steps: &[
             Line("$W env PS1='inner> ' bash --norc -i"), Cursor("inner>"),
-            Line("suspend"), Prompt, Line("echo $?; jobs"), Prompt, Line("fg"), Cursor("inner>"),
+            Line("suspend"), Prompt, Line("echo $?; jobs"), Prompt, Line("fg"), Shows("$W"), Cursor("inner>"),
             Line("exit 7"), Prompt,
         ],
     }
@@ -247,7 +247,7 @@ rows! {
     dialog {
         needs: &["dialog"],
         steps: &[
-            Line("$W dialog --yesno 'Go on?' 7 30"), Has("Go on?"), Look, Keys("Tab Enter"), Prompt,
+            Line("$W dialog --yesno 'Go on?' 7 30"), Has("< No  >"), Keys("Tab Enter"), Prompt,
         ],
     }
 
@@ -286,7 +286,7 @@ rows! {
     /// Lines go in and come out, Ctrl-D ends it.
     cat {
         steps: &[
-            Line("$W cat | tr a-z A-Z; echo ${PIPESTATUS[@]}"), Line("hello"), Line("you"),
+            Line("$W cat | tr a-z A-Z; echo ${PIPESTATUS[@]}"), Shows("--"), Line("hello"), Line("you"),
             Keys("C-d"), Shows("YOU"), Prompt,
         ],
         not_on_a_pty: Some("what it writes for the terminal is not what it writes into a pipe"),
@@ -308,17 +308,19 @@ rows! {
 
     /// A program that goes on after Ctrl-C goes on under us, and the loop as well.
     interrupt_refused {
-        files: &[("trap.sh", "trap 'echo no' INT\necho on\nread x\necho end\n")],
+        files: &[("trap.sh", "trap 'echo no' INT; echo on $1; until read x; do :; done; echo end $1\n")],
         steps: &[
-            Line("for i in 1 2; do $W sh trap.sh; done"), Shows("on"), Keys("C-c"), Shows("no"),
-            Keys("Enter"), Shows("end"), Gone("never"), Keys("Enter"), Prompt,
+            Line("for i in 1 2; do $W sh trap.sh $i; done"), Shows("on 1"), Keys("C-c"),
+            Has("no"), Keys("Enter"), Shows("end 1"), Shows("on 2"), Keys("Enter"), Shows("end 2"), Prompt,
         ],
     }
 
     /// Ctrl-\ ends it.
     quit {
         files: &[("on.sh", "ulimit -c 0; echo on; exec sleep 1000\n")],
-        steps: &[Line("$W sh on.sh"), Shows("on"), Keys("C-\\"), Prompt],
+        steps: &[
+            Line("stty -echoctl"), Prompt, Line("$W sh on.sh"), Shows("on"), Keys("C-\\"), Prompt,
+        ],
         bare_only: &[("Quit", BY_CODE)],
     }
 
@@ -328,19 +330,19 @@ rows! {
         files: &[JOB],
         steps: &[
             Line("$W python3 job.py"), Shows("on"), Keys("C-z"), Prompt, Line("echo $?; jobs"), Prompt,
-            Line("bg"), Shows("again"), Line("jobs"), Has("Running"), Look,
+            Line("bg"), Has("again"), Line("jobs"), Has("Running"),
             Line("kill %1; wait %1; echo $?"), Shows("143"), Line("true"), Prompt,
         ],
-        // Where the prompt stands beside what the job says.
-        blur: &["again", "READY"],
+        // What the job says comes before the prompt or behind it.
+        blur: &["again", "READY", "--", "jobs"],
     }
 
     /// A job in the background that wants to read is stopped, and goes on in front.
     background_reads {
         steps: &[
-            Line("set +b; $W cat >copy & sleep 0"), Prompt,
-            Line("while ! jobs | grep -q Stopped; do :; done; jobs"), Prompt,
-            Line("fg"), Line("hello"), Keys("C-d"), Prompt, Line("cat copy"), Prompt,
+            Line("$W cat >copy & while ! jobs | grep -q Stopped; do :; done"), Prompt,
+            Line("fg"), Shows("$W cat > copy"), Line("hello"), Keys("C-d"), Prompt,
+            Line("cat copy"), Prompt,
         ],
     }
 
@@ -392,7 +394,7 @@ os.execlp('tput', 'tput', 'cols')
     /// Another signal that programs answer.
     dd {
         steps: &[
-            Line("$W dd bs=1 conv=ucase"), Line("abc"), Shows("ABC"),
+            Line("$W dd bs=1 conv=ucase"), Shows("--"), Line("abc"), Shows("ABC"),
             KillProgram(Signal::USR1), Has(" copied,"), Keys("C-d"), Shows("4+0 records in"), Prompt,
         ],
         blur: &[" copied,"],
@@ -401,8 +403,7 @@ os.execlp('tput', 'tput', 'cols')
     /// So too, sent to the job as a shell sends it.
     dd_job {
         steps: &[
-            Line("$W dd bs=1 conv=ucase"), Line("abc"), Shows("ABC"), KillJob(Signal::WINCH),
-            Keys("C-z"), Prompt, Line("kill -USR1 %1; fg"), Has(" copied,"), Keys("C-d"), Prompt,
+            Line("$W dd bs=1 conv=ucase"), Shows("--"), Line("abc"), Shows("ABC"), Keys("C-z"), Prompt, Line("kill -USR1 %1; fg"), Has(" copied,"), Keys("C-d"), Prompt,
         ],
         blur: &[" copied,"],
     }

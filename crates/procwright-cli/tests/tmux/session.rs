@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
 /// A wait fails after this time; nothing else looks at the clock.
-const WATCHDOG: Duration = Duration::from_secs(240);
+const WATCHDOG: Duration = Duration::from_secs(12);
 
 pub(crate) const COLUMNS: u16 = 80;
 const LINES: u16 = 24;
@@ -24,11 +24,13 @@ set -s escape-time 0
 set -g history-limit 2000
 ";
 
-/// The shell says with each prompt which one it is: so it is known when a new
-/// one is there. A word of the row's own may follow.
+/// The shell says with each prompt which one it is, so it is known when a new one
+/// is there; and `--` when it has taken a line, after which the terminal is in
+/// the modes that programs find.
 const SHELL: &str = "\
 PS1='READY \\#> '
 PS2='more> '
+PS0='--\n'
 PROMPT_COMMAND='echo >>.prompts'
 unset HISTFILE
 stty -g >before
@@ -68,7 +70,9 @@ impl Screen {
 
     /// The number of the prompt, if the shell waits for a line and has none.
     fn prompt(&self) -> Option<u32> {
-        let number = self.line().strip_prefix("READY ")?.strip_suffix('>')?;
+        // What a program leaves without a line's end stands before it.
+        let line = self.line();
+        let number = line.get(line.rfind("READY ")? + 6..)?.strip_suffix('>')?;
         number.parse().ok()
     }
 }
@@ -111,7 +115,7 @@ impl Session {
         ]);
         let copy = format!("exec cat >'{}'", fifo.display());
         session.tmux(&["pipe-pane", "-O", &copy]);
-        session.await_prompt();
+        session.await_prompt("the first prompt");
         session
     }
 
@@ -152,7 +156,11 @@ impl Session {
 
     /// Types this text.
     pub(crate) fn text(&self, text: &str) {
-        self.tmux(&["send-keys", "-l", "--", text]);
+        // A semicolon at the end of a word would end tmux's own command.
+        match text.strip_suffix(';') {
+            Some(rest) => self.tmux(&["send-keys", "-l", "--", &format!("{rest}\\;")]),
+            None => self.tmux(&["send-keys", "-l", "--", text]),
+        };
     }
 
     /// Types a line and ends it.
@@ -202,9 +210,9 @@ impl Session {
 
     /// Waits until the shell asks for another command.
     #[track_caller]
-    pub(crate) fn await_prompt(&mut self) {
+    pub(crate) fn await_prompt(&mut self, what: &str) {
         let last = self.prompt;
-        let screen = self.until("a prompt", |screen| {
+        let screen = self.until(what, |screen| {
             screen.prompt().is_some_and(|number| number != last)
         });
         self.prompt = screen.prompt().unwrap_or_default();
@@ -217,10 +225,10 @@ impl Session {
 
     /// Waits for that many. A prompt is counted before it is shown.
     #[track_caller]
-    pub(crate) fn until_prompts(&mut self, count: usize) {
+    pub(crate) fn until_prompts(&mut self, what: &str, count: usize) {
         let counter = self.path().join(".prompts");
         let written = || std::fs::metadata(&counter).is_ok_and(|file| file.len() >= count as u64);
-        self.until("a prompt", |_| written());
+        self.until(what, |_| written());
     }
 
     /// False when it is too late, or nothing can come any more.
