@@ -175,13 +175,15 @@ rows! {
         steps: &[Line("$W ssh -F none -p 1 127.0.0.1"), Prompt],
     }
 
-    /// As somebody else, and broken off.
+    /// As somebody else, and broken off. Where it may not, it says so.
     sudo {
         needs: &["sudo"],
         files: &[ON],
         steps: &[
-            Line("$W sudo -n sh on.sh"), Shows("on"), Keys("C-c"), Prompt,
+            Line("$W sudo -n sh on.sh || echo on"), Shows("on"), Keys("C-c"), Prompt,
         ],
+        // In front of the prompt, where there is one already.
+        blur: &["^C"],
     }
 
     /// Its editor is a grandchild.
