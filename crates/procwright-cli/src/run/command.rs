@@ -6,7 +6,7 @@ use procwright::process::Stop;
 use procwright::time::Timeout;
 use procwright::{Beyond, Command, Limit, Sink, Stdin, Until};
 
-use crate::args::RunArgs;
+use crate::args::{RunArgs, ScopeArg};
 
 pub(super) fn command<'a>(args: RunArgs, adopts: bool) -> Command<'a> {
     // Pipes come between only where somebody has to see what goes through.
@@ -45,6 +45,9 @@ pub(super) fn command<'a>(args: RunArgs, adopts: bool) -> Command<'a> {
     }
     for (name, value) in args.env {
         command = command.env(name, value);
+    }
+    if matches!(args.scope, ScopeArg::Group) && !args.pty {
+        command = command.foreground();
     }
     if adopts {
         command = command.adopts_orphans();

@@ -1,10 +1,12 @@
 //! `procwright run`: one program, from its start to its end.
 
 mod command;
+pub(crate) mod job;
+mod modes;
 
 use std::fs::File;
 
-use procwright::process::{adopt_orphans, reap_orphans};
+use procwright::process::{Exit, adopt_orphans, reap_orphans};
 use procwright::{BoxError, Error, Event, Output, Reason};
 
 use crate::args::{ReportArg, RunArgs, ScopeArg};
@@ -12,6 +14,7 @@ use crate::exit::{self, End};
 use crate::message::say;
 use crate::report;
 use crate::signals::Signals;
+use job::Job;
 
 pub(crate) fn run(args: RunArgs) -> End {
     if args.shell && args.command.len() > 1 {
@@ -32,8 +35,14 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let shared = !matches!(args.scope, ScopeArg::Group);
-    let mut signals = match Signals::catch(shared) {
+    let job = Job::new(
+        args.command
+            .first()
+            .map_or_else(String::new, |word| word.to_string_lossy().into_owned()),
+        args.pty || matches!(args.scope, ScopeArg::Group),
+        args.timeout.is_some() || args.idle_timeout.is_some(),
+    );
+    let mut signals = match Signals::catch(job) {
         Ok(signals) => signals,
         Err(error) => {
             say(format_args!("cannot catch signals: {error}"));
@@ -55,6 +64,9 @@ pub(crate) fn run(args: RunArgs) -> End {
     if let Some(output) = output {
         // In a container nobody else might ever do it.
         reap_orphans(output.report.pid);
+        let report = &output.report;
+        let by_signal = matches!(report.status, Exit::Signal { .. });
+        signals.conclude(by_signal || report.reason != Reason::Finished);
     }
     let end = conclude(&result, &signals);
     if let (Some(output), Some(form)) = (output, form)

@@ -49,6 +49,8 @@ struct Form {
     #[serde(default)]
     new_session: bool,
     #[serde(default)]
+    foreground: bool,
+    #[serde(default)]
     die_with_parent: Option<String>,
     #[serde(default)]
     stdin: StdinForm,
@@ -267,6 +269,7 @@ impl TryFrom<&Spec> for Form {
             nice: spec.nice,
             process_group: spec.process_group,
             new_session: spec.new_session,
+            foreground: spec.foreground,
             die_with_parent: spec
                 .die_with_parent
                 .map(|signal| signal.name().into_owned()),
@@ -330,6 +333,7 @@ impl TryFrom<Form> for Spec {
         spec.nice = form.nice;
         spec.process_group = form.process_group;
         spec.new_session = form.new_session;
+        spec.foreground = form.foreground;
         spec.die_with_parent = match form.die_with_parent {
             Some(name) => Some(name.parse()?),
             None => None,
@@ -507,6 +511,7 @@ mod tests {
         spec.nice = Some(3);
         spec.process_group = Some(0);
         spec.new_session = true;
+        spec.foreground = true;
         spec.die_with_parent = Some(Signal::KILL);
         spec.stdin = Stdin::Bytes(vec![0, 255].into());
         spec.stdout = Sink::File {
