@@ -66,8 +66,9 @@ pub(crate) struct Row {
     /// Lines with one of these words are not compared: times and numbers of
     /// processes, which differ each time.
     pub(crate) blur: &'static [&'static str],
-    /// Lines that only the bare program leaves, and why that was asked for.
-    pub(crate) bare_only: &'static [(&'static str, &'static str)],
+    /// How lines begin that stand on one of the screens alone, and why that was
+    /// asked for.
+    pub(crate) may: &'static [(&'static str, &'static str)],
     /// Why it is not the same on a terminal of its own, where that is asked for.
     pub(crate) not_on_a_pty: Option<&'static str>,
 }
@@ -78,7 +79,7 @@ impl Row {
         files: &[],
         steps: &[],
         blur: &[],
-        bare_only: &[],
+        may: &[],
         not_on_a_pty: None,
     };
 
@@ -140,7 +141,7 @@ fn go(row: &Row, way: Way) -> Left {
     }
     session.line("echo \"exit $?\"; jobs; stty -g >after");
     session.await_prompt("the last prompt");
-    shown += &comparable(&session.picture(), row, way);
+    shown += &comparable(&session.picture(), row);
     let [before, after] = ["before", "after"].map(|name| session.file(name));
     assert!(before.contains(':') && after.contains(':'));
     Left {
@@ -162,7 +163,7 @@ fn take(session: &mut Session, step: Step, shown: &mut String, row: &Row, way: W
         Step::Cursor(text) => drop(session.until(&what, |screen| screen.line() == text)),
         Step::Prompt => session.await_prompt(&what),
         Step::Look => {
-            *shown += &comparable(&session.picture(), row, way);
+            *shown += &comparable(&session.picture(), row);
             *shown += "----\n";
         }
         Step::Resize(columns, lines) => session.resize(columns, lines),
@@ -171,12 +172,12 @@ fn take(session: &mut Session, step: Step, shown: &mut String, row: &Row, way: W
 }
 
 /// Without what differs each time, and what may.
-fn comparable(picture: &str, row: &Row, way: Way) -> String {
+fn comparable(picture: &str, row: &Row) -> String {
     let mut text = String::new();
     for line in picture.trim_end().lines() {
         let line = line.trim_end();
         let blurred = row.blur.iter().any(|word| line.contains(word));
-        let allowed = way == Way::Bare && row.bare_only.iter().any(|(only, _)| line == *only);
+        let allowed = row.may.iter().any(|(only, _)| line.starts_with(only));
         if !blurred && !allowed {
             text += &without_pid(line);
             text.push('\n');
