@@ -374,9 +374,9 @@ def changed(*_):
     columns = os.get_terminal_size().columns
     if columns != last[0]:
         last[0] = columns
-        print(columns, flush=True)
+        os.write(1, b'%d\\n' % columns)
 signal.signal(signal.SIGWINCH, changed)
-print('on', flush=True)
+os.write(1, b'on\\n')
 input()
 os.execlp('tput', 'tput', 'cols')
 ",
