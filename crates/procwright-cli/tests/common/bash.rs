@@ -30,7 +30,10 @@ impl Bash {
         let (master, slave) = terminal();
         let mut command = Command::new("bash");
         command.args(["--norc", "--noprofile", "-i"]);
-        command.env("PS1", PROMPT).env("TERM", "xterm").env("LC_ALL", "C");
+        command
+            .env("PS1", PROMPT)
+            .env("TERM", "xterm")
+            .env("LC_ALL", "C");
         command.env("run", format!("{} run", env!("CARGO_BIN_EXE_procwright")));
         command.env("child", test_children::path());
         // Else every prompt begins with an escape sequence.
@@ -107,7 +110,9 @@ impl Bash {
     pub fn ready(&mut self) -> Vec<i32> {
         self.until("ready ");
         let pids = self.until("\n");
-        pids.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+        pids.split_whitespace()
+            .map(|pid| pid.parse().unwrap())
+            .collect()
     }
 
     pub fn pid(&self) -> i32 {
@@ -144,7 +149,10 @@ pub fn await_state(pid: i32, states: &[char]) {
     loop {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
         let stat = stat.unwrap_or_else(|error| panic!("{pid}: {error}"));
-        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+        let state = stat
+            .rsplit(") ")
+            .next()
+            .and_then(|rest| rest.chars().next());
         if states.contains(&state.unwrap()) {
             return;
         }

@@ -342,6 +342,7 @@ rows! {
             Line("fg"), Shows("$W cat > copy"), Line("hello"), Keys("C-d"), Prompt,
             Line("cat copy"), Prompt,
         ],
+        not_on_a_pty: Some("what is typed before it has made the terminal raw is echoed twice"),
         may: &[
             ("procwright: cat wants to read from the terminal", TOLD),
             ("  hint: fg ", TOLD),
@@ -396,7 +397,7 @@ os.execlp('tput', 'tput', 'cols')
     /// Another signal that programs answer.
     dd {
         steps: &[
-            Line("$W dd bs=1 conv=ucase"), Shows("--"), Line("abc"), Shows("ABC"),
+            Line("$W sh -c 'echo on; exec dd bs=1 conv=ucase'"), Shows("on"), Line("abc"), Shows("ABC"),
             KillProgram(Signal::USR1), Has(" copied,"), Keys("C-d"), Shows("4+0 records in"), Prompt,
         ],
         blur: &[" copied,"],
@@ -405,7 +406,7 @@ os.execlp('tput', 'tput', 'cols')
     /// So too, sent to the job as a shell sends it.
     dd_job {
         steps: &[
-            Line("$W dd bs=1 conv=ucase"), Shows("--"), Line("abc"), Shows("ABC"), Keys("C-z"), Prompt, Line("kill -USR1 %1; fg"), Has(" copied,"), Keys("C-d"), Prompt,
+            Line("$W sh -c 'echo on; exec dd bs=1 conv=ucase'"), Shows("on"), Line("abc"), Shows("ABC"), Keys("C-z"), Prompt, Line("kill -USR1 %1; fg"), Has(" copied,"), Keys("C-d"), Prompt,
         ],
         blur: &[" copied,"],
     }
