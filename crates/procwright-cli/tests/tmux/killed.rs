@@ -118,6 +118,20 @@ fn the_program_is_ended() {
 }
 
 #[test]
+fn we_are_ended_beside_a_group() {
+    each("we_are_ended_beside_a_group", "--scope group --", Whom::Job);
+}
+
+#[test]
+fn the_program_is_ended_in_a_group() {
+    each(
+        "the_program_is_ended_in_a_group",
+        "--scope group --",
+        Whom::Program,
+    );
+}
+
+#[test]
 fn we_are_ended_with_a_pty() {
     each("we_are_ended_with_a_pty", "--pty --", Whom::Job);
 }

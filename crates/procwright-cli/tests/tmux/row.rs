@@ -39,6 +39,9 @@ pub(crate) enum Step {
 pub(crate) enum Way {
     Bare,
     Run,
+    /// In a process group of its own, which gets the terminal.
+    Group,
+    /// On a terminal of its own.
     Pty,
 }
 
@@ -49,6 +52,7 @@ impl Way {
         match self {
             Way::Bare => String::new(),
             Way::Run => format!("{procwright} run --"),
+            Way::Group => format!("{procwright} run --scope group --"),
             Way::Pty => format!("{procwright} run --pty --"),
         }
     }
@@ -85,7 +89,7 @@ impl Row {
 
     fn ways(&self) -> impl Iterator<Item = Way> {
         let pty = self.not_on_a_pty.is_none().then_some(Way::Pty);
-        [Way::Run].into_iter().chain(pty)
+        [Way::Run, Way::Group].into_iter().chain(pty)
     }
 }
 
