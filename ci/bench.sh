@@ -62,7 +62,9 @@ done
 for bin in run limit spawn wait streams close slow; do rm -f "$out/bin/bench-rust-$bin"; done
 rm -f "$out/bin/procwright"
 ours=
-if try ours cargo build --release -p procwright-bench --features ours; then
+if [ "${ONLY:-}" = command ]; then
+    ours='not needed for the command'
+elif try ours cargo build --release -p procwright-bench --features ours; then
     for bin in run limit spawn wait streams close slow; do install "$release/bench-rust-$bin" "$out/bin/"; done
 else
     ours=$(why ours)
@@ -80,7 +82,10 @@ unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX="$out/pycache"
 python=$out/venv/bin/python
 venv= package=
-if [ -x "$python" ] || try venv python3 -m venv "$out/venv"; then
+if [ "${ONLY:-}" = command ]; then
+    venv='not needed for the command'
+    package=$venv
+elif [ -x "$python" ] || try venv python3 -m venv "$out/venv"; then
     if ! try package "$python" -m pip install --quiet --disable-pip-version-check --force-reinstall ./python ||
         ! try import "$python" -c 'import procwright'; then
         package=$(why package)

@@ -12,13 +12,13 @@ command -v script > /dev/null || missing script-file 'script is not installed'
 if [ -n "$command" ]; then
     for what in '' -timeout -relay -log -pty -pty-log; do missing "procwright-run$what" "$command"; done
 else
-    ours=$out/bin/procwright
+    own=$out/bin/procwright
     copy=$out/log/copy.txt
     rm -f "$copy"
-    if ! try run-log "$ours" run --log "$copy" -- echo works || [ "$(cat "$copy" 2> /dev/null)" != works ]; then
+    if ! try run-log "$own" run --log "$copy" -- echo works || [ "$(cat "$copy" 2> /dev/null)" != works ]; then
         for what in log pty-log; do missing procwright-run-$what '`procwright run --log` keeps nothing'; done
     fi
-    if ! try run-pty "$ours" run --pty -- test -t 1; then
+    if ! try run-pty "$own" run --pty -- test -t 1; then
         for what in pty pty-log; do missing procwright-run-$what '`procwright run --pty` gives no terminal'; done
     fi
 fi
