@@ -108,24 +108,6 @@ fn one_ctrl_c_ends_a_loop() {
 }
 
 #[test]
-fn one_ctrl_c_ends_a_loop_whenever_it_comes() {
-    for scope in SCOPES {
-        let mut bash = Bash::start();
-        for round in 0..20 {
-            bash.line(&format!(
-                "while :; do $run {scope} $child echo -n tick{round}.; done"
-            ));
-            bash.until("\n");
-            for _ in 0..3 {
-                bash.until(&format!("tick{round}."));
-            }
-            bash.press(b"\x03");
-            bash.prompt();
-        }
-    }
-}
-
-#[test]
 fn a_reader_in_the_background_is_told_of() {
     for scope in SCOPES {
         let mut bash = Bash::start();
@@ -141,11 +123,7 @@ fn a_reader_in_the_background_is_told_of() {
         bash.until("typed\r\ntyped\r\n");
         bash.press(b"\x04");
         bash.prompt();
-        assert!(
-            bash.run("echo code $?").contains("code 0"),
-            "{:?}",
-            bash.text
-        );
+        assert!(bash.run("echo code $?").contains("code 0"), "{:?}", bash.text);
     }
 }
 
@@ -202,9 +180,7 @@ fn ctrl_c_reaches_one_that_stands_still() {
 fn a_stop_that_nobody_at_a_terminal_has_asked_for_is_told_of() {
     for scope in SCOPES {
         let mut bash = Bash::start();
-        bash.line(&format!(
-            "$run {scope} $child sleep-forever --print-ready &"
-        ));
+        bash.line(&format!("$run {scope} $child sleep-forever --print-ready &"));
         let pid = bash.ready()[0];
         kill(pid, Signal::STOP);
         bash.until(&format!(

@@ -75,7 +75,8 @@ fn main() {
         .map_or(split, |last| last.max(split));
     let front = Front {
         process: words[0].to_str().expect("a name").to_owned(),
-        file: words[1].clone(),
+        // Beside the note itself, which stays where it is.
+        file: [&words[1], OsStr::new(".copy")].iter().collect::<OsString>(),
         words: words[2..split].to_vec(),
     };
     let case = &words[split + 1..];

@@ -42,6 +42,8 @@ pub(crate) struct Job {
     modes: Modes,
     /// The program has stopped and we have taken note of it.
     halted: bool,
+    /// We have stopped of our own accord, and the next SIGCONT is for that.
+    stood: bool,
 }
 
 impl Drop for Job {
@@ -71,6 +73,7 @@ impl Job {
             modes: Modes::new(terminal.as_ref()),
             terminal,
             halted: false,
+            stood: false,
         }
     }
 
@@ -100,10 +103,11 @@ impl Job {
             }
             return;
         }
+        let answered = seen.continued && std::mem::take(&mut self.stood);
         match take_stop(run.pid) {
             // Whoever stopped the whole group by it and then let it go on came
             // to us first: this is the old stop.
-            Some(Signal::STOP) if seen.continued => self.go_on(run, seen),
+            Some(Signal::STOP) if seen.continued && !answered => self.go_on(run, seen),
             Some(signal) => self.follow(run, signal),
             None if self.halted && is_stopped(run.pid) => {
                 if seen.continued || seen.keys {
@@ -154,6 +158,7 @@ impl Job {
         };
         if !stays && stop_self(ours).unwrap_or(false) {
             // SIGCONT has come, and waits to be taken next.
+            self.stood = true;
             return;
         }
         if self.own_group && signal == Signal::TSTP && !stays {

@@ -6,6 +6,8 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
+use rustix::termios::{Winsize, tcsetwinsize};
+
 use super::terminal;
 
 const PROMPT: &str = "=prompt=> ";
@@ -28,6 +30,14 @@ impl Bash {
     /// the test program.
     pub fn start() -> Bash {
         let (master, slave) = terminal();
+        // No line that is typed is wrapped.
+        let size = Winsize {
+            ws_col: 500,
+            ws_row: 24,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&slave, size).unwrap();
         let mut command = Command::new("bash");
         command.args(["--norc", "--noprofile", "-i"]);
         command
@@ -108,7 +118,8 @@ impl Bash {
     /// The pids that the program announces.
     #[track_caller]
     pub fn ready(&mut self) -> Vec<i32> {
-        self.until("ready ");
+        // Not the option that asks for it.
+        while self.until("ready ").ends_with("--print-") {}
         let pids = self.until("\n");
         pids.split_whitespace()
             .map(|pid| pid.parse().unwrap())
