@@ -67,16 +67,16 @@ fn line(program: &[OsString]) -> OsString {
 
 fn main() {
     let words = words(0);
-    let split = words.iter().position(|word| word == "--").expect("--");
-    // Ours has a `--` of its own.
-    let split = words
-        .iter()
-        .rposition(|word| word == "--")
-        .map_or(split, |last| last.max(split));
+    // The last one: there may be others in front of the program.
+    let split = words.iter().rposition(|word| word == "--").expect("--");
     let front = Front {
         process: words[0].to_str().expect("a name").to_owned(),
-        // Beside the note itself, which stays where it is.
-        file: [&words[1], OsStr::new(".copy")].iter().collect::<OsString>(),
+        file: {
+            // Beside the note itself, which stays where it is.
+            let mut file = words[1].clone();
+            file.push(".copy");
+            file
+        },
         words: words[2..split].to_vec(),
     };
     let case = &words[split + 1..];
