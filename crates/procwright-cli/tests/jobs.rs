@@ -40,13 +40,15 @@ fn ctrl_z_fg_and_bg_reach_the_program() {
             bash.prompt();
             await_state(pid, &['T']);
             await_state(ours, &['T']);
-            bash.line(resume);
+            match resume {
+                "fg" => bash.fg("--print-ready"),
+                _ => bash.line(resume),
+            }
             await_state(pid, &['S', 'R']);
             await_state(ours, &['S', 'R']);
         }
         bash.prompt();
-        bash.line("fg");
-        bash.until("sleep-forever");
+        bash.fg("--print-ready");
         bash.press(b"\x03");
         bash.prompt();
         assert_gone(&[pid, ours]);
@@ -83,8 +85,7 @@ fn a_program_that_stops_by_itself_is_followed() {
             kill(pid, signal);
             bash.until("Stopped");
             bash.prompt();
-            bash.line("fg");
-            bash.until("sleep-forever");
+            bash.fg("--print-ready");
             await_state(pid, &['S', 'R']);
         }
         bash.press(b"\x03");
@@ -117,13 +118,16 @@ fn a_reader_in_the_background_is_told_of() {
         // Of the job, when the shell is asked to look.
         await_state(bash.job(), &['T']);
         assert!(bash.run("jobs").contains("Stopped"), "{:?}", bash.text);
-        bash.line("fg");
-        bash.until("cat\r\n");
+        bash.fg("cat");
         bash.line("typed");
         bash.until("typed\r\ntyped\r\n");
         bash.press(b"\x04");
         bash.prompt();
-        assert!(bash.run("echo code $?").contains("code 0"), "{:?}", bash.text);
+        assert!(
+            bash.run("echo code $?").contains("code 0"),
+            "{:?}",
+            bash.text
+        );
     }
 }
 
@@ -147,13 +151,11 @@ fn fg_of_one_that_stays_awake_for_its_deadline() {
         bash.until("hint: fg, Ctrl-Z and fg let it go on");
         let cat = child_of(bash.job());
         await_state(cat, &['T']);
-        bash.line("fg");
-        bash.until("cat\r\n");
+        bash.fg("cat");
         bash.press(b"\x1a");
         bash.until("Stopped");
         bash.prompt();
-        bash.line("fg");
-        bash.until("cat\r\n");
+        bash.fg("cat");
         bash.line("typed");
         bash.until("typed\r\ntyped\r\n");
         bash.press(b"\x03");
@@ -169,8 +171,7 @@ fn ctrl_c_reaches_one_that_stands_still() {
     bash.until("hint: fg, Ctrl-Z and fg let it go on");
     let cat = child_of(bash.job());
     await_state(cat, &['T']);
-    bash.line("fg");
-    bash.until("cat\r\n");
+    bash.fg("cat");
     bash.press(b"\x03");
     bash.prompt();
     assert_gone(&[cat]);
@@ -180,7 +181,9 @@ fn ctrl_c_reaches_one_that_stands_still() {
 fn a_stop_that_nobody_at_a_terminal_has_asked_for_is_told_of() {
     for scope in SCOPES {
         let mut bash = Bash::start();
-        bash.line(&format!("$run {scope} $child sleep-forever --print-ready &"));
+        bash.line(&format!(
+            "$run {scope} $child sleep-forever --print-ready &"
+        ));
         let pid = bash.ready()[0];
         kill(pid, Signal::STOP);
         bash.until(&format!(

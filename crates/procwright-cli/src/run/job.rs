@@ -104,12 +104,14 @@ impl Job {
             return;
         }
         let answered = seen.continued && std::mem::take(&mut self.stood);
+        // Asked first: what has stopped since then is told of by the other.
+        let stands = self.halted && is_stopped(run.pid);
         match take_stop(run.pid) {
             // Whoever stopped the whole group by it and then let it go on came
             // to us first: this is the old stop.
             Some(Signal::STOP) if seen.continued && !answered => self.go_on(run, seen),
             Some(signal) => self.follow(run, signal),
-            None if self.halted && is_stopped(run.pid) => {
+            None if stands => {
                 if seen.continued || seen.keys {
                     self.go_on(run, seen);
                 } else if seen.stop {
@@ -117,7 +119,7 @@ impl Job {
                     let _ = stop_self(Signal::TSTP);
                 }
             }
-            None if seen.continued => self.go_on(run, seen),
+            None if seen.continued && self.own_group => self.go_on(run, seen),
             None if seen.stop && self.own_group => {
                 // We have the terminal, but it is not us whom they want to stop.
                 let Some(pid) = Pid::from_raw(run.pid) else {
@@ -184,7 +186,7 @@ impl Job {
                 let _ = terminal.hand_to(run.pid);
             }
             let _ = system::kill_process_group(pid, system::Signal::CONT);
-        } else if is_stopped(run.pid) {
+        } else {
             // Whoever continued our group has meant the program as well, and may
             // just not have come to it yet; but a key goes to those who stand.
             let _ = match seen.keys {

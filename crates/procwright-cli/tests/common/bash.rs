@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Winsize, tcgetpgrp, tcsetwinsize};
 
 use super::terminal;
 
@@ -124,6 +124,19 @@ impl Bash {
         pids.split_whitespace()
             .map(|pid| pid.parse().unwrap())
             .collect()
+    }
+
+    /// Does what `fg` does with the job called so, and waits until keys go to
+    /// it: the shell says its name first.
+    #[track_caller]
+    pub fn fg(&mut self, name: &str) {
+        self.line("fg");
+        self.until("fg\r\n");
+        self.until(&format!("{name}\r\n"));
+        let shell = self.pid();
+        while tcgetpgrp(&self.master).unwrap().as_raw_nonzero().get() == shell {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
     }
 
     pub fn pid(&self) -> i32 {
