@@ -48,7 +48,7 @@ rows! {
         needs: &["vim"],
         steps: &[
             Line("$W vim --clean a.txt"), Shows("\"a.txt\" [New]"),
-            Keys("i"), Shows("-- INSERT --"), Text("hello"), Cursor("hello"), Look,
+            Keys("i"), Shows("-- INSERT --"), Text("hello"), Cursor("hello"), Has("1,6 "), Look,
             Keys("Escape"), Gone("-- INSERT --"), Line(":wq"), Prompt,
             Line("cat a.txt"), Prompt,
         ],
@@ -63,7 +63,7 @@ rows! {
             Keys("Escape"), Gone("-- INSERT --"), Keys("C-z"), Prompt,
             Line("echo $?; jobs; stty -a | grep -o '.icanon'"), Prompt, Look,
             Line("fg"), Shows("~"), Has("hello"), Keys("o"), Shows("-- INSERT --"),
-            Text("again"), Cursor("again"), Look,
+            Text("again"), Cursor("again"), Has("2,6 "), Look,
             Keys("Escape"), Gone("-- INSERT --"), Line(":wq"), Prompt,
             Line("cat a.txt"), Prompt,
         ],
@@ -228,6 +228,7 @@ rows! {
         steps: &[
             Line("$W nano -I a.txt"), Has("GNU nano"), Text("hello"), Cursor("hello"),
             Keys("C-o"), Has("File Name to Write: a.txt"), Keys("Enter"), Has("[ Wrote 1 line ]"),
+            Has("^X Exit"),
             Look, Keys("C-x"), Prompt, Line("cat a.txt"), Prompt,
         ],
     }
