@@ -19,10 +19,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
-use procwright::process::job::{Arrival, Inbox};
+
+use procwright::process::job::{Arrival, Inbox, stop_self};
 use procwright::process::{Signal, reap_orphans};
 use procwright::{BoxError, Demand, Moment, Watch};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::run::job::{Job, Seen};
 
@@ -45,6 +49,8 @@ pub(crate) struct Signals {
     job: Job,
     /// The one that we have to end by.
     fatal: Option<i32>,
+    /// The keyboard has sent one that was the program's to answer.
+    interrupted: bool,
 }
 
 impl Signals {
@@ -58,12 +64,50 @@ impl Signals {
             inbox: Inbox::new(ending.chain(JOB))?,
             job,
             fatal: None,
+            interrupted: false,
         })
     }
 
     /// The signal that ended the run, if one did.
     pub(crate) fn fatal(&self) -> Option<i32> {
         self.fatal
+    }
+
+    /// Whether somebody wants an end, of us or of the program: what was tried is
+    /// then not tried again.
+    pub(crate) fn were_for_an_end(&self) -> bool {
+        self.fatal.is_some() || self.interrupted
+    }
+
+    /// Waits while no program runs. All signals are ours then: the first that
+    /// means an end comes back at once, and Ctrl-Z stops us alone.
+    ///
+    /// # Errors
+    /// When the system does not let us wait.
+    pub(crate) fn pause(&mut self, pause: Duration) -> io::Result<Option<i32>> {
+        // A time that the clock cannot count is without end.
+        let until = Instant::now().checked_add(pause);
+        loop {
+            while let Some(arrival) = self.inbox.take() {
+                match arrival.signal {
+                    // There is no program whose status would be somebody else's.
+                    Signal::CHLD => _ = reap_orphans(0),
+                    Signal::CONT => {}
+                    Signal::TSTP | Signal::TTIN | Signal::TTOU => _ = stop_self(arrival.signal),
+                    ending => return Ok(Some(ending.number())),
+                }
+            }
+            let left = match until.map(|until| until.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => return Ok(None),
+                left => left,
+            };
+            let left = left.map(|left| Timespec::try_from(left).unwrap_or(LONGEST));
+            let mut fds = [PollFd::new(&self.inbox, PollFlags::IN)];
+            match poll(&mut fds, left.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// The run is over, and what has come since its program's end means us.
@@ -77,16 +121,10 @@ impl Signals {
         self.job.end(by_signal || self.fatal.is_some());
     }
 
-    /// Does something while no program runs, a sleep before the next one, say:
-    /// signals mean us then and do what they do by default.
-    #[expect(dead_code, reason = "for the sleep before a retry")]
-    pub(crate) fn off_duty<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.inbox.open(work)
-    }
-
     /// What a signal that means an end asks of the run.
     fn ending(&mut self, arrival: Arrival, run: Moment) -> Demand {
         if self.job.is_shared() && run.running && is_of_the_keys(arrival) {
+            self.interrupted = true;
             // Unless the run is being stopped anyway: then whoever presses
             // Ctrl-C has waited long enough.
             return match run.stopping {
@@ -100,6 +138,13 @@ impl Signals {
         }
     }
 }
+
+/// 31 years, for times that do not fit the system's type: the loop looks at the
+/// clock again after it.
+const LONGEST: Timespec = Timespec {
+    tv_sec: 1_000_000_000,
+    tv_nsec: 0,
+};
 
 impl Watch for Signals {
     fn fd(&self) -> BorrowedFd<'_> {

@@ -9,8 +9,8 @@
 //! It is taken back at a stop, and handed over again when we are continued in
 //! front.
 
-use procwright::Moment;
-use procwright::process::Signal;
+use procwright::process::{Scope, Signal};
+use procwright::{Moment, Spec};
 use procwright::process::job::{Terminal, is_stopped, stop_self, take_stop};
 use rustix::process as system;
 use rustix::process::Pid;
@@ -64,12 +64,14 @@ enum Front {
 }
 
 impl Job {
-    pub(crate) fn new(name: String, own_group: bool, has_deadline: bool) -> Job {
+    /// The job that a run of `spec` will be.
+    pub(crate) fn of(spec: &Spec) -> Job {
         let terminal = Terminal::open();
+        let name = spec.argv.first().map(|word| word.to_string_lossy());
         Job {
-            name,
-            own_group,
-            has_deadline,
+            name: name.unwrap_or_default().into_owned(),
+            own_group: spec.stop.scope() == Scope::Group,
+            has_deadline: !spec.timeout.is_never() || !spec.idle_timeout.is_never(),
             modes: Modes::new(terminal.as_ref()),
             terminal,
             halted: false,

@@ -2,25 +2,41 @@
 
 mod command;
 pub(crate) mod job;
+mod live;
 mod modes;
+pub(crate) mod output;
+mod retry;
+mod spec;
 
 use std::fs::File;
 
 use procwright::process::{Exit, adopt_orphans, reap_orphans};
-use procwright::{BoxError, Error, Event, Output, Reason};
+use procwright::{BoxError, Error, Event, Output, Reason, Spec};
 
-use crate::args::{ReportArg, RunArgs, ScopeArg};
+use crate::args::{ReportArg, RunArgs};
 use crate::exit::{self, End};
 use crate::message::say;
-use crate::report;
+use crate::report::{self, Own};
 use crate::signals::Signals;
 use job::Job;
+use output::Outputs;
+use retry::Attempts;
 
 pub(crate) fn run(args: RunArgs) -> End {
     if args.shell && args.command.len() > 1 {
         say("--shell takes one line\n  hint: quote it, \
              as in: procwright run --shell 'make && make test'");
         return End::TROUBLE;
+    }
+    let spec = match command::spec(&args) {
+        Ok(spec) => spec,
+        Err(error) => {
+            say(error);
+            return End::TROUBLE;
+        }
+    };
+    if args.dry_run {
+        return spec::print(spec, &args);
     }
     // Made before the program starts: a report that cannot be written is no
     // reason to have run anything.
@@ -35,14 +51,14 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let job = Job::new(
-        args.command
-            .first()
-            .map_or_else(String::new, |word| word.to_string_lossy().into_owned()),
-        args.pty || matches!(args.scope, ScopeArg::Group),
-        args.timeout.is_some() || args.idle_timeout.is_some(),
-    );
-    let mut signals = match Signals::catch(job) {
+    let outputs = match Outputs::open(&args, &spec) {
+        Ok(outputs) => outputs,
+        Err(error) => {
+            say(error);
+            return End::TROUBLE;
+        }
+    };
+    let mut signals = match Signals::catch(Job::of(&spec)) {
         Ok(signals) => signals,
         Err(error) => {
             say(format_args!("cannot catch signals: {error}"));
@@ -53,30 +69,72 @@ pub(crate) fn run(args: RunArgs) -> End {
     let form = args
         .report
         .or(args.report_to.is_some().then_some(ReportArg::Json));
-    let result = command::command(args, adopts)
-        .watch(&mut signals)
-        .on_event(tell)
-        .run();
-    let output = match &result {
-        Ok(output) => Some(output),
-        Err(error) => error.output(),
+    let mut attempts = Attempts::new(&args);
+    let (result, end) = loop {
+        attempts.begin();
+        let result = once(spec.clone(), adopts, &outputs, &mut signals);
+        let failure = match &result {
+            Ok(output) => attempts.failure(output, &signals),
+            // What did not start will not the next time; nor do we run anything
+            // again after trouble of our own.
+            Err(_) => None,
+        };
+        outputs.finish(&result, failure.is_some());
+        let end = conclude(&result, &signals);
+        match failure {
+            None => break (result, end),
+            Some(failure) => {
+                if let Some(end) = attempts.pause(&failure, &mut signals) {
+                    break (result, end);
+                }
+            }
+        }
     };
-    if let Some(output) = output {
-        // In a container nobody else might ever do it.
-        reap_orphans(output.report.pid);
-        let report = &output.report;
-        let by_signal = matches!(report.status, Exit::Signal { .. });
-        signals.conclude(by_signal || report.reason != Reason::Finished);
-    }
-    let end = conclude(&result, &signals);
+    let end = outputs.conclude(end);
+    let output = output(&result);
+    let own = Own {
+        attempts: attempts.made(),
+        total: attempts.elapsed(),
+        signal: signals.fatal(),
+        log: outputs.log_figures(),
+    };
     if let (Some(output), Some(form)) = (output, form)
-        && let Err(error) = report::write(&output.report, form, report_to)
+        && let Err(error) = report::write(&output.report, &own, form, report_to)
     {
         say(format_args!("cannot write the report: {error}"));
         // The program's own failure says more than ours.
         return if end == End::OK { End::TROUBLE } else { end };
     }
     end
+}
+
+/// One attempt, from the start of the program to its end.
+fn once(
+    spec: Spec,
+    adopts: bool,
+    outputs: &Outputs,
+    signals: &mut Signals,
+) -> Result<Output, Error> {
+    let result = command::command(spec, adopts, outputs)
+        .watch(&mut *signals)
+        .on_event(tell)
+        .run();
+    if let Some(output) = output(&result) {
+        // In a container nobody else might ever do it.
+        reap_orphans(output.report.pid);
+        let report = &output.report;
+        let by_signal = matches!(report.status, Exit::Signal { .. });
+        signals.conclude(by_signal || report.reason != Reason::Finished);
+    }
+    result
+}
+
+/// What a run had come to, if a program was started.
+fn output(result: &Result<Output, Error>) -> Option<&Output> {
+    match result {
+        Ok(output) => Some(output),
+        Err(error) => error.output(),
+    }
 }
 
 /// Says what has to be said, and how to end.
