@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
+pub mod log;
 pub mod seen;
 pub mod target;
 
