@@ -3,12 +3,13 @@
 
 use std::io::{self, IsTerminal};
 
+use crate::run::output::own::is_dumb;
+
 /// Whether stderr is a terminal that shows colours, and nobody said no
 /// (<https://no-color.org>).
 pub(crate) fn on_stderr() -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    !unwanted && !dumb && io::stderr().is_terminal()
+    !unwanted && !is_dumb() && io::stderr().is_terminal()
 }
 
 /// `text` in green if it is good news and in red if not.

@@ -229,7 +229,7 @@ alone! {
 struct Fails(usize);
 
 impl procwright::Tap for Fails {
-    fn chunk(&mut self, _: &[u8]) -> Result<(), procwright::BoxError> {
+    fn piece(&mut self, _: procwright::Piece<'_>) -> Result<(), procwright::BoxError> {
         self.0 = if self.0 > 3 { 1 } else { self.0 + 1 };
         if self.0 == 3 {
             Err("enough".into())

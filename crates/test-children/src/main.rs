@@ -38,6 +38,7 @@ static COMMANDS: &[Command] = &[
     commands::args::COMMAND,
     commands::env::COMMAND,
     commands::print_bytes::COMMAND,
+    commands::says::COMMAND,
     commands::show::COMMAND,
     commands::cat::CAT,
     commands::cat::CAT_TO_STDERR,

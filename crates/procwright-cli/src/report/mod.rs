@@ -4,7 +4,6 @@ mod text;
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use procwright::Report;
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::args::ReportArg;
 use crate::colour;
+use crate::run::output::LogFigures;
 
 /// What the command has to say beside the report of the library.
 #[derive(Debug)]
@@ -22,19 +22,7 @@ pub(crate) struct Own {
     pub(crate) total: Duration,
     /// The signal to us for which it was stopped.
     pub(crate) signal: Option<i32>,
-    pub(crate) log: Option<Log>,
-}
-
-/// What has become of a log.
-#[derive(Debug)]
-pub(crate) struct Log {
-    pub(crate) path: PathBuf,
-    /// How many bytes were written, to this file and those before it.
-    pub(crate) bytes: u64,
-    /// How many could not be.
-    pub(crate) lost_bytes: u64,
-    /// How often a new file was begun.
-    pub(crate) rotations: u64,
+    pub(crate) log: Option<LogFigures>,
 }
 
 /// Writes the report to `file`, or to stderr.

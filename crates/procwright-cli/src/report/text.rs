@@ -6,9 +6,10 @@ use std::time::Duration;
 use procwright::process::{Exit, Signal};
 use procwright::{Reason, Report, StreamInfo};
 
-use super::{Log, Own};
+use super::Own;
 use crate::colour;
 use crate::figures::{Seconds, Size};
+use crate::run::output::LogFigures;
 
 const WIDTH: usize = 80;
 /// Where the values begin.
@@ -144,7 +145,7 @@ fn stream(info: &StreamInfo, program: i32) -> String {
     text
 }
 
-fn logged(log: &Log) -> String {
+fn logged(log: &LogFigures) -> String {
     let mut text = format!("{}, {}", log.path.display(), Size(log.bytes));
     match log.rotations {
         0 => {}
@@ -207,7 +208,7 @@ mod tests {
     #[test]
     fn logs() {
         let log = |rotations, lost_bytes| {
-            logged(&Log {
+            logged(&LogFigures {
                 path: "build.log".into(),
                 bytes: 2048,
                 lost_bytes,

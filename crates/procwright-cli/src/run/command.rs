@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use procwright::process::Stop;
 use procwright::{Beyond, Command, Limit, Sink, Spec, Stdin, Until};
 
+use super::output::Outputs;
 use super::spec;
 use crate::args::RunArgs;
 use crate::message::say;
@@ -53,12 +54,14 @@ pub(super) fn spec(args: &RunArgs) -> Result<Spec, String> {
     if let Some(path) = &args.keep_full {
         spec.keep_full = Some(path.clone());
     }
-    let piped = needs_pipes(args, &spec);
     for sink in [&mut spec.stdout, &mut spec.stderr] {
         // What the library would keep passes through us, and nobody keeps it.
-        if matches!(sink, Sink::Capture) || (piped && matches!(sink, Sink::Inherit)) {
+        if matches!(sink, Sink::Capture) {
             *sink = Sink::Relay;
         }
+    }
+    if needs_pipes(args, &spec) {
+        put_pipes_between(&mut spec);
     }
     leave_out_what_is_kept(&mut spec);
     Ok(spec)
@@ -93,6 +96,19 @@ fn needs_pipes(args: &RunArgs, spec: &Spec) -> bool {
         || spec.keep_full.is_some()
         || spec.until == Until::Exit
         || args.until.is_some()
+        || args.log.is_some()
+        || args.tag
+        || args.quiet
+        || args.pty
+}
+
+/// What the program would write to our own streams goes through us.
+pub(super) fn put_pipes_between(spec: &mut Spec) {
+    for sink in [&mut spec.stdout, &mut spec.stderr] {
+        if matches!(sink, Sink::Inherit) {
+            *sink = Sink::Relay;
+        }
+    }
 }
 
 /// What a file may say for the library, in which output is kept. It is told and
@@ -115,10 +131,10 @@ fn leave_out_what_is_kept(spec: &mut Spec) {
 }
 
 /// The spec, ready to be run.
-pub(super) fn command<'a>(spec: Spec, adopts: bool) -> Command<'a> {
-    let command = Command::from_spec(spec).stopped_is_ok();
-    match adopts {
-        true => command.adopts_orphans(),
-        false => command,
+pub(super) fn command<'a>(spec: Spec, adopts: bool, outputs: &Outputs) -> Command<'a> {
+    let mut command = Command::from_spec(spec).stopped_is_ok();
+    if adopts {
+        command = command.adopts_orphans();
     }
+    outputs.attach(command)
 }

@@ -1,6 +1,8 @@
 //! `procwright run`: one program, from its start to its end.
 
 mod command;
+mod live;
+pub(crate) mod output;
 mod retry;
 mod spec;
 
@@ -14,6 +16,7 @@ use crate::exit::{self, End};
 use crate::message::say;
 use crate::report::{self, Own};
 use crate::signals::Signals;
+use output::Outputs;
 use retry::{Attempts, Next};
 
 pub(crate) fn run(args: RunArgs) -> End {
@@ -22,7 +25,7 @@ pub(crate) fn run(args: RunArgs) -> End {
              as in: procwright run --shell 'make && make test'");
         return End::TROUBLE;
     }
-    let spec = match command::spec(&args) {
+    let mut spec = match command::spec(&args) {
         Ok(spec) => spec,
         Err(error) => {
             say(error);
@@ -45,6 +48,13 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
+    let outputs = match Outputs::open(&args, &mut spec) {
+        Ok(outputs) => outputs,
+        Err(error) => {
+            say(error);
+            return End::TROUBLE;
+        }
+    };
     let shared = spec.stop.scope() != Scope::Group;
     let mut signals = match Signals::catch(shared) {
         Ok(signals) => signals,
@@ -59,7 +69,7 @@ pub(crate) fn run(args: RunArgs) -> End {
         .or(args.report_to.is_some().then_some(ReportArg::Json));
     let mut attempts = Attempts::new(&args);
     let (result, end) = loop {
-        let result = once(spec.clone(), adopts, &mut signals);
+        let result = once(spec.clone(), adopts, &outputs, &mut signals);
         let end = conclude(&result, &signals);
         let next = match &result {
             Ok(output) => attempts.after(output, &mut signals),
@@ -73,12 +83,13 @@ pub(crate) fn run(args: RunArgs) -> End {
             Next::End(end) => break (result, end),
         }
     };
+    let end = outputs.conclude(end);
     let output = output(&result);
     let own = Own {
         attempts: attempts.made().max(1),
         total: attempts.elapsed(),
         signal: signals.fatal(),
-        log: None,
+        log: outputs.log_figures(),
     };
     if let (Some(output), Some(form)) = (output, form)
         && let Err(error) = report::write(&output.report, &own, form, report_to)
@@ -91,8 +102,13 @@ pub(crate) fn run(args: RunArgs) -> End {
 }
 
 /// One attempt, from the start of the program to its end.
-fn once(spec: Spec, adopts: bool, signals: &mut Signals) -> Result<Output, Error> {
-    let result = command::command(spec, adopts)
+fn once(
+    spec: Spec,
+    adopts: bool,
+    outputs: &Outputs,
+    signals: &mut Signals,
+) -> Result<Output, Error> {
+    let result = command::command(spec, adopts, outputs)
         .watch(signals)
         .on_event(tell)
         .run();
@@ -100,6 +116,7 @@ fn once(spec: Spec, adopts: bool, signals: &mut Signals) -> Result<Output, Error
         // In a container nobody else might ever do it.
         reap_orphans(output.report.pid);
     }
+    outputs.finish(&result);
     result
 }
 

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
+pub mod seen;
 pub mod target;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -64,12 +65,23 @@ pub fn skip(test: &str, why: &str) {
 pub fn terminal() -> (std::fs::File, OwnedFd) {
     use rustix::fs::{Mode, OFlags};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
-    let slave = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    // Not for what other tests start at the same time: a terminal ends when the
+    // last holder has gone.
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let slave = rustix::fs::open(name, flags, Mode::empty()).unwrap();
     (master.into(), slave)
+}
+
+/// A new FIFO, open for both so that neither side waits for the other.
+pub fn fifo(path: &std::path::Path) -> std::fs::File {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::from(0o600), 0).unwrap();
+    let mut options = std::fs::File::options();
+    options.read(true).write(true).open(path).unwrap()
 }
 
 /// What a run came to.

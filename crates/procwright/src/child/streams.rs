@@ -128,7 +128,7 @@ fn reader(end: OutputEnd, queue: Option<Queue>) -> io::Result<(Reader, Outlet)> 
 
 /// Gives a stream to the pump.
 fn flow(pump: &Pump, end: OutputEnd, store: Store<Vec<u8>>) -> (Taken, Gauge) {
-    let drain = Drain::new(end.fd, end.probe, store, Vec::new(), Instant::now());
+    let drain = Drain::new(end.fd, end.probe, store, Instant::now());
     let gauge = drain.gauge();
     (pump.take(drain), gauge)
 }

@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -16,8 +17,8 @@ use crate::child::Unstarted;
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
 use crate::run::{
-    self, Duty, Error, Event, Extras, Foreign, Kind, Lines, Outcome, Output, Producer, Reason, Tap,
-    Tee, Trouble, Watch, Writer,
+    self, Duty, Error, Event, Extras, Foreign, Kind, Lines, Moment, Outcome, Output, Producer,
+    Reason, Tap, Tee, Trouble, Watch, Writer,
 };
 use crate::spec::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
@@ -346,7 +347,45 @@ impl<'a> Command<'a> {
     /// own. The stream must be captured. An error stops the run.
     #[must_use]
     pub fn tap_stream(self, stream: u8, tap: Box<dyn Tap>) -> Self {
-        self.tap(stream, Kind::Chunks(tap), Duty::Required)
+        self.tap(stream, Kind::Pieces(tap), Duty::Required)
+    }
+
+    /// Hands a copy of both streams to `tap`, in the order in which they are read,
+    /// on a thread of its own. Of the two those are meant that are captured or
+    /// relayed. An error stops the run.
+    #[must_use]
+    pub fn tap_both(mut self, tap: Box<dyn Tap>) -> Self {
+        let both = (Kind::Pieces(tap), Duty::Required);
+        self.extras.both.push(both);
+        self
+    }
+
+    /// Hands what is relayed ([`Sink::Relay`]) to `relay`, in place of passing it
+    /// on as it is: it gets both streams in the order in which they are read, on a
+    /// thread of its own, and writes of them what it likes, where it likes.
+    ///
+    /// It stands for the places where the streams would go. An error of the kind
+    /// [`BrokenPipe`](std::io::ErrorKind::BrokenPipe) says that nobody reads that
+    /// stream any more: the program's pipe is closed, so that it finds out as it
+    /// would without us, and the other stream goes on. Any other error stops the
+    /// run.
+    #[must_use]
+    pub fn relay_with(mut self, relay: Box<dyn Tap>) -> Self {
+        self.extras.relay = Some(relay);
+        self
+    }
+
+    /// Tells `tell` how far the run is, each time that so much time has passed, 10
+    /// ms at least, until it is over. It is called on the thread of
+    /// [`run`](Command::run), which waits until it returns: it must be fast and
+    /// must not block, or the run's deadlines are late.
+    #[must_use]
+    pub fn every<F>(mut self, period: Duration, tell: F) -> Self
+    where
+        F: FnMut(Moment) + 'a,
+    {
+        self.extras.every = Some((period, Box::new(tell)));
+        self
     }
 
     /// Shows both captured streams on the caller's own stdout and stderr while
@@ -362,10 +401,10 @@ impl<'a> Command<'a> {
         let err = std::io::stderr().as_fd().try_clone_to_owned()?;
         let [stdout, stderr] = self.spec.captures();
         if stdout {
-            self = self.tap(1, Kind::Chunks(Box::new(Tee::new(out))), Duty::Optional);
+            self = self.tap(1, Kind::Pieces(Box::new(Tee::new(out))), Duty::Optional);
         }
         if stderr {
-            self = self.tap(2, Kind::Chunks(Box::new(Tee::new(err))), Duty::Optional);
+            self = self.tap(2, Kind::Pieces(Box::new(Tee::new(err))), Duty::Optional);
         }
         Ok(self)
     }
@@ -375,7 +414,7 @@ impl<'a> Command<'a> {
     pub fn tee_to(self, stream: u8, writer: impl Write + Send + 'static) -> Self {
         self.tap(
             stream,
-            Kind::Chunks(Box::new(Writer(writer))),
+            Kind::Pieces(Box::new(Writer(writer))),
             Duty::Required,
         )
     }
@@ -552,6 +591,21 @@ impl<'a> Command<'a> {
                     "what the program writes elsewhere is not seen here",
                 )));
             }
+        }
+        if !extras.both.is_empty() && captures == [false; 2] {
+            return Err(Error::Invalid(Invalid::new(
+                "a copy of both streams",
+                "needs at least one of them captured or relayed",
+                "what the program writes elsewhere is not seen here",
+            )));
+        }
+        let relays = |sink: &Sink| matches!(sink, Sink::Relay);
+        if extras.relay.is_some() && !(relays(&spec.stdout) || relays(&spec.stderr)) {
+            return Err(Error::Invalid(Invalid::new(
+                "relay_with",
+                "has nothing to relay",
+                "give stdout or stderr the sink Relay",
+            )));
         }
         let failed = |unstarted: Unstarted| Error::unstarted(unstarted, &spec);
         let outcome: Outcome<M> = run::execute(&spec, extras).map_err(failed)?;

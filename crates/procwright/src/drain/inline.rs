@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::feed::Fed;
 use super::load::Load;
@@ -73,6 +73,19 @@ pub(crate) struct Inline<M> {
     /// When a consumer last let go of a stream that it held up.
     released: Option<Instant>,
     order: Option<Vec<Segment>>,
+    /// Whether somebody gets both streams in the order of reading.
+    in_order: bool,
+}
+
+/// How far a stream is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Flow {
+    /// How many bytes have been read.
+    pub bytes: u64,
+    /// How long the program could not write because the pipe was full, up to now.
+    /// An upper bound; zero if it never was.
+    pub blocked: Duration,
 }
 
 impl<M: Memory> Inline<M> {
@@ -81,6 +94,7 @@ impl<M: Memory> Inline<M> {
         feed: Option<Feed>,
         wake: Option<Arc<Wake>>,
         merged: bool,
+        in_order: bool,
     ) -> Inline<M> {
         // Nothing has been written yet, so the first step is to wait. A feed
         // has bytes and a pipe that is empty.
@@ -100,6 +114,7 @@ impl<M: Memory> Inline<M> {
             load: Load::new([0, 0], Instant::now()),
             released: None,
             order: merged.then(Vec::new),
+            in_order,
         }
     }
 
@@ -202,7 +217,8 @@ impl<M: Memory> Inline<M> {
         let held = |lane: &Lane<Drain<M>>| lane.need == Need::Wake || lane.work.has_ended();
         // The order of two streams can be told only by one reader; and on one
         // processor a second thread has nowhere to run.
-        if self.order.is_some() || held(out) || held(err) || !several_processors() {
+        let ordered = self.in_order || self.order.is_some();
+        if ordered || held(out) || held(err) || !several_processors() {
             return;
         }
         if let Some(Lane { work, .. }) = self.lanes[1].take() {
@@ -403,6 +419,17 @@ impl<M: Memory> Inline<M> {
             .each_ref()
             .map(|lane| lane.as_ref().is_some_and(|lane| !lane.work.has_ended()));
         [out, err || self.side.is_some()]
+    }
+
+    /// How far the two streams are, none where no pipe is between.
+    pub(crate) fn flows(&self) -> [Option<Flow>; 2] {
+        let [out, err] = self.lanes.each_ref().map(|lane| {
+            lane.as_ref().map(|lane| Flow {
+                bytes: lane.work.bytes(),
+                blocked: lane.work.gauge().blocked(),
+            })
+        });
+        [out, err.or_else(|| self.side.as_ref().map(Side::flow))]
     }
 
     /// Whether a consumer holds up a stream.

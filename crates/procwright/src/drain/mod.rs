@@ -9,6 +9,7 @@
 
 mod blocked;
 mod budget;
+mod copies;
 mod feed;
 mod inline;
 mod load;
@@ -23,17 +24,15 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-
 use crate::spool::Memory;
-use crate::spool::fifo::Fifo;
 use crate::sys::fork::Kept;
 use crate::sys::pipe::{self, FullProbe};
 
 pub(crate) use blocked::Blocked;
 pub(crate) use budget::Grant;
+pub(crate) use copies::{Chunk, Copies};
 pub(crate) use feed::{Feed, Input};
-pub use inline::Segment;
+pub use inline::{Flow, Segment};
 pub(crate) use inline::{Inline, Turn};
 pub(crate) use merge::{Half, Header, Tally};
 pub(crate) use meter::Gauge;
@@ -69,7 +68,7 @@ pub(crate) struct Drain<M> {
     /// None once the pipe has been closed in the program's face.
     fd: Option<Arc<Kept>>,
     store: Store<M>,
-    taps: Vec<Arc<Fifo>>,
+    copies: Copies,
     blocked: Meter,
     /// The pipe's size, asked for when it first matters: a user's pipes have
     /// 8 KiB instead of 64 once the system's budget for him is used up.
@@ -91,13 +90,12 @@ impl<M: Memory> Drain<M> {
         fd: OwnedFd,
         probe: Option<Arc<FullProbe>>,
         store: Store<M>,
-        taps: Vec<Arc<Fifo>>,
         now: Instant,
     ) -> Drain<M> {
         Drain {
             fd: Some(Arc::new(Kept::new(fd))),
             store,
-            taps,
+            copies: Copies::default(),
             blocked: Meter::new(probe, now),
             capacity: None,
             grant: None,
@@ -110,6 +108,11 @@ impl<M: Memory> Drain<M> {
         }
     }
 
+    /// The same, and what it reads is handed on.
+    pub(crate) fn with_copies(self, copies: Copies) -> Drain<M> {
+        Drain { copies, ..self }
+    }
+
     /// Reads once.
     ///
     /// # Errors
@@ -119,7 +122,8 @@ impl<M: Memory> Drain<M> {
         if self.ended {
             return Ok(Step::End);
         }
-        if !self.taps.iter().all(|tap| tap.has_room()) {
+        if !self.copies.have_room() {
+            self.blocked.hold(Instant::now());
             return Ok(Step::Held);
         }
         match self.store.room()? {
@@ -178,11 +182,8 @@ impl<M: Memory> Drain<M> {
         self.last_read = Some(now);
         self.bytes += n as u64;
         self.store.note(n);
-        if !self.taps.is_empty() {
-            let copy = Bytes::copy_from_slice(self.store.latest(n));
-            for tap in &self.taps {
-                tap.offer(copy.clone());
-            }
+        if !self.copies.queues.is_empty() {
+            self.copies.offer(self.store.latest(n));
         }
         if self.grant.is_none() && n >= capacity / 2 {
             self.grow();
@@ -263,9 +264,7 @@ impl<M: Memory> Drain<M> {
         self.ended = true;
         self.blocked.over();
         self.store.end();
-        for tap in &self.taps {
-            tap.end();
-        }
+        self.copies.end();
     }
 
     /// Whether everything has been read that will be.

@@ -2,6 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use crate::drain::Flow;
 use crate::spool::fifo::BoxError;
 
 /// Something of the caller's that may happen while a run goes on: a signal, a
@@ -33,7 +34,8 @@ impl<W: Watch + ?Sized> Watch for &mut W {
     }
 }
 
-/// How far a run is when a [`Watch`] is asked.
+/// How far a run is, for a [`Watch`] that is asked and for who is told by the
+/// clock ([`Command::every`](crate::Command::every)).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Moment {
@@ -42,6 +44,10 @@ pub struct Moment {
     pub pid: i32,
     /// Whether the run is being stopped already, for whatever reason.
     pub stopping: bool,
+    /// What of stdout has been read; none where no pipe was put between.
+    pub stdout: Option<Flow>,
+    /// What of stderr has been read; none where no pipe was put between.
+    pub stderr: Option<Flow>,
 }
 
 /// What a [`Watch`] wants of its run.

@@ -28,6 +28,7 @@ pub(crate) mod paced;
 pub(crate) mod print_bytes;
 pub(crate) mod progress;
 pub(crate) mod reaper_on_command;
+pub(crate) mod says;
 pub(crate) mod setsid_grandchild;
 pub(crate) mod show;
 pub(crate) mod signal_self;

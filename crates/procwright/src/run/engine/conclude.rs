@@ -61,8 +61,8 @@ impl<M: Memory> Run<'_, M> {
                 held_by: holders.list,
                 ..StreamInfo::default()
             };
-            for consumer in self.consumers.iter().filter(|c| c.stream == stream) {
-                note_consumer(consumer, &mut info);
+            for consumer in self.consumers.iter().filter(|c| c.streams[stream]) {
+                note_consumer(consumer, stream, &mut info);
             }
             if drain.keeps() {
                 data[stream] = Some(keep(drain, &mut info, &mut self.trouble));
@@ -94,8 +94,8 @@ impl<M: Memory> Run<'_, M> {
     }
 }
 
-fn note_consumer(consumer: &Consumer, info: &mut StreamInfo) {
-    let undelivered = consumer.fifo.undelivered();
+fn note_consumer(consumer: &Consumer, stream: usize, info: &mut StreamInfo) {
+    let undelivered = consumer.fifo.undelivered()[stream];
     match &consumer.duty {
         Duty::Keeps(path) => {
             info.kept_at = Some(PathBuf::clone(path));

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use super::output::Reason;
 use super::tap::Consumer;
-use super::{Demand, Duty, EventHook, Extras, Foreign, Moment, Outcome, Trouble, Watch};
+use super::{
+    Demand, Duty, EventHook, Every, Extras, Foreign, Kind, Moment, Outcome, Trouble, Watch,
+};
 use crate::cancel::Cancel;
 use crate::child::{self, Running, Unstarted};
 use crate::drain::{Inline, Turn};
@@ -22,13 +24,12 @@ use crate::ident::ProcId;
 use crate::process::{Stopping, Target};
 use crate::spec::{Spec, Stdin, Until};
 use crate::spool::Memory;
-use crate::spool::fifo::BoxError;
 use crate::sys::proc;
 use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 use crate::trace::Trace;
-use connect::{full_files, relay};
+use connect::{full_files, plain_relay};
 use held::{HELD_AFTER, activities};
 
 /// How long, from the beginning of a stop, consumers may go on with what they
@@ -45,10 +46,17 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
         taps.extend(file);
     }
-    for (stream, taps) in taps.iter_mut().enumerate() {
-        taps.extend(relay(spec, stream)?);
+    let mut both = extras.both;
+    match extras.relay {
+        Some(relay) => both.push((Kind::Pieces(relay), Duty::Relays)),
+        None => {
+            for (stream, taps) in taps.iter_mut().enumerate() {
+                taps.extend(plain_relay(spec, stream)?);
+            }
+        }
     }
-    let slow = extras.producer.is_some() || taps.iter().any(|taps| !taps.is_empty());
+    let consumes = !both.is_empty() || taps.iter().any(|taps| !taps.is_empty());
+    let slow = extras.producer.is_some() || consumes;
     let wake = match slow {
         true => Some(Arc::new(Wake::new().map_err(no_descriptor)?)),
         false => None,
@@ -68,11 +76,14 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         running,
         exited_at: None,
         said_held: false,
-        inline: Inline::new([None, None], None, None, false),
+        inline: Inline::new([None, None], None, None, false, false),
         consumers: Vec::new(),
         cancel: extras.cancel,
         on_event: extras.on_event,
         watch: extras.watch,
+        every: extras
+            .every
+            .map(|(period, tell)| Every::new(period, tell, started)),
         demanded: false,
         adopts: extras.adopts,
         stop: None,
@@ -82,10 +93,10 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         refused: false,
         given_up: false,
     };
-    if let Err(error) = run.connect(ends, extras.producer, taps, wake) {
+    if let Err(error) = run.connect(ends, extras.producer, taps, both, wake) {
         // No drain will tell those that have started of an end.
         for consumer in &run.consumers {
-            consumer.fifo.end();
+            consumer.fifo.end_all();
         }
         run.fail(Trouble::Io(error));
     }
@@ -143,6 +154,7 @@ struct Run<'a, M> {
     cancel: Option<Cancel>,
     on_event: Option<EventHook<'a>>,
     watch: Option<Box<dyn Watch + 'a>>,
+    every: Option<Every<'a>>,
     /// The watch wants the run stopped.
     demanded: bool,
     adopts: bool,
@@ -182,6 +194,7 @@ impl<M: Memory> Run<'_, M> {
             if self.is_over(now) {
                 return;
             }
+            self.tick(now);
             let watch = [
                 self.running.pidfd().filter(|_| self.exited_at.is_none()),
                 self.stop.as_ref().and_then(|stop| stop.machine.fd()),
@@ -201,6 +214,9 @@ impl<M: Memory> Run<'_, M> {
     /// Looks at everything that may end the run.
     fn look(&mut self, now: Instant) {
         for consumer in &mut self.consumers {
+            for stream in consumer.newly_broken() {
+                self.inline.close(stream);
+            }
             if !consumer.look() || consumer.error.is_none() {
                 continue;
             }
@@ -213,10 +229,8 @@ impl<M: Memory> Run<'_, M> {
                 continue;
             };
             if consumer.duty == Duty::Relays {
-                self.inline.close(consumer.stream);
-                if is_broken_pipe(&error) {
-                    continue;
-                }
+                let streams = (0..2).filter(|&stream| consumer.streams[stream]);
+                streams.for_each(|stream| self.inline.close(stream));
             }
             if self.trouble.is_none() {
                 self.trouble = Some(Trouble::Foreign(what, error));
@@ -273,6 +287,11 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn next_deadline(&self) -> Deadline {
+        let tick = self.every.as_ref().map_or(Deadline::NEVER, Every::next);
+        tick.min(self.own_deadline())
+    }
+
+    fn own_deadline(&self) -> Deadline {
         if let Some(stop) = &self.stop {
             return stop.machine.deadline().min(match stop.machine.finished() {
                 true => stop.patience,
@@ -293,11 +312,8 @@ impl<M: Memory> Run<'_, M> {
         if ended {
             self.exited(now);
         }
-        if watched && let Some(watch) = &mut self.watch {
-            let moment = Moment {
-                pid: self.running.pid(),
-                stopping: self.stop.is_some(),
-            };
+        let moment = watched.then(|| self.moment());
+        if let (Some(watch), Some(moment)) = (&mut self.watch, moment) {
             let demand = watch.ready(moment).unwrap_or_else(|error| {
                 // Of several the first is the cause; the next is impatience.
                 self.trouble
@@ -313,6 +329,31 @@ impl<M: Memory> Run<'_, M> {
         }
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
+        }
+    }
+
+    /// How far the run is.
+    fn moment(&self) -> Moment {
+        let [stdout, stderr] = self.inline.flows();
+        Moment {
+            pid: self.running.pid(),
+            stopping: self.stop.is_some(),
+            stdout,
+            stderr,
+        }
+    }
+
+    /// Tells who wants to know by the clock.
+    fn tick(&mut self, now: Instant) {
+        if self
+            .every
+            .as_ref()
+            .is_some_and(|every| every.next().reached(now))
+        {
+            let moment = self.moment();
+            if let Some(every) = &mut self.every {
+                every.tell(moment, now);
+            }
         }
     }
 
@@ -420,9 +461,4 @@ impl<M: Memory> Run<'_, M> {
             }
         }
     }
-}
-
-fn is_broken_pipe(error: &BoxError) -> bool {
-    let error = error.downcast_ref::<io::Error>();
-    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
