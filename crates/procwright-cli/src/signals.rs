@@ -15,9 +15,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use procwright::process::{Signal, reap_orphans};
 use procwright::{BoxError, Demand, Moment, Watch};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Origin};
@@ -33,6 +36,8 @@ pub(crate) struct Signals {
     shared: bool,
     /// The one that we have to end by.
     fatal: Option<i32>,
+    /// The keyboard has sent one that was the program's to answer.
+    interrupted: bool,
 }
 
 impl Signals {
@@ -51,6 +56,7 @@ impl Signals {
             delivery: SignalDelivery::with_pipe(read, write, WithOrigin::default(), caught)?,
             shared,
             fatal: None,
+            interrupted: false,
         })
     }
 
@@ -58,7 +64,49 @@ impl Signals {
     pub(crate) fn fatal(&self) -> Option<i32> {
         self.fatal
     }
+
+    /// Whether somebody wants an end, of us or of the program: what was tried is
+    /// then not tried again.
+    pub(crate) fn were_for_an_end(&self) -> bool {
+        self.fatal.is_some() || self.interrupted
+    }
+
+    /// Waits while no program runs. All signals are ours then: the first that
+    /// means an end comes back at once.
+    ///
+    /// # Errors
+    /// When the system does not let us wait.
+    pub(crate) fn pause(&mut self, pause: Duration) -> io::Result<Option<i32>> {
+        // A time that the clock cannot count is without end.
+        let until = Instant::now().checked_add(pause);
+        loop {
+            for origin in self.delivery.pending().collect::<Vec<Origin>>() {
+                if origin.signal != Signal::CHLD.number() {
+                    return Ok(Some(origin.signal));
+                }
+                // There is no program whose status would be somebody else's.
+                reap_orphans(0);
+            }
+            let left = match until.map(|until| until.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => return Ok(None),
+                left => left,
+            };
+            let left = left.map(|left| Timespec::try_from(left).unwrap_or(LONGEST));
+            let mut fds = [PollFd::new(self.delivery.get_read(), PollFlags::IN)];
+            match poll(&mut fds, left.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
 }
+
+/// 31 years, for times that do not fit the system's type: the loop looks at the
+/// clock again after it.
+const LONGEST: Timespec = Timespec {
+    tv_sec: 1_000_000_000,
+    tv_nsec: 0,
+};
 
 impl Watch for Signals {
     fn fd(&self) -> BorrowedFd<'_> {
@@ -72,6 +120,7 @@ impl Watch for Signals {
             if origin.signal == Signal::CHLD.number() {
                 reap_orphans(run.pid);
             } else if self.shared && is_from_the_terminal(&origin) {
+                self.interrupted = true;
                 // Unless the run is being stopped anyway: then whoever presses
                 // Ctrl-C has waited long enough.
                 if run.stopping {

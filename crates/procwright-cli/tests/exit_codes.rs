@@ -85,12 +85,11 @@ fn wrong_usage_is_125() {
 }
 
 #[test]
-fn help_and_version_are_0_and_fit_a_screen() {
+fn help_and_version_are_0() {
     for option in ["--help", "-h"] {
         let output = procwright([option]).output().unwrap();
         assert_eq!(output.status.code(), Some(0));
-        let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
-        assert!(lines <= 30, "{lines} lines");
+        assert!(output.stdout.starts_with(b"Run a program"));
     }
     let version = std::process::Command::new(env!("CARGO_BIN_EXE_procwright"))
         .arg("--version")

@@ -34,6 +34,7 @@ pub mod stream;
 mod sync;
 mod sys;
 pub mod time;
+mod trace;
 pub mod wait;
 
 pub use cancel::Cancel;
@@ -42,6 +43,8 @@ pub use command::{BoxError, Collected, Command, Failure};
 pub use drain::{Flow, Segment};
 pub use holders::{Holder, Holders};
 pub use process::Process;
+#[cfg(feature = "serde")]
+pub use run::text_to_json;
 pub use run::{
     Demand, Error, Event, Foreign, Moment, Output, Piece, Reason, Report, StreamInfo, Tap, Watch,
 };

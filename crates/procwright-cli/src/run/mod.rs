@@ -3,24 +3,37 @@
 mod command;
 mod live;
 pub(crate) mod output;
+mod retry;
+mod spec;
 
 use std::fs::File;
 
-use procwright::process::{adopt_orphans, reap_orphans};
-use procwright::{BoxError, Error, Event, Output, Reason};
+use procwright::process::{Scope, adopt_orphans, reap_orphans};
+use procwright::{BoxError, Error, Event, Output, Reason, Spec};
 
-use crate::args::{ReportArg, RunArgs, ScopeArg};
+use crate::args::{ReportArg, RunArgs};
 use crate::exit::{self, End};
 use crate::message::say;
-use crate::report;
+use crate::report::{self, Own};
 use crate::signals::Signals;
 use output::Outputs;
+use retry::{Attempts, Next};
 
 pub(crate) fn run(args: RunArgs) -> End {
     if args.shell && args.command.len() > 1 {
         say("--shell takes one line\n  hint: quote it, \
              as in: procwright run --shell 'make && make test'");
         return End::TROUBLE;
+    }
+    let mut spec = match command::spec(&args) {
+        Ok(spec) => spec,
+        Err(error) => {
+            say(error);
+            return End::TROUBLE;
+        }
+    };
+    if args.dry_run {
+        return spec::print(spec, &args);
     }
     // Made before the program starts: a report that cannot be written is no
     // reason to have run anything.
@@ -35,14 +48,14 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let outputs = match Outputs::open(&args) {
+    let outputs = match Outputs::open(&args, &mut spec) {
         Ok(outputs) => outputs,
         Err(error) => {
             say(error);
             return End::TROUBLE;
         }
     };
-    let shared = !matches!(args.scope, ScopeArg::Group);
+    let shared = spec.stop.scope() != Scope::Group;
     let mut signals = match Signals::catch(shared) {
         Ok(signals) => signals,
         Err(error) => {
@@ -54,28 +67,65 @@ pub(crate) fn run(args: RunArgs) -> End {
     let form = args
         .report
         .or(args.report_to.is_some().then_some(ReportArg::Json));
-    let result = command::command(args, adopts, &outputs)
-        .watch(&mut signals)
-        .on_event(tell)
-        .run();
-    let output = match &result {
-        Ok(output) => Some(output),
-        Err(error) => error.output(),
+    let mut attempts = Attempts::new(&args);
+    let (result, end) = loop {
+        let result = once(spec.clone(), adopts, &outputs, &mut signals);
+        let end = conclude(&result, &signals);
+        let next = match &result {
+            Ok(output) => attempts.after(output, &mut signals),
+            // What did not start will not the next time; nor do we run anything
+            // again after trouble of our own.
+            Err(_) => Next::Done,
+        };
+        match next {
+            Next::Again => {}
+            Next::Done => break (result, end),
+            Next::End(end) => break (result, end),
+        }
     };
-    if let Some(output) = output {
-        // In a container nobody else might ever do it.
-        reap_orphans(output.report.pid);
-    }
-    outputs.finish(&result);
-    let end = outputs.conclude(conclude(&result, &signals));
+    let end = outputs.conclude(end);
+    let output = output(&result);
+    let own = Own {
+        attempts: attempts.made().max(1),
+        total: attempts.elapsed(),
+        signal: signals.fatal(),
+        log: outputs.log_figures(),
+    };
     if let (Some(output), Some(form)) = (output, form)
-        && let Err(error) = report::write(&output.report, outputs.log_figures(), form, report_to)
+        && let Err(error) = report::write(&output.report, &own, form, report_to)
     {
         say(format_args!("cannot write the report: {error}"));
         // The program's own failure says more than ours.
         return if end == End::OK { End::TROUBLE } else { end };
     }
     end
+}
+
+/// One attempt, from the start of the program to its end.
+fn once(
+    spec: Spec,
+    adopts: bool,
+    outputs: &Outputs,
+    signals: &mut Signals,
+) -> Result<Output, Error> {
+    let result = command::command(spec, adopts, outputs)
+        .watch(signals)
+        .on_event(tell)
+        .run();
+    if let Some(output) = output(&result) {
+        // In a container nobody else might ever do it.
+        reap_orphans(output.report.pid);
+    }
+    outputs.finish(&result);
+    result
+}
+
+/// What a run had come to, if a program was started.
+fn output(result: &Result<Output, Error>) -> Option<&Output> {
+    match result {
+        Ok(output) => Some(output),
+        Err(error) => error.output(),
+    }
 }
 
 /// Says what has to be said, and how to end.

@@ -13,8 +13,9 @@ use super::streams::{Listener, Queues, Streams};
 use crate::error::Invalid;
 use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor};
 use crate::spec::{Spec, Stdin};
-use crate::spool::Overflow;
+use crate::spool::{Overflow, elastic};
 use crate::stream::{MergedReader, Outlet, Reader, StallWatch, Writer};
+use crate::trace::Trace;
 use crate::wait::{Awaits, Waitable};
 
 /// A program that was started, and the ends of its streams.
@@ -69,10 +70,15 @@ pub(crate) fn spawn(
         _ => None,
     };
     let feeds = input.is_some() || matches!(spec.stdin, Stdin::Pipe);
+    let trace = Trace::begin();
+    let listener = match trace.is_on() {
+        true => Some(traced(trace, listener)),
+        false => listener,
+    };
     // Whatever can be refused is asked for before the program starts.
     let queues = Queues::new(spec, overflow, listener.as_ref())?;
     let started = Instant::now();
-    let (running, ends) = super::start(spec, feeds)?;
+    let (running, ends) = super::start(spec, feeds, trace)?;
     let pipes = ends.pipes();
     let process = running.process();
     let kill = |error| {
@@ -103,6 +109,29 @@ pub(crate) fn spawn(
         argv: spec.argv.clone(),
         core,
         watch,
+    })
+}
+
+/// A listener that traces what `listener` is told.
+fn traced(trace: Trace, listener: Option<Listener>) -> Listener {
+    Arc::new(move |stream, event| {
+        trace.say(|| match event {
+            elastic::Event::Spilling { directory } => {
+                format!("spilling {stream} to {}", directory.display())
+            }
+            elastic::Event::Degraded { what, error } => {
+                format!("{stream} cannot go to disk: cannot {what}: {error}")
+            }
+            elastic::Event::Dropping { offset } => {
+                format!("dropping of {stream} from offset {offset} on")
+            }
+            elastic::Event::Overflowed { offset } => {
+                format!("{stream} was too much at offset {offset}")
+            }
+        });
+        if let Some(listener) = &listener {
+            listener(stream, event);
+        }
     })
 }
 

@@ -16,10 +16,11 @@ use std::time::Instant;
 use crate::error::{Invalid, SpawnError};
 use crate::ident::{ProcId, Watched};
 use crate::process::{Exit, Process, Signal, Unknown, reaper};
-use crate::spec::Spec;
+use crate::spec::{Spec, quote};
 use crate::sys::wait::{self, Usage};
 use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
+use crate::trace::Trace;
 
 pub use communicate::Communication;
 pub(crate) use feed::Producer;
@@ -48,8 +49,30 @@ impl From<SpawnError> for Unstarted {
     }
 }
 
+/// Finds what is wrong in `spec` as far as starting it goes.
+pub(crate) fn check(spec: &Spec) -> Result<(), Unstarted> {
+    prepare::Template::new(spec).map(drop)
+}
+
 /// Starts the program of `spec`, with a pipe for stdin if `feeds`.
-pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unstarted> {
+pub(crate) fn start(
+    spec: &Spec,
+    feeds: bool,
+    trace: Trace,
+) -> Result<(Running, OurEnds), Unstarted> {
+    let started = start_untold(spec, feeds, trace);
+    trace.say(|| {
+        let command = quote(&spec.argv);
+        match &started {
+            Ok((running, _)) => format!("start pid {}: {command}", running.pid),
+            Err(Unstarted::Invalid(error)) => format!("not started, {command}: {error}"),
+            Err(Unstarted::Spawn(error)) => format!("not started, {command}: {error}"),
+        }
+    });
+    started
+}
+
+fn start_untold(spec: &Spec, feeds: bool, trace: Trace) -> Result<(Running, OurEnds), Unstarted> {
     let template = prepare::Template::new(spec)?;
     let ends = stdio::open(spec, feeds)?;
     let plan = template.plan(spec, &ends.placements);
@@ -69,6 +92,7 @@ pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unst
             ended: None,
             seen: None,
             handed_out: false,
+            trace,
         },
         ends.ours,
     ))
@@ -89,6 +113,7 @@ pub(crate) struct Running {
     seen: Option<Instant>,
     /// It is a caller's, who may drop it as he likes.
     handed_out: bool,
+    trace: Trace,
 }
 
 impl Running {
@@ -100,6 +125,10 @@ impl Running {
 
     pub(crate) fn pid(&self) -> i32 {
         self.pid
+    }
+
+    pub(crate) fn trace(&self) -> Trace {
+        self.trace
     }
 
     /// The same process, for whoever asks about it and does not reap.
@@ -152,6 +181,10 @@ impl Running {
         };
         self.seen = Some(Instant::now());
         self.pidfd = None;
+        // The end of a run is more than that, and told by it.
+        if let (true, Some((exit, _))) = (self.handed_out, self.ended) {
+            self.trace.end("", exit);
+        }
         true
     }
 
@@ -184,6 +217,8 @@ impl Drop for Running {
             if std::thread::panicking() && !self.handed_out {
                 let _ = pidfd::send(pidfd.as_fd(), Signal::KILL.number());
             }
+            self.trace
+                .say(|| "dropped before its end, and reaped in the background");
             reaper::adopt(pidfd);
         }
     }

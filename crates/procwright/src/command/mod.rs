@@ -1,6 +1,7 @@
 //! The builder that a run or a child starts from.
 
 mod spawn;
+mod validate;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};

@@ -282,6 +282,12 @@ impl Stopping {
         }
     }
 
+    /// Whether it is past asking.
+    pub(crate) fn kills(&self) -> bool {
+        let forced = |member: &Member| member.frozen || member.killed;
+        self.members.iter().any(forced)
+    }
+
     /// Who is still there. Empty before it is [`finished`](Stopping::finished)
     /// unless a member has ended the wait early.
     pub(crate) fn survivors(&self) -> Vec<Survivor> {

@@ -145,6 +145,16 @@ fn seconds(duration: Duration) -> Value {
     duration.as_secs_f64().into()
 }
 
+/// A path or argument as it stands in all our JSON: a string, or
+/// `{"base64": "…"}` if it is not UTF-8.
+///
+/// ```
+/// assert_eq!(procwright::text_to_json("build.log"), "build.log");
+/// ```
+pub fn text_to_json(text_or_not: impl AsRef<OsStr>) -> Value {
+    os_text(text_or_not.as_ref())
+}
+
 fn os_text(text_or_not: &OsStr) -> Value {
     text(text_or_not.as_bytes())
 }

@@ -15,6 +15,9 @@ use std::io;
 use std::time::Duration;
 
 pub(crate) use crate::spec::quote;
+#[cfg(feature = "serde")]
+pub use json::text_to_json;
+
 pub use error::{Error, Foreign};
 pub use event::Event;
 pub(crate) use every::Every;
@@ -22,7 +25,7 @@ pub use output::{Output, Reason, Report, StreamInfo};
 pub(crate) use tap::{Duty, FullFile, Kind, Lines, Tee, Writer};
 pub use tap::{Piece, Tap};
 
-pub(crate) use engine::execute;
+pub(crate) use engine::{check, execute};
 
 pub use watch::{Demand, Moment, Watch};
 

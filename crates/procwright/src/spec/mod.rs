@@ -3,6 +3,9 @@
 #[cfg(feature = "serde")]
 mod form;
 
+#[cfg(feature = "serde")]
+pub use form::Defaults;
+
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -19,7 +22,7 @@ use crate::time::Timeout;
 /// for stdin, callbacks, a cancel handle) is added by [`Command`].
 ///
 /// With the feature `serde` it can be written and read as text; see
-/// `docs/reference/rust.md`.
+/// `docs/reference/spec.md`.
 ///
 /// [`Command`]: crate::Command
 #[derive(Clone, Debug)]

@@ -23,6 +23,7 @@ pub(crate) mod testing;
 pub(crate) mod thread;
 pub(crate) mod wait;
 pub(crate) mod wake;
+pub(crate) mod write;
 
 /// The error of what this platform cannot do.
 #[allow(dead_code)]

@@ -9,14 +9,16 @@ pub(crate) mod own;
 mod stamp;
 mod tag;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use procwright::process::{Exit, Signal};
-use procwright::{BoxError, Command, Error, Output, Overflow, Piece, Reason, Report, Tap};
+use procwright::{
+    BoxError, Command, Error, Output, Overflow, Piece, Reason, Report, Sink, Spec, Tap,
+};
 
+use super::command::put_pipes_between;
 use super::live::Live;
 use crate::args::RunArgs;
 use crate::exit::End;
@@ -35,13 +37,13 @@ const PERIOD: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Outputs {
     own: Own,
+    /// Whether pipes come between the program and our stdout or stderr.
     pipes: bool,
     tags: bool,
     log: Option<Arc<Log>>,
     strict: bool,
     held: Option<Arc<Held>>,
     live: Option<Arc<Live>>,
-    keep_full: Option<PathBuf>,
 }
 
 impl Outputs {
@@ -49,13 +51,18 @@ impl Outputs {
     ///
     /// # Errors
     /// In words, with a hint.
-    pub(crate) fn open(args: &RunArgs) -> Result<Outputs, String> {
+    pub(crate) fn open(args: &RunArgs, spec: &mut Spec) -> Result<Outputs, String> {
         let own = Own::look();
         let live = match args.progress {
             true => Live::on_terminal(own, args.expect),
             false => None,
         };
-        let pipes = needs_pipes(args, live.is_some());
+        if live.is_some() {
+            put_pipes_between(spec);
+        }
+        let pipes = [&spec.stdout, &spec.stderr]
+            .into_iter()
+            .any(|sink| matches!(sink, Sink::Relay));
         if pipes {
             survive_size_limits()?;
         }
@@ -85,21 +92,11 @@ impl Outputs {
             strict: args.log_strict,
             held,
             live,
-            keep_full: args.keep_full.clone(),
         })
     }
 
-    /// Whether pipes come between the program and our stdout and stderr.
-    pub(crate) fn pipes(&self) -> bool {
-        self.pipes
-    }
-
-    /// Puts everything to a command whose streams are relayed, if there are to be
-    /// [`pipes`](Outputs::pipes) at all.
+    /// Puts everything to a command, where pipes come between at all.
     pub(crate) fn attach<'a>(&self, mut command: Command<'a>) -> Command<'a> {
-        if let Some(path) = &self.keep_full {
-            command = command.keep_full(path);
-        }
         if let Some(log) = &self.log {
             command = command.tap_both(Box::new(log.tap()));
         }
@@ -168,20 +165,6 @@ impl Outputs {
     pub(crate) fn log_figures(&self) -> Option<LogFigures> {
         self.log.as_ref().map(|log| log.figures())
     }
-}
-
-/// Pipes come between only where somebody has to see what goes through. `live`
-/// says that there is a line of progress.
-fn needs_pipes(args: &RunArgs, live: bool) -> bool {
-    args.idle_timeout.is_some()
-        || args.limit.is_some()
-        || args.until.is_some()
-        || args.log.is_some()
-        || args.tag
-        || args.quiet
-        || args.keep_full.is_some()
-        || args.pty
-        || live
 }
 
 fn succeeded(report: &Report) -> bool {

@@ -28,6 +28,7 @@ use crate::sys::proc;
 use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
+use crate::trace::Trace;
 use connect::{full_files, plain_relay};
 use held::{HELD_AFTER, activities};
 
@@ -40,11 +41,7 @@ const NAMES: [&str; 2] = ["stdout", "stderr"];
 
 /// Runs `spec` and returns when nothing of it is left to wait for.
 pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outcome<M>, Unstarted> {
-    spec.check()?;
-    if matches!(spec.stdin, Stdin::Pipe) {
-        let hint = "pass bytes, an iterator or a reader, or use spawn()";
-        return Err(Invalid::new("stdin", "is a pipe that nobody would write to", hint).into());
-    }
+    check(spec)?;
     let mut taps = extras.taps;
     for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
         taps.extend(file);
@@ -68,7 +65,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
 
     let started = Instant::now();
     let started_ticks = proc::now_ticks();
-    let (running, ends) = child::start(spec, feeds)?;
+    let (running, ends) = child::start(spec, feeds, Trace::begin())?;
     // From here on the child exists, and every way out stops and reaps it.
     let mut run = Run {
         spec,
@@ -107,6 +104,20 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     Ok(run.conclude())
 }
 
+/// Finds what can be found wrong in a run before it prepares anything.
+pub(crate) fn check(spec: &Spec) -> Result<(), Invalid> {
+    spec.check()?;
+    if matches!(spec.stdin, Stdin::Pipe) {
+        let hint = "pass bytes, an iterator or a reader, or use spawn()";
+        return Err(Invalid::new(
+            "stdin",
+            "is a pipe that nobody would write to",
+            hint,
+        ));
+    }
+    Ok(())
+}
+
 fn no_descriptor(error: io::Error) -> SpawnError {
     SpawnError::new(Step::Pipe, "", error)
 }
@@ -121,6 +132,8 @@ struct Stop {
     held: [Option<Holders>; 2],
     /// Which streams had not ended.
     open: [bool; 2],
+    /// That it came to SIGKILL was traced.
+    told_kill: bool,
 }
 
 /// A run under way.
@@ -168,6 +181,12 @@ impl<M: Memory> Run<'_, M> {
                     stop.machine.kill_now(now);
                 }
                 stop.machine.step(now);
+                if !stop.told_kill && stop.machine.kills() {
+                    stop.told_kill = true;
+                    self.running
+                        .trace()
+                        .say(|| "kill: SIGKILL to all that are left");
+                }
                 if stop.machine.finished() {
                     self.after_stop(now);
                 }
@@ -341,6 +360,7 @@ impl<M: Memory> Run<'_, M> {
     /// The program has ended. All that it wrote is in its pipes.
     fn exited(&mut self, now: Instant) {
         self.exited_at = Some(now);
+        self.running.trace().say(|| "the program has exited");
         if self.spec.until == Until::Exit && self.stop.is_none() {
             self.finish_streams();
         }
@@ -386,6 +406,9 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn begin_stop(&mut self, reason: Reason, now: Instant) {
+        let stop = self.spec.stop;
+        let trace = self.running.trace();
+        trace.say(|| format!("stop, {}: {stop}", reason.name()));
         let root = self.root();
         let open = self.open_pipes();
         let target = Target {
@@ -397,7 +420,7 @@ impl<M: Memory> Run<'_, M> {
         // who obeyed.
         let processes = activities(&target);
         let held = self.holders(&open);
-        let machine = Stopping::begin(self.spec.stop, target, self.running.pidfd(), now);
+        let machine = Stopping::begin(stop, target, self.running.pidfd(), now);
         self.stop = Some(Stop {
             reason,
             machine,
@@ -405,6 +428,7 @@ impl<M: Memory> Run<'_, M> {
             processes,
             held,
             open: self.inline.open_streams(),
+            told_kill: false,
         });
     }
 
