@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from abc import abstractmethod
 
 from . import _core
 from ._result import _Record
@@ -82,22 +83,26 @@ class _File:
 
     __slots__ = ()
 
+    # What a stream has of its own.
+
     @property
-    def label(self) -> str:
-        """What it is, in words."""
-        raise NotImplementedError
+    @abstractmethod
+    def label(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool: ...
+
+    @abstractmethod
+    def close(self, wait: bool = False) -> None: ...
+
+    @abstractmethod
+    def _alive(self) -> None: ...
 
     @property
     def name(self) -> str:
         """What it is, in words. No path: it cannot be opened by it."""
         return self.label
-
-    def close(self, wait: bool = False) -> None:
-        raise NotImplementedError
-
-    @property
-    def closed(self) -> bool:
-        raise NotImplementedError
 
     def seekable(self) -> bool:
         self._check()
@@ -136,9 +141,6 @@ class _File:
     ) -> None:
         self.close()
 
-    def _alive(self) -> None:
-        raise NotImplementedError
-
     def _check(self) -> None:
         if self.closed:
             self._alive()
@@ -154,7 +156,44 @@ class _File:
         raise TypeError(f"a {type(self).__name__} cannot be pickled: read it, and pass the data")
 
 
-class Reader(_core.Reader, _File):
+class _ReadOnly(_File):
+    """A child's output."""
+
+    __slots__ = ()
+
+    def readable(self) -> bool:
+        self._check()
+        return True
+
+    def writable(self) -> bool:
+        self._check()
+        return False
+
+    def write(self, data: object, /) -> NoReturn:
+        self._cannot("write: the child writes it")
+
+    def writelines(self, lines: object, /) -> NoReturn:
+        self._cannot("write: the child writes it")
+
+
+class _WriteOnly(_File):
+    """A child's input."""
+
+    __slots__ = ()
+
+    def readable(self) -> bool:
+        self._check()
+        return False
+
+    def writable(self) -> bool:
+        self._check()
+        return True
+
+    def read(self, size: int | None = -1, /) -> NoReturn:
+        self._cannot("read: the child reads it")
+
+
+class Reader(_core.Reader, _ReadOnly):
     """Bytes out of a child: its stdout or stderr.
 
     A binary file as `open(..., "rb")` gives one, and an `io.BufferedIOBase` to
@@ -167,23 +206,9 @@ class Reader(_core.Reader, _File):
 
     mode = "rb"
 
-    def readable(self) -> bool:
-        self._check()
-        return True
-
-    def writable(self) -> bool:
-        self._check()
-        return False
-
     def readlines(self, hint: int | None = -1, /) -> list[bytes]:
         """All lines to the end, or so many that they have `hint` bytes."""
         return _readlines(self, hint)
-
-    def write(self, data: object, /) -> NoReturn:
-        self._cannot("write: the child writes it")
-
-    def writelines(self, lines: object, /) -> NoReturn:
-        self._cannot("write: the child writes it")
 
     def fileno(self) -> int:
         """The number of the pipe, where that is what is read: with `Overflow("block")`.
@@ -246,7 +271,7 @@ class Reader(_core.Reader, _File):
             yield item if isinstance(item, bytes) else Gap(*item)
 
 
-class Writer(_core.Writer, _File):
+class Writer(_core.Writer, _WriteOnly):
     """Bytes into a child: its stdin.
 
     A binary file as `open(..., "wb")` gives one, and an `io.BufferedIOBase` to
@@ -264,14 +289,6 @@ class Writer(_core.Writer, _File):
         # Two writes never mix. One of the same thread's, by a signal handler or a
         # finaliser, goes in between: it would wait for itself.
         self._one = threading.RLock()
-
-    def readable(self) -> bool:
-        self._check()
-        return False
-
-    def writable(self) -> bool:
-        self._check()
-        return True
 
     def write(self, data: Data, /) -> int:
         """Writes all of it, and blocks until the pipe has taken it. How many bytes.
@@ -293,9 +310,6 @@ class Writer(_core.Writer, _File):
         """Writes each."""
         for line in lines:
             self.write(line)
-
-    def read(self, size: int | None = -1, /) -> NoReturn:
-        self._cannot("read: the child reads it")
 
     def fileno(self) -> int:
         """The number of the pipe, to be handed on."""

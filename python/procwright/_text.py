@@ -6,12 +6,22 @@ import codecs
 import io
 
 from . import _core
-from ._stream import Figures, Gap, Reader, Writer, _File, _frame, _readlines, _without_end
+from ._stream import (
+    Figures,
+    Gap,
+    Reader,
+    Writer,
+    _frame,
+    _readlines,
+    _ReadOnly,
+    _without_end,
+    _WriteOnly,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any, Literal, NoReturn
+    from typing import Any, Literal
 
 #: What the native stream can do: it has to know what becomes of a broken character.
 _ERRORS = ("strict", "replace", "ignore", "surrogateescape")
@@ -20,7 +30,7 @@ _ERRORS = ("strict", "replace", "ignore", "surrogateescape")
 _LOOKS = 16
 
 
-class TextReader(_core.TextReader, _File):
+class TextReader(_core.TextReader, _ReadOnly):
     """Text out of a child: its stdout or stderr.
 
     As `open(..., newline="\\n")` gives one, and an `io.TextIOBase` to whoever asks: no
@@ -50,23 +60,9 @@ class TextReader(_core.TextReader, _File):
     def _alive(self) -> None:
         self._bytes._alive()
 
-    def readable(self) -> bool:
-        self._check()
-        return True
-
-    def writable(self) -> bool:
-        self._check()
-        return False
-
     def readlines(self, hint: int | None = -1, /) -> list[str]:
         """All lines to the end, or so many that they have `hint` characters."""
         return _readlines(self, hint)
-
-    def write(self, text: object, /) -> NoReturn:
-        self._cannot("write: the child writes it")
-
-    def writelines(self, lines: object, /) -> NoReturn:
-        self._cannot("write: the child writes it")
 
     def fileno(self) -> int:
         """As that of `buffer`."""
@@ -285,7 +281,7 @@ class _CodecReader(TextReader):
         )
 
 
-class TextWriter(_File):
+class TextWriter(_WriteOnly):
     """Text into a child: its stdin.
 
     Encodes what it is given and writes it at once: `buffer` is the binary stream.
@@ -318,14 +314,6 @@ class TextWriter(_File):
     def _alive(self) -> None:
         self.buffer._alive()
 
-    def readable(self) -> bool:
-        self._check()
-        return False
-
-    def writable(self) -> bool:
-        self._check()
-        return True
-
     def write(self, text: str, /) -> int:
         """Writes all of it. How many characters. Raises as that of `buffer`."""
         if not isinstance(text, str):
@@ -342,9 +330,6 @@ class TextWriter(_File):
         """Writes each."""
         for line in lines:
             self.write(line)
-
-    def read(self, size: int | None = -1, /) -> NoReturn:
-        self._cannot("read: the child reads it")
 
     def fileno(self) -> int:
         """As that of `buffer`."""

@@ -61,6 +61,7 @@ static COMMANDS: &[Command] = &[
     commands::fork_holder::COMMAND,
     commands::fork_flooder::COMMAND,
     commands::fork_flooders::COMMAND,
+    commands::job_cycles::COMMAND,
     commands::leader_term_child_ignore::COMMAND,
     commands::setsid_grandchild::COMMAND,
     commands::stopped_member::COMMAND,

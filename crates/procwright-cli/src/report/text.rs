@@ -6,7 +6,7 @@ use std::time::Duration;
 use procwright::process::{Exit, Signal};
 use procwright::{Reason, Report, StreamInfo};
 
-use super::Own;
+use super::{LogFigures, Own};
 use crate::colour;
 use crate::figures::{Seconds, Size};
 use crate::run::output::LogFigures;

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 
-use procwright::process::Stop;
+use procwright::process::{Scope, Stop};
 use procwright::{Beyond, Command, Limit, Sink, Spec, Stdin, Until};
 
+use super::live::Live;
 use super::output::Outputs;
 use super::spec;
 use crate::args::RunArgs;
@@ -43,6 +44,8 @@ pub(super) fn spec(args: &RunArgs) -> Result<Spec, String> {
         spec.until = until.into();
     }
     spec.stop = stop(args, spec.stop);
+    // With a group of its own it gets the terminal as well, if we have it.
+    spec.foreground |= spec.stop.scope() == Scope::Group;
     if let Some(cwd) = &args.cwd {
         spec.cwd = Some(cwd.clone());
     }
@@ -99,16 +102,7 @@ fn needs_pipes(args: &RunArgs, spec: &Spec) -> bool {
         || args.log.is_some()
         || args.tag
         || args.quiet
-        || args.pty
-}
-
-/// What the program would write to our own streams goes through us.
-pub(super) fn put_pipes_between(spec: &mut Spec) {
-    for sink in [&mut spec.stdout, &mut spec.stderr] {
-        if matches!(sink, Sink::Inherit) {
-            *sink = Sink::Relay;
-        }
-    }
+        || (args.progress && Live::is_possible())
 }
 
 /// What a file may say for the library, in which output is kept. It is told and
@@ -132,9 +126,9 @@ fn leave_out_what_is_kept(spec: &mut Spec) {
 
 /// The spec, ready to be run.
 pub(super) fn command<'a>(spec: Spec, adopts: bool, outputs: &Outputs) -> Command<'a> {
-    let mut command = Command::from_spec(spec).stopped_is_ok();
-    if adopts {
-        command = command.adopts_orphans();
+    let command = outputs.attach(Command::from_spec(spec).stopped_is_ok());
+    match adopts {
+        true => command.adopts_orphans(),
+        false => command,
     }
-    outputs.attach(command)
 }

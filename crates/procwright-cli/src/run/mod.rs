@@ -1,14 +1,16 @@
 //! `procwright run`: one program, from its start to its end.
 
 mod command;
+pub(crate) mod job;
 mod live;
+mod modes;
 pub(crate) mod output;
 mod retry;
 mod spec;
 
 use std::fs::File;
 
-use procwright::process::{Scope, adopt_orphans, reap_orphans};
+use procwright::process::{Exit, adopt_orphans, reap_orphans};
 use procwright::{BoxError, Error, Event, Output, Reason, Spec};
 
 use crate::args::{ReportArg, RunArgs};
@@ -16,8 +18,9 @@ use crate::exit::{self, End};
 use crate::message::say;
 use crate::report::{self, Own};
 use crate::signals::Signals;
+use job::Job;
 use output::Outputs;
-use retry::{Attempts, Next};
+use retry::Attempts;
 
 pub(crate) fn run(args: RunArgs) -> End {
     if args.shell && args.command.len() > 1 {
@@ -48,15 +51,14 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let outputs = match Outputs::open(&args, &mut spec) {
+    let outputs = match Outputs::open(&args, &spec) {
         Ok(outputs) => outputs,
         Err(error) => {
             say(error);
             return End::TROUBLE;
         }
     };
-    let shared = spec.stop.scope() != Scope::Group;
-    let mut signals = match Signals::catch(shared) {
+    let mut signals = match Signals::catch(Job::of(&spec)) {
         Ok(signals) => signals,
         Err(error) => {
             say(format_args!("cannot catch signals: {error}"));
@@ -69,24 +71,29 @@ pub(crate) fn run(args: RunArgs) -> End {
         .or(args.report_to.is_some().then_some(ReportArg::Json));
     let mut attempts = Attempts::new(&args);
     let (result, end) = loop {
+        attempts.begin();
         let result = once(spec.clone(), adopts, &outputs, &mut signals);
-        let end = conclude(&result, &signals);
-        let next = match &result {
-            Ok(output) => attempts.after(output, &mut signals),
+        let failure = match &result {
+            Ok(output) => attempts.failure(output, &signals),
             // What did not start will not the next time; nor do we run anything
             // again after trouble of our own.
-            Err(_) => Next::Done,
+            Err(_) => None,
         };
-        match next {
-            Next::Again => {}
-            Next::Done => break (result, end),
-            Next::End(end) => break (result, end),
+        outputs.finish(&result, failure.is_some());
+        let end = conclude(&result, &signals);
+        match failure {
+            None => break (result, end),
+            Some(failure) => {
+                if let Some(end) = attempts.pause(&failure, &mut signals) {
+                    break (result, end);
+                }
+            }
         }
     };
     let end = outputs.conclude(end);
     let output = output(&result);
     let own = Own {
-        attempts: attempts.made().max(1),
+        attempts: attempts.made(),
         total: attempts.elapsed(),
         signal: signals.fatal(),
         log: outputs.log_figures(),
@@ -109,12 +116,15 @@ fn once(
     signals: &mut Signals,
 ) -> Result<Output, Error> {
     let result = command::command(spec, adopts, outputs)
-        .watch(signals)
+        .watch(&mut *signals)
         .on_event(tell)
         .run();
     if let Some(output) = output(&result) {
         // In a container nobody else might ever do it.
         reap_orphans(output.report.pid);
+        let report = &output.report;
+        let by_signal = matches!(report.status, Exit::Signal { .. });
+        signals.conclude(by_signal || report.reason != Reason::Finished);
     }
     outputs.finish(&result);
     result

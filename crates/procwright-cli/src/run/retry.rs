@@ -24,16 +24,6 @@ pub(super) struct Attempts {
     longest: Duration,
 }
 
-/// What to do after an attempt.
-#[derive(Debug)]
-pub(super) enum Next {
-    /// It was the last one.
-    Done,
-    Again,
-    /// A signal came in the pause.
-    End(End),
-}
-
 impl Attempts {
     pub(super) fn new(args: &RunArgs) -> Attempts {
         Attempts {
@@ -54,15 +44,21 @@ impl Attempts {
         self.started.elapsed()
     }
 
-    /// After an attempt that had a program: waits if it is to be tried again.
-    pub(super) fn after(&mut self, output: &Output, signals: &mut Signals) -> Next {
+    /// An attempt begins.
+    pub(super) fn begin(&mut self) {
         self.made += 1;
+    }
+
+    /// After an attempt: what was wrong with it, if it is to be tried again.
+    pub(super) fn failure(&self, output: &Output, signals: &Signals) -> Option<String> {
         if self.made >= self.allowed || signals.were_for_an_end() {
-            return Next::Done;
+            return None;
         }
-        let Some(failure) = failure(output) else {
-            return Next::Done;
-        };
+        failure(output)
+    }
+
+    /// Waits for the next attempt. Comes back with an end if there is to be none.
+    pub(super) fn pause(&mut self, failure: &str, signals: &mut Signals) -> Option<End> {
         say(format_args!(
             "attempt {} of {} failed: {failure}; next in {}",
             self.made,
@@ -72,11 +68,11 @@ impl Attempts {
         let pause = self.pause;
         self.pause = pause.saturating_mul(2).min(self.longest);
         match signals.pause(pause) {
-            Ok(None) => Next::Again,
-            Ok(Some(signal)) => Next::End(End::Signal(signal)),
+            Ok(None) => None,
+            Ok(Some(signal)) => Some(End::Signal(signal)),
             Err(error) => {
                 say(format_args!("cannot wait for the next attempt: {error}"));
-                Next::End(End::TROUBLE)
+                Some(End::TROUBLE)
             }
         }
     }

@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
-pub mod log;
+pub mod bash;
 pub mod seen;
 pub mod target;
 
@@ -31,6 +31,15 @@ where
 
 /// `procwright NAME`, without a stdin.
 pub fn subcommand(name: &str) -> Command {
+    watchdog();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_procwright"));
+    command.arg(name);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Has this process end if its tests hang.
+pub fn watchdog() {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| {
         std::thread::spawn(|| {
@@ -39,10 +48,6 @@ pub fn subcommand(name: &str) -> Command {
             std::process::abort();
         });
     });
-    let mut command = Command::new(env!("CARGO_BIN_EXE_procwright"));
-    command.arg(name);
-    command.stdin(Stdio::null());
-    command
 }
 
 /// The words of a test program.

@@ -3,6 +3,7 @@
 mod communicate;
 mod core;
 mod feed;
+mod front;
 mod living;
 mod prepare;
 mod spawner;
@@ -21,6 +22,7 @@ use crate::sys::wait::{self, Usage};
 use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
 use crate::trace::Trace;
+use front::Front;
 
 pub use communicate::Communication;
 pub(crate) use feed::Producer;
@@ -75,13 +77,16 @@ pub(crate) fn start(
 fn start_untold(spec: &Spec, feeds: bool, trace: Trace) -> Result<(Running, OurEnds), Unstarted> {
     let template = prepare::Template::new(spec)?;
     let ends = stdio::open(spec, feeds)?;
-    let plan = template.plan(spec, &ends.placements);
+    let front = Front::of(spec);
+    let plan = template.plan(spec, &ends.placements, front.as_ref().map(Front::action));
     let spawned = if spec.die_with_parent.is_some() {
         spawner::spawn(plan)
     } else {
         prepare::spawn(&plan)
     };
     let spawned = spawned.map_err(|error| prepare::hint(error, spec))?;
+    // Had it failed, the terminal would be ours again by now.
+    let front = front.map(|front| front.lent_to(spawned.pid));
     // The child's ends are closed here, with `ends`: from now on the end of a
     // stream means that the program and its heirs have closed it.
     Ok((
@@ -89,6 +94,7 @@ fn start_untold(spec: &Spec, feeds: bool, trace: Trace) -> Result<(Running, OurE
             pid: spawned.pid,
             pidfd: Some(spawned.pidfd),
             parent_peak: spawned.parent_peak,
+            front,
             ended: None,
             seen: None,
             handed_out: false,
@@ -108,6 +114,8 @@ pub(crate) struct Running {
     /// None once it was reaped, and in drop: results are kept for long.
     pidfd: Option<OwnedFd>,
     parent_peak: u64,
+    /// The terminal, until the program that it was handed to has ended.
+    front: Option<Front>,
     ended: Option<(Exit, Option<Usage>)>,
     /// When it was found to have ended.
     seen: Option<Instant>,
@@ -185,7 +193,14 @@ impl Running {
         if let (true, Some((exit, _))) = (self.handed_out, self.ended) {
             self.trace.end("", exit);
         }
+        self.take_terminal();
         true
+    }
+
+    /// The program has ended, reaped or not: what it leaves in its group shall
+    /// not keep the terminal.
+    pub(crate) fn take_terminal(&mut self) {
+        self.front = None;
     }
 
     /// When it was found to have ended, none before.

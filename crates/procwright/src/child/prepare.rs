@@ -80,7 +80,12 @@ impl Template {
     }
 
     /// The finished plan. The order of the actions is that of [`Step`].
-    pub(super) fn plan(self, spec: &Spec, placements: &[(RawFd, RawFd)]) -> Plan {
+    pub(super) fn plan(
+        self,
+        spec: &Spec,
+        placements: &[(RawFd, RawFd)],
+        foreground: Option<Action>,
+    ) -> Plan {
         let mut actions = Vec::with_capacity(16);
         if spec.new_session {
             // A session leader leads its own group, and may not change it.
@@ -90,6 +95,8 @@ impl Template {
         } else if let Some(group) = spec.process_group {
             actions.push(Action::Setpgid(group));
         }
+        // Before its descriptor can be overwritten.
+        actions.extend(foreground);
         place(placements, &mut actions);
         actions.extend(self.limits);
         let changes_credentials = !self.credentials.is_empty();
@@ -322,6 +329,8 @@ fn name(action: &Action) -> (Step, String) {
     match action {
         Action::Setsid => (Step::Setsid, String::new()),
         Action::Setpgid(group) => (Step::Setpgid, text(group)),
+        // Cannot fail.
+        Action::Foreground { .. } => (Step::Setpgid, String::new()),
         Action::Rlimit { soft, hard, .. } => (Step::Rlimit, format!("{soft}:{hard}")),
         Action::Nice(value) => (Step::Nice, text(value)),
         Action::Setgroups(groups) => (Step::Setgroups, format!("{groups:?}")),

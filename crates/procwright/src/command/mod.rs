@@ -226,6 +226,15 @@ impl<'a> Command<'a> {
         self
     }
 
+    /// Makes the program's group the foreground group of the controlling
+    /// terminal, if the caller's is that, and puts the caller's back at the
+    /// program's end: see [`Spec::foreground`](crate::Spec::foreground).
+    #[must_use]
+    pub fn foreground(mut self) -> Self {
+        self.spec.foreground = true;
+        self
+    }
+
     /// Has the kernel send `signal` to the program when this process ends.
     ///
     /// Needs one thread for the life of this process, since the kernel watches

@@ -4,6 +4,7 @@
 mod any;
 mod exit;
 mod id;
+pub mod job;
 mod named;
 mod orphans;
 mod policy;

@@ -44,6 +44,10 @@ pub struct Moment {
     pub pid: i32,
     /// Whether the run is being stopped already, for whatever reason.
     pub stopping: bool,
+    /// Whether the program was there when it happened, as far as can be told: a
+    /// signal to its group that comes before its start, or after its end, has
+    /// not reached it.
+    pub running: bool,
     /// What of stdout has been read; none where no pipe was put between.
     pub stdout: Option<Flow>,
     /// What of stderr has been read; none where no pipe was put between.

@@ -84,6 +84,8 @@ struct Form {
     #[serde(default)]
     new_session: bool,
     #[serde(default)]
+    foreground: bool,
+    #[serde(default)]
     die_with_parent: Option<Name>,
     #[serde(default, deserialize_with = "present")]
     stdin: Option<StdinForm>,
@@ -299,6 +301,7 @@ impl TryFrom<&Spec> for Form {
             nice: spec.nice,
             process_group: spec.process_group,
             new_session: spec.new_session,
+            foreground: spec.foreground,
             die_with_parent: spec.die_with_parent.map(Name),
             stdin: Some(StdinForm::try_from(&spec.stdin)?),
             stdout: Some(SinkForm::try_from(&spec.stdout)?),
@@ -360,6 +363,7 @@ impl Form {
         spec.nice = self.nice;
         spec.process_group = self.process_group;
         spec.new_session = self.new_session;
+        spec.foreground = self.foreground;
         spec.die_with_parent = self.die_with_parent.map(|Name(signal)| signal);
         spec.stdin = self.stdin.map_or(defaults.stdin, Stdin::from);
         spec.stdout = self.stdout.map_or(defaults.stdout, Sink::from);

@@ -54,6 +54,12 @@ pub struct Spec {
     /// Whether the program starts a session of its own, without a controlling
     /// terminal.
     pub new_session: bool,
+    /// Whether the program's group becomes the foreground group of the
+    /// controlling terminal, if the caller's is that: what a shell does for a
+    /// job. Needs a group of its own. The caller's is put back when the program
+    /// has ended; what happens at its stops is up to the caller, see
+    /// [`process::job`](crate::process::job).
+    pub foreground: bool,
     /// The signal that the kernel sends to the program when this process ends.
     pub die_with_parent: Option<Signal>,
     /// What the program reads.
@@ -217,6 +223,7 @@ impl Spec {
             nice: None,
             process_group: None,
             new_session: false,
+            foreground: false,
             die_with_parent: None,
             stdin: Stdin::Null,
             stdout: Sink::Capture,
@@ -294,6 +301,13 @@ impl Spec {
                 "merged",
                 "needs both streams captured",
                 "capture stdout and stderr, or merge stderr into stdout",
+            ));
+        }
+        if self.foreground && (self.new_session || !self.own_group()) {
+            return Err(Invalid::new(
+                "foreground",
+                "needs a process group of its own in this session",
+                "say process_group 0, or a stop with the scope group",
             ));
         }
         if self.umask.is_some_and(|mask| mask > 0o777) {

@@ -8,6 +8,7 @@
 pub(crate) mod fd;
 pub(crate) mod file;
 pub(crate) mod fork;
+pub(crate) mod job;
 pub(crate) mod memory;
 pub(crate) mod orphans;
 pub(crate) mod pidfd;

@@ -22,6 +22,7 @@ pub(crate) mod help;
 pub(crate) mod hold_lock_uid;
 pub(crate) mod ignore_term;
 pub(crate) mod invalid_utf8;
+pub(crate) mod job_cycles;
 pub(crate) mod leader_term_child_ignore;
 pub(crate) mod obey;
 pub(crate) mod paced;

@@ -52,9 +52,14 @@ struct Screen {
 }
 
 impl Live {
-    /// If stderr is a terminal that can erase a line.
+    /// Whether stderr is a terminal that can erase a line.
+    pub(crate) fn is_possible() -> bool {
+        Own::look().is_terminal(1) && !own::is_dumb()
+    }
+
+    /// A line there, if that [is possible](Live::is_possible).
     pub(crate) fn on_terminal(own: Own, expect: Option<Duration>) -> Option<Arc<Live>> {
-        if !own.is_terminal(1) || is_dumb() {
+        if !Live::is_possible() {
             return None;
         }
         let now = Instant::now();

@@ -51,17 +51,14 @@ impl Outputs {
     ///
     /// # Errors
     /// In words, with a hint.
-    pub(crate) fn open(args: &RunArgs, spec: &mut Spec) -> Result<Outputs, String> {
+    pub(crate) fn open(args: &RunArgs, spec: &Spec) -> Result<Outputs, String> {
         let own = Own::look();
         let live = match args.progress {
             true => Live::on_terminal(own, args.expect),
             false => None,
         };
-        if live.is_some() {
-            put_pipes_between(spec);
-        }
         let pipes = [&spec.stdout, &spec.stderr]
-            .into_iter()
+            .iter()
             .any(|sink| matches!(sink, Sink::Relay));
         if pipes {
             survive_size_limits()?;
@@ -95,7 +92,8 @@ impl Outputs {
         })
     }
 
-    /// Puts everything to a command, where pipes come between at all.
+    /// Puts everything to a command whose streams are relayed, if there are to be
+    /// [`pipes`](Outputs::pipes) at all.
     pub(crate) fn attach<'a>(&self, mut command: Command<'a>) -> Command<'a> {
         if let Some(log) = &self.log {
             command = command.tap_both(Box::new(log.tap()));
@@ -118,7 +116,8 @@ impl Outputs {
     }
 
     /// A run is over: shows what has to be shown, before anything is said of it.
-    pub(crate) fn finish(&self, result: &Result<Output, Error>) {
+    /// `again` says that it is not the last one: what it wrote is no result.
+    pub(crate) fn finish(&self, result: &Result<Output, Error>, again: bool) {
         if let Some(live) = &self.live {
             live.end();
         }
@@ -128,7 +127,7 @@ impl Outputs {
         };
         if let Some(held) = &self.held {
             match result {
-                Ok(output) if succeeded(&output.report) => held.forget(),
+                Ok(output) if again || succeeded(&output.report) => held.forget(),
                 _ => held.show(),
             }
         }

@@ -6,7 +6,7 @@ mod connect;
 mod held;
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,9 +24,10 @@ use crate::ident::ProcId;
 use crate::process::{Stopping, Target};
 use crate::spec::{Spec, Stdin, Until};
 use crate::spool::Memory;
-use crate::sys::proc;
 use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
+use crate::sys::{poll, proc};
+
 use crate::time::Deadline;
 use crate::trace::Trace;
 use connect::{full_files, plain_relay};
@@ -63,6 +64,11 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     };
     let feeds = extras.producer.is_some() || matches!(spec.stdin, Stdin::Bytes(_));
 
+    // What has happened before there is a program to answer it.
+    let early = extras
+        .watch
+        .as_ref()
+        .is_some_and(|watch| is_readable(watch.fd()));
     let started = Instant::now();
     let started_ticks = proc::now_ticks();
     let (running, ends) = child::start(spec, feeds, Trace::begin())?;
@@ -100,6 +106,9 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         }
         run.fail(Trouble::Io(error));
     }
+    if early {
+        run.ask_watch(false);
+    }
     run.drive();
     Ok(run.conclude())
 }
@@ -116,6 +125,11 @@ pub(crate) fn check(spec: &Spec) -> Result<(), Invalid> {
         ));
     }
     Ok(())
+}
+
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let fd = poll::Fd::from_borrowed_fd(fd, poll::Flags::IN);
+    poll::one(fd, Deadline::at(Instant::now())).unwrap_or(false)
 }
 
 fn no_descriptor(error: io::Error) -> SpawnError {
@@ -309,27 +323,38 @@ impl<M: Memory> Run<'_, M> {
     fn after(&mut self, turn: Turn) {
         let now = Instant::now();
         let [ended, _stop, _cancel, watched] = turn.ready;
+        // What the program may have answered by its end came before that, but
+        // possibly after the look at the watch that found nothing.
+        let answered = ended && self.watch.as_ref().is_some_and(|w| is_readable(w.fd()));
+        if watched || answered {
+            self.ask_watch(self.exited_at.is_none());
+        }
         if ended {
             self.exited(now);
-        }
-        let moment = watched.then(|| self.moment());
-        if let (Some(watch), Some(moment)) = (&mut self.watch, moment) {
-            let demand = watch.ready(moment).unwrap_or_else(|error| {
-                // Of several the first is the cause; the next is impatience.
-                self.trouble
-                    .get_or_insert(Trouble::Foreign(Foreign::Watch, error));
-                match moment.stopping {
-                    true => Demand::Kill,
-                    false => Demand::Stop,
-                }
-            });
-            self.demanded |= demand != Demand::Nothing;
-            // Also when it is the first demand, before there is a stop.
-            self.killing |= demand == Demand::Kill;
         }
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
         }
+    }
+
+    fn ask_watch(&mut self, running: bool) {
+        let moment = Moment {
+            running,
+            ..self.moment()
+        };
+        let Some(watch) = &mut self.watch else { return };
+        let demand = watch.ready(moment).unwrap_or_else(|error| {
+            // Of several the first is the cause; the next is impatience.
+            self.trouble
+                .get_or_insert(Trouble::Foreign(Foreign::Watch, error));
+            match moment.stopping {
+                true => Demand::Kill,
+                false => Demand::Stop,
+            }
+        });
+        self.demanded |= demand != Demand::Nothing;
+        // Also when it is the first demand, before there is a stop.
+        self.killing |= demand == Demand::Kill;
     }
 
     /// How far the run is.
@@ -338,6 +363,7 @@ impl<M: Memory> Run<'_, M> {
         Moment {
             pid: self.running.pid(),
             stopping: self.stop.is_some(),
+            running: self.exited_at.is_none(),
             stdout,
             stderr,
         }
@@ -361,6 +387,7 @@ impl<M: Memory> Run<'_, M> {
     fn exited(&mut self, now: Instant) {
         self.exited_at = Some(now);
         self.running.trace().say(|| "the program has exited");
+        self.running.take_terminal();
         if self.spec.until == Until::Exit && self.stop.is_none() {
             self.finish_streams();
         }
