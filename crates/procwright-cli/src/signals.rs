@@ -21,7 +21,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-
 use procwright::process::job::{Arrival, Inbox, stop_self};
 use procwright::process::{Signal, reap_orphans};
 use procwright::{BoxError, Demand, Moment, Watch};

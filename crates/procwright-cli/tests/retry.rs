@@ -200,24 +200,3 @@ fn an_inherited_stdin_goes_on_and_a_file_begins_anew() {
     );
     assert_eq!(ran.stdout, "one\none\n");
 }
-
-#[test]
-fn all_attempts_are_in_one_log() {
-    let directory = tempfile::tempdir().unwrap();
-    let (log, report) = (
-        directory.path().join("log"),
-        directory.path().join("report"),
-    );
-    let mut command = procwright(["--retry", "2", "--backoff", "0", "--quiet", "--log"]);
-    command.arg(&log).arg("--report-to").arg(&report);
-    let line = "echo it; exit 1";
-    let ran = Ran::from(command.args(["--shell", line]).output().unwrap());
-    // Shown as often as it has failed, too.
-    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(1), "it\nit\nit\n"));
-    assert_eq!(std::fs::read_to_string(&log).unwrap(), "it\nit\nit\n");
-    let text = std::fs::read_to_string(&report).unwrap();
-    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(report["log"]["bytes"], 9);
-    assert_eq!(report["log"]["path"], log.to_str().unwrap());
-    assert_eq!(report["stdout_info"]["bytes"], 3);
-}

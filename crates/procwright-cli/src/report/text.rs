@@ -9,7 +9,6 @@ use procwright::{Reason, Report, StreamInfo};
 use super::{LogFigures, Own};
 use crate::colour;
 use crate::figures::{Seconds, Size};
-use crate::run::output::LogFigures;
 
 const WIDTH: usize = 80;
 /// Where the values begin.

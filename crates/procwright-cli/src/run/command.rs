@@ -57,14 +57,12 @@ pub(super) fn spec(args: &RunArgs) -> Result<Spec, String> {
     if let Some(path) = &args.keep_full {
         spec.keep_full = Some(path.clone());
     }
+    let piped = needs_pipes(args, &spec);
     for sink in [&mut spec.stdout, &mut spec.stderr] {
         // What the library would keep passes through us, and nobody keeps it.
-        if matches!(sink, Sink::Capture) {
+        if matches!(sink, Sink::Capture) || (piped && matches!(sink, Sink::Inherit)) {
             *sink = Sink::Relay;
         }
-    }
-    if needs_pipes(args, &spec) {
-        put_pipes_between(&mut spec);
     }
     leave_out_what_is_kept(&mut spec);
     Ok(spec)

@@ -9,9 +9,9 @@
 //! It is taken back at a stop, and handed over again when we are continued in
 //! front.
 
+use procwright::process::job::{Terminal, is_stopped, stop_self, take_stop};
 use procwright::process::{Scope, Signal};
 use procwright::{Moment, Spec};
-use procwright::process::job::{Terminal, is_stopped, stop_self, take_stop};
 use rustix::process as system;
 use rustix::process::Pid;
 

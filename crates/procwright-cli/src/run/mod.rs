@@ -28,7 +28,7 @@ pub(crate) fn run(args: RunArgs) -> End {
              as in: procwright run --shell 'make && make test'");
         return End::TROUBLE;
     }
-    let mut spec = match command::spec(&args) {
+    let spec = match command::spec(&args) {
         Ok(spec) => spec,
         Err(error) => {
             say(error);
@@ -126,7 +126,6 @@ fn once(
         let by_signal = matches!(report.status, Exit::Signal { .. });
         signals.conclude(by_signal || report.reason != Reason::Finished);
     }
-    outputs.finish(&result);
     result
 }
 

@@ -54,7 +54,7 @@ struct Screen {
 impl Live {
     /// Whether stderr is a terminal that can erase a line.
     pub(crate) fn is_possible() -> bool {
-        Own::look().is_terminal(1) && !own::is_dumb()
+        Own::look().is_terminal(1) && !is_dumb()
     }
 
     /// A line there, if that [is possible](Live::is_possible).

@@ -18,7 +18,6 @@ use procwright::{
     BoxError, Command, Error, Output, Overflow, Piece, Reason, Report, Sink, Spec, Tap,
 };
 
-use super::command::put_pipes_between;
 use super::live::Live;
 use crate::args::RunArgs;
 use crate::exit::End;
@@ -37,7 +36,6 @@ const PERIOD: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Outputs {
     own: Own,
-    /// Whether pipes come between the program and our stdout or stderr.
     pipes: bool,
     tags: bool,
     log: Option<Arc<Log>>,
