@@ -3,12 +3,20 @@
 
 use std::io::{self, IsTerminal};
 
-/// Whether stderr is a terminal that shows colours, and nobody said no
-/// (<https://no-color.org>).
-pub(crate) fn on_stderr() -> bool {
+/// Whether the terminal knows nothing but text, as far as the environment says.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// Whether a terminal may get colours: nobody said no (<https://no-color.org>).
+pub(crate) fn is_wanted() -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    !unwanted && !dumb && io::stderr().is_terminal()
+    !unwanted && !is_dumb()
+}
+
+/// Whether stderr is a terminal that gets colours.
+pub(crate) fn on_stderr() -> bool {
+    is_wanted() && io::stderr().is_terminal()
 }
 
 /// `text` in green if it is good news and in red if not.

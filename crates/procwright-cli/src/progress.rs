@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::termios::LocalModes;
 use signal_hook::{flag, low_level::pipe};
 
-use crate::run::output::own::is_dumb;
+use crate::colour::is_dumb;
 
 /// Those that end this command by default, and may come from a keyboard or from
 /// whoever shuts down.

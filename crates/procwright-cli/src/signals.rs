@@ -119,6 +119,11 @@ impl Signals {
         }
     }
 
+    /// Does something of ours, during which signals do what they do by default.
+    pub(crate) fn open<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.inbox.open(work)
+    }
+
     /// The run is over, and what has come since its program's end means us.
     /// `by_signal` says that a signal or we have ended the program.
     pub(crate) fn conclude(&mut self, by_signal: bool) {

@@ -1,117 +1,15 @@
-//! The log: exact bytes in the order of reading, whatever becomes of the disk.
+//! The log: exact bytes in the order of reading.
 
 mod common;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+use common::log::{Place, Talk, logged, pair, timed};
 use common::{Ran, child, procwright};
-use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit, setrlimit};
-
-/// A directory for logs.
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new() -> Place {
-        Place(tempfile::tempdir().unwrap())
-    }
-
-    fn log(&self) -> PathBuf {
-        self.0.path().join("log")
-    }
-
-    /// The log, or an old one.
-    fn read(&self, n: u32) -> String {
-        let name = if n == 0 {
-            "log".into()
-        } else {
-            format!("log.{n}")
-        };
-        fs::read_to_string(self.0.path().join(name)).unwrap_or_default()
-    }
-
-    /// A run with a log here.
-    fn command(&self, options: &[&str], words: &[&str]) -> Command {
-        logged(&self.log(), options, words)
-    }
-
-    fn run(&self, options: &[&str], words: &[&str]) -> Ran {
-        self.command(options, words).output().unwrap().into()
-    }
-}
-
-fn logged(path: &Path, options: &[&str], words: &[&str]) -> Command {
-    let mut command = procwright(options);
-    command.arg("--log").arg(path).arg("--");
-    command.args(child(["says"])).args(words);
-    command
-}
-
-/// A run that speaks each word only when it is told to.
-struct Talk {
-    procwright: Child,
-    stderr: BufReader<ChildStderr>,
-}
-
-impl Talk {
-    fn new(mut command: Command) -> Talk {
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut procwright = command.spawn().unwrap();
-        let stderr = BufReader::new(procwright.stderr.take().unwrap());
-        Talk { procwright, stderr }
-    }
-
-    fn go_on(&mut self) {
-        self.procwright
-            .stdin
-            .as_mut()
-            .unwrap()
-            .write_all(b"\n")
-            .unwrap();
-    }
-
-    /// The next line of stderr, the program's or ours.
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.stderr.read_line(&mut line).unwrap();
-        line
-    }
-
-    fn end(mut self) -> (Option<i32>, String) {
-        let mut rest = String::new();
-        self.stderr.read_to_string(&mut rest).unwrap();
-        (self.procwright.wait().unwrap().code(), rest)
-    }
-}
-
-/// Lets a process write no file beyond this size; none for no limit.
-fn limit_files(pid: Option<Pid>, size: Option<u64>) {
-    let limit = Rlimit {
-        current: size,
-        maximum: None,
-    };
-    match pid {
-        Some(pid) => drop(prlimit(Some(pid), Resource::Fsize, limit).unwrap()),
-        None => setrlimit(Resource::Fsize, limit).unwrap(),
-    }
-}
-
-fn with_limit(mut command: Command, size: u64) -> Command {
-    // SAFETY: a plain system call.
-    unsafe {
-        command.pre_exec(move || {
-            limit_files(None, Some(size));
-            Ok(())
-        });
-    }
-    command
-}
+use rustix::process::Signal;
 
 #[test]
 fn both_streams_are_appended_as_they_are() {
@@ -155,31 +53,6 @@ fn the_order_is_that_of_reading() {
     }
     assert_eq!(run.wait().unwrap().code(), Some(0));
     assert_eq!(place.read(0), expected);
-}
-
-/// The lines of a log with times: stream and text. Each begins with a time, and
-/// no time is before the one above it.
-fn timed(log: &str) -> Vec<(String, String)> {
-    let mut latest = String::new();
-    let lines = log.lines().map(|line| {
-        let (time, rest) = line.split_once(' ').unwrap();
-        let (stream, text) = rest.split_once(' ').unwrap();
-        // 2026-01-02T03:04:05.678+01:00
-        let shape: String = time
-            .chars()
-            .map(|c| if c.is_ascii_digit() { '0' } else { c })
-            .collect();
-        let shape = shape.replace('-', "+");
-        assert_eq!(shape, "0000+00+00T00:00:00.000+00:00", "{line:?}");
-        assert!(time >= latest.as_str(), "{log}");
-        time.clone_into(&mut latest);
-        (stream.to_owned(), text.to_owned())
-    });
-    lines.collect()
-}
-
-fn pair(stream: &str, text: &str) -> (String, String) {
-    (stream.into(), text.into())
 }
 
 #[test]
@@ -291,146 +164,6 @@ fn no_byte_is_lost_where_it_is_killed() {
     assert_eq!(pattern.mismatch(0, &logged), None);
 }
 
-#[test]
-fn a_full_disk_is_counted_marked_and_told() {
-    let place = Place::new();
-    let words = ["out:0123456789", "ack", "err:lost\\n", "ack", "out:next\\n"];
-    let command = with_limit(place.command(&["--report", "json"], &words), 4);
-    let mut talk = Talk::new(command);
-    let told = talk.line();
-    assert!(
-        told.contains("cannot write the log") && told.contains("File too large"),
-        "{told}"
-    );
-    assert!(talk.line().contains("the program goes on"));
-    talk.go_on();
-    assert_eq!(talk.line(), "lost\n");
-    // The log gets its piece from another thread than stderr does.
-    let pid = Pid::from_child(&talk.procwright);
-    limit_files(Some(pid), None);
-    talk.go_on();
-    let (code, rest) = talk.end();
-    assert_eq!(code, Some(0));
-    let log = place.read(0);
-    let lost = match &log[..] {
-        "0123\nprocwright: 11 bytes are missing here\nnext\n" => 11,
-        // The disk had room again before the second piece.
-        "0123\nprocwright: 6 bytes are missing here\nlost\nnext\n" => 6,
-        _ => panic!("{log:?}"),
-    };
-    assert!(
-        rest.contains(&format!("procwright: {lost} bytes are missing in the log")),
-        "{rest}"
-    );
-    assert!(
-        rest.contains(&format!(
-            "\"log\":{{\"bytes\":{},\"lost_bytes\":{lost},",
-            20 - lost
-        )),
-        "{rest}"
-    );
-    assert_eq!(rest.matches("cannot write").count(), 0, "told once");
-}
-
-#[test]
-fn in_a_log_with_times_the_count_is_the_programs_bytes() {
-    for limit in [1, 30, 34, 39, 60, 100] {
-        let place = Place::new();
-        let words = ["out:hello\\n", "out:world\\n", "out:again"];
-        let command = with_limit(
-            place.command(&["--log-times", "--report", "json"], &words),
-            limit,
-        );
-        let ran: Ran = { command }.output().unwrap().into();
-        let log = fs::read(place.log()).unwrap();
-        assert_eq!(log.len() as u64, limit.min(109));
-        let own = "2026-01-02T03:04:05.678+00:00 out ".len();
-        // In whole lines of 40 bytes, the last of which has an end of ours.
-        let kept: usize = (0..3)
-            .map(|line| {
-                log.len()
-                    .saturating_sub(line * 40 + own)
-                    .min(if line == 2 { 5 } else { 6 })
-            })
-            .sum();
-        let expected = format!("\"log\":{{\"bytes\":{kept},\"lost_bytes\":{},", 17 - kept);
-        assert!(
-            ran.stderr.contains(&expected),
-            "{limit}: {kept} {}",
-            ran.stderr
-        );
-        assert_eq!(
-            (ran.code(), ran.stdout.as_str()),
-            (Some(0), "hello\nworld\nagain")
-        );
-    }
-}
-
-#[test]
-fn the_status_tells_of_a_loss_only_if_asked() {
-    let full = Path::new("/dev/full");
-    for (options, code) in [(&[][..], 3), (&["--log-strict"], 125)] {
-        let ran: Ran = logged(full, options, &["out:x\\n", "exit:3"])
-            .output()
-            .unwrap()
-            .into();
-        assert_eq!(
-            (ran.code(), ran.stdout.as_str()),
-            (Some(code), "x\n"),
-            "{}",
-            ran.stderr
-        );
-        assert!(
-            ran.stderr
-                .contains("2 bytes are missing in the log \"/dev/full\""),
-            "{}",
-            ran.stderr
-        );
-    }
-    let place = Place::new();
-    let ran = place.run(&["--log-strict"], &["out:x\\n"]);
-    assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""));
-}
-
-#[test]
-fn a_real_disk_that_is_full() {
-    let place = Place::new();
-    let disk = place.0.path().join("disk");
-    fs::create_dir(&disk).unwrap();
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
-        .arg(&disk)
-        .stderr(Stdio::null())
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        // Only root may, and not everywhere; size limits stand for it above.
-        return;
-    }
-    let mut command = procwright(["--report", "json", "--log"]);
-    command.arg(disk.join("log")).arg("--");
-    command.args(child(["flood", "--out", "1000000"]));
-    let output = command.output().unwrap();
-    assert_eq!(output.stdout.len(), 1_000_000);
-    let ran = Ran::from(output);
-    let kept = fs::read(disk.join("log")).unwrap().len();
-    Command::new("umount")
-        .arg("-l")
-        .arg(&disk)
-        .status()
-        .unwrap();
-    assert_eq!(ran.code(), Some(0));
-    assert!(
-        ran.stderr.contains("No space left on device"),
-        "{}",
-        ran.stderr
-    );
-    let expected = format!(
-        "\"log\":{{\"bytes\":{kept},\"lost_bytes\":{},",
-        1_000_000 - kept
-    );
-    assert!(ran.stderr.contains(&expected), "{kept} {}", ran.stderr);
-}
-
 /// The command did not start anything, and said why and what to do.
 fn refused(mut command: Command, why: &str) {
     let ran: Ran = command.output().unwrap().into();
@@ -470,54 +203,6 @@ fn what_can_be_no_log_is_refused_before_anything_starts() {
     let mut command = place.command(&[], &["out:x"]);
     command.stdout(file);
     refused(command, "is what stdout goes to already");
-}
-
-#[test]
-fn a_fifo_whose_reader_goes_is_the_programs_matter_not() {
-    let place = Place::new();
-    let reader = common::fifo(&place.log());
-    let mut talk = Talk::new(place.command(&[], &["out:first", "ack", "out:second\\n"]));
-    let mut first = [0; 5];
-    (&reader).read_exact(&mut first).unwrap();
-    assert_eq!(&first, b"first");
-    drop(reader);
-    // What other tests are just starting has a copy of it until its exec.
-    let write_only = || {
-        let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
-        rustix::fs::open(place.log(), flags, rustix::fs::Mode::empty())
-    };
-    while write_only().is_ok() {
-        std::thread::yield_now();
-    }
-    talk.go_on();
-    let (code, rest) = talk.end();
-    assert_eq!(code, Some(0));
-    assert!(
-        rest.contains("Broken pipe") && rest.contains("7 bytes are missing"),
-        "{rest}"
-    );
-}
-
-#[test]
-fn a_log_that_takes_nothing_holds_up_no_deadline() {
-    let place = Place::new();
-    let reader = common::fifo(&place.log());
-    let mut command = procwright(["--timeout", "500ms", "--report", "json", "--log"]);
-    command.arg(place.log()).arg("--");
-    command.args(child(["flood-forever", "--no-limit"]));
-    let output = command.stdout(Stdio::null()).output().unwrap();
-    drop(reader);
-    assert_eq!(output.status.code(), Some(124));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    let (_, json) = stderr.split_once("\n{").unwrap();
-    let json: serde_json::Value = serde_json::from_str(&format!("{{{json}")).unwrap();
-    let log = |name: &str| json["log"][name].as_u64().unwrap();
-    // What was read is in it or missing, whatever was under way.
-    assert_eq!(
-        log("bytes") + log("lost_bytes"),
-        json["stdout_info"]["bytes"].as_u64().unwrap()
-    );
-    assert!(log("lost_bytes") > 16 << 20, "{json}");
 }
 
 #[test]

@@ -250,7 +250,9 @@ fn the_clock_tells_how_far_it_is() {
     child(&["says", "out:12345", "err:67", "ack"])
         .stdin_iter(said.into_iter().map(|()| Ok(Bytes::from_static(b"\n"))))
         .every(period, |moment| {
-            moments.borrow_mut().push((moment.pid, moment.stopping, started.elapsed()));
+            moments
+                .borrow_mut()
+                .push((moment.pid, moment.stopping, started.elapsed()));
             let has = |flow: Option<procwright::Flow>, bytes| flow.unwrap().bytes == bytes;
             if has(moment.stdout, 5) && has(moment.stderr, 2) && moments.borrow().len() >= 3 {
                 let _ = say.send(());

@@ -89,7 +89,8 @@ pub(crate) fn run(args: RunArgs) -> End {
             // again after trouble of our own.
             Err(_) => None,
         };
-        outputs.finish(&result, failure.is_some());
+        // It may show much, and whoever has seen enough of it ends us.
+        signals.open(|| outputs.finish(&result, failure.is_some()));
         let end = conclude(&result, &signals);
         match failure {
             None => break (result, end),

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
 pub mod bash;
+pub mod log;
 pub mod outer;
 pub mod seen;
 pub mod target;

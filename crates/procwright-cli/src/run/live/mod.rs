@@ -14,6 +14,7 @@ use procwright::Moment;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::output::own::{self, Own};
+use crate::colour::is_dumb;
 use crate::figures::Size;
 use crate::message::{self, Line};
 use crate::progress::{columns, in_the_background};
@@ -53,7 +54,7 @@ struct Screen {
 impl Live {
     /// Whether stderr is a terminal that can erase a line.
     pub(crate) fn is_possible() -> bool {
-        Own::look().is_terminal(1) && !own::is_dumb()
+        Own::look().is_terminal(1) && !is_dumb()
     }
 
     /// A line there, if that [is possible](Live::is_possible).

@@ -3,10 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use procwright::process::Signal;
 use tempfile::SpooledTempFile;
 
 use super::own;
@@ -82,7 +80,6 @@ impl Held {
 
     /// Shows what is kept, where it would have gone, and forgets it.
     pub(super) fn show(&self) {
-        let _by_default = default_signals();
         let mut inside = self.forgotten();
         let mut gone = [false; 2];
         let mut show = |index: usize, bytes: &[u8]| {
@@ -176,26 +173,4 @@ impl Inside {
         }
         Ok(())
     }
-}
-
-/// Lets the signals that end a command end this one, though the run has caught
-/// them, until what comes back is dropped: somebody who has seen enough presses
-/// Ctrl-C.
-fn default_signals() -> impl Drop {
-    struct Registered(Vec<signal_hook::SigId>);
-    impl Drop for Registered {
-        fn drop(&mut self) {
-            for id in self.0.drain(..) {
-                signal_hook::low_level::unregister(id);
-            }
-        }
-    }
-    let always = Arc::new(AtomicBool::new(true));
-    let ending = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
-    let ending = ending.into_iter().filter(|signal| !signal.is_ignored());
-    let registered = ending.filter_map(|signal| {
-        let by_default = Arc::clone(&always);
-        signal_hook::flag::register_conditional_default(signal.number(), by_default).ok()
-    });
-    Registered(registered.collect())
 }

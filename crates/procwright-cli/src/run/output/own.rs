@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use crate::colour;
+
 /// What is known of the two before anything is run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
@@ -16,11 +18,10 @@ pub(crate) struct Own {
 
 impl Own {
     pub(crate) fn look() -> Own {
-        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Own {
             terminals: [io::stdout().is_terminal(), io::stderr().is_terminal()],
             is_shared: same_place(),
-            takes_colour: !no_colour && !is_dumb(),
+            takes_colour: colour::is_wanted(),
         }
     }
 
@@ -38,11 +39,6 @@ impl Own {
     pub(crate) fn is_shared(&self) -> bool {
         self.is_shared
     }
-}
-
-/// Whether the terminal knows nothing but text, as far as the environment says.
-pub(crate) fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }
 
 fn same_place() -> bool {

@@ -359,7 +359,10 @@ impl<M: Memory> Run<'_, M> {
 
     /// Tells who wants to know by the clock.
     fn tick(&mut self, now: Instant) {
-        let due = self.every.as_mut().filter(|every| every.next().reached(now));
+        let due = self
+            .every
+            .as_mut()
+            .filter(|every| every.next().reached(now));
         if let Some(every) = due {
             let moment = Moment {
                 running: self.exited_at.is_none(),
@@ -479,11 +482,7 @@ impl<M: Memory> Run<'_, M> {
 
 /// How far a run is whose program runs. Of its parts: the one that is told of it
 /// is another.
-fn moment<'m, M: Memory>(
-    inline: &'m Inline<M>,
-    running: &Running,
-    stopping: bool,
-) -> Moment<'m> {
+fn moment<'m, M: Memory>(inline: &'m Inline<M>, running: &Running, stopping: bool) -> Moment<'m> {
     let [stdout, stderr] = inline.flows();
     Moment {
         pid: running.pid(),
