@@ -277,12 +277,17 @@ def _pty(size: Any) -> tuple[int, int] | None:
     if size is True:
         return _terminal_size() or (24, 80)
     try:
-        rows, columns = size
-        if all(isinstance(n, int) and 0 < n < 1 << 16 for n in (rows, columns)):
+        # What os.get_terminal_size() gives has them the other way round.
+        rows, columns = size[::-1] if isinstance(size, os.terminal_size) else size
+        if _is_size(rows, columns):
             return rows, columns
     except (TypeError, ValueError):
         pass
     raise _invalid(f"pty is {size!r}: pass True, or (rows, columns)")
+
+
+def _is_size(*numbers: Any) -> bool:
+    return all(isinstance(n, int) and 0 < n < 1 << 16 for n in numbers)
 
 
 def _terminal_size() -> tuple[int, int] | None:
@@ -297,18 +302,25 @@ def _terminal_size() -> tuple[int, int] | None:
     return None
 
 
+def _named(target: Any) -> str:
+    """The constant that somebody has written, not its number."""
+    names = {DEVNULL: "DEVNULL", INHERIT: "INHERIT"}
+    return names.get(target, repr(target)) if isinstance(target, int) else repr(target)
+
+
 def _check_pty(pty: Any, stdout: Any, stderr: Any, merged: bool, process_group: int | None) -> None:
     """What cannot be had on a terminal, in the words of this language."""
     if pty is False or pty is None:
         return
     if not _captures(stdout):
         raise _invalid(
-            f"stdout is {stdout!r}, and with pty it is the terminal: leave it out, or pass CAPTURE"
+            f"stdout is {_named(stdout)}, and with pty it is the terminal: leave it out, "
+            "or pass CAPTURE"
         )
     if stderr is None or (isinstance(stderr, int) and stderr == INHERIT):
         raise _invalid(
-            f"stderr is {stderr!r}, and with pty it is the terminal: leave it out, and it comes "
-            "with stdout; or send it to a file"
+            f"stderr is {_named(stderr)}, and with pty it is the terminal: leave it out, and it "
+            "comes with stdout; or send it to a file"
         )
     if merged:
         raise _invalid(

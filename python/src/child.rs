@@ -268,7 +268,11 @@ impl Child {
             return Ok(None);
         };
         let dict = report::dict(py, &report)?;
-        let shown = stderr.as_ref().map_or(&[][..], |stderr| stderr.as_bytes());
+        let last_words = match report.is_of_a_terminal() {
+            true => &stdout,
+            false => &stderr,
+        };
+        let shown = last_words.as_ref().map_or(&[][..], |data| data.as_bytes());
         dict.set_item("explanation", report.explain(shown))?;
         dict.set_item("summary", report.summary())?;
         dict.set_item("stdout", &stdout)?;

@@ -110,6 +110,16 @@ def test_resize():
         until_it_is_gone()
     with spawn(["true"]) as child, pytest.raises(RuntimeError, match="no terminal"):
         child.resize(1, 1)
+    with spawn(["true"], pty=True) as child:
+        for rows, columns in [(0, 1), (1, -1), (65536, 1), ("1", 1)]:
+            with pytest.raises(procwright.InvalidValue, match="rows and columns"):
+                child.resize(rows, columns)
+
+
+def test_the_size_of_another_terminal():
+    # Which has the columns first.
+    size = os.terminal_size((80, 24))
+    assert "24 80" in run(python(TELL), pty=size, text=True).stdout
 
 
 def test_closing_its_output_hangs_up():
@@ -128,7 +138,7 @@ def test_closing_its_output_hangs_up():
         ({"pty": 24}, "rows, columns"),
         ({"pty": "24x80"}, "rows, columns"),
         ({"pty": True, "stdout": INHERIT}, "stdout is"),
-        ({"pty": True, "stdout": DEVNULL}, "stdout is"),
+        ({"pty": True, "stdout": DEVNULL}, "stdout is DEVNULL"),
         ({"pty": True, "stderr": INHERIT}, "stderr is"),
         ({"pty": True, "merged": True}, "merged"),
         ({"pty": True, "process_group": 0}, "process_group"),
@@ -160,4 +170,24 @@ def test_a_timeout_has_what_was_shown():
     with pytest.raises(procwright.TimeoutExpired) as caught:
         run(["sh", "-c", "echo here; exec sleep 1000"], pty=True, timeout=0.5)
     assert caught.value.result.stdout == b"here\r\n"
+    assert str(caught.value).endswith("\n  the end of its output:\n    here")
     assert not os.path.exists(f"/proc/{caught.value.result.pid}")
+
+
+def test_a_failure_has_what_was_shown():
+    args = ["sh", "-c", "echo why >&2; exit 3"]
+    with pytest.raises(procwright.CalledProcessError, match=r"the end of its output:\n    why$"):
+        run(args, pty=True, check=True)
+    with spawn(args, pty=True) as child:
+        assert "the end of its output:\n    why" in child.result().explanation
+
+
+def test_another_prompt_than_was_expected():
+    with spawn(["sh", "-c", "echo hello; printf 'Password: '; cat"], stdin=PIPE, pty=True) as child:
+        child.wait_for(b"hello", timeout=60)
+        said = ""
+        while "Password: " not in said:  # it was not there yet to be looked at
+            with pytest.raises(procwright.MatchTimeout) as caught:
+                child.wait_for(b"login: ", timeout=0.01)
+            said = str(caught.value)
+        child.wait_for(b"Password: ", timeout=60)

@@ -206,6 +206,17 @@ fn without_any_terminal_it_is_24_by_80() {
 }
 
 #[test]
+fn or_as_a_spec_says() {
+    let mut spec = tempfile::NamedTempFile::new().unwrap();
+    spec.write_all(
+        br#"{"argv": ["stty", "-F", "/dev/tty", "size"], "pty": {"rows": 5, "columns": 6}}"#,
+    )
+    .unwrap();
+    let ran = Ran::from(procwright(["--spec"]).arg(spec.path()).output().unwrap());
+    assert_eq!(ran.stdout, "5 6\r\n", "{}", ran.stderr);
+}
+
+#[test]
 fn keys_are_the_inner_terminal_s() {
     // Control-C: the program dies by it, and so do we.
     let mut outer = ready(["--pty", "sh", "-c", READY]);

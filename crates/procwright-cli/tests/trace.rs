@@ -70,6 +70,7 @@ fn attempts_have_serials_and_a_start_that_fails_is_told() {
     let (ran, lines) = traced(&[], &["no-such-program".to_owned()]);
     assert_eq!(ran.code(), Some(127));
     assert!(lines[0].starts_with("1 not started, no-such-program: exec"));
+    assert!(!lines[0].contains("hint"), "{}", lines[0]);
 }
 
 #[test]

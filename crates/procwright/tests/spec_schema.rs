@@ -104,6 +104,7 @@ fn the_other_ways_to_write_it() {
         ("user", json!(0)),
         ("umask", json!(null)),
         ("limit", json!({"bytes": 5})),
+        ("pty", json!({"rows": 50, "columns": 132})),
         ("stop", json!({"scope": "process"})),
     ] {
         let text = match member {
@@ -135,6 +136,8 @@ fn what_cannot_be_meant_is_refused_by_both() {
         json!({"argv": ["a"], "stop": {"scope": "all"}}),
         json!({"argv": ["a"], "stop": {"patience": 3}}),
         json!({"argv": ["a"], "limit": 5}),
+        json!({"argv": ["a"], "pty": true}),
+        json!({"argv": ["a"], "pty": {"rows": 50}}),
         json!({"argv": ["a"], "user": -3}),
         json!({"argv": ["a"], "new_session": "yes"}),
     ] {

@@ -9,12 +9,14 @@ mod run;
 #[cfg(test)]
 mod tests;
 mod wait;
+mod wrong;
 
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 pub(crate) use buffer::{BufferArgs, OverflowArg};
 pub(crate) use run::{ReportArg, RunArgs};
 pub(crate) use wait::WaitArgs;
+pub(crate) use wrong::wrong_usage;
 
 /// Runs programs and knows when they end: without deadlocks, polling or lost
 /// output. When something hangs, it says who and why.

@@ -105,6 +105,7 @@ pub(crate) struct RunArgs {
         value_name = "N",
         default_value = "0",
         hide_default_value = true,
+        value_parser = units::count,
         help_heading = "Limits"
     )]
     pub(crate) retry: u32,
@@ -231,6 +232,7 @@ pub(crate) struct RunArgs {
         value_name = "N",
         requires = "log_size",
         default_value = "5",
+        value_parser = units::count,
         help_heading = "Output"
     )]
     pub(crate) log_keep: u32,

@@ -40,7 +40,7 @@ pub(crate) struct WaitArgs {
     /// Until so many have ended
     ///
     /// Whoever ends beyond these is not told of.
-    #[arg(long, value_name = "K", group = "many")]
+    #[arg(long, value_name = "K", group = "many", value_parser = units::some)]
     pub(crate) first: Option<NonZeroUsize>,
 
     /// Ended, or reaped as well [default: exited]

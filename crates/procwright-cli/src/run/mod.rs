@@ -1,6 +1,7 @@
 //! `procwright run`: one program, from its start to its end.
 
 mod command;
+mod files;
 pub(crate) mod job;
 mod live;
 mod modes;
@@ -37,6 +38,10 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
+    if let Err(error) = files::are_apart(&args, &spec) {
+        say(error);
+        return End::TROUBLE;
+    }
     if args.dry_run {
         return spec::print(spec, &args);
     }

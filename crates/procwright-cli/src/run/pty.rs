@@ -45,9 +45,10 @@ impl Pty {
     }
 
     /// Gives the program a terminal like the person's, as large as that is now: a
-    /// later size is told of by a signal.
+    /// later size is told of by a signal. Without one, as large as the spec says.
     pub(super) fn apply<'a>(&self, command: Command<'a>) -> Command<'a> {
-        self.size.set(self.outer_size().unwrap_or_default());
+        let said = command.spec().pty.unwrap_or_default();
+        self.size.set(self.outer_size().unwrap_or(said));
         let command = command.pty(self.size.get());
         match &self.raw {
             Some(raw) => command.pty_modes(raw.before().clone()),

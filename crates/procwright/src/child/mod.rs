@@ -72,7 +72,12 @@ pub(crate) fn start(
         match &started {
             Ok((running, _)) => format!("start pid {}: {command}", running.pid),
             Err(Unstarted::Invalid(error)) => format!("not started, {command}: {error}"),
-            Err(Unstarted::Spawn(error)) => format!("not started, {command}: {error}"),
+            Err(Unstarted::Spawn(error)) => {
+                let error = error.to_string();
+                // What to do about it is below the first line, and this is one.
+                let fact = error.lines().next().unwrap_or_default();
+                format!("not started, {command}: {fact}")
+            }
         }
     });
     started

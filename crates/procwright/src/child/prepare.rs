@@ -372,7 +372,7 @@ pub(super) fn hint(error: SpawnError, spec: &Spec) -> SpawnError {
         }
         Step::Exec if is(Errno::NOENT) && !has_slash && looks_like_a_line(&spec.argv) => Some(
             "this looks like a whole shell line: pass a list of arguments, \
-             or ask for a shell by name"
+             or ask for a shell (shell=True, --shell)"
                 .to_owned(),
         ),
         Step::Exec if is(Errno::NOENT) && !has_slash => {

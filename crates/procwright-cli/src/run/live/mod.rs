@@ -282,6 +282,8 @@ fn outlook(elapsed: Duration, expect: Duration) -> String {
         Some(left) if !left.is_zero() => {
             let part = elapsed.as_secs_f64() / expect.as_secs_f64() * 100.0;
             // Never all of it before it is over.
+            // Rounded up, so that both times make what was expected.
+            let left = Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0));
             format!("{:.0} %, {} left", part.min(99.0).floor(), brief(left))
         }
         _ => format!("over by {}", brief(elapsed.saturating_sub(expect))),
@@ -365,7 +367,7 @@ mod tests {
         assert_eq!(outlook(secs(4), secs(10)), "40 %, 6s left");
         assert_eq!(
             outlook(Duration::from_millis(9999), secs(10)),
-            "99 %, 0s left"
+            "99 %, 1s left"
         );
         assert_eq!(outlook(secs(10), secs(10)), "over by 0s");
         assert_eq!(outlook(secs(95), secs(10)), "over by 1m 25s");
