@@ -16,7 +16,7 @@ use procwright::{BoxError, Error, Event, Output, Reason, Spec};
 
 use crate::args::{ReportArg, RunArgs};
 use crate::exit::{self, End};
-use crate::message::say;
+use crate::message::{say, say_in_run, say_the_rest};
 use crate::report::{self, Own};
 use crate::signals::Signals;
 use job::Job;
@@ -89,9 +89,13 @@ pub(crate) fn run(args: RunArgs) -> End {
             // again after trouble of our own.
             Err(_) => None,
         };
-        // It may show much, and whoever has seen enough of it ends us.
-        signals.open(|| outputs.finish(&result, failure.is_some()));
-        let end = conclude(&result, &signals);
+        // It may show much, and whoever has seen enough of it ends us; or nobody
+        // takes what we say.
+        let end = signals.open(|| {
+            outputs.finish(&result, failure.is_some());
+            say_the_rest();
+            conclude(&result, &signals)
+        });
         match failure {
             None => break (result, end),
             Some(failure) => {
@@ -101,6 +105,9 @@ pub(crate) fn run(args: RunArgs) -> End {
             }
         }
     };
+    // From here on nothing is done that a signal may not end.
+    let signal = signals.fatal();
+    drop(signals);
     let end = outputs.conclude(end);
     // What is said from here on is said on the person's own terminal.
     drop(pty);
@@ -108,7 +115,7 @@ pub(crate) fn run(args: RunArgs) -> End {
     let own = Own {
         attempts: attempts.made(),
         total: attempts.elapsed(),
-        signal: signals.fatal(),
+        signal,
         log: outputs.log_figures(),
     };
     if let (Some(output), Some(form)) = (output, form)
@@ -184,7 +191,7 @@ fn conclude(result: &Result<Output, Error>, signals: &Signals) -> End {
 }
 
 fn tell(event: &Event) -> Result<(), BoxError> {
-    say(format_args!(
+    say_in_run(format_args!(
         "{}\n  hint: --until exit does not wait for them",
         event.fact()
     ));
