@@ -405,3 +405,24 @@ fn a_reader_that_goes_away_hangs_up_the_terminal() {
     let ran = Ran::from(procwright.wait_with_output().unwrap());
     assert_eq!(ran.code(), Some(9), "{}", ran.stderr);
 }
+
+#[test]
+fn between_two_attempts_the_keys_are_for_procwright() {
+    let words = ["--pty", "--retry=3", "--backoff=1000", "sh", "-c", "exit 3"];
+    let mut outer = Outer::run(words);
+    outer.wait_for("next in");
+    outer.type_in("\x03");
+    assert_eq!(outer.signal(), Some(Signal::INT.as_raw()));
+    assert!(outer.is_as_before());
+    // And then they are the program's again.
+    let line = "echo tty; read word; test $word = two";
+    let words = ["--pty", "--retry=3", "--backoff=0.01", "sh", "-c", line];
+    let mut outer = Outer::run(words);
+    for word in ["one", "two"] {
+        outer.wait_for("tty");
+        assert!(outer.is_raw());
+        outer.text.clear();
+        outer.type_in(&format!("{word}\r"));
+    }
+    assert_eq!(outer.code(), Some(0));
+}

@@ -99,7 +99,12 @@ pub(crate) fn run(args: RunArgs) -> End {
         match failure {
             None => break (result, end),
             Some(failure) => {
-                if let Some(end) = attempts.pause(&failure, &mut signals) {
+                let mut pause = || attempts.pause(&failure, &mut signals);
+                let end = match &pty {
+                    Some(pty) => pty.rest(pause),
+                    None => pause(),
+                };
+                if let Some(end) = end {
                     break (result, end);
                 }
             }
