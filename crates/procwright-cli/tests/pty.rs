@@ -303,6 +303,32 @@ fn in_the_background_it_stops_until_it_may_have_the_terminal() {
 }
 
 #[test]
+fn what_is_typed_to_the_shell_is_no_end_of_the_input() {
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["--norc", "--noprofile", "-i"]).env("PS1", "> ");
+    let mut outer = Outer::new(shell);
+    let exe = env!("CARGO_BIN_EXE_procwright");
+    outer.wait_for("> ");
+    let line = "echo r\"\"eady $PPID.; read word && echo got $word";
+    outer.type_in(&format!("{exe} run --pty sh -c '{line}'\n"));
+    outer.wait_for(".\r\n");
+    let pid = outer.text.rsplit_once("ready ").unwrap().1;
+    let pid = pid.trim().trim_end_matches('.').parse().unwrap();
+    common::kill(pid, Signal::STOP);
+    outer.wait_for("Stopped");
+    // While the shell does not read, what is typed lies there for all to see.
+    outer.type_in("bg; sleep 1\n");
+    outer.wait_for(" &");
+    outer.type_in("fg\n");
+    outer.text.clear();
+    outer.wait_for("--pty");
+    outer.type_in("it\r");
+    outer.wait_for("got it");
+    outer.type_in("exit\n");
+    outer.finish();
+}
+
+#[test]
 fn a_pipe_on_stdin_is_read_as_it_is() {
     let bytes: Vec<u8> = (0..200_000u32).map(|i| (i * 7 % 251) as u8).collect();
     let mut command = procwright(["--pty", "sh", "-c", "test -t 1 && cksum"]);
