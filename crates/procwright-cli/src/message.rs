@@ -60,8 +60,9 @@ pub(crate) fn say(message: impl Display) {
 /// whoever reads stderr does not take it at once, it is said later.
 pub(crate) fn say_in_run(message: impl Display) {
     let text = format!("procwright: {message}\n");
-    let mut kept = later();
-    let all = for_terminal(format!("{kept}{text}"));
+    // Not held during the write.
+    let kept = std::mem::take(&mut *later()) + &text;
+    let all = for_terminal(kept.clone());
     let mut put = || drop(std::io::stderr().write_all(all.as_bytes()));
     let said = takes_more()
         && match line() {
@@ -71,10 +72,14 @@ pub(crate) fn say_in_run(message: impl Display) {
                 true
             }
         };
-    if said {
-        kept.clear();
-    } else if kept.len() + text.len() <= MOST {
-        kept.push_str(&text);
+    if !said {
+        let mut later = later();
+        later.insert_str(0, &kept);
+        while later.len() > MOST {
+            // The latest goes: the first is the cause.
+            let line = later.trim_end_matches('\n').rfind('\n');
+            later.truncate(line.map_or(0, |end| end + 1));
+        }
     }
 }
 
@@ -86,7 +91,6 @@ pub(crate) fn say_the_rest() {
     }
 }
 
-/// Never held during a write that may wait.
 fn later() -> MutexGuard<'static, String> {
     LATER.lock().unwrap_or_else(PoisonError::into_inner)
 }
