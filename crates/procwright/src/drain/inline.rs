@@ -319,11 +319,10 @@ impl<M: Memory> Inline<M> {
         }
         if let Some(lane) = &self.typist
             && let Some(terminal) = self.lanes[0].as_ref().and_then(|lane| lane.work.fd())
+            && let Some((fd, flags)) = lane.work.awaits(terminal)
         {
-            if let Some((fd, flags)) = lane.work.awaits(terminal) {
-                fds.push(poll::Fd::from_borrowed_fd(fd, flags));
-                whose.push(Whose::Typist);
-            }
+            fds.push(poll::Fd::from_borrowed_fd(fd, flags));
+            whose.push(Whose::Typist);
         }
         if let Some(wake) = &self.wake {
             fds.push(poll::Fd::from_borrowed_fd(wake.as_fd(), Flags::IN));
