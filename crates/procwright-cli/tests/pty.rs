@@ -314,6 +314,32 @@ fn in_the_background_it_stops_until_it_may_have_the_terminal() {
 }
 
 #[test]
+fn what_is_typed_to_the_shell_is_no_end_of_the_input() {
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["--norc", "--noprofile", "-i"]).env("PS1", "> ");
+    let mut outer = Outer::new(shell);
+    let exe = env!("CARGO_BIN_EXE_procwright");
+    outer.wait_for("> ");
+    let line = "echo r\"\"eady $PPID.; read word && echo got $word";
+    outer.type_in(&format!("{exe} run --pty sh -c '{line}'\n"));
+    outer.wait_for(".\r\n");
+    let pid = outer.text.rsplit_once("ready ").unwrap().1;
+    let pid = pid.trim().trim_end_matches('.').parse().unwrap();
+    common::kill(pid, Signal::STOP);
+    outer.wait_for("Stopped");
+    // While the shell does not read, what is typed lies there for all to see.
+    outer.type_in("bg; sleep 1\n");
+    outer.wait_for(" &");
+    outer.type_in("fg\n");
+    outer.text.clear();
+    outer.wait_for("--pty");
+    outer.type_in("it\r");
+    outer.wait_for("got it");
+    outer.type_in("exit\n");
+    outer.finish();
+}
+
+#[test]
 fn a_pipe_on_stdin_is_read_as_it_is() {
     let bytes: Vec<u8> = (0..200_000u32).map(|i| (i * 7 % 251) as u8).collect();
     let mut command = procwright(["--pty", "sh", "-c", "test -t 1 && cksum"]);
@@ -415,4 +441,25 @@ fn a_reader_that_goes_away_hangs_up_the_terminal() {
         .unwrap();
     let ran = Ran::from(procwright.wait_with_output().unwrap());
     assert_eq!(ran.code(), Some(9), "{}", ran.stderr);
+}
+
+#[test]
+fn between_two_attempts_the_keys_are_for_procwright() {
+    let words = ["--pty", "--retry=3", "--backoff=1000", "sh", "-c", "exit 3"];
+    let mut outer = Outer::run(words);
+    outer.wait_for("next in");
+    outer.type_in("\x03");
+    assert_eq!(outer.signal(), Some(Signal::INT.as_raw()));
+    assert!(outer.is_as_before());
+    // And then they are the program's again.
+    let line = "echo tty; read word; test $word = two";
+    let words = ["--pty", "--retry=3", "--backoff=0.01", "sh", "-c", line];
+    let mut outer = Outer::run(words);
+    for word in ["one", "two"] {
+        outer.wait_for("tty");
+        assert!(outer.is_raw());
+        outer.text.clear();
+        outer.type_in(&format!("{word}\r"));
+    }
+    assert_eq!(outer.code(), Some(0));
 }

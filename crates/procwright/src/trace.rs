@@ -107,6 +107,10 @@ fn is_on() -> bool {
 #[derive(Debug)]
 enum Place {
     Stderr,
+    /// Or a terminal, or what else may be full for a while.
+    Pipe(File),
+    /// A plain one is never full. Some file systems refuse to grow one without a
+    /// wait, though, and each line would be missing.
     File(File),
 }
 
@@ -116,7 +120,14 @@ fn place() -> Option<&'static Place> {
         let wish = std::env::var_os("PROCWRIGHT_TRACE")?;
         match wish.as_bytes() {
             b"" | b"0" => None,
-            path if path.contains(&b'/') => open(&wish).map(Place::File),
+            path if path.contains(&b'/') => {
+                open(&wish).map(
+                    |file| match file.metadata().is_ok_and(|meta| meta.is_file()) {
+                        true => Place::File(file),
+                        false => Place::Pipe(file),
+                    },
+                )
+            }
             _ => Some(Place::Stderr),
         }
     });
@@ -150,7 +161,11 @@ fn emit(mut line: String) {
     let written = match place {
         // Without Rust's lock, which somebody may hold who waits in a write.
         Place::Stderr => write::at_once(io::stderr().as_fd(), line.as_bytes()),
-        Place::File(file) => write::at_once(file.as_fd(), line.as_bytes()),
+        Place::Pipe(file) => write::at_once(file.as_fd(), line.as_bytes()),
+        Place::File(file) => {
+            let mut file = file;
+            io::Write::write_all(&mut file, line.as_bytes()).map(|()| true)
+        }
     };
     if !written.is_ok_and(|written| written) {
         LOST.fetch_add(lost + 1, Ordering::Relaxed);

@@ -312,3 +312,42 @@ fn what_cannot_be_is_refused() {
         .spawn();
     assert!(matches!(spawned, Err(Error::Invalid(_))));
 }
+
+/// Waits in its first piece, and is dropped at the end of its thread.
+struct Stuck {
+    pieces: mpsc::Sender<()>,
+    release: mpsc::Receiver<()>,
+}
+
+impl Tap for Stuck {
+    fn piece(&mut self, _: Piece<'_>) -> Result<(), BoxError> {
+        self.pieces.send(())?;
+        let _ = self.release.recv();
+        Ok(())
+    }
+}
+
+#[test]
+fn what_was_given_up_is_not_passed_on_later() {
+    let _dog = common::watchdog("what_was_given_up_is_not_passed_on_later");
+    let (pieces, told) = mpsc::channel();
+    let (release, released) = mpsc::channel();
+    let relay = Stuck {
+        pieces,
+        release: released,
+    };
+    let output = Command::new("cat")
+        .arg("/dev/zero")
+        .stdout(Sink::Relay)
+        .relay_with(Box::new(relay))
+        .timeout(Duration::from_millis(300))
+        .stopped_is_ok()
+        .run()
+        .unwrap();
+    let info = output.report.stdout_info.as_ref().unwrap();
+    assert!(info.undelivered_bytes > 1024 * 1024, "{info:?}");
+    assert_eq!(told.try_iter().count(), 1);
+    drop(release);
+    // Until the thread has ended.
+    assert_eq!(told.iter().count(), 0);
+}

@@ -16,7 +16,7 @@ use rustix::process as system;
 use rustix::process::Pid;
 
 use super::modes::Modes;
-use crate::message::say;
+use crate::message::say_in_run as say;
 
 /// What has been seen of signals since the last look.
 #[derive(Clone, Copy, Debug, Default)]

@@ -17,7 +17,7 @@ use procwright::{BoxError, Error, Event, Output, Reason, Spec};
 
 use crate::args::{ReportArg, RunArgs};
 use crate::exit::{self, End};
-use crate::message::say;
+use crate::message::{say, say_in_run, say_the_rest};
 use crate::report::{self, Own};
 use crate::signals::Signals;
 use job::Job;
@@ -94,18 +94,30 @@ pub(crate) fn run(args: RunArgs) -> End {
             // again after trouble of our own.
             Err(_) => None,
         };
-        // It may show much, and whoever has seen enough of it ends us.
-        signals.open(|| outputs.finish(&result, failure.is_some()));
-        let end = conclude(&result, &signals);
+        // It may show much, and whoever has seen enough of it ends us; or nobody
+        // takes what we say.
+        let end = signals.open(|| {
+            outputs.finish(&result, failure.is_some());
+            say_the_rest();
+            conclude(&result, &signals)
+        });
         match failure {
             None => break (result, end),
             Some(failure) => {
-                if let Some(end) = attempts.pause(&failure, &mut signals) {
+                let mut pause = || attempts.pause(&failure, &mut signals);
+                let end = match &pty {
+                    Some(pty) => pty.rest(pause),
+                    None => pause(),
+                };
+                if let Some(end) = end {
                     break (result, end);
                 }
             }
         }
     };
+    // From here on nothing is done that a signal may not end.
+    let signal = signals.fatal();
+    drop(signals);
     let end = outputs.conclude(end);
     // What is said from here on is said on the person's own terminal.
     drop(pty);
@@ -113,7 +125,7 @@ pub(crate) fn run(args: RunArgs) -> End {
     let own = Own {
         attempts: attempts.made(),
         total: attempts.elapsed(),
-        signal: signals.fatal(),
+        signal,
         log: outputs.log_figures(),
     };
     if let (Some(output), Some(form)) = (output, form)
@@ -189,7 +201,7 @@ fn conclude(result: &Result<Output, Error>, signals: &Signals) -> End {
 }
 
 fn tell(event: &Event) -> Result<(), BoxError> {
-    say(format_args!(
+    say_in_run(format_args!(
         "{}\n  hint: --until exit does not wait for them",
         event.fact()
     ));

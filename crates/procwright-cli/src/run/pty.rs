@@ -75,6 +75,21 @@ impl Pty {
         }
     }
 
+    /// Does something between two runs, during which nobody is there to type for:
+    /// Control-C is for us.
+    pub(super) fn rest<T>(&self, work: impl FnOnce() -> T) -> T {
+        if let Some(raw) = &self.raw
+            && !is_in_background(raw.as_fd())
+        {
+            let _ = raw.before().apply(raw);
+        }
+        message::mark_raw(false);
+        let done = work();
+        self.resume();
+        message::mark_raw(self.raw.is_some());
+        done
+    }
+
     /// Somebody had stopped us. A shell puts the terminal right for itself.
     fn resume(&self) {
         if let Some(raw) = &self.raw

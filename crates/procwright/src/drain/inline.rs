@@ -156,6 +156,7 @@ impl<M: Memory> Inline<M> {
             true => deadline,
             false => Deadline::at(then),
         };
+        let deadline = deadline.min(self.next_look());
         match self.wait(watch, deadline, &mut turn) {
             Ok(()) => self.note_wait(then, sleeps),
             // A signal handler has run. Whoever wants to know has a descriptor
@@ -318,8 +319,8 @@ impl<M: Memory> Inline<M> {
         }
         if let Some(lane) = &self.typist
             && let Some(terminal) = self.lanes[0].as_ref().and_then(|lane| lane.work.fd())
+            && let Some((fd, flags)) = lane.work.awaits(terminal)
         {
-            let (fd, flags) = lane.work.awaits(terminal);
             fds.push(poll::Fd::from_borrowed_fd(fd, flags));
             whose.push(Whose::Typist);
         }

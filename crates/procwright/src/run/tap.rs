@@ -116,9 +116,11 @@ impl Consumer {
     }
 
     /// The run is over. A callback is not called again once `run` has returned;
-    /// a copy to a file or terminal may still finish what it has.
+    /// a copy to a file may still finish what it has. So may not what passes the
+    /// streams on, beyond what it is writing: that was counted as not delivered,
+    /// and the next run has the same place.
     pub(crate) fn leave(&self) {
-        if !self.finished && self.duty == Duty::Required {
+        if !self.finished && matches!(self.duty, Duty::Required | Duty::Relays) {
             self.fifo.leave();
         }
     }

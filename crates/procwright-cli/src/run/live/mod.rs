@@ -210,21 +210,30 @@ impl Live {
 
 impl Line for Live {
     fn without(&self, write: &mut dyn FnMut()) {
-        let mut screen = self.screen();
-        if screen.is_drawn {
-            let _ = own::write_all(1, ERASE.as_bytes());
-            screen.is_drawn = false;
-        }
-        write();
-        // What is said ends its line.
-        screen.at_line_start = true;
-        if let Some(line) = screen.line_if_due() {
-            screen.is_drawn = own::write_all(1, line.as_bytes()).is_ok();
-        }
+        self.screen().without(write);
+    }
+
+    fn try_without(&self, write: &mut dyn FnMut()) -> bool {
+        let screen = self.try_screen();
+        screen.map(|mut screen| screen.without(write)).is_some()
     }
 }
 
 impl Screen {
+    /// Writes while the line is away.
+    fn without(&mut self, write: &mut dyn FnMut()) {
+        if self.is_drawn {
+            let _ = own::write_all(1, ERASE.as_bytes());
+            self.is_drawn = false;
+        }
+        write();
+        // What is said ends its line.
+        self.at_line_start = true;
+        if let Some(line) = self.line_if_due() {
+            self.is_drawn = own::write_all(1, line.as_bytes()).is_ok();
+        }
+    }
+
     fn line_if_due(&mut self) -> Option<String> {
         let is_due = self.at_line_start
             && !self.items.is_empty()

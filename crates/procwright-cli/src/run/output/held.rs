@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use tempfile::SpooledTempFile;
 
 use super::own;
-use crate::message::say;
+use crate::message::{say, say_in_run};
 
 /// What is kept in memory before it goes to disk.
 const MEMORY: usize = 16 * 1024 * 1024;
@@ -71,7 +71,7 @@ impl Held {
         inside.keep_in_tail(index, bytes);
         drop(inside);
         if let Some(why) = full {
-            say(format_args!(
+            say_in_run(format_args!(
                 "cannot keep all of the output: {why}\n  \
                  the program goes on; the beginning and the end are kept"
             ));

@@ -14,7 +14,7 @@ use procwright::{BoxError, Piece, Tap};
 use super::lines::{Line, Lines};
 use super::log_file::{LogFile, Rotation};
 use super::stamp::Clock;
-use crate::message::say;
+use crate::message::say_in_run as say;
 
 /// What became of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]

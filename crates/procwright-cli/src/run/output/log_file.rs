@@ -206,12 +206,12 @@ impl LogFile {
             // Up to the first name that is free: nobody has to go for those.
             let free = (1..=keep).find(|&n| fs::symlink_metadata(self.old(n)).is_err());
             for n in (1..free.unwrap_or(keep)).rev() {
-                fs::rename(self.old(n), self.old(n + 1))?;
+                unless_gone(fs::rename(self.old(n), self.old(n + 1)))?;
             }
-            match keep {
-                0 => fs::remove_file(&self.path)?,
-                _ => fs::rename(&self.path, self.old(1))?,
-            }
+            unless_gone(match keep {
+                0 => fs::remove_file(&self.path),
+                _ => fs::rename(&self.path, self.old(1)),
+            })?;
         }
         self.file = append_to(&self.path)?;
         self.size = self.file.metadata()?.len();
@@ -231,6 +231,14 @@ impl LogFile {
             return false;
         };
         named.dev() == open.dev() && named.ino() == open.ino()
+    }
+}
+
+/// Somebody else may remove old logs, at any time: then there is less to do.
+fn unless_gone(moved: io::Result<()>) -> io::Result<()> {
+    match moved {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        moved => moved,
     }
 }
 

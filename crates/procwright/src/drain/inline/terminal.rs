@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use super::{Inline, Need};
 use crate::drain::typist::Typed;
 use crate::spool::Memory;
+use crate::time::Deadline;
 
 impl<M: Memory> Inline<M> {
     /// Passes on what is typed; false if there was nothing, or no room.
@@ -13,6 +14,9 @@ impl<M: Memory> Inline<M> {
         let Some(lane) = &mut self.typist else {
             return Ok(false);
         };
+        if lane.work.is_due() {
+            lane.need = Need::Nothing;
+        }
         if lane.need != Need::Nothing {
             return Ok(false);
         }
@@ -27,6 +31,12 @@ impl<M: Memory> Inline<M> {
             Typed::Done => self.typist = None,
         }
         Ok(false)
+    }
+
+    /// When to look at the keyboard, whatever is ready.
+    pub(super) fn next_look(&self) -> Deadline {
+        let typist = self.typist.as_ref();
+        typist.map_or(Deadline::NEVER, |lane| lane.work.next_look())
     }
 
     /// The program has exited. What it has left behind may go on, but nobody
