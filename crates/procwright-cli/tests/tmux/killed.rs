@@ -24,7 +24,7 @@ const SIGNALS: [Signal; 8] = [
     Signal::SEGV,
 ];
 
-const PROGRAMS: [Program; 2] = [
+const PROGRAMS: [Program; 3] = [
     Program {
         line: "$W vim --clean a.txt",
         shows: "\"a.txt\" [New]",
@@ -34,6 +34,12 @@ const PROGRAMS: [Program; 2] = [
         line: "$W sh -c 'ulimit -c 0; stty raw -echo; echo on; exec sleep 1000'",
         shows: "on",
         answers: &[],
+    },
+    // In a process group of its own, which has the terminal.
+    Program {
+        line: "$W env PS1='on> ' bash --norc -i",
+        shows: "on>",
+        answers: &[Signal::INT, Signal::QUIT, Signal::TERM],
     },
 ];
 

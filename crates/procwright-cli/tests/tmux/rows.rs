@@ -146,6 +146,7 @@ rows! {
             Line("suspend"), Prompt, Line("echo $?; jobs"), Prompt, Line("fg"), Shows("$W"), Cursor("inner>"),
             Line("exit 7"), Prompt,
         ],
+        not_on_a_pty: Some("what it wrote right before its stop may be shown when it goes on"),
     }
 
     /// A prompt without a line's end.
