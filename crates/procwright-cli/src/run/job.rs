@@ -11,7 +11,8 @@
 //! has taken the terminal by itself.
 //!
 //! On a terminal of its own nothing stops the program but SIGSTOP: its group is
-//! an orphaned one. That is followed, too.
+//! an orphaned one. That is followed, too, and what it is sent when we are asked
+//! to stop.
 
 use procwright::process::job::{Terminal, is_stopped, stop_self, take_stop};
 use procwright::process::{Scope, Signal};
@@ -58,6 +59,8 @@ pub(crate) struct Job {
     yielded: bool,
     /// The program has stopped and we have taken note of it.
     halted: bool,
+    /// Somebody has asked for its stop by SIGTSTP, and it was sent SIGSTOP.
+    asked: bool,
     /// We have stopped of our own accord, and the next SIGCONT is for that.
     stood: bool,
 }
@@ -98,6 +101,7 @@ impl Job {
             outside,
             yielded: false,
             halted: false,
+            asked: false,
             stood: false,
         }
     }
@@ -190,7 +194,12 @@ impl Job {
                     self.go_on(run, seen);
                 } else if seen.stop {
                     // It is not us whom they want to stop.
-                    let _ = system::kill_process_group(group, system::Signal::TSTP);
+                    self.asked = self.has_pty;
+                    let signal = match self.has_pty {
+                        true => system::Signal::STOP,
+                        false => system::Signal::TSTP,
+                    };
+                    let _ = system::kill_process_group(group, signal);
                 }
             }
         }
@@ -198,6 +207,10 @@ impl Job {
 
     /// The program has been stopped by `signal`.
     fn follow(&mut self, run: Moment<'_>, signal: Signal) {
+        let signal = match std::mem::take(&mut self.asked) {
+            true => Signal::TSTP,
+            false => signal,
+        };
         let front = self.front(run.pid);
         let by_terminal = matches!(signal, Signal::TTIN | Signal::TTOU);
         self.halted = true;
@@ -213,7 +226,7 @@ impl Job {
         }
         let stays =
             front == Front::Others && (self.has_deadline || run.stopping || signal == Signal::STOP);
-        if by_terminal {
+        if by_terminal && front != Front::Program {
             self.tell_background(signal, stays);
         }
         if !stays && self.stop(signal) {
