@@ -35,11 +35,20 @@ const PROGRAMS: [Program; 3] = [
         shows: "on",
         answers: &[],
     },
-    // In a process group of its own, which has the terminal.
+    // In a process group of its own, which has the terminal. What comes right
+    // before it waits for a key it answers at the next one.
     Program {
         line: "$W env PS1='on> ' bash --norc -i",
         shows: "on>",
-        answers: &[Signal::INT, Signal::QUIT, Signal::TERM],
+        answers: &[
+            Signal::HUP,
+            Signal::INT,
+            Signal::QUIT,
+            Signal::TERM,
+            Signal::USR1,
+            Signal::ABORT,
+            Signal::SEGV,
+        ],
     },
 ];
 
