@@ -10,6 +10,12 @@
 //! its own. What the terminal sends to us then comes while the program does not
 //! have it, and is for us, too.
 //!
+//! A job's shell sends to the whole group (`kill -USR1 %1`), and there is no
+//! telling that from what is sent to us alone. What is no wish for an end, but
+//! would end us by default, is the program's to answer for that reason: it has
+//! got it as well, or gets it from us if it is in another group. The kernel's own
+//! (a timer that was set before us, a limit of processor time) are for us alone.
+//!
 //! Signals that we were started with ignored (`nohup`, a job in the background)
 //! stay ignored, for the program too. Stops are another subject: [`Job`].
 //!
@@ -21,16 +27,40 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use procwright::process::job::{Arrival, Inbox, stop_self};
+use procwright::process::job::{Arrival, Inbox};
 use procwright::process::{Signal, reap_orphans};
-use procwright::{BoxError, Demand, Moment, Watch};
+use procwright::{BoxError, Demand, Moment, Process, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process as system;
+use rustix::process::Pid;
 
 use crate::run::job::{Job, Seen};
 
 /// Those that mean an end.
 const ENDING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+
+/// Those that nobody but us can answer: our own faults, and those that cannot be
+/// held back.
+const LEFT: [Signal; 13] = [
+    Signal::ILL,
+    Signal::TRAP,
+    Signal::ABRT,
+    Signal::BUS,
+    Signal::FPE,
+    Signal::SEGV,
+    Signal::SYS,
+    Signal::PIPE,
+    Signal::XFSZ,
+    Signal::KILL,
+    Signal::STOP,
+    // They do nothing by default.
+    Signal::URG,
+    Signal::WINCH,
+];
+
+/// Above the last signal of any system.
+const HIGHEST: i32 = 127;
 
 /// Those of job control, and that a child has ended or stopped.
 const JOB: [Signal; 5] = [
@@ -61,10 +91,13 @@ impl Signals {
     /// # Errors
     /// When no descriptor is left.
     pub(crate) fn catch(job: Job, pty: bool) -> io::Result<Signals> {
-        let ending = ENDING.into_iter().filter(|signal| !signal.is_ignored());
+        let others = (1..=HIGHEST).filter_map(|number| Signal::new(number).ok());
+        let held = others
+            .filter(|signal| !LEFT.contains(signal) && !JOB.contains(signal))
+            .filter(|signal| !signal.is_ignored());
         let size = pty.then_some(Signal::WINCH);
         Ok(Signals {
-            inbox: Inbox::new(ending.chain(JOB).chain(size))?,
+            inbox: Inbox::new(held.chain(JOB).chain(size))?,
             job,
             fatal: None,
             interrupted: false,
@@ -72,9 +105,10 @@ impl Signals {
         })
     }
 
-    /// Whether we have been stopped since this was asked last.
+    /// Whether we have been stopped since this was asked last, or have wanted to:
+    /// the terminal may have other modes now.
     pub(crate) fn take_resumed(&mut self) -> bool {
-        std::mem::take(&mut self.resumed)
+        std::mem::take(&mut self.resumed) | self.job.take_yielded()
     }
 
     /// The signal that ended the run, if one did.
@@ -102,7 +136,7 @@ impl Signals {
                     // There is no program whose status would be somebody else's.
                     Signal::CHLD => _ = reap_orphans(0),
                     Signal::CONT | Signal::WINCH => {}
-                    Signal::TSTP | Signal::TTIN | Signal::TTOU => _ = stop_self(arrival.signal),
+                    Signal::TSTP | Signal::TTIN | Signal::TTOU => _ = self.job.stop(arrival.signal),
                     ending => return Ok(Some(ending.number())),
                 }
             }
@@ -128,7 +162,7 @@ impl Signals {
     /// `by_signal` says that a signal or we have ended the program.
     pub(crate) fn conclude(&mut self, by_signal: bool) {
         while let Some(arrival) = self.inbox.take() {
-            if ENDING.contains(&arrival.signal) {
+            if means_us(arrival) && !JOB.contains(&arrival.signal) {
                 self.fatal.get_or_insert(arrival.signal.number());
             }
         }
@@ -181,6 +215,7 @@ impl Watch for Signals {
                 // Whoever they are for has got them as well, and if that is the
                 // program it is told of by its stop.
                 Signal::TTIN | Signal::TTOU => {}
+                signal if run.running && !means_us(arrival) => pass_on(signal, run.pid),
                 _ => {
                     seen.keys |= is_of_the_keys(arrival);
                     demand = match (demand, self.ending(arrival, run)) {
@@ -193,6 +228,23 @@ impl Watch for Signals {
         }
         self.job.look(run, seen);
         Ok(demand)
+    }
+}
+
+/// Whether it wants an end, or was for nobody but us.
+fn means_us(arrival: Arrival) -> bool {
+    arrival.from_kernel || ENDING.contains(&arrival.signal)
+}
+
+/// Gives the program what was sent to us, unless it is in our group, and then it
+/// has got it if the group was meant.
+fn pass_on(signal: Signal, pid: i32) {
+    let group = system::getpgid(Pid::from_raw(pid));
+    if group.is_ok_and(|group| group != system::getpgrp())
+        && let Ok(program) = Process::open(pid)
+    {
+        // One that has ended needs none.
+        let _ = program.signal(signal);
     }
 }
 

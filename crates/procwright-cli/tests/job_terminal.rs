@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -81,6 +81,29 @@ fn a_stop_that_the_kernel_would_discard_stops_nobody() {
         master.write_all(b"\x1a\x03").unwrap();
         use std::os::unix::process::ExitStatusExt;
         assert_eq!(shell.wait().unwrap().signal(), Some(2));
+    }
+}
+
+#[test]
+fn a_stop_that_cannot_be_discarded_does_not_leave_us_stopped() {
+    // SIGSTOP of the program alone; nobody could let us go on.
+    for options in ["", "--scope group", "--pty"] {
+        let line = format!("exec $run {options} $child sleep-forever --print-ready 2>&1");
+        let (_master, mut shell) = plain_shell(&line);
+        let mut lines = std::io::BufReader::new(shell.stdout.take().unwrap()).lines();
+        let ready = lines.next().unwrap().unwrap();
+        let pid = ready
+            .strip_prefix("ready ")
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        kill(pid, Signal::STOP);
+        let said = lines.next().unwrap().unwrap();
+        assert!(said.contains("was stopped by SIGSTOP"), "{options}: {said}");
+        kill(shell.id().cast_signed(), Signal::TERM);
+        use std::os::unix::process::ExitStatusExt;
+        assert_eq!(shell.wait().unwrap().signal(), Some(15));
     }
 }
 

@@ -95,6 +95,24 @@ fn a_program_that_stops_by_itself_is_followed() {
 }
 
 #[test]
+fn ctrl_z_stops_a_program_on_a_terminal_on_which_nobody_types() {
+    let mut bash = Bash::start();
+    bash.line("$run --pty --stdin null $child sleep-forever --print-ready");
+    let pid = bash.ready()[0];
+    for _ in 0..2 {
+        bash.press(b"\x1a");
+        bash.until("Stopped");
+        bash.prompt();
+        await_state(pid, &['T']);
+        bash.fg("--print-ready");
+        await_state(pid, &['S', 'R']);
+    }
+    bash.press(b"\x03");
+    bash.prompt();
+    assert_gone(&[pid]);
+}
+
+#[test]
 fn one_ctrl_c_ends_a_loop() {
     for scope in SCOPES {
         let mut bash = Bash::start();

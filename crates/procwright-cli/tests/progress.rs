@@ -5,6 +5,7 @@ mod common;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use common::bash::Bash;
 use common::seen::Seen;
 use common::{child, procwright};
 use rustix::process::Signal;
@@ -97,6 +98,23 @@ fn what_is_said_and_every_end_find_it_erased() {
     common::kill(seen.command.id().cast_signed(), Signal::TERM);
     assert_eq!(seen.end(), (None, Some(15)));
     assert_eq!(seen.screen(), ["one", ""]);
+}
+
+#[test]
+fn a_stop_finds_it_erased() {
+    let mut bash = Bash::start();
+    bash.line("$run --progress $child sleep-forever");
+    for _ in 0..2 {
+        bash.until(", mem ");
+        bash.press(b"\x1a");
+        let shown = bash.until("Stopped");
+        let erased = shown.rfind("\r\x1b[K").unwrap();
+        assert!(!shown[erased..].contains("out 0 bytes"), "{shown:?}");
+        bash.prompt();
+        bash.fg("sleep-forever");
+    }
+    bash.press(b"\x03");
+    bash.prompt();
 }
 
 #[test]

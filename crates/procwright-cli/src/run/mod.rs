@@ -73,7 +73,8 @@ pub(crate) fn run(args: RunArgs) -> End {
             return End::TROUBLE;
         }
     };
-    let mut signals = match Signals::catch(Job::of(&spec), pty.is_some()) {
+    let job = Job::of(&spec, pty.as_ref().and_then(Pty::before));
+    let mut signals = match Signals::catch(job, pty.is_some()) {
         Ok(signals) => signals,
         Err(error) => {
             say(format_args!("cannot catch signals: {error}"));

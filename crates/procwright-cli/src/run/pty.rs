@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use procwright::process::Signal;
-use procwright::terminal::{self, Raw, Size};
+use procwright::terminal::{self, Modes, Raw, Size};
 use procwright::{BoxError, Command, Demand, Moment, Spec, Stdin, Watch};
 use rustix::process::{getpgrp, kill_current_process_group};
 use rustix::termios::tcgetpgrp;
@@ -56,6 +56,12 @@ impl Pty {
         }
     }
 
+    /// The modes that the person's terminal is to have while we are stopped; none
+    /// where it is left as it is.
+    pub(super) fn before(&self) -> Option<Modes> {
+        self.raw.as_ref().map(|raw| raw.before().clone())
+    }
+
     /// The size of the terminal that the person looks at, if there is one.
     fn outer_size(&self) -> Option<Size> {
         let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
@@ -90,7 +96,8 @@ impl Pty {
         done
     }
 
-    /// Somebody had stopped us. A shell puts the terminal right for itself.
+    /// We had been stopped. A shell puts the terminal right for itself, whoever
+    /// stopped us.
     fn resume(&self) {
         if let Some(raw) = &self.raw
             && !is_in_background(raw.as_fd())

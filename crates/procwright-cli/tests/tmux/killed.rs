@@ -1,6 +1,6 @@
 //! The terminal after a signal has ended us, or the program, while it was raw.
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::common;
 use crate::session::{Session, is_installed};
@@ -24,7 +24,7 @@ const SIGNALS: [Signal; 8] = [
     Signal::SEGV,
 ];
 
-const PROGRAMS: [Program; 2] = [
+const PROGRAMS: [Program; 3] = [
     Program {
         line: "$W vim --clean a.txt",
         shows: "\"a.txt\" [New]",
@@ -34,6 +34,21 @@ const PROGRAMS: [Program; 2] = [
         line: "$W sh -c 'ulimit -c 0; stty raw -echo; echo on; exec sleep 1000'",
         shows: "on",
         answers: &[],
+    },
+    // In a process group of its own, which has the terminal. What comes right
+    // before it waits for a key it answers at the next one.
+    Program {
+        line: "$W env PS1='on> ' bash --norc -i",
+        shows: "on>",
+        answers: &[
+            Signal::HUP,
+            Signal::INT,
+            Signal::QUIT,
+            Signal::TERM,
+            Signal::USR1,
+            Signal::ABORT,
+            Signal::SEGV,
+        ],
     },
 ];
 
@@ -57,7 +72,13 @@ fn modes(words: &str, program: &Program, signal: Signal, whom: Whom) -> [String;
         Whom::Job => session.job(),
         Whom::Program => session.program(),
     };
-    common::kill(target, signal);
+    match whom {
+        // As a shell does to its job. What is no wish for an end is the program's.
+        Whom::Job if signal == Signal::USR1 => {
+            kill_process_group(Pid::from_raw(target).unwrap(), signal).unwrap();
+        }
+        _ => common::kill(target, signal),
+    }
     if signal == Signal::SEGV && whom == Whom::Job && !words.is_empty() {
         // Rust's runtime takes the first for a fault that comes again, and has
         // no handler from then on.
@@ -91,8 +112,8 @@ fn each(test: &str, options: &str, whom: Whom) {
     let mut faults = Vec::new();
     for (program, signal) in PROGRAMS.iter().flat_map(|p| SIGNALS.map(|s| (p, s))) {
         for words in [String::new(), format!("{procwright} run {options}")] {
-            // Only a program that is sent the signal itself can answer it.
-            let to_program = words.is_empty() || whom == Whom::Program;
+            // Only a program that gets the signal can answer it.
+            let to_program = words.is_empty() || whom == Whom::Program || signal == Signal::USR1;
             if to_program && program.answers.contains(&signal) {
                 continue;
             }

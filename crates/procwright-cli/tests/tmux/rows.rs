@@ -40,6 +40,8 @@ const LINES: &str = "seq -f 'line %03g' 72 >lines";
 const BY_CODE: &str = "a program that a signal has ended makes 128 and its number, which is no \
                        signal to the shell";
 const TOLD: &str = "who waits for the terminal in the background is told of";
+const NO_STOP: &str = "Ctrl-Z is typed into its own terminal, and there nobody could let the program go on, \
+                       so the system stops nobody";
 const OWN_INPUT: &str = "its stdin is the caller's pipe, and nobody types on its terminal";
 
 rows! {
@@ -67,6 +69,7 @@ rows! {
             Keys("Escape"), Gone("-- INSERT --"), Line(":wq"), Prompt,
             Line("cat a.txt"), Prompt,
         ],
+        not_on_a_pty: Some(NO_STOP),
     }
 
     /// Pages, a search, the end.
@@ -88,6 +91,7 @@ rows! {
             Text(" "), Shows("line 024"), Cursor(":"), Keys("C-z"), Prompt,
             Line("fg"), Shows("line 024"), Cursor(":"), Look, Text("q"), Prompt,
         ],
+        not_on_a_pty: Some(NO_STOP),
     }
 
     /// Text from a pipe, keys from the terminal.
@@ -142,6 +146,7 @@ rows! {
             Line("suspend"), Prompt, Line("echo $?; jobs"), Prompt, Line("fg"), Shows("$W"), Cursor("inner>"),
             Line("exit 7"), Prompt,
         ],
+        not_on_a_pty: Some("what it wrote right before its stop may be shown when it goes on"),
     }
 
     /// A prompt without a line's end.
@@ -334,6 +339,7 @@ rows! {
             Line("$W sh on.sh"), Shows("on"), Keys("C-z"), Prompt, Line("echo $?; jobs"), Prompt,
             Line("bg"), Prompt, Line("jobs"), Prompt, Line("kill %1; wait %1; echo $?"), Prompt,
         ],
+        not_on_a_pty: Some(NO_STOP),
     }
 
     /// A job in the background that wants to read is stopped, and goes on in front.
@@ -410,5 +416,6 @@ os.execlp('tput', 'tput', 'cols')
             Line("$W sh -c 'echo on; exec dd bs=1 conv=ucase'"), Shows("on"), Line("abc"), Shows("ABC"), Keys("C-z"), Prompt, Line("kill -USR1 %1; fg"), Has(" copied,"), Keys("C-d"), Prompt,
         ],
         blur: &[" copied,"],
+        not_on_a_pty: Some(NO_STOP),
     }
 }

@@ -98,13 +98,38 @@ fn forget_stops() {
 /// nobody could let the process go on (its group is orphaned: no parent of a
 /// member is in the session and another group, as a job's shell is).
 ///
+/// SIGSTOP, which the kernel never discards, is sent only where a shell is seen
+/// among our ancestors; elsewhere it is SIGTSTP.
+///
 /// # Errors
 /// `Unsupported` elsewhere than on Linux.
 ///
 /// # Blocking
 /// Until SIGCONT, and all threads of the process with it.
 pub fn stop_self(signal: Signal) -> io::Result<bool> {
+    // A shell that ends right after the look leaves us stopped for good, as it
+    // does with whoever is stopped by SIGSTOP.
+    let signal = match signal {
+        Signal::STOP if !has_shell() => Signal::TSTP,
+        other => other,
+    };
     sys::stop_self(signal.number())
+}
+
+/// Whether one of those in our group above us has a parent who could let the
+/// group go on. That of another member could as well, but is not looked for.
+fn has_shell() -> bool {
+    let Ok(mut member) = proc::stat(std::process::id().cast_signed()) else {
+        return false;
+    };
+    loop {
+        match proc::stat(member.ppid) {
+            Ok(parent) if parent.session != member.session => return false,
+            Ok(parent) if parent.pgrp != member.pgrp => return true,
+            Ok(parent) => member = parent,
+            Err(_) => return false,
+        }
+    }
 }
 
 /// The signal by which a child of this process has been stopped, once for each
