@@ -20,7 +20,7 @@ fn conforms(report: &Value) {
     );
     let rules: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     schema::check(&rules, &rules, report, "report").unwrap();
-    for own in ["attempts", "total_s", "log"] {
+    for own in ["attempts", "total_s", "log", "left"] {
         assert!(report.get(own).is_some(), "{own}");
     }
 }
@@ -203,4 +203,26 @@ fn colour_only_where_it_is_seen_and_wanted() {
     }
     let ran = run(["--report", "text"], &child(["exit", "0"]));
     assert!(!ran.stderr.contains('\x1b'));
+}
+
+#[test]
+fn who_goes_on_in_the_background_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (json, pids) = (at("report.json"), at("pids"));
+    // Without pipes in between nothing waits for it, and nothing else names it.
+    let words = child(["fork-holder", "0", "--pidfile", &pids]);
+    let mut command = procwright(["--report-to", &json, "--"]);
+    let null = || std::process::Stdio::null();
+    let status = command.args(words).stdout(null()).stderr(null()).status();
+    assert_eq!(status.unwrap().code(), Some(0));
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    conforms(&report);
+    let pid: i32 = std::fs::read_to_string(pids)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert_eq!(report["left"], json!([{"pid": pid, "name": "test-child"}]));
+    common::kill(pid, rustix::process::Signal::KILL);
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use procwright::Report;
+use procwright::{Holder, Report};
 use serde_json::{Value, json};
 
 use crate::args::ReportArg;
@@ -23,6 +23,8 @@ pub(crate) struct Own {
     /// The signal to us for which it was stopped.
     pub(crate) signal: Option<i32>,
     pub(crate) log: Option<LogFigures>,
+    /// Who goes on after the end, in the background.
+    pub(crate) left: Vec<Holder>,
 }
 
 /// Writes the report to `file`, or to stderr.
@@ -50,6 +52,11 @@ pub(crate) fn write(
 fn json(report: &Report, own: &Own) -> Value {
     let mut value = report.to_json_with(None, None, None);
     value["attempts"] = own.attempts.into();
+    value["left"] = own
+        .left
+        .iter()
+        .map(|left| json!({"pid": left.pid, "name": left.name}))
+        .collect();
     value["total_s"] = own.total.as_secs_f64().into();
     value["log"] = own.log.as_ref().map_or(Value::Null, |log| {
         json!({

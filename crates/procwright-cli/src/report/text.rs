@@ -44,6 +44,10 @@ pub(super) fn text(report: &Report, own: &Own, coloured: bool) -> String {
     for survivor in &report.survivors {
         line("left", &format!("{survivor}: could not be ended"));
     }
+    let survives = |pid: i32| report.survivors.iter().any(|survivor| survivor.pid == pid);
+    for left in own.left.iter().filter(|left| !survives(left.pid)) {
+        line("left", &format!("{left}: goes on in the background"));
+    }
     if own.attempts > 1 {
         let total = Seconds(own.total);
         line("attempts", &format!("{}, {total} in all", own.attempts));

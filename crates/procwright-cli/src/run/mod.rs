@@ -12,7 +12,7 @@ mod spec;
 
 use std::fs::File;
 
-use procwright::process::{Exit, adopt_orphans, reap_orphans};
+use procwright::process::{Exit, adopt_orphans, orphans, reap_orphans};
 use procwright::{BoxError, Error, Event, Output, Reason, Spec};
 
 use crate::args::{ReportArg, RunArgs};
@@ -116,6 +116,11 @@ pub(crate) fn run(args: RunArgs) -> End {
             }
         }
     };
+    // Whoever the program left behind has come to us, until we end too.
+    let left = match adopts && form.is_some() {
+        true => orphans(),
+        false => Vec::new(),
+    };
     // From here on nothing is done that a signal may not end.
     let signal = signals.fatal();
     drop(signals);
@@ -128,6 +133,7 @@ pub(crate) fn run(args: RunArgs) -> End {
         total: attempts.elapsed(),
         signal,
         log: outputs.log_figures(),
+        left,
     };
     if let (Some(output), Some(form)) = (output, form)
         && let Err(error) = report::write(&output.report, &own, form, report_to)
