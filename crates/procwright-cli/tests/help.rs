@@ -105,6 +105,7 @@ fn manual_pages_are_well_formed() {
 fn a_manual_page_has_what_the_help_leaves_out() {
     let page = said("man", &["run"]);
     assert!(page.contains("the silence is not the program"));
+    assert!(page.contains("Everything after CMD belongs to the program"));
     assert!(!said("run", &["--help"]).contains("the silence is not the program"));
 }
 

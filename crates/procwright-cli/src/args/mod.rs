@@ -35,11 +35,10 @@ pub(crate) struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
-    /// Run a program, with limits, and leave nothing of it behind.
+    // What these three do is said where their options are; said here, it would
+    // stand for all of that.
     Run(Box<RunArgs>),
-    /// Wait for processes, whoever started them, and say how they ended.
     Wait(WaitArgs),
-    /// Pass stdin on to stdout, and never let the writer wait for the reader.
     Buffer(BufferArgs),
     /// Print a manual page.
     ///
