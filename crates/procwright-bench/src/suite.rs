@@ -1,4 +1,4 @@
-//! What suites share: a place for notes, the words of a case, rows and ratios.
+//! What suites share: the run of their parts, a place for notes, the words of a case, rows and ratios.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -6,7 +6,30 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::report::Report;
-use crate::round::{Entry, Outcome};
+use crate::round::{Effort, Entry, Outcome};
+use crate::tools::Tools;
+
+/// A part of a suite, with a place for notes.
+pub(crate) type Part<P> = fn(&Tools, Effort, &P, &mut Report);
+
+/// Runs all parts; `save` is called after each, for they take minutes.
+///
+/// # Errors
+/// What `save` fails with.
+pub(crate) fn run<P>(
+    parts: &[Part<P>],
+    tools: &Tools,
+    effort: Effort,
+    place: &P,
+    report: &mut Report,
+    mut save: impl FnMut(&Report) -> io::Result<()>,
+) -> io::Result<()> {
+    for part in parts {
+        part(tools, effort, place, report);
+        save(report)?;
+    }
+    Ok(())
+}
 
 /// A place for what children write down. In memory where that can be had, so that
 /// no disk has a say.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use crate::report::Report;
 use crate::round::{Effort, Entry};
-use crate::suite::Notes;
+use crate::suite::{self, Notes, Part};
 use crate::tools::Tools;
 
 /// Every case; `save` is called after each.
@@ -21,24 +21,18 @@ pub fn run(
     tools: &Tools,
     effort: Effort,
     report: &mut Report,
-    mut save: impl FnMut(&Report) -> io::Result<()>,
+    save: impl FnMut(&Report) -> io::Result<()>,
 ) -> io::Result<()> {
     let notes = Notes::new(&tools.dir)?;
-    let parts: [Part; 5] = [
+    let parts: [Part<Notes>; 5] = [
         start::run,
         output::to_null,
         output::through_a_pipe,
         output::on_a_terminal,
         held::run,
     ];
-    for part in parts {
-        part(tools, effort, &notes, report);
-        save(report)?;
-    }
-    Ok(())
+    suite::run(&parts, tools, effort, &notes, report, save)
 }
-
-type Part = fn(&Tools, Effort, &Notes, &mut Report);
 
 /// A subject: its name, the name of its process, and the words in front of the
 /// program. `PROCWRIGHT` is ours, `FILE` a file for a copy of the output, `LINE`

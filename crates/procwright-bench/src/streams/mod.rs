@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use crate::report::Report;
 use crate::round::{Effort, Entry};
-use crate::suite::{Notes, ratios, rows, words};
+use crate::suite::{self, Notes, Part, ratios, rows, words};
 use crate::tools::Tools;
 
 /// Every case; `save` is called after each, for they take minutes.
@@ -22,10 +22,10 @@ pub fn run(
     tools: &Tools,
     effort: Effort,
     report: &mut Report,
-    mut save: impl FnMut(&Report) -> io::Result<()>,
+    save: impl FnMut(&Report) -> io::Result<()>,
 ) -> io::Result<()> {
     let notes = Notes::new(&tools.dir)?;
-    let parts: [Part; 9] = [
+    let parts: [Part<Notes>; 9] = [
         read::chunks,
         read::lines,
         stage::throughput,
@@ -36,14 +36,8 @@ pub fn run(
         slow::reader,
         slow::many,
     ];
-    for part in parts {
-        part(tools, effort, &notes, report);
-        save(report)?;
-    }
-    Ok(())
+    suite::run(&parts, tools, effort, &notes, report, save)
 }
-
-type Part = fn(&Tools, Effort, &Notes, &mut Report);
 
 /// A subject: its name, its program, and the words before those of the case. A
 /// program that ends in `.py` or `.rb` is a script among the peers.
