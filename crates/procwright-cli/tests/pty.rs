@@ -255,7 +255,8 @@ fn an_interpreter_can_be_talked_to() {
     ]);
     outer.wait_for(">>> ");
     outer.type_in("print(6 * 7, __import__('sys').stdout.isatty())\n");
-    outer.wait_for("42 True");
+    // Typed before it reads, the end would be lost as on any terminal.
+    outer.wait_behind("42 True", ">>> ");
     outer.type_in("\u{4}");
     assert_eq!(outer.code(), Some(0));
     assert!(outer.is_as_before());
@@ -311,7 +312,7 @@ fn in_the_background_it_stops_until_it_may_have_the_terminal() {
     outer.type_in("fg\n");
     outer.wait_for("ready");
     outer.type_in("it\r");
-    outer.wait_for("got it");
+    outer.wait_behind("got it", "> ");
     outer.type_in("exit\n");
     outer.finish();
 }
@@ -332,12 +333,13 @@ fn what_is_typed_to_the_shell_is_no_end_of_the_input() {
     outer.wait_for("Stopped");
     // While the shell does not read, what is typed lies there for all to see.
     outer.type_in("bg; sleep 1\n");
-    outer.wait_for(" &");
+    outer.wait_behind("sleep 1", "' &");
     outer.type_in("fg\n");
     outer.text.clear();
-    outer.wait_for("--pty");
+    // What it brings to the front.
+    outer.wait_for("$word'");
     outer.type_in("it\r");
-    outer.wait_for("got it");
+    outer.wait_behind("got it", "> ");
     outer.type_in("exit\n");
     outer.finish();
 }

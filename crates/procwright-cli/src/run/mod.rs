@@ -121,12 +121,13 @@ pub(crate) fn run(args: RunArgs) -> End {
         true => orphans(),
         false => Vec::new(),
     };
-    // From here on nothing is done that a signal may not end.
+    // What is said from here on is said on the person's own terminal. Before
+    // signals act again: one of them is for changing modes in the background.
+    drop(pty);
+    // And nothing is done any more that a signal may not end.
     let signal = signals.fatal();
     drop(signals);
     let end = outputs.conclude(end);
-    // What is said from here on is said on the person's own terminal.
-    drop(pty);
     let output = output(&result);
     let own = Own {
         attempts: attempts.made(),

@@ -70,6 +70,16 @@ impl Outer {
         }
     }
 
+    /// Reads until it shows this behind something else: a shell's prompt, say, after
+    /// the end of a program, which takes all keys until then.
+    pub fn wait_behind(&mut self, first: &str, what: &str) {
+        self.wait_for(first);
+        let behind = |text: &str| text.rsplit_once(first).unwrap().1.contains(what);
+        while !behind(&self.text) {
+            self.read_more(what);
+        }
+    }
+
     /// Reads whatever comes next.
     pub fn wait_for_more(&mut self) {
         self.read_more("more");
