@@ -47,7 +47,9 @@ fn truth(report: &[u8]) -> Duration {
             .find_map(|word| word.strip_prefix(key));
         value.unwrap_or_else(|| panic!("{text:?}")).parse().unwrap()
     };
-    let beside = number("queued_ns=") + 5000 * number("waits=");
+    // A wake-up is sent to another processor. In a virtual machine whose processor
+    // sleeps that took 30 µs, which no account of the system's has.
+    let beside = number("queued_ns=") + 50_000 * number("waits=");
     Duration::from_nanos(number("blocked_ns=").saturating_sub(beside))
 }
 
