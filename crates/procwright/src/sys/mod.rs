@@ -15,6 +15,7 @@ pub(crate) mod pipe;
 pub(crate) mod poll;
 pub(crate) mod proc;
 pub(crate) mod ready;
+pub(crate) mod robust;
 pub(crate) mod signal;
 pub(crate) mod spawn;
 pub(crate) mod table;
