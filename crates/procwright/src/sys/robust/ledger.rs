@@ -371,10 +371,12 @@ fn keep(list: List) -> io::Result<u32> {
         let list = list;
         // SAFETY: the head is given to this thread alone, which takes no lock.
         let adopted = unsafe { list.adopt() };
-        let stays = adopted.is_ok();
+        let has_it = adopted.is_ok();
         let _ = told.send(adopted);
-        while stays {
-            rustix::event::pause();
+        if has_it {
+            loop {
+                rustix::event::pause();
+            }
         }
     })?;
     number.recv().unwrap_or_else(|_| {
