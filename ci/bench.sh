@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the subjects that it can get, names the others, and measures.
 #
-#   [ONLY=run|wait|streams] [QUICK=1 | ROUNDS=n] ci/bench.sh
+#   [ONLY=run|wait|streams|command] [QUICK=1 | ROUNDS=n] ci/bench.sh
 #
 # QUICK ends a suite within a minute or two; a figure to quote takes 15 rounds, the
 # default. SKIP leaves subjects out by name: SKIP='ruby-capture3 go-exec' halves it.
@@ -40,6 +40,7 @@ want() { [ -z "${ONLY:-}" ] || [ "$ONLY" = "$1" ]; }
 needed=cc:gcc
 ! want run || needed="$needed ruby:ruby node:nodejs go:golang-go"
 ! want wait || needed="$needed strace:strace"
+! want command || needed="$needed script:bsdutils tini:tini"
 ! want streams || needed="$needed ruby:ruby go:golang-go javac:default-jdk-headless mbuffer:mbuffer pv:pv"
 packages=
 for pair in $needed; do
@@ -55,13 +56,15 @@ fi
 
 # Rust: the harness and the subjects without us, and then ours.
 cargo build --quiet --release -p procwright-bench
-for bin in procwright-bench bench-rust-std bench-wait-command bench-std-streams bench-stage bench-alone; do
+for bin in procwright-bench bench-rust-std bench-wait-command bench-std-streams bench-stage bench-alone bench-command; do
     install "$release/$bin" "$out/bin/"
 done
 for bin in run limit spawn wait streams close slow; do rm -f "$out/bin/bench-rust-$bin"; done
 rm -f "$out/bin/procwright"
 ours=
-if try ours cargo build --release -p procwright-bench --features ours; then
+if [ "${ONLY:-}" = command ]; then
+    ours='not needed for the command'
+elif try ours cargo build --release -p procwright-bench --features ours; then
     for bin in run limit spawn wait streams close slow; do install "$release/bench-rust-$bin" "$out/bin/"; done
 else
     ours=$(why ours)
@@ -79,7 +82,10 @@ unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX="$out/pycache"
 python=$out/venv/bin/python
 venv= package=
-if [ -x "$python" ] || try venv python3 -m venv "$out/venv"; then
+if [ "${ONLY:-}" = command ]; then
+    venv='not needed for the command'
+    package=$venv
+elif [ -x "$python" ] || try venv python3 -m venv "$out/venv"; then
     if ! try package "$python" -m pip install --quiet --disable-pip-version-check --force-reinstall ./python ||
         ! try import "$python" -c 'import procwright'; then
         package=$(why package)
@@ -94,6 +100,7 @@ fi
 ! want run || . ci/bench/run.sh
 ! want wait || . ci/bench/wait.sh
 ! want streams || . ci/bench/streams.sh
+! want command || . ci/bench/command.sh
 
 for subject in ${SKIP:-}; do missing "$subject" 'left out on request'; done
 

@@ -10,6 +10,21 @@ need() { # COMMAND PACKAGE
 need cc gcc
 need strace strace
 need ruby ruby
+# What the table of programs at a terminal drives, and with what.
+need tmux tmux
+need dialog dialog
+need gdb gdb
+need git git
+need less less
+need make make
+need man man-db
+need nano nano
+need sqlite3 sqlite3
+need ssh openssh-client
+need sudo sudo
+need top procps
+need vim vim
+need zsh zsh
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
 
 [ ${#missing[@]} -gt 0 ] || exit 0

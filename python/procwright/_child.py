@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
-from ._options import _invalid, _seconds
+from ._options import _invalid, _is_size, _seconds
 from ._process import Process
 from ._result import Result, Status, Survivor
 from ._stream import Reader, Writer
@@ -228,6 +228,17 @@ class Child:
     def kill(self) -> None:
         """Sends SIGKILL. Nothing if it has ended."""
         self.send_signal("KILL")
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Says how large its terminal is, of a child that was spawned with `pty`.
+
+        If that is new, the program gets SIGWINCH. Raises InvalidValue for numbers
+        that no terminal has, RuntimeError if it has no terminal, and BrokenPipeError
+        once nobody has that any more.
+        """
+        if not _is_size(rows, columns):
+            raise _invalid(f"the size is {rows!r}, {columns!r}: rows and columns, 1 to 65535 each")
+        self._core.resize(rows, columns)
 
     def stop(self, stop: _core.Stop | None = None) -> list[Survivor]:
         """Ends it as `stop` or its own says, with its descendants by default, and reaps it.

@@ -147,6 +147,7 @@ class RawSetup(TypedDict):
     nice: int | None
     process_group: int | None
     new_session: bool
+    pty: tuple[int, int] | None
     die_with_parent: str | int | None
     pass_fds: list[int]
     stop: Stop | None
@@ -173,7 +174,7 @@ class RawInfo(TypedDict):
     kept_bytes: int
     dropped_bytes: int
     dropped_at: int | None
-    blocked_s: float
+    blocked_s: float | None
     complete: bool
     held_by: list[tuple[int, str]]
     held_by_complete: bool
@@ -238,6 +239,7 @@ class Child:
     def poll(self) -> _RawStatus | None: ...
     def wait(self, timeout: float | None) -> _RawStatus | None: ...
     def stop(self, stop: Stop | None) -> list[tuple[int, str, str]]: ...
+    def resize(self, rows: int, columns: int) -> None: ...
     def report(self, stdout: bytes | None, stderr: bytes | None) -> RawResult | None: ...
 
 @final

@@ -50,6 +50,7 @@ def _setup(
     die_with_parent: bool | str | int,
     pass_fds: Iterable[int],
     stop: _core.Stop | None,
+    pty: bool | tuple[int, int],
 ) -> _core.RawSetup:
     """All but the streams."""
     return {
@@ -65,6 +66,7 @@ def _setup(
         "nice": nice,
         "process_group": None if process_group == -1 else process_group,
         "new_session": bool(start_new_session),
+        "pty": _pty(pty),
         "die_with_parent": _death_signal(die_with_parent),
         "pass_fds": list(pass_fds),
         "stop": stop,
@@ -267,6 +269,69 @@ def _rlimits(
 
 def _rlimit(value: int) -> int:
     return 2**64 - 1 if value == -1 else value
+
+
+def _pty(size: Any) -> tuple[int, int] | None:
+    if size is False or size is None:
+        return None
+    if size is True:
+        return _terminal_size() or (24, 80)
+    try:
+        # What os.get_terminal_size() gives has them the other way round.
+        rows, columns = size[::-1] if isinstance(size, os.terminal_size) else size
+        if _is_size(rows, columns):
+            return rows, columns
+    except (TypeError, ValueError):
+        pass
+    raise _invalid(f"pty is {size!r}: pass True, or (rows, columns)")
+
+
+def _is_size(*numbers: Any) -> bool:
+    return all(isinstance(n, int) and 0 < n < 1 << 16 for n in numbers)
+
+
+def _terminal_size() -> tuple[int, int] | None:
+    """That of the caller's own terminal, if there is one that knows it."""
+    for number in (1, 0):
+        try:
+            columns, rows = os.get_terminal_size(number)
+        except OSError:
+            continue
+        if rows and columns:
+            return rows, columns
+    return None
+
+
+def _named(target: Any) -> str:
+    """The constant that somebody has written, not its number."""
+    names = {DEVNULL: "DEVNULL", INHERIT: "INHERIT"}
+    return names.get(target, repr(target)) if isinstance(target, int) else repr(target)
+
+
+def _check_pty(pty: Any, stdout: Any, stderr: Any, merged: bool, process_group: int | None) -> None:
+    """What cannot be had on a terminal, in the words of this language."""
+    if pty is False or pty is None:
+        return
+    if not _captures(stdout):
+        raise _invalid(
+            f"stdout is {_named(stdout)}, and with pty it is the terminal: leave it out, "
+            "or pass CAPTURE"
+        )
+    if stderr is None or (isinstance(stderr, int) and stderr == INHERIT):
+        raise _invalid(
+            f"stderr is {_named(stderr)}, and with pty it is the terminal: leave it out, and it "
+            "comes with stdout; or send it to a file"
+        )
+    if merged:
+        raise _invalid(
+            "merged=True is for two streams, and a pty is one: leave it out, stdout has all "
+            "of it in the order in which it was written"
+        )
+    if process_group not in (None, -1):
+        raise _invalid(
+            f"process_group is {process_group!r}: a program on a pty leads a session and a "
+            "group of its own, leave it out"
+        )
 
 
 def _death_signal(value: bool | str | int) -> str | int | None:

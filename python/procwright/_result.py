@@ -138,7 +138,8 @@ class StreamInfo(_Record):
         self.dropped_bytes = raw["dropped_bytes"]
         #: Where in the kept bytes the dropped ones would stand.
         self.dropped_at = raw["dropped_at"]
-        #: How long at most the program could not write because the pipe was full.
+        #: How long at most the program could not write because the pipe was full. None
+        #: of a terminal, of which it cannot be known.
         self.blocked_s = raw["blocked_s"]
         #: Whether all is here that the program itself wrote.
         self.complete = raw["complete"]

@@ -8,6 +8,7 @@ from . import _core
 from ._options import (
     CAPTURE,
     _captures,
+    _check_pty,
     _decoding,
     _input,
     _invalid,
@@ -47,6 +48,7 @@ def run(
     start_new_session: bool = False,
     die_with_parent: bool | str | int = False,
     pass_fds: Iterable[int] = (),
+    pty: bool | tuple[int, int] = False,
     timeout: float | None = None,
     idle_timeout: float | None = None,
     stop: _core.Stop | None = None,
@@ -90,6 +92,12 @@ def run(
     rlimits
         Resource limits by their names in lower case, `{"nofile": 100}`; a pair is
         (soft, hard), -1 is no limit.
+    pty
+        Run it on a terminal of its own, so that it shows colours and writes line by
+        line: True for the size of ours, or 24 by 80; `(rows, columns)` for another.
+        Both outputs come as `stdout`, their line ends as `\\r\\n`. `stdin` stays as it
+        is said, but for INHERIT where ours is a terminal: then what is typed there is
+        passed on.
     die_with_parent
         The signal that the kernel sends the program when this process ends; True
         is SIGKILL.
@@ -139,7 +147,12 @@ def run(
         limit = _core.Limit(limit)
     if not isinstance(args, (str, bytes, list, tuple)) and not hasattr(args, "__fspath__"):
         args = list(args)
+    _check_pty(pty, stdout, stderr, merged, process_group)
     captured = [stream for stream, to in ((1, stdout), (2, stderr)) if _captures(to)]
+    if pty and 2 in captured:
+        captured.remove(2)
+        if on_stderr_line is not None:
+            raise _invalid("on_stderr_line: with pty both streams are one, use on_stdout_line")
     if not captured and (tee or on_line is not None):
         raise _invalid("tee and on_line need a captured stream: capture stdout or stderr")
     taps = _taps(decoding, captured, on_line, on_stdout_line, on_stderr_line)
@@ -165,6 +178,7 @@ def run(
                 die_with_parent,
                 pass_fds,
                 stop,
+                pty,
             ),
             "stdin": _input(input, decoding) if input is not None else _stdin(stdin, decoding),
             "stdout": _sink("stdout", stdout),

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from . import _core
 from ._child import Child
-from ._options import PIPE, _captures, _decoding, _input, _invalid, _seconds, _setup, _sink, _stdin
+from ._options import (
+    INHERIT,
+    PIPE,
+    _captures,
+    _check_pty,
+    _decoding,
+    _input,
+    _invalid,
+    _seconds,
+    _setup,
+    _sink,
+    _stdin,
+)
 from ._overflow import _overflow
 from ._run import _log, _tell
 
@@ -47,6 +59,7 @@ def spawn(
     start_new_session: bool = False,
     die_with_parent: bool | str | int = False,
     pass_fds: Iterable[int] = (),
+    pty: bool | tuple[int, int] = False,
     stop: _core.Stop | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> Child:
@@ -63,6 +76,10 @@ def spawn(
         PIPE gives `child.stdin` to write to. Else as with `run`: `input` is the data
         itself; `stdin` a path object, a file or descriptor, an iterable of bytes or an
         object with `read()`, INHERIT, or None or DEVNULL for nothing.
+    pty
+        As with `run`; then `stdin=PIPE` types into the terminal, closing it types the key
+        that means the end (Ctrl-D), `resize()` says how large it is, and closing `stdout`
+        hangs up, for which most programs end. Not with overflow="block".
     stdout, stderr
         PIPE gives `child.stdout` and `child.stderr` to read from. Else INHERIT (or
         None), DEVNULL, a path, a file or descriptor; for stderr also STDOUT.
@@ -104,6 +121,16 @@ def spawn(
             f"merged=True cuts lines at the byte of a newline, which {decoding[0]} has not: "
             "leave text out, and decode what comes"
         )
+    _check_pty(pty, stdout, stderr, merged, process_group)
+    if pty and policy.policy == "block":
+        raise _invalid('overflow="block" is the bare pipe, and a pty is none: use "spill"')
+    if pty and isinstance(stdin, int) and stdin == INHERIT:
+        raise _invalid(
+            "stdin is INHERIT, and nobody would pass on what is typed there: use PIPE and write "
+            "what is to be typed, or run()"
+        )
+    if pty and on_stderr_line is not None:
+        raise _invalid("on_stderr_line: with pty both streams are one, use on_stdout_line")
     if input is not None:
         if stdin is not None:
             raise _invalid("stdin and input are both given: input is what the program reads")
@@ -140,6 +167,7 @@ def spawn(
                 die_with_parent,
                 pass_fds,
                 stop,
+                pty,
             ),
             "stdin": source,
             "stdout": _sink("stdout", stdout),

@@ -39,9 +39,7 @@ def wait_for(
         if left == 0:
             from ._stream_errors import MatchTimeout
 
-            raise MatchTimeout(
-                _shown(child.args), timeout, search.pattern.pattern, list(search.lines)
-            )
+            raise MatchTimeout(_shown(child.args), timeout, search.pattern.pattern, search.said())
         if not ended:
             ended = 0 in _sleep(search.open, child, left)
         elif child.returncode == 0:
@@ -57,7 +55,7 @@ def wait_for(
 class _Watched:
     """A stream, and how far its incomplete line was looked at."""
 
-    __slots__ = ("binary", "is_over", "look", "looked_at", "take")
+    __slots__ = ("binary", "is_over", "look", "looked_at", "part", "take")
 
     def __init__(self, stream: Any) -> None:
         self.binary: Reader = _binary(stream)
@@ -66,6 +64,8 @@ class _Watched:
         self.look = stream._look if keeps else self.binary._look
         self.take = stream._give if keeps and stream is not self.binary else self.binary.read1
         self.looked_at = 0
+        #: An incomplete line without the pattern: another prompt than was expected.
+        self.part: Any = None
         self.is_over = False
 
 
@@ -108,11 +108,13 @@ class _Search:
             if kind == "part":
                 one.looked_at = len(data)
                 if match is None:
+                    one.part = line
                     return None
                 # No more than was looked at.
                 one.take(len(data))
                 return match
             one.looked_at = 0
+            one.part = None
             self.lines.append(line)
             if match is not None:
                 return match
@@ -122,6 +124,10 @@ class _Search:
             return line.removesuffix("\n").removesuffix("\r")
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         return line if self._decoding is None else line.decode(*self._decoding)
+
+    def said(self) -> list[Any]:
+        """The last lines, those without an end too."""
+        return [*self.lines, *(one.part for one in self.open if one.part)]
 
     def give_up(self, child: Child) -> NoReturn:
         from ._stream_errors import EndedBeforeMatch

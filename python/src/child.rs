@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use procwright::error::Invalid;
 use procwright::stream::MergedReader;
+use procwright::terminal::Size;
 use procwright::{BoxError, Command, Event, Overflow, WaitError};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyBrokenPipeError, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -245,6 +246,17 @@ impl Child {
             .collect())
     }
 
+    /// Says how large its terminal is.
+    fn resize(&self, rows: u16, columns: u16) -> PyResult<()> {
+        let resized = self.child.resize(Size { rows, columns });
+        resized.map_err(|error| match error.kind() {
+            // There is none, and there was none: neither is the system's to say.
+            io::ErrorKind::Unsupported => PyRuntimeError::new_err(error.to_string()),
+            io::ErrorKind::NotConnected => PyBrokenPipeError::new_err(error.to_string()),
+            _ => errors::system(&error, error.to_string()),
+        })
+    }
+
     /// What a run reports, with what was read of both streams; none while it lives.
     fn report<'py>(
         &self,
@@ -256,7 +268,11 @@ impl Child {
             return Ok(None);
         };
         let dict = report::dict(py, &report)?;
-        let shown = stderr.as_ref().map_or(&[][..], |stderr| stderr.as_bytes());
+        let last_words = match report.is_of_a_terminal() {
+            true => &stdout,
+            false => &stderr,
+        };
+        let shown = last_words.as_ref().map_or(&[][..], |data| data.as_bytes());
         dict.set_item("explanation", report.explain(shown))?;
         dict.set_item("summary", report.summary())?;
         dict.set_item("stdout", &stdout)?;

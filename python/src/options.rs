@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use procwright::error::Invalid;
 use procwright::spec::{Account, Rlimit};
+use procwright::terminal::Size;
 use procwright::{Sink, Spec, Stdin, Until, duplicate_fd};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -48,6 +49,7 @@ pub(crate) struct Setup<'py> {
     nice: Option<i32>,
     process_group: Option<i32>,
     new_session: bool,
+    pty: Option<(u16, u16)>,
     die_with_parent: Option<SignalArg>,
     pass_fds: Vec<RawFd>,
     stdin: (String, Option<Bound<'py, PyAny>>),
@@ -154,6 +156,7 @@ impl Setup<'_> {
         spec.nice = self.nice;
         spec.process_group = self.process_group;
         spec.new_session = self.new_session;
+        spec.pty = self.pty.map(|(rows, columns)| Size { rows, columns });
         spec.die_with_parent = match &self.die_with_parent {
             Some(signal) => Some(signal.signal().map_err(refused)?),
             None => None,

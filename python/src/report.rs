@@ -55,7 +55,8 @@ fn info<'py>(py: Python<'py>, info: Option<&StreamInfo>) -> PyResult<Option<Boun
     dict.set_item("kept_bytes", info.kept_bytes)?;
     dict.set_item("dropped_bytes", info.dropped_bytes)?;
     dict.set_item("dropped_at", info.dropped_at)?;
-    dict.set_item("blocked_s", info.blocked.as_secs_f64())?;
+    let blocked = info.blocked.map(|blocked| blocked.as_secs_f64());
+    dict.set_item("blocked_s", blocked)?;
     dict.set_item("complete", info.complete)?;
     let held_by = info.held_by.iter().map(|one| (one.pid, &one.name));
     dict.set_item("held_by", held_by.collect::<Vec<_>>())?;

@@ -88,7 +88,11 @@ fn result(
     } = collected;
     let dict = report::dict(py, &report)?;
     // What was shown already is not said again.
-    let shown = stderr
+    let last_words = match report.is_of_a_terminal() {
+        true => &stdout,
+        false => &stderr,
+    };
+    let shown = last_words
         .as_ref()
         .filter(|_| !teed)
         .map_or(&[][..], Memory::as_bytes);

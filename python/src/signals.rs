@@ -183,7 +183,7 @@ impl Watch for Signals {
         self.bell.as_fd()
     }
 
-    fn ready(&mut self, _run: Moment) -> Result<Demand, BoxError> {
+    fn ready(&mut self, _run: Moment<'_>) -> Result<Demand, BoxError> {
         self.run_handlers()?;
         Ok(Demand::Nothing)
     }

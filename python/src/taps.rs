@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use procwright::{BoxError, Tap};
+use procwright::{BoxError, Piece, Tap};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -108,8 +108,8 @@ impl Chunks {
 }
 
 impl Tap for Chunks {
-    fn chunk(&mut self, bytes: &[u8]) -> Result<(), BoxError> {
-        self.0.call(Some(bytes))
+    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
+        self.0.call(Some(piece.bytes))
     }
 
     fn end(&mut self) -> Result<(), BoxError> {

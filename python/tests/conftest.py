@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -130,6 +131,12 @@ def children(child):
         if one.poll() is None:
             one.kill()
             one.wait()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_garbage():
+    """What earlier files left in cycles would be closed while a test here counts."""
+    gc.collect()
 
 
 def descriptors() -> dict[int, str]:

@@ -22,7 +22,9 @@ def options(given):
     if "stderr" in given:
         kinds = {"merged": procwright.STDOUT, "null": procwright.DEVNULL}
         kwargs["stderr"] = kinds[given["stderr"]]
-    unknown = set(given) - {*SAME, "grace", "limit", "beyond", "stderr"}
+    if "pty" in given:
+        kwargs["pty"] = tuple(given["pty"])
+    unknown = set(given) - {*SAME, "pty", "grace", "limit", "beyond", "stderr"}
     assert not unknown, unknown
     return kwargs
 

@@ -16,7 +16,7 @@ pub struct Request {
 }
 
 /// The suites that exist.
-pub const SUITES: [&str; 3] = ["run", "wait", "streams"];
+pub const SUITES: [&str; 4] = ["run", "wait", "streams", "command"];
 
 /// Reads the arguments, without the program's name.
 ///

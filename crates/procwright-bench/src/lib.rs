@@ -6,6 +6,7 @@
 
 pub mod capture;
 pub mod cli;
+pub mod command;
 pub mod limit;
 pub mod machine;
 pub mod plot;
@@ -18,6 +19,7 @@ pub mod streams;
 pub mod subject;
 pub mod subject_streams;
 pub mod subject_wait;
+mod suite;
 pub mod table;
 pub mod tasks;
 pub mod tools;

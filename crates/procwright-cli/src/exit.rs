@@ -3,6 +3,7 @@
 use procwright::error::{SpawnError, Step};
 use procwright::process::{Exit, Signal};
 
+use crate::args::wrong_usage;
 use crate::message::say;
 
 /// A wait timed out. Not `STOPPED`: nothing was stopped, and util-linux's
@@ -83,17 +84,10 @@ pub(crate) fn of_usage(error: &clap::Error) -> End {
         let _ = error.print();
         return End::OK;
     }
-    let text = error.to_string();
     // Without a subcommand it is the whole help that clap has to say.
-    let Some(text) = text.strip_prefix("error: ") else {
-        let _ = error.print();
-        return End::TROUBLE;
-    };
-    // Clap's last paragraph is the same advice always.
-    let advice = "For more information, try '--help'.";
-    match text.trim_end().strip_suffix(advice) {
-        Some(text) => say(format_args!("{}\n  hint: try --help", text.trim_end())),
-        None => say(text.trim_end()),
+    match error.to_string().starts_with("error: ") {
+        true => say(wrong_usage(error)),
+        false => drop(error.print()),
     }
     End::TROUBLE
 }

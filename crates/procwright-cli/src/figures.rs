@@ -16,12 +16,29 @@ impl std::fmt::Display for Seconds {
     }
 }
 
+impl Seconds {
+    /// Without a fraction that says nothing: `2 s`, `1.5 s`.
+    pub(crate) fn short(self) -> String {
+        let text = self.to_string();
+        match text.strip_suffix(" s") {
+            Some(number) if number.contains('.') => {
+                let number = number.trim_end_matches('0').trim_end_matches('.');
+                format!("{number} s")
+            }
+            _ => text,
+        }
+    }
+}
+
 /// A number of bytes for people.
 pub(crate) struct Size(pub(crate) u64);
 
 impl std::fmt::Display for Size {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+        if self.0 == 1 {
+            return f.write_str("1 byte");
+        }
         if self.0 < 1024 {
             return write!(f, "{} bytes", self.0);
         }
@@ -41,10 +58,13 @@ mod tests {
 
     #[test]
     fn figures_for_people() {
-        assert_eq!(Size(1).to_string(), "1 bytes");
+        assert_eq!(Size(1).to_string(), "1 byte");
         assert_eq!(Size(1536).to_string(), "1.5 KiB");
         assert_eq!(Size(10 << 30).to_string(), "10.0 GiB");
         assert_eq!(Seconds(Duration::from_millis(1500)).to_string(), "1.500 s");
+        assert_eq!(Seconds(Duration::from_secs(2)).short(), "2 s");
+        assert_eq!(Seconds(Duration::from_millis(1500)).short(), "1.5 s");
+        assert_eq!(Seconds(Duration::from_secs(120)).short(), "2 min 0 s");
         assert_eq!(Seconds(Duration::from_secs(125)).to_string(), "2 min 5 s");
         assert_eq!(Seconds(Duration::from_secs(7260)).to_string(), "2 h 1 min");
     }

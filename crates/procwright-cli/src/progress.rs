@@ -14,7 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use procwright::process::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::termios::LocalModes;
 use signal_hook::{flag, low_level::pipe};
+
+use crate::colour::is_dumb;
 
 /// Those that end this command by default, and may come from a keyboard or from
 /// whoever shuts down.
@@ -41,8 +44,7 @@ impl Progress {
     /// # Errors
     /// When no descriptor is left.
     pub(crate) fn on_terminal() -> io::Result<Option<Progress>> {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        if dumb || !io::stderr().is_terminal() {
+        if is_dumb() || !io::stderr().is_terminal() {
             return Ok(None);
         }
         let by_default = Arc::new(AtomicBool::new(true));
@@ -75,7 +77,7 @@ impl Progress {
 
     /// Draws the line: `head`, and of `items` as many as there is room for.
     pub(crate) fn draw(&self, head: &str, items: impl Iterator<Item = String>) {
-        if in_the_background() {
+        if in_the_background(None) {
             return;
         }
         let line = fit(head, items, columns());
@@ -118,23 +120,31 @@ impl Drop for Progress {
 }
 
 /// Whether the terminal is used by somebody else at present: what we draw would
-/// come in between what is typed there.
-fn in_the_background() -> bool {
+/// come in between what is typed there. A program that leads the process group
+/// `ally` is nobody else, unless the terminal stops whoever writes meanwhile.
+pub(crate) fn in_the_background(ally: Option<i32>) -> bool {
     let foreground = || {
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
         // Behind the name: state, parent, group, session, terminal, the group
         // that has the terminal.
         let (_, fields) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_ascii_whitespace().take(6).collect();
-        match fields[..] {
-            [_, _, group, _, terminal, owner] => Some(terminal == "0" || group == owner),
-            _ => None,
-        }
+        let [_, _, group, _, terminal, owner] = fields[..] else {
+            return None;
+        };
+        let is_allied = || ally.is_some_and(|ally| owner.parse() == Ok(ally)) && !stops_writers();
+        Some(terminal == "0" || group == owner || is_allied())
     };
     foreground() == Some(false)
 }
 
-fn columns() -> usize {
+fn stops_writers() -> bool {
+    rustix::termios::tcgetattr(io::stderr())
+        .is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP))
+}
+
+/// The width of the terminal that stderr is.
+pub(crate) fn columns() -> usize {
     match rustix::termios::tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
         _ => 80,

@@ -1,5 +1,6 @@
 //! Durations and sizes as people write them.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use procwright::time::Timeout;
@@ -65,6 +66,18 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     number
         .checked_mul(1 << shift)
         .ok_or_else(|| wrong("this is more than can be counted"))
+}
+
+/// `0`, `1`, `2`: how often, how many.
+pub(crate) fn count(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| "this is no whole number; write 0, 1, 2 and so on".to_owned())
+}
+
+/// `1`, `2`: how many, of which there has to be one.
+pub(crate) fn some(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse()
+        .map_err(|_| "this is no whole number above 0".to_owned())
 }
 
 /// The number and the unit behind it.

@@ -1,9 +1,29 @@
 //! The report at the end.
 
+#[path = "../../procwright/tests/common/schema.rs"]
+mod schema;
+
 mod common;
 
-use common::{child, run};
-use serde_json::Value;
+use std::io::Read;
+
+use common::{child, procwright, run, terminal};
+use serde_json::{Value, json};
+
+/// That it is what `docs/reference/result.schema.json` says, with what only the
+/// command has.
+#[track_caller]
+fn conforms(report: &Value) {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/result.schema.json"
+    );
+    let rules: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    schema::check(&rules, &rules, report, "report").unwrap();
+    for own in ["attempts", "total_s", "log", "left"] {
+        assert!(report.get(own).is_some(), "{own}");
+    }
+}
 
 fn report(options: [&str; 2], words: &[String]) -> (Option<i32>, Value) {
     let directory = tempfile::tempdir().unwrap();
@@ -12,7 +32,9 @@ fn report(options: [&str; 2], words: &[String]) -> (Option<i32>, Value) {
     let ran = run(["--report-to", file.to_str().unwrap(), a, b], words);
     let text = std::fs::read_to_string(file).unwrap();
     assert!(text.ends_with('\n'));
-    (ran.code(), serde_json::from_str(&text).unwrap())
+    let report = serde_json::from_str(&text).unwrap();
+    conforms(&report);
+    (ran.code(), report)
 }
 
 #[test]
@@ -29,6 +51,11 @@ fn json_after_an_ordinary_end() {
     // No pipe was between, and nothing is said about what was not seen.
     assert_eq!(report["stdout_info"], Value::Null);
     assert_eq!(report["stdout"], Value::Null);
+    assert_eq!(
+        (&report["attempts"], &report["log"]),
+        (&json!(1), &Value::Null)
+    );
+    assert!(report["total_s"].as_f64() >= report["duration_s"].as_f64());
 }
 
 #[test]
@@ -78,4 +105,124 @@ fn json_on_stderr_is_one_line() {
     let ran = run(["--report", "json"], &child(["exit", "0"]));
     assert_eq!(ran.stderr.lines().count(), 1);
     serde_json::from_str::<Value>(&ran.stderr).unwrap();
+}
+
+#[test]
+fn a_report_fits_a_screen() {
+    let words = ["x".repeat(60), "y ".repeat(300)];
+    let ran = procwright(["--report", "text", "--until", "eof"])
+        .args(child(["args"]))
+        .args(words)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(ran.stderr).unwrap();
+    assert!(text.lines().count() < 12, "{text}");
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    // A value begins where all others do.
+    for line in text.lines() {
+        assert_eq!(
+            line.find(|c: char| c != ' ').map(|at| at % 11),
+            Some(0),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_signal_is_named_and_explained_but_not_ascribed() {
+    let ran = run(["--report", "text"], &child(["signal-self", "KILL"]));
+    let outcome = "was ended by SIGKILL: killed; the system does not tell by whom";
+    assert!(ran.stderr.contains(outcome), "{}", ran.stderr);
+    let ran = run(["--report", "text"], &child(["signal-self", "USR1"]));
+    assert!(
+        ran.stderr.contains("was ended by SIGUSR1\n"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_stop_says_why() {
+    let options = ["--timeout", "100ms", "--report", "text"];
+    let ran = run(options, &child(["sleep-forever"]));
+    let outcome = "outcome    timed out; was ended by SIGTERM";
+    assert!(ran.stderr.contains(outcome), "{}", ran.stderr);
+    let started = common::Started::new(["--report", "text"], &child(["sleep-forever"]));
+    started.kill(rustix::process::Signal::HUP);
+    let ran = started.finish();
+    let outcome = "was stopped, as procwright got SIGHUP; was ended by SIGTERM";
+    assert!(ran.stderr.contains(outcome), "{}", ran.stderr);
+}
+
+#[test]
+fn who_holds_a_stream_is_named_but_not_the_program_itself() {
+    let options = ["--timeout", "300ms", "--until", "eof", "--report", "text"];
+    let ran = run(options, &child(["fork-holder", "0"]));
+    let report = ran.stderr.split_once("\ncommand ").unwrap().1;
+    assert!(
+        report.contains("; held open by test-child (pid "),
+        "{report}"
+    );
+    assert!(report.contains("left before its end"), "{report}");
+}
+
+/// What a report looks like on a terminal.
+fn shown(variables: &[(&str, &str)], code: &str) -> String {
+    let (mut master, slave) = terminal();
+    let mut command = procwright(["--report", "text", "--"]);
+    command.args(child(["exit", code])).stderr(slave);
+    command.env("TERM", "xterm").env_remove("NO_COLOR");
+    command.envs(variables.iter().copied());
+    let mut child = command.spawn().unwrap();
+    // It has the other end open, which would keep ours from coming to an end.
+    drop(command);
+    let mut text = Vec::new();
+    // EIO when nobody has the other end any more.
+    let _ = master.read_to_end(&mut text);
+    child.wait().unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn colour_only_where_it_is_seen_and_wanted() {
+    let (green, red) = (
+        "\x1b[32mexited with code 0\x1b[0m",
+        "\x1b[31mexited with code 3",
+    );
+    assert!(shown(&[], "0").contains(green));
+    assert!(shown(&[], "3").contains(red));
+    assert!(shown(&[("NO_COLOR", "")], "0").contains(green));
+    for off in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let text = shown(&[off], "0");
+        assert!(
+            text.contains("exited with code 0") && !text.contains('\x1b'),
+            "{text}"
+        );
+    }
+    let ran = run(["--report", "text"], &child(["exit", "0"]));
+    assert!(!ran.stderr.contains('\x1b'));
+}
+
+#[test]
+fn who_goes_on_in_the_background_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (json, pids) = (at("report.json"), at("pids"));
+    // Without pipes in between nothing waits for it, and nothing else names it.
+    let words = child(["fork-holder", "0", "--pidfile", &pids]);
+    let mut command = procwright(["--report-to", &json, "--"]);
+    let null = || std::process::Stdio::null();
+    let status = command.args(words).stdout(null()).stderr(null()).status();
+    assert_eq!(status.unwrap().code(), Some(0));
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    conforms(&report);
+    let pid: i32 = std::fs::read_to_string(pids)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert_eq!(report["left"], json!([{"pid": pid, "name": "test-child"}]));
+    common::kill(pid, rustix::process::Signal::KILL);
 }

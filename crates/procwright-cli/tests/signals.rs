@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use common::{Started, assert_gone, child, procwright};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 #[test]
 fn term_stops_the_program_and_then_ends_us() {
@@ -106,6 +106,69 @@ fn ignore<const N: usize>(command: &mut std::process::Command, signals: [i32; N]
             Ok(())
         });
     }
+}
+
+/// What is no wish for an end, but would end us by default.
+fn no_wishes() -> [Signal; 3] {
+    // SAFETY: it is a real-time signal that the C library leaves to programs.
+    let real_time = unsafe { Signal::from_raw_unchecked(libc::SIGRTMIN() + 1) };
+    [Signal::USR1, Signal::ALARM, real_time]
+}
+
+#[test]
+fn what_is_no_wish_for_an_end_reaches_a_program_that_is_not_in_our_group() {
+    for options in [&["--scope", "group"][..], &["--pty"]] {
+        for signal in no_wishes() {
+            let mut command = procwright(options.iter().copied());
+            command.arg("--");
+            command.args(child(["sleep-forever", "--print-ready"]));
+            let started = Started::of(command);
+            started.kill(signal);
+            assert_eq!(started.finish().code(), Some(128 + signal.as_raw()));
+        }
+    }
+}
+
+#[test]
+fn what_is_sent_to_the_whole_group_is_the_programs_to_answer() {
+    for signal in no_wishes() {
+        let mut command = procwright(["--"]);
+        command.args(child(["sleep-forever", "--print-ready"]));
+        command.process_group(0);
+        let started = Started::of(command);
+        let ours = Pid::from_raw(started.procwright.id().cast_signed()).unwrap();
+        // To us alone it does nothing: the program is in our group.
+        started.kill(signal);
+        rustix::process::kill_process_group(ours, signal).unwrap();
+        assert_eq!(started.finish().code(), Some(128 + signal.as_raw()));
+    }
+}
+
+#[test]
+fn what_is_sent_to_us_alone_leaves_a_program_in_our_group_alone() {
+    for signal in no_wishes() {
+        let started = Started::new([], &child(["term-exit", "7"]));
+        started.kill(signal);
+        common::kill(started.pids[0], Signal::TERM);
+        assert_eq!(started.finish().code(), Some(7));
+    }
+}
+
+#[test]
+fn a_timer_that_was_set_before_us_ends_the_run() {
+    let mut command = procwright(["--"]);
+    command.args(child(["sleep-forever", "--print-ready"]));
+    // SAFETY: alarm(2) is async-signal-safe; the timer outlives the exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::alarm(1);
+            Ok(())
+        });
+    }
+    let started = Started::of(command);
+    let pids = started.pids.clone();
+    assert_eq!(started.finish().signal(), Some(libc::SIGALRM));
+    assert_gone(&pids);
 }
 
 #[test]

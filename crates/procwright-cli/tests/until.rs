@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{child, is_gone, kill, run};
+use std::process::Stdio;
+
+use common::{child, is_gone, kill, procwright, run};
 use rustix::process::Signal;
 
 #[test]
@@ -60,4 +62,18 @@ fn a_timeout_ends_the_wait_for_a_holder() {
         .parse()
         .unwrap();
     common::assert_gone(&[holder]);
+}
+
+#[test]
+fn without_pipes_nobody_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let pidfile = directory.path().join("pid");
+    let words = child(["fork-holder", "0", "--pidfile", pidfile.to_str().unwrap()]);
+    let mut command = procwright(["--"]);
+    command.args(words).stdout(Stdio::null());
+    assert!(command.status().unwrap().success());
+    let holder = std::fs::read_to_string(pidfile).unwrap();
+    let holder: i32 = holder.trim().parse().unwrap();
+    assert!(!is_gone(holder), "what was left behind is left alone");
+    kill(holder, Signal::KILL);
 }

@@ -2,113 +2,26 @@
 
 mod common;
 
-use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 
+use common::seen::Seen;
 use common::target::{Target, wait};
 use common::{subcommand, terminal};
 use rustix::process::Signal;
-use rustix::termios::{Winsize, tcsetwinsize};
 
-/// A command whose stdout and stderr are a terminal, its own.
-struct Seen {
-    command: Child,
-    master: File,
-    /// All that came so far.
-    text: String,
-}
-
-impl Seen {
-    fn new(mut command: Command, columns: u16) -> Seen {
-        let (master, slave) = terminal();
-        let size = Winsize {
-            ws_col: columns,
-            ws_row: 24,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&slave, size).unwrap();
-        command.env("TERM", "xterm");
-        command.stdin(slave.try_clone().unwrap());
-        command.stdout(slave.try_clone().unwrap()).stderr(slave);
-        // SAFETY: both are plain system calls.
-        unsafe {
-            command.pre_exec(|| {
-                rustix::process::setsid()?;
-                rustix::process::ioctl_tiocsctty(rustix::stdio::stdin().as_fd())?;
-                Ok(())
-            });
-        }
-        let child = command.spawn().unwrap();
-        // It has the other end of the terminal open, which would keep ours from
-        // coming to an end.
-        drop(command);
-        Seen {
-            command: child,
-            master,
-            text: String::new(),
-        }
-    }
-
-    fn wait<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Seen {
-        let mut command = subcommand("wait");
-        command.args(arguments);
-        Seen::new(command, 80)
-    }
-
-    /// Reads until there is `needle`; false if it never comes.
-    fn until(&mut self, needle: &str) -> bool {
-        let mut buffer = [0; 1024];
-        while !self.text.contains(needle) {
-            // EIO when nobody has the other end any more.
-            match self.master.read(&mut buffer) {
-                Ok(0) | Err(_) => return false,
-                Ok(n) => self.text += std::str::from_utf8(&buffer[..n]).unwrap(),
-            }
-        }
-        true
-    }
-
-    /// Its exit code, and the signal that ended it.
-    fn end(&mut self) -> (Option<i32>, Option<i32>) {
-        while self.until("never written") {}
-        let status = self.command.wait().unwrap();
-        (status.code(), status.signal())
-    }
-
-    /// What stands on the terminal.
-    fn screen(&self) -> Vec<String> {
-        let mut lines = vec![Vec::new()];
-        let mut column = 0;
-        let mut rest = self.text.chars();
-        while let Some(c) = rest.next() {
-            let line = lines.last_mut().unwrap();
-            match c {
-                '\r' => column = 0,
-                '\n' => lines.push(Vec::new()),
-                '\x1b' => {
-                    assert_eq!(rest.by_ref().take(2).collect::<String>(), "[K");
-                    line.truncate(column);
-                }
-                c => {
-                    line.resize(column.max(line.len()), ' ');
-                    line.splice(column..(column + 1).min(line.len()), [c]);
-                    column += 1;
-                }
-            }
-        }
-        let lines = lines.iter().map(|line| line.iter().collect());
-        lines.collect()
-    }
+/// `procwright wait` on a terminal.
+fn seen_wait<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Seen {
+    let mut command = subcommand("wait");
+    command.args(arguments);
+    Seen::new(command, 80)
 }
 
 #[test]
 fn it_is_drawn_and_erased() {
     let (a, b) = (Target::new(["term-exit", "3"]), Target::sleeper());
-    let mut seen = Seen::wait([&a.arg()[..], &b.arg()]);
+    let mut seen = seen_wait([&a.arg()[..], &b.arg()]);
     let (first, second) = (a.pid(), b.pid());
     let both = format!("waiting for 2 of 2: {first} test-child, {second} test-child");
     assert!(seen.until(&both), "{:?}", seen.text);
@@ -135,11 +48,11 @@ fn it_is_drawn_and_erased() {
 #[test]
 fn it_says_how_many_more() {
     let (a, b, c) = (Target::sleeper(), Target::sleeper(), Target::zombie("0"));
-    let mut seen = Seen::wait(["--first", "2", &a.arg(), &b.arg(), &c.arg()]);
+    let mut seen = seen_wait(["--first", "2", &a.arg(), &b.arg(), &c.arg()]);
     assert!(seen.until("waiting for 1 more of 2: "), "{:?}", seen.text);
     a.kill(Signal::TERM);
     assert_eq!(seen.end(), (Some(0), None));
-    let mut seen = Seen::wait(["--any", &b.arg()]);
+    let mut seen = seen_wait(["--any", &b.arg()]);
     assert!(seen.until("waiting for any of 1: "), "{:?}", seen.text);
     b.kill(Signal::TERM);
     assert_eq!(seen.end(), (Some(0), None));
@@ -166,7 +79,7 @@ fn a_signal_finds_it_erased() {
     let target = Target::sleeper();
     // Ctrl-C, and one that does not come from the keyboard.
     for signal in [Signal::INT, Signal::TERM] {
-        let mut seen = Seen::wait([&target.arg()[..]]);
+        let mut seen = seen_wait([&target.arg()[..]]);
         assert!(seen.until("test-child\x1b[K"), "{:?}", seen.text);
         match signal {
             Signal::INT => seen.master.write_all(b"\x03").unwrap(),
@@ -183,7 +96,7 @@ fn a_signal_finds_it_erased() {
 #[test]
 fn a_terminal_that_is_stopped_does_not_keep_it() {
     let target = Target::sleeper();
-    let mut seen = Seen::wait([&target.arg()[..]]);
+    let mut seen = seen_wait([&target.arg()[..]]);
     // Ctrl-S. The first line may be there already; the next finds no way.
     seen.master.write_all(b"\x13").unwrap();
     let status = format!("/proc/{}/status", seen.command.id());

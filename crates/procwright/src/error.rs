@@ -48,10 +48,14 @@ pub enum Step {
     Open,
     /// Making a pipe.
     Pipe,
+    /// Making a terminal.
+    Pty,
     /// Making the process.
     Clone,
     /// Starting a session of its own.
     Setsid,
+    /// Making its terminal the one that controls it.
+    ControllingTerminal,
     /// Joining or making a process group.
     Setpgid,
     /// Closing what the child shall not inherit.
@@ -86,8 +90,10 @@ impl Step {
         match self {
             Step::Open => "open",
             Step::Pipe => "pipe",
+            Step::Pty => "openpt",
             Step::Clone => "clone",
             Step::Setsid => "setsid",
+            Step::ControllingTerminal => "ioctl(TIOCSCTTY)",
             Step::Setpgid => "setpgid",
             Step::Rlimit => "setrlimit",
             Step::Nice => "setpriority",

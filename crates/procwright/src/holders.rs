@@ -4,11 +4,12 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
-use crate::sys::proc::{self, Call, Name, Next, Stat};
+use crate::sys::proc::{self, Call, Conduit, Name, Next, Stat};
+use crate::sys::pty;
 
-/// A pipe, whichever of its ends is looked at.
+/// A pipe, whichever of its ends is looked at, or a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PipeId(u64);
+pub(crate) struct PipeId(Conduit);
 
 impl PipeId {
     /// The pipe that this descriptor is an end of.
@@ -16,12 +17,32 @@ impl PipeId {
     /// # Errors
     /// Those of `fstat(2)`.
     pub(crate) fn of(end: impl AsFd) -> io::Result<PipeId> {
-        Ok(PipeId(rustix::fs::fstat(end)?.st_ino as u64))
+        Ok(PipeId(Conduit::Pipe(rustix::fs::fstat(end)?.st_ino as u64)))
     }
 
-    /// The inode, as it stands in `pipe:[…]`.
-    pub(crate) const fn inode(self) -> u64 {
+    /// The terminal whose end for programs this descriptor is. A process that
+    /// has opened it as `/dev/tty` is not found: that name is everybody's.
+    ///
+    /// # Errors
+    /// Those of `fstat(2)`.
+    pub(crate) fn of_terminal(slave: impl AsFd) -> io::Result<PipeId> {
+        let stat = rustix::fs::fstat(slave)?;
+        #[allow(clippy::unnecessary_cast, reason = "not the same everywhere")]
+        let terminal = Conduit::Terminal {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            number: pty::number(&stat),
+        };
+        Ok(PipeId(terminal))
+    }
+
+    /// What the system shows of it.
+    pub(crate) const fn conduit(self) -> Conduit {
         self.0
+    }
+
+    const fn is_terminal(self) -> bool {
+        matches!(self.0, Conduit::Terminal { .. })
     }
 }
 
@@ -126,7 +147,7 @@ pub(crate) fn of_pipes(pipes: &[PipeId], except: i32, since: u64) -> io::Result<
             writers: none.clone(),
         })
         .collect();
-    let inodes: Vec<u64> = pipes.iter().map(|p| p.inode()).collect();
+    let wanted: Vec<_> = pipes.iter().map(|p| p.conduit()).collect();
     let mut complete = true;
     let begun = std::time::Instant::now();
     // (pipe, reads, writes), one entry for each pipe that the process holds.
@@ -140,8 +161,8 @@ pub(crate) fn of_pipes(pipes: &[PipeId], except: i32, since: u64) -> io::Result<
             return Ok(Next::On);
         }
         held.clear();
-        let seen = proc::each_pipe(pid, &inodes, &mut |fd| {
-            for (i, _) in inodes.iter().enumerate().filter(|(_, n)| **n == fd.inode) {
+        let seen = proc::each_pipe(pid, &wanted, &mut |fd| {
+            for (i, _) in wanted.iter().enumerate().filter(|(_, n)| **n == fd.of) {
                 match held.iter_mut().find(|(pipe, ..)| *pipe == i) {
                     Some((_, read, write)) => {
                         *read |= fd.read;
@@ -281,16 +302,15 @@ pub(crate) fn activity(pid: i32, pipes: &[RunPipe]) -> io::Result<Activity> {
 }
 
 fn threads_doing(stat: &Stat, pipes: &[RunPipe]) -> Doing {
-    let inodes: Vec<u64> = pipes.iter().map(|p| p.id.inode()).collect();
+    // Not of a terminal, which goes both ways under one name.
+    let pipes: Vec<_> = pipes.iter().filter(|p| !p.id.is_terminal()).collect();
+    let wanted: Vec<_> = pipes.iter().map(|p| p.id.conduit()).collect();
     let mut fds = Vec::new();
     // What cannot be seen leaves out the label, no more.
-    let _ = proc::each_pipe(stat.pid, &inodes, &mut |fd| fds.push(fd));
+    let _ = proc::each_pipe(stat.pid, &wanted, &mut |fd| fds.push(fd));
     let label = |fd: i32| {
-        let inode = fds.iter().find(|f| f.fd == fd)?.inode;
-        pipes
-            .iter()
-            .find(|p| p.id.inode() == inode)
-            .map(|p| p.label)
+        let of = fds.iter().find(|f| f.fd == fd)?.of;
+        pipes.iter().find(|p| p.id.conduit() == of).map(|p| p.label)
     };
     // Where only the kernel's name of the waiting place is to be had: a label
     // can be told only if the process holds one pipe on that side.

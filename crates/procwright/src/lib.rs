@@ -34,17 +34,21 @@ mod spool;
 pub mod stream;
 mod sync;
 mod sys;
+pub mod terminal;
 pub mod time;
+mod trace;
 pub mod wait;
 
 pub use cancel::Cancel;
 pub use child::{Child, Communication, WaitError, duplicate_fd};
 pub use command::{BoxError, Collected, Command, Failure};
-pub use drain::Segment;
+pub use drain::{Flow, Segment};
 pub use holders::{Holder, Holders};
 pub use process::Process;
+#[cfg(feature = "serde")]
+pub use run::text_to_json;
 pub use run::{
-    Demand, Error, Event, Foreign, Moment, Output, Reason, Report, StreamInfo, Tap, Watch,
+    Demand, Error, Event, Foreign, Moment, Output, Piece, Reason, Report, StreamInfo, Tap, Watch,
 };
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::memory;

@@ -2,11 +2,11 @@
 
 mod common;
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use common::child;
 use procwright::process::Exit;
-use procwright::{Budget, Child, Error, Overflow};
+use procwright::{Budget, Child, Error, Overflow, Stdin};
 use test_children::{Pattern, Stream};
 
 const SIZE: usize = 1 << 20;
@@ -116,6 +116,32 @@ alone! {
         }
         // Nobody reads it, and now it has room.
         assert_eq!(one.wait(None).unwrap(), Some(Exit::Code(0)));
+    }
+}
+
+alone! {
+    fn what_was_kept_of_a_larger_share_holds_nobody_up() {
+        const HALF: usize = 20 << 20;
+        Budget { memory: 64 << 20, disk: None }.set();
+        let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn().unwrap();
+        let mut stdin = cat.stdin.take().unwrap();
+        let mut stdout = cat.stdout.take().unwrap();
+        stdin.write_all(&vec![b'a'; HALF]).unwrap();
+        common::eventually(|| {
+            let figures = stdout.figures().unwrap();
+            figures.spilled_bytes > 0 && figures.bytes_in == HALF as u64
+        });
+        // What its reader will want first stays in memory, and is more than all
+        // that it may have there from now on.
+        Budget { memory: 1 << 20, disk: None }.set();
+        stdin.write_all(&vec![b'b'; HALF]).unwrap();
+        drop(stdin);
+        assert_eq!(cat.wait(None).unwrap(), Some(Exit::Code(0)));
+        let mut data = Vec::new();
+        stdout.read_to_end(&mut data).unwrap();
+        let (first, second) = data.split_at(HALF);
+        assert!(first.iter().all(|byte| *byte == b'a') && second.len() == HALF);
+        assert!(second.iter().all(|byte| *byte == b'b'));
     }
 }
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use procwright::process::{Exit, Stop};
+use procwright::terminal::Size;
 use procwright::time::Timeout;
 use procwright::{Beyond, Command, Error, Limit, Output, Sink, Spec, StreamInfo, Until};
 use serde_json::Value;
@@ -63,6 +64,10 @@ fn outcome(case: &Value) -> Result<Output, Error> {
             "env" => {
                 let env = value.as_object().unwrap().iter();
                 command = command.env_replace(env.map(|(k, v)| (k, v.as_str().unwrap())));
+            }
+            "pty" => {
+                let [rows, columns] = [0, 1].map(|i| value[i].as_u64().unwrap() as u16);
+                command = command.pty(Size { rows, columns });
             }
             "cwd" => command = command.cwd(value.as_str().unwrap()),
             other => panic!("unknown option {other}"),

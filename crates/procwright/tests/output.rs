@@ -170,7 +170,7 @@ alone! {
         let info = output.report.stdout_info.unwrap();
         assert_eq!((info.bytes, info.undelivered_bytes), (total, 0));
         // It was held back, and that is told.
-        assert!(info.blocked > Duration::ZERO);
+        assert!(info.blocked > Some(Duration::ZERO));
     }
 }
 
@@ -229,7 +229,7 @@ alone! {
 struct Fails(usize);
 
 impl procwright::Tap for Fails {
-    fn chunk(&mut self, _: &[u8]) -> Result<(), procwright::BoxError> {
+    fn piece(&mut self, _: procwright::Piece<'_>) -> Result<(), procwright::BoxError> {
         self.0 = if self.0 > 3 { 1 } else { self.0 + 1 };
         if self.0 == 3 {
             Err("enough".into())

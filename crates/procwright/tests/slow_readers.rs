@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use common::child;
-use procwright::{BoxError, Memory, Tap, Until};
+use procwright::{BoxError, Memory, Piece, Tap, Until};
 
 /// Memory so slow that writers always fill the pipe again before the next read.
 struct Slow(Vec<u8>);
@@ -50,7 +50,7 @@ fn a_flood_on_the_second_thread_does_not_hold_up_the_end() {
 struct SleepOnce(bool);
 
 impl Tap for SleepOnce {
-    fn chunk(&mut self, _: &[u8]) -> Result<(), BoxError> {
+    fn piece(&mut self, _: Piece<'_>) -> Result<(), BoxError> {
         if !std::mem::replace(&mut self.0, true) {
             std::thread::sleep(Duration::from_secs(2));
         }
@@ -66,7 +66,7 @@ fn time_blocked_by_a_slow_callback_is_counted() {
         .tap_stream(1, Box::new(SleepOnce(false)))
         .run()
         .unwrap();
-    let blocked = done.report.stdout_info.unwrap().blocked;
+    let blocked = done.report.stdout_info.unwrap().blocked.unwrap();
     assert!(blocked > Duration::from_secs(1), "{blocked:?}");
 }
 

@@ -225,7 +225,7 @@ fn the_error_names_process_pipe_and_holder() {
 struct Takes(mpsc::Receiver<()>);
 
 impl procwright::Tap for Takes {
-    fn chunk(&mut self, _: &[u8]) -> Result<(), procwright::BoxError> {
+    fn piece(&mut self, _: procwright::Piece<'_>) -> Result<(), procwright::BoxError> {
         let _ = self.0.recv();
         Ok(())
     }
@@ -246,7 +246,7 @@ impl procwright::Watch for Bell {
 
     fn ready(
         &mut self,
-        run: procwright::Moment,
+        run: procwright::Moment<'_>,
     ) -> Result<procwright::Demand, procwright::BoxError> {
         use std::io::{Read, Write};
         self.rung.read_exact(&mut [0])?;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::report::Report;
 use crate::round::{Effort, Entry, Outcome};
+use crate::suite::{self, Part};
 use crate::tools::Tools;
 
 /// Every case; `save` is called after each, for they take minutes.
@@ -22,10 +23,10 @@ pub fn run(
     tools: &Tools,
     effort: Effort,
     report: &mut Report,
-    mut save: impl FnMut(&Report) -> io::Result<()>,
+    save: impl FnMut(&Report) -> io::Result<()>,
 ) -> io::Result<()> {
     let slots = Slots::new(&tools.dir)?;
-    let parts: [Part; 8] = [
+    let parts: [Part<Slots>; 8] = [
         one::latency,
         one::hold,
         many::strangers,
@@ -35,14 +36,8 @@ pub fn run(
         many::idle,
         calls::run,
     ];
-    for part in parts {
-        part(tools, effort, &slots, report);
-        save(report)?;
-    }
-    Ok(())
+    suite::run(&parts, tools, effort, &slots, report, save)
 }
-
-type Part = fn(&Tools, Effort, &Slots, &mut Report);
 
 /// The file in which helpers write down when they end a process. In memory where
 /// that can be had, so that no disk has a say.

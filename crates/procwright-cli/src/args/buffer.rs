@@ -23,21 +23,32 @@ the first time is told on stderr.
 
 PROCWRIGHT_SPOOL_DIR names another directory, PROCWRIGHT_SPOOL=0 uses no disk.
 Exit code: 0 when all has been passed on, death by SIGPIPE if cmd2 took no more,
-125 for everything else. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes.";
+125 for everything else. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes.
+More: procwright man buffer";
 
 /// Pass stdin on to stdout, and never let the writer wait for the reader.
 #[derive(Debug, Args)]
 #[command(after_help = BUFFER_HELP, override_usage = "procwright buffer [OPTIONS]")]
 pub(crate) struct BufferArgs {
     /// Keep so much in memory
+    ///
+    /// 4 KiB at least. The process takes at most six blocks more, each a sixteenth of
+    /// it and 256 KiB at most, and gives it back after a burst.
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = units::size)]
     pub(crate) memory: u64,
 
     /// Keep so much on disk [default: 1GiB, or a tenth of what is free]
+    ///
+    /// Only for --overflow spill; 0 for none. A full disk loses nothing: the writer
+    /// waits once the memory is full.
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     pub(crate) disk: Option<u64>,
 
     /// What to do when that is full
+    ///
+    /// spill: to disk, then the writer waits. block: the writer waits. drop-oldest:
+    /// forget the oldest bytes. drop-newest: forget what comes. fail: close stdin at
+    /// the first byte too many, pass on what came before, exit with 125.
     #[arg(
         long,
         value_name = "spill|block|drop-oldest|drop-newest|fail",
@@ -47,6 +58,8 @@ pub(crate) struct BufferArgs {
     pub(crate) overflow: OverflowArg,
 
     /// Print the figures at the end, on stderr
+    ///
+    /// SIGUSR1 prints them at any time.
     #[arg(long)]
     pub(crate) stats: bool,
 

@@ -6,149 +6,263 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use procwright::Until;
 use procwright::process::{Scope, Signal};
 use procwright::time::Timeout;
 
 use crate::units;
 
-const EXIT_CODES: &str = "\
-Exit code: the program's own, 128+N if signal N ended it (by SIGINT if that did),
-124 stopped by a limit, 125 wrong usage or trouble of our own, 126 not executable,
-127 not found. Durations: 300ms 5s 2m 1h, bare numbers are seconds, inf.
-Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes.";
+const AFTER: &str = "\
+Exit code: the program's own, 128+N if signal N ended it (SIGINT ends us too),
+124 stopped by a limit, 125 wrong usage or trouble of our own, 126 not
+executable, 127 not found. Durations: 300ms 5s 2m 1h, bare numbers are seconds,
+inf. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes. More: procwright man run";
 
 /// Run a program, with limits, and leave nothing of it behind.
+///
+/// The program gets the command's own stdin, stdout and stderr and stays in its
+/// process group and on its terminal: prompts, colours, Ctrl-C and Ctrl-Z work
+/// as without it. A pipe is put between only for an option that has to see the
+/// output; it then passes through at once, but the program sees a pipe.
+///
+/// Everything after CMD belongs to the program; -- is needed only if CMD begins
+/// with a dash.
 #[derive(Debug, Args)]
 #[command(
-    after_help = EXIT_CODES,
+    after_help = AFTER,
     override_usage = "procwright run [OPTIONS] [--] CMD [ARG]..."
 )]
 pub(crate) struct RunArgs {
     /// Stop it after this time
-    #[arg(long, value_name = "DURATION", value_parser = units::timeout)]
+    ///
+    /// Counted from its start to the end of the run. The command then exits with
+    /// 124 and says what the processes were doing.
+    #[arg(long, value_name = "DURATION", value_parser = units::timeout, help_heading = "Limits")]
     pub(crate) timeout: Option<Timeout>,
 
     /// Stop it after this time without output
-    #[arg(long, value_name = "DURATION", value_parser = units::timeout)]
+    ///
+    /// On neither stdout nor stderr. While whoever reads our output holds it up,
+    /// the silence is not the program's, and is not counted.
+    #[arg(long, value_name = "DURATION", value_parser = units::timeout, help_heading = "Limits")]
     pub(crate) idle_timeout: Option<Timeout>,
 
-    /// Stop it when it writes more than this to stdout or stderr
-    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    /// Stop it beyond so much on stdout or stderr
+    ///
+    /// For each of the two on its own. Exactly so much is not too much.
+    #[arg(long, value_name = "SIZE", value_parser = units::size, help_heading = "Limits")]
     pub(crate) limit: Option<u64>,
 
-    /// Stop by this signal first
-    #[arg(long, value_name = "SIGNAL", default_value = "TERM", value_parser = signal)]
-    pub(crate) stop: Signal,
-
-    /// From that signal to SIGKILL
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = units::duration)]
-    pub(crate) grace: Duration,
-
-    /// Stop whom: the program, its process group, or all it started
+    /// Over when its pipes are closed, or it exits
+    ///
+    /// By default the command waits for the exit of the program alone, or, where
+    /// pipes are put between, until nobody holds them any more; a second after
+    /// the exit it says who does. With eof pipes are put between in any case,
+    /// with exit nobody is waited for but the program; all that it wrote itself is
+    /// passed on.
     #[arg(
         long,
-        value_name = "process|group|tree",
-        default_value = "tree",
-        hide_possible_values = true
+        value_name = "eof|exit",
+        hide_possible_values = true,
+        help_heading = "Limits"
     )]
-    pub(crate) scope: ScopeArg,
-
-    /// Be done when its pipes are closed (eof), or when it exits
-    #[arg(long, value_name = "eof|exit", hide_possible_values = true)]
     pub(crate) until: Option<UntilArg>,
 
+    /// First signal of a stop [default: TERM]
+    ///
+    /// A name such as TERM or SIGINT, or a number. With KILL there is no grace.
+    #[arg(long, value_name = "SIGNAL", value_parser = signal, help_heading = "Limits")]
+    pub(crate) stop: Option<Signal>,
+
+    /// From there to SIGKILL [default: 5s]
+    ///
+    /// The grace ends early once all that were to be stopped have ended.
+    #[arg(long, value_name = "DURATION", value_parser = units::duration, help_heading = "Limits")]
+    pub(crate) grace: Option<Duration>,
+
+    /// Stop process, group or tree [default: tree]
+    ///
+    /// process stops the program alone, group its process group, of which it gets
+    /// one of its own, tree the program and all that it started.
+    #[arg(
+        long,
+        value_name = "WHOM",
+        hide_possible_values = true,
+        help_heading = "Limits"
+    )]
+    pub(crate) scope: Option<ScopeArg>,
+
+    /// Run it again so often if it fails
+    ///
+    /// It fails by an exit code that is not 0, by a signal, and by a limit
+    /// (--timeout, --idle-timeout, --limit). What could not be started is not
+    /// tried again, nor what SIGINT ended or a signal to us. The exit code is that
+    /// of the last attempt. A file of --stdin is opened anew each time; an
+    /// inherited stdin goes on where it stands.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "0",
+        hide_default_value = true,
+        value_parser = units::count,
+        help_heading = "Limits"
+    )]
+    pub(crate) retry: u32,
+
+    /// Wait before a retry, then double [default: 1s]
+    ///
+    /// Doubled before each further retry, up to five minutes (or to the duration
+    /// given, if that is longer). A signal ends the wait and the command at once.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "1s",
+        hide_default_value = true,
+        requires = "retry",
+        value_parser = units::duration,
+        help_heading = "Limits"
+    )]
+    pub(crate) backoff: Duration,
+
     /// CMD is one line for /bin/sh -c
-    #[arg(long)]
+    #[arg(long, help_heading = "Program")]
     pub(crate) shell: bool,
 
     /// Run it in this directory
-    #[arg(long, value_name = "DIR")]
+    ///
+    /// A program with a slash in its name is looked for from there.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// Set an environment variable; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = OsStringValueParser::new().try_map(variable))]
+    /// Set a variable; may be repeated
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        value_parser = OsStringValueParser::new().try_map(variable),
+        help_heading = "Program"
+    )]
     pub(crate) env: Vec<(OsString, OsString)>,
 
-    /// What it reads instead of our stdin: null, or a file
-    #[arg(long, value_name = "null|FILE")]
+    /// What it reads instead of our stdin
+    ///
+    /// null is /dev/null; a file of that name is ./null.
+    #[arg(
+        long,
+        value_name = "null|FILE",
+        value_hint = ValueHint::FilePath,
+        help_heading = "Program"
+    )]
     pub(crate) stdin: Option<PathBuf>,
 
-    /// Give it a terminal of its own, and pass on what it shows there
-    #[arg(long)]
+    /// Give it a terminal of its own
+    ///
+    /// What it shows there is passed on. It colours and buffers as on a terminal
+    /// while its output is logged, limited or tagged.
+    #[arg(long, help_heading = "Program")]
     pub(crate) pty: bool,
 
-    /// Append both streams to this file as well
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
+    /// Take it from JSON or TOML; flags come on top
+    ///
+    /// The form is that of --dry-run and of the library; docs/reference/spec.md
+    /// has all members. A name that ends in .json or .toml says which; otherwise
+    /// what begins with a brace is JSON. - is stdin, and the program's own is then
+    /// null unless something else is said. A CMD on the command line replaces that
+    /// of the file.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Program")]
+    pub(crate) spec: Option<PathBuf>,
 
-    /// Begin each line of the log with time and stream
-    #[arg(long, requires = "log")]
-    pub(crate) log_times: bool,
-
-    /// Begin a new log beyond this size: FILE becomes FILE.1, that FILE.2
-    #[arg(long, value_name = "SIZE", requires = "log", value_parser = units::size)]
-    pub(crate) log_size: Option<u64>,
-
-    /// How many old logs are kept
-    #[arg(long, value_name = "N", requires = "log_size", default_value = "5")]
-    pub(crate) log_keep: u32,
-
-    /// End with 125 if something is missing in the log
-    #[arg(long, requires = "log")]
-    pub(crate) log_strict: bool,
+    /// Print it as --spec takes it, start nothing
+    ///
+    /// As JSON, on stdout. What can be found wrong without a start is an error.
+    /// Options that are the command's own and not the program's (--retry, --log,
+    /// --tag, --report and the like) are no part of it, and are named on stderr.
+    #[arg(long, help_heading = "Program")]
+    pub(crate) dry_run: bool,
 
     /// Begin each line with time and stream
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) tag: bool,
 
     /// Show its output only if it fails
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
 
-    /// Keep stdout in this file, stderr in FILE.stderr
-    #[arg(long, value_name = "FILE")]
-    pub(crate) keep_full: Option<PathBuf>,
-
     /// Show on the terminal how far it is
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) progress: bool,
 
     /// How long it will take, for --progress
-    #[arg(long, value_name = "DURATION", requires = "progress", value_parser = units::duration)]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        requires = "progress",
+        value_parser = units::duration,
+        help_heading = "Output"
+    )]
     pub(crate) expect: Option<Duration>,
 
-    /// Try again so often if it fails
-    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
-    pub(crate) retry: u32,
+    /// Keep stdout in FILE, stderr in FILE.stderr
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) keep_full: Option<PathBuf>,
 
-    /// Before the first retry; doubled before each further one
-    #[arg(long, value_name = "DURATION", default_value = "1s", requires = "retry", value_parser = units::duration)]
-    pub(crate) backoff: Duration,
+    /// Append both streams to this file as well
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) log: Option<PathBuf>,
 
-    /// Run what this file says, in JSON or TOML; flags come on top
-    #[arg(long, value_name = "FILE")]
-    pub(crate) spec: Option<PathBuf>,
+    /// Begin each line of the log with time and stream
+    #[arg(long, requires = "log", help_heading = "Output")]
+    pub(crate) log_times: bool,
 
-    /// Print what would be run, as --spec takes it
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    /// Begin a new log beyond this size
+    ///
+    /// FILE becomes FILE.1, that FILE.2 and so on.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        requires = "log",
+        value_parser = units::size,
+        help_heading = "Output"
+    )]
+    pub(crate) log_size: Option<u64>,
+
+    /// How many old logs are kept
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "log_size",
+        default_value = "5",
+        value_parser = units::count,
+        help_heading = "Output"
+    )]
+    pub(crate) log_keep: u32,
+
+    /// Exit with 125 if the log is not whole
+    #[arg(long, requires = "log", help_heading = "Output")]
+    pub(crate) log_strict: bool,
 
     /// Say at the end what became of it
-    #[arg(long, value_name = "text|json", hide_possible_values = true)]
+    ///
+    /// On stderr. docs/reference/result.md describes the JSON.
+    #[arg(
+        long,
+        value_name = "text|json",
+        hide_possible_values = true,
+        help_heading = "Report"
+    )]
     pub(crate) report: Option<ReportArg>,
 
-    /// Write the report to a file and not to stderr
-    #[arg(long, value_name = "FILE")]
+    /// Write that to a file; JSON unless said
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Report")]
     pub(crate) report_to: Option<PathBuf>,
 
     /// The program and its arguments
     #[arg(
         value_name = "CMD",
-        required = true,
+        required_unless_present = "spec",
         trailing_var_arg = true,
-        hide = true
+        hide = true,
+        value_hint = ValueHint::CommandWithArguments
     )]
     pub(crate) command: Vec<OsString>,
 }

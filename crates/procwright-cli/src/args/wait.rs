@@ -13,10 +13,14 @@ use crate::units;
 const WAIT_EXIT_CODES: &str = "\
 A process that is not there counts as ended. Each that ends is a line on stdout.
 Exit code: 0 when those have ended that were waited for, 3 timed out, 125 wrong
-usage or trouble of our own. Durations: 300ms 5s 2m 1h, bare numbers are seconds,
-inf.";
+usage or trouble of our own. Durations: 300ms 5s 2m 1h, bare numbers are
+seconds, inf. More: procwright man wait";
 
 /// Wait for processes, whoever started them, and say how they ended.
+///
+/// It sleeps all the while: nothing wakes it but an end or the timeout. The
+/// processes are taken hold of when the command starts; from then on their
+/// numbers mean them, and no later process that happens to get the same number.
 #[derive(Debug, Args)]
 #[command(
     after_help = WAIT_EXIT_CODES,
@@ -24,6 +28,8 @@ inf.";
 )]
 pub(crate) struct WaitArgs {
     /// Until one has ended
+    ///
+    /// Whoever else has by then is told of too.
     #[arg(long, group = "many")]
     pub(crate) any: bool,
 
@@ -32,14 +38,21 @@ pub(crate) struct WaitArgs {
     pub(crate) all: bool,
 
     /// Until so many have ended
-    #[arg(long, value_name = "K", group = "many")]
+    ///
+    /// Whoever ends beyond these is not told of.
+    #[arg(long, value_name = "K", group = "many", value_parser = units::some)]
     pub(crate) first: Option<NonZeroUsize>,
 
-    /// Ended, or ended and reaped by its parent
+    /// Ended, or reaped as well [default: exited]
+    ///
+    /// exited: its last thread has ended, so that memory, descriptors and locks are
+    /// released. reaped: its parent has collected its status too, and its number is
+    /// free.
     #[arg(
         long,
         value_name = "exited|reaped",
         default_value = "exited",
+        hide_default_value = true,
         hide_possible_values = true
     )]
     pub(crate) event: EventArg,
@@ -48,15 +61,24 @@ pub(crate) struct WaitArgs {
     #[arg(long, value_name = "DURATION", value_parser = units::timeout)]
     pub(crate) timeout: Option<Timeout>,
 
-    /// Every process that has this name now; may be repeated
+    /// All that have this name now; may be repeated
+    ///
+    /// The name that a process goes by, or the base name of its program's file, the
+    /// whole of it.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Vec<OsString>,
 
     /// Lines of JSON
+    ///
+    /// docs/reference/command.md shows one; wait.schema.json beside it says exactly
+    /// what is in it.
     #[arg(long)]
     pub(crate) json: bool,
 
     /// Say by which mechanism is waited
+    ///
+    /// pidfd is the rule. Where none can be had others take its place, and looks
+    /// counts how often a process was looked at by the clock.
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
 

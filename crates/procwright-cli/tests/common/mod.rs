@@ -2,6 +2,10 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
+pub mod bash;
+pub mod log;
+pub mod outer;
+pub mod seen;
 pub mod target;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -29,6 +33,15 @@ where
 
 /// `procwright NAME`, without a stdin.
 pub fn subcommand(name: &str) -> Command {
+    watchdog();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_procwright"));
+    command.arg(name);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Has this process end if its tests hang.
+pub fn watchdog() {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| {
         std::thread::spawn(|| {
@@ -37,10 +50,6 @@ pub fn subcommand(name: &str) -> Command {
             std::process::abort();
         });
     });
-    let mut command = Command::new(env!("CARGO_BIN_EXE_procwright"));
-    command.arg(name);
-    command.stdin(Stdio::null());
-    command
 }
 
 /// The words of a test program.
@@ -64,12 +73,23 @@ pub fn skip(test: &str, why: &str) {
 pub fn terminal() -> (std::fs::File, OwnedFd) {
     use rustix::fs::{Mode, OFlags};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    // Close-on-exec, or the programs of other tests would have it too.
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
-    let slave = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let slave = rustix::fs::open(name, flags, Mode::empty()).unwrap();
     (master.into(), slave)
+}
+
+/// A new FIFO, open for both so that neither side waits for the other.
+pub fn fifo(path: &std::path::Path) -> std::fs::File {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::from(0o600), 0).unwrap();
+    let mut options = std::fs::File::options();
+    options.read(true).write(true).open(path).unwrap()
 }
 
 /// What a run came to.
@@ -181,6 +201,14 @@ pub fn assert_gone(pids: &[i32]) {
 /// Waits until a process is gone. The watchdog bounds it.
 pub fn wait_gone(pid: i32) {
     while !is_gone(pid) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until nothing of a process runs any more, whoever reaps it.
+pub fn wait_gone_or_zombie(pid: i32) {
+    let path = format!("/proc/{pid}/stat");
+    while std::fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z ")) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }

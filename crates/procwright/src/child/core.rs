@@ -8,11 +8,14 @@ use crate::holders::RunPipe;
 use crate::process::{Beside, Exit, Process, Stop, Survivor, Target};
 use crate::spool::fifo::BoxError;
 use crate::sys::wait::Usage;
+use crate::trace::Trace;
 
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) process: Process,
     running: Mutex<Running>,
+    /// Beside it, for those that may not wait for a stop.
+    trace: Trace,
     started: Instant,
     pipes: Vec<RunPipe>,
     /// How it is stopped, unless a call says otherwise.
@@ -38,6 +41,7 @@ impl Core {
     pub(super) fn new(running: Running, started: Instant, pipes: Vec<RunPipe>, stop: Stop) -> Core {
         Core {
             process: running.process(),
+            trace: running.trace(),
             running: Mutex::new(running.hand_out()),
             started,
             pipes,
@@ -66,12 +70,17 @@ impl Core {
         if running.ended().is_some() {
             return Vec::new();
         }
+        let trace = running.trace();
+        trace.say(|| format!("stop: {stop}"));
         let target = Target {
             root: self.process.known(),
             pipes: self.pipes.clone(),
             adopts: false,
         };
         let survivors = self.process.stop_all(stop, target, beside);
+        for survivor in &survivors {
+            trace.say(|| format!("left: {survivor}"));
+        }
         // For clones of the process, before the status is gone.
         let _ = self.process.exit();
         running.collect();
@@ -91,6 +100,10 @@ impl Core {
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
+    }
+
+    pub(super) fn trace(&self) -> Trace {
+        self.trace
     }
 
     pub(super) fn end(&self) -> Option<End> {

@@ -1,6 +1,7 @@
 //! A child that the caller holds, with its streams.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,8 +14,10 @@ use super::streams::{Listener, Queues, Streams};
 use crate::error::Invalid;
 use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor};
 use crate::spec::{Spec, Stdin};
-use crate::spool::Overflow;
-use crate::stream::{MergedReader, Outlet, Reader, StallWatch, Writer};
+use crate::spool::{Overflow, elastic};
+use crate::stream::{Line, MergedReader, Outlet, Reader, StallWatch, Writer};
+use crate::terminal::Size;
+use crate::trace::Trace;
 use crate::wait::{Awaits, Waitable};
 
 /// A program that was started, and the ends of its streams.
@@ -53,6 +56,8 @@ pub struct Child {
     core: Arc<Core>,
     /// What tells that nobody reads its output.
     watch: Arc<StallWatch>,
+    /// To its terminal, if it has one of its own.
+    line: Option<Arc<Line>>,
 }
 
 /// Starts `spec` and leaves it to the caller.
@@ -62,17 +67,22 @@ pub(crate) fn spawn(
     listener: Option<Listener>,
     producer: Option<feed::Producer>,
 ) -> Result<Child, Unstarted> {
-    check(spec)?;
+    check(spec, overflow)?;
     let input = match (producer, &spec.stdin) {
         (Some(producer), _) => Some(Input::Producer(producer)),
         (None, Stdin::Bytes(bytes)) => Some(Input::Bytes(bytes.clone())),
         _ => None,
     };
-    let feeds = input.is_some() || matches!(spec.stdin, Stdin::Pipe);
+    let feeds = input.is_some() || (matches!(spec.stdin, Stdin::Pipe) && spec.pty.is_none());
+    let trace = Trace::begin();
+    let listener = match trace.is_on() {
+        true => Some(traced(trace, listener)),
+        false => listener,
+    };
     // Whatever can be refused is asked for before the program starts.
     let queues = Queues::new(spec, overflow, listener.as_ref())?;
     let started = Instant::now();
-    let (running, ends) = super::start(spec, feeds)?;
+    let (running, ends) = super::start(spec, feeds, trace, || {})?;
     let pipes = ends.pipes();
     let process = running.process();
     let kill = |error| {
@@ -80,12 +90,14 @@ pub(crate) fn spawn(
         let _ = process.signal(Signal::KILL);
         Unstarted::from(pipe_error(error))
     };
-    let streams = queues.connect(spec, ends).map_err(kill)?;
+    let exit = running.pidfd().and_then(|fd| fd.try_clone_to_owned().ok());
+    let streams = queues.connect(spec, ends, exit).map_err(kill)?;
     let Streams {
         stdin,
         outputs: [stdout, stderr],
         merged,
         watch,
+        line,
     } = streams;
     let core = Arc::new(Core::new(running, started, pipes, spec.stop));
     let stdin = match (stdin, input) {
@@ -103,11 +115,49 @@ pub(crate) fn spawn(
         argv: spec.argv.clone(),
         core,
         watch,
+        line,
     })
 }
 
-fn check(spec: &Spec) -> Result<(), Invalid> {
+/// A listener that traces what `listener` is told.
+fn traced(trace: Trace, listener: Option<Listener>) -> Listener {
+    Arc::new(move |stream, event| {
+        trace.say(|| match event {
+            elastic::Event::Spilling { directory } => {
+                format!("spilling {stream} to {}", directory.display())
+            }
+            elastic::Event::Degraded { what, error } => {
+                format!("{stream} cannot go to disk: cannot {what}: {error}")
+            }
+            elastic::Event::Dropping { offset } => {
+                format!("dropping of {stream} from offset {offset} on")
+            }
+            elastic::Event::Overflowed { offset } => {
+                format!("{stream} was too much at offset {offset}")
+            }
+        });
+        if let Some(listener) = &listener {
+            listener(stream, event);
+        }
+    })
+}
+
+fn check(spec: &Spec, overflow: Option<Overflow>) -> Result<(), Invalid> {
     spec.check()?;
+    if spec.pty.is_some() && overflow.is_none() {
+        return Err(Invalid::new(
+            "overflow",
+            "is the bare pipe, and a pty is none",
+            "use Overflow::Block, then the program waits once that much is unread",
+        ));
+    }
+    if spec.pty.is_some() && matches!(spec.stdin, Stdin::Inherit) {
+        return Err(Invalid::new(
+            "stdin",
+            "is inherited, and nobody would pass on what is typed there",
+            "use Stdin::Pipe and write what is to be typed, or use run()",
+        ));
+    }
     let for_runs = [
         (
             "timeout",
@@ -203,6 +253,22 @@ impl Child {
         };
         let survivors = self.core.stop_beside(stop, Some((fd, &mut ring)));
         (survivors, outcome)
+    }
+
+    /// Says how large its terminal is ([`Command::pty`](crate::Command::pty)). If
+    /// that is new, whoever is in its foreground gets `SIGWINCH`.
+    ///
+    /// # Errors
+    /// `Unsupported` if it has no terminal of its own, and in a fork;
+    /// `NotConnected` once nobody has that any more, or its reader is closed.
+    pub fn resize(&self, size: Size) -> io::Result<()> {
+        match &self.line {
+            Some(line) => line.resize(size),
+            None => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this child has no terminal of its own: start it with a pty",
+            )),
+        }
     }
 
     /// How it is stopped, unless a call says otherwise.

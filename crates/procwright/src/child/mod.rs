@@ -3,6 +3,7 @@
 mod communicate;
 mod core;
 mod feed;
+mod front;
 mod living;
 mod prepare;
 mod spawner;
@@ -16,16 +17,19 @@ use std::time::Instant;
 use crate::error::{Invalid, SpawnError};
 use crate::ident::{ProcId, Watched};
 use crate::process::{Exit, Process, Signal, Unknown, reaper};
-use crate::spec::Spec;
+use crate::spec::{Spec, quote};
+use crate::sys::spawn::Action;
 use crate::sys::wait::{self, Usage};
 use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
+use crate::trace::Trace;
+use front::Front;
 
 pub use communicate::Communication;
 pub(crate) use feed::Producer;
 pub use living::Child;
 pub(crate) use living::spawn;
-pub(crate) use stdio::{OurEnds, OutputEnd};
+pub(crate) use stdio::{OurEnds, OutputEnd, TerminalEnd};
 pub(crate) use streams::Listener;
 pub use waiting::WaitError;
 
@@ -48,17 +52,60 @@ impl From<SpawnError> for Unstarted {
     }
 }
 
-/// Starts the program of `spec`, with a pipe for stdin if `feeds`.
-pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unstarted> {
+/// Finds what is wrong in `spec` as far as starting it goes.
+pub(crate) fn check(spec: &Spec) -> Result<(), Unstarted> {
+    prepare::Template::new(spec).map(drop)
+}
+
+/// Starts the program of `spec`, with a pipe for stdin if `feeds`. Calls `now`
+/// when everything is open, which may have taken its time, and nothing is left
+/// to do but to start it.
+pub(crate) fn start(
+    spec: &Spec,
+    feeds: bool,
+    trace: Trace,
+    now: impl FnOnce(),
+) -> Result<(Running, OurEnds), Unstarted> {
+    let started = start_untold(spec, feeds, trace, now);
+    trace.say(|| {
+        let command = quote(&spec.argv);
+        match &started {
+            Ok((running, _)) => format!("start pid {}: {command}", running.pid),
+            Err(Unstarted::Invalid(error)) => format!("not started, {command}: {error}"),
+            Err(Unstarted::Spawn(error)) => {
+                let error = error.to_string();
+                // What to do about it is below the first line, and this is one.
+                let fact = error.lines().next().unwrap_or_default();
+                format!("not started, {command}: {fact}")
+            }
+        }
+    });
+    started
+}
+
+fn start_untold(
+    spec: &Spec,
+    feeds: bool,
+    trace: Trace,
+    now: impl FnOnce(),
+) -> Result<(Running, OurEnds), Unstarted> {
     let template = prepare::Template::new(spec)?;
     let ends = stdio::open(spec, feeds)?;
-    let plan = template.plan(spec, &ends.placements);
+    let front = Front::of(spec);
+    let terminal = match ends.terminal() {
+        Some(own) => Some(Action::ControllingTerminal(own)),
+        None => front.as_ref().map(Front::action),
+    };
+    let plan = template.plan(spec, &ends.placements, terminal);
+    now();
     let spawned = if spec.die_with_parent.is_some() {
         spawner::spawn(plan)
     } else {
         prepare::spawn(&plan)
     };
     let spawned = spawned.map_err(|error| prepare::hint(error, spec))?;
+    // Had it failed, the terminal would be ours again by now.
+    let front = front.map(|front| front.lent_to(spawned.pid));
     // The child's ends are closed here, with `ends`: from now on the end of a
     // stream means that the program and its heirs have closed it.
     Ok((
@@ -66,9 +113,11 @@ pub(crate) fn start(spec: &Spec, feeds: bool) -> Result<(Running, OurEnds), Unst
             pid: spawned.pid,
             pidfd: Some(spawned.pidfd),
             parent_peak: spawned.parent_peak,
+            front,
             ended: None,
             seen: None,
             handed_out: false,
+            trace,
         },
         ends.ours,
     ))
@@ -84,11 +133,14 @@ pub(crate) struct Running {
     /// None once it was reaped, and in drop: results are kept for long.
     pidfd: Option<OwnedFd>,
     parent_peak: u64,
+    /// The terminal, until the program that it was handed to has ended.
+    front: Option<Front>,
     ended: Option<(Exit, Option<Usage>)>,
     /// When it was found to have ended.
     seen: Option<Instant>,
     /// It is a caller's, who may drop it as he likes.
     handed_out: bool,
+    trace: Trace,
 }
 
 impl Running {
@@ -100,6 +152,10 @@ impl Running {
 
     pub(crate) fn pid(&self) -> i32 {
         self.pid
+    }
+
+    pub(crate) fn trace(&self) -> Trace {
+        self.trace
     }
 
     /// The same process, for whoever asks about it and does not reap.
@@ -152,7 +208,18 @@ impl Running {
         };
         self.seen = Some(Instant::now());
         self.pidfd = None;
+        // The end of a run is more than that, and told by it.
+        if let (true, Some((exit, _))) = (self.handed_out, self.ended) {
+            self.trace.end("", exit);
+        }
+        self.take_terminal();
         true
+    }
+
+    /// The program has ended, reaped or not: what it leaves in its group shall
+    /// not keep the terminal.
+    pub(crate) fn take_terminal(&mut self) {
+        self.front = None;
     }
 
     /// When it was found to have ended, none before.
@@ -184,6 +251,8 @@ impl Drop for Running {
             if std::thread::panicking() && !self.handed_out {
                 let _ = pidfd::send(pidfd.as_fd(), Signal::KILL.number());
             }
+            self.trace
+                .say(|| "dropped before its end, and reaped in the background");
             reaper::adopt(pidfd);
         }
     }

@@ -80,9 +80,15 @@ impl Template {
     }
 
     /// The finished plan. The order of the actions is that of [`Step`].
-    pub(super) fn plan(self, spec: &Spec, placements: &[(RawFd, RawFd)]) -> Plan {
+    /// `terminal` is what the program does about one, if anything.
+    pub(super) fn plan(
+        self,
+        spec: &Spec,
+        placements: &[(RawFd, RawFd)],
+        terminal: Option<Action>,
+    ) -> Plan {
         let mut actions = Vec::with_capacity(16);
-        if spec.new_session {
+        if spec.new_session || spec.pty.is_some() {
             // A session leader leads its own group, and may not change it.
             actions.push(Action::Setsid);
         } else if spec.own_group() {
@@ -90,6 +96,8 @@ impl Template {
         } else if let Some(group) = spec.process_group {
             actions.push(Action::Setpgid(group));
         }
+        // Before its descriptor can be overwritten.
+        actions.extend(terminal);
         place(placements, &mut actions);
         actions.extend(self.limits);
         let changes_credentials = !self.credentials.is_empty();
@@ -321,7 +329,10 @@ fn name(action: &Action) -> (Step, String) {
     let text = |number: &dyn std::fmt::Display| number.to_string();
     match action {
         Action::Setsid => (Step::Setsid, String::new()),
+        Action::ControllingTerminal(_) => (Step::ControllingTerminal, String::new()),
         Action::Setpgid(group) => (Step::Setpgid, text(group)),
+        // Cannot fail.
+        Action::Foreground { .. } => (Step::Setpgid, String::new()),
         Action::Rlimit { soft, hard, .. } => (Step::Rlimit, format!("{soft}:{hard}")),
         Action::Nice(value) => (Step::Nice, text(value)),
         Action::Setgroups(groups) => (Step::Setgroups, format!("{groups:?}")),
@@ -361,7 +372,7 @@ pub(super) fn hint(error: SpawnError, spec: &Spec) -> SpawnError {
         }
         Step::Exec if is(Errno::NOENT) && !has_slash && looks_like_a_line(&spec.argv) => Some(
             "this looks like a whole shell line: pass a list of arguments, \
-             or ask for a shell by name"
+             or ask for a shell (shell=True, --shell)"
                 .to_owned(),
         ),
         Step::Exec if is(Errno::NOENT) && !has_slash => {
@@ -381,12 +392,18 @@ pub(super) fn hint(error: SpawnError, spec: &Spec) -> SpawnError {
              a quarter of the stack limit): pass data by stdin or in a file"
                 .to_owned(),
         ),
-        Step::Pipe | Step::Clone | Step::Open | Step::Dup | Step::CloseRange
+        Step::Pipe | Step::Pty | Step::Clone | Step::Open | Step::Dup | Step::CloseRange
             if is(Errno::MFILE) =>
         {
             Some(
                 "this process has no descriptor left: raise RLIMIT_NOFILE or close some".to_owned(),
             )
+        }
+        Step::Pty if is(Errno::NOSPC) => {
+            Some("all pseudo-terminals are in use: see /proc/sys/kernel/pty/max".to_owned())
+        }
+        Step::Pty if is(Errno::NOENT) => {
+            Some("there is no /dev/ptmx: mount a devpts file system".to_owned())
         }
         Step::Setuid | Step::Setgid | Step::Setgroups if is(Errno::PERM) => {
             Some("only root may change user or group".to_owned())

@@ -1,18 +1,21 @@
 //! Between a child's pipes and what its holder reads.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::stdio::pipe_error;
-use super::{OurEnds, OutputEnd, Unstarted};
+use super::{OurEnds, OutputEnd, TerminalEnd, Unstarted};
 use crate::drain::{Drain, Gauge, Half, Pump, Store, Taken};
 use crate::error::Invalid;
 use crate::spec::Spec;
 use crate::spool::Overflow;
 use crate::spool::elastic::{self, Consumer, Monitor, Producer};
-use crate::stream::{Account, MergedReader, Origin, Outlet, Reader, Spool, StallWatch, Writer};
+use crate::stream::{
+    Account, Line, MergedReader, Origin, Outlet, Reader, Spool, StallWatch, Writer,
+};
 
 /// A queue, and the pump that will fill it.
 type Queue = (Pump, Producer, Consumer, Monitor);
@@ -55,6 +58,8 @@ pub(super) struct Streams {
     pub(super) outputs: [Option<Reader>; 2],
     pub(super) merged: Option<MergedReader>,
     pub(super) watch: Arc<StallWatch>,
+    /// To the terminal, if there is one.
+    pub(super) line: Option<Arc<Line>>,
 }
 
 impl Queues {
@@ -79,11 +84,22 @@ impl Queues {
         ]))
     }
 
-    /// Puts them between the pipes and their readers.
-    pub(super) fn connect(self, spec: &Spec, ends: OurEnds) -> io::Result<Streams> {
+    /// Puts them between the pipes and their readers. `exit` is readable once the
+    /// program has exited.
+    pub(super) fn connect(
+        self,
+        spec: &Spec,
+        ends: OurEnds,
+        exit: Option<OwnedFd>,
+    ) -> io::Result<Streams> {
         let mut readers = [None, None];
         let mut outlets = [None, None];
         let mut merged = None;
+        let mut line = None;
+        let mut terminal = ends.terminal;
+        let typing = terminal
+            .as_mut()
+            .and_then(|terminal| terminal.typing.take());
         match self {
             Queues::Merged(queue) => merged = Some(merge(ends.outputs, queue, &mut outlets)?),
             Queues::Apart(queues) => {
@@ -91,7 +107,14 @@ impl Queues {
                     let Some(end) = end else {
                         continue;
                     };
-                    let (reader, outlet) = reader(end, queue)?;
+                    let (reader, outlet) = match (terminal.take(), queue) {
+                        (Some(terminal), Some(queue)) => {
+                            let (reader, outlet, its) = shown(end, terminal, queue, exit.as_ref());
+                            line = Some(its);
+                            (reader, outlet)
+                        }
+                        (_, queue) => reader(end, queue)?,
+                    };
                     readers[i] = Some(reader);
                     outlets[i] = Some(outlet);
                 }
@@ -99,9 +122,12 @@ impl Queues {
         }
         let watch = StallWatch::new(spec.argv.clone(), spec.stall_after, outlets);
         let watch = Arc::new(watch);
-        let stdin = ends.stdin.map(|fd| Writer::new(fd, Arc::clone(&watch)));
+        let piped = ends.stdin.map(|fd| Writer::new(fd, Arc::clone(&watch)));
+        let typed = typing.zip(line.clone());
+        let typed = typed.map(|(fd, line)| Writer::of_terminal(fd, Arc::clone(&watch), line));
         Ok(Streams {
-            stdin: stdin.transpose()?,
+            stdin: piped.or(typed).transpose()?,
+            line,
             outputs: readers,
             merged,
             watch,
@@ -126,9 +152,29 @@ fn reader(end: OutputEnd, queue: Option<Queue>) -> io::Result<(Reader, Outlet)> 
     Ok((reader, Outlet::new(origin, probe.as_ref())))
 }
 
+/// What a terminal shows.
+fn shown(
+    end: OutputEnd,
+    terminal: TerminalEnd,
+    queue: Queue,
+    exit: Option<&OwnedFd>,
+) -> (Reader, Outlet, Arc<Line>) {
+    let (pump, producer, consumer, monitor) = queue;
+    let store = Store::Elastic(Some(producer));
+    let slave = Some(terminal.slave);
+    let drain = Drain::of_terminal(end.fd, slave, store, Instant::now())
+        .with_exit(exit.and_then(|fd| fd.try_clone().ok()));
+    let line = Arc::new(Line::new(drain.weak_fd()));
+    let gauge = drain.gauge();
+    let flow = (pump.take(drain), gauge);
+    let spool = Spool::new(consumer, monitor.clone(), vec![flow]).with_line(Arc::clone(&line));
+    let outlet = Outlet::of_terminal(Origin::Queue(monitor));
+    (Reader::of_spool(spool), outlet, line)
+}
+
 /// Gives a stream to the pump.
 fn flow(pump: &Pump, end: OutputEnd, store: Store<Vec<u8>>) -> (Taken, Gauge) {
-    let drain = Drain::new(end.fd, end.probe, store, Vec::new(), Instant::now());
+    let drain = Drain::new(end.fd, end.probe, store, Instant::now());
     let gauge = drain.gauge();
     (pump.take(drain), gauge)
 }

@@ -86,7 +86,9 @@ impl Child {
             if patience.deadline().reached(now) {
                 return Ok(None);
             }
-            let again = patient.look(now)?;
+            let again = patient.look(now).inspect_err(|stalled| {
+                self.core().trace().say(|| format!("stalled: {stalled}"));
+            })?;
             let until = patience.deadline().min(again.at);
             let ring = again.ring.as_deref().map(AsFd::as_fd);
             let beside = [ring, patience.interrupt()];

@@ -1,10 +1,13 @@
 //! The builder that a run or a child starts from.
 
+mod pty;
 mod spawn;
+mod taps;
+mod validate;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,8 +18,7 @@ use crate::child::Unstarted;
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
 use crate::run::{
-    self, Duty, Error, Event, Extras, Foreign, Kind, Lines, Outcome, Output, Producer, Reason, Tap,
-    Tee, Trouble, Watch, Writer,
+    self, Error, Event, Extras, Foreign, Outcome, Output, Producer, Reason, Trouble, Watch,
 };
 use crate::spec::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
@@ -224,6 +226,15 @@ impl<'a> Command<'a> {
         self
     }
 
+    /// Makes the program's group the foreground group of the controlling
+    /// terminal, if the caller's is that, and puts the caller's back at the
+    /// program's end: see [`Spec::foreground`](crate::Spec::foreground).
+    #[must_use]
+    pub fn foreground(mut self) -> Self {
+        self.spec.foreground = true;
+        self
+    }
+
     /// Has the kernel send `signal` to the program when this process ends.
     ///
     /// Needs one thread for the life of this process, since the kernel watches
@@ -311,77 +322,6 @@ impl<'a> Command<'a> {
     #[must_use]
     pub fn stderr(mut self, sink: Sink) -> Self {
         self.spec.stderr = sink;
-        self
-    }
-
-    /// Calls back for each line of stdout, with its end, on a thread of its
-    /// own. The stream must be captured. An error stops the run.
-    #[must_use]
-    pub fn on_stdout_line<F>(self, callback: F) -> Self
-    where
-        F: FnMut(&[u8]) -> Result<(), BoxError> + Send + 'static,
-    {
-        self.tap(
-            1,
-            Kind::Lines(Lines::new(Box::new(callback))),
-            Duty::Required,
-        )
-    }
-
-    /// Calls back for each line of stderr. As [`Command::on_stdout_line`].
-    #[must_use]
-    pub fn on_stderr_line<F>(self, callback: F) -> Self
-    where
-        F: FnMut(&[u8]) -> Result<(), BoxError> + Send + 'static,
-    {
-        self.tap(
-            2,
-            Kind::Lines(Lines::new(Box::new(callback))),
-            Duty::Required,
-        )
-    }
-
-    /// Hands a copy of stdout (1) or stderr (2) to `tap`, on a thread of its
-    /// own. The stream must be captured. An error stops the run.
-    #[must_use]
-    pub fn tap_stream(self, stream: u8, tap: Box<dyn Tap>) -> Self {
-        self.tap(stream, Kind::Chunks(tap), Duty::Required)
-    }
-
-    /// Shows both captured streams on the caller's own stdout and stderr while
-    /// they come.
-    ///
-    /// A copy that can no longer be written (a closed pipe) is left out; the
-    /// capture goes on.
-    ///
-    /// # Errors
-    /// When the caller's stdout or stderr cannot be duplicated.
-    pub fn tee(mut self) -> std::io::Result<Self> {
-        let out = std::io::stdout().as_fd().try_clone_to_owned()?;
-        let err = std::io::stderr().as_fd().try_clone_to_owned()?;
-        let [stdout, stderr] = self.spec.captures();
-        if stdout {
-            self = self.tap(1, Kind::Chunks(Box::new(Tee::new(out))), Duty::Optional);
-        }
-        if stderr {
-            self = self.tap(2, Kind::Chunks(Box::new(Tee::new(err))), Duty::Optional);
-        }
-        Ok(self)
-    }
-
-    /// Copies a captured stream, 1 or 2, to a writer while it comes.
-    #[must_use]
-    pub fn tee_to(self, stream: u8, writer: impl Write + Send + 'static) -> Self {
-        self.tap(
-            stream,
-            Kind::Chunks(Box::new(Writer(writer))),
-            Duty::Required,
-        )
-    }
-
-    fn tap(mut self, stream: u8, tap: Kind, duty: Duty) -> Self {
-        let index = usize::from(stream == 2);
-        self.extras.taps[index].push((tap, duty));
         self
     }
 
@@ -551,6 +491,21 @@ impl<'a> Command<'a> {
                     "what the program writes elsewhere is not seen here",
                 )));
             }
+        }
+        if !extras.both.is_empty() && captures == [false; 2] {
+            return Err(Error::Invalid(Invalid::new(
+                "a copy of both streams",
+                "needs at least one of them captured or relayed",
+                "what the program writes elsewhere is not seen here",
+            )));
+        }
+        let relays = |sink: &Sink| matches!(sink, Sink::Relay);
+        if extras.relay.is_some() && !(relays(&spec.stdout) || relays(&spec.stderr)) {
+            return Err(Error::Invalid(Invalid::new(
+                "relay_with",
+                "has nothing to relay",
+                "give stdout or stderr the sink Relay",
+            )));
         }
         let failed = |unstarted: Unstarted| Error::unstarted(unstarted, &spec);
         let outcome: Outcome<M> = run::execute(&spec, extras).map_err(failed)?;

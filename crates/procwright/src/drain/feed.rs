@@ -16,7 +16,7 @@ pub(crate) enum Input {
     /// They are all here.
     Bytes(Bytes),
     /// A producer's thread brings them.
-    Queue(Arc<Fifo>),
+    Queue(Arc<Fifo<Bytes>>),
 }
 
 /// What a step found.

@@ -1,13 +1,16 @@
 //! Drives drains and a feed on the caller's thread.
 
+mod terminal;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::feed::Fed;
 use super::load::Load;
 use super::side::Side;
+use super::typist::Typist;
 use super::{Drain, Feed, Step};
 use crate::spool::Memory;
 use crate::spool::fifo::BoxError;
@@ -64,6 +67,8 @@ pub(crate) const WATCH: usize = 4;
 pub(crate) struct Inline<M> {
     lanes: [Option<Lane<Drain<M>>>; 2],
     feed: Option<Lane<Feed>>,
+    /// Into the terminal that the first stream is.
+    typist: Option<Lane<Typist>>,
     /// Rung by consumers that have room again and producers that have bytes;
     /// none if there are neither.
     wake: Option<Arc<Wake>>,
@@ -73,14 +78,30 @@ pub(crate) struct Inline<M> {
     /// When a consumer last let go of a stream that it held up.
     released: Option<Instant>,
     order: Option<Vec<Segment>>,
+    /// Whether somebody gets both streams in the order of reading.
+    in_order: bool,
+}
+
+/// How far a stream is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Flow {
+    /// How many bytes have been read.
+    pub bytes: u64,
+    /// How long the program could not write because the pipe was full, up to now.
+    /// An upper bound; zero if it never was, none where that is not known, as of
+    /// a terminal.
+    pub blocked: Option<Duration>,
 }
 
 impl<M: Memory> Inline<M> {
     pub(crate) fn new(
         drains: [Option<Drain<M>>; 2],
         feed: Option<Feed>,
+        typist: Option<Typist>,
         wake: Option<Arc<Wake>>,
         merged: bool,
+        in_order: bool,
     ) -> Inline<M> {
         // Nothing has been written yet, so the first step is to wait. A feed
         // has bytes and a pipe that is empty.
@@ -95,11 +116,16 @@ impl<M: Memory> Inline<M> {
                 work,
                 need: Need::Nothing,
             }),
+            typist: typist.map(|work| Lane {
+                work,
+                need: Need::Nothing,
+            }),
             wake,
             side: None,
             load: Load::new([0, 0], Instant::now()),
             released: None,
             order: merged.then(Vec::new),
+            in_order,
         }
     }
 
@@ -130,6 +156,7 @@ impl<M: Memory> Inline<M> {
             true => deadline,
             false => Deadline::at(then),
         };
+        let deadline = deadline.min(self.next_look());
         match self.wait(watch, deadline, &mut turn) {
             Ok(()) => self.note_wait(then, sleeps),
             // A signal handler has run. Whoever wants to know has a descriptor
@@ -180,7 +207,7 @@ impl<M: Memory> Inline<M> {
                 note(&mut self.order, index, lane.work.bytes() - before);
             }
             let fed = self.feed_once(turn)?;
-            moved |= fed;
+            moved |= fed | self.type_once()?;
             if !moved {
                 return Ok(pumped);
             }
@@ -202,7 +229,8 @@ impl<M: Memory> Inline<M> {
         let held = |lane: &Lane<Drain<M>>| lane.need == Need::Wake || lane.work.has_ended();
         // The order of two streams can be told only by one reader; and on one
         // processor a second thread has nowhere to run.
-        if self.order.is_some() || held(out) || held(err) || !several_processors() {
+        let ordered = self.in_order || self.order.is_some();
+        if ordered || held(out) || held(err) || !several_processors() {
             return;
         }
         if let Some(Lane { work, .. }) = self.lanes[1].take() {
@@ -289,6 +317,13 @@ impl<M: Memory> Inline<M> {
             fds.push(poll::Fd::from_borrowed_fd(lane.work.fd(), events));
             whose.push(Whose::Feed);
         }
+        if let Some(lane) = &self.typist
+            && let Some(terminal) = self.lanes[0].as_ref().and_then(|lane| lane.work.fd())
+            && let Some((fd, flags)) = lane.work.awaits(terminal)
+        {
+            fds.push(poll::Fd::from_borrowed_fd(fd, flags));
+            whose.push(Whose::Typist);
+        }
         if let Some(wake) = &self.wake {
             fds.push(poll::Fd::from_borrowed_fd(wake.as_fd(), Flags::IN));
             whose.push(Whose::Wake);
@@ -321,6 +356,11 @@ impl<M: Memory> Inline<M> {
                         }
                     }
                 }
+                Whose::Typist => {
+                    if let Some(lane) = &mut self.typist {
+                        lane.need = Need::Nothing;
+                    }
+                }
                 Whose::Wake => self.woken(),
                 Whose::Side => self.recall()?,
             }
@@ -350,6 +390,7 @@ impl<M: Memory> Inline<M> {
     /// it left behind, and they get what it left in the pipe.
     pub(crate) fn stop_feeding(&mut self) {
         self.feed = None;
+        self.typist = None;
     }
 
     /// Reads exactly what the pipes hold now, and ends the streams.
@@ -370,7 +411,7 @@ impl<M: Memory> Inline<M> {
 
     /// Gives up all streams: what was read of them stays.
     pub(crate) fn abandon(&mut self) {
-        self.feed = None;
+        self.stop_feeding();
         let _ = self.recall();
         for lane in self.lanes.iter_mut().flatten() {
             lane.work.cut();
@@ -403,6 +444,17 @@ impl<M: Memory> Inline<M> {
             .each_ref()
             .map(|lane| lane.as_ref().is_some_and(|lane| !lane.work.has_ended()));
         [out, err || self.side.is_some()]
+    }
+
+    /// How far the two streams are, none where no pipe is between.
+    pub(crate) fn flows(&self) -> [Option<Flow>; 2] {
+        let [out, err] = self.lanes.each_ref().map(|lane| {
+            lane.as_ref().map(|lane| Flow {
+                bytes: lane.work.bytes(),
+                blocked: lane.work.gauge().blocked(),
+            })
+        });
+        [out, err.or_else(|| self.side.as_ref().map(Side::flow))]
     }
 
     /// Whether a consumer holds up a stream.
@@ -463,6 +515,7 @@ enum Whose {
     Watched(usize),
     Lane(usize),
     Feed,
+    Typist,
     Wake,
     Side,
 }

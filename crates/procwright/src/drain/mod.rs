@@ -9,38 +9,42 @@
 
 mod blocked;
 mod budget;
+mod copies;
 mod feed;
 mod inline;
+mod keys;
 mod load;
 mod merge;
 mod meter;
 mod pump;
 mod side;
 mod store;
+mod typist;
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-
 use crate::spool::Memory;
-use crate::spool::fifo::Fifo;
 use crate::sys::fork::Kept;
 use crate::sys::pipe::{self, FullProbe};
+use crate::sys::pty;
 
 pub(crate) use blocked::Blocked;
 pub(crate) use budget::Grant;
+pub(crate) use copies::{Chunk, Copies};
 pub(crate) use feed::{Feed, Input};
-pub use inline::Segment;
+pub use inline::{Flow, Segment};
 pub(crate) use inline::{Inline, Turn};
+pub(crate) use keys::Keys;
 pub(crate) use merge::{Half, Header, Tally};
 pub(crate) use meter::Gauge;
 use meter::Meter;
 pub(crate) use pump::{Pump, Taken};
 use store::Room;
 pub(crate) use store::Store;
+pub(crate) use typist::Typist;
 
 /// The largest single read. Between 64 and 256 KiB nothing changes in speed;
 /// the size of the largest pipe that we ask for saves calls.
@@ -69,11 +73,19 @@ pub(crate) struct Drain<M> {
     /// None once the pipe has been closed in the program's face.
     fd: Option<Arc<Kept>>,
     store: Store<M>,
-    taps: Vec<Arc<Fifo>>,
+    copies: Copies,
     blocked: Meter,
     /// The pipe's size, asked for when it first matters: a user's pipes have
     /// 8 KiB instead of 64 once the system's budget for him is used up.
     capacity: Option<usize>,
+    /// It is the end of a terminal where that is shown, and not of a pipe.
+    is_terminal: bool,
+    /// The end of that terminal that programs have, open here as well so that
+    /// there is no end before the program has exited: whoever it controls may
+    /// close all that it has of it, and open it again.
+    slave: Option<Kept>,
+    /// Readable once the program has exited, for a driver that is not told.
+    exit: Option<OwnedFd>,
     grant: Option<Grant>,
     /// Reads that found the pipe at least half full, until it has been grown.
     voluminous: u8,
@@ -91,15 +103,17 @@ impl<M: Memory> Drain<M> {
         fd: OwnedFd,
         probe: Option<Arc<FullProbe>>,
         store: Store<M>,
-        taps: Vec<Arc<Fifo>>,
         now: Instant,
     ) -> Drain<M> {
         Drain {
             fd: Some(Arc::new(Kept::new(fd))),
             store,
-            taps,
+            copies: Copies::default(),
             blocked: Meter::new(probe, now),
             capacity: None,
+            is_terminal: false,
+            slave: None,
+            exit: None,
             grant: None,
             voluminous: 0,
             bytes: 0,
@@ -108,6 +122,47 @@ impl<M: Memory> Drain<M> {
             before_end: false,
             failed: false,
         }
+    }
+
+    /// The same, and what it reads is handed on.
+    pub(crate) fn with_copies(self, copies: Copies) -> Drain<M> {
+        Drain { copies, ..self }
+    }
+
+    /// A drain of a terminal, whose other end is `slave`.
+    pub(crate) fn of_terminal(
+        master: OwnedFd,
+        slave: Option<OwnedFd>,
+        store: Store<M>,
+        now: Instant,
+    ) -> Drain<M> {
+        Drain {
+            blocked: Meter::unknown(),
+            is_terminal: true,
+            slave: slave.map(Kept::new),
+            ..Drain::new(master, None, store, now)
+        }
+    }
+
+    /// A driver that is not told of the program's exit waits for this.
+    pub(crate) fn with_exit(mut self, pidfd: Option<OwnedFd>) -> Drain<M> {
+        if pidfd.is_none() {
+            self.exited();
+        }
+        self.exit = pidfd;
+        self
+    }
+
+    /// Readable once [`exited`](Drain::exited) is to be called; none if it was.
+    fn exit(&self) -> Option<BorrowedFd<'_>> {
+        self.exit.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The program has exited: from now on a terminal ends when nobody else has
+    /// it any more.
+    pub(crate) fn exited(&mut self) {
+        self.slave = None;
+        self.exit = None;
     }
 
     /// Reads once.
@@ -119,7 +174,8 @@ impl<M: Memory> Drain<M> {
         if self.ended {
             return Ok(Step::End);
         }
-        if !self.taps.iter().all(|tap| tap.has_room()) {
+        if !self.copies.have_room() {
+            self.blocked.hold(Instant::now());
             return Ok(Step::Held);
         }
         match self.store.room()? {
@@ -159,6 +215,7 @@ impl<M: Memory> Drain<M> {
                 return Ok(Step::Empty);
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(Step::Moved),
+            Err(e) if self.is_terminal && pty::is_end(&e) => 0,
             Err(e) => return Err(e),
         };
         if n == 0 {
@@ -178,11 +235,8 @@ impl<M: Memory> Drain<M> {
         self.last_read = Some(now);
         self.bytes += n as u64;
         self.store.note(n);
-        if !self.taps.is_empty() {
-            let copy = Bytes::copy_from_slice(self.store.latest(n));
-            for tap in &self.taps {
-                tap.offer(copy.clone());
-            }
+        if !self.copies.queues.is_empty() {
+            self.copies.offer(self.store.latest(n));
         }
         if self.grant.is_none() && n >= capacity / 2 {
             self.grow();
@@ -218,8 +272,15 @@ impl<M: Memory> Drain<M> {
         if self.ended {
             return Ok(());
         }
+        self.exited();
         self.blocked.slept(Instant::now());
-        let mut left = self.fd().map_or(Ok(0), pipe::unread)?;
+        // Of a terminal nobody can say how much: a look at it does not see what
+        // is still on its way. A read does, and gives all of that before it says
+        // that there is nothing; so that is waited for, within what can be there.
+        let mut left = match self.is_terminal {
+            true => pty::MOST,
+            false => self.fd().map_or(Ok(0), pipe::unread)?,
+        };
         while left > 0 && !self.ended {
             let max = usize::try_from(left).unwrap_or(READ).min(READ);
             let before = self.bytes;
@@ -250,6 +311,7 @@ impl<M: Memory> Drain<M> {
     /// Closes the pipe while the program may still write: its next write fails.
     pub(crate) fn close(&mut self) {
         self.cut();
+        self.slave = None;
         self.fd = None;
     }
 
@@ -263,9 +325,7 @@ impl<M: Memory> Drain<M> {
         self.ended = true;
         self.blocked.over();
         self.store.end();
-        for tap in &self.taps {
-            tap.end();
-        }
+        self.copies.end();
     }
 
     /// Whether everything has been read that will be.
@@ -287,14 +347,19 @@ impl<M: Memory> Drain<M> {
         self.bytes
     }
 
-    pub(crate) fn blocked(&self) -> Duration {
+    /// None where it cannot be known.
+    pub(crate) fn blocked(&self) -> Option<Duration> {
         self.blocked.total()
+    }
+
+    /// For those who say how large a terminal is, for as long as this has it.
+    pub(crate) fn weak_fd(&self) -> Weak<Kept> {
+        self.fd.as_ref().map(Arc::downgrade).unwrap_or_default()
     }
 
     /// What tells that to others, at any time.
     pub(crate) fn gauge(&self) -> Gauge {
-        let fd = self.fd.as_ref().map(Arc::downgrade);
-        self.blocked.gauge(fd.unwrap_or_default())
+        self.blocked.gauge(self.weak_fd())
     }
 
     pub(crate) fn last_read(&self) -> Option<Instant> {
@@ -308,6 +373,11 @@ impl<M: Memory> Drain<M> {
     /// The pipe, none once it is closed, and in a fork.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.fd.as_ref()?.get().ok()
+    }
+
+    /// The same, if it is of a terminal.
+    pub(crate) fn terminal(&self) -> Option<BorrowedFd<'_>> {
+        self.fd().filter(|_| self.is_terminal)
     }
 
     /// Whether it keeps what it reads.

@@ -29,6 +29,9 @@ const READS: usize = 4;
 /// The wake-up's key. Streams are counted from 1.
 const WAKE: u64 = 0;
 
+/// Added to the key of a stream whose program has exited.
+const EXIT: u64 = 1 << 63;
+
 type Flow = Drain<Vec<u8>>;
 
 /// The pump, which does not end while this is held: what a stream is given to.
@@ -205,6 +208,7 @@ fn run(shared: &Shared, ready: &ReadySet) {
             };
             for (key, mut flow) in new {
                 if watch(ready, key, &mut flow) {
+                    watch_exit(ready, key, &mut flow);
                     flows.insert(key, flow);
                     keys.push(key);
                 }
@@ -216,6 +220,7 @@ fn run(shared: &Shared, ready: &ReadySet) {
                     if let Some(fd) = flow.fd() {
                         ready.remove(fd);
                     }
+                    exited(ready, &mut flow);
                 }
             }
             // The wake-up is for all; those that have no room yet cost a look and
@@ -229,13 +234,22 @@ fn run(shared: &Shared, ready: &ReadySet) {
                 }
                 match watch(ready, key, flow) {
                     true => keys.push(key),
-                    false => drop(flows.remove(&key)),
+                    false => {
+                        exited(ready, flow);
+                        drop(flows.remove(&key));
+                    }
                 }
                 false
             });
         }
+        for &key in keys.iter().filter(|key| **key & EXIT != 0) {
+            // Its end is told by the descriptor itself, from now on.
+            if let Some(flow) = flows.get_mut(&(key & !EXIT)) {
+                exited(ready, flow);
+            }
+        }
         let now = Instant::now();
-        for &key in keys.iter().filter(|key| **key != WAKE) {
+        for &key in keys.iter().filter(|key| **key != WAKE && **key & EXIT == 0) {
             let Some(flow) = flows.get_mut(&key) else {
                 continue;
             };
@@ -245,6 +259,9 @@ fn run(shared: &Shared, ready: &ReadySet) {
                 && let Some(fd) = flow.fd()
             {
                 ready.remove(fd);
+            }
+            if after == After::Ended {
+                exited(ready, flow);
             }
             match after {
                 After::Wait => {}
@@ -276,6 +293,25 @@ fn watch(ready: &ReadySet, key: u64, flow: &mut Flow) -> bool {
     };
     let added = ready.add(fd, key, On::Read);
     added.map_err(|error| flow.break_off(error)).is_ok()
+}
+
+/// Puts what tells of the program's exit into the set, if the stream wants to
+/// know of it.
+fn watch_exit(ready: &ReadySet, key: u64, flow: &mut Flow) {
+    let added = flow.exit().map(|fd| ready.add(fd, key | EXIT, On::Read));
+    if let Some(Err(_)) = added {
+        // Then it may end too early, but it ends.
+        flow.exited();
+    }
+}
+
+/// The program has exited, or nobody wants to know of it any more. Taken out by
+/// hand: others have the same descriptor, with which it would stay in.
+fn exited(ready: &ReadySet, flow: &mut Flow) {
+    if let Some(fd) = flow.exit() {
+        ready.remove(fd);
+    }
+    flow.exited();
 }
 
 /// Ends the pump if nobody is about to give it a stream.

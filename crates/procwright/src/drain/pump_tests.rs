@@ -20,7 +20,7 @@ fn flow_with(
     let policy = Overflow::DropNewest { memory: 64 << 10 };
     let (producer, consumer, _) = elastic::elastic(policy, wake, hook).unwrap();
     let store = Store::Elastic(Some(producer));
-    let flow = Drain::new(fd.into(), None, store, Vec::new(), Instant::now());
+    let flow = Drain::new(fd.into(), None, store, Instant::now());
     (flow, consumer)
 }
 

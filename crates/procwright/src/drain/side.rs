@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Drain, Step};
+use super::{Drain, Flow, Gauge, Step};
 use crate::spool::Memory;
 use crate::sys::poll::{self, Flags};
 use crate::sys::thread;
@@ -32,6 +32,7 @@ pub(super) struct Side<M> {
     thread: JoinHandle<Option<Returned<M>>>,
     signals: Arc<Signals>,
     started: Instant,
+    gauge: Gauge,
 }
 
 #[derive(Debug)]
@@ -44,6 +45,8 @@ struct Signals {
     done: Wake,
     /// Nanoseconds from the start of the thread to its latest read.
     last_read: AtomicU64,
+    /// The bytes of the stream, from its beginning.
+    bytes: AtomicU64,
 }
 
 impl<M: Memory> Side<M> {
@@ -61,11 +64,13 @@ impl<M: Memory> Side<M> {
             quit,
             done,
             last_read: AtomicU64::new(0),
+            bytes: AtomicU64::new(drain.bytes()),
         });
         // Through a channel and not by capture: a thread that cannot be made
         // would take the drain, and all that it holds, with it.
         let (hand, taken) = std::sync::mpsc::sync_channel::<Drain<M>>(1);
         let theirs = Arc::clone(&signals);
+        let gauge = drain.gauge();
         let thread = thread::spawn_quiet("procwright-drain", move || {
             let mut drain = taken.recv().ok()?;
             let result = work(&mut drain, &theirs, started);
@@ -79,6 +84,7 @@ impl<M: Memory> Side<M> {
                     thread,
                     signals,
                     started,
+                    gauge,
                 })
             }
             Err(_) => Err(Box::new(drain)),
@@ -93,6 +99,14 @@ impl<M: Memory> Side<M> {
     pub(super) fn last_read(&self) -> Instant {
         let nanos = self.signals.last_read.load(Ordering::Relaxed);
         self.started + Duration::from_nanos(nanos)
+    }
+
+    /// How far the stream is.
+    pub(super) fn flow(&self) -> Flow {
+        Flow {
+            bytes: self.signals.bytes.load(Ordering::Relaxed),
+            blocked: self.gauge.blocked(),
+        }
     }
 
     /// Fetches the drain, now if need be.
@@ -118,6 +132,7 @@ fn work<M: Memory>(drain: &mut Drain<M>, signals: &Signals, started: Instant) ->
                 let nanos = last.saturating_duration_since(started).as_nanos();
                 let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
                 signals.last_read.store(nanos, Ordering::Relaxed);
+                signals.bytes.store(drain.bytes(), Ordering::Relaxed);
                 // Asked here as well: a pipe with many writers is never empty.
                 if drain.over_limit() || signals.quitting.load(Ordering::Relaxed) {
                     return Ok(Step::Moved);

@@ -4,6 +4,7 @@
 mod any;
 mod exit;
 mod id;
+pub mod job;
 mod named;
 mod orphans;
 mod policy;
@@ -19,7 +20,7 @@ pub use any::{Process, ProcessError};
 pub use exit::{Exit, Unknown};
 pub use id::Id;
 pub use named::named;
-pub use orphans::{adopt_orphans, reap_orphans};
+pub use orphans::{adopt_orphans, orphans, reap_orphans};
 pub use policy::{Scope, Stop, Survivor};
 pub use signal::Signal;
 pub(crate) use stop::Stopping;

@@ -2,7 +2,9 @@
 
 use std::io;
 
+use crate::holders::Holder;
 use crate::sys::orphans as sys;
+use crate::sys::{guard, proc};
 
 /// Makes this process the parent of every orphan among its descendants (a
 /// "sub-reaper"), so that a run with [`adopts_orphans`] finds them all.
@@ -18,6 +20,17 @@ use crate::sys::orphans as sys;
 /// [`adopts_orphans`]: crate::Command::adopts_orphans
 pub fn adopt_orphans() -> io::Result<()> {
     sys::adopt()
+}
+
+/// The orphans that live now: children of this process that it did not start, once
+/// the run is over and its program was reaped. None where `/proc` is not readable.
+pub fn orphans() -> Vec<Holder> {
+    let alive = |pid: i32| {
+        let stat = proc::stat(pid).ok().filter(|stat| !stat.is_gone())?;
+        let name = stat.name.to_string();
+        (!guard::is_ours(pid)).then_some(Holder { pid, name })
+    };
+    sys::children().into_iter().filter_map(alive).collect()
 }
 
 /// Reaps every child that has ended but `main`, whose status is the run's, and

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Signal;
+use crate::time::Seconds;
 
 /// How a run is ended when it has to be: by a timeout, a limit, a cancel.
 ///
@@ -83,6 +84,18 @@ impl Stop {
 impl Default for Stop {
     fn default() -> Stop {
         Stop::new()
+    }
+}
+
+/// For people: `SIGTERM to the tree, SIGKILL after 5 s`.
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} to the {}", self.signal, self.scope.name())?;
+        match (self.signal == Signal::KILL, self.grace) {
+            (true, _) => Ok(()),
+            (false, Duration::MAX) => f.write_str(", never SIGKILL"),
+            (false, grace) => write!(f, ", SIGKILL after {}", Seconds(grace)),
+        }
     }
 }
 

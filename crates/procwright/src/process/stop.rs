@@ -282,6 +282,12 @@ impl Stopping {
         }
     }
 
+    /// Whether it is past asking.
+    pub(crate) fn kills(&self) -> bool {
+        let forced = |member: &Member| member.frozen || member.killed;
+        self.members.iter().any(forced)
+    }
+
     /// Who is still there. Empty before it is [`finished`](Stopping::finished)
     /// unless a member has ended the wait early.
     pub(crate) fn survivors(&self) -> Vec<Survivor> {
@@ -483,13 +489,17 @@ impl Stopping {
             }
             // See the module's text: what came after the signal is the
             // program's answer to it. A group's signal misses no one.
-            if member.watched.id().start_ticks() > self.signalled_at || self.whole_group {
+            if member.watched.id().start_ticks() > self.signalled_at {
                 member.signalled = true;
                 continue;
             }
-            let sent = member.watched.signal(self.stop.signal);
-            member.denied = is_denied(&sent);
-            member.signalled = sent.is_ok() || member.denied;
+            if self.whole_group {
+                member.signalled = true;
+            } else {
+                let sent = member.watched.signal(self.stop.signal);
+                member.denied = is_denied(&sent);
+                member.signalled = sent.is_ok() || member.denied;
+            }
             // A stopped process does not act on a signal before it goes on.
             if matches!(member.state, 'T' | 't') && !member.denied {
                 let _ = member.watched.signal(Signal::CONT);

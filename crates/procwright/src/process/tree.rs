@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::holders::{Role, RunPipe};
 use crate::ident::ProcId;
 use crate::process::Scope;
+use crate::sys::guard;
 use crate::sys::proc::{self, Next, Stat};
 
 /// What a run is known by.
@@ -39,7 +40,7 @@ pub(crate) struct Target {
 /// the environment would, but the program sees it, can remove it, and an empty
 /// environment would not be empty.)
 ///
-/// Never: our own process, its ancestors, process 1, kernel threads, and what
+/// Never: our own process, its guard and its ancestors, process 1, kernel threads, and what
 /// descends from another child of ours.
 #[derive(Debug)]
 pub(crate) struct Tree {
@@ -181,7 +182,8 @@ impl Tree {
             let Some(stat) = stat else {
                 return Ok(Next::On);
             };
-            let untouchable = pid == 1 || pid == self.own_pid || stat.kernel_thread;
+            let guards = stat.ppid == self.own_pid && guard::is_ours(pid);
+            let untouchable = pid == 1 || pid == self.own_pid || stat.kernel_thread || guards;
             self.by_pid.insert(pid, self.rows.len());
             self.rows.push(Row {
                 stat,
@@ -369,11 +371,11 @@ impl Tree {
         {
             return false;
         }
-        let inodes: Vec<u64> = self.target.pipes.iter().map(|p| p.id.inode()).collect();
+        let wanted: Vec<_> = self.target.pipes.iter().map(|p| p.id.conduit()).collect();
         let (mut theirs, mut ours) = (false, false);
-        let seen = proc::each_pipe(stat.pid, &inodes, &mut |fd| {
+        let seen = proc::each_pipe(stat.pid, &wanted, &mut |fd| {
             for pipe in &self.target.pipes {
-                if pipe.id.inode() != fd.inode {
+                if pipe.id.conduit() != fd.of {
                     continue;
                 }
                 let (near, far) = match pipe.role {

@@ -28,12 +28,12 @@ pub enum Error {
     },
     /// The run was stopped: by a timeout, an output limit or a cancel. The
     /// report's reason says which.
-    #[error("{}", .0.report.explain(&.0.stderr))]
+    #[error("{}", .0.explain())]
     Stopped(Box<Output>),
     /// The program failed, and [`check`] was asked for.
     ///
     /// [`check`]: crate::Command::check
-    #[error("{}", .0.report.explain(&.0.stderr))]
+    #[error("{}", .0.explain())]
     Failed(Box<Output>),
     /// The producer of stdin, a callback or a hook failed. The run was stopped.
     #[error("{what} of {command} failed: {source}")]

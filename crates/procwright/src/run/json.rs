@@ -112,7 +112,7 @@ fn stream(info: Option<&StreamInfo>) -> Value {
         "kept_bytes": info.kept_bytes,
         "dropped_bytes": info.dropped_bytes,
         "dropped_at": info.dropped_at,
-        "blocked_s": seconds(info.blocked),
+        "blocked_s": info.blocked.map(seconds),
         "complete": info.complete,
         "held_by": info.held_by.iter().map(holder).collect::<Vec<_>>(),
         "held_by_complete": info.held_by_complete,
@@ -143,6 +143,16 @@ fn segment(segment: &Segment) -> Value {
 
 fn seconds(duration: Duration) -> Value {
     duration.as_secs_f64().into()
+}
+
+/// A path or argument as it stands in all our JSON: a string, or
+/// `{"base64": "…"}` if it is not UTF-8.
+///
+/// ```
+/// assert_eq!(procwright::text_to_json("build.log"), "build.log");
+/// ```
+pub fn text_to_json(text_or_not: impl AsRef<OsStr>) -> Value {
+    os_text(text_or_not.as_ref())
 }
 
 fn os_text(text_or_not: &OsStr) -> Value {

@@ -3,6 +3,7 @@
 mod engine;
 mod error;
 mod event;
+mod every;
 mod held_child;
 #[cfg(feature = "serde")]
 mod json;
@@ -11,15 +12,20 @@ mod tap;
 mod watch;
 
 use std::io;
+use std::time::Duration;
 
 pub(crate) use crate::spec::quote;
+#[cfg(feature = "serde")]
+pub use json::text_to_json;
+
 pub use error::{Error, Foreign};
 pub use event::Event;
+pub(crate) use every::Every;
 pub use output::{Output, Reason, Report, StreamInfo};
-pub use tap::Tap;
 pub(crate) use tap::{Duty, FullFile, Kind, Lines, Tee, Writer};
+pub use tap::{Piece, Tap};
 
-pub(crate) use engine::execute;
+pub(crate) use engine::{check, execute};
 
 pub use watch::{Demand, Moment, Watch};
 
@@ -35,6 +41,12 @@ pub(crate) struct Extras<'a> {
     pub(crate) producer: Option<Producer>,
     /// Get copies of stdout and stderr.
     pub(crate) taps: [Vec<Attached>; 2],
+    /// Get copies of both, in the order of reading.
+    pub(crate) both: Vec<Attached>,
+    /// Stands for what would pass the streams on.
+    pub(crate) relay: Option<Box<dyn Tap>>,
+    /// Told by the clock how far the run is.
+    pub(crate) every: Option<(Duration, TickHook<'a>)>,
     pub(crate) cancel: Option<Cancel>,
     pub(crate) on_event: Option<EventHook<'a>>,
     /// Gets what a child that is handed out has to tell.
@@ -49,6 +61,9 @@ impl Extras<'_> {
     /// Whether there is nothing that takes part in a run alone.
     pub(crate) fn is_empty(&self) -> bool {
         self.taps.iter().all(Vec::is_empty)
+            && self.both.is_empty()
+            && self.relay.is_none()
+            && self.every.is_none()
             && self.cancel.is_none()
             && self.on_event.is_none()
             && self.watch.is_none()
@@ -57,6 +72,9 @@ impl Extras<'_> {
 
 /// A consumer and what its failure means.
 pub(crate) type Attached = (Kind, Duty);
+
+/// Is told by the clock how far a run is.
+pub(crate) type TickHook<'a> = Box<dyn FnMut(Moment<'_>) + 'a>;
 
 /// Gets what a run tells while it goes on.
 pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) -> Result<(), BoxError> + 'a>;

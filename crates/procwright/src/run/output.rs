@@ -88,8 +88,9 @@ pub struct StreamInfo {
     /// Where in the kept bytes the dropped ones would stand.
     pub dropped_at: Option<u64>,
     /// How long the program could not write because the pipe was full. An upper
-    /// bound; zero if it never was.
-    pub blocked: Duration,
+    /// bound; zero if it never was. None of a [pty](crate::Command::pty): whether
+    /// that is full cannot be told from the end where it is read.
+    pub blocked: Option<Duration>,
     /// Whether all is here that the program itself wrote. Not so when the run
     /// was stopped before the end of the stream.
     pub complete: bool,
@@ -153,6 +154,15 @@ impl Output {
     pub fn success(&self) -> bool {
         self.report.success()
     }
+
+    /// The text of an error: [`Report::explain`] with what was captured.
+    pub fn explain(&self) -> String {
+        let last_words = match self.report.is_of_a_terminal() {
+            true => &self.stdout,
+            false => &self.stderr,
+        };
+        self.report.explain(last_words)
+    }
 }
 
 impl Report {
@@ -166,7 +176,7 @@ impl Report {
         quote(&self.argv)
     }
 
-    /// The outcome in a line: `timed out after 2 s: sh -c 'sleep 9'`.
+    /// The outcome in a line: `sh -c 'sleep 9' timed out after 2.011 s`.
     pub fn summary(&self) -> String {
         let command = self.command();
         let after = Seconds(self.duration);
@@ -184,7 +194,8 @@ impl Report {
     }
 
     /// The text of an error: the outcome, what the processes were doing, who
-    /// held what, and the end of stderr if there is any.
+    /// held what, and the end of stderr if there is any. Of a terminal, where
+    /// that is stdout as well, it takes stdout.
     pub fn explain(&self, stderr: &[u8]) -> String {
         let mut text = self.summary();
         if self.reason != Reason::Finished {
@@ -209,12 +220,23 @@ impl Report {
         }
         let tail = tail(stderr);
         if !tail.is_empty() {
-            text.push_str("\n  the end of stderr:");
+            let name = match self.is_of_a_terminal() {
+                true => "its output",
+                false => "stderr",
+            };
+            let _ = write!(text, "\n  the end of {name}:");
             for line in tail.lines() {
                 let _ = write!(text, "\n    {line}");
             }
         }
         text
+    }
+
+    /// Whether stdout was a [pty](crate::Command::pty), which gets what is
+    /// written to stderr, too: an [`explain`](Self::explain) quotes that.
+    pub fn is_of_a_terminal(&self) -> bool {
+        let stdout = self.stdout_info.as_ref();
+        stdout.is_some_and(|info| info.blocked.is_none())
     }
 }
 
@@ -242,11 +264,11 @@ impl StreamInfo {
                 let _ = write!(text, ", but not whole: {error}");
             }
         }
-        if self.blocked > Duration::from_millis(100) {
+        if let Some(blocked) = self.blocked.filter(|&b| b > Duration::from_millis(100)) {
             let _ = write!(
                 text,
                 "\n  the program could not write to {name} for up to {}: the pipe was full",
-                Seconds(self.blocked)
+                Seconds(blocked)
             );
         }
         if self.undelivered_bytes > 0 {

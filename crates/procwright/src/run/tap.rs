@@ -8,24 +8,43 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
+use std::time::SystemTime;
 
+use crate::drain::Chunk;
 use crate::spool::fifo::{BoxError, Fifo};
 use crate::sys::poll::{self, Flags};
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 
-/// Gets a copy of a stream, chunk by chunk, on a thread of its own.
+/// A piece of output, as it was read in one go.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Piece<'a> {
+    /// 1 for stdout, 2 for stderr.
+    pub stream: u8,
+    /// What the clock said right after the read, however late the piece is looked
+    /// at.
+    pub read_at: SystemTime,
+    /// The bytes, at least one.
+    pub bytes: &'a [u8],
+}
+
+/// Gets a copy of a stream or of both, piece by piece, on a thread of its own.
+///
+/// For who gets both, the order is that of reading. It is exact within a stream;
+/// between the two it is that of writing as long as the program writes no faster
+/// than it is read.
 pub trait Tap: Send {
-    /// The next bytes of the stream.
+    /// The next bytes.
     ///
     /// # Errors
     /// Any error ends this consumer. A required one stops the run with it.
-    fn chunk(&mut self, bytes: &[u8]) -> Result<(), BoxError>;
+    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError>;
 
-    /// The stream has ended.
+    /// Nothing more comes, of no stream.
     ///
     /// # Errors
-    /// As [`Tap::chunk`].
+    /// As [`Tap::piece`].
     fn end(&mut self) -> Result<(), BoxError> {
         Ok(())
     }
@@ -36,8 +55,8 @@ pub trait Tap: Send {
 pub(crate) enum Duty {
     /// The run is stopped and the error comes through.
     Required,
-    /// It stands for the place where the stream would go without us. If that
-    /// is gone, so is the program's pipe; any other error is as a required
+    /// It stands for the place where the streams would go without us. If that
+    /// of one is gone, so is the program's pipe; any other error is as a required
     /// one's.
     Relays,
     /// The consumer is left out from there on.
@@ -49,32 +68,37 @@ pub(crate) enum Duty {
 /// A running consumer, as the run sees it.
 #[derive(Debug)]
 pub(crate) struct Consumer {
-    pub(crate) fifo: Arc<Fifo>,
+    pub(crate) fifo: Arc<Fifo<Chunk>>,
     pub(crate) duty: Duty,
-    pub(crate) stream: usize,
+    /// Which streams it gets.
+    pub(crate) streams: [bool; 2],
+    /// Which of them it was seen to take no more of.
+    broken: [bool; 2],
     pub(crate) finished: bool,
     pub(crate) error: Option<BoxError>,
 }
 
 impl Consumer {
-    /// Starts a thread that consumes a stream.
+    /// Starts a thread that consumes a stream or both.
     ///
     /// # Errors
     /// When no thread can be made.
     pub(crate) fn start(
         mut kind: Kind,
         duty: Duty,
-        stream: usize,
+        streams: [bool; 2],
         wake: &Arc<Wake>,
     ) -> io::Result<Consumer> {
-        let fifo = Fifo::new(Arc::clone(wake));
+        let count = streams.iter().filter(|gets| **gets).count();
+        let fifo = Fifo::new(Arc::clone(wake), count);
+        let relays = duty == Duty::Relays;
         let queue = Arc::clone(&fifo);
         thread::Builder::new()
             .name("procwright-tap".into())
             .spawn(move || {
                 // Also when the tap panics: whoever waits for it must learn.
                 let closing = CloseOnDrop(&queue);
-                let result = consume(&queue, &mut kind);
+                let result = consume(&queue, &mut kind, relays);
                 // Its captures go before the run is told: what a callback
                 // holds is free when `run` returns.
                 drop(kind);
@@ -84,16 +108,19 @@ impl Consumer {
         Ok(Consumer {
             fifo,
             duty,
-            stream,
+            streams,
+            broken: [false; 2],
             finished: false,
             error: None,
         })
     }
 
     /// The run is over. A callback is not called again once `run` has returned;
-    /// a copy to a file or terminal may still finish what it has.
+    /// a copy to a file may still finish what it has. So may not what passes the
+    /// streams on, beyond what it is writing: that was counted as not delivered,
+    /// and the next run has the same place.
     pub(crate) fn leave(&self) {
-        if !self.finished && self.duty == Duty::Required {
+        if !self.finished && matches!(self.duty, Duty::Required | Duty::Relays) {
             self.fifo.leave();
         }
     }
@@ -108,9 +135,16 @@ impl Consumer {
         self.error = error;
         finished
     }
+
+    /// The streams that it takes no more of since this was last asked.
+    pub(crate) fn newly_broken(&mut self) -> impl Iterator<Item = usize> + use<> {
+        let now = self.fifo.broken();
+        let before = std::mem::replace(&mut self.broken, now);
+        (0..2).filter(move |&stream| now[stream] && !before[stream])
+    }
 }
 
-struct CloseOnDrop<'a>(&'a Fifo);
+struct CloseOnDrop<'a>(&'a Fifo<Chunk>);
 
 impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
@@ -118,26 +152,43 @@ impl Drop for CloseOnDrop<'_> {
     }
 }
 
-fn consume(queue: &Fifo, kind: &mut Kind) -> Result<(), BoxError> {
+fn consume(queue: &Fifo<Chunk>, kind: &mut Kind, relays: bool) -> Result<(), BoxError> {
     while let Some(chunk) = queue.take() {
-        match kind {
-            Kind::Chunks(tap) => tap.chunk(&chunk)?,
-            Kind::Lines(lines) => lines.chunk(&chunk, queue)?,
+        let taken = match kind {
+            Kind::Pieces(tap) => tap.piece(Piece {
+                stream: if chunk.stream == 0 { 1 } else { 2 },
+                read_at: chunk.read_at,
+                bytes: &chunk.bytes,
+            }),
+            Kind::Lines(lines) => lines.chunk(&chunk.bytes, queue),
+        };
+        match taken {
+            // Of one stream: the other may go elsewhere.
+            Err(error) if relays && is_broken_pipe(&error) => queue.break_off(chunk.stream),
+            taken => taken?,
         }
     }
     if queue.was_left() {
         return Ok(());
     }
     match kind {
-        Kind::Chunks(tap) => tap.end(),
+        Kind::Pieces(tap) => match tap.end() {
+            Err(error) if relays && is_broken_pipe(&error) => Ok(()),
+            ended => ended,
+        },
         Kind::Lines(lines) => lines.end(),
     }
+}
+
+fn is_broken_pipe(error: &BoxError) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// How a consumer takes a stream.
 pub(crate) enum Kind {
     /// As it comes.
-    Chunks(Box<dyn Tap>),
+    Pieces(Box<dyn Tap>),
     /// Line by line.
     Lines(Lines),
 }
@@ -160,7 +211,7 @@ impl Lines {
     }
 
     /// Stops between two lines once the run is over: a chunk can hold thousands.
-    fn chunk(&mut self, bytes: &[u8], queue: &Fifo) -> Result<(), BoxError> {
+    fn chunk(&mut self, bytes: &[u8], queue: &Fifo<Chunk>) -> Result<(), BoxError> {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             if queue.was_left() {
                 return Ok(());
@@ -197,7 +248,8 @@ impl Tee {
 }
 
 impl Tap for Tee {
-    fn chunk(&mut self, mut bytes: &[u8]) -> Result<(), BoxError> {
+    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
+        let mut bytes = piece.bytes;
         while !bytes.is_empty() {
             match self.0.write(bytes) {
                 Ok(n) => bytes = &bytes[n..],
@@ -218,8 +270,8 @@ impl Tap for Tee {
 pub(crate) struct Writer<W>(pub(crate) W);
 
 impl<W: Write + Send> Tap for Writer<W> {
-    fn chunk(&mut self, bytes: &[u8]) -> Result<(), BoxError> {
-        self.0.write_all(bytes)?;
+    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
+        self.0.write_all(piece.bytes)?;
         Ok(self.0.flush()?)
     }
 }
@@ -234,7 +286,7 @@ impl FullFile {
 }
 
 impl Tap for FullFile {
-    fn chunk(&mut self, bytes: &[u8]) -> Result<(), BoxError> {
-        Ok(self.0.write_all(bytes)?)
+    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
+        Ok(self.0.write_all(piece.bytes)?)
     }
 }

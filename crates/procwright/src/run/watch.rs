@@ -2,6 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use crate::drain::Flow;
 use crate::spool::fifo::BoxError;
 
 /// Something of the caller's that may happen while a run goes on: a signal, a
@@ -20,7 +21,7 @@ pub trait Watch {
     /// # Errors
     /// An error stops the run and comes through; while the run is being stopped
     /// it ends the grace.
-    fn ready(&mut self, moment: Moment) -> Result<Demand, BoxError>;
+    fn ready(&mut self, moment: Moment<'_>) -> Result<Demand, BoxError>;
 }
 
 impl<W: Watch + ?Sized> Watch for &mut W {
@@ -28,20 +29,33 @@ impl<W: Watch + ?Sized> Watch for &mut W {
         (**self).fd()
     }
 
-    fn ready(&mut self, moment: Moment) -> Result<Demand, BoxError> {
+    fn ready(&mut self, moment: Moment<'_>) -> Result<Demand, BoxError> {
         (**self).ready(moment)
     }
 }
 
-/// How far a run is when a [`Watch`] is asked.
+/// How far a run is, for a [`Watch`] that is asked and for who is told by the
+/// clock ([`Command::every`](crate::Command::every)).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Moment {
+pub struct Moment<'a> {
     /// The program's process number. It stays the program's until the run is
     /// over, also after its exit.
     pub pid: i32,
     /// Whether the run is being stopped already, for whatever reason.
     pub stopping: bool,
+    /// Whether the program was there when it happened, as far as can be told: a
+    /// signal to its group that comes before its start, or after its end, has
+    /// not reached it.
+    pub running: bool,
+    /// What of stdout has been read; none where no pipe was put between.
+    pub stdout: Option<Flow>,
+    /// What of stderr has been read; none where no pipe was put between.
+    pub stderr: Option<Flow>,
+    /// The terminal on which the program runs, if it has one of its own
+    /// ([`Command::pty`](crate::Command::pty)), to say how large it is; none once
+    /// that is closed. Not to be read from or written to.
+    pub pty: Option<BorrowedFd<'a>>,
 }
 
 /// What a [`Watch`] wants of its run.

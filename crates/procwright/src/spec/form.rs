@@ -3,32 +3,68 @@
 //! Only what differs from the defaults has to be written. Strings that are not
 //! UTF-8 are `{"base64": "…"}`, times are seconds, null is "none" or "never". A
 //! descriptor means something in one process only and cannot be written.
+//!
+//! `docs/reference/spec.md` describes it, `docs/reference/spec.schema.json` says
+//! it exactly. What is wrong with a member is found while that is read, so that a
+//! format that knows lines can name the line.
+
+#[cfg(test)]
+mod tests;
+mod values;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::time::Duration;
+use std::os::unix::ffi::OsStrExt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde::de::Error as _;
+use serde::de::{DeserializeSeed, Error as _};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Account, Beyond, Limit, Rlimit, Sink, Spec, Stdin, Until};
 use crate::error::Invalid;
-use crate::process::{Scope, Signal, Stop};
-use crate::time::Timeout;
+use crate::process::{Scope, Stop};
+use crate::terminal::Size;
+use values::{Ceiling, Name, Seconds, Text, Variable};
+
+/// What stands for the members that the text of a [`Spec`] leaves out. The others
+/// have one default everywhere.
+///
+/// For front ends whose defaults are not the library's: the command passes on what
+/// a file says nothing about, and takes its arguments for those of the file. It is
+/// a `DeserializeSeed` of serde, for any format.
+///
+/// ```
+/// use procwright::{Sink, spec::Defaults};
+/// use serde::de::DeserializeSeed;
+///
+/// let defaults = Defaults { stdout: Sink::Inherit, ..Defaults::default() };
+/// let mut text = serde_json::Deserializer::from_str(r#"{"argv": ["make"]}"#);
+/// let spec = defaults.deserialize(&mut text)?;
+/// assert!(matches!(spec.stdout, Sink::Inherit));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Defaults {
+    /// The program and its arguments; none if the text has to say.
+    pub argv: Option<Vec<OsString>>,
+    /// What the program reads.
+    pub stdin: Stdin,
+    /// Where its output goes.
+    pub stdout: Sink,
+    /// Where its error output goes.
+    pub stderr: Sink,
+}
 
 /// The members of the text, all optional but `argv`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Form {
-    argv: Vec<Text>,
+    #[serde(default, deserialize_with = "present")]
+    argv: Option<Vec<Text>>,
     #[serde(default)]
     env: Option<BTreeMap<String, Text>>,
     #[serde(default)]
-    extra_env: BTreeMap<String, Option<Text>>,
+    extra_env: BTreeMap<String, Variable>,
     #[serde(default)]
     cwd: Option<Text>,
     #[serde(default)]
@@ -41,7 +77,7 @@ struct Form {
     umask: Option<u32>,
     /// Soft and hard; null for no limit.
     #[serde(default)]
-    rlimits: BTreeMap<String, (Option<u64>, Option<u64>)>,
+    rlimits: BTreeMap<String, Ceilings>,
     #[serde(default)]
     nice: Option<i32>,
     #[serde(default)]
@@ -49,17 +85,21 @@ struct Form {
     #[serde(default)]
     new_session: bool,
     #[serde(default)]
-    die_with_parent: Option<String>,
+    foreground: bool,
     #[serde(default)]
-    stdin: StdinForm,
+    pty: Option<Size>,
     #[serde(default)]
-    stdout: SinkForm,
+    die_with_parent: Option<Name>,
+    #[serde(default, deserialize_with = "present")]
+    stdin: Option<StdinForm>,
+    #[serde(default, deserialize_with = "present")]
+    stdout: Option<SinkForm>,
+    #[serde(default, deserialize_with = "present")]
+    stderr: Option<SinkForm>,
     #[serde(default)]
-    stderr: SinkForm,
+    timeout: Seconds,
     #[serde(default)]
-    timeout: Option<f64>,
-    #[serde(default)]
-    idle_timeout: Option<f64>,
+    idle_timeout: Seconds,
     #[serde(default)]
     stop: StopForm,
     #[serde(default)]
@@ -72,27 +112,29 @@ struct Form {
     merged: bool,
     /// Null for never; what stands nowhere is the default.
     #[serde(default = "stall_after")]
-    stall_after: Option<f64>,
+    stall_after: Seconds,
 }
 
-fn stall_after() -> Option<f64> {
-    Some(super::STALL_AFTER.as_secs_f64())
+fn stall_after() -> Seconds {
+    super::STALL_AFTER.into()
 }
 
-/// Bytes that are mostly text.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Text {
-    Plain(String),
-    Encoded { base64: String },
+/// Of a member that may be missing, but not null: that would leave open whether
+/// nothing is meant or the default.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(text: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(text).map(Some)
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a name or a number")]
 enum AccountForm {
     Id(u32),
     Name(String),
 }
+
+#[derive(Serialize, Deserialize)]
+#[serde(expecting = "a pair, soft and hard")]
+struct Ceilings(Ceiling, Ceiling);
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -119,11 +161,24 @@ enum SinkForm {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "a table with signal, grace and scope"
+)]
 struct StopForm {
-    signal: String,
-    grace: f64,
-    scope: String,
+    signal: Name,
+    /// Null for no SIGKILL ever.
+    grace: Seconds,
+    scope: ScopeForm,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ScopeForm {
+    Process,
+    Group,
+    Tree,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -135,7 +190,7 @@ enum UntilForm {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with bytes and beyond")]
 struct LimitForm {
     bytes: u64,
     #[serde(default)]
@@ -159,40 +214,14 @@ impl Default for StopForm {
 impl From<Stop> for StopForm {
     fn from(stop: Stop) -> StopForm {
         StopForm {
-            signal: stop.signal().name().into_owned(),
-            grace: stop.grace().as_secs_f64(),
-            scope: stop.scope().name().to_owned(),
-        }
-    }
-}
-
-impl Text {
-    fn new(bytes: &[u8]) -> Text {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Text::Plain(text.to_owned()),
-            Err(_) => Text::Encoded {
-                base64: STANDARD.encode(bytes),
+            signal: Name(stop.signal()),
+            grace: stop.grace().into(),
+            scope: match stop.scope() {
+                Scope::Process => ScopeForm::Process,
+                Scope::Group => ScopeForm::Group,
+                Scope::Tree => ScopeForm::Tree,
             },
         }
-    }
-
-    fn bytes(self) -> Result<Vec<u8>, Invalid> {
-        match self {
-            Text::Plain(text) => Ok(text.into_bytes()),
-            Text::Encoded { base64 } => STANDARD.decode(base64).map_err(|error| {
-                Invalid::new("base64", error.to_string(), "encode the bytes with padding")
-            }),
-        }
-    }
-
-    fn os(self) -> Result<OsString, Invalid> {
-        self.bytes().map(OsString::from_vec)
-    }
-}
-
-impl From<&OsString> for Text {
-    fn from(text: &OsString) -> Text {
-        Text::new(text.as_bytes())
     }
 }
 
@@ -206,8 +235,17 @@ impl Serialize for Spec {
 
 impl<'de> Deserialize<'de> for Spec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Spec, D::Error> {
+        Defaults::default().deserialize(deserializer)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Defaults {
+    type Value = Spec;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Spec, D::Error> {
         let form = Form::deserialize(deserializer)?;
-        Spec::try_from(form).map_err(D::Error::custom)
+        form.spec(self)
+            .ok_or_else(|| D::Error::missing_field("argv"))
     }
 }
 
@@ -227,7 +265,6 @@ impl TryFrom<&Spec> for Form {
                 )
             })
         };
-        let seconds = |timeout: Timeout| timeout.duration().map(|d| d.as_secs_f64());
         let env = match &spec.env {
             None => None,
             Some(env) => Some(
@@ -238,10 +275,10 @@ impl TryFrom<&Spec> for Form {
         };
         let extra_env = spec.extra_env.iter();
         Ok(Form {
-            argv: spec.argv.iter().map(Text::from).collect(),
+            argv: Some(spec.argv.iter().map(Text::from).collect()),
             env,
             extra_env: extra_env
-                .map(|(key, value)| Ok((name(key)?, value.as_ref().map(Text::from))))
+                .map(|(key, value)| Ok((name(key)?, Variable(value.as_ref().map(Text::from)))))
                 .collect::<Result<_, Invalid>>()?,
             cwd: spec
                 .cwd
@@ -260,21 +297,21 @@ impl TryFrom<&Spec> for Form {
                 .map(|limit| {
                     (
                         limit.resource.clone(),
-                        (finite(limit.soft), finite(limit.hard)),
+                        Ceilings(Ceiling(limit.soft), Ceiling(limit.hard)),
                     )
                 })
                 .collect(),
             nice: spec.nice,
             process_group: spec.process_group,
             new_session: spec.new_session,
-            die_with_parent: spec
-                .die_with_parent
-                .map(|signal| signal.name().into_owned()),
-            stdin: StdinForm::try_from(&spec.stdin)?,
-            stdout: SinkForm::try_from(&spec.stdout)?,
-            stderr: SinkForm::try_from(&spec.stderr)?,
-            timeout: seconds(spec.timeout),
-            idle_timeout: seconds(spec.idle_timeout),
+            foreground: spec.foreground,
+            pty: spec.pty,
+            die_with_parent: spec.die_with_parent.map(Name),
+            stdin: Some(StdinForm::try_from(&spec.stdin)?),
+            stdout: Some(SinkForm::try_from(&spec.stdout)?),
+            stderr: Some(SinkForm::try_from(&spec.stderr)?),
+            timeout: spec.timeout.into(),
+            idle_timeout: spec.idle_timeout.into(),
             stop: spec.stop.into(),
             until: match spec.until {
                 Until::Eof => UntilForm::Eof,
@@ -292,75 +329,69 @@ impl TryFrom<&Spec> for Form {
                 .as_ref()
                 .map(|path| Text::new(path.as_os_str().as_bytes())),
             merged: spec.merged,
-            stall_after: seconds(spec.stall_after),
+            stall_after: spec.stall_after.into(),
         })
     }
 }
 
-impl TryFrom<Form> for Spec {
-    type Error = Invalid;
-
-    fn try_from(form: Form) -> Result<Spec, Invalid> {
-        let argv = form.argv.into_iter().map(Text::os);
-        let mut spec = Spec::new(argv.collect::<Result<Vec<_>, _>>()?);
-        if let Some(env) = form.env {
-            let pairs = env
-                .into_iter()
-                .map(|(key, value)| Ok((key.into(), value.os()?)));
-            spec.env = Some(pairs.collect::<Result<_, Invalid>>()?);
-        }
-        for (key, value) in form.extra_env {
-            let value = value.map(Text::os).transpose()?;
-            spec.extra_env.push((key.into(), value));
-        }
-        spec.cwd = form.cwd.map(Text::os).transpose()?.map(Into::into);
-        spec.user = form.user.map(Account::from);
-        spec.group = form.group.map(Account::from);
-        spec.extra_groups = form
+impl Form {
+    /// None if there is no program in it.
+    fn spec(self, defaults: Defaults) -> Option<Spec> {
+        let argv = match self.argv {
+            Some(argv) => argv.into_iter().map(Text::os).collect(),
+            None => defaults.argv?,
+        };
+        let mut spec = Spec::new(argv);
+        spec.env = self.env.map(|env| {
+            let pairs = env.into_iter();
+            pairs.map(|(key, value)| (key.into(), value.os())).collect()
+        });
+        let extra_env = self.extra_env.into_iter();
+        spec.extra_env = extra_env
+            .map(|(key, Variable(value))| (key.into(), value.map(Text::os)))
+            .collect();
+        spec.cwd = self.cwd.map(|cwd| cwd.os().into());
+        spec.user = self.user.map(Account::from);
+        spec.group = self.group.map(Account::from);
+        spec.extra_groups = self
             .extra_groups
             .map(|groups| groups.into_iter().map(Account::from).collect());
-        spec.umask = form.umask;
-        for (resource, (soft, hard)) in form.rlimits {
+        spec.umask = self.umask;
+        for (resource, Ceilings(Ceiling(soft), Ceiling(hard))) in self.rlimits {
             spec.rlimits.push(Rlimit {
                 resource,
-                soft: soft.unwrap_or(u64::MAX),
-                hard: hard.unwrap_or(u64::MAX),
+                soft,
+                hard,
             });
         }
-        spec.nice = form.nice;
-        spec.process_group = form.process_group;
-        spec.new_session = form.new_session;
-        spec.die_with_parent = match form.die_with_parent {
-            Some(name) => Some(name.parse()?),
-            None => None,
-        };
-        spec.stdin = Stdin::try_from(form.stdin)?;
-        spec.stdout = Sink::try_from(form.stdout)?;
-        spec.stderr = Sink::try_from(form.stderr)?;
-        let timeout = |secs: Option<f64>| secs.map_or(Ok(Timeout::NEVER), Timeout::from_secs_f64);
-        spec.timeout = timeout(form.timeout)?;
-        spec.idle_timeout = timeout(form.idle_timeout)?;
-        spec.stall_after = timeout(form.stall_after)?;
-        spec.stop = Stop::try_from(form.stop)?;
-        spec.until = match form.until {
+        spec.nice = self.nice;
+        spec.process_group = self.process_group;
+        spec.new_session = self.new_session;
+        spec.foreground = self.foreground;
+        spec.pty = self.pty;
+        spec.die_with_parent = self.die_with_parent.map(|Name(signal)| signal);
+        spec.stdin = self.stdin.map_or(defaults.stdin, Stdin::from);
+        spec.stdout = self.stdout.map_or(defaults.stdout, Sink::from);
+        spec.stderr = self.stderr.map_or(defaults.stderr, Sink::from);
+        spec.timeout = self.timeout.into();
+        spec.idle_timeout = self.idle_timeout.into();
+        spec.stall_after = self.stall_after.into();
+        spec.stop = self.stop.into();
+        spec.until = match self.until {
             UntilForm::Eof => Until::Eof,
             UntilForm::Exit => Until::Exit,
         };
-        spec.limit = form.limit.map(|limit| Limit {
+        spec.limit = self.limit.map(|limit| Limit {
             bytes: limit.bytes,
             beyond: match limit.beyond {
                 BeyondForm::HeadAndTail => Beyond::HeadAndTail,
                 BeyondForm::Fail => Beyond::Fail,
             },
         });
-        spec.keep_full = form.keep_full.map(Text::os).transpose()?.map(Into::into);
-        spec.merged = form.merged;
-        Ok(spec)
+        spec.keep_full = self.keep_full.map(|path| path.os().into());
+        spec.merged = self.merged;
+        Some(spec)
     }
-}
-
-fn finite(limit: u64) -> Option<u64> {
-    (limit != u64::MAX).then_some(limit)
 }
 
 fn descriptor(what: &str) -> Invalid {
@@ -404,17 +435,15 @@ impl TryFrom<&Stdin> for StdinForm {
     }
 }
 
-impl TryFrom<StdinForm> for Stdin {
-    type Error = Invalid;
-
-    fn try_from(form: StdinForm) -> Result<Stdin, Invalid> {
-        Ok(match form {
+impl From<StdinForm> for Stdin {
+    fn from(form: StdinForm) -> Stdin {
+        match form {
             StdinForm::Null => Stdin::Null,
             StdinForm::Inherit => Stdin::Inherit,
             StdinForm::Pipe => Stdin::Pipe,
-            StdinForm::Bytes(text) => Stdin::Bytes(text.bytes()?.into()),
-            StdinForm::File(path) => Stdin::File(path.os()?.into()),
-        })
+            StdinForm::Bytes(text) => Stdin::Bytes(text.bytes().into()),
+            StdinForm::File(path) => Stdin::File(path.os().into()),
+        }
     }
 }
 
@@ -440,127 +469,34 @@ impl TryFrom<&Sink> for SinkForm {
     }
 }
 
-impl TryFrom<SinkForm> for Sink {
-    type Error = Invalid;
-
-    fn try_from(form: SinkForm) -> Result<Sink, Invalid> {
-        let file = |path: Text, append| {
-            let path = path.os()?.into();
-            Ok(Sink::File { path, append })
+impl From<SinkForm> for Sink {
+    fn from(form: SinkForm) -> Sink {
+        let file = |path: Text, append| Sink::File {
+            path: path.os().into(),
+            append,
         };
         match form {
-            SinkForm::Capture => Ok(Sink::Capture),
-            SinkForm::Inherit => Ok(Sink::Inherit),
-            SinkForm::Relay => Ok(Sink::Relay),
-            SinkForm::Null => Ok(Sink::Null),
-            SinkForm::Merged => Ok(Sink::Merged),
+            SinkForm::Capture => Sink::Capture,
+            SinkForm::Inherit => Sink::Inherit,
+            SinkForm::Relay => Sink::Relay,
+            SinkForm::Null => Sink::Null,
+            SinkForm::Merged => Sink::Merged,
             SinkForm::File(path) => file(path, false),
             SinkForm::Append(path) => file(path, true),
         }
     }
 }
 
-impl TryFrom<StopForm> for Stop {
-    type Error = Invalid;
-
-    fn try_from(form: StopForm) -> Result<Stop, Invalid> {
-        let signal: Signal = form.signal.parse()?;
-        let grace = Duration::try_from_secs_f64(form.grace).map_err(|error| {
-            Invalid::new("stop.grace", error.to_string(), "write seconds, 0 or more")
-        })?;
-        let scopes = [Scope::Process, Scope::Group, Scope::Tree];
-        let scope = scopes.into_iter().find(|scope| scope.name() == form.scope);
-        let scope = scope.ok_or_else(|| {
-            Invalid::new(
-                "stop.scope",
-                format!("is {:?}", form.scope),
-                "write process, group or tree",
-            )
-        })?;
-        Ok(Stop::new()
+impl From<StopForm> for Stop {
+    fn from(form: StopForm) -> Stop {
+        let Name(signal) = form.signal;
+        Stop::new()
             .with_signal(signal)
-            .with_grace(grace)
-            .with_scope(scope))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Everything that can be written, away from its default.
-    fn full() -> Spec {
-        let mut spec = Spec::new(["prog", "-x"]);
-        spec.argv.push(OsString::from_vec(vec![b'b', 0xff]));
-        spec.env = Some(vec![("A".into(), OsString::from_vec(vec![0xfe]))]);
-        spec.extra_env = vec![("B".into(), Some("c".into())), ("D".into(), None)];
-        spec.cwd = Some("/tmp".into());
-        spec.user = Some(Account::Name("nobody".into()));
-        spec.group = Some(Account::Id(7));
-        spec.extra_groups = Some(vec![Account::Id(1)]);
-        spec.umask = Some(0o27);
-        spec.rlimits = vec![Rlimit {
-            resource: "nofile".into(),
-            soft: 5,
-            hard: u64::MAX,
-        }];
-        spec.nice = Some(3);
-        spec.process_group = Some(0);
-        spec.new_session = true;
-        spec.die_with_parent = Some(Signal::KILL);
-        spec.stdin = Stdin::Bytes(vec![0, 255].into());
-        spec.stdout = Sink::File {
-            path: "out".into(),
-            append: true,
-        };
-        spec.stderr = Sink::Merged;
-        spec.timeout = Duration::from_millis(1500).into();
-        spec.idle_timeout = Duration::from_secs(2).into();
-        spec.stop = Stop::kill().with_scope(Scope::Group);
-        spec.until = Until::Exit;
-        spec.limit = Some(Limit {
-            bytes: 9,
-            beyond: Beyond::Fail,
-        });
-        spec.keep_full = Some("full".into());
-        spec.merged = true;
-        spec.stall_after = Timeout::NEVER;
-        spec
-    }
-
-    #[test]
-    fn what_is_written_comes_back() {
-        for spec in [full(), Spec::new(["true"])] {
-            let text = serde_json::to_string(&spec).unwrap();
-            let back: Spec = serde_json::from_str(&text).unwrap();
-            assert_eq!(format!("{spec:?}"), format!("{back:?}"), "{text}");
-        }
-    }
-
-    #[test]
-    fn only_argv_is_needed() {
-        let spec: Spec = serde_json::from_str(r#"{"argv": ["true"]}"#).unwrap();
-        assert_eq!(format!("{spec:?}"), format!("{:?}", Spec::new(["true"])));
-    }
-
-    #[test]
-    fn what_cannot_be_meant_is_refused() {
-        for (text, part) in [
-            (r#"{"argv": ["a"], "timeot": 1}"#, "timeot"),
-            (r#"{"argv": ["a"], "stop": {"signal": "NONE"}}"#, "NONE"),
-            (
-                r#"{"argv": ["a"], "stop": {"scope": "all"}}"#,
-                "process, group or tree",
-            ),
-            (r#"{"argv": [{"base64": "%"}]}"#, "base64"),
-        ] {
-            let error = serde_json::from_str::<Spec>(text).unwrap_err().to_string();
-            assert!(error.contains(part), "{text}: {error}");
-        }
-        let mut spec = Spec::new(["a"]);
-        let null = std::fs::File::open("/dev/null").unwrap();
-        spec.stdin = Stdin::Fd(std::sync::Arc::new(null.into()));
-        let error = serde_json::to_string(&spec).unwrap_err().to_string();
-        assert!(error.contains("descriptor"), "{error}");
+            .with_grace(form.grace.duration())
+            .with_scope(match form.scope {
+                ScopeForm::Process => Scope::Process,
+                ScopeForm::Group => Scope::Group,
+                ScopeForm::Tree => Scope::Tree,
+            })
     }
 }

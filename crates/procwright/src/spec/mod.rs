@@ -3,6 +3,9 @@
 #[cfg(feature = "serde")]
 mod form;
 
+#[cfg(feature = "serde")]
+pub use form::Defaults;
+
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -13,13 +16,14 @@ use bytes::Bytes;
 
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
+use crate::terminal::{Modes, Size};
 use crate::time::Timeout;
 
 /// Everything about a run that is a value. What lives only once (an iterator
 /// for stdin, callbacks, a cancel handle) is added by [`Command`].
 ///
 /// With the feature `serde` it can be written and read as text; see
-/// `docs/reference/rust.md`.
+/// `docs/reference/spec.md`.
 ///
 /// [`Command`]: crate::Command
 #[derive(Clone, Debug)]
@@ -51,6 +55,17 @@ pub struct Spec {
     /// Whether the program starts a session of its own, without a controlling
     /// terminal.
     pub new_session: bool,
+    /// Whether the program's group becomes the foreground group of the
+    /// controlling terminal, if the caller's is that: what a shell does for a
+    /// job. Needs a group of its own. The caller's is put back when the program
+    /// has ended; what happens at its stops is up to the caller, see
+    /// [`process::job`](crate::process::job).
+    pub foreground: bool,
+    /// The size of a terminal of its own, on which the program runs. See
+    /// [`Command::pty`](crate::Command::pty).
+    pub pty: Option<Size>,
+    /// The modes that this terminal has at first; the system's if none.
+    pub(crate) pty_modes: Option<Modes>,
     /// The signal that the kernel sends to the program when this process ends.
     pub die_with_parent: Option<Signal>,
     /// What the program reads.
@@ -214,6 +229,9 @@ impl Spec {
             nice: None,
             process_group: None,
             new_session: false,
+            foreground: false,
+            pty: None,
+            pty_modes: None,
             die_with_parent: None,
             stdin: Stdin::Null,
             stdout: Sink::Capture,
@@ -237,18 +255,32 @@ impl Spec {
 
     /// Whether a descriptor is read by us and not handed to the program.
     pub(crate) fn captures(&self) -> [bool; 2] {
-        [&self.stdout, &self.stderr].map(|sink| matches!(sink, Sink::Capture | Sink::Relay))
+        self.streams()
+            .map(|sink| matches!(sink, Some(Sink::Capture | Sink::Relay)))
     }
 
     /// Whether what is read is also kept.
     pub(crate) fn keeps(&self) -> [bool; 2] {
-        [&self.stdout, &self.stderr].map(|sink| matches!(sink, Sink::Capture))
+        self.streams()
+            .map(|sink| matches!(sink, Some(Sink::Capture)))
+    }
+
+    /// Whether it is passed on to where the caller's own goes.
+    pub(crate) fn relays(&self) -> [bool; 2] {
+        self.streams().map(|sink| matches!(sink, Some(Sink::Relay)))
+    }
+
+    /// Where the two streams go that come to us apart. A terminal is one.
+    fn streams(&self) -> [Option<&Sink>; 2] {
+        let apart = self.pty.is_none() || !is_ours(&self.stderr);
+        [Some(&self.stdout), apart.then_some(&self.stderr)]
     }
 
     /// Whether the program must lead a process group of its own.
     pub(crate) fn own_group(&self) -> bool {
         self.process_group == Some(0)
             || self.new_session
+            || self.pty.is_some()
             || self.stop.scope() == crate::process::Scope::Group
     }
 
@@ -275,6 +307,7 @@ impl Spec {
                 "only stderr can be merged into stdout",
             ));
         }
+        self.check_pty()?;
         let [out, err] = self.captures();
         let reads = out || err;
         if !reads && !self.idle_timeout.is_never() {
@@ -293,6 +326,13 @@ impl Spec {
                 "capture stdout and stderr, or merge stderr into stdout",
             ));
         }
+        if self.foreground && (self.pty.is_some() || self.new_session || !self.own_group()) {
+            return Err(Invalid::new(
+                "foreground",
+                "needs a process group of its own in this session",
+                "say process_group 0, or a stop with the scope group",
+            ));
+        }
         if self.umask.is_some_and(|mask| mask > 0o777) {
             return Err(Invalid::new(
                 "umask",
@@ -302,6 +342,47 @@ impl Spec {
         }
         Ok(())
     }
+
+    /// What cannot be had together with a terminal.
+    fn check_pty(&self) -> Result<(), Invalid> {
+        if self.pty.is_none() {
+            return Ok(());
+        }
+        if !is_ours(&self.stdout) {
+            return Err(Invalid::new(
+                "stdout",
+                "does not come to us, and with a pty it is the terminal",
+                "capture or relay it; without a pty it can go anywhere",
+            ));
+        }
+        if matches!(self.stderr, Sink::Inherit) {
+            return Err(Invalid::new(
+                "stderr",
+                "is inherited, and with a pty it is the terminal",
+                "capture or relay it, then it arrives as stdout; or send it to a file",
+            ));
+        }
+        if self.process_group.is_some() {
+            return Err(Invalid::new(
+                "process_group",
+                "cannot be chosen for a program on a pty",
+                "leave it out: it leads a session and a group of its own",
+            ));
+        }
+        if self.merged {
+            return Err(Invalid::new(
+                "merged",
+                "is for two streams, and a pty is one",
+                "leave it out: stdout has all of it, in the order in which it was written",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a stream comes to us.
+fn is_ours(sink: &Sink) -> bool {
+    matches!(sink, Sink::Capture | Sink::Relay)
 }
 
 fn needs_capture(what: &str) -> Invalid {

@@ -1,5 +1,9 @@
 //! What becomes of output that nobody takes as fast as it comes.
 
+use std::path::PathBuf;
+
+use crate::error::Invalid;
+
 /// What to do with bytes that come faster than they are taken.
 ///
 /// ```
@@ -68,6 +72,17 @@ impl Overflow {
             | Overflow::DropNewest { memory }
             | Overflow::Fail { memory } => memory,
         }
+    }
+
+    /// Where [`Spill`](Overflow::Spill) makes its files: `PROCWRIGHT_SPOOL_DIR`, or
+    /// the first of `/var/tmp`, `TMPDIR` and `/tmp` that can be written and is on a
+    /// disk. None where everything stays in memory: by `PROCWRIGHT_SPOOL=0`, or
+    /// because there is no such directory.
+    ///
+    /// # Errors
+    /// A directory that was asked for and cannot be used.
+    pub fn directory() -> Result<Option<PathBuf>, Invalid> {
+        super::elastic::directory()
     }
 
     /// Whether every byte comes through.

@@ -31,7 +31,7 @@ impl Merged {
             let (reader, writer) = io::pipe().unwrap();
             crate::sys::pipe::set_nonblocking(&reader).unwrap();
             let store = Store::Merged(half);
-            let drain = Drain::new(reader.into(), None, store, Vec::new(), Instant::now());
+            let drain = Drain::new(reader.into(), None, store, Instant::now());
             let gauge = drain.gauge();
             flows.push((pump.take(drain), gauge));
             pipes.push(writer);

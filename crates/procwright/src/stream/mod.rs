@@ -3,6 +3,7 @@
 //! Both may be closed by any thread at any time, under others that are blocked
 //! in them: those calls return [`Closed`].
 
+mod line;
 mod lines;
 mod merged;
 mod open;
@@ -22,6 +23,7 @@ use std::io;
 pub use crate::handle::Patience;
 use crate::handle::Refused;
 pub use crate::spool::elastic::Broken;
+pub(crate) use line::Line;
 pub use lines::{
     Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,
 };

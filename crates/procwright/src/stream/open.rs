@@ -59,7 +59,7 @@ impl Reader {
             .map_err(|invalid| io::Error::new(io::ErrorKind::InvalidInput, invalid))?;
         let store = Store::Elastic(Some(producer));
         // No probe: whether the pipe is full could be asked from a writing end only.
-        let drain = Drain::new(fd, None, store, Vec::new(), Instant::now());
+        let drain = Drain::new(fd, None, store, Instant::now());
         let gauge = drain.gauge();
         let spool = Spool::new(consumer, monitor, vec![(pump.take(drain), gauge)]);
         Ok(Reader::of_spool(spool))

@@ -66,6 +66,7 @@ pub(crate) struct Outlet {
     origin: Origin,
     /// Kept by who reads the pipe, for as long as that goes on.
     probe: Weak<FullProbe>,
+    is_terminal: bool,
 }
 
 /// What went through it so far.
@@ -75,8 +76,9 @@ pub(crate) struct Passed {
     pub(crate) bytes: u64,
     /// Those of them that will never be delivered.
     pub(crate) dropped: u64,
-    /// For how long the pipe was left alone.
-    pub(crate) refused: Duration,
+    /// For how long the pipe was left alone; none of a terminal, which may have
+    /// been full without that.
+    pub(crate) refused: Option<Duration>,
     /// Whether its end was seen.
     pub(crate) complete: bool,
 }
@@ -95,6 +97,15 @@ impl Outlet {
         Outlet {
             origin,
             probe: probe.map(Arc::downgrade).unwrap_or_default(),
+            is_terminal: false,
+        }
+    }
+
+    /// That of a terminal.
+    pub(crate) fn of_terminal(origin: Origin) -> Outlet {
+        Outlet {
+            is_terminal: true,
+            ..Outlet::new(origin, None)
         }
     }
 
@@ -148,13 +159,14 @@ impl Outlet {
     }
 
     pub(crate) fn passed(&self) -> Passed {
+        let known = |refused| (!self.is_terminal).then_some(refused);
         match &self.origin {
             Origin::Queue(monitor) => {
                 let figures = monitor.figures();
                 Passed {
                     bytes: figures.bytes_in,
                     dropped: figures.dropped_bytes + figures.lost_bytes,
-                    refused: figures.refused,
+                    refused: known(figures.refused),
                     complete: monitor.is_whole(),
                 }
             }
@@ -163,7 +175,7 @@ impl Outlet {
                 Passed {
                     bytes: tally.bytes(),
                     dropped: tally.dropped(),
-                    refused: figures.refused,
+                    refused: known(figures.refused),
                     // Nobody knows whose the lost ones were.
                     complete: tally.has_ended() && figures.lost_bytes == 0,
                 }
@@ -171,6 +183,7 @@ impl Outlet {
             Origin::Pipe(account) => Passed {
                 bytes: account.bytes.load(Ordering::Relaxed),
                 complete: account.ended.load(Ordering::Relaxed) > 0,
+                refused: Some(Duration::ZERO),
                 ..Passed::default()
             },
         }

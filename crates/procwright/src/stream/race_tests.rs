@@ -191,7 +191,7 @@ fn reader(fd: OwnedFd, overflow: Option<Overflow>, pump: &Pump) -> Reader {
     let hook = Box::new(|_: &elastic::Event| {});
     let (producer, consumer, monitor) = elastic::elastic(overflow, pump.wake(), hook).unwrap();
     let store = Store::Elastic(Some(producer));
-    let drain = Drain::new(fd, None, store, Vec::new(), Instant::now());
+    let drain = Drain::new(fd, None, store, Instant::now());
     let gauge = drain.gauge();
     Reader::of_spool(Spool::new(
         consumer,

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Chunk;
+use super::line::Line;
 use std::time::Duration;
 
 use crate::drain::{Gauge, Taken};
@@ -25,6 +26,8 @@ pub(crate) struct Spool {
     monitor: Monitor,
     /// The streams that it is filled from: one, or both.
     flows: Vec<(Taken, Gauge)>,
+    /// If it is of a terminal.
+    line: Option<Arc<Line>>,
     generation: u32,
 }
 
@@ -37,8 +40,15 @@ impl Spool {
             closed: AtomicBool::new(false),
             monitor,
             flows,
+            line: None,
             generation: fork::generation(),
         }
+    }
+
+    /// It is of a terminal, which is hung up when this is closed.
+    pub(crate) fn with_line(mut self, line: Arc<Line>) -> Spool {
+        self.line = Some(line);
+        self
     }
 
     /// Whether this is a fork. It has no pump, and whatever lock another thread
@@ -93,9 +103,12 @@ impl Spool {
         (!self.is_forked()).then(|| self.monitor.figures())
     }
 
-    /// None in a fork.
+    /// None in a fork, and of a terminal.
     pub(crate) fn blocked(&self) -> Option<Duration> {
-        (!self.is_forked()).then(|| self.flows.iter().map(|(_, gauge)| gauge.blocked()).sum())
+        if self.is_forked() {
+            return None;
+        }
+        self.flows.iter().map(|(_, gauge)| gauge.blocked()).sum()
     }
 
     pub(crate) fn readiness(&self) -> io::Result<elastic::Readiness> {
@@ -115,6 +128,9 @@ impl Spool {
             // Whose turn it is may be at a disk that takes its time.
             self.turn.wake_queue();
             self.flows.iter().for_each(|(taken, _)| taken.leave());
+            if let Some(line) = &self.line {
+                line.hang_up();
+            }
         }
         first
     }

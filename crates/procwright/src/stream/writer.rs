@@ -2,16 +2,21 @@
 
 use std::io::{self, Write};
 use std::os::fd::{OwnedFd, RawFd};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::line::Line;
 use super::stall::{Patient, StallWatch};
 use super::{Patience, Readiness};
+use crate::drain::Keys;
 use crate::handle::{Handle, Refused};
 use crate::sys::fork;
 use crate::sys::poll::Flags;
+use crate::sys::pty;
 use crate::sys::ready::On;
 use crate::sys::signal::without_sigpipe;
+use crate::sys::thread;
 use crate::time::Timeout;
 
 /// The writing end of a child's stdin.
@@ -21,13 +26,83 @@ use crate::time::Timeout;
 /// that reads no more makes them fail with `BrokenPipe`; no SIGPIPE is sent,
 /// whatever its disposition is. All clones are one: closing one closes all, and
 /// so does dropping the last.
+///
+/// Of a child on a terminal ([`Command::pty`](crate::Command::pty)) it is the
+/// keyboard: what is written is typed. Closing it types the key that means the
+/// end of the input, and closing the reader of the terminal closes it too.
 #[derive(Clone, Debug)]
 pub struct Writer(Arc<Stdin>);
 
 #[derive(Debug)]
 struct Stdin {
-    handle: Handle,
+    handle: Arc<Handle>,
     watch: Arc<StallWatch>,
+    /// If it is a terminal.
+    keyboard: Option<Keyboard>,
+}
+
+#[derive(Debug)]
+struct Keyboard {
+    line: Arc<Line>,
+    keys: Mutex<Keys>,
+    /// The end was typed.
+    ended: AtomicBool,
+}
+
+impl Keyboard {
+    fn keys(&self) -> MutexGuard<'_, Keys> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Types the end of the input. A terminal that takes no keys now gets it as
+    /// soon as there is room, from a thread, unless it is hung up before.
+    fn end(&self, handle: &Handle) {
+        // A fork types nothing; and its locks may be held for ever.
+        if handle.is_forked() || self.ended.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let mut keys = std::mem::take(&mut *self.keys());
+        let left = handle.look(|fd| {
+            keys.end(fd)?;
+            match keys.write(fd) {
+                Err(e) if e.kind() != io::ErrorKind::WouldBlock => return Err(e),
+                _ if keys.is_empty() => return Ok(None),
+                _ => {}
+            }
+            Handle::new(fd.try_clone_to_owned()?).map(|handle| Some(Arc::new(handle)))
+        });
+        if let Some(Ok(Some(handle))) = left {
+            self.line.add(&handle);
+            let finish = move || {
+                while !keys.is_empty() {
+                    let typed =
+                        handle.operate(Flags::OUT, Patience::NEVER_ENDING, |fd| keys.write(fd));
+                    if typed.is_err() {
+                        return;
+                    }
+                }
+            };
+            // Without a thread the program is not told, and goes on as if
+            // somebody still sat there.
+            let _ = thread::spawn_quiet("procwright-stdin", finish);
+        }
+    }
+}
+
+impl Stdin {
+    /// As that of the handle.
+    fn close(&self) -> bool {
+        if let Some(keyboard) = &self.keyboard {
+            keyboard.end(&self.handle);
+        }
+        self.handle.close()
+    }
+}
+
+impl Drop for Stdin {
+    fn drop(&mut self) {
+        self.close();
+    }
 }
 
 /// What `poll` promises room for.
@@ -36,8 +111,32 @@ const ATOMIC: usize = rustix::pipe::PIPE_BUF;
 impl Writer {
     /// `watch` tells when the child does not go on.
     pub(crate) fn new(fd: OwnedFd, watch: Arc<StallWatch>) -> io::Result<Writer> {
-        let handle = Handle::new(fd)?;
-        Ok(Writer(Arc::new(Stdin { handle, watch })))
+        let handle = Arc::new(Handle::new(fd)?);
+        Ok(Writer(Arc::new(Stdin {
+            handle,
+            watch,
+            keyboard: None,
+        })))
+    }
+
+    /// The same for a terminal, at whose end `line` is.
+    pub(crate) fn of_terminal(
+        fd: OwnedFd,
+        watch: Arc<StallWatch>,
+        line: Arc<Line>,
+    ) -> io::Result<Writer> {
+        let handle = Arc::new(Handle::new(fd)?);
+        line.add(&handle);
+        let keyboard = Keyboard {
+            line,
+            keys: Mutex::default(),
+            ended: AtomicBool::new(false),
+        };
+        Ok(Writer(Arc::new(Stdin {
+            handle,
+            watch,
+            keyboard: Some(keyboard),
+        })))
     }
 
     /// Writes some of `data`, and says how much.
@@ -70,7 +169,19 @@ impl Writer {
         loop {
             let until = patience.no_later_than(again);
             let written = self.0.handle.operate(Flags::OUT, until, |fd| {
-                without_sigpipe(|| Ok(rustix::io::write(fd, data)?))
+                match without_sigpipe(|| Ok(rustix::io::write(fd, data)?)) {
+                    Ok(n) => {
+                        if let Some(keyboard) = &self.0.keyboard {
+                            keyboard.keys().pressed(&data[..n]);
+                        }
+                        Ok(n)
+                    }
+                    // As a pipe says it.
+                    Err(e) if self.0.keyboard.is_some() && pty::is_end(&e) => {
+                        Err(io::ErrorKind::BrokenPipe.into())
+                    }
+                    Err(e) => Err(e),
+                }
             });
             let now = Instant::now();
             match written {
@@ -113,8 +224,15 @@ impl Writer {
     /// [`Reader::lend_pipe`](super::Reader::lend_pipe).
     ///
     /// # Errors
-    /// As there.
+    /// As there; `Unsupported` for a terminal, whose two directions block or do not
+    /// block together.
     pub fn lend_pipe(&self) -> io::Result<RawFd> {
+        if self.0.keyboard.is_some() {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "a terminal cannot be handed on: its output is read through the same descriptor",
+            ));
+        }
         Ok(self.0.handle.lend()?)
     }
 
@@ -131,7 +249,7 @@ impl Writer {
     /// was closed before. Returns at once. Whoever is blocked in a write gets
     /// [`Closed`](super::Closed).
     pub fn close(&self) -> bool {
-        self.0.handle.close()
+        self.0.close()
     }
 
     /// Whether it is closed.

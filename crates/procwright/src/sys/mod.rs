@@ -8,12 +8,15 @@
 pub(crate) mod fd;
 pub(crate) mod file;
 pub(crate) mod fork;
+pub(crate) mod guard;
+pub(crate) mod job;
 pub(crate) mod memory;
 pub(crate) mod orphans;
 pub(crate) mod pidfd;
 pub(crate) mod pipe;
 pub(crate) mod poll;
 pub(crate) mod proc;
+pub(crate) mod pty;
 pub(crate) mod ready;
 pub(crate) mod robust;
 pub(crate) mod signal;
@@ -24,6 +27,7 @@ pub(crate) mod testing;
 pub(crate) mod thread;
 pub(crate) mod wait;
 pub(crate) mod wake;
+pub(crate) mod write;
 
 /// The error of what this platform cannot do.
 #[allow(dead_code)]

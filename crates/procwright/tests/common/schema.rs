@@ -7,6 +7,7 @@ use serde_json::Value;
 pub(crate) fn check(root: &Value, rule: &Value, value: &Value, path: &str) -> Result<(), String> {
     let err = |what: String| Err(format!("{path}: {what}: {value}"));
     let number = || value.as_f64().unwrap_or(f64::NAN);
+    let length = value.as_array().map(|items| items.len() as u64);
     for (word, says) in rule.as_object().unwrap() {
         let fine = match word.as_str() {
             "$schema" | "$id" | "title" | "$defs" => true,
@@ -33,7 +34,9 @@ pub(crate) fn check(root: &Value, rule: &Value, value: &Value, path: &str) -> Re
             "enum" => says.as_array().unwrap().contains(value),
             "minimum" => number() >= says.as_f64().unwrap(),
             "maximum" => number() <= says.as_f64().unwrap(),
-            "minItems" => value.as_array().unwrap().len() as u64 >= says.as_u64().unwrap(),
+            // Of what is no list they say nothing.
+            "minItems" => length.is_none_or(|length| length >= says.as_u64().unwrap()),
+            "maxItems" => length.is_none_or(|length| length <= says.as_u64().unwrap()),
             "items" => {
                 for (index, item) in value.as_array().into_iter().flatten().enumerate() {
                     check(root, says, item, &format!("{path}[{index}]"))?;
@@ -59,10 +62,19 @@ pub(crate) fn check(root: &Value, rule: &Value, value: &Value, path: &str) -> Re
                 true
             }
             "additionalProperties" => {
-                let known = rule["properties"].as_object().unwrap();
+                let known = rule.get("properties").and_then(Value::as_object);
+                let is_known = |name| known.is_some_and(|known| known.contains_key(name));
                 let object = value.as_object().into_iter().flatten();
-                let mut unknown = object.filter(|(name, _)| !known.contains_key(*name));
-                unknown.next().is_none()
+                let mut unknown = object.filter(|(name, _)| !is_known(*name));
+                match says {
+                    Value::Bool(false) => unknown.next().is_none(),
+                    rule => {
+                        for (name, member) in unknown {
+                            check(root, rule, member, &format!("{path}.{name}"))?;
+                        }
+                        true
+                    }
+                }
             }
             other => panic!("this test does not know {other:?}"),
         };

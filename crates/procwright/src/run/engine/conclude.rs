@@ -19,6 +19,10 @@ impl<M: Memory> Run<'_, M> {
             Some((exit, usage)) if collected => (exit, usage),
             _ => (Exit::Unknown(Unknown::StillRunning), None),
         };
+        let duration = self.started.elapsed();
+        let trace = self.running.trace();
+        let stopped = self.stop.as_ref().map_or("", |stop| stop.reason.name());
+        trace.end(stopped, status);
         let cut = self.stop.as_ref().map_or([false; 2], |stop| stop.open);
         for consumer in &self.consumers {
             consumer.leave();
@@ -57,8 +61,8 @@ impl<M: Memory> Run<'_, M> {
                 held_by: holders.list,
                 ..StreamInfo::default()
             };
-            for consumer in self.consumers.iter().filter(|c| c.stream == stream) {
-                note_consumer(consumer, &mut info);
+            for consumer in self.consumers.iter().filter(|c| c.streams[stream]) {
+                note_consumer(consumer, stream, &mut info);
             }
             if drain.keeps() {
                 data[stream] = Some(keep(drain, &mut info, &mut self.trouble));
@@ -73,7 +77,7 @@ impl<M: Memory> Run<'_, M> {
                 pid: self.running.pid(),
                 status,
                 reason,
-                duration: self.started.elapsed(),
+                duration,
                 cpu_user: usage.map(|usage| usage.user),
                 cpu_system: usage.map(|usage| usage.system),
                 max_rss_bytes: self.running.max_rss(),
@@ -90,8 +94,8 @@ impl<M: Memory> Run<'_, M> {
     }
 }
 
-fn note_consumer(consumer: &Consumer, info: &mut StreamInfo) {
-    let undelivered = consumer.fifo.undelivered();
+fn note_consumer(consumer: &Consumer, stream: usize, info: &mut StreamInfo) {
+    let undelivered = consumer.fifo.undelivered()[stream];
     match &consumer.duty {
         Duty::Keeps(path) => {
             info.kept_at = Some(PathBuf::clone(path));

@@ -5,13 +5,15 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::{NAMES, Run};
 use crate::child::OurEnds;
-use crate::drain::{Drain, Feed, Inline, Input, Store};
+use crate::drain::{Copies, Drain, Feed, Inline, Input, Store, Typist};
 use crate::error::{SpawnError, Step};
 use crate::run::tap::Consumer;
 use crate::run::{Attached, Duty, FullFile, Kind, Producer, Tee};
-use crate::spec::{Beyond, Limit, Sink, Spec, Stdin};
+use crate::spec::{Beyond, Limit, Spec, Stdin};
 use crate::spool::Memory;
 use crate::spool::fifo::Fifo;
 use crate::sys::wake::Wake;
@@ -28,21 +30,19 @@ pub(super) fn full_files(spec: &Spec) -> Result<[Option<Attached>; 2], SpawnErro
     for ((file, path), captured) in files.iter_mut().zip(paths).zip(spec.captures()) {
         if captured {
             let tap = FullFile::create(path)
-                .map_err(|e| SpawnError::new(Step::Open, path.to_string_lossy(), e))?;
-            *file = Some((Kind::Chunks(Box::new(tap)), Duty::Keeps(path.to_path_buf())));
+                .map_err(|e| SpawnError::new(Step::Open, path.to_string_lossy(), e))
+                .map_err(|e| {
+                    e.with_hint("it is to keep all of the output: name a file that can be written")
+                })?;
+            *file = Some((Kind::Pieces(Box::new(tap)), Duty::Keeps(path.to_path_buf())));
         }
     }
     Ok(files)
 }
 
 /// What passes a stream on to the caller's own, if it is to be.
-pub(super) fn relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
-    let sink = if stream == 0 {
-        &spec.stdout
-    } else {
-        &spec.stderr
-    };
-    if !matches!(sink, Sink::Relay) {
+pub(super) fn plain_relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, SpawnError> {
+    if !spec.relays()[stream] {
         return Ok(None);
     }
     let own = match stream {
@@ -50,7 +50,7 @@ pub(super) fn relay(spec: &Spec, stream: usize) -> Result<Option<Attached>, Spaw
         _ => io::stderr().as_fd().try_clone_to_owned(),
     };
     let tee = Tee::new(own.map_err(|e| SpawnError::new(Step::Dup, NAMES[stream], e))?);
-    Ok(Some((Kind::Chunks(Box::new(tee)), Duty::Relays)))
+    Ok(Some((Kind::Pieces(Box::new(tee)), Duty::Relays)))
 }
 
 impl<M: Memory> Run<'_, M> {
@@ -60,29 +60,45 @@ impl<M: Memory> Run<'_, M> {
         ends: OurEnds,
         producer: Option<Producer>,
         taps: [Vec<Attached>; 2],
+        both: Vec<Attached>,
         wake: Option<Arc<Wake>>,
     ) -> io::Result<()> {
         let now = self.started;
-        let mut drains = [None, None];
-        for (stream, (end, taps)) in ends.outputs.into_iter().zip(taps).enumerate() {
-            let Some(end) = end else { continue };
-            let mut queues = Vec::new();
+        let read = ends.outputs.each_ref().map(Option::is_some);
+        let in_order = !both.is_empty();
+        let mut queues = [Vec::new(), Vec::new()];
+        let [out, err] = taps;
+        for (streams, taps) in [([true, false], out), ([false, true], err), (read, both)] {
             for ((tap, duty), wake) in taps.into_iter().zip(wake.iter().cycle()) {
-                let consumer = Consumer::start(tap, duty, stream, wake)?;
-                queues.push(Arc::clone(&consumer.fifo));
+                let streams = match (&duty, streams) {
+                    (Duty::Relays, [true, true]) => self.spec.relays(),
+                    _ => streams,
+                };
+                let consumer = Consumer::start(tap, duty, streams, wake)?;
+                for (queues, gets) in queues.iter_mut().zip(streams) {
+                    queues.extend(gets.then(|| Arc::clone(&consumer.fifo)));
+                }
                 self.consumers.push(consumer);
             }
-            drains[stream] = Some(Drain::new(
-                end.fd,
-                end.probe,
-                self.store(stream),
-                queues,
-                now,
-            ));
+        }
+        let (mut slave, keyboard) = match ends.terminal {
+            Some(terminal) => (Some(terminal.slave), terminal.keyboard),
+            None => (None, None),
+        };
+        let is_terminal = slave.is_some();
+        let mut drains = [None, None];
+        for (stream, (end, queues)) in ends.outputs.into_iter().zip(queues).enumerate() {
+            let Some(end) = end else { continue };
+            let store = self.store(stream);
+            let drain = match is_terminal {
+                true => Drain::of_terminal(end.fd, slave.take(), store, now),
+                false => Drain::new(end.fd, end.probe, store, now),
+            };
+            drains[stream] = Some(drain.with_copies(Copies { stream, queues }));
         }
         let feed = match (ends.stdin, producer, &wake) {
             (Some(fd), Some(producer), Some(wake)) => {
-                let queue = Fifo::new(Arc::clone(wake));
+                let queue = Fifo::new(Arc::clone(wake), 1);
                 produce(producer, Arc::clone(&queue))?;
                 Some(Feed::new(fd, Input::Queue(queue)))
             }
@@ -92,7 +108,8 @@ impl<M: Memory> Run<'_, M> {
             },
             (None, ..) => None,
         };
-        self.inline = Inline::new(drains, feed, wake, self.spec.merged);
+        let typist = keyboard.map(Typist::new);
+        self.inline = Inline::new(drains, feed, typist, wake, self.spec.merged, in_order);
         Ok(())
     }
 
@@ -116,7 +133,7 @@ impl<M: Memory> Run<'_, M> {
 }
 
 /// Pulls stdin from `producer` on a thread of its own.
-fn produce(mut producer: Producer, queue: Arc<Fifo>) -> io::Result<()> {
+fn produce(mut producer: Producer, queue: Arc<Fifo<Bytes>>) -> io::Result<()> {
     std::thread::Builder::new()
         .name("procwright-stdin".into())
         .spawn(move || {
@@ -140,7 +157,7 @@ fn produce(mut producer: Producer, queue: Arc<Fifo>) -> io::Result<()> {
 }
 
 /// A producer that panics must not leave the program waiting for more.
-struct FinishOnDrop<'a>(&'a Fifo);
+struct FinishOnDrop<'a>(&'a Fifo<Bytes>);
 
 impl Drop for FinishOnDrop<'_> {
     fn drop(&mut self) {

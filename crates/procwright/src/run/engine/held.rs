@@ -86,6 +86,9 @@ impl<M: Memory> Run<'_, M> {
             holders: all.list,
             complete: all.complete,
         };
+        self.running
+            .trace()
+            .say(|| format!("held: {}", event.fact()));
         match &mut self.on_event {
             Some(on_event) => {
                 if let Err(error) = on_event(&event) {

@@ -6,13 +6,15 @@ mod connect;
 mod held;
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::output::Reason;
 use super::tap::Consumer;
-use super::{Demand, Duty, EventHook, Extras, Foreign, Moment, Outcome, Trouble, Watch};
+use super::{
+    Demand, Duty, EventHook, Every, Extras, Foreign, Kind, Moment, Outcome, Trouble, Watch,
+};
 use crate::cancel::Cancel;
 use crate::child::{self, Running, Unstarted};
 use crate::drain::{Inline, Turn};
@@ -22,12 +24,13 @@ use crate::ident::ProcId;
 use crate::process::{Stopping, Target};
 use crate::spec::{Spec, Stdin, Until};
 use crate::spool::Memory;
-use crate::spool::fifo::BoxError;
-use crate::sys::proc;
 use crate::sys::signal::NoSigpipe;
 use crate::sys::wake::Wake;
+use crate::sys::{poll, proc};
+
 use crate::time::Deadline;
-use connect::{full_files, relay};
+use crate::trace::Trace;
+use connect::{full_files, plain_relay};
 use held::{HELD_AFTER, activities};
 
 /// How long, from the beginning of a stop, consumers may go on with what they
@@ -39,19 +42,22 @@ const NAMES: [&str; 2] = ["stdout", "stderr"];
 
 /// Runs `spec` and returns when nothing of it is left to wait for.
 pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outcome<M>, Unstarted> {
-    spec.check()?;
-    if matches!(spec.stdin, Stdin::Pipe) {
-        let hint = "pass bytes, an iterator or a reader, or use spawn()";
-        return Err(Invalid::new("stdin", "is a pipe that nobody would write to", hint).into());
-    }
+    check(spec)?;
     let mut taps = extras.taps;
     for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
         taps.extend(file);
     }
-    for (stream, taps) in taps.iter_mut().enumerate() {
-        taps.extend(relay(spec, stream)?);
+    let mut both = extras.both;
+    match extras.relay {
+        Some(relay) => both.push((Kind::Pieces(relay), Duty::Relays)),
+        None => {
+            for (stream, taps) in taps.iter_mut().enumerate() {
+                taps.extend(plain_relay(spec, stream)?);
+            }
+        }
     }
-    let slow = extras.producer.is_some() || taps.iter().any(|taps| !taps.is_empty());
+    let consumes = !both.is_empty() || taps.iter().any(|taps| !taps.is_empty());
+    let slow = extras.producer.is_some() || consumes;
     let wake = match slow {
         true => Some(Arc::new(Wake::new().map_err(no_descriptor)?)),
         false => None,
@@ -60,7 +66,12 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
 
     let started = Instant::now();
     let started_ticks = proc::now_ticks();
-    let (running, ends) = child::start(spec, feeds)?;
+    let mut early = false;
+    let (running, ends) = child::start(spec, feeds, Trace::begin(), || {
+        // What has happened before there is a program to answer it.
+        let watch = extras.watch.as_ref();
+        early = watch.is_some_and(|watch| is_readable(watch.fd()));
+    })?;
     // From here on the child exists, and every way out stops and reaps it.
     let mut run = Run {
         spec,
@@ -71,11 +82,14 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         running,
         exited_at: None,
         said_held: false,
-        inline: Inline::new([None, None], None, None, false),
+        inline: Inline::new([None, None], None, None, None, false, false),
         consumers: Vec::new(),
         cancel: extras.cancel,
         on_event: extras.on_event,
         watch: extras.watch,
+        every: extras
+            .every
+            .map(|(period, tell)| Every::new(period, tell, started)),
         demanded: false,
         adopts: extras.adopts,
         stop: None,
@@ -85,15 +99,37 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         refused: false,
         given_up: false,
     };
-    if let Err(error) = run.connect(ends, extras.producer, taps, wake) {
+    if let Err(error) = run.connect(ends, extras.producer, taps, both, wake) {
         // No drain will tell those that have started of an end.
         for consumer in &run.consumers {
-            consumer.fifo.end();
+            consumer.fifo.end_all();
         }
         run.fail(Trouble::Io(error));
     }
+    if early {
+        run.ask_watch(false);
+    }
     run.drive();
     Ok(run.conclude())
+}
+
+/// Finds what can be found wrong in a run before it prepares anything.
+pub(crate) fn check(spec: &Spec) -> Result<(), Invalid> {
+    spec.check()?;
+    if matches!(spec.stdin, Stdin::Pipe) {
+        let hint = "pass bytes, an iterator or a reader, or use spawn()";
+        return Err(Invalid::new(
+            "stdin",
+            "is a pipe that nobody would write to",
+            hint,
+        ));
+    }
+    Ok(())
+}
+
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let fd = poll::Fd::from_borrowed_fd(fd, poll::Flags::IN);
+    poll::one(fd, Deadline::at(Instant::now())).unwrap_or(false)
 }
 
 fn no_descriptor(error: io::Error) -> SpawnError {
@@ -110,6 +146,8 @@ struct Stop {
     held: [Option<Holders>; 2],
     /// Which streams had not ended.
     open: [bool; 2],
+    /// That it came to SIGKILL was traced.
+    told_kill: bool,
 }
 
 /// A run under way.
@@ -130,6 +168,7 @@ struct Run<'a, M> {
     cancel: Option<Cancel>,
     on_event: Option<EventHook<'a>>,
     watch: Option<Box<dyn Watch + 'a>>,
+    every: Option<Every<'a>>,
     /// The watch wants the run stopped.
     demanded: bool,
     adopts: bool,
@@ -156,6 +195,12 @@ impl<M: Memory> Run<'_, M> {
                     stop.machine.kill_now(now);
                 }
                 stop.machine.step(now);
+                if !stop.told_kill && stop.machine.kills() {
+                    stop.told_kill = true;
+                    self.running
+                        .trace()
+                        .say(|| "kill: SIGKILL to all that are left");
+                }
                 if stop.machine.finished() {
                     self.after_stop(now);
                 }
@@ -163,6 +208,7 @@ impl<M: Memory> Run<'_, M> {
             if self.is_over(now) {
                 return;
             }
+            self.tick(now);
             let watch = [
                 self.running.pidfd().filter(|_| self.exited_at.is_none()),
                 self.stop.as_ref().and_then(|stop| stop.machine.fd()),
@@ -182,6 +228,9 @@ impl<M: Memory> Run<'_, M> {
     /// Looks at everything that may end the run.
     fn look(&mut self, now: Instant) {
         for consumer in &mut self.consumers {
+            for stream in consumer.newly_broken() {
+                self.inline.close(stream);
+            }
             if !consumer.look() || consumer.error.is_none() {
                 continue;
             }
@@ -194,10 +243,8 @@ impl<M: Memory> Run<'_, M> {
                 continue;
             };
             if consumer.duty == Duty::Relays {
-                self.inline.close(consumer.stream);
-                if is_broken_pipe(&error) {
-                    continue;
-                }
+                let streams = (0..2).filter(|&stream| consumer.streams[stream]);
+                streams.for_each(|stream| self.inline.close(stream));
             }
             if self.trouble.is_none() {
                 self.trouble = Some(Trouble::Foreign(what, error));
@@ -254,6 +301,11 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn next_deadline(&self) -> Deadline {
+        let tick = self.every.as_ref().map_or(Deadline::NEVER, Every::next);
+        tick.min(self.own_deadline())
+    }
+
+    fn own_deadline(&self) -> Deadline {
         if let Some(stop) = &self.stop {
             return stop.machine.deadline().min(match stop.machine.finished() {
                 true => stop.patience,
@@ -271,35 +323,61 @@ impl<M: Memory> Run<'_, M> {
     fn after(&mut self, turn: Turn) {
         let now = Instant::now();
         let [ended, _stop, _cancel, watched] = turn.ready;
+        // What the program may have answered by its end came before that, but
+        // possibly after the look at the watch that found nothing.
+        let answered = ended && self.watch.as_ref().is_some_and(|w| is_readable(w.fd()));
+        if watched || answered {
+            self.ask_watch(self.exited_at.is_none());
+        }
         if ended {
             self.exited(now);
-        }
-        if watched && let Some(watch) = &mut self.watch {
-            let moment = Moment {
-                pid: self.running.pid(),
-                stopping: self.stop.is_some(),
-            };
-            let demand = watch.ready(moment).unwrap_or_else(|error| {
-                // Of several the first is the cause; the next is impatience.
-                self.trouble
-                    .get_or_insert(Trouble::Foreign(Foreign::Watch, error));
-                match moment.stopping {
-                    true => Demand::Kill,
-                    false => Demand::Stop,
-                }
-            });
-            self.demanded |= demand != Demand::Nothing;
-            // Also when it is the first demand, before there is a stop.
-            self.killing |= demand == Demand::Kill;
         }
         if let Some(error) = turn.feed_failed {
             self.fail(Trouble::Foreign(Foreign::Stdin, error));
         }
     }
 
+    fn ask_watch(&mut self, running: bool) {
+        let Some(watch) = &mut self.watch else { return };
+        let moment = Moment {
+            running,
+            ..moment(&self.inline, &self.running, self.stop.is_some())
+        };
+        let demand = watch.ready(moment).unwrap_or_else(|error| {
+            // Of several the first is the cause; the next is impatience.
+            self.trouble
+                .get_or_insert(Trouble::Foreign(Foreign::Watch, error));
+            match moment.stopping {
+                true => Demand::Kill,
+                false => Demand::Stop,
+            }
+        });
+        self.demanded |= demand != Demand::Nothing;
+        // Also when it is the first demand, before there is a stop.
+        self.killing |= demand == Demand::Kill;
+    }
+
+    /// Tells who wants to know by the clock.
+    fn tick(&mut self, now: Instant) {
+        let due = self
+            .every
+            .as_mut()
+            .filter(|every| every.next().reached(now));
+        if let Some(every) = due {
+            let moment = Moment {
+                running: self.exited_at.is_none(),
+                ..moment(&self.inline, &self.running, self.stop.is_some())
+            };
+            every.tell(moment, now);
+        }
+    }
+
     /// The program has ended. All that it wrote is in its pipes.
     fn exited(&mut self, now: Instant) {
         self.exited_at = Some(now);
+        self.running.trace().say(|| "the program has exited");
+        self.running.take_terminal();
+        self.inline.exited();
         if self.spec.until == Until::Exit && self.stop.is_none() {
             self.finish_streams();
         }
@@ -345,6 +423,9 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn begin_stop(&mut self, reason: Reason, now: Instant) {
+        let stop = self.spec.stop;
+        let trace = self.running.trace();
+        trace.say(|| format!("stop, {}: {stop}", reason.name()));
         let root = self.root();
         let open = self.open_pipes();
         let target = Target {
@@ -356,7 +437,7 @@ impl<M: Memory> Run<'_, M> {
         // who obeyed.
         let processes = activities(&target);
         let held = self.holders(&open);
-        let machine = Stopping::begin(self.spec.stop, target, self.running.pidfd(), now);
+        let machine = Stopping::begin(stop, target, self.running.pidfd(), now);
         self.stop = Some(Stop {
             reason,
             machine,
@@ -364,6 +445,7 @@ impl<M: Memory> Run<'_, M> {
             processes,
             held,
             open: self.inline.open_streams(),
+            told_kill: false,
         });
     }
 
@@ -398,7 +480,16 @@ impl<M: Memory> Run<'_, M> {
     }
 }
 
-fn is_broken_pipe(error: &BoxError) -> bool {
-    let error = error.downcast_ref::<io::Error>();
-    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+/// How far a run is whose program runs. Of its parts: the one that is told of it
+/// is another.
+fn moment<'m, M: Memory>(inline: &'m Inline<M>, running: &Running, stopping: bool) -> Moment<'m> {
+    let [stdout, stderr] = inline.flows();
+    Moment {
+        pid: running.pid(),
+        stopping,
+        running: true,
+        pty: inline.terminal(),
+        stdout,
+        stderr,
+    }
 }

@@ -45,6 +45,7 @@ use crate::sys::wake::Wake;
 
 pub(crate) use consumer::{Closer, Consumer, Item, Peek, Readiness, Woken};
 pub use monitor::{Figures, Monitor};
+pub(crate) use place::find as directory;
 pub(crate) use producer::{Place, Producer, Space};
 
 use disk::Disk;

@@ -21,7 +21,7 @@ const MOST: u64 = 1 << 30;
 /// # Errors
 /// A directory that was asked for and cannot be used. Found before anything
 /// starts, so that nobody learns of it when the memory is full.
-pub(super) fn find() -> Result<Option<PathBuf>, Invalid> {
+pub(crate) fn find() -> Result<Option<PathBuf>, Invalid> {
     choose(|name| env::var_os(name).filter(|value| !value.is_empty()))
 }
 

@@ -106,11 +106,7 @@ impl State {
     }
 
     fn tail_bytes(&self) -> u64 {
-        let bytes = |entry: &Entry| match entry {
-            Entry::Piece(piece) => piece.len(),
-            Entry::Gap(_) => 0,
-        };
-        self.tail.iter().map(bytes).sum()
+        self.tail.iter().map(Entry::bytes).sum()
     }
 
     /// The first `n` bytes of `piece` have been written to the disk's target.

@@ -10,7 +10,7 @@ use super::monitor::Figures;
 use super::pool::Pool;
 use super::spill::Spill;
 use crate::spool::Overflow;
-use crate::spool::budget::Share;
+use crate::spool::budget::{LEAST_MEMORY, Share};
 use crate::spool::fifo::BoxError;
 use crate::sys::memory::Block;
 use crate::sys::wake::Wake;
@@ -41,6 +41,16 @@ pub(super) enum Entry {
     Piece(Piece),
     /// So many bytes were dropped here.
     Gap(u64),
+}
+
+impl Entry {
+    /// The bytes of it that are in memory.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Entry::Piece(piece) => piece.len(),
+            Entry::Gap(_) => 0,
+        }
+    }
 }
 
 /// What the consumer has before it.
@@ -228,8 +238,18 @@ impl State {
     /// whoever goes on for every single byte that was taken would wake for each,
     /// and gaps of dropped bytes would be as many as bytes.
     pub(super) fn room(&mut self, now: Instant) -> u64 {
-        let room = self.limit().saturating_sub(self.in_memory);
-        if self.refused_since.is_some() && room >= self.worthwhile() {
+        let limit = self.limit();
+        let mut room = limit.saturating_sub(self.in_memory);
+        let mut worthwhile = (limit / 8).max(1);
+        if room < worthwhile && limit < self.limit && !self.head.is_empty() {
+            // The head stays in memory until it is read. It may be all that there
+            // is, and more than the limit: it was put aside when the share was
+            // larger. What comes needs some room to get to the disk nevertheless.
+            let others = self.in_memory - self.head_bytes();
+            room = room.max(LEAST_MEMORY.saturating_sub(others));
+            worthwhile = worthwhile.min(LEAST_MEMORY / 2);
+        }
+        if self.refused_since.is_some() && room >= worthwhile {
             self.stop_refusing(now);
         }
         match self.refused_since {
@@ -238,8 +258,8 @@ impl State {
         }
     }
 
-    fn worthwhile(&self) -> u64 {
-        (self.limit() / 8).max(1)
+    fn head_bytes(&self) -> u64 {
+        self.head.iter().map(Entry::bytes).sum()
     }
 
     /// There was no room.

@@ -58,21 +58,24 @@ fn reap(pid: i32) -> bool {
 }
 
 fn reap_others(except: i32) -> usize {
-    // Children belong to the thread that started or adopted them. A child that
-    // this list misses because it changes meanwhile is found by the next call:
-    // its end is announced by a signal of its own.
+    // A child that this list misses because it changes meanwhile is found by the
+    // next call: its end is announced by a signal of its own.
+    let others = children().into_iter().filter(|pid| *pid != except);
+    others.filter(|pid| reap(*pid)).count()
+}
+
+pub(crate) fn children() -> Vec<i32> {
+    // Children belong to the thread that started or adopted them.
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
-        return 0;
+        return Vec::new();
     };
-    let mut reaped = 0;
-    for thread in threads.flatten() {
-        let Ok(children) = fs::read_to_string(thread.path().join("children")) else {
-            continue;
-        };
-        let pids = children.split_ascii_whitespace();
-        for pid in pids.filter_map(|pid| pid.parse().ok()) {
-            reaped += usize::from(pid != except && reap(pid));
-        }
-    }
-    reaped
+    let lists = threads
+        .flatten()
+        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists
+        .flat_map(|list| {
+            let pids = list.split_ascii_whitespace();
+            pids.filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
+        })
+        .collect()
 }

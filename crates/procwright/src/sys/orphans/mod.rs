@@ -2,7 +2,8 @@
 //!
 //! Contract: [`adopt`] makes this process the parent of every descendant whose
 //! own parent ends. [`reap_ended`] takes the status of every child that has
-//! ended, but of the one named, and never waits.
+//! ended, but of the one named, and never waits. [`children`] are all that there
+//! are, zombies too, as far as the system tells.
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 #[path = "other.rs"]
@@ -11,4 +12,4 @@ mod imp;
 #[path = "linux.rs"]
 mod imp;
 
-pub(crate) use imp::{adopt, reap_ended};
+pub(crate) use imp::{adopt, children, reap_ended};

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use super::{Call, Name, Next, PipeFd, Stat, ThreadCall};
+use super::{Call, Conduit, Name, Next, PipeFd, Stat, ThreadCall};
 pub(crate) use namespace::check;
 use namespace::missing;
 
@@ -201,8 +201,14 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     })
 }
 
-pub(crate) fn each_pipe(pid: i32, wanted: &[u64], found: &mut dyn FnMut(PipeFd)) -> io::Result<()> {
+pub(crate) fn each_pipe(
+    pid: i32,
+    wanted: &[Conduit],
+    found: &mut dyn FnMut(PipeFd),
+) -> io::Result<()> {
     check()?;
+    let is_terminal = |one: &Conduit| matches!(one, Conduit::Terminal { .. });
+    let terminals = wanted.iter().any(is_terminal);
     let dir = open_dir(ProcPath::new(format_args!("/proc/{pid}/fd")).as_c_str())?;
     each_number(dir.as_fd(), &mut |fd, name| {
         // "pipe:[" + 20 digits + "]": whatever is longer is cut and no pipe.
@@ -213,7 +219,27 @@ pub(crate) fn each_pipe(pid: i32, wanted: &[u64], found: &mut dyn FnMut(PipeFd))
             Err(Errno::NOENT) => return Ok(true),
             Err(e) => return Err(e.into()),
         };
-        let Some(inode) = pipe_inode(&buffer[..len]).filter(|inode| wanted.contains(inode)) else {
+        let link = &buffer[..len];
+        if terminals && link.starts_with(b"/dev/") {
+            // Of those that show terminals all have one file.
+            let read = link.ends_with(b"/ptmx");
+            let of = match read {
+                true => shown_by(pid, fd, wanted),
+                false => terminal(&dir, name).filter(|of| wanted.contains(of)),
+            };
+            if let Some(of) = of {
+                let write = !read;
+                found(PipeFd {
+                    fd,
+                    of,
+                    read,
+                    write,
+                });
+            }
+            return Ok(true);
+        }
+        let pipe = pipe_inode(link).map(Conduit::Pipe);
+        let Some(of) = pipe.filter(|pipe| wanted.contains(pipe)) else {
             return Ok(true);
         };
         // The link's own mode says what the descriptor was opened for, at a
@@ -225,12 +251,35 @@ pub(crate) fn each_pipe(pid: i32, wanted: &[u64], found: &mut dyn FnMut(PipeFd))
         };
         found(PipeFd {
             fd,
-            inode,
+            of,
             read: mode.contains(Mode::RUSR),
             write: mode.contains(Mode::WUSR),
         });
         Ok(true)
     })
+}
+
+/// The terminal that a descriptor is; none where that cannot be seen.
+fn terminal(dir: &OwnedFd, name: &CStr) -> Option<Conduit> {
+    let stat = rustix::fs::statat(dir, name, AtFlags::empty()).ok()?;
+    Some(Conduit::Terminal {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        number: crate::sys::pty::number(&stat),
+    })
+}
+
+/// Which of `wanted` a descriptor shows that is the other end of a terminal. The
+/// kernel tells its number since 4.14.
+fn shown_by(pid: i32, fd: i32, wanted: &[Conduit]) -> Option<Conduit> {
+    let mut buffer = [0; 512];
+    let path = ProcPath::new(format_args!("/proc/{pid}/fdinfo/{fd}"));
+    let text = read_file(path.as_c_str(), &mut buffer).ok()?;
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let shown = lines.find_map(|line| line.strip_prefix(b"tty-index:"))?;
+    let shown: u32 = number(shown.trim_ascii())?;
+    let is_it = |of: &&Conduit| matches!(of, Conduit::Terminal { number, .. } if *number == shown);
+    wanted.iter().find(is_it).copied()
 }
 
 fn pipe_inode(link: &[u8]) -> Option<u64> {
@@ -576,16 +625,13 @@ mod tests {
     fn our_own_pipe_with_its_modes() {
         let (reader, writer) = std::io::pipe().unwrap();
         use std::os::fd::AsRawFd as _;
-        let inode = rustix::fs::fstat(&reader).unwrap().st_ino;
+        let of = Conduit::Pipe(rustix::fs::fstat(&reader).unwrap().st_ino);
         let mut found = Vec::new();
-        each_pipe(std::process::id() as i32, &[inode], &mut |fd| {
-            found.push(fd)
-        })
-        .unwrap();
+        each_pipe(std::process::id() as i32, &[of], &mut |fd| found.push(fd)).unwrap();
         found.sort_by_key(|fd| fd.write);
         let end = |fd: i32, write: bool| PipeFd {
             fd,
-            inode,
+            of,
             read: !write,
             write,
         };

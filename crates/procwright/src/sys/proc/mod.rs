@@ -24,7 +24,7 @@
 //!   reaped, in the format of `wait(2)`; none unless it is certain.
 //! - `at(start_ticks)`: what that was by the clock on the wall.
 //! - `each_pipe(pid, wanted, found)`: calls `found` for each descriptor of the
-//!   process that is an end of a pipe in `wanted`.
+//!   process that is an end of a pipe, or a terminal, in `wanted`.
 //! - `threads_stopped(pid)`: whether all threads are stopped (or ending).
 //! - `each_call(pid, found)`: what each thread waits in; `found` returns false
 //!   to see no more.
@@ -149,16 +149,34 @@ impl Stat {
     }
 }
 
-/// A descriptor of a process that is an end of a pipe.
+/// What goes from one process to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Conduit {
+    /// A pipe, by its inode.
+    Pipe(u64),
+    /// A terminal, by the file that programs have of it.
+    Terminal {
+        /// Its file system, which a container may have of its own.
+        device: u64,
+        /// Its inode there.
+        inode: u64,
+        /// The number that it goes by.
+        number: u32,
+    },
+}
+
+/// A descriptor of a process that is an end of a pipe, or a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PipeFd {
     /// Its number there.
     pub(crate) fd: i32,
-    /// The pipe.
-    pub(crate) inode: u64,
+    /// What it is an end of.
+    pub(crate) of: Conduit,
     /// Whether it can read from the pipe.
     pub(crate) read: bool,
-    /// Whether it can write to the pipe. Both, for one opened through `/proc`.
+    /// Whether it can write to the pipe. Both, for one opened through `/proc`. Of
+    /// a terminal it is this alone for those who run on it, and the other for
+    /// those who show it.
     pub(crate) write: bool,
 }
 

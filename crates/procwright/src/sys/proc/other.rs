@@ -13,7 +13,7 @@ mod one;
 use std::io;
 use std::path::PathBuf;
 
-use super::{Next, PipeFd, ThreadCall};
+use super::{Conduit, Next, PipeFd, ThreadCall};
 use crate::sys::unsupported;
 
 pub(crate) use one::{at, now_ticks, stat};
@@ -40,7 +40,7 @@ pub(crate) fn status_of_zombie(_pid: i32) -> Option<i32> {
 
 pub(crate) fn each_pipe(
     _pid: i32,
-    _wanted: &[u64],
+    _wanted: &[Conduit],
     _found: &mut dyn FnMut(PipeFd),
 ) -> io::Result<()> {
     Err(unsupported("the descriptors of a process"))

@@ -212,7 +212,20 @@ fn act(action: &Action, slots: &mut [c_int; SLOTS]) -> bool {
     unsafe {
         match action {
             Action::Setsid => libc::setsid() >= 0,
+            // 0: not one that controls another session already.
+            Action::ControllingTerminal(fd) => libc::ioctl(*fd, libc::TIOCSCTTY, 0) == 0,
             Action::Setpgid(group) => libc::setpgid(0, *group) == 0,
+            Action::Foreground { terminal, from } => {
+                let mut front: libc::pid_t = 0;
+                let asked = libc::ioctl(*terminal, libc::TIOCGPGRP, &raw mut front) == 0;
+                if asked && front == *from {
+                    // Our number in our own namespace, as the call takes it.
+                    let own = libc::getpid();
+                    // SIGTTOU, which would stop us here, is blocked.
+                    libc::ioctl(*terminal, libc::TIOCSPGRP, &raw const own);
+                }
+                true
+            }
             Action::Rlimit {
                 resource,
                 soft,

@@ -22,8 +22,16 @@ pub(crate) use imp::{resource_number, spawn, system_niceness};
 #[derive(Debug)]
 pub(crate) enum Action {
     Setsid,
+    /// Makes a terminal the one that controls the new session.
+    ControllingTerminal(RawFd),
     /// Joins the group, 0 for a new one of its own.
     Setpgid(i32),
+    /// Puts our own group into the foreground of this terminal, if this one is
+    /// there. Otherwise, and if the terminal is gone, nothing happens.
+    Foreground {
+        terminal: RawFd,
+        from: i32,
+    },
     Rlimit {
         resource: u32,
         soft: u64,

@@ -1,0 +1,71 @@
+//! `procwright completions`: what a shell completes, made from what the parser
+//! is made from.
+
+use std::io::{self, Write};
+
+use clap_complete::{Shell, generate};
+
+use crate::args::{ShellArg, definition};
+
+/// Behind `procwright run [OPTIONS]` stands another command, with completions of
+/// its own, about which clap knows nothing in bash: it would offer our options for
+/// it. `OPTIONS` stands for those that take a value.
+const BASH: &str = r#"
+_procwright_run() {
+    local i
+    if [[ ${COMP_WORDS[1]} == run ]]; then
+        for ((i = 2; i < COMP_CWORD; i++)); do
+            case ${COMP_WORDS[i]} in
+                --) ((i++)); break ;;
+                OPTIONS)
+                    # readline takes `=` for a word of its own.
+                    [[ ${COMP_WORDS[i + 1]} != "=" ]] || ((i++))
+                    ((i++))
+                    while [[ ${COMP_WORDS[i + 1]} == "=" ]]; do ((i += 2)); done ;;
+                -*) ;;
+                *) break ;;
+            esac
+        done
+        if ((i < COMP_CWORD)) || { ((i == COMP_CWORD)) && [[ $2 != -* ]]; }; then
+            COMPREPLY=()
+            if declare -F _comp_command_offset >/dev/null; then
+                _comp_command_offset "$i"
+            elif declare -F _command_offset >/dev/null; then
+                _command_offset "$i"
+            elif ((i == COMP_CWORD)); then
+                mapfile -t COMPREPLY < <(compgen -c -- "$2")
+            fi
+            return
+        fi
+    fi
+    _procwright "$@"
+}
+complete -F _procwright_run -o bashdefault -o default procwright
+"#;
+
+/// Writes the completions for a shell.
+///
+/// # Errors
+/// Those of the write.
+pub(crate) fn write(shell: ShellArg, to: &mut dyn Write) -> io::Result<()> {
+    let mut definition = definition();
+    let name = "procwright";
+    // Into memory first: the generators panic when a write fails.
+    let mut text = Vec::new();
+    let shell = match shell {
+        ShellArg::Bash => Shell::Bash,
+        ShellArg::Zsh => Shell::Zsh,
+        ShellArg::Fish => Shell::Fish,
+    };
+    generate(shell, &mut definition, name, &mut text);
+    if shell == Shell::Bash {
+        let run = definition.find_subcommand("run");
+        let options = run.into_iter().flat_map(clap::Command::get_opts);
+        let valued = options.filter(|option| option.get_action().takes_values());
+        let valued: Vec<String> = valued
+            .filter_map(|option| Some(format!("--{}", option.get_long()?)))
+            .collect();
+        text.extend(BASH.replace("OPTIONS", &valued.join("|")).into_bytes());
+    }
+    to.write_all(&text)
+}

@@ -1,0 +1,379 @@
+//! The file of a log: what is written, what is missing, and when a new one
+//! begins.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+/// By how much a file may grow beyond its size for the end of a line.
+const SLACK: u64 = super::lines::LONGEST as u64 + 128;
+
+/// When a new file begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rotation {
+    pub(super) size: u64,
+    pub(super) keep: u32,
+}
+
+/// What has to be told of a write.
+#[derive(Debug, Default)]
+pub(super) struct Wrote {
+    /// How many of the bytes are in the file: those after them are not.
+    pub(super) bytes: usize,
+    /// Why not all of them are.
+    pub(super) failed: Option<io::Error>,
+    /// How often a new file was begun.
+    pub(super) rotations: u32,
+    /// Why none could be.
+    pub(super) stuck: Option<io::Error>,
+}
+
+#[derive(Debug)]
+pub(super) struct LogFile {
+    path: PathBuf,
+    file: File,
+    rotation: Option<Rotation>,
+    /// What is in the file, as far as we know.
+    size: u64,
+    /// Beyond this a new file is due.
+    bound: u64,
+    at_line_start: bool,
+    /// What was begun and could not be written to its end.
+    unfinished: Vec<u8>,
+}
+
+impl LogFile {
+    /// Opens the file for appending.
+    ///
+    /// # Errors
+    /// In words, with a hint.
+    pub(super) fn open(path: &Path, rotation: Option<Rotation>) -> Result<LogFile, String> {
+        let shown = path.display();
+        let file = append_to(path).map_err(|error| {
+            let is_fifo = fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo());
+            let hint = match is_fifo {
+                true => "nobody reads this FIFO: start its reader first",
+                false => "the program was not started; name a file that can be written",
+            };
+            format!("cannot write the log {shown:?}: {error}\n  hint: {hint}")
+        })?;
+        let failed = |error: io::Error| format!("cannot write the log {shown:?}: {error}");
+        let meta = file.metadata().map_err(failed)?;
+        let is_plain = meta.file_type().is_file();
+        if rotation.is_some() && !is_plain {
+            return Err(format!(
+                "the log {shown:?} is no plain file, so there is no new one to begin\n  \
+                 hint: leave --log-size away"
+            ));
+        }
+        // Not for a terminal or /dev/null, which may well be both.
+        if is_plain || meta.file_type().is_fifo() {
+            for (name, own) in [
+                ("stdout", io::stdout().as_fd()),
+                ("stderr", io::stderr().as_fd()),
+            ] {
+                let same = rustix::fs::fstat(own)
+                    .is_ok_and(|own| own.st_dev == meta.dev() && own.st_ino == meta.ino());
+                if same {
+                    return Err(format!(
+                        "the log {shown:?} is what {name} goes to already\n  \
+                         hint: one of the two is enough, or name another file"
+                    ));
+                }
+            }
+        }
+        let mut log = LogFile {
+            path: path.to_owned(),
+            file,
+            rotation,
+            size: meta.len(),
+            bound: 0,
+            at_line_start: !is_plain || ends_a_line(path),
+            unfinished: Vec::new(),
+        };
+        log.bound = rotation.map_or(u64::MAX, |rotation| rotation.size);
+        Ok(log)
+    }
+
+    pub(super) fn is_at_line_start(&self) -> bool {
+        self.at_line_start
+    }
+
+    /// Begins to write what is ours; false if nothing of it could be written. The
+    /// rest of it comes before anything else.
+    pub(super) fn begin(&mut self, text: &[u8]) -> bool {
+        let (n, _) = self.put(text);
+        if n > 0 {
+            self.unfinished = text[n..].to_vec();
+        }
+        n > 0
+    }
+
+    /// Writes the rest of what was begun; false if there still is one.
+    pub(super) fn finish(&mut self) -> bool {
+        let rest = std::mem::take(&mut self.unfinished);
+        let (n, _) = self.put(&rest);
+        self.unfinished = rest[n..].to_vec();
+        self.unfinished.is_empty()
+    }
+
+    /// Writes `bytes`, and begins new files between them.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Wrote {
+        let mut wrote = Wrote::default();
+        while wrote.bytes < bytes.len() {
+            let rest = &bytes[wrote.bytes..];
+            let now = self.fitting(rest);
+            if now == 0 {
+                let size = self.rotation.map_or(u64::MAX, |rotation| rotation.size);
+                match self.rotate() {
+                    Ok(()) => {
+                        wrote.rotations += 1;
+                        self.bound = size;
+                    }
+                    // On with the old one. The next try is after as much again.
+                    Err(error) => {
+                        wrote.stuck = Some(error);
+                        let more = size.max(rest.len() as u64);
+                        self.bound = self.size.saturating_add(more);
+                    }
+                }
+                continue;
+            }
+            let (n, failed) = self.put(&rest[..now]);
+            wrote.bytes += n;
+            if failed.is_some() {
+                wrote.failed = failed;
+                break;
+            }
+        }
+        wrote
+    }
+
+    /// How much of `bytes` goes into this file; 0 if a new one has to begin.
+    fn fitting(&self, bytes: &[u8]) -> usize {
+        let clip = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(bytes.len());
+        let room = clip(self.bound.saturating_sub(self.size));
+        if room == bytes.len() {
+            return room;
+        }
+        let end = |part: &[u8]| part.iter().position(|&byte| byte == b'\n');
+        if let Some(last) = bytes[..room].iter().rposition(|&byte| byte == b'\n') {
+            return last + 1;
+        }
+        if self.at_line_start && self.size > 0 {
+            return 0;
+        }
+        let room = clip((self.bound.saturating_add(SLACK)).saturating_sub(self.size));
+        end(&bytes[..room]).map_or(room, |at| at + 1)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> (usize, Option<io::Error>) {
+        let mut done = 0;
+        let failed = loop {
+            if done == bytes.len() {
+                break None;
+            }
+            match self.file.write(&bytes[done..]) {
+                Ok(0) => break Some(io::ErrorKind::WriteZero.into()),
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // Somebody who shares the terminal has made it non-blocking.
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    let _ = poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], None);
+                }
+                Err(e) => break Some(e),
+            }
+        };
+        self.size += done as u64;
+        if let Some(last) = bytes[..done].last() {
+            self.at_line_start = *last == b'\n';
+        }
+        (done, failed)
+    }
+
+    /// Begins a new file. At each step all that was written is in a file with a
+    /// name, whoever ends us then; only the oldest goes, as was asked for.
+    fn rotate(&mut self) -> io::Result<()> {
+        let keep = self.rotation.map_or(0, |rotation| rotation.keep);
+        // Somebody else may have moved it away already.
+        if self.is_still_there() {
+            // Up to the first name that is free: nobody has to go for those.
+            let free = (1..=keep).find(|&n| fs::symlink_metadata(self.old(n)).is_err());
+            for n in (1..free.unwrap_or(keep)).rev() {
+                unless_gone(fs::rename(self.old(n), self.old(n + 1)))?;
+            }
+            unless_gone(match keep {
+                0 => fs::remove_file(&self.path),
+                _ => fs::rename(&self.path, self.old(1)),
+            })?;
+        }
+        self.file = append_to(&self.path)?;
+        self.size = self.file.metadata()?.len();
+        self.at_line_start = true;
+        Ok(())
+    }
+
+    fn old(&self, n: u32) -> PathBuf {
+        let mut name = OsString::from(&self.path);
+        name.push(format!(".{n}"));
+        name.into()
+    }
+
+    /// Whether the name still means the file that we have open.
+    fn is_still_there(&self) -> bool {
+        let (Ok(named), Ok(open)) = (fs::metadata(&self.path), self.file.metadata()) else {
+            return false;
+        };
+        named.dev() == open.dev() && named.ino() == open.ino()
+    }
+}
+
+/// Somebody else may remove old logs, at any time: then there is less to do.
+fn unless_gone(moved: io::Result<()>) -> io::Result<()> {
+    match moved {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        moved => moved,
+    }
+}
+
+/// Opens without waiting for the reader of a FIFO, and writes as to any file.
+fn append_to(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let flags = fcntl_getfl(&file)? - OFlags::NONBLOCK;
+    fcntl_setfl(&file, flags)?;
+    Ok(file)
+}
+
+/// Whether what is in a file already ends a line. Not so if we cannot know.
+fn ends_a_line(path: &Path) -> bool {
+    let last = || -> io::Result<u8> {
+        let mut file = File::open(path)?;
+        if file.seek(SeekFrom::End(0))? == 0 {
+            return Ok(b'\n');
+        }
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        Ok(last[0])
+    };
+    last().is_ok_and(|byte| byte == b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &Path, n: u32) -> String {
+        let path = match n {
+            0 => path.to_owned(),
+            n => format!("{}.{n}", path.display()).into(),
+        };
+        fs::read_to_string(path).unwrap_or_default()
+    }
+
+    fn opened(path: &Path, size: u64, keep: u32) -> LogFile {
+        LogFile::open(path, Some(Rotation { size, keep })).unwrap()
+    }
+
+    #[test]
+    fn new_files_begin_at_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let mut log = opened(&path, 10, 2);
+        assert_eq!(log.write(b"12345\n12345\n").rotations, 1);
+        assert_eq!(
+            (read(&path, 1), read(&path, 0)),
+            ("12345\n".into(), "12345\n".into())
+        );
+        // A line that has begun is ended in its file.
+        assert_eq!(log.write(b"abc").rotations, 0);
+        assert_eq!(log.write(b"defghi\njk").rotations, 1);
+        assert_eq!(
+            (read(&path, 1), read(&path, 0)),
+            ("12345\nabcdefghi\n".into(), "jk".into())
+        );
+        assert_eq!(read(&path, 2), "12345\n");
+        // The oldest goes.
+        log.write(b"l\n1234567\n");
+        assert_eq!(
+            (read(&path, 1), read(&path, 0)),
+            ("jkl\n".into(), "1234567\n".into())
+        );
+        assert_eq!(
+            (read(&path, 2), read(&path, 3)),
+            ("12345\nabcdefghi\n".into(), String::new())
+        );
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let mut log = opened(&path, 1000, 9);
+        let bytes = vec![b'x'; 300_000];
+        for piece in bytes.chunks(7000) {
+            assert_eq!(log.write(piece).bytes, piece.len());
+        }
+        let sizes: Vec<_> = (0..6).map(|n| read(&path, n).len()).collect();
+        assert_eq!(sizes.iter().sum::<usize>(), bytes.len());
+        assert!(
+            sizes.iter().all(|size| *size as u64 <= 1000 + SLACK),
+            "{sizes:?}"
+        );
+    }
+
+    #[test]
+    fn a_gap_in_the_names_is_filled_and_nobody_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        for (n, text) in [(0, "new\n"), (1, "one\n"), (3, "three\n")] {
+            let name = match n {
+                0 => path.clone(),
+                n => dir.path().join(format!("log.{n}")),
+            };
+            fs::write(name, text).unwrap();
+        }
+        let mut log = opened(&path, 4, 3);
+        log.write(b"next\n");
+        let texts: Vec<_> = (0..4).map(|n| read(&path, n)).collect();
+        assert_eq!(texts, ["next\n", "new\n", "one\n", "three\n"]);
+    }
+
+    #[test]
+    fn who_cannot_rename_goes_on_and_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let mut log = opened(&path, 4, 1);
+        // A directory that is not empty stands where the old log would go.
+        fs::create_dir_all(dir.path().join("log.1/x")).unwrap();
+        let wrote = log.write(b"123\n456\n789\n");
+        assert!(wrote.stuck.is_some() && wrote.failed.is_none());
+        assert_eq!((wrote.bytes, wrote.rotations), (12, 0));
+        assert_eq!(read(&path, 0), "123\n456\n789\n");
+    }
+
+    #[test]
+    fn a_file_that_somebody_moved_is_begun_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let mut log = opened(&path, 4, 1);
+        log.write(b"123\n");
+        fs::rename(&path, dir.path().join("theirs")).unwrap();
+        log.write(b"456\n");
+        assert_eq!(
+            (read(&path, 0), read(&path, 1)),
+            ("456\n".into(), String::new())
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! A stderr that nobody reads.
+#![allow(clippy::disallowed_methods)] // Tests may sleep.
+
+mod common;
+
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use common::{kill, procwright, wait_gone};
+use rustix::process::Signal;
+
+/// A pipe with no room left: both ends, and how much is in it.
+fn full_pipe() -> (PipeReader, PipeWriter, usize) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let room = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();
+    writer.write_all(&vec![b'x'; room]).unwrap();
+    (reader, writer, room)
+}
+
+/// Runs a program that leaves somebody behind who holds its pipes, and returns
+/// him.
+fn who_leaves_somebody(options: &[&str], stderr: PipeWriter) -> (Child, i32) {
+    let mut command = procwright(options);
+    command.args(["--", "sh", "-c", "sleep 1000 & echo $!"]);
+    command.stdout(Stdio::piped()).stderr(stderr);
+    let mut procwright = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(procwright.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    (procwright, line.trim().parse().unwrap())
+}
+
+#[test]
+fn deadlines_hold_and_what_was_not_taken_is_said_later() {
+    let (mut reader, writer, full) = full_pipe();
+    let options = ["--timeout", "2", "--until", "eof"];
+    let (mut procwright, left) = who_leaves_somebody(&options, writer);
+    wait_gone(left);
+    reader.read_exact(&mut vec![0; full]).unwrap();
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert_eq!(procwright.wait().unwrap().code(), Some(124));
+    let held = text.find("--until exit does not wait for them");
+    let end = text.find(" timed out after ");
+    assert!(held.is_some() && held < end, "{text}");
+}
+
+#[test]
+fn signals_end_who_waits_for_a_reader() {
+    for options in [["--timeout", "100ms"], ["--report", "json"]] {
+        let (_reader, writer, _) = full_pipe();
+        let mut command = procwright(options);
+        let time = if options[0] == "--timeout" {
+            "1000"
+        } else {
+            "0"
+        };
+        command.args(["--", "sleep", time]).stderr(writer);
+        let mut procwright = command.spawn().unwrap();
+        // One that comes before the end of the run ends that only.
+        let status = loop {
+            if let Some(status) = procwright.try_wait().unwrap() {
+                break status;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            kill(procwright.id().cast_signed(), Signal::TERM);
+        };
+        assert_eq!(status.signal(), Some(15), "{options:?}");
+    }
+}
