@@ -7,9 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use common::sys;
+use procwright::Process;
 use procwright::liveness::{Error, Invitation, Mechanism, Monitor, Names, State, Token};
-use procwright::wait::Event;
-use procwright::{Process, WaitSet};
 
 /// A fork that holds a token, does `then`, and what is seen of it from here.
 fn peer(then: impl FnOnce(Token)) -> (i32, Monitor) {
@@ -114,25 +113,6 @@ alone! {
             sys::kill(pid, libc::SIGKILL);
         });
         sys::reap(pid);
-    }
-}
-
-alone! {
-    fn an_event_loop_is_told() {
-        let (pid, monitor) = peer(keep);
-        let pausing = sys::fork_pausing();
-        let process = Monitor::of_process(&Process::open(pausing).unwrap()).unwrap();
-        let mut set = WaitSet::new().unwrap();
-        let token = set.add(monitor.readiness().unwrap(), Event::Exited).unwrap();
-        let other = set.add(process.readiness().unwrap(), Event::Exited).unwrap();
-        for (dies, key) in [(pid, token), (pausing, other)] {
-            let waited = set.wait(procwright::wait::Want::Any, Duration::from_millis(20)).unwrap();
-            assert!(waited.ended.is_empty());
-            sys::kill(dies, libc::SIGKILL);
-            let waited = set.wait(procwright::wait::Want::Any, None).unwrap();
-            assert_eq!(waited.ended[0].0, key);
-            sys::reap(dies);
-        }
     }
 }
 

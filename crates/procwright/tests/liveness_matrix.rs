@@ -11,8 +11,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use common::sys;
+use procwright::Process;
 use procwright::liveness::{Invitation, Monitor, State, Token};
-use procwright::{Process, WaitSet};
 
 /// Which thread makes the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,9 +178,6 @@ fn one(row: &Row, on: On) {
     drop(theirs);
     let token = Monitor::accept(Invitation::receive(&ours).unwrap()).unwrap();
     let process = Monitor::of_process(&Process::open(pid).unwrap()).unwrap();
-    let mut set = WaitSet::new().unwrap();
-    let event = procwright::wait::Event::Exited;
-    set.add(token.readiness().unwrap(), event).unwrap();
     assert!(token.is_alive() && process.is_alive());
     ours.write_all(b"g").unwrap();
     let told = |monitor: &Monitor, expected| match expected {
@@ -198,12 +195,6 @@ fn one(row: &Row, on: On) {
     }
     told(&token, row.token);
     told(&process, row.process);
-    let patience = match row.token {
-        Alive => Duration::ZERO,
-        _ => Duration::MAX,
-    };
-    let waited = set.wait(procwright::wait::Want::Any, patience).unwrap();
-    assert_eq!(waited.ended.len(), usize::from(row.token != Alive));
     if row.process == Alive {
         sys::kill(pid, libc::SIGKILL);
         assert_eq!(process.wait(Duration::MAX), Some(Died));

@@ -35,7 +35,6 @@
 
 mod cell;
 mod error;
-mod herald;
 mod invitation;
 mod monitor;
 mod token;
@@ -43,5 +42,5 @@ mod watcher;
 
 pub use error::Error;
 pub use invitation::Invitation;
-pub use monitor::{Guarantee, Mechanism, Monitor, Names, Readiness, State};
+pub use monitor::{Guarantee, Mechanism, Monitor, Names, State};
 pub use token::Token;

@@ -1,18 +1,17 @@
 //! The watching side.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, OnceLock};
+use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::cell::Owner;
-use super::herald::Herald;
 use super::watcher::{UNKNOWN, Watched};
 use super::{Error, Invitation};
 use crate::process::{Id, Process};
 use crate::sys::robust::{DIED, View, Word, sleep, wake};
 use crate::time::{Deadline, Timeout};
-use crate::wait::{Awaits, Event, Waitable};
+use crate::wait::Event;
 
 /// Knows whether a peer lives.
 ///
@@ -31,7 +30,6 @@ enum Source {
     Token {
         /// Its holder, where that can be seen from here.
         holder: Option<Process>,
-        herald: OnceLock<Herald>,
     },
     Process {
         process: Process,
@@ -120,7 +118,6 @@ impl Monitor {
         Ok(Monitor {
             source: Source::Token {
                 holder: holder(&owner),
-                herald: OnceLock::new(),
             },
             word: Arc::new(word),
         })
@@ -177,6 +174,9 @@ impl Monitor {
 
     /// Sleeps until the peer does not live any more, and says in what way; none
     /// after the timeout. Any number of threads and processes may wait.
+    ///
+    /// For event loops, and beside others in a [`WaitSet`](crate::WaitSet), wait for
+    /// the [`process`](Monitor::process).
     pub fn wait(&self, timeout: impl Into<Timeout>) -> Option<State> {
         self.wait_until(timeout.into().starting(Instant::now()))
     }
@@ -213,43 +213,6 @@ impl Monitor {
         Some(gone.is_some())
     }
 
-    /// A descriptor that is readable once the peer does not live any more, for
-    /// event loops. That of a token starts a thread, which sleeps until then or
-    /// until the monitor is dropped.
-    ///
-    /// # Errors
-    /// When there is no descriptor or thread left; `Unsupported` for a process of
-    /// which no pidfd can be had.
-    pub fn readiness_fd(&self) -> io::Result<BorrowedFd<'_>> {
-        match &self.source {
-            Source::Token { herald, .. } => {
-                if herald.get().is_none() {
-                    // Of two that are made at once one is dropped.
-                    let _ = herald.set(Herald::new(&self.word)?);
-                }
-                let herald = herald.get().ok_or(io::ErrorKind::OutOfMemory)?;
-                Ok(herald.as_fd())
-            }
-            Source::Process { process, .. } => process.pidfd().ok_or_else(|| {
-                io::Error::new(
-                    io::ErrorKind::Unsupported,
-                    "no pidfd can be had of this process: wait for the Process instead",
-                )
-            }),
-        }
-    }
-
-    /// For a [`WaitSet`](crate::WaitSet).
-    ///
-    /// # Errors
-    /// As [`readiness_fd`](Monitor::readiness_fd), but for any process.
-    pub fn readiness(&self) -> io::Result<Readiness<'_>> {
-        match &self.source {
-            Source::Token { .. } => Ok(Readiness(Awaits::readable(self.readiness_fd()?))),
-            Source::Process { process, .. } => Ok(Readiness(process.awaits())),
-        }
-    }
-
     /// The process of the peer, where it can be seen from here.
     pub fn process(&self) -> Option<&Process> {
         match &self.source {
@@ -270,16 +233,6 @@ impl Monitor {
                 mechanism: Mechanism::Watcher,
             },
         }
-    }
-}
-
-/// The end of a peer's life, to be waited for beside others.
-#[derive(Debug)]
-pub struct Readiness<'a>(Awaits<'a>);
-
-impl Waitable for Readiness<'_> {
-    fn awaits(&self) -> Awaits<'_> {
-        self.0
     }
 }
 
