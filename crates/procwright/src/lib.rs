@@ -26,6 +26,7 @@ pub mod error;
 mod handle;
 mod holders;
 mod ident;
+pub mod liveness;
 pub mod process;
 mod run;
 pub mod spec;

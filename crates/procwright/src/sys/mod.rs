@@ -18,6 +18,7 @@ pub(crate) mod poll;
 pub(crate) mod proc;
 pub(crate) mod pty;
 pub(crate) mod ready;
+pub(crate) mod robust;
 pub(crate) mod signal;
 pub(crate) mod spawn;
 pub(crate) mod table;

@@ -572,3 +572,92 @@ pub(crate) fn is_pending(signal: i32) -> bool {
 pub(crate) fn replace(with: std::os::fd::RawFd, number: std::os::fd::RawFd) {
     assert_eq!(unsafe { libc::dup2(with, number) }, number);
 }
+
+/// Ends this process as nobody can prevent.
+pub(crate) fn kill_ourselves() {
+    unsafe { libc::raise(libc::SIGKILL) };
+}
+
+/// Ends this process without a look back.
+pub(crate) fn exit_now() {
+    unsafe { libc::_exit(0) }
+}
+
+/// Aborts with a core dump, of which little is kept.
+pub(crate) fn dump_core() {
+    unsafe {
+        let limit = libc::rlimit {
+            rlim_cur: 64 * 1024,
+            rlim_max: 64 * 1024,
+        };
+        check(libc::setrlimit(libc::RLIMIT_CORE, &limit));
+        libc::abort()
+    }
+}
+
+/// Becomes another program.
+pub(crate) fn exec(words: &[std::ffi::CString]) {
+    let mut pointers: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
+    pointers.push(std::ptr::null());
+    unsafe { libc::execv(pointers[0], pointers.as_ptr()) };
+    panic!("{}", std::io::Error::last_os_error());
+}
+
+/// Ends this thread alone, and runs nothing on the way.
+pub(crate) fn end_thread() {
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
+}
+
+/// Until the first thread of this process is a zombie.
+pub(crate) fn wait_until_main_has_ended() {
+    loop {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+        if stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .trim_start()
+            .starts_with('Z')
+        {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Writes to a descriptor by its number.
+pub(crate) fn tell(fd: i32, bytes: &[u8]) {
+    unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+}
+
+/// Reads a byte from a descriptor by its number, or its end.
+pub(crate) fn await_order(fd: i32) {
+    let mut byte = 0_u8;
+    unsafe { libc::read(fd, (&raw mut byte).cast(), 1) };
+}
+
+/// Forks a child that ends when somebody writes to this descriptor or closes the
+/// other side.
+pub(crate) fn fork_reading(fd: i32) {
+    unsafe {
+        if check(libc::fork()) == 0 {
+            let mut byte = 0_u8;
+            libc::read(fd, (&raw mut byte).cast(), 1);
+            libc::_exit(0);
+        }
+    }
+}
+
+/// Leaves as many namespaces as this user may.
+pub(crate) fn unshare_what_may_be() {
+    unsafe {
+        libc::unshare(libc::CLONE_NEWUTS | libc::CLONE_NEWIPC | libc::CLONE_NEWNET);
+        libc::unshare(libc::CLONE_NEWPID);
+        libc::unshare(libc::CLONE_FILES | libc::CLONE_FS);
+    }
+}
+
+/// Closes a descriptor behind its owner's back: in a fork that goes on without it.
+pub(crate) fn close(fd: &impl AsRawFd) {
+    unsafe { libc::close(fd.as_raw_fd()) };
+}

@@ -39,6 +39,15 @@ pub(crate) fn at(start_ticks: u64) -> SystemTime {
     SystemTime::now() - since_boot + Duration::from_secs(start_ticks) / hz
 }
 
+pub(crate) fn boot() -> Option<u128> {
+    let mut buffer = [0; 64];
+    let text = read_file(c"/proc/sys/kernel/random/boot_id", &mut buffer).ok()?;
+    let digits = text
+        .iter()
+        .filter_map(|&byte| char::from(byte).to_digit(16));
+    Some(digits.fold(0, |number, digit| number << 4 | u128::from(digit)))
+}
+
 pub(crate) fn inherits_orphans() -> bool {
     rustix::process::getpid().is_init()
         || rustix::process::child_subreaper().is_ok_and(|set| set.is_some())

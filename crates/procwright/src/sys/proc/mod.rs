@@ -8,6 +8,7 @@
 //! that is [`io::ErrorKind::Unsupported`].
 //!
 //! - `now_ticks()`: the clock that [`Stat::start_ticks`] is read from.
+//! - `boot()`: a number that this boot has and no other, if that can be known.
 //! - `inherits_orphans()`: whether this process gets the children of its
 //!   descendants that end: it is a sub-reaper or its namespace's process 1.
 //! - `each_pid(found)`: every process that can be seen, in ascending order; no
@@ -43,7 +44,7 @@ mod imp;
 pub(crate) use imp::check;
 #[allow(unused_imports)]
 pub(crate) use imp::{
-    at, each_call, each_pid, each_pipe, exe, inherits_orphans, leads, now_ticks, stat,
+    at, boot, each_call, each_pid, each_pipe, exe, inherits_orphans, leads, now_ticks, stat,
     status_of_zombie, threads_stopped,
 };
 

@@ -1,0 +1,126 @@
+//! What stands beside a word: whose it is.
+//!
+//! | number | |
+//! |---|---|
+//! | 0 | version of this table |
+//! | 1 | process number, in the holder's namespace |
+//! | 2, 3 | nonce: no other token has it |
+//! | 4, 5 | inode of the process in pidfs, 0 if it has none |
+//! | 6, 7 | when it was started, in clock ticks since boot |
+//! | 8 to 11 | the boot, 0 if it cannot be known |
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::sys::robust::{FACTS, Facts};
+use crate::sys::{pidfd, proc};
+
+const VERSION: u32 = 1;
+
+/// Whose a word is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) pid: i32,
+    pub(super) nonce: u64,
+    /// None where processes have no inodes.
+    pub(super) inode: Option<u64>,
+    pub(super) start_ticks: u64,
+    /// 0 if it is not known.
+    boot: u128,
+}
+
+impl Owner {
+    /// This process, with a new nonce.
+    pub(super) fn ourselves() -> Owner {
+        let pid = std::process::id().cast_signed();
+        let pidfd = pidfd::open(pid).ok();
+        Owner {
+            pid,
+            nonce: nonce(),
+            inode: pidfd.and_then(|fd| pidfd::inode(fd.as_fd())),
+            start_ticks: proc::stat(pid).map_or(0, |stat| stat.start_ticks),
+            boot: proc::boot().unwrap_or(0),
+        }
+    }
+
+    /// Whether it lives or lived since this machine was started, as far as that
+    /// can be known.
+    pub(super) fn is_of_this_boot(&self) -> bool {
+        let ours = proc::boot().unwrap_or(0);
+        self.boot == 0 || ours == 0 || self.boot == ours
+    }
+
+    pub(super) fn facts(&self) -> Facts {
+        let mut facts = [0; FACTS];
+        facts[0] = VERSION;
+        facts[1] = self.pid.cast_unsigned();
+        facts[2..4].copy_from_slice(&halves(self.nonce));
+        facts[4..6].copy_from_slice(&halves(self.inode.unwrap_or(0)));
+        facts[6..8].copy_from_slice(&halves(self.start_ticks));
+        facts[8..10].copy_from_slice(&halves(self.boot as u64));
+        facts[10..12].copy_from_slice(&halves((self.boot >> 64) as u64));
+        facts
+    }
+
+    /// Reads them. They are somebody else's and may be anything; none if they are
+    /// not of this version.
+    pub(super) fn read(facts: &[AtomicU32; FACTS]) -> Option<Owner> {
+        let at = |i: usize| facts[i].load(Ordering::Relaxed);
+        let whole = |i: usize| u64::from(at(i)) | u64::from(at(i + 1)) << 32;
+        if at(0) != VERSION {
+            return None;
+        }
+        Some(Owner {
+            pid: at(1).cast_signed(),
+            nonce: whole(2),
+            inode: Some(whole(4)).filter(|inode| *inode != 0),
+            start_ticks: whole(6),
+            boot: u128::from(whole(8)) | u128::from(whole(10)) << 64,
+        })
+    }
+}
+
+fn halves(whole: u64) -> [u32; 2] {
+    [whole as u32, (whole >> 32) as u32]
+}
+
+/// A number that no other token has, as far as chance goes. No secret.
+fn nonce() -> u64 {
+    static LAST: Mutex<u64> = Mutex::new(0);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    // The keys of the standard library's hash maps are random in each process,
+    // and a fork has another number.
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u64(*last);
+    hasher.write_u32(std::process::id());
+    *last = hasher.finish() | 1;
+    *last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let owner = Owner::ourselves();
+        let facts = owner.facts().map(AtomicU32::new);
+        assert_eq!(Owner::read(&facts), Some(owner));
+        assert!(owner.is_of_this_boot());
+        let mut other = owner;
+        other.boot ^= 1 << 100;
+        assert!(!other.is_of_this_boot());
+        facts[0].store(7, Ordering::Relaxed);
+        assert_eq!(Owner::read(&facts), None);
+    }
+
+    #[test]
+    fn nonces_differ() {
+        let mut all: Vec<_> = (0..1000).map(|_| nonce()).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 1000);
+    }
+}

@@ -1,0 +1,28 @@
+//! What can go wrong with tokens and monitors.
+
+use std::io;
+
+/// Why there is no token, or no monitor of one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// This system cannot mark the words of a process that dies.
+    #[error("a liveness token cannot be had here: {0}; monitor the process instead")]
+    Unsupported(io::Error),
+    /// This process has as many as it may.
+    #[error("this process holds {0} liveness tokens, which is all that the kernel looks after")]
+    Full(usize),
+    /// What was handed over is not the token of a process, or could be changed by
+    /// others.
+    #[error("this is no invitation to a liveness token: {0}")]
+    Invalid(String),
+    /// The token was one of an earlier boot, or of a cell that is another's.
+    #[error("the liveness token is stale: {0}")]
+    Stale(&'static str),
+    /// This is a fork of the process whose token it is.
+    #[error("the liveness token is that of the process which this one was forked from")]
+    Forked,
+    /// The system refused.
+    #[error("liveness: {0}")]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,95 @@
+//! The watched side.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::cell::Owner;
+use super::{Error, Invitation};
+use crate::sys::fork::PerProcess;
+use crate::sys::robust::{Held, Ledger, MOST};
+
+/// Says that this process lives, to whoever was invited to watch.
+///
+/// It holds until it is dropped, and then says that it was released. If the process
+/// ends in any other way, or runs another program, it says that the process has
+/// died. It does not matter which thread made it, or whether that still runs.
+///
+/// A process may have 1,024 at a time.
+///
+/// # Cost
+/// The first starts a thread that sleeps until the process ends: one for all, with
+/// a stack of 128 KiB. Python warns at an `os.fork()` of a process with threads,
+/// `unshare(CLONE_NEWUSER)` fails in one, and a process whose main thread has called
+/// `pthread_exit` does not end before its last thread. Each takes 64 bytes; a
+/// descriptor is taken for each 64 of them.
+///
+/// # Fork
+/// A fork has no part in it: dropping it there does nothing, and monitors tell of
+/// the process that made it.
+///
+/// # Platform
+/// Linux. Elsewhere [`Error::Unsupported`], as under a sandbox that denies
+/// `set_robust_list` or never looks at the list; [`Monitor::of_process`] works
+/// there.
+///
+/// [`Monitor::of_process`]: super::Monitor::of_process
+#[derive(Debug)]
+pub struct Token {
+    held: Held,
+    nonce: u64,
+    ledger: &'static Ledger,
+    process: u32,
+}
+
+/// That of this process, once it was asked for.
+static LEDGER: PerProcess<Mutex<Option<&'static Ledger>>> = PerProcess::new();
+
+impl Token {
+    /// # Errors
+    /// [`Error::Unsupported`], [`Error::Full`], or [`Error::Io`] when there is no
+    /// memory, descriptor or thread left.
+    pub fn new() -> Result<Token, Error> {
+        let ledger = ledger()?;
+        let owner = Owner::ourselves();
+        let held = ledger.hold(&owner.facts())?.ok_or(Error::Full(MOST))?;
+        Ok(Token {
+            held,
+            nonce: owner.nonce,
+            ledger,
+            process: std::process::id(),
+        })
+    }
+
+    /// What a process needs to watch: to be sent there, or to be inherited.
+    ///
+    /// # Errors
+    /// When no descriptor is left; [`Error::Forked`] in a fork.
+    pub fn invite(&self) -> Result<Invitation, Error> {
+        if self.process != std::process::id() {
+            return Err(Error::Forked);
+        }
+        let file = self.held.file().try_clone_to_owned()?;
+        Ok(Invitation::new(file, self.held.cell(), self.nonce))
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        // In a fork the word is not there, and not the fork's.
+        if self.process == std::process::id() {
+            self.ledger.release(&self.held);
+        }
+    }
+}
+
+fn ledger() -> Result<&'static Ledger, Error> {
+    let mut ledger = LEDGER.get().lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(ledger) = *ledger {
+        return Ok(ledger);
+    }
+    let started = Ledger::start().map_err(|error| match error.kind() {
+        std::io::ErrorKind::Unsupported => Error::Unsupported(error),
+        _ => Error::Io(error),
+    })?;
+    // For ever, like the thread that holds its words.
+    Ok(ledger.insert(Box::leak(Box::new(started))))
+}

@@ -1,0 +1,72 @@
+//! Words in shared memory that the kernel marks when their holder dies.
+//!
+//! Each thread may have a list of words (`set_robust_list(2)`). When it ends,
+//! however it does, the kernel walks that list and sets [`DIED`] in every word
+//! that has the thread's number, before it says in any other way that the
+//! process has ended. Whoever maps the word needs a load and nothing more to
+//! know.
+//!
+//! Contract of every platform file:
+//!
+//! - `Ledger::start()`: a thread that holds the words for as long as this process
+//!   runs this program. Once a process, never given back. `Unsupported` where
+//!   words are not marked.
+//! - `hold(facts)`: a word that says from now on that the process lives, with the
+//!   facts beside it, in a cell that was never another's: who looks at it later
+//!   must not take the next for this one. Its file is sealed: whoever gets it can
+//!   map it for reading only, and nobody can make it shorter. `release(held)`: it
+//!   says that it was released, and wakes whoever sleeps on it.
+//! - `View::map(file)`: somebody's cells for reading, refused if they could be
+//!   changed under us by anybody but the kernel and the one who made them.
+//! - `sleep(word, while_it_is, deadline)`, `wake(word)`: until the word is another
+//!   than that, or somebody wakes. The kernel wakes one sleeper of a dead holder:
+//!   whoever was woken wakes the others.
+//!
+//! [`Flag`] is the same for who has no such word: a word of ours that a thread of
+//! ours changes. [`Word`] is either.
+
+mod flag;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod ledger;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod view;
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "other.rs"]
+mod imp;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod imp {
+    pub(crate) use super::ledger::{Held, Ledger};
+    pub(crate) use super::view::{View, sleep, wake};
+}
+
+mod word;
+
+pub(crate) use flag::Flag;
+pub(crate) use imp::{Held, Ledger, View, sleep, wake};
+pub(crate) use word::Word;
+
+/// The holder has died with the word in hand: the kernel sets this bit.
+pub(crate) const DIED: u32 = 1 << 30;
+
+/// Somebody may sleep on it: without this bit the kernel wakes nobody.
+pub(crate) const AWAITED: u32 = 1 << 31;
+
+/// How many words a process may hold at a time. The kernel walks 2,048 entries of
+/// a list and no more.
+pub(crate) const MOST: usize = 1024;
+
+/// The numbers beside a word.
+pub(crate) const FACTS: usize = 15;
+
+/// What stands beside a word.
+pub(crate) type Facts = [u32; FACTS];
+
+/// A cell takes this much, with its word first: a cache line, so that no two
+/// words share one.
+const CELL: usize = 4 * (1 + FACTS);
+
+/// What a file of cells takes: a page, the least that can be mapped.
+fn sheet() -> usize {
+    rustix::param::page_size()
+}

@@ -1,0 +1,104 @@
+//! The watcher's side: somebody's cells, for reading.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicU32;
+use std::time::Instant;
+
+use rustix::fs::SealFlags;
+use rustix::mm::{MapFlags, ProtFlags};
+use rustix::thread::futex::{self, Flags};
+use rustix::time::Timespec;
+
+use super::{CELL, FACTS, sheet};
+use crate::time::Deadline;
+
+/// The cells of a process, mapped for reading.
+#[derive(Debug)]
+pub(crate) struct View {
+    words: NonNull<u8>,
+}
+
+// SAFETY: a mapping that is ours, read through atomics only.
+unsafe impl Send for View {}
+// SAFETY: as above.
+unsafe impl Sync for View {}
+
+impl View {
+    /// # Errors
+    /// `InvalidData` if `file` is no file of cells, or one that could be cut short
+    /// or written to by whoever has it.
+    pub(crate) fn map(file: BorrowedFd<'_>) -> io::Result<View> {
+        let wrong = |why| io::Error::new(io::ErrorKind::InvalidData, why);
+        let seals = rustix::fs::fcntl_get_seals(file)
+            .map_err(|_| wrong("it is no file in memory that can be sealed"))?;
+        // Asked before the size: from then on it stays what it is. A file that is
+        // cut short under a mapping is a SIGBUS for who looks.
+        if !seals.contains(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL) {
+            return Err(wrong("its size is not sealed"));
+        }
+        if !seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
+            return Err(wrong("it is not sealed against writing"));
+        }
+        if rustix::fs::fstat(file)?.st_size != i64::try_from(sheet()).unwrap_or(0) {
+            return Err(wrong("it has another size"));
+        }
+        // SAFETY: a fresh mapping at a place of the kernel's choice.
+        let words = unsafe {
+            rustix::mm::mmap(
+                ptr::null_mut(),
+                sheet(),
+                ProtFlags::READ,
+                MapFlags::SHARED,
+                file,
+                0,
+            )?
+        };
+        let words = NonNull::new(words.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(View { words })
+    }
+
+    /// The word of a cell, none if there is no such cell.
+    pub(crate) fn word(&self, cell: usize) -> Option<&AtomicU32> {
+        let cell = (cell < sheet() / CELL).then_some(cell)?;
+        // SAFETY: within the mapping, which lives as long as `self`, aligned; only
+        // ever read, so that its protection does not matter.
+        Some(unsafe { self.words.add(cell * CELL).cast().as_ref() })
+    }
+
+    /// What stands beside it.
+    pub(crate) fn facts(&self, cell: usize) -> Option<&[AtomicU32; FACTS]> {
+        let cell = (cell < sheet() / CELL).then_some(cell)?;
+        // SAFETY: as in `word`; they begin behind it and end with the cell.
+        Some(unsafe { self.words.add(cell * CELL + 4).cast().as_ref() })
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and no reference into it outlives us.
+        let _ = unsafe { rustix::mm::munmap(self.words.as_ptr().cast(), sheet()) };
+    }
+}
+
+/// Sleeps until somebody wakes the sleepers on `word` or the deadline comes, if it
+/// still is `value` when the kernel looks. May return for nothing.
+pub(crate) fn sleep(word: &AtomicU32, value: u32, deadline: Deadline) {
+    let timeout = deadline
+        .remaining(Instant::now())
+        .map(|left| Timespec::try_from(left).unwrap_or(LONGEST));
+    // Not a private one: who wakes is another process, or the kernel. Every error
+    // (the value is another, a signal, the time) is for the caller's loop.
+    let _ = futex::wait(word, Flags::empty(), value, timeout.as_ref());
+}
+
+/// Wakes all who sleep on `word`, in whatever process.
+pub(crate) fn wake(word: &AtomicU32) {
+    let _ = futex::wake(word, Flags::empty(), i32::MAX.cast_unsigned());
+}
+
+const LONGEST: Timespec = Timespec {
+    tv_sec: 1_000_000_000,
+    tv_nsec: 0,
+};
