@@ -53,7 +53,7 @@ impl<'a> Command<'a> {
         self
     }
 
-    /// Hands what is relayed ([`Sink::Relay`]) to `relay`, in place of passing it
+    /// Hands what is relayed ([`Sink::Relay`](crate::Sink::Relay)) to `relay`, in place of passing it
     /// on as it is: it gets both streams in the order in which they are read, on a
     /// thread of its own, and writes of them what it likes, where it likes.
     ///
