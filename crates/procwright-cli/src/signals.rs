@@ -27,13 +27,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use procwright::process::job::{Arrival, Inbox};
+use procwright::process::job::{Arrival, Inbox, group_of};
 use procwright::process::{Signal, reap_orphans};
 use procwright::{BoxError, Demand, Moment, Process, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process as system;
-use rustix::process::Pid;
 
 use crate::run::job::{Job, Seen};
 
@@ -239,8 +237,7 @@ fn means_us(arrival: Arrival) -> bool {
 /// Gives the program what was sent to us, unless it is in our group, and then it
 /// has got it if the group was meant.
 fn pass_on(signal: Signal, pid: i32) {
-    let group = system::getpgid(Pid::from_raw(pid));
-    if group.is_ok_and(|group| group != system::getpgrp())
+    if group_of(pid).is_some_and(|group| Some(group) != group_of(0))
         && let Ok(program) = Process::open(pid)
     {
         // One that has ended needs none.

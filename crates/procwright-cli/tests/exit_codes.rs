@@ -156,3 +156,27 @@ fn stopped_by_a_timeout_is_124() {
     assert!(ran.stderr.contains("timed out"), "{}", ran.stderr);
     assert!(ran.stderr.contains("SIGTERM"), "{}", ran.stderr);
 }
+
+#[test]
+fn where_our_group_is_outside_of_the_namespace() {
+    // As by `unshare` or in some containers: the group has the number 0 there.
+    let in_namespace = |program: &[String], options: &[&str]| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--fork", "--pid", "--kill-child", "--"]);
+        command.arg(env!("CARGO_BIN_EXE_procwright")).arg("run");
+        command.args(options).arg("--").args(program);
+        command.stdin(std::process::Stdio::null());
+        common::Ran::from(command.output().unwrap())
+    };
+    let may = std::process::Command::new("unshare")
+        .args(["--fork", "--pid", "true"])
+        .output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        let test = "where_our_group_is_outside_of_the_namespace";
+        return common::skip(test, "no pid namespace may be made");
+    }
+    for options in [&[][..], &["--pty"], &["--scope", "group"]] {
+        let ran = in_namespace(&child(["exit", "3"]), options);
+        assert_eq!(ran.code(), Some(3), "{options:?}: {}", ran.stderr);
+    }
+}

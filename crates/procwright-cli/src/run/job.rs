@@ -14,7 +14,7 @@
 //! an orphaned one. That is followed, too, and what it is sent when we are asked
 //! to stop.
 
-use procwright::process::job::{Terminal, is_stopped, stop_self, take_stop};
+use procwright::process::job::{Terminal, group_of, is_stopped, stop_self, take_stop};
 use procwright::process::{Scope, Signal};
 use procwright::{Moment, Spec, terminal};
 use rustix::io::Errno;
@@ -304,6 +304,6 @@ impl Job {
 
 /// The group of a child of ours, if it is not ours.
 fn other_group(pid: i32) -> Option<Pid> {
-    let group = system::getpgid(Some(Pid::from_raw(pid)?)).ok()?;
-    (group != system::getpgrp()).then_some(group)
+    let group = group_of(pid).filter(|group| Some(*group) != group_of(0));
+    Pid::from_raw(group?)
 }

@@ -10,9 +10,10 @@ use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use procwright::process::Signal;
+use procwright::process::job::group_of;
 use procwright::terminal::{self, Modes, Raw, Size};
 use procwright::{BoxError, Command, Demand, Moment, Spec, Stdin, Watch};
-use rustix::process::{getpgrp, kill_current_process_group};
+use rustix::process::kill_current_process_group;
 use rustix::termios::tcgetpgrp;
 
 use crate::message;
@@ -144,7 +145,8 @@ const STOPS: usize = 20;
 
 fn is_in_background(terminal: BorrowedFd<'_>) -> bool {
     // One that is not ours says so: nobody is in its foreground as far as we go.
-    tcgetpgrp(terminal).is_ok_and(|group| group != getpgrp())
+    let front = tcgetpgrp(terminal).map(|group| group.as_raw_nonzero().get());
+    front.is_ok_and(|front| group_of(0).is_some_and(|own| own > 0 && own != front))
 }
 
 /// The signals of a run on a pty, some of which are about the terminal.

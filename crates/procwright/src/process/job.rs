@@ -139,6 +139,12 @@ pub fn take_stop(pid: i32) -> Option<Signal> {
     sys::take_stop(pid).map(Signal::reported)
 }
 
+/// The process group of a process, or with 0 our own; none if there is no such
+/// process. A group that is outside of our pid namespace is 0.
+pub fn group_of(pid: i32) -> Option<i32> {
+    sys::group_of(pid)
+}
+
 /// Whether a process stands still because of a stop signal.
 pub fn is_stopped(pid: i32) -> bool {
     proc::stat(pid).is_ok_and(|stat| stat.is_stopped())

@@ -117,7 +117,7 @@ impl Reader {
     }
 
     /// For how long the program could not write so far, because its pipe was full:
-    /// 0 if it never was, and never less than the truth. Where the program writes
+    /// 0 if it never was, and else an upper bound. Where the program writes
     /// to a bare pipe that comes from the pauses of whoever reads it; else only
     /// from a queue that has no room. None in a fork, and of a terminal: whether
     /// that is full cannot be told from here.

@@ -14,7 +14,7 @@
 //! - `without(signal, work)`: has it blocked for this thread meanwhile.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
@@ -46,13 +46,34 @@ pub(crate) fn open_terminal() -> Option<OwnedFd> {
 
 /// The group in the foreground of a terminal; none if there is none any more.
 pub(crate) fn foreground(terminal: impl AsFd) -> Option<i32> {
-    let group = rustix::termios::tcgetpgrp(terminal).ok()?;
-    Some(group.as_raw_nonzero().get())
+    // Not by rustix, here and below: in a pid namespace a group or session of
+    // outside has the number 0, which it takes for impossible.
+    //
+    // SAFETY: no memory is handed over.
+    let group = unsafe { libc::tcgetpgrp(terminal.as_fd().as_raw_fd()) };
+    (group > 0).then_some(group)
 }
 
-/// Our own process group.
+/// The process group of a process; 0 if it is one outside of our pid namespace.
+pub(crate) fn group_of(pid: i32) -> Option<i32> {
+    // SAFETY: no memory is handed over.
+    let group = unsafe { libc::getpgid(pid) };
+    (group >= 0).then_some(group)
+}
+
+/// Our own process group; 0 as above.
 pub(crate) fn own_group() -> i32 {
-    rustix::process::getpgrp().as_raw_nonzero().get()
+    group_of(0).unwrap_or(0)
+}
+
+/// Whether a terminal controls our session.
+pub(crate) fn controls_us(terminal: impl AsFd) -> bool {
+    // SAFETY: no memory is handed over.
+    let (own, its) = unsafe {
+        let terminal = terminal.as_fd().as_raw_fd();
+        (libc::getsid(0), libc::tcgetsid(terminal))
+    };
+    own > 0 && own == its
 }
 
 /// Puts a group of our session into the foreground, also from the background.

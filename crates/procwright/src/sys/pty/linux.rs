@@ -35,10 +35,9 @@ pub(crate) fn reopen(fd: impl AsFd) -> io::Result<OwnedFd> {
     let opened = by_number.or_else(|error| {
         // After `su` it is another user's. Whoever it controls may have it all
         // the same, by a name that is everybody's.
-        let own = rustix::process::getsid(None)?;
-        match rustix::termios::tcgetsid(fd) {
-            Ok(session) if session == own => rustix::fs::open("/dev/tty", flags, Mode::empty()),
-            _ => Err(error),
+        match crate::sys::job::controls_us(fd) {
+            true => rustix::fs::open("/dev/tty", flags, Mode::empty()),
+            false => Err(error),
         }
     });
     Ok(opened?)
