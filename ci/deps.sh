@@ -13,6 +13,7 @@ need ruby ruby
 # What the table of programs at a terminal drives, and with what.
 need tmux tmux
 need dialog dialog
+need fish fish
 need gdb gdb
 need git git
 need less less
