@@ -21,7 +21,7 @@ use crate::wait::Event;
 pub struct Monitor {
     /// What is looked at. Everything else here is for the time when it does not
     /// say "alive".
-    word: Arc<Word>,
+    word: Word,
     source: Source,
 }
 
@@ -83,7 +83,7 @@ pub enum Mechanism {
 
 /// Whether a word says that somebody lives: somebody holds it, and has not died.
 #[inline]
-pub(super) fn says_alive(word: u32) -> bool {
+fn says_alive(word: u32) -> bool {
     word != 0 && word & DIED == 0
 }
 
@@ -119,7 +119,7 @@ impl Monitor {
             source: Source::Token {
                 holder: holder(&owner),
             },
-            word: Arc::new(word),
+            word,
         })
     }
 
@@ -133,7 +133,7 @@ impl Monitor {
     pub fn of_process(process: &Process) -> Result<Monitor, Error> {
         let watched = Watched::new(process)?;
         Ok(Monitor {
-            word: Arc::new(Word::of_flag(&watched.flag)),
+            word: Word::of_flag(&watched.flag),
             source: Source::Process {
                 process: process.clone(),
                 _watched: watched,
