@@ -30,7 +30,7 @@ fn keep(token: Token) {
 alone! {
     fn a_killed_peer_has_died() {
         let (pid, monitor) = peer(keep);
-        assert!(monitor.is_alive());
+        assert!(monitor.alive());
         assert_eq!(monitor.state(), State::Alive);
         assert_eq!(monitor.guarantee().names, Names::Image);
         assert_eq!(monitor.guarantee().mechanism, Mechanism::RobustWord);
@@ -38,7 +38,7 @@ alone! {
         assert_eq!(monitor.wait(Duration::from_millis(20)), None);
         sys::kill(pid, libc::SIGKILL);
         assert_eq!(monitor.wait(Duration::MAX), Some(State::Died));
-        assert!(!monitor.is_alive());
+        assert!(!monitor.alive());
         assert_eq!(monitor.wait_gone(Duration::MAX), Some(true));
         sys::reap(pid);
         assert_eq!(monitor.state(), State::Died);
@@ -52,7 +52,7 @@ alone! {
             Invitation::receive(&theirs).unwrap_err();
             drop(token);
         });
-        assert!(monitor.is_alive());
+        assert!(monitor.alive());
         ours.write_all(b"go").unwrap();
         assert_eq!(monitor.wait(Duration::MAX), Some(State::Released));
         sys::kill(pid, libc::SIGKILL);
@@ -66,18 +66,18 @@ alone! {
         let pid = sys::fork_pausing();
         let process = Process::open(pid).unwrap();
         let monitor = Monitor::of_process(&process).unwrap();
-        assert!(monitor.is_alive());
+        assert!(monitor.alive());
         assert_eq!(monitor.guarantee().names, Names::Process);
         // A fork has no thread that is told, and asks.
-        assert_eq!(sys::in_fork(|| i32::from(!monitor.is_alive())), 0);
+        assert_eq!(sys::in_fork(|| i32::from(!monitor.alive())), 0);
         sys::kill(pid, libc::SIGKILL);
         assert_eq!(monitor.wait(Duration::MAX), Some(State::Died));
         sys::reap(pid);
-        while monitor.is_alive() {
+        while monitor.alive() {
             std::thread::yield_now();
         }
         assert_eq!(monitor.state(), State::Died);
-        assert_eq!(sys::in_fork(|| i32::from(monitor.is_alive())), 0);
+        assert_eq!(sys::in_fork(|| i32::from(monitor.alive())), 0);
     }
 }
 
@@ -93,13 +93,13 @@ alone! {
             // Its own is another.
             let own = Token::new().unwrap();
             let of_own = Monitor::accept(own.invite().unwrap()).unwrap();
-            assert!(monitor.is_alive() && of_own.is_alive());
+            assert!(monitor.alive() && of_own.alive());
             drop(own);
-            assert!(monitor.is_alive() && !of_own.is_alive());
+            assert!(monitor.alive() && !of_own.alive());
             0
         });
         assert_eq!(status, 0);
-        assert!(monitor.is_alive());
+        assert!(monitor.alive());
     }
 }
 
@@ -139,7 +139,7 @@ alone! {
         let monitors: Vec<_> = (0..1024)
             .map(|_| Monitor::accept(Invitation::receive(&ours).unwrap()).unwrap())
             .collect();
-        assert!(monitors.iter().all(Monitor::is_alive));
+        assert!(monitors.iter().all(Monitor::alive));
         sys::kill(pid, libc::SIGKILL);
         for monitor in &monitors {
             assert_eq!(monitor.wait(Duration::MAX), Some(State::Died));

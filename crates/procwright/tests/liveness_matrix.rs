@@ -178,7 +178,7 @@ fn one(row: &Row, on: On) {
     drop(theirs);
     let token = Monitor::accept(Invitation::receive(&ours).unwrap()).unwrap();
     let process = Monitor::of_process(&Process::open(pid).unwrap()).unwrap();
-    assert!(token.is_alive() && process.is_alive());
+    assert!(token.alive() && process.alive());
     ours.write_all(b"g").unwrap();
     let told = |monitor: &Monitor, expected| match expected {
         Alive => assert_eq!(monitor.state(), Alive, "{} ({on:?})", row.what),

@@ -10,7 +10,7 @@
 //! let token = Token::new()?;
 //! // Over a Unix socket, or by inheritance, to another process:
 //! let monitor = Monitor::accept(token.invite()?)?;
-//! assert!(monitor.is_alive());
+//! assert!(monitor.alive());
 //! drop(token);
 //! assert_eq!(monitor.state(), State::Released);
 //! # Ok::<(), procwright::liveness::Error>(())
@@ -35,12 +35,15 @@
 
 mod cell;
 mod error;
+mod guarantee;
 mod invitation;
 mod monitor;
 mod token;
+mod waiting;
 mod watcher;
 
 pub use error::Error;
+pub use guarantee::{Guarantee, Mechanism, Names, State};
 pub use invitation::Invitation;
-pub use monitor::{Guarantee, Mechanism, Monitor, Names, State};
+pub use monitor::Monitor;
 pub use token::Token;

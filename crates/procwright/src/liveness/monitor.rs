@@ -3,15 +3,12 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::cell::Owner;
 use super::watcher::{UNKNOWN, Watched};
-use super::{Error, Invitation};
+use super::{Error, Guarantee, Invitation, Mechanism, Names, State};
 use crate::process::{Id, Process};
-use crate::sys::robust::{DIED, View, Word, sleep, wake};
-use crate::time::{Deadline, Timeout};
-use crate::wait::Event;
+use crate::sys::robust::{DIED, View, Word};
 
 /// Knows whether a peer lives.
 ///
@@ -21,12 +18,12 @@ use crate::wait::Event;
 pub struct Monitor {
     /// What is looked at. Everything else here is for the time when it does not
     /// say "alive".
-    word: Word,
-    source: Source,
+    pub(super) word: Word,
+    pub(super) source: Source,
 }
 
 #[derive(Debug)]
-enum Source {
+pub(super) enum Source {
     Token {
         /// Its holder, where that can be seen from here.
         holder: Option<Process>,
@@ -37,53 +34,9 @@ enum Source {
     },
 }
 
-/// What is known of a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It lives, or did a moment ago.
-    Alive,
-    /// It has given its token back. The process may live on.
-    Released,
-    /// The process has ended, or runs another program than the one that held the
-    /// token.
-    Died,
-}
-
-/// What a [`Monitor`] can promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Guarantee {
-    /// Whose end it tells of.
-    pub names: Names,
-    /// How it knows.
-    pub mechanism: Mechanism,
-}
-
-/// Whose end a [`Monitor`] tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Names {
-    /// That of the program that made the token: an exec ends it.
-    Image,
-    /// That of the process, whatever programs it runs.
-    Process,
-}
-
-/// How a [`Monitor`] knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Mechanism {
-    /// The kernel marks a word of the peer's when it ends, before the end can be
-    /// seen in any other way.
-    RobustWord,
-    /// A thread of this process is told of the end and marks a word: some
-    /// microseconds later than the kernel knows.
-    Watcher,
-}
-
 /// Whether a word says that somebody lives: somebody holds it, and has not died.
 #[inline]
-fn says_alive(word: u32) -> bool {
+pub(super) fn says_alive(word: u32) -> bool {
     word != 0 && word & DIED == 0
 }
 
@@ -146,13 +99,13 @@ impl Monitor {
     /// It was so a moment ago. It orders nothing: before reading what a dead peer
     /// has left, ask for the [`state`](Monitor::state).
     #[inline]
-    pub fn is_alive(&self) -> bool {
-        says_alive(self.word.load()) || self.is_alive_after_all()
+    pub fn alive(&self) -> bool {
+        says_alive(self.word.load()) || self.alive_after_all()
     }
 
     /// In a fork nobody changes the word of a process that has no token.
     #[cold]
-    fn is_alive_after_all(&self) -> bool {
+    fn alive_after_all(&self) -> bool {
         match &self.source {
             Source::Token { .. } => false,
             Source::Process { process, .. } => self.word.load() == UNKNOWN && process.is_alive(),
@@ -162,7 +115,7 @@ impl Monitor {
     /// What is known of the peer. What it wrote before it died or released its
     /// token is seen by whoever has been told so here.
     pub fn state(&self) -> State {
-        if self.is_alive() {
+        if self.alive() {
             return State::Alive;
         }
         std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
@@ -170,47 +123,6 @@ impl Monitor {
             Source::Token { .. } if self.word.load() == 0 => State::Released,
             _ => State::Died,
         }
-    }
-
-    /// Sleeps until the peer does not live any more, and says in what way; none
-    /// after the timeout. Any number of threads and processes may wait.
-    ///
-    /// For event loops, and beside others in a [`WaitSet`](crate::WaitSet), wait for
-    /// the [`process`](Monitor::process).
-    pub fn wait(&self, timeout: impl Into<Timeout>) -> Option<State> {
-        self.wait_until(timeout.into().starting(Instant::now()))
-    }
-
-    fn wait_until(&self, deadline: Deadline) -> Option<State> {
-        if let Source::Process { process, .. } = &self.source {
-            let over = process.wait_until(Event::Exited, deadline).ok().flatten();
-            return over.map(|_| State::Died);
-        }
-        loop {
-            let now = self.word.load();
-            if !says_alive(now) {
-                // The kernel wakes one of those who sleep on a dead holder's word,
-                // and that one wakes the others.
-                wake(self.word.word());
-                return Some(self.state());
-            }
-            if deadline.reached(Instant::now()) {
-                return None;
-            }
-            sleep(self.word.word(), now, deadline);
-        }
-    }
-
-    /// Sleeps until the process of the peer is gone with all its threads, so that
-    /// nothing of it writes any more; false after the timeout. None if its process
-    /// cannot be seen from here.
-    pub fn wait_gone(&self, timeout: impl Into<Timeout>) -> Option<bool> {
-        let process = match &self.source {
-            Source::Token { holder, .. } => holder.as_ref()?,
-            Source::Process { process, .. } => process,
-        };
-        let gone = process.wait_for(Event::Exited, timeout).ok()?;
-        Some(gone.is_some())
     }
 
     /// The process of the peer, where it can be seen from here.

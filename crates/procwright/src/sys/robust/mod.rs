@@ -29,6 +29,8 @@ mod flag;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod ledger;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod sleep;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod view;
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -37,7 +39,8 @@ mod imp;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod imp {
     pub(crate) use super::ledger::{Held, Ledger};
-    pub(crate) use super::view::{View, sleep, wake};
+    pub(crate) use super::sleep::{sleep, wake};
+    pub(crate) use super::view::View;
 }
 
 mod word;
