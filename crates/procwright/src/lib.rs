@@ -28,6 +28,7 @@ mod holders;
 mod ident;
 pub mod liveness;
 pub mod process;
+pub mod queue;
 mod run;
 pub mod spec;
 mod spool;

@@ -5,12 +5,12 @@
 #[cfg(procwright_loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
-    sync::atomic::{AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence},
     sync::{Condvar, Mutex, MutexGuard},
 };
 #[cfg(not(procwright_loom))]
 pub(crate) use std::{
-    sync::atomic::{AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence},
     sync::{Condvar, Mutex, MutexGuard},
 };
 

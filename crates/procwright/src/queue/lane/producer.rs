@@ -1,0 +1,345 @@
+//! The sender's end.
+
+use std::io;
+
+use super::{Damage, Memory, Place};
+use crate::queue::format::{Cursor, Geometry, Kind, RECORD, REFUSED, Record};
+
+/// Why there is no room.
+#[derive(Debug)]
+pub(crate) enum Shortage {
+    /// The receiver has to read first, and the lane may not grow further. It may
+    /// have to be told: what it has to read may be no message.
+    Full,
+    /// No memory is left.
+    Memory(io::Error),
+    /// The receiver has found damage and reads this lane no more.
+    Refused,
+    /// What the receiver says of this lane is wrong.
+    Damaged(Damage),
+}
+
+/// A block that the receiver has not left yet.
+#[derive(Clone, Copy, Debug)]
+struct Behind {
+    block: u32,
+    /// What is in it lies between these positions: the first that may not be read
+    /// yet, and that of the jump.
+    first: u64,
+    jump: u64,
+}
+
+/// Writes to a lane. Everything that it relies on is its own; of the receiver it
+/// reads the head alone, and never trusts it.
+#[derive(Debug)]
+pub(crate) struct Producer<M> {
+    memory: M,
+    shape: Geometry,
+    /// The last block that it may grow to.
+    ceiling: u32,
+    block: u32,
+    /// Of the next record.
+    position: u64,
+    /// Up to here a message can be written without looking: the lap's end, what
+    /// the receiver has yet to read and what has memory are all behind it.
+    clear: u64,
+    /// What is in this block and may not be overwritten begins here.
+    floor: u64,
+    /// Up to here this block has memory.
+    ready: u64,
+    /// The blocks whose memory is kept and was provided, a bit each.
+    provided: u32,
+    /// The tail that the receiver sees.
+    published: u64,
+    /// Blocks before this one that are not read yet, the oldest first. Never more
+    /// than there are blocks, so it allocates once.
+    behind: Vec<Behind>,
+    head: u64,
+}
+
+/// Memory is provided in such steps: few system calls, and little memory that is
+/// not used.
+const STEP: u64 = 1024 * 1024;
+
+impl<M: Memory> Producer<M> {
+    /// The sender's end of a lane that is empty, and that nobody else has.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub(crate) fn new(memory: M, shape: Geometry) -> Result<Producer<M>, Damage> {
+        let word = memory.tail();
+        let cursor = Cursor::of_word(word);
+        if memory.head() != word || !cursor.is_valid(&shape) {
+            return Err(Damage("the lane is not empty"));
+        }
+        Ok(Producer {
+            memory,
+            shape,
+            ceiling: shape.blocks() - 1,
+            block: cursor.block,
+            position: cursor.position,
+            clear: cursor.position,
+            floor: cursor.position,
+            ready: cursor.position,
+            provided: 0,
+            published: word,
+            behind: Vec::with_capacity(shape.blocks() as usize),
+            head: word,
+        })
+    }
+
+    pub(crate) fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// From now on it grows no further than to blocks of this size.
+    pub(crate) fn set_limit(&mut self, bytes: u64) {
+        let last = (0..self.shape.blocks()).rev();
+        let fits = last.clone().find(|block| self.shape.size(*block) <= bytes);
+        self.ceiling = fits.unwrap_or(0);
+    }
+
+    /// The longest message that can ever be sent.
+    pub(crate) fn longest(&self) -> u64 {
+        self.shape.size(self.ceiling.max(self.block)) - 2 * RECORD
+    }
+
+    /// Room for a message: the place that it is to be written to. It stays the
+    /// same until it is finished.
+    ///
+    /// # Errors
+    /// If there is none now. `length` is at most [`longest`](Self::longest).
+    #[inline]
+    pub(crate) fn reserve(&mut self, length: u64) -> Result<Place, Shortage> {
+        let need = Record::takes(length);
+        if self.position + need > self.clear {
+            self.make_room(need)?;
+        }
+        Ok(Place {
+            at: self.place() + RECORD,
+            length,
+        })
+    }
+
+    /// Writes a message's bytes to the place that is reserved.
+    #[inline]
+    pub(crate) fn fill(&self, place: Place, bytes: &[u8]) {
+        self.memory.copy_in(place.at, bytes);
+    }
+
+    /// The message is whole: of this length, which is at most the reserved one.
+    /// The receiver does not see it yet.
+    #[inline]
+    pub(crate) fn finish(&mut self, length: u64) {
+        // A place in memory is no longer than a gibibyte.
+        let record = Record::to_word(Kind::Message(length as u32), self.position);
+        self.memory.set_record(self.place(), record);
+        self.position += Record::takes(length);
+    }
+
+    /// Shows the receiver all that is finished: one store. Says whether there was
+    /// anything.
+    #[inline]
+    pub(crate) fn publish(&mut self) -> bool {
+        let word = self.cursor().to_word();
+        let is_new = word != self.published;
+        if is_new {
+            self.published = word;
+            self.memory.set_tail(word);
+        }
+        is_new
+    }
+
+    /// How far it has got, shown or not.
+    #[inline]
+    pub(super) fn cursor(&self) -> Cursor {
+        Cursor {
+            block: self.block,
+            position: self.position,
+        }
+    }
+
+    /// Where the next record goes.
+    #[inline]
+    fn place(&self) -> u64 {
+        let size = self.shape.size(self.block);
+        self.shape.start(self.block) + (self.position & (size - 1))
+    }
+
+    /// Where the ring begins anew.
+    fn lap_end(&self) -> u64 {
+        let size = self.shape.size(self.block);
+        (self.position & !(size - 1)) + size
+    }
+
+    #[cold]
+    fn make_room(&mut self, need: u64) -> Result<(), Shortage> {
+        self.look()?;
+        let size = self.shape.size(self.block);
+        let used = self.position - self.floor;
+        if !self.shape.keeps(self.block) && self.behind.is_empty() && used <= size / 16 {
+            // After a flood: back to what is kept, for good memory is that which
+            // was used a moment ago.
+            let small = |block: &u32| self.holds(*block, 4 * need);
+            let kept = |block: &u32| *block + 1 >= self.shape.blocks() || !self.shape.keeps(*block + 1);
+            if let Some(block) = (0..self.block).filter(kept).find(small) {
+                return self.jump(block, need);
+            }
+        }
+        let rest = self.lap_end() - self.position;
+        let skipped = if need > rest { rest } else { 0 };
+        let end = self.floor + size - RECORD;
+        if self.position + skipped + need <= end {
+            self.provide(skipped + need)?;
+            if skipped > 0 {
+                self.skip();
+            }
+            return self.clear_up_to(end);
+        }
+        let above = self.block + 1..=self.ceiling;
+        let free = |block: &u32| self.behind.iter().all(|behind| behind.block != *block);
+        let fits = |block: &u32| free(block) && self.holds(*block, need);
+        if let Some(block) = above.into_iter().find(fits) {
+            return self.jump(block, need);
+        }
+        // It would fit into the whole ring, but not between here and the lap's end.
+        // Once the receiver has read up to there, it has the whole ring.
+        if skipped > 0 && self.position + skipped <= end {
+            self.provide(RECORD)?;
+            self.skip();
+            self.clear = self.position;
+            self.publish();
+        }
+        Err(Shortage::Full)
+    }
+
+    /// Whether a block is large enough for a message, and for a jump behind it.
+    fn holds(&self, block: u32, need: u64) -> bool {
+        need + RECORD <= self.shape.size(block)
+    }
+
+    /// How far the receiver has got.
+    fn look(&mut self) -> Result<(), Shortage> {
+        let word = self.memory.head();
+        if word == self.head {
+            return Ok(());
+        }
+        if word == REFUSED {
+            return Err(Shortage::Refused);
+        }
+        let damaged = Shortage::Damaged(Damage("the receiver has read what is not there"));
+        let head = Cursor::of_word(word);
+        let published = Cursor::of_word(self.published);
+        if head.position > published.position {
+            return Err(damaged);
+        }
+        if head.block == self.block && head.position >= self.floor {
+            self.floor = head.position;
+            self.behind.clear();
+        } else {
+            let is_there = |behind: &Behind| {
+                behind.block == head.block
+                    && (behind.first..=behind.jump).contains(&head.position)
+            };
+            let Some(at) = self.behind.iter().position(is_there) else {
+                return Err(damaged);
+            };
+            self.behind.drain(..at);
+            self.behind[0].first = head.position;
+        }
+        self.head = word;
+        Ok(())
+    }
+
+    /// To the beginning of the ring. The record is within what was provided.
+    fn skip(&mut self) {
+        let record = Record::to_word(Kind::Skip, self.position);
+        self.memory.set_record(self.place(), record);
+        self.position = self.lap_end();
+    }
+
+    /// Goes on in another block, which is free.
+    fn jump(&mut self, block: u32, need: u64) -> Result<(), Shortage> {
+        // All that may fail comes first: then nothing has happened.
+        self.provide(RECORD)?;
+        let size = self.shape.size(block);
+        let begins = (self.position + RECORD).next_multiple_of(size);
+        let ready = match self.is_provided(block) {
+            true => begins + size,
+            false => {
+                let wanted = match self.shape.keeps(block) {
+                    true => size,
+                    false => (need + RECORD).next_multiple_of(STEP).min(size),
+                };
+                let start = self.shape.start(block);
+                self.memory.provide(start, wanted).map_err(Shortage::Memory)?;
+                self.note_provided(block);
+                begins + wanted
+            }
+        };
+        let record = Record::to_word(Kind::Jump(block), self.position);
+        self.memory.set_record(self.place(), record);
+        self.behind.push(Behind {
+            block: self.block,
+            first: self.floor,
+            jump: self.position,
+        });
+        self.block = block;
+        self.position = begins;
+        self.floor = begins;
+        self.ready = ready;
+        self.clear_up_to(begins + size - RECORD)
+    }
+
+    fn clear_up_to(&mut self, end: u64) -> Result<(), Shortage> {
+        self.clear = end.min(self.lap_end()).min(self.ready);
+        Ok(())
+    }
+
+    fn is_provided(&self, block: u32) -> bool {
+        self.provided & 1 << block != 0
+    }
+
+    /// A kept block has its memory from now on.
+    fn note_provided(&mut self, block: u32) {
+        if self.shape.keeps(block) {
+            self.provided |= 1 << block;
+        }
+    }
+
+    /// Memory for the next `length` bytes, and for the record of a jump behind
+    /// them.
+    fn provide(&mut self, length: u64) -> Result<(), Shortage> {
+        let size = self.shape.size(self.block);
+        let start = self.shape.start(self.block);
+        if self.shape.keeps(self.block) {
+            if !self.is_provided(self.block) {
+                self.memory.provide(start, size).map_err(Shortage::Memory)?;
+                self.note_provided(self.block);
+            }
+            // For this lap and all others.
+            self.ready = u64::MAX;
+            return Ok(());
+        }
+        // The receiver gives back what it has read, so what is behind the floor
+        // has no memory, or will have none.
+        let free = self.floor + size;
+        let wanted = self.position + length + RECORD;
+        if wanted.min(free) <= self.ready {
+            return Ok(());
+        }
+        let step = STEP.min(size / 4);
+        let until = wanted.max(self.ready + step).next_multiple_of(step).min(free);
+        let mut from = self.ready;
+        while from < until {
+            let lap = (from & !(size - 1)) + size;
+            let end = until.min(lap);
+            self.memory
+                .provide(start + (from & (size - 1)), end - from)
+                .map_err(Shortage::Memory)?;
+            self.ready = end;
+            from = end;
+        }
+        Ok(())
+    }
+}

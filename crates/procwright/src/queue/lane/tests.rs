@@ -1,0 +1,423 @@
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use proptest::prelude::*;
+
+use super::heap::{End, Heap};
+use super::{Consumer, Memory, Producer, Shortage};
+use crate::queue::format::{Cursor, Geometry, Kind, REFUSED, Record};
+
+/// Eight blocks of 64 bytes to 8 KiB, of which those up to 256 are kept.
+fn shape() -> Geometry {
+    Geometry::tiny(6, 8, 256)
+}
+
+fn producer(heap: &Rc<Heap>) -> Producer<End> {
+    Producer::new(heap.end(), heap.shape).unwrap()
+}
+
+fn consumer(heap: &Rc<Heap>) -> Consumer<End> {
+    Consumer::new(heap.end(), heap.shape).unwrap()
+}
+
+/// A message that no other is like.
+fn message(number: u64, length: usize) -> Vec<u8> {
+    let bytes = number.to_le_bytes().into_iter().cycle();
+    bytes.map(|byte| byte ^ number as u8 ^ 0x5a).take(length).collect()
+}
+
+/// Finishes a message, and does not show it.
+fn put(producer: &mut Producer<End>, bytes: &[u8]) -> Result<(), Shortage> {
+    let place = producer.reserve(bytes.len() as u64)?;
+    producer.fill(place, bytes);
+    producer.finish(bytes.len() as u64);
+    Ok(())
+}
+
+fn take(consumer: &mut Consumer<End>) -> Option<Vec<u8>> {
+    let place = consumer.next().unwrap()?;
+    Some(consumer.memory().read(place.at, place.length))
+}
+
+/// All that is there, released.
+fn drain(consumer: &mut Consumer<End>) -> Vec<Vec<u8>> {
+    let all = std::iter::from_fn(|| take(consumer)).collect();
+    consumer.release();
+    all
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Messages of these lengths, shown at once.
+    Send(Vec<usize>),
+    /// So many messages, and released.
+    Receive(usize),
+    /// The receiver dies, and another goes on.
+    TakeOver,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let length = prop_oneof![4 => 0..40usize, 2 => 0..500usize, 1 => 0..8176usize];
+    let step = prop_oneof![
+        6 => prop::collection::vec(length, 1..4).prop_map(Step::Send),
+        4 => (1..20usize).prop_map(Step::Receive),
+        1 => Just(Step::Receive(usize::MAX)),
+        1 => Just(Step::TakeOver),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 2000 }))]
+
+    #[test]
+    fn a_lane_is_a_queue(steps in steps()) {
+        let heap = Heap::new(shape());
+        let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
+        let mut model: VecDeque<Vec<u8>> = VecDeque::new();
+        let mut number = 0;
+        for step in steps {
+            match step {
+                Step::Send(lengths) => {
+                    for length in lengths {
+                        number += 1;
+                        let bytes = message(number, length);
+                        match put(&mut producer, &bytes) {
+                            Ok(()) => model.push_back(bytes),
+                            Err(Shortage::Full) if model.is_empty() => {
+                                // The receiver may have to go on to where the block
+                                // begins, and the sender after it.
+                                let mut fits = false;
+                                for _ in 0..2 {
+                                    prop_assert_eq!(take(&mut consumer), None);
+                                    consumer.release();
+                                    fits = fits || put(&mut producer, &bytes).is_ok();
+                                }
+                                prop_assert!(fits);
+                                model.push_back(bytes);
+                            }
+                            Err(Shortage::Full) => {}
+                            Err(other) => panic!("{other:?}"),
+                        }
+                    }
+                    producer.publish();
+                }
+                Step::Receive(most) => {
+                    for _ in 0..most {
+                        let Some(bytes) = take(&mut consumer) else { break };
+                        prop_assert_eq!(Some(bytes), model.pop_front());
+                    }
+                    consumer.release();
+                }
+                Step::TakeOver => {
+                    // What was taken and not released comes again.
+                    consumer = Consumer::new(heap.end(), heap.shape).unwrap();
+                    let again: Vec<_> = std::iter::from_fn(|| take(&mut consumer)).collect();
+                    prop_assert!(again.ends_with(model.make_contiguous()));
+                    consumer.release();
+                    model.clear();
+                }
+            }
+        }
+        let rest: VecDeque<_> = drain(&mut consumer).into();
+        prop_assert_eq!(rest, model);
+        // What was used for a flood is free, but for one step.
+        prop_assert!(heap.occupied() <= 64 + 128 + 256 + 8192);
+        // Any message fits into a lane that is empty, after two looks at most.
+        let long = message(0, producer.longest() as usize);
+        let fits = (0..3).any(|_| {
+            let fits = put(&mut producer, &long).is_ok();
+            fits || { take(&mut consumer).is_some() || { consumer.release(); false } }
+        });
+        prop_assert!(fits);
+        producer.publish();
+        prop_assert_eq!(take(&mut consumer), Some(long));
+    }
+
+    /// Whatever is in a lane: no panic, no endless loop, nothing beyond the window.
+    #[test]
+    fn any_bytes_may_lie_in_a_lane(
+        tail in cursor(),
+        head in cursor(),
+        bytes in spoiled(),
+    ) {
+        let heap = Heap::new(Geometry::tiny(6, 3, 64));
+        heap.spoil(tail, head, &bytes);
+        let Ok(mut consumer) = Consumer::new(heap.end(), heap.shape) else { return Ok(()) };
+        let mut read = 0;
+        while let Ok(Some(place)) = consumer.next() {
+            prop_assert!(place.at + place.length <= heap.shape.window());
+            read += Record::takes(place.length);
+            consumer.release();
+        }
+        prop_assert!(read <= 2 * heap.shape.window(), "{read}");
+        drop(Producer::new(heap.end(), heap.shape));
+    }
+}
+
+fn cursor() -> impl Strategy<Value = u64> {
+    let near = (0..4u32, 0..100u64).prop_map(|(block, units)| Cursor {
+        block,
+        position: units * 8,
+    });
+    prop_oneof![near.prop_map(Cursor::to_word), any::<u64>()]
+}
+
+/// Records that could stand where they do, mostly.
+fn spoiled() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        (0..80u32).prop_map(Some).prop_map(|length| length.map(Kind::Message)),
+        Just(Some(Kind::Skip)),
+        (0..4u32).prop_map(|block| Some(Kind::Jump(block))),
+        Just(None),
+    ];
+    prop::collection::vec((word, any::<u64>(), 0..3u64), 56).prop_map(|words| {
+        let words = words.into_iter().zip(0u64..);
+        words
+            .flat_map(|((kind, any, lap), at)| {
+                let word = kind.map_or(any, |kind| Record::to_word(kind, at * 8 + lap * 64));
+                word.to_le_bytes()
+            })
+            .collect()
+    })
+}
+
+/// The lengths that go through everything: laps, growth over several blocks, long
+/// ones, none at all, back again.
+fn story() -> Vec<(usize, usize)> {
+    let mut story = Vec::new();
+    for round in 0..3 {
+        // Sent, then taken: less than was sent at first.
+        story.extend([(3, 1), (0, 1), (17, 0), (40, 0), (50, 1), (300, 0), (8, 2)]);
+        story.extend([(1500 + round, 0), (9, 0), (2500, 1), (24, usize::MAX)]);
+        story.extend((0..40).map(|i| (i % 30, usize::from(i % 3 != 0) * 2)));
+    }
+    story
+}
+
+/// Goes through the story until somebody is dead. What the receiver was given is
+/// added to `got`; what is sure to be visible is returned.
+fn tell(
+    producer: &mut Producer<End>,
+    consumer: &mut Consumer<End>,
+    got: &mut Vec<Vec<u8>>,
+) -> Vec<Vec<u8>> {
+    let mut shown = Vec::new();
+    for (number, (length, takes)) in story().into_iter().enumerate() {
+        let bytes = message(number as u64, length);
+        let mut finished = put(producer, &bytes).is_ok();
+        // A second one in the same store.
+        let other = message(1000 + number as u64, length / 2);
+        let both = finished && number % 5 == 0 && put(producer, &other).is_ok();
+        if producer.memory().is_dead() {
+            break;
+        }
+        producer.publish();
+        if producer.memory().is_dead() {
+            // It may have been the last store, or the one that was not made.
+            let seen = Cursor::of_word(producer.memory().tail());
+            finished &= seen == producer.cursor();
+        }
+        shown.extend(finished.then_some(bytes));
+        shown.extend((finished && both).then_some(other));
+        if producer.memory().is_dead() {
+            break;
+        }
+        for _ in 0..takes {
+            let Some(bytes) = take(consumer) else { break };
+            got.push(bytes);
+        }
+        consumer.release();
+        if consumer.memory().is_dead() {
+            break;
+        }
+    }
+    shown
+}
+
+/// The sender dies after each of its stores: exactly what it has shown arrives,
+/// once, and the lane serves the next one.
+#[test]
+fn a_sender_may_die_anywhere() {
+    let mut stores = 0;
+    loop {
+        let heap = Heap::new(shape());
+        let end = heap.end().dies_after(stores);
+        let mut producer = Producer::new(end, heap.shape).unwrap();
+        let mut consumer = consumer(&heap);
+        let mut got = Vec::new();
+        let shown = tell(&mut producer, &mut consumer, &mut got);
+        got.extend(drain(&mut consumer));
+        assert_eq!(got, shown, "after {stores} stores");
+        let is_over = !producer.memory().is_dead();
+        drop(producer);
+
+        Consumer::clear(consumer.memory(), &heap.shape);
+        assert_eq!(heap.occupied(), 0);
+        let mut next = self::producer(&heap);
+        let mut consumer = self::consumer(&heap);
+        put(&mut next, b"next").unwrap();
+        next.publish();
+        assert_eq!(drain(&mut consumer), [b"next"]);
+        if is_over {
+            break;
+        }
+        stores += if cfg!(miri) { 97 } else { 1 };
+    }
+    assert!(stores > 1000 || cfg!(miri), "{stores}");
+}
+
+/// The receiver dies after each of its stores: the next one gets all that the
+/// first was not given, and again what it had not released.
+#[test]
+fn a_receiver_may_die_anywhere() {
+    let mut stores = 0;
+    loop {
+        let heap = Heap::new(shape());
+        let mut producer = producer(&heap);
+        let end = heap.end().dies_after(stores);
+        let mut consumer = Consumer::new(end, heap.shape).unwrap();
+        let mut got = Vec::new();
+        let shown = tell(&mut producer, &mut consumer, &mut got);
+        let is_over = !consumer.memory().is_dead();
+        drop(consumer);
+
+        let mut next = self::consumer(&heap);
+        let rest = drain(&mut next);
+        assert!(shown.ends_with(&rest), "after {stores} stores");
+        assert!(got.len() + rest.len() >= shown.len(), "after {stores} stores");
+        put(&mut producer, b"more").unwrap();
+        producer.publish();
+        assert_eq!(drain(&mut next), [b"more"]);
+        if is_over {
+            break;
+        }
+        stores += if cfg!(miri) { 7 } else { 1 };
+    }
+    assert!(stores > 30 || cfg!(miri), "{stores}");
+}
+
+/// A block of a size that no length of a message divides.
+#[test]
+fn a_message_that_needs_the_whole_ring_gets_it() {
+    for first in 0..6 {
+        let heap = Heap::new(Geometry::tiny(6, 1, 64));
+        let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
+        for number in 0..first {
+            put(&mut producer, &message(number, 1)).unwrap_or_default();
+            producer.publish();
+            drain(&mut consumer);
+        }
+        let long = message(9, 48);
+        for _ in 0..20 {
+            let mut tries = 0;
+            while put(&mut producer, &long).is_err() {
+                assert_eq!(drain(&mut consumer), Vec::<Vec<u8>>::new());
+                tries += 1;
+                assert!(tries < 3);
+            }
+            producer.publish();
+            assert_eq!(drain(&mut consumer), [&long[..]]);
+        }
+    }
+}
+
+#[test]
+fn without_memory_nothing_happens() {
+    let heap = Heap::new(shape());
+    let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
+    heap.most.set(0);
+    assert!(matches!(put(&mut producer, b"x"), Err(Shortage::Memory(_))));
+    heap.most.set(64 + 128);
+    let mut sent = Vec::new();
+    let error = loop {
+        let bytes = message(sent.len() as u64, 10);
+        match put(&mut producer, &bytes) {
+            Ok(()) => sent.push(bytes),
+            Err(error) => break error,
+        }
+        producer.publish();
+    };
+    assert!(matches!(error, Shortage::Memory(_)));
+    // In 64 and 128 bytes, 24 each, but for the places of the jumps.
+    assert_eq!(sent.len(), 2 + 5);
+    heap.most.set(u64::MAX);
+    let bytes = message(99, 10);
+    put(&mut producer, &bytes).unwrap();
+    producer.publish();
+    sent.push(bytes);
+    assert_eq!(drain(&mut consumer), sent);
+}
+
+#[test]
+fn a_limit_is_kept() {
+    let heap = Heap::new(shape());
+    let mut producer = producer(&heap);
+    producer.set_limit(300);
+    assert_eq!(producer.longest(), 256 - 16);
+    while put(&mut producer, &message(0, 20)).is_ok() {}
+    assert_eq!(heap.occupied(), 64 + 128 + 256);
+}
+
+/// After a flood memory is given back, and a lane that flows on stays where memory
+/// is kept: no call a message.
+#[test]
+fn a_flood_is_given_back() {
+    let heap = Heap::new(shape());
+    let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
+    let mut sent = 0;
+    while put(&mut producer, &message(0, 100)).is_ok() {
+        producer.publish();
+        sent += 1;
+    }
+    assert!(heap.occupied() > 8192);
+    assert_eq!(drain(&mut consumer).len(), sent);
+    assert!(heap.occupied() <= 64 + 128 + 256 + 8192 / 2, "{}", heap.occupied());
+    let flow = |producer: &mut Producer<End>, consumer: &mut Consumer<End>| {
+        put(producer, &message(0, 20)).unwrap();
+        producer.publish();
+        assert_eq!(drain(consumer).len(), 1);
+    };
+    for _ in 0..200 {
+        flow(&mut producer, &mut consumer);
+    }
+    assert_eq!(heap.occupied(), 64 + 128 + 256);
+    let calls = heap.calls.get();
+    for _ in 0..10_000 {
+        flow(&mut producer, &mut consumer);
+    }
+    assert_eq!(heap.calls.get(), calls);
+}
+
+#[test]
+fn a_refusal_is_seen() {
+    let heap = Heap::new(shape());
+    let (mut producer, consumer) = (producer(&heap), consumer(&heap));
+    put(&mut producer, b"x").unwrap();
+    consumer.refuse();
+    assert_eq!(heap.end().head(), REFUSED);
+    let refused = loop {
+        if let Err(error) = put(&mut producer, b"x") {
+            break error;
+        }
+    };
+    assert!(matches!(refused, Shortage::Refused));
+}
+
+/// A receiver that says what cannot be is not believed.
+#[test]
+fn a_wrong_head_is_found() {
+    for (block, position) in [(0, 48), (1, 24), (7, 0), (31, 8), (0, 1 << 61)] {
+        let heap = Heap::new(shape());
+        let mut producer = producer(&heap);
+        put(&mut producer, b"x").unwrap();
+        producer.publish();
+        heap.end().set_head(Cursor { block, position }.to_word());
+        let found = loop {
+            if let Err(error) = put(&mut producer, b"x") {
+                break error;
+            }
+        };
+        assert!(matches!(found, Shortage::Damaged(_)), "{block} {position}");
+    }
+}

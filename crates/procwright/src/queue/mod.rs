@@ -1,0 +1,5 @@
+//! A channel between processes, in memory that they share.
+
+mod bell;
+mod format;
+mod lane;
