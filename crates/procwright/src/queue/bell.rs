@@ -19,14 +19,14 @@ pub(crate) enum Sleep {
     /// On the bell's word.
     Word,
     /// On its descriptor.
-    Pipe,
+    Link,
 }
 
 const AWAKE: u32 = 0;
 /// The lowest two bits; the others number the sleeps.
 const WAY: u32 = 3;
 const WORD: u32 = 1;
-const PIPE: u32 = 2;
+const LINK: u32 = 2;
 /// It sleeps on the word, and somebody is waking it.
 const RUNG: u32 = 3;
 
@@ -43,7 +43,7 @@ impl Sleeper {
         self.sleeps = (self.sleeps + 1) & (u32::MAX >> 2);
         let way = match how {
             Sleep::Word => WORD,
-            Sleep::Pipe => PIPE,
+            Sleep::Link => LINK,
         };
         let value = self.sleeps << 2 | way;
         bell.store(value, Ordering::Relaxed);
@@ -89,13 +89,12 @@ impl Ringer {
         }
         self.last = sleep;
         match value & WAY {
-            PIPE => Some(Sleep::Pipe),
+            LINK => Some(Sleep::Link),
             WORD => {
                 // It may not have gone to sleep yet: then it will not. If somebody
                 // else was first, or it is awake, so much the better.
                 let rung = sleep | RUNG;
-                let _ =
-                    bell.compare_exchange(value, rung, Ordering::Relaxed, Ordering::Relaxed);
+                let _ = bell.compare_exchange(value, rung, Ordering::Relaxed, Ordering::Relaxed);
                 Some(Sleep::Word)
             }
             // Who said so may have been stopped before it woke anybody.

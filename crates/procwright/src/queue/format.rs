@@ -20,7 +20,8 @@ const ORDER: u32 = 0x0102_0304;
 /// The reader's page: what it alone writes. Its words are for a receiver that is
 /// found by name and taken over from; behind it there is room for the words that
 /// say whether it lives, each in a plot of its own.
-pub(crate) const READER: u64 = PLOT;
+#[cfg(test)]
+const READER: u64 = PLOT;
 const LIVENESS: u64 = 2 * PLOT;
 const LIVENESS_CELLS: u64 = 16;
 /// A line for each lane, written by the reader.
@@ -127,12 +128,6 @@ impl Geometry {
     /// All blocks of a lane.
     pub(crate) fn window(&self) -> u64 {
         self.start(self.blocks)
-    }
-
-    /// The longest message: that of the last block, but for its own record and
-    /// for the place that is kept for a jump.
-    pub(crate) fn longest(&self) -> u64 {
-        self.size(self.blocks - 1) - 2 * RECORD
     }
 
     /// A lane's line, in the file.
@@ -265,11 +260,6 @@ pub(crate) const REFUSED: u64 = u64::MAX;
 const FARTHEST: u64 = 1 << 62;
 
 impl Cursor {
-    pub(crate) const START: Cursor = Cursor {
-        block: 0,
-        position: 0,
-    };
-
     pub(crate) fn to_word(self) -> u64 {
         u64::from(self.block) << UNITS | self.position >> 3
     }
@@ -420,7 +410,10 @@ mod tests {
     #[test]
     fn cursors_and_records_come_back() {
         for cursor in [
-            Cursor::START,
+            Cursor {
+                block: 0,
+                position: 0,
+            },
             Cursor {
                 block: 30,
                 position: FARTHEST - 8,
@@ -429,7 +422,12 @@ mod tests {
             assert_eq!(Cursor::of_word(cursor.to_word()), cursor);
         }
         assert!(!Cursor::of_word(REFUSED).is_valid(&usual()));
-        for kind in [Kind::Message(0), Kind::Message(u32::MAX), Kind::Skip, Kind::Jump(3)] {
+        for kind in [
+            Kind::Message(0),
+            Kind::Message(u32::MAX),
+            Kind::Skip,
+            Kind::Jump(3),
+        ] {
             let word = Record::to_word(kind, 0x7_fff8);
             assert_eq!(Record::parse(word, 0x7_fff8), Some(kind));
             assert_eq!(Record::parse(word, 0x7_fff0), None);
@@ -443,12 +441,16 @@ mod tests {
     fn the_reference_says_the_same() {
         let text = include_str!("../../../../docs/reference/queue-format.md");
         let table = |name: &str| -> Vec<Vec<String>> {
-            let (_, rest) = text.split_once(&format!("<!-- vectors: {name} -->")).unwrap();
+            let (_, rest) = text
+                .split_once(&format!("<!-- vectors: {name} -->"))
+                .unwrap();
             let (table, _) = rest.split_once("<!-- end -->").unwrap();
             let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
             rows.map(|row| {
                 let cells = row.trim_matches('|').split('|');
-                cells.map(|cell| cell.trim().trim_matches('`').replace(',', "")).collect()
+                cells
+                    .map(|cell| cell.trim().trim_matches('`').replace(',', ""))
+                    .collect()
             })
             .collect()
         };
@@ -463,7 +465,11 @@ mod tests {
             geometry: shape,
             nonce: 0x0123_4567_89ab_cdef,
         };
-        let hex: String = header.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex: String = header
+            .to_bytes()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let rows: Vec<String> = table("header").concat();
         assert_eq!(rows.concat().replace(' ', ""), hex);
 
@@ -504,7 +510,11 @@ mod tests {
                 "skip" => Kind::Skip,
                 _ => Kind::Jump(argument),
             };
-            assert_eq!(Record::to_word(kind, number(&row[2])), number(&row[3]), "{row:?}");
+            assert_eq!(
+                Record::to_word(kind, number(&row[2])),
+                number(&row[3]),
+                "{row:?}"
+            );
         }
     }
 }

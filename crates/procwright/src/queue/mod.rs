@@ -1,5 +1,96 @@
-//! A channel between processes, in memory that they share.
+//! A channel between processes, in memory that they share: many senders, one
+//! receiver.
+//!
+//! ```
+//! use procwright::queue::Receiver;
+//!
+//! let mut receiver = Receiver::new()?;
+//! // For another process: `receiver.invite()?`, over a Unix socket or inherited,
+//! // and there `Sender::attach(invitation)?`.
+//! let mut sender = receiver.sender()?;
+//! sender.send(b"hello")?;
+//! assert_eq!(receiver.recv()?, b"hello");
+//! # Ok::<(), procwright::queue::Error>(())
+//! ```
+//!
+//! # What it promises
+//!
+//! - A message is received once and whole, or was never sent. A sender that is
+//!   killed loses what it had not sent, and nothing else.
+//! - Whoever is stopped or killed, at whatever instruction, keeps no other sender
+//!   from sending and the receiver from receiving what others send.
+//! - A sender is told that its receiver [has died](Error::ReceiverDead), before it
+//!   sends and while it waits for room, for one load.
+//! - While the receiver is awake there is no system call a message. It is woken
+//!   with one. While nobody sends, nobody is woken.
+//! - A lane [grows](Options::limit) while messages wait, and gives the memory back.
+//!
+//! The processes trust each other not to write where they have no business; one
+//! that leaves nonsense behind spoils [its own lane](Error::Damaged) and no other.
+//!
+//! # Forks
+//!
+//! An end of a queue is that of the process that has made it; in a fork every call
+//! fails with [`Error::Forked`], and dropping it there does nothing. Attach anew,
+//! with an invitation of its own.
+//!
+//! # Platform
+//!
+//! Linux with `/proc`. Elsewhere [`Error::Unsupported`]. Before Linux 5.16, and where
+//! `futex_waitv` is denied, a sender that waits for room looks once a second
+//! whether its receiver lives.
 
 mod bell;
+mod error;
 mod format;
 mod lane;
+
+// Not where loom takes the place of the atomics: it knows no shared memory.
+#[cfg(not(procwright_loom))]
+mod ground;
+#[cfg(not(procwright_loom))]
+mod guests;
+#[cfg(not(procwright_loom))]
+mod invitation;
+#[cfg(not(procwright_loom))]
+mod life;
+#[cfg(not(procwright_loom))]
+mod memory;
+#[cfg(not(procwright_loom))]
+mod options;
+#[cfg(not(procwright_loom))]
+mod receiver;
+#[cfg(not(procwright_loom))]
+mod reservation;
+#[cfg(not(procwright_loom))]
+mod sender;
+#[cfg(not(procwright_loom))]
+mod view;
+
+pub use error::Error;
+#[cfg(not(procwright_loom))]
+pub use invitation::Invitation;
+#[cfg(not(procwright_loom))]
+pub use options::Options;
+#[cfg(not(procwright_loom))]
+pub use receiver::Receiver;
+#[cfg(not(procwright_loom))]
+pub use reservation::Reservation;
+#[cfg(not(procwright_loom))]
+pub use sender::{Overflow, Sender};
+#[cfg(not(procwright_loom))]
+pub use view::{Batch, View};
+
+/// A number that no other queue has, as far as chance goes. No secret.
+#[cfg(not(procwright_loom))]
+fn nonce() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    // The keys of the standard library's hash maps are random in each process,
+    // and a fork has another number.
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u64(COUNT.fetch_add(1, Ordering::Relaxed));
+    hasher.write_u32(std::process::id());
+    hasher.finish()
+}

@@ -19,6 +19,7 @@ pub(crate) mod proc;
 pub(crate) mod pty;
 pub(crate) mod ready;
 pub(crate) mod robust;
+pub(crate) mod shared;
 pub(crate) mod signal;
 pub(crate) mod spawn;
 pub(crate) mod table;

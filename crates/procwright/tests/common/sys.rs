@@ -2,6 +2,7 @@
 #![allow(clippy::undocumented_unsafe_blocks)] // plain calls, pointers to locals only
 
 pub(crate) mod held;
+pub(crate) mod steps;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};

@@ -194,8 +194,7 @@ impl<M: Memory> Consumer<M> {
         while from < until {
             let lap = (from & !(size - 1)) + size;
             let end = until.min(lap);
-            self.memory
-                .discard(start + (from & (size - 1)), end - from);
+            self.memory.discard(start + (from & (size - 1)), end - from);
             from = end;
         }
     }

@@ -98,7 +98,9 @@ impl End {
         }
         let range = at as usize..at as usize + bytes.len();
         assert!(
-            self.heap.there.borrow()[range.clone()].iter().all(|there| *there),
+            self.heap.there.borrow()[range.clone()]
+                .iter()
+                .all(|there| *there),
             "written where there is no memory"
         );
         self.heap.bytes.borrow_mut()[range].copy_from_slice(bytes);

@@ -174,12 +174,9 @@ fn ring(ringer: &mut Ringer, bell: &Futex, fault: Fault) {
             let value = bell.word.load(Ordering::Relaxed);
             value != 0 && {
                 let rung = value | 3;
-                let _ = bell.word.compare_exchange(
-                    value,
-                    rung,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                );
+                let _ =
+                    bell.word
+                        .compare_exchange(value, rung, Ordering::Relaxed, Ordering::Relaxed);
                 true
             }
         }

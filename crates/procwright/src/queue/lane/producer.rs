@@ -99,7 +99,8 @@ impl<M: Memory> Producer<M> {
         self.ceiling = fits.unwrap_or(0);
     }
 
-    /// The longest message that can ever be sent.
+    /// The longest message that can ever be sent: that of the largest block, but
+    /// for its own record and for the place that is kept for a jump.
     pub(crate) fn longest(&self) -> u64 {
         self.shape.size(self.ceiling.max(self.block)) - 2 * RECORD
     }
@@ -181,7 +182,8 @@ impl<M: Memory> Producer<M> {
             // After a flood: back to what is kept, for good memory is that which
             // was used a moment ago.
             let small = |block: &u32| self.holds(*block, 4 * need);
-            let kept = |block: &u32| *block + 1 >= self.shape.blocks() || !self.shape.keeps(*block + 1);
+            let kept =
+                |block: &u32| *block + 1 >= self.shape.blocks() || !self.shape.keeps(*block + 1);
             if let Some(block) = (0..self.block).filter(kept).find(small) {
                 return self.jump(block, need);
             }
@@ -238,8 +240,7 @@ impl<M: Memory> Producer<M> {
             self.behind.clear();
         } else {
             let is_there = |behind: &Behind| {
-                behind.block == head.block
-                    && (behind.first..=behind.jump).contains(&head.position)
+                behind.block == head.block && (behind.first..=behind.jump).contains(&head.position)
             };
             let Some(at) = self.behind.iter().position(is_there) else {
                 return Err(damaged);
@@ -272,7 +273,9 @@ impl<M: Memory> Producer<M> {
                     false => (need + RECORD).next_multiple_of(STEP).min(size),
                 };
                 let start = self.shape.start(block);
-                self.memory.provide(start, wanted).map_err(Shortage::Memory)?;
+                self.memory
+                    .provide(start, wanted)
+                    .map_err(Shortage::Memory)?;
                 self.note_provided(block);
                 begins + wanted
             }
@@ -329,7 +332,10 @@ impl<M: Memory> Producer<M> {
             return Ok(());
         }
         let step = STEP.min(size / 4);
-        let until = wanted.max(self.ready + step).next_multiple_of(step).min(free);
+        let until = wanted
+            .max(self.ready + step)
+            .next_multiple_of(step)
+            .min(free);
         let mut from = self.ready;
         while from < until {
             let lap = (from & !(size - 1)) + size;

@@ -23,7 +23,10 @@ fn consumer(heap: &Rc<Heap>) -> Consumer<End> {
 /// A message that no other is like.
 fn message(number: u64, length: usize) -> Vec<u8> {
     let bytes = number.to_le_bytes().into_iter().cycle();
-    bytes.map(|byte| byte ^ number as u8 ^ 0x5a).take(length).collect()
+    bytes
+        .map(|byte| byte ^ number as u8 ^ 0x5a)
+        .take(length)
+        .collect()
 }
 
 /// Finishes a message, and does not show it.
@@ -166,7 +169,9 @@ fn cursor() -> impl Strategy<Value = u64> {
 /// Records that could stand where they do, mostly.
 fn spoiled() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
-        (0..80u32).prop_map(Some).prop_map(|length| length.map(Kind::Message)),
+        (0..80u32)
+            .prop_map(Some)
+            .prop_map(|length| length.map(Kind::Message)),
         Just(Some(Kind::Skip)),
         (0..4u32).prop_map(|block| Some(Kind::Jump(block))),
         Just(None),
@@ -285,7 +290,10 @@ fn a_receiver_may_die_anywhere() {
         let mut next = self::consumer(&heap);
         let rest = drain(&mut next);
         assert!(shown.ends_with(&rest), "after {stores} stores");
-        assert!(got.len() + rest.len() >= shown.len(), "after {stores} stores");
+        assert!(
+            got.len() + rest.len() >= shown.len(),
+            "after {stores} stores"
+        );
         put(&mut producer, b"more").unwrap();
         producer.publish();
         assert_eq!(drain(&mut next), [b"more"]);
@@ -372,7 +380,11 @@ fn a_flood_is_given_back() {
     }
     assert!(heap.occupied() > 8192);
     assert_eq!(drain(&mut consumer).len(), sent);
-    assert!(heap.occupied() <= 64 + 128 + 256 + 8192 / 2, "{}", heap.occupied());
+    assert!(
+        heap.occupied() <= 64 + 128 + 256 + 8192 / 2,
+        "{}",
+        heap.occupied()
+    );
     let flow = |producer: &mut Producer<End>, consumer: &mut Consumer<End>| {
         put(producer, &message(0, 20)).unwrap();
         producer.publish();

@@ -1,0 +1,119 @@
+//! A queue's file, as one of its ends has it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::Error;
+use super::format::{BELL, CLAIMS, Geometry, HEADER, Header, NotOurs, PLOT, State};
+use crate::sys::fork::Kept;
+use crate::sys::robust::Flag;
+use crate::sys::shared::{self, Region, Word};
+
+/// All of a queue but its lanes.
+#[derive(Debug)]
+pub(super) struct Ground {
+    pub(super) header: Header,
+    /// With an open file description of its own, which no fork has.
+    file: Kept,
+    /// What the receiver alone writes to.
+    pub(super) receivers: Arc<Region>,
+    /// What all write to.
+    shared: Arc<Region>,
+    /// Not 0 in the process that made this, and 0 in its forks, where nothing of
+    /// it is mapped.
+    here: Flag,
+}
+
+impl Ground {
+    /// A new queue.
+    pub(super) fn create(geometry: Geometry, nonce: u64) -> io::Result<Ground> {
+        let header = Header { geometry, nonce };
+        let file = shared::create(geometry.file_size())?;
+        let file = shared::reopen(file.as_fd())?;
+        let end_of_states = geometry.state(geometry.lanes()) - geometry.shared();
+        let lines = geometry.line(geometry.lanes()) - geometry.line(0);
+        shared::provide(file.as_fd(), 0, HEADER as u64)?;
+        shared::provide(file.as_fd(), geometry.line(0), lines)?;
+        shared::provide(file.as_fd(), geometry.shared(), end_of_states)?;
+        let ground = Ground::map(file, header, true)?;
+        ground.receivers.copy_in(0, &header.to_bytes());
+        Ok(ground)
+    }
+
+    /// Somebody's. What is in the file may be anything.
+    pub(super) fn attach(file: BorrowedFd<'_>, nonce: u64) -> Result<Ground, Error> {
+        let size = shared::size(file).map_err(Error::of)?;
+        if size < PLOT {
+            return Err(Error::Invalid("it is too short for a queue".into()));
+        }
+        let file = shared::reopen(file).map_err(Error::of)?;
+        let header = {
+            let first = Region::map(file.as_fd(), 0, PLOT, false).map_err(Error::of)?;
+            let mut bytes = [0; HEADER];
+            for (i, part) in bytes.chunks_mut(8).enumerate() {
+                let word = first
+                    .look::<AtomicU64>(8 * i as u64)
+                    .load(Ordering::Relaxed);
+                part.copy_from_slice(&word.to_ne_bytes());
+            }
+            Header::parse(&bytes).map_err(|why| match why {
+                NotOurs::NoQueue(why) => Error::Invalid(why.into()),
+                NotOurs::Version(version) => Error::WrongVersion(version),
+            })?
+        };
+        if size != header.geometry.file_size() {
+            return Err(Error::Invalid("its size is another than it says".into()));
+        }
+        if header.nonce != nonce {
+            return Err(Error::Invalid("it is another queue".into()));
+        }
+        Ground::map(file, header, false).map_err(Error::of)
+    }
+
+    fn map(file: OwnedFd, header: Header, receiver: bool) -> io::Result<Ground> {
+        let begin = header.geometry.shared();
+        Ok(Ground {
+            receivers: Arc::new(Region::map(file.as_fd(), 0, begin, receiver)?),
+            shared: Arc::new(Region::map(file.as_fd(), begin, PLOT, true)?),
+            header,
+            file: Kept::new(file),
+            here: Flag::new(1)?,
+        })
+    }
+
+    /// # Errors
+    /// In a fork.
+    pub(super) fn file(&self) -> io::Result<BorrowedFd<'_>> {
+        self.file.get()
+    }
+
+    pub(super) fn geometry(&self) -> &Geometry {
+        &self.header.geometry
+    }
+
+    /// Whether this is the process that it is mapped in.
+    #[inline]
+    pub(super) fn is_here(&self) -> bool {
+        self.here.word().load(Ordering::Relaxed) != 0
+    }
+
+    pub(super) fn bell(&self) -> Word<AtomicU32> {
+        self.shared.word(BELL)
+    }
+
+    pub(super) fn claims(&self) -> Word<AtomicU32> {
+        self.shared.word(CLAIMS)
+    }
+
+    /// What a lane is: one of [`State`], or anything.
+    pub(super) fn state(&self, lane: u32) -> &AtomicU32 {
+        let geometry = self.geometry();
+        self.shared.look(geometry.state(lane) - geometry.shared())
+    }
+
+    pub(super) fn set_state(&self, lane: u32, state: State) {
+        self.state(lane).store(state as u32, Ordering::Release);
+    }
+}

@@ -1,0 +1,157 @@
+//! A lane in the memory of a queue.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::format::{DONE, HEAD, PEER, PLOT, SPACE, TAIL};
+use super::ground::Ground;
+use super::lane::{Memory, Place};
+use crate::sys::shared::{self, Region, Word};
+
+/// A lane's memory.
+#[derive(Debug)]
+pub(super) struct LaneMemory {
+    ground: Arc<Ground>,
+    lane: u32,
+    region: Arc<Region>,
+    tail: Word<AtomicU64>,
+    head: Word<AtomicU64>,
+    done: Word<AtomicU64>,
+}
+
+impl LaneMemory {
+    pub(super) fn map(ground: &Arc<Ground>, lane: u32) -> io::Result<LaneMemory> {
+        let geometry = ground.geometry();
+        let size = geometry.lane_size();
+        let region = Region::map(ground.file()?, geometry.lane(lane), size, true)?;
+        let region = Arc::new(region);
+        let line = geometry.line(lane);
+        Ok(LaneMemory {
+            lane,
+            tail: region.word(TAIL),
+            head: ground.receivers.word(line + HEAD),
+            done: ground.receivers.word(line + DONE),
+            region,
+            ground: Arc::clone(ground),
+        })
+    }
+
+    /// Before anything is written to the lane's page.
+    pub(super) fn provide_page(&self) -> io::Result<()> {
+        let at = self.ground.geometry().lane(self.lane);
+        shared::provide(self.ground.file()?, at, PEER + 8)
+    }
+
+    pub(super) fn lane(&self) -> u32 {
+        self.lane
+    }
+
+    pub(super) fn space(&self) -> &AtomicU32 {
+        self.region.look(SPACE)
+    }
+
+    /// The sender's process, and the number of its invitation, as it says.
+    pub(super) fn peer(&self) -> (u32, u32) {
+        let at = |at| self.region.look::<AtomicU32>(at).load(Ordering::Acquire);
+        (at(PEER), at(PEER + 4))
+    }
+
+    pub(super) fn set_peer(&self, pid: u32, guest: u32) {
+        let set = |at, value| {
+            self.region
+                .look::<AtomicU32>(at)
+                .store(value, Ordering::Release)
+        };
+        set(PEER, pid);
+        set(PEER + 4, guest);
+    }
+
+    /// The bytes of a message that was received.
+    #[inline]
+    #[expect(unsafe_code, reason = "bytes that another process has written")]
+    pub(super) fn bytes(&self, place: Place) -> &[u8] {
+        // SAFETY: the sender has shown this message, and the head has not passed
+        // it: until then no sender that follows the format writes there. A queue
+        // is for processes that trust each other so far; all that lengths and
+        // places depend on is checked.
+        unsafe { self.region.bytes(PLOT + place.at, place.length) }
+    }
+
+    /// The place of a message that is being made.
+    #[inline]
+    #[expect(unsafe_code, reason = "bytes that another process will read")]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "of one reservation at a time, by who holds the lane"
+    )]
+    pub(super) fn bytes_mut(&self, place: Place) -> &mut [u8] {
+        // SAFETY: it is reserved: the receiver does not look there before the tail
+        // has passed it, and there is one reservation of a lane at a time, which
+        // borrows the sender for its life.
+        unsafe { self.region.bytes_mut(PLOT + place.at, place.length) }
+    }
+
+    fn in_file(&self, place: u64) -> u64 {
+        self.ground.geometry().lane(self.lane) + PLOT + place
+    }
+}
+
+impl Memory for LaneMemory {
+    #[inline]
+    fn tail(&self) -> u64 {
+        self.tail.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn set_tail(&self, word: u64) {
+        self.tail.store(word, Ordering::Release);
+    }
+
+    #[inline]
+    fn head(&self) -> u64 {
+        self.head.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn set_head(&self, word: u64) {
+        self.head.store(word, Ordering::Release);
+    }
+
+    fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    fn set_done(&self, word: u64) {
+        // Before anything is given back: another process may go by it.
+        self.done.store(word, Ordering::Release);
+    }
+
+    #[inline]
+    fn record(&self, place: u64) -> u64 {
+        self.region
+            .look::<AtomicU64>(PLOT + place)
+            .load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn set_record(&self, place: u64, word: u64) {
+        let at = self.region.look::<AtomicU64>(PLOT + place);
+        at.store(word, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn copy_in(&self, place: u64, bytes: &[u8]) {
+        self.region.copy_in(PLOT + place, bytes);
+    }
+
+    fn provide(&self, place: u64, length: u64) -> io::Result<()> {
+        shared::provide(self.ground.file()?, self.in_file(place), length)
+    }
+
+    fn discard(&self, place: u64, length: u64) {
+        if let Ok(file) = self.ground.file() {
+            shared::discard(file, self.in_file(place), length);
+        }
+    }
+}

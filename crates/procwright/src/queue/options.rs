@@ -1,0 +1,128 @@
+//! The shape of a new queue.
+
+use super::format::{Geometry, MOST_LANES};
+use super::{Error, Receiver};
+use crate::error::Invalid;
+
+/// What a new queue is like.
+///
+/// ```
+/// let receiver = procwright::queue::Options::new().lanes(4).limit(1 << 20).create()?;
+/// # Ok::<(), procwright::queue::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    lanes: u32,
+    first: usize,
+    limit: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::new()
+    }
+}
+
+impl Options {
+    /// 64 lanes, each of 16 KiB at first and 64 MiB at most.
+    pub const fn new() -> Options {
+        Options {
+            lanes: 64,
+            first: 16 << 10,
+            limit: 64 << 20,
+        }
+    }
+
+    /// So many senders at a time, from 1 to 4,096. A lane that nobody has taken
+    /// costs 132 bytes.
+    #[must_use]
+    pub const fn lanes(mut self, lanes: u32) -> Options {
+        self.lanes = lanes;
+        self
+    }
+
+    /// What a lane takes at first, rounded up to a power of 2, at least 4 KiB.
+    #[must_use]
+    pub const fn first(mut self, bytes: usize) -> Options {
+        self.first = bytes;
+        self
+    }
+
+    /// A lane never takes more memory than this. Half of it, rounded down to a
+    /// power of 2, is room for messages that wait, and for one message.
+    #[must_use]
+    pub const fn limit(mut self, bytes: usize) -> Options {
+        self.limit = bytes;
+        self
+    }
+
+    /// Lanes of exactly `bytes`, rounded up to a power of 2, which never grow.
+    #[must_use]
+    pub const fn fixed(mut self, bytes: usize) -> Options {
+        self.first = bytes;
+        self.limit = bytes;
+        self
+    }
+
+    /// Makes the queue.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]; [`Error::Io`] for numbers that no queue can have,
+    /// and when there is no memory or descriptor left.
+    pub fn create(self) -> Result<Receiver, Error> {
+        let geometry = self.geometry().map_err(|invalid| {
+            Error::Io(std::io::Error::new(
+                std::io::ErrorKind::InvalidInput,
+                invalid,
+            ))
+        })?;
+        Receiver::create(geometry)
+    }
+
+    fn geometry(self) -> Result<Geometry, Invalid> {
+        let wrong = |what, problem, hint| Err(Invalid::new(what, problem, hint));
+        if !(1..=MOST_LANES).contains(&self.lanes) {
+            return wrong("lanes", "is out of range", "pass 1 to 4096");
+        }
+        let first = self.first.max(4096).checked_next_power_of_two();
+        let Some(first) = first.filter(|first| *first <= 1 << 30) else {
+            return wrong("first", "is too large", "pass at most 1 GiB");
+        };
+        let limit = self.limit.max(first);
+        // As many blocks as are within the limit together; the last has at most a
+        // gibibyte.
+        let blocks = (limit / first + 1).ilog2();
+        let blocks = blocks.clamp(1, 31 - first.ilog2());
+        match Geometry::new(self.lanes, first.ilog2(), blocks) {
+            Some(geometry) => Ok(geometry),
+            None => wrong("limit", "is impossible", "pass at most 2 GiB"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_kept() {
+        for (first, limit) in [
+            (0, 0),
+            (1 << 14, 1 << 26),
+            (5000, 12_287),
+            (1 << 30, 1 << 40),
+        ] {
+            let shape = Options::new().first(first).limit(limit).geometry().unwrap();
+            let most = limit.max(shape.size(0) as usize) as u64;
+            assert!(shape.window() <= most);
+            let is_last = shape.size(shape.blocks() - 1) == 1 << 30;
+            assert!(is_last || shape.window() + shape.size(shape.blocks()) > most);
+        }
+        assert_eq!(
+            Options::new().fixed(100_000).geometry().unwrap().window(),
+            1 << 17
+        );
+        assert!(Options::new().lanes(0).geometry().is_err());
+        assert!(Options::new().first(usize::MAX).geometry().is_err());
+    }
+}

@@ -1,0 +1,517 @@
+//! The side that receives.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::bell::{Sleep, Sleeper, space};
+use super::format::{Geometry, READER_LOCK, State};
+use super::ground::Ground;
+use super::guests::Guests;
+use super::lane::{Consumer, Damage, Place};
+use super::life::Life;
+use super::memory::LaneMemory;
+use super::view::{Batch, View};
+use super::{Error, Invitation, Options, Sender};
+use crate::sys::robust::{sleep, wake};
+use crate::sys::shared::{self, Word};
+use crate::time::{Deadline, Timeout};
+
+/// Receives what the [`Sender`]s of a queue send, each one's messages in their
+/// order.
+///
+/// The queue is there as long as its receiver is: if that is dropped, senders are
+/// told that it is [closed](Error::Closed), and if its process dies, that it is
+/// [dead](Error::ReceiverDead).
+///
+/// It is for one thread at a time.
+#[derive(Debug)]
+pub struct Receiver {
+    ground: Arc<Ground>,
+    life: Life,
+    guests: Guests,
+    lanes: Vec<Lane>,
+    /// The one that is read now, and how many messages it may have yet before it
+    /// is the next one's turn.
+    turn: usize,
+    left: u32,
+    bell: Word<AtomicU32>,
+    sleeper: Sleeper,
+    claims: Word<AtomicU32>,
+    /// What they were when the states were looked at.
+    claimed: Option<u32>,
+    /// How often there was a look since the guests were attended to.
+    looks: u32,
+    /// How many looks it is worth to spend before a sleep.
+    patience: u32,
+    /// Whether somebody sleeps on our descriptor.
+    is_watched: bool,
+    is_armed: bool,
+    /// Which lanes are in `lanes`.
+    is_open: Vec<bool>,
+}
+
+/// A lane that somebody has, or had.
+#[derive(Debug)]
+struct Lane {
+    consumer: Consumer<LaneMemory>,
+    /// It has no sender any more, but maybe messages.
+    is_left: bool,
+    /// It was damaged: it is kept until its sender is gone.
+    is_refused: bool,
+}
+
+/// So many messages of a lane before it is the next one's turn.
+const TURN: u32 = 256;
+
+/// After so many looks the system is asked who is there.
+const LOOKS: u32 = 4096;
+
+/// Most sleeps are short, and are woken by a word, for less. Whether a sender is
+/// killed just when it was about to wake us is told by its link: so nobody sleeps
+/// on the word for longer.
+const NAP: Duration = Duration::from_millis(10);
+
+/// How many looks are spent before a sleep at most: some microseconds.
+const PATIENCE: u32 = 2000;
+const LEAST_PATIENCE: u32 = 32;
+
+impl Receiver {
+    /// Makes a queue with the usual [`Options`].
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]; [`Error::Io`] when there is no memory or descriptor
+    /// left.
+    pub fn new() -> Result<Receiver, Error> {
+        Options::new().create()
+    }
+
+    pub(super) fn create(geometry: Geometry) -> Result<Receiver, Error> {
+        let ground = Ground::create(geometry, super::nonce()).map_err(Error::of)?;
+        // Nobody else knows it yet.
+        shared::lock(ground.file()?, READER_LOCK)?;
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Receiver {
+            life: Life::new()?,
+            guests: Guests::new()?,
+            lanes: Vec::new(),
+            turn: 0,
+            left: TURN,
+            bell: ground.bell(),
+            sleeper: Sleeper::default(),
+            claims: ground.claims(),
+            claimed: None,
+            looks: 0,
+            // Looking takes from a sender on the same processor.
+            patience: if cpus > 1 { PATIENCE } else { 0 },
+            is_watched: false,
+            is_armed: false,
+            is_open: vec![false; geometry.lanes() as usize],
+            ground: Arc::new(ground),
+        })
+    }
+
+    /// A place at this queue for one process, to be sent there or inherited.
+    ///
+    /// # Errors
+    /// When no descriptor is left; [`Error::Forked`].
+    pub fn invite(&mut self) -> Result<Invitation, Error> {
+        self.check()?;
+        let file = self.ground.file()?.try_clone_to_owned()?;
+        let life = self.life.invite()?;
+        let (guest, link) = self.guests.add()?;
+        Ok(Invitation {
+            file,
+            link,
+            life,
+            nonce: self.ground.header.nonce,
+            guest,
+        })
+    }
+
+    /// A sender in this process.
+    ///
+    /// # Errors
+    /// As [`invite`](Receiver::invite) and [`Sender::attach`].
+    pub fn sender(&mut self) -> Result<Sender, Error> {
+        Sender::attach(self.invite()?)
+    }
+
+    /// Receives a message.
+    ///
+    /// # Blocking
+    /// Until there is one.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if there will be none: every sender is gone, and no
+    /// invitation is left. [`Error::Damaged`] once for a lane that is not read any
+    /// more. [`Error::Io`] when there is no memory left to map a lane.
+    /// [`Error::Forked`].
+    pub fn recv(&mut self) -> Result<Vec<u8>, Error> {
+        Ok(self.recv_view()?.to_vec())
+    }
+
+    /// Receives a message if there is one.
+    ///
+    /// # Errors
+    /// As [`recv`](Receiver::recv); [`Error::Empty`].
+    pub fn try_recv(&mut self) -> Result<Vec<u8>, Error> {
+        Ok(self.try_recv_view()?.to_vec())
+    }
+
+    /// Receives a message that comes within the time.
+    ///
+    /// # Blocking
+    /// For at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`recv`](Receiver::recv); [`Error::TimedOut`].
+    pub fn recv_timeout(&mut self, timeout: impl Into<Timeout>) -> Result<Vec<u8>, Error> {
+        let deadline = timeout.into().starting(Instant::now());
+        let place = self.wait(deadline)?;
+        Ok(View::new(self, place).to_vec())
+    }
+
+    /// Receives a message without a copy: it is read where it is, and received
+    /// when the view is dropped.
+    ///
+    /// # Blocking
+    /// As [`recv`](Receiver::recv).
+    ///
+    /// # Errors
+    /// As [`recv`](Receiver::recv).
+    pub fn recv_view(&mut self) -> Result<View<'_>, Error> {
+        let place = self.wait(Deadline::NEVER)?;
+        Ok(View::new(self, place))
+    }
+
+    /// The same if there is one now.
+    ///
+    /// # Errors
+    /// As [`try_recv`](Receiver::try_recv).
+    pub fn try_recv_view(&mut self) -> Result<View<'_>, Error> {
+        self.disarm();
+        match self.look()? {
+            Some(place) => Ok(View::new(self, place)),
+            None => {
+                let place = self.look_once_more()?;
+                Ok(View::new(self, place))
+            }
+        }
+    }
+
+    /// Receives what one sender has sent, at most `most` messages, without a copy.
+    /// They are received when the batch is dropped: if this process dies before,
+    /// all of them are not.
+    ///
+    /// # Blocking
+    /// Until there is one.
+    ///
+    /// # Errors
+    /// As [`recv`](Receiver::recv).
+    pub fn recv_many(&mut self, most: usize) -> Result<Batch<'_>, Error> {
+        let mut places = vec![self.wait(Deadline::NEVER)?];
+        while places.len() < most {
+            // Damage is for the next call: it is found again.
+            match self.lanes[self.turn].consumer.next() {
+                Ok(Some(place)) => places.push(place),
+                _ => break,
+            }
+        }
+        Ok(Batch::new(self, places))
+    }
+
+    /// A descriptor that is readable when there may be something to receive: for
+    /// event loops. Whenever it is, call [`try_recv`](Receiver::try_recv) until
+    /// that says that the queue is empty, or closed; from then on the descriptor
+    /// tells of the next message.
+    ///
+    /// # Errors
+    /// [`Error::Forked`]; [`Error::Damaged`] or [`Error::Io`] for what was found
+    /// on the way.
+    pub fn readiness_fd(&mut self) -> Result<BorrowedFd<'_>, Error> {
+        self.check()?;
+        self.is_watched = true;
+        // What is there already is told of, too.
+        self.guests.ring_ourselves();
+        Ok(self.guests.as_fd())
+    }
+
+    #[inline]
+    fn check(&self) -> Result<(), Error> {
+        match self.ground.is_here() {
+            true => Ok(()),
+            false => Err(Error::Forked),
+        }
+    }
+
+    /// The bytes of a message of the lane that is read now.
+    #[inline]
+    pub(super) fn bytes(&self, place: Place) -> &[u8] {
+        self.lanes[self.turn].consumer.memory().bytes(place)
+    }
+
+    /// What was handed out has been received.
+    #[inline]
+    pub(super) fn release(&mut self) {
+        self.lanes[self.turn].release();
+    }
+
+    /// The next message, if there is one now.
+    #[inline]
+    fn look(&mut self) -> Result<Option<Place>, Error> {
+        self.check()?;
+        self.looks += 1;
+        if self.looks >= LOOKS {
+            self.attend(Deadline::at(Instant::now()))?;
+        }
+        self.look_at_lanes()
+    }
+
+    #[inline]
+    fn look_at_lanes(&mut self) -> Result<Option<Place>, Error> {
+        let claims = self.claims.load(Ordering::Acquire);
+        if self.claimed != Some(claims) {
+            self.look_at_claims()?;
+            self.claimed = Some(claims);
+        }
+        for _ in 0..=self.lanes.len() {
+            if self.left == 0 || self.turn >= self.lanes.len() {
+                self.turn = if self.turn + 1 < self.lanes.len() {
+                    self.turn + 1
+                } else {
+                    0
+                };
+                self.left = TURN;
+            }
+            let Some(lane) = self.lanes.get_mut(self.turn) else {
+                return Ok(None);
+            };
+            match lane.next() {
+                Ok(Some(place)) => {
+                    self.left -= 1;
+                    return Ok(Some(place));
+                }
+                Ok(None) => self.left = 0,
+                Err(damage) => return Err(self.refuse(damage)),
+            }
+            if self.lanes[self.turn].is_over() {
+                let lane = self.lanes.swap_remove(self.turn);
+                self.reclaim(&lane);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Damage in the lane that is read now.
+    #[cold]
+    fn refuse(&mut self, damage: Damage) -> Error {
+        let lane = &mut self.lanes[self.turn];
+        lane.is_refused = true;
+        lane.consumer.refuse();
+        let memory = lane.consumer.memory();
+        // Who waits for room is told.
+        if space::made(memory.space()) {
+            wake(memory.space());
+        }
+        Error::Damaged {
+            lane: memory.lane(),
+            peer: Some(memory.peer().0.cast_signed()).filter(|pid| *pid > 0),
+            what: damage.0,
+        }
+    }
+
+    /// A lane is free again.
+    #[cold]
+    fn reclaim(&mut self, lane: &Lane) {
+        let memory = lane.consumer.memory();
+        let number = memory.lane();
+        self.ground.set_state(number, State::Clearing);
+        Consumer::clear(memory, self.ground.geometry());
+        space::waited(memory.space());
+        self.is_open[number as usize] = false;
+        self.ground.set_state(number, State::Free);
+    }
+
+    /// Somebody has come, or left.
+    #[cold]
+    fn look_at_claims(&mut self) -> Result<(), Error> {
+        let geometry = *self.ground.geometry();
+        for number in 0..geometry.lanes() {
+            let state = self.ground.state(number).load(Ordering::Acquire);
+            if state == State::Free as u32 {
+                continue;
+            }
+            if !self.is_open[number as usize] {
+                let memory = || LaneMemory::map(&self.ground, number).map_err(Error::of);
+                let consumer = match Consumer::new(memory()?, geometry) {
+                    Ok(consumer) => consumer,
+                    // Only who writes where it may not can have done this. Its
+                    // sender will see that this is not its lane any more.
+                    Err(_) => {
+                        Consumer::clear(&memory()?, &geometry);
+                        Consumer::new(memory()?, geometry).map_err(|damage| Error::Damaged {
+                            lane: number,
+                            peer: None,
+                            what: damage.0,
+                        })?
+                    }
+                };
+                self.is_open[number as usize] = true;
+                self.lanes.push(Lane {
+                    consumer,
+                    is_left: false,
+                    is_refused: false,
+                });
+            }
+            if state != State::Taken as u32 {
+                for lane in &mut self.lanes {
+                    lane.is_left |= lane.consumer.memory().lane() == number;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees who has rung and who is gone, and sleeps until somebody has or is.
+    #[cold]
+    fn attend(&mut self, deadline: Deadline) -> Result<(), Error> {
+        self.looks = 0;
+        let gone = self.guests.wait(deadline)?;
+        if gone.is_empty() {
+            return Ok(());
+        }
+        // A link is closed when no thread of its process runs any more, so all
+        // that was sent is there.
+        self.look_at_claims()?;
+        for lane in &mut self.lanes {
+            lane.is_left |= gone.contains(&lane.consumer.memory().peer().1);
+        }
+        Ok(())
+    }
+
+    /// Sleeps until there is a message.
+    fn wait(&mut self, deadline: Deadline) -> Result<Place, Error> {
+        self.disarm();
+        loop {
+            if let Some(place) = self.look()? {
+                return Ok(place);
+            }
+            if let Some(place) = self.be_patient()? {
+                return Ok(place);
+            }
+            if self.guests.is_empty() {
+                // They were gone before this last look.
+                return self.look_at_lanes()?.ok_or(Error::Closed);
+            }
+            let now = Instant::now();
+            if deadline.reached(now) {
+                return Err(Error::TimedOut);
+            }
+            let nap = deadline.min(Deadline::at(now + NAP));
+            let value = self.arm(Sleep::Word);
+            let found = self.look_at_lanes();
+            if matches!(found, Ok(None)) {
+                sleep(&self.bell, value, nap);
+            }
+            self.disarm();
+            if let Some(place) = found? {
+                return Ok(place);
+            }
+            if !nap.reached(Instant::now()) || deadline.reached(Instant::now()) {
+                continue;
+            }
+            self.arm(Sleep::Link);
+            let found = self.look_at_lanes();
+            let slept = match found {
+                Ok(None) => self.attend(deadline),
+                _ => Ok(()),
+            };
+            self.disarm();
+            slept?;
+            if let Some(place) = found? {
+                return Ok(place);
+            }
+        }
+    }
+
+    /// Looks for as long as it has been worth it lately.
+    fn be_patient(&mut self) -> Result<Option<Place>, Error> {
+        for _ in 0..self.patience {
+            std::hint::spin_loop();
+            if let Some(place) = self.look_at_lanes()? {
+                self.patience = (2 * self.patience).min(PATIENCE);
+                return Ok(Some(place));
+            }
+        }
+        // Never so little that it could not find out when times change.
+        self.patience -= (self.patience > LEAST_PATIENCE)
+            .then_some(self.patience / 2)
+            .unwrap_or(0);
+        Ok(None)
+    }
+
+    fn arm(&mut self, how: Sleep) -> u32 {
+        self.is_armed = true;
+        self.sleeper.arm(&self.bell, how)
+    }
+
+    #[inline]
+    fn disarm(&mut self) {
+        if self.is_armed {
+            self.is_armed = false;
+            self.sleeper.disarm(&self.bell);
+        }
+    }
+
+    /// There was no message. Whoever sleeps on the descriptor is told of the next.
+    #[cold]
+    fn look_once_more(&mut self) -> Result<Place, Error> {
+        if self.is_watched {
+            self.attend(Deadline::at(Instant::now()))?;
+            self.arm(Sleep::Link);
+        }
+        if !self.is_watched && !self.guests.is_empty() {
+            return Err(Error::Empty);
+        }
+        match self.look_at_lanes()? {
+            Some(place) => {
+                self.disarm();
+                Ok(place)
+            }
+            None if self.guests.is_empty() => Err(Error::Closed),
+            None => Err(Error::Empty),
+        }
+    }
+}
+
+impl Lane {
+    #[inline]
+    fn next(&mut self) -> Result<Option<Place>, Damage> {
+        if self.is_refused {
+            return Ok(None);
+        }
+        let next = self.consumer.next();
+        if matches!(next, Ok(None)) {
+            // It may have gone on all the same.
+            self.release();
+        }
+        next
+    }
+
+    #[inline]
+    fn release(&mut self) {
+        if !self.is_refused && self.consumer.release() {
+            let space = self.consumer.memory().space();
+            if space::made(space) {
+                wake(space);
+            }
+        }
+    }
+
+    /// Whether nobody will send or receive here any more.
+    fn is_over(&self) -> bool {
+        self.is_left && (self.is_refused || self.consumer.is_at_end())
+    }
+}

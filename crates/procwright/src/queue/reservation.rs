@@ -1,0 +1,45 @@
+//! A message that is made in place.
+
+use std::ops::{Deref, DerefMut};
+
+use super::Sender;
+use super::lane::Place;
+
+/// Room for a message in the queue's memory: see [`Sender::reserve`].
+///
+/// Its bytes are whatever was there before.
+#[derive(Debug)]
+pub struct Reservation<'a> {
+    sender: &'a mut Sender,
+    place: Place,
+}
+
+impl<'a> Reservation<'a> {
+    pub(super) fn new(sender: &'a mut Sender, place: Place) -> Reservation<'a> {
+        Reservation { sender, place }
+    }
+
+    /// Sends it.
+    pub fn commit(self) {
+        self.sender.commit(self.place.length as usize);
+    }
+
+    /// Sends its first `length` bytes, or all of them if there are no more.
+    pub fn commit_first(self, length: usize) {
+        self.sender.commit(length.min(self.place.length as usize));
+    }
+}
+
+impl Deref for Reservation<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.sender.memory().bytes_mut(self.place)
+    }
+}
+
+impl DerefMut for Reservation<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.sender.memory().bytes_mut(self.place)
+    }
+}

@@ -1,0 +1,67 @@
+//! Messages that are read where they are.
+
+use std::ops::Deref;
+
+use super::Receiver;
+use super::lane::Place;
+
+/// A message in the queue's memory. It is received when this is dropped: until
+/// then its sender cannot use that memory again.
+#[derive(Debug)]
+pub struct View<'a> {
+    receiver: &'a mut Receiver,
+    place: Place,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(receiver: &'a mut Receiver, place: Place) -> View<'a> {
+        View { receiver, place }
+    }
+}
+
+impl Deref for View<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.receiver.bytes(self.place)
+    }
+}
+
+impl Drop for View<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.receiver.release();
+    }
+}
+
+/// Messages of one sender, in the queue's memory. They are received when this is
+/// dropped.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    receiver: &'a mut Receiver,
+    places: Vec<Place>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(receiver: &'a mut Receiver, places: Vec<Place>) -> Batch<'a> {
+        Batch { receiver, places }
+    }
+
+    /// How many there are; at least one.
+    #[expect(clippy::len_without_is_empty, reason = "it never is")]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// All of them, in the order in which they were sent.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.places.iter().map(|place| self.receiver.bytes(*place))
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        self.receiver.release();
+    }
+}

@@ -1,0 +1,319 @@
+//! Linux: `memfd_create(2)` with seals (3.17), locks of open file descriptions
+//! (3.15), `futex_waitv(2)` (5.16).
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{FallocateFlags, MemfdFlags, OFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::net::{RecvFlags, SendFlags};
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::futex::{self, WaitFlags, WaitPtr, WaitvFlags};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use super::Word;
+use crate::sys::unsupported;
+use crate::time::Deadline;
+
+const SIZE: SealFlags = SealFlags::SHRINK
+    .union(SealFlags::GROW)
+    .union(SealFlags::SEAL);
+
+pub(crate) fn create(size: u64) -> io::Result<OwnedFd> {
+    // The kernel would send SIGXFSZ, which ends who has not asked for it.
+    if getrlimit(Resource::Fsize)
+        .current
+        .is_some_and(|most| most < size)
+    {
+        return Err(Errno::FBIG.into());
+    }
+    let name = "procwright-queue";
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Not to be executed, where the kernel knows that (6.3).
+    let file = rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
+        .or_else(|_| rustix::fs::memfd_create(name, flags))?;
+    rustix::fs::ftruncate(&file, size)?;
+    rustix::fs::fcntl_add_seals(&file, SIZE)?;
+    Ok(file)
+}
+
+pub(crate) fn size(file: BorrowedFd<'_>) -> io::Result<u64> {
+    let wrong = |why| io::Error::new(io::ErrorKind::InvalidData, why);
+    let seals = rustix::fs::fcntl_get_seals(file)
+        .map_err(|_| wrong("it is no file in memory that can be sealed"))?;
+    // Asked before the size: from then on it stays what it is.
+    if !seals.contains(SIZE) {
+        return Err(wrong("its size is not sealed"));
+    }
+    if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
+        return Err(wrong("it cannot be written to"));
+    }
+    Ok(rustix::fs::fstat(file)?.st_size.cast_unsigned())
+}
+
+pub(crate) fn reopen(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
+    match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
+        Ok(own) => Ok(own),
+        Err(Errno::NOENT) => Err(unsupported("opening a file anew, which needs /proc,")),
+        Err(other) => Err(other.into()),
+    }
+}
+
+pub(crate) fn lock(file: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
+    match set_lock(file, byte, libc::F_WRLCK) {
+        Ok(()) => Ok(true),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EACCES) => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
+pub(crate) fn unlock(file: BorrowedFd<'_>, byte: u64) {
+    // What is locked can be unlocked.
+    let _ = set_lock(file, byte, libc::F_UNLCK);
+}
+
+fn set_lock(file: BorrowedFd<'_>, byte: u64, how: libc::c_int) -> io::Result<()> {
+    // rustix has locks of processes, which any close of the file would drop.
+    //
+    // SAFETY: zero bytes are a valid value of this plain struct.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = how as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = byte.cast_signed() as libc::off_t;
+    lock.l_len = 1;
+    // SAFETY: the struct is whole, and only read.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
+    if done == 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error())
+}
+
+pub(crate) fn provide(file: BorrowedFd<'_>, at: u64, length: u64) -> io::Result<()> {
+    loop {
+        match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, at, length) {
+            Ok(()) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
+}
+
+pub(crate) fn discard(file: BorrowedFd<'_>, at: u64, length: u64) {
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    // If it fails, the memory stays.
+    while rustix::fs::fallocate(file, hole, at, length) == Err(Errno::INTR) {}
+}
+
+/// A part of such a file, in memory.
+#[derive(Debug)]
+pub(crate) struct Region {
+    start: NonNull<u8>,
+    length: usize,
+    process: u32,
+}
+
+// SAFETY: a mapping that is ours, for as long as this is there.
+unsafe impl Send for Region {}
+// SAFETY: its words are read and written as atomics; its bytes by who has the
+// right to, says the contract of the calls that do it.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// `file` is one whose size nobody can change, and has that part.
+    pub(crate) fn map(
+        file: BorrowedFd<'_>,
+        at: u64,
+        length: u64,
+        writable: bool,
+    ) -> io::Result<Region> {
+        let length = usize::try_from(length).map_err(|_| Errno::OVERFLOW)?;
+        let access = match writable {
+            true => ProtFlags::READ | ProtFlags::WRITE,
+            false => ProtFlags::READ,
+        };
+        // SAFETY: a fresh mapping at a place of the kernel's choice; it is ours.
+        let start = unsafe {
+            let start = rustix::mm::mmap(
+                ptr::null_mut(),
+                length,
+                access,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                file,
+                at,
+            )?;
+            rustix::mm::madvise(start, length, Advice::LinuxDontFork)?;
+            start
+        };
+        Ok(Region {
+            start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
+            length,
+            process: std::process::id(),
+        })
+    }
+
+    /// A place of so many bytes.
+    #[inline]
+    fn at(&self, at: u64, length: u64) -> NonNull<u8> {
+        let end = at.checked_add(length);
+        assert!(
+            end.is_some_and(|end| end <= self.length as u64),
+            "beyond the region"
+        );
+        // SAFETY: within the mapping, as was just seen.
+        unsafe { self.start.add(at as usize) }
+    }
+
+    /// A word that is kept at hand.
+    pub(crate) fn word<T: Plain>(self: &Arc<Region>, at: u64) -> Word<T> {
+        Word {
+            at: NonNull::from(self.look(at)),
+            _region: Arc::clone(self),
+        }
+    }
+
+    /// A word.
+    #[inline]
+    pub(crate) fn look<T: Plain>(&self, at: u64) -> &T {
+        let length = size_of::<T>() as u64;
+        assert!(at.is_multiple_of(length), "not aligned");
+        // SAFETY: within the mapping, which lives as long as `self`, aligned, and
+        // an atomic, for which all bytes are valid.
+        unsafe { self.at(at, length).cast().as_ref() }
+    }
+
+    /// Writes bytes. Who else has this memory may see a part of them meanwhile.
+    #[inline]
+    pub(crate) fn copy_in(&self, at: u64, bytes: &[u8]) {
+        let to = self.at(at, bytes.len() as u64);
+        // SAFETY: within the mapping; no reference is into it but those that
+        // `bytes` below is asked for, whose caller sees to that.
+        unsafe { to.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+    }
+
+    /// # Safety
+    /// Nobody, in whatever process, writes to these bytes while the reference is
+    /// there.
+    #[inline]
+    pub(crate) unsafe fn bytes(&self, at: u64, length: u64) -> &[u8] {
+        // SAFETY: within the mapping, which lives as long as `self`; unchanged,
+        // says the caller.
+        unsafe { NonNull::slice_from_raw_parts(self.at(at, length), length as usize).as_ref() }
+    }
+
+    /// # Safety
+    /// Nobody else, in whatever process, looks at these bytes or writes to them
+    /// while the reference is there; the region is mapped for writing.
+    #[inline]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the caller says that it is the only one"
+    )]
+    pub(crate) unsafe fn bytes_mut(&self, at: u64, length: u64) -> &mut [u8] {
+        // SAFETY: within the mapping, which lives as long as `self`; ours alone,
+        // says the caller.
+        unsafe { NonNull::slice_from_raw_parts(self.at(at, length), length as usize).as_mut() }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // In a fork it is not there, and something else may be.
+        if self.process == std::process::id() {
+            // SAFETY: the mapping is ours, and no reference into it outlives us.
+            let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
+        }
+    }
+}
+
+/// What may lie in memory that others write to.
+///
+/// # Safety
+/// It is an atomic, so that all bytes are valid and may change at any time.
+pub(crate) unsafe trait Plain {}
+// SAFETY: as it says.
+unsafe impl Plain for AtomicU32 {}
+// SAFETY: as it says.
+unsafe impl Plain for AtomicU64 {}
+
+pub(crate) fn sleep_on_two(words: [(&AtomicU32, u32); 2], deadline: Deadline) -> io::Result<()> {
+    let waiters = words.map(|(word, value)| {
+        let mut one = futex::Wait::new();
+        one.val = value.into();
+        one.uaddr = WaitPtr::new(word.as_ptr().cast());
+        // Not a private one: who wakes is another process, or the kernel.
+        one.flags = WaitFlags::SIZE_U32;
+        one
+    });
+    let until = deadline.remaining(Instant::now()).map(|left| {
+        let now = clock_gettime(ClockId::Monotonic);
+        let left = Timespec::try_from(left).unwrap_or(LONGEST);
+        now.checked_add(left).unwrap_or(LONGEST)
+    });
+    match futex::waitv(
+        &waiters,
+        WaitvFlags::empty(),
+        until.as_ref(),
+        ClockId::Monotonic,
+    ) {
+        Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => {
+            Err(unsupported("sleeping on two words"))
+        }
+        // Woken, another value, a signal, the time: for the caller's loop.
+        _ => Ok(()),
+    }
+}
+
+const LONGEST: Timespec = Timespec {
+    tv_sec: 1_000_000_000,
+    tv_nsec: 0,
+};
+
+pub(crate) fn link() -> io::Result<(OwnedFd, OwnedFd)> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    Ok(socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )?)
+}
+
+pub(crate) fn ring(link: BorrowedFd<'_>) {
+    let quietly = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    // Full is as rung as can be, and nobody there is found out in another way.
+    while rustix::net::send(link, b"!", quietly) == Err(Errno::INTR) {}
+}
+
+pub(crate) fn silence(link: BorrowedFd<'_>) -> bool {
+    let mut rings = [0; 256];
+    loop {
+        match rustix::net::recv(link, &mut rings, RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => return false,
+            Ok((_, count)) if count == rings.len() => {}
+            Err(Errno::INTR) => {}
+            Ok(_) | Err(Errno::AGAIN) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+pub(crate) fn is_abandoned(link: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(link, PollFlags::empty())];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let told = rustix::event::poll(&mut fds, Some(&now));
+    told.is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}

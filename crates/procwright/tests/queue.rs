@@ -1,0 +1,348 @@
+//! Queues between processes: what is sent arrives, once, in order.
+
+mod common;
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use common::sys;
+use procwright::queue::{Error, Invitation, Options, Overflow, Receiver, Sender};
+
+/// A fork that sends.
+fn peer(receiver: &mut Receiver, work: impl FnOnce(Sender)) -> i32 {
+    let invitation = receiver.invite().unwrap();
+    sys::fork_pausing_after(move || work(Sender::attach(invitation).unwrap()))
+}
+
+fn end(pid: i32) {
+    sys::kill(pid, libc::SIGKILL);
+    sys::reap(pid);
+}
+
+/// The bytes of a message that no other is like.
+fn message(sender: u64, number: u64, length: usize) -> Vec<u8> {
+    let mut bytes = [sender.to_le_bytes(), number.to_le_bytes()].concat();
+    let rest = (bytes.len()..length).map(|i| (i as u64 ^ number ^ sender) as u8);
+    bytes.extend(rest);
+    bytes
+}
+
+fn parse(bytes: &[u8]) -> (u64, u64) {
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let (sender, sent) = (number(0), number(8));
+    assert_eq!(
+        bytes,
+        message(sender, sent, bytes.len()),
+        "not what was sent"
+    );
+    (sender, sent)
+}
+
+#[test]
+fn what_is_sent_is_received() {
+    let mut receiver = Receiver::new().unwrap();
+    let mut sender = receiver.sender().unwrap();
+    for length in (0..100).chain([4096, 16 << 10, 100_000, 1 << 20, 1 << 24]) {
+        let sent: Vec<u8> = (0..length).map(|i| i as u8).collect();
+        sender.send(&sent).unwrap();
+        assert_eq!(receiver.recv().unwrap(), sent);
+    }
+    assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+    let waited = receiver.recv_timeout(Duration::from_millis(20));
+    assert!(matches!(waited, Err(Error::TimedOut)));
+    drop(sender);
+    assert!(matches!(receiver.recv(), Err(Error::Closed)));
+    assert!(matches!(receiver.try_recv(), Err(Error::Closed)));
+    // Not for ever.
+    let mut sender = receiver.sender().unwrap();
+    sender.send(b"again").unwrap();
+    assert_eq!(receiver.recv().unwrap(), b"again");
+}
+
+#[test]
+fn many_are_sent_and_received_at_once() {
+    let mut receiver = Receiver::new().unwrap();
+    let mut sender = receiver.sender().unwrap();
+    let sent: Vec<Vec<u8>> = (0..1000).map(|number| message(1, number, 50)).collect();
+    let count = sender.send_many(sent.iter().map(Vec::as_slice)).unwrap();
+    assert_eq!(count, 1000);
+    let mut received = Vec::new();
+    while received.len() < 1000 {
+        let batch = receiver.recv_many(300).unwrap();
+        assert!((1..=300).contains(&batch.len()));
+        received.extend(batch.iter().map(<[u8]>::to_vec));
+    }
+    assert_eq!(received, sent);
+}
+
+#[test]
+fn a_message_is_made_in_place() {
+    let mut receiver = Receiver::new().unwrap();
+    let mut sender = receiver.sender().unwrap();
+    drop(sender.reserve(100).unwrap());
+    let mut room = sender.reserve(8).unwrap();
+    room.copy_from_slice(b"in place");
+    room.commit();
+    let mut room = sender.reserve(70_000).unwrap();
+    room[..5].copy_from_slice(b"first");
+    room.commit_first(5);
+    assert_eq!(&*receiver.recv_view().unwrap(), b"in place");
+    assert_eq!(&*receiver.recv_view().unwrap(), b"first");
+    assert!(matches!(
+        receiver.try_recv_view().map(|view| view.len()),
+        Err(Error::Empty)
+    ));
+}
+
+#[test]
+fn what_does_not_fit_is_told() {
+    let mut receiver = Options::new().fixed(4096).create().unwrap();
+    let mut sender = receiver.sender().unwrap();
+    let most = 4096 - 16;
+    assert!(matches!(
+        sender.send(&vec![0; most + 1]),
+        Err(Error::TooLarge { most: 4080, .. })
+    ));
+    sender.send(&vec![7; most]).unwrap();
+    assert!(matches!(sender.try_send(b""), Err(Error::Full)));
+    let waited = sender.send_timeout(b"x", Duration::from_millis(20));
+    assert!(matches!(waited, Err(Error::TimedOut)));
+    sender.set_overflow(Overflow::Fail);
+    assert!(matches!(sender.send(b"x"), Err(Error::Full)));
+    sender.set_overflow(Overflow::DropNewest);
+    sender.send(b"x").unwrap();
+    assert_eq!(sender.send_many([&b"y"[..], b"z"]).unwrap(), 0);
+    assert_eq!(sender.dropped(), 3);
+    assert_eq!(receiver.recv().unwrap(), vec![7; most]);
+    sender.send(b"after").unwrap();
+    assert_eq!(receiver.recv().unwrap(), b"after");
+}
+
+#[test]
+fn lanes_run_out_and_come_back() {
+    let mut receiver = Options::new().lanes(2).create().unwrap();
+    for round in 0..100u32 {
+        let mut one = receiver.sender().unwrap();
+        let mut two = one.try_clone().unwrap();
+        assert!(matches!(one.try_clone(), Err(Error::NoLane(2))));
+        one.send(b"one").unwrap();
+        two.send(&round.to_le_bytes()).unwrap();
+        drop((one, two));
+        let mut all = [receiver.recv().unwrap(), receiver.recv().unwrap()];
+        all.sort_by_key(Vec::len);
+        assert_eq!(all, [b"one".to_vec(), round.to_le_bytes().to_vec()]);
+        assert!(matches!(receiver.recv(), Err(Error::Closed)));
+    }
+}
+
+alone! {
+    fn processes_send_in_their_order() {
+        let mut receiver = Receiver::new().unwrap();
+        let count = common::scaled(20_000, 1_000_000);
+        let pids: Vec<i32> = (0..4)
+            .map(|sender| {
+                peer(&mut receiver, |mut queue| {
+                    for number in 0..count {
+                        let length = 16 + (number * 37 % 300) as usize;
+                        queue.send(&message(sender, number, length)).unwrap();
+                    }
+                })
+            })
+            .collect();
+        let mut next = [0; 4];
+        loop {
+            match receiver.recv() {
+                Ok(bytes) => {
+                    let (sender, number) = parse(&bytes);
+                    assert_eq!(number, next[sender as usize]);
+                    next[sender as usize] += 1;
+                }
+                Err(Error::Closed) => break,
+                Err(error) => panic!("{error}"),
+            }
+            // They have left, and pause.
+            if next == [count; 4] {
+                pids.iter().for_each(|pid| end(*pid));
+            }
+        }
+        assert_eq!(next, [count; 4]);
+    }
+}
+
+alone! {
+    fn a_sender_waits_for_room() {
+        let mut receiver = Options::new().fixed(4096).create().unwrap();
+        let count = common::scaled(20_000, 1_000_000);
+        let pid = peer(&mut receiver, |mut queue| {
+            for number in 0..count {
+                // Some need the whole ring.
+                let length = if number % 100 == 0 { 4080 } else { 16 + (number * 7 % 900) as usize };
+                queue.send(&message(0, number, length)).unwrap();
+            }
+        });
+        for number in 0..count {
+            assert_eq!(parse(&receiver.recv().unwrap()), (0, number));
+        }
+        end(pid);
+        assert!(matches!(receiver.recv(), Err(Error::Closed)));
+    }
+}
+
+alone! {
+    fn a_sleeping_receiver_is_woken() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut receiver = Receiver::new().unwrap();
+        let pid = peer(&mut receiver, |mut queue| {
+            let mut number = 0;
+            let mut byte = [0];
+            // When it is asked to; from a short sleep and from a long one.
+            while matches!(std::io::Read::read(&mut &theirs, &mut byte), Ok(1)) {
+                if byte == [1] {
+                    std::thread::sleep(Duration::from_millis(30));
+                }
+                queue.send(&message(0, number, 16)).unwrap();
+                number += 1;
+            }
+        });
+        for number in 0..common::scaled(200, 20_000) {
+            let long = u8::from(number % 10 == 0);
+            std::io::Write::write_all(&mut &ours, &[long]).unwrap();
+            assert_eq!(parse(&receiver.recv().unwrap()), (0, number));
+        }
+        end(pid);
+    }
+}
+
+alone! {
+    fn an_invitation_goes_over_a_socket() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let pid = sys::fork_pausing_after(|| {
+            let mut queue = Sender::attach(Invitation::receive(&theirs).unwrap()).unwrap();
+            queue.send(b"from there").unwrap();
+            // The other end is closed by the pause's end alone.
+            std::mem::forget(queue);
+        });
+        let mut receiver = Receiver::new().unwrap();
+        receiver.invite().unwrap().send(&ours).unwrap();
+        assert_eq!(receiver.recv().unwrap(), b"from there");
+        let waited = receiver.recv_timeout(Duration::from_millis(30));
+        assert!(matches!(waited, Err(Error::TimedOut)));
+        end(pid);
+        assert!(matches!(receiver.recv(), Err(Error::Closed)));
+    }
+}
+
+#[test]
+fn parts_are_put_together_again() {
+    let mut receiver = Receiver::new().unwrap();
+    let invitation = receiver.invite().unwrap();
+    let copies = || {
+        invitation
+            .files()
+            .map(|fd| fd.try_clone_to_owned().unwrap())
+    };
+    let ticket = invitation.ticket();
+    let again = Invitation::from_parts(copies(), &ticket).unwrap();
+    let mut sender = Sender::attach(again).unwrap();
+    sender.send(b"x").unwrap();
+    assert_eq!(receiver.recv().unwrap(), b"x");
+    for ticket in [
+        "",
+        "pwq1",
+        &ticket[1..],
+        &format!("{ticket}0"),
+        &ticket.replace("pwq1", "pwq2"),
+    ] {
+        let wrong = Invitation::from_parts(copies(), ticket);
+        assert!(matches!(wrong, Err(Error::Invalid(_))), "{ticket}");
+    }
+    // Another queue's, and things that are no queues.
+    let other = Receiver::new().unwrap().invite().unwrap().ticket();
+    let wrong = Sender::attach(Invitation::from_parts(copies(), &other).unwrap());
+    assert!(matches!(wrong, Err(Error::Invalid(_))), "{wrong:?}");
+    let [_, link, life] = copies();
+    let file = OwnedFd::from(tempfile::tempfile().unwrap());
+    let wrong = Sender::attach(Invitation::from_parts([file, link, life], &ticket).unwrap());
+    assert!(matches!(wrong, Err(Error::Invalid(_))), "{wrong:?}");
+    let [file, link, _] = copies();
+    let life = OwnedFd::from(tempfile::tempfile().unwrap());
+    let wrong = Sender::attach(Invitation::from_parts([file, link, life], &ticket).unwrap());
+    assert!(matches!(wrong, Err(Error::Invalid(_))), "{wrong:?}");
+}
+
+alone! {
+    fn a_fork_has_no_part_in_it() {
+        let mut receiver = Receiver::new().unwrap();
+        let mut sender = receiver.sender().unwrap();
+        sender.send(b"before").unwrap();
+        let status = sys::in_fork(|| {
+            assert!(matches!(sender.send(b"x"), Err(Error::Forked)));
+            assert!(matches!(sender.try_clone(), Err(Error::Forked)));
+            assert!(matches!(receiver.recv(), Err(Error::Forked)));
+            assert!(matches!(receiver.invite(), Err(Error::Forked)));
+            0
+        });
+        assert_eq!(status, 0);
+        // Nor does it keep one alive.
+        let pid = sys::fork_pausing();
+        assert_eq!(receiver.recv().unwrap(), b"before");
+        drop(sender);
+        assert!(matches!(receiver.recv(), Err(Error::Closed)));
+        end(pid);
+    }
+}
+
+alone! {
+    fn ends_that_a_fork_drops_harm_nobody() {
+        let mut receiver = Some(Receiver::new().unwrap());
+        let mut sender = Some(receiver.as_mut().unwrap().sender().unwrap());
+        assert_eq!(sys::in_fork(|| { drop((receiver.take(), sender.take())); 0 }), 0);
+        let (mut receiver, mut sender) = (receiver.unwrap(), sender.unwrap());
+        sender.send(b"x").unwrap();
+        assert_eq!(receiver.recv().unwrap(), b"x");
+    }
+}
+
+alone! {
+    fn no_thread_and_no_descriptor_is_left() {
+        // The thread is that of all liveness tokens, and stays.
+        drop(Receiver::new().unwrap());
+        let before = common::Census::now();
+        let mut receiver = Receiver::new().unwrap();
+        let senders: Vec<_> = (0..10).map(|_| receiver.sender().unwrap()).collect();
+        let clones: Vec<_> = senders.iter().map(|one| one.try_clone().unwrap()).collect();
+        assert_eq!(common::Census::now().threads, before.threads);
+        drop((receiver, senders, clones));
+        before.unchanged();
+    }
+}
+
+alone! {
+    fn an_event_loop_is_told() {
+        let mut receiver = Receiver::new().unwrap();
+        let mut sender = receiver.sender().unwrap();
+        sender.send(b"before").unwrap();
+        let fd = receiver.readiness_fd().unwrap().try_clone_to_owned().unwrap();
+        assert!(sys::readable(fd.as_fd()));
+        assert_eq!(receiver.try_recv().unwrap(), b"before");
+        for _ in 0..100 {
+            assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+            assert!(!sys::readable(fd.as_fd()));
+            sender.send(b"one").unwrap();
+            sender.send(b"two").unwrap();
+            assert!(sys::readable(fd.as_fd()));
+            assert_eq!(receiver.try_recv().unwrap(), b"one");
+            assert_eq!(receiver.try_recv().unwrap(), b"two");
+        }
+        assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+        drop(sender);
+        // It may have to be asked twice: who leaves rings as well.
+        assert!(sys::readable(fd.as_fd()));
+        if !matches!(receiver.try_recv(), Err(Error::Closed)) {
+            assert!(sys::readable(fd.as_fd()));
+        }
+        assert!(matches!(receiver.try_recv(), Err(Error::Closed)));
+        assert!(sys::readable(fd.as_fd()));
+    }
+}
