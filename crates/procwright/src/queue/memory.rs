@@ -127,6 +127,10 @@ impl Memory for LaneMemory {
         self.done.store(word, Ordering::Release);
     }
 
+    fn is_awaited(&self) -> bool {
+        self.space().load(Ordering::Relaxed) != 0
+    }
+
     #[inline]
     fn record(&self, place: u64) -> u64 {
         self.region

@@ -142,12 +142,15 @@ impl Sender {
                 continue;
             }
             ground.claims().fetch_add(1, Ordering::AcqRel);
-            let producer =
+            let mut producer =
                 Producer::new(memory, *ground.geometry()).map_err(|damage| Error::Damaged {
                     lane,
                     peer: None,
                     what: damage.0,
                 })?;
+            if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
+                producer.be_patient();
+            }
             drop(alone);
             return Ok(Sender {
                 producer,

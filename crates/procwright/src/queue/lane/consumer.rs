@@ -165,7 +165,14 @@ impl<M: Memory> Consumer<M> {
             position: self.position,
         };
         if self.left != 0 || !self.shape.keeps(self.block) {
-            self.give_back(head);
+            // Not while it sends: it would have to get the same memory again, which
+            // costs more than all else. When it goes back to a small block, it
+            // leaves all of this one.
+            let has_moved = self.memory.tail() != self.tail.to_word();
+            let rests = !has_moved && !self.memory.is_awaited();
+            if rests || self.left != 0 {
+                self.give_back(head, rests);
+            }
         }
         self.floor = self.position;
         self.memory.set_head(head.to_word());
@@ -174,7 +181,7 @@ impl<M: Memory> Consumer<M> {
     /// Gives back the memory of what the sender does not know to be read yet: where
     /// it knows, it may write.
     #[cold]
-    fn give_back(&mut self, head: Cursor) {
+    fn give_back(&mut self, head: Cursor, rests: bool) {
         // Whoever takes over after a kill in here must not read it again.
         self.memory.set_done(head.to_word());
         for block in 0..self.shape.blocks() {
@@ -184,7 +191,7 @@ impl<M: Memory> Consumer<M> {
             }
         }
         self.left = 0;
-        if self.shape.keeps(self.block) {
+        if !rests || self.shape.keeps(self.block) {
             return;
         }
         let (start, size) = (self.shape.start(self.block), self.shape.size(self.block));

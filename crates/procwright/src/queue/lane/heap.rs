@@ -138,6 +138,10 @@ impl Memory for End {
         }
     }
 
+    fn is_awaited(&self) -> bool {
+        false
+    }
+
     fn record(&self, place: u64) -> u64 {
         assert_eq!(place % 8, 0);
         let mut word = [0; 8];

@@ -64,6 +64,9 @@ impl Memory for End {
     fn set_done(&self, word: u64) {
         self.0.done.store(word, Ordering::Relaxed);
     }
+    fn is_awaited(&self) -> bool {
+        false
+    }
     fn record(&self, place: u64) -> u64 {
         self.0.window[place as usize / 8].load(Ordering::Relaxed)
     }

@@ -53,6 +53,9 @@ pub(crate) trait Memory {
     fn done(&self) -> u64;
     fn set_done(&self, word: u64);
 
+    /// Whether the sender waits for room.
+    fn is_awaited(&self) -> bool;
+
     /// The record at `place`, relaxed.
     fn record(&self, place: u64) -> u64;
     fn set_record(&self, place: u64, word: u64);

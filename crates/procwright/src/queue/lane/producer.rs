@@ -55,7 +55,12 @@ pub(crate) struct Producer<M> {
     /// than there are blocks, so it allocates once.
     behind: Vec<Behind>,
     head: u64,
+    /// How many looks it is worth to spend before it takes memory that is not kept.
+    patience: u32,
 }
+
+/// How many looks that are at most: some microseconds.
+const PATIENCE: u32 = 64;
 
 /// Memory is provided in such steps: few system calls, and little memory that is
 /// not used.
@@ -85,6 +90,7 @@ impl<M: Memory> Producer<M> {
             published: word,
             behind: Vec::with_capacity(shape.blocks() as usize),
             head: word,
+            patience: 0,
         })
     }
 
@@ -97,6 +103,13 @@ impl<M: Memory> Producer<M> {
         let last = (0..self.shape.blocks()).rev();
         let fits = last.clone().find(|block| self.shape.size(*block) <= bytes);
         self.ceiling = fits.unwrap_or(0);
+    }
+
+    /// Rather than that its lane grows over what is kept, it waits some microseconds
+    /// for a receiver that is about to make room: what is in the caches is several
+    /// times as fast as what is not.
+    pub(crate) fn be_patient(&mut self) {
+        self.patience = PATIENCE;
     }
 
     /// The longest message that can ever be sent: that of the largest block, but
@@ -202,6 +215,9 @@ impl<M: Memory> Producer<M> {
         let free = |block: &u32| self.behind.iter().all(|behind| behind.block != *block);
         let fits = |block: &u32| free(block) && self.holds(*block, need);
         if let Some(block) = above.into_iter().find(fits) {
+            if self.shape.keeps(self.block) && !self.shape.keeps(block) && self.wait_a_moment()? {
+                return self.make_room(need);
+            }
             return self.jump(block, need);
         }
         // It would fit into the whole ring, but not between here and the lap's end.
@@ -213,6 +229,26 @@ impl<M: Memory> Producer<M> {
             self.publish();
         }
         Err(Shortage::Full)
+    }
+
+    /// Whether the receiver has made room in a moment.
+    fn wait_a_moment(&mut self) -> Result<bool, Shortage> {
+        let half = self.shape.size(self.block) / 2;
+        // What can be read has to be seen. (Who sleeps makes no room.)
+        self.publish();
+        for _ in 0..self.patience {
+            for _ in 0..32 {
+                std::hint::spin_loop();
+            }
+            self.look()?;
+            if self.behind.is_empty() && self.position - self.floor <= half {
+                self.patience = (2 * self.patience).min(PATIENCE);
+                return Ok(true);
+            }
+        }
+        // Once in a while it is tried again.
+        self.patience = (self.patience / 2).max(self.patience.min(1));
+        Ok(false)
     }
 
     /// Whether a block is large enough for a message, and for a jump behind it.
