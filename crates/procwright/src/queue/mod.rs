@@ -39,6 +39,7 @@
 //! Linux with `/proc`. Elsewhere [`Error::Unsupported`]. Before Linux 5.16, and where
 //! `futex_waitv` is denied, a sender that waits for room looks once a second
 //! whether its receiver lives.
+#![cfg_attr(procwright_loom, allow(dead_code))]
 
 mod bell;
 mod error;

@@ -446,9 +446,9 @@ impl Receiver {
             }
         }
         // Never so little that it could not find out when times change.
-        self.patience -= (self.patience > LEAST_PATIENCE)
-            .then_some(self.patience / 2)
-            .unwrap_or(0);
+        if self.patience > LEAST_PATIENCE {
+            self.patience /= 2;
+        }
         Ok(None)
     }
 

@@ -19,6 +19,7 @@ pub(crate) mod proc;
 pub(crate) mod pty;
 pub(crate) mod ready;
 pub(crate) mod robust;
+#[cfg(not(procwright_loom))]
 pub(crate) mod shared;
 pub(crate) mod signal;
 pub(crate) mod spawn;
