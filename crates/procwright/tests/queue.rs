@@ -244,7 +244,18 @@ fn parts_are_put_together_again() {
             .map(|fd| fd.try_clone_to_owned().unwrap())
     };
     let ticket = invitation.ticket();
-    let again = Invitation::from_parts(copies(), &ticket).unwrap();
+    let inherited = copies().map(|fd| sys::inheritable(&fd));
+    let again = Invitation::from_parts(inherited, &ticket).unwrap();
+    for fd in again.files() {
+        let number = std::os::fd::AsRawFd::as_raw_fd(&fd);
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).unwrap();
+        let flags = info
+            .lines()
+            .find_map(|line| line.strip_prefix("flags:"))
+            .unwrap();
+        let flags = i32::from_str_radix(flags.trim(), 8).unwrap();
+        assert_ne!(flags & libc::O_CLOEXEC, 0);
+    }
     let mut sender = Sender::attach(again).unwrap();
     sender.send(b"x").unwrap();
     assert_eq!(receiver.recv().unwrap(), b"x");

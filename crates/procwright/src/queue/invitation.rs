@@ -4,7 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -54,7 +54,8 @@ impl Invitation {
         [self.file.as_fd(), self.link.as_fd(), self.life.as_fd()]
     }
 
-    /// Puts descriptors and ticket together again.
+    /// Puts descriptors and ticket together again. The descriptors are
+    /// close-on-exec from then on.
     ///
     /// # Errors
     /// [`Error::Invalid`] if that is no ticket.
@@ -63,6 +64,11 @@ impl Invitation {
         let digits = ticket.strip_prefix(MAGIC).ok_or_else(wrong)?;
         if ticket.len() != TICKET || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(wrong());
+        }
+        // Those that come by inheritance are not close-on-exec. A program that this
+        // process starts must not keep its place at the queue.
+        for file in &files {
+            rustix::io::fcntl_setfd(file, FdFlags::CLOEXEC).map_err(io::Error::from)?;
         }
         let [file, link, life] = files;
         Ok(Invitation {

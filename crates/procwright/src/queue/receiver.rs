@@ -73,7 +73,7 @@ const LOOKS: u32 = 4096;
 /// on the word for longer.
 const NAP: Duration = Duration::from_millis(10);
 
-/// How many looks are spent before a sleep at most: some microseconds.
+/// How many looks at a lane are spent before a sleep at most: some microseconds.
 const PATIENCE: u32 = 2000;
 const LEAST_PATIENCE: u32 = 32;
 
@@ -438,7 +438,9 @@ impl Receiver {
 
     /// Looks for as long as it has been worth it lately.
     fn be_patient(&mut self) -> Result<Option<Place>, Error> {
-        for _ in 0..self.patience {
+        // A look is one at each lane.
+        let lanes = self.lanes.len().max(1) as u32;
+        for _ in 0..self.patience / lanes {
             std::hint::spin_loop();
             if let Some(place) = self.look_at_lanes()? {
                 self.patience = (2 * self.patience).min(PATIENCE);
