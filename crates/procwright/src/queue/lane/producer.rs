@@ -215,7 +215,11 @@ impl<M: Memory> Producer<M> {
         let free = |block: &u32| self.behind.iter().all(|behind| behind.block != *block);
         let fits = |block: &u32| free(block) && self.holds(*block, need);
         if let Some(block) = above.into_iter().find(fits) {
-            if self.shape.keeps(self.block) && !self.shape.keeps(block) && self.wait_a_moment()? {
+            // With half of the ring it fits, wherever the ring ends.
+            let may_wait = self.shape.keeps(self.block)
+                && !self.shape.keeps(block)
+                && self.holds(self.block, 4 * need);
+            if may_wait && self.wait_a_moment()? {
                 return self.make_room(need);
             }
             return self.jump(block, need);

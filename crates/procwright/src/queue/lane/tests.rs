@@ -13,7 +13,9 @@ fn shape() -> Geometry {
 }
 
 fn producer(heap: &Rc<Heap>) -> Producer<End> {
-    Producer::new(heap.end(), heap.shape).unwrap()
+    let mut producer = Producer::new(heap.end(), heap.shape).unwrap();
+    producer.be_patient();
+    producer
 }
 
 fn consumer(heap: &Rc<Heap>) -> Consumer<End> {
