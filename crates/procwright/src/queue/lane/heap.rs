@@ -16,6 +16,7 @@ pub(super) struct Heap {
     bytes: RefCell<Vec<u8>>,
     /// Whether there is memory, a byte each.
     there: RefCell<Vec<bool>>,
+    occupied: Cell<u64>,
     pub(super) shape: Geometry,
     /// How many calls `provide` and `discard` there were.
     pub(super) calls: Cell<u64>,
@@ -40,6 +41,7 @@ impl Heap {
             done: Cell::new(0),
             bytes: RefCell::new(vec![0; window]),
             there: RefCell::new(vec![false; window]),
+            occupied: Cell::new(0),
             shape,
             calls: Cell::new(0),
             most: Cell::new(u64::MAX),
@@ -53,8 +55,13 @@ impl Heap {
         }
     }
 
+    fn count(&self, range: std::ops::Range<usize>) -> u64 {
+        let there = &self.there.borrow()[range];
+        there.iter().filter(|there| **there).count() as u64
+    }
+
     pub(super) fn occupied(&self) -> u64 {
-        self.there.borrow().iter().filter(|there| **there).count() as u64
+        self.occupied.get()
     }
 
     pub(super) fn spoil(&self, tail: u64, head: u64, bytes: &[u8]) {
@@ -164,15 +171,13 @@ impl Memory for End {
     fn provide(&self, place: u64, length: u64) -> io::Result<()> {
         self.heap.calls.set(self.heap.calls.get() + 1);
         let range = place as usize..(place + length) as usize;
-        let more = self.heap.there.borrow()[range.clone()]
-            .iter()
-            .filter(|there| !**there)
-            .count() as u64;
+        let more = length - self.heap.count(range.clone());
         if self.heap.occupied() + more > self.heap.most.get() {
             return Err(io::ErrorKind::StorageFull.into());
         }
         if self.may_store() {
             self.heap.there.borrow_mut()[range].fill(true);
+            self.heap.occupied.set(self.heap.occupied() + more);
         }
         Ok(())
     }
@@ -183,6 +188,8 @@ impl Memory for End {
             return;
         }
         let range = place as usize..(place + length) as usize;
+        let gone = self.heap.count(range.clone());
+        self.heap.occupied.set(self.heap.occupied() - gone);
         self.heap.there.borrow_mut()[range.clone()].fill(false);
         // Zeros, as the kernel has it.
         self.heap.bytes.borrow_mut()[range].fill(0);
