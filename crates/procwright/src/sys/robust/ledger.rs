@@ -362,11 +362,14 @@ impl List {
     }
 }
 
+/// Enough for a panic to be told of.
+const STACK: usize = 128 * 1024;
+
 /// Starts the thread that holds the words. It ends when the process does, or its
 /// program: there is nothing that it would ever do.
 fn keep(list: List) -> io::Result<u32> {
     let (told, number) = mpsc::sync_channel(1);
-    thread::spawn_small("procwright-alive", move || {
+    thread::spawn_bare(c"procwright-alive", STACK, move || {
         // The whole of it, not a part: what is not Send would be captured.
         let list = list;
         // SAFETY: the head is given to this thread alone, which takes no lock.
@@ -394,7 +397,7 @@ fn marks_words(list: List, entry: *mut Link, word: *const AtomicU32) -> io::Resu
     // SAFETY: as for `List`.
     unsafe impl Send for Trial {}
     let trial = Trial(list, entry, word);
-    let tried = thread::spawn_small("procwright-trial", move || {
+    let tried = thread::spawn_bare(c"procwright-trial", STACK, move || {
         let Trial(list, entry, word) = { trial };
         // SAFETY: nobody else knows this memory yet, and it is mapped for ever;
         // the thread takes no lock until it ends.
@@ -405,7 +408,7 @@ fn marks_words(list: List, entry: *mut Link, word: *const AtomicU32) -> io::Resu
             (*list.head).first.store(entry, Ordering::SeqCst);
         }
     })?;
-    let _ = tried.join();
+    tried.join();
     // SAFETY: mapped for ever.
     let word = unsafe { &*word };
     // The kernel walks the list before it tells anybody that the thread has ended.
