@@ -19,24 +19,42 @@ fn use_them() {
     assert_eq!(monitor.state(), State::Released);
 }
 
-alone! {
-    fn a_fork_works_whatever_other_threads_were_doing() {
-        // What is made once and kept is made before.
-        use_them();
-        let over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| while !over.load(Ordering::Relaxed) { use_them() });
-            }
-            // Threads of the standard library's, which take a lock when they come
-            // and go.
-            scope.spawn(|| while !over.load(Ordering::Relaxed) {
-                std::thread::spawn(|| {}).join().unwrap();
+/// Forks again and again while two threads do something over and over; the fork
+/// uses tokens and monitors.
+fn forks_while(two_threads: fn()) {
+    // What is made once and kept is made before.
+    use_them();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    two_threads();
+                }
             });
-            for _ in 0..common::scaled(200, 10_000) {
-                assert_eq!(sys::in_fork(|| { use_them(); 0 }), 0);
-            }
-            over.store(true, Ordering::Relaxed);
+        }
+        for _ in 0..common::scaled(500, 10_000) {
+            let code = sys::in_fork(|| {
+                use_them();
+                0
+            });
+            assert_eq!(code, 0);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+}
+
+alone! {
+    fn a_fork_works_whatever_is_done_with_tokens() {
+        forks_while(use_them);
+    }
+}
+
+alone! {
+    fn a_fork_works_whatever_threads_come_and_go() {
+        forks_while(|| {
+            let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(|| {})).collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
     }
 }
