@@ -63,10 +63,10 @@ struct State {
     held: usize,
 }
 
-/// A file of cells.
+/// A file of cells, and one of rights.
 #[derive(Debug)]
 struct Sheet {
-    file: Arc<OwnedFd>,
+    files: Arc<[OwnedFd; 2]>,
     /// Cells before this one are or were somebody's.
     used: usize,
     /// So many of them are.
@@ -78,13 +78,13 @@ struct Sheet {
 pub(crate) struct Held {
     sheet: usize,
     cell: usize,
-    file: Arc<OwnedFd>,
+    files: Arc<[OwnedFd; 2]>,
 }
 
 impl Held {
-    /// The file that it is in, for whoever is to watch.
-    pub(crate) fn file(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    /// The file that it is in, for whoever is to watch, and that of the rights.
+    pub(crate) fn files(&self) -> [BorrowedFd<'_>; 2] {
+        self.files.each_ref().map(AsFd::as_fd)
     }
 
     /// Its place in there.
@@ -150,7 +150,7 @@ impl Ledger {
         let held = Held {
             sheet,
             cell: place.used,
-            file: Arc::clone(&place.file),
+            files: Arc::clone(&place.files),
         };
         place.used += 1;
         place.held += 1;
@@ -188,9 +188,10 @@ impl Ledger {
                 .ok_or(io::ErrorKind::StorageFull)?;
         }
         if state.sheets[state.current].is_none() {
-            let file = self.open(state.current)?;
+            let rights = rights()?;
+            let cells = self.open(state.current)?;
             state.sheets[state.current] = Some(Sheet {
-                file: Arc::new(file),
+                files: Arc::new([cells, rights]),
                 used: 0,
                 held: 0,
             });
@@ -308,6 +309,14 @@ fn sealable() -> io::Result<OwnedFd> {
     let file = rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
         .or_else(|_| rustix::fs::memfd_create(name, flags))?;
     rustix::fs::ftruncate(&file, sheet() as u64)?;
+    Ok(file)
+}
+
+/// A file of rights, one beside each cell of a file of cells. The holder has no
+/// part in it. Survivors write there, so that nothing but its size is sealed.
+pub(crate) fn rights() -> io::Result<OwnedFd> {
+    let file = sealable()?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(file)
 }
 
