@@ -12,24 +12,24 @@ use libc::c_long;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-use super::{AWAITED, CELL, DIED, FACTS, Facts, MOST, sheet, wake};
+use super::{AWAITED, CELL, DIED, FACTS, Facts, MOST, cells, sheet, wake};
 use crate::sys::thread;
 
 /// An entry of the list, as the kernel wants it (`struct robust_list`), and the
 /// way back, which the kernel does not look at.
 #[repr(C)]
-struct Link {
+pub(super) struct Link {
     next: AtomicPtr<Link>,
     previous: AtomicPtr<Link>,
 }
 
 /// The head of a thread's list (`struct robust_list_head`).
 #[repr(C)]
-struct Head {
+pub(super) struct Head {
     /// Points to itself while the list is empty: the kernel's end mark.
-    first: AtomicPtr<Link>,
+    pub(super) first: AtomicPtr<Link>,
     /// From an entry to its word, in bytes.
-    offset: c_long,
+    pub(super) offset: c_long,
     /// The entry that is being put in or taken out, which the kernel looks at
     /// whether it is in the list or not.
     pending: AtomicPtr<Link>,
@@ -211,11 +211,7 @@ impl Ledger {
             // A fork could write to them.
             rustix::mm::madvise(at, sheet(), Advice::LinuxDontFork)?;
         }
-        rustix::fs::fcntl_add_seals(
-            &file,
-            // The mapping that we have stays writable; nobody gets another.
-            SealFlags::FUTURE_WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL,
-        )?;
+        seal(&file)?;
         Ok(file)
     }
 
@@ -295,13 +291,8 @@ impl Ledger {
     }
 }
 
-/// How many cells a sheet has.
-fn cells() -> usize {
-    sheet() / CELL
-}
-
 /// A file in memory that can be sealed, of the size that it will have.
-fn sealable() -> io::Result<OwnedFd> {
+pub(super) fn sealable() -> io::Result<OwnedFd> {
     let name = "procwright-liveness";
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Not to be executed, where the kernel knows that (6.3).
@@ -309,6 +300,13 @@ fn sealable() -> io::Result<OwnedFd> {
         .or_else(|_| rustix::fs::memfd_create(name, flags))?;
     rustix::fs::ftruncate(&file, sheet() as u64)?;
     Ok(file)
+}
+
+/// From now on the mapping that we have stays writable; nobody gets another, and
+/// nobody changes its size.
+pub(super) fn seal(file: &OwnedFd) -> io::Result<()> {
+    let all = SealFlags::FUTURE_WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    Ok(rustix::fs::fcntl_add_seals(file, all)?)
 }
 
 /// Shared memory that no fork gets.
@@ -412,4 +410,20 @@ fn marks_words(list: List, entry: *mut Link, word: *const AtomicU32) -> io::Resu
     let marked = word.load(Ordering::SeqCst) & DIED != 0;
     word.store(0, Ordering::SeqCst);
     Ok(marked)
+}
+
+/// Whether the kernel marks words at all, for who needs none of a ledger's.
+pub(super) fn tries_out() -> io::Result<bool> {
+    const OFFSET: usize = 1024;
+    let start = map(sheet())?;
+    // SAFETY: within the page.
+    let (entry, word) = unsafe { (start.add(OFFSET), start.add(2 * OFFSET)) };
+    let list = List {
+        head: start.cast().as_ptr(),
+        offset: OFFSET as c_long,
+    };
+    let marks = marks_words(list, entry.cast().as_ptr(), word.cast().as_ptr());
+    // SAFETY: the page is ours, and the thread whose list was in it has ended.
+    let _ = unsafe { rustix::mm::munmap(start.as_ptr().cast(), sheet()) };
+    marks
 }

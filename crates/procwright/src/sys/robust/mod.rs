@@ -16,6 +16,10 @@
 //!   must not take the next for this one. Its file is sealed: whoever gets it can
 //!   map it for reading only, and nobody can make it shorter. `release(held)`: it
 //!   says that it was released, and wakes whoever sleeps on it.
+//! - `ThreadWord::hold(facts)`: the same by the thread that asks, whose own end it
+//!   tells of. In a file of its own, at the place of the number [`cells`] and then
+//!   so many numbers of 32 bits as stand before it; the facts are beside the first
+//!   cell.
 //! - `View::map(file)`: somebody's cells for reading, refused if they could be
 //!   changed under us by anybody but the kernel and the one who made them.
 //! - `sleep(word, while_it_is, deadline)`, `wake(word)`: until the word is another
@@ -28,6 +32,8 @@
 mod flag;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod ledger;
+#[cfg(all(target_os = "linux", any(target_env = "gnu", target_env = "musl")))]
+mod mutex;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sleep;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -43,10 +49,14 @@ mod imp {
     pub(crate) use super::view::View;
 }
 
+#[cfg(not(all(target_os = "linux", any(target_env = "gnu", target_env = "musl"))))]
+#[path = "no_mutex.rs"]
+mod mutex;
 mod word;
 
 pub(crate) use flag::Flag;
 pub(crate) use imp::{Held, Ledger, View, sleep, wake};
+pub(crate) use mutex::ThreadWord;
 pub(crate) use word::Word;
 
 /// The holder has died with the word in hand: the kernel sets this bit.
@@ -68,6 +78,16 @@ pub(crate) type Facts = [u32; FACTS];
 /// A cell takes this much, with its word first: a cache line, so that no two
 /// words share one.
 const CELL: usize = 4 * (1 + FACTS);
+
+/// How many cells a file has.
+fn cells() -> usize {
+    sheet() / CELL
+}
+
+/// Whether the cell of this number is that of a [`ThreadWord`].
+pub(crate) fn is_of_a_thread(cell: usize) -> bool {
+    cell >= cells()
+}
 
 /// What a file of cells takes: a page, the least that can be mapped.
 fn sheet() -> usize {
