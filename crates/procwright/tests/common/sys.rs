@@ -661,3 +661,26 @@ pub(crate) fn unshare_what_may_be() {
 pub(crate) fn close(fd: &impl AsRawFd) {
     unsafe { libc::close(fd.as_raw_fd()) };
 }
+
+/// Stops this process until somebody lets it go on or ends it.
+pub(crate) fn stop_ourselves() {
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// Forks a child that does something and ends.
+pub(crate) fn fork_that(work: impl FnOnce()) -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            work();
+            libc::_exit(0);
+        }
+        pid
+    }
+}
+
+/// A descriptor that is open until the end, by its number.
+pub(crate) fn borrow(fd: RawFd) -> BorrowedFd<'static> {
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}
