@@ -1,6 +1,7 @@
 //! System calls of the tests themselves.
 #![allow(clippy::undocumented_unsafe_blocks)] // plain calls, pointers to locals only
 
+pub(crate) mod attacks;
 pub(crate) mod held;
 
 use std::collections::BTreeMap;
