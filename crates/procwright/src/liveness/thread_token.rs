@@ -1,8 +1,11 @@
 //! The watched side, without a thread of ours.
 
+use std::io;
+use std::os::fd::OwnedFd;
+
 use super::cell::{Kind, Owner};
 use super::{Error, Guarantee, Invitation, Mechanism, Names};
-use crate::sys::robust::{MOST, ThreadWord};
+use crate::sys::robust::{MOST, ThreadWord, rights};
 use crate::sys::thread::is_main;
 
 /// Says that the main thread of this process lives, to whoever was invited to
@@ -28,7 +31,7 @@ use crate::sys::thread::is_main;
 /// ```
 ///
 /// # Cost
-/// A descriptor and three pages each; a process may have 1,024. They are robust
+/// Two descriptors and four pages each; a process may have 1,024. They are robust
 /// locks of the C library's, of which the kernel looks at the newest 2,048 of a
 /// thread: that is shared with locks of your own.
 ///
@@ -42,6 +45,8 @@ use crate::sys::thread::is_main;
 #[derive(Debug)]
 pub struct ThreadToken {
     word: ThreadWord,
+    /// For the survivors: the place beside the word is theirs.
+    rights: OwnedFd,
     nonce: u64,
     process: u32,
 }
@@ -55,11 +60,13 @@ impl ThreadToken {
             return Err(Error::NotMain);
         }
         let owner = Owner::ourselves(Kind::Thread);
-        let word = ThreadWord::hold(&owner.facts()).map_err(|error| match error.kind() {
-            std::io::ErrorKind::Unsupported => Error::Unsupported(error),
+        let refused = |error: io::Error| match error.kind() {
+            io::ErrorKind::Unsupported => Error::Unsupported(error),
             _ => Error::Io(error),
-        })?;
+        };
+        let word = ThreadWord::hold(&owner.facts()).map_err(refused)?;
         Ok(ThreadToken {
+            rights: rights().map_err(refused)?,
             word: word.ok_or(Error::Full(MOST))?,
             nonce: owner.nonce,
             process: std::process::id(),
@@ -74,8 +81,12 @@ impl ThreadToken {
         if self.process != std::process::id() {
             return Err(Error::Forked);
         }
-        let file = self.word.file().try_clone_to_owned()?;
-        Ok(Invitation::new(file, self.word.cell(), self.nonce))
+        let cells = self.word.file().try_clone_to_owned()?;
+        Ok(Invitation::new(
+            [cells, self.rights.try_clone()?],
+            self.word.cell(),
+            self.nonce,
+        ))
     }
 
     /// What a monitor of it can promise.

@@ -16,6 +16,8 @@
 //!   must not take the next for this one. Its file is sealed: whoever gets it can
 //!   map it for reading only, and nobody can make it shorter. `release(held)`: it
 //!   says that it was released, and wakes whoever sleeps on it.
+//!   Beside it is a file of rights, of the same size, that everybody can write to
+//!   and nobody can make shorter.
 //! - `ThreadWord::hold(facts)`: the same by the thread that asks, whose own end it
 //!   tells of. In a file of its own, at the place of the number [`cells`] and then
 //!   so many numbers of 32 bits as stand before it; the facts are beside the first
@@ -44,7 +46,7 @@ mod view;
 mod imp;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod imp {
-    pub(crate) use super::ledger::{Held, Ledger};
+    pub(crate) use super::ledger::{Held, Ledger, rights};
     pub(crate) use super::sleep::{sleep, wake};
     pub(crate) use super::view::View;
 }
@@ -55,7 +57,7 @@ mod mutex;
 mod word;
 
 pub(crate) use flag::Flag;
-pub(crate) use imp::{Held, Ledger, View, sleep, wake};
+pub(crate) use imp::{Held, Ledger, View, rights, sleep, wake};
 pub(crate) use mutex::ThreadWord;
 pub(crate) use word::Word;
 

@@ -297,32 +297,6 @@ pub(crate) fn forged(content: &[u32], bytes: usize, flags: u32, seals: i32) -> O
     }
 }
 
-/// Sends bytes and descriptors, as they are.
-pub(crate) fn send(socket: &impl AsRawFd, bytes: &[u8], files: &[RawFd]) {
-    let mut beside = vec![0_u64; 2 + files.len() / 2 + 1];
-    unsafe {
-        let mut part = libc::iovec {
-            iov_base: bytes.as_ptr().cast_mut().cast(),
-            iov_len: bytes.len(),
-        };
-        let mut message: libc::msghdr = zeroed();
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
-        if !files.is_empty() {
-            let size = size_of_val(files) as u32;
-            message.msg_control = beside.as_mut_ptr().cast();
-            message.msg_controllen = libc::CMSG_SPACE(size) as _;
-            let header = libc::CMSG_FIRSTHDR(&message);
-            (*header).cmsg_level = libc::SOL_SOCKET;
-            (*header).cmsg_type = libc::SCM_RIGHTS;
-            (*header).cmsg_len = libc::CMSG_LEN(size) as _;
-            ptr::copy_nonoverlapping(files.as_ptr(), libc::CMSG_DATA(header).cast(), files.len());
-        }
-        let sent = libc::sendmsg(socket.as_raw_fd(), &message, 0);
-        assert_eq!(sent, bytes.len() as isize, "{}", io::Error::last_os_error());
-    }
-}
-
 /// Has the kernel say with each message who has sent it.
 pub(crate) fn ask_who_sends(socket: &impl AsRawFd) {
     let on = 1;
