@@ -4,8 +4,10 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 
-use super::DIED;
-use super::list::{Entry, HEAD, List};
+use libc::c_long;
+
+use super::list::{Entry, Head, List};
+use super::{DIED, memory, sheet};
 use crate::sys::thread;
 
 /// Enough for a panic to be told of.
@@ -18,7 +20,8 @@ const STACK: usize = 128 * 1024;
 /// its list is this one from now on.
 unsafe fn adopt(list: List) -> io::Result<u32> {
     // SAFETY: the head is whole and stays where it is for ever.
-    let result = unsafe { libc::syscall(libc::SYS_set_robust_list, list.address(), HEAD) };
+    let result =
+        unsafe { libc::syscall(libc::SYS_set_robust_list, list.address(), size_of::<Head>()) };
     match result {
         0 => Ok(rustix::thread::gettid()
             .as_raw_nonzero()
@@ -64,4 +67,21 @@ pub(super) fn marks_words(list: List, entry: Entry<'static>) -> io::Result<bool>
     tried.join();
     // The kernel walks the list before it tells anybody that the thread has ended.
     Ok(entry.word.swap(0, Ordering::SeqCst) & DIED != 0)
+}
+
+/// Whether the kernel marks words at all, for who needs none of a ledger's.
+pub(super) fn tries_out() -> io::Result<bool> {
+    const OFFSET: usize = 1024;
+    let start = memory::map(sheet())?;
+    // SAFETY: within a page that nobody else knows of, aligned; it is unmapped only
+    // when the thread whose list was in there has ended.
+    let (list, entry) = unsafe {
+        let (link, word) = (start.add(OFFSET), start.add(2 * OFFSET));
+        let list = List::begin(start.cast(), OFFSET as c_long);
+        (list, Entry::new(link.cast(), word.cast()))
+    };
+    let marks = marks_words(list, entry);
+    // SAFETY: as above.
+    let _ = unsafe { rustix::mm::munmap(start.as_ptr().cast(), sheet()) };
+    marks
 }

@@ -12,7 +12,7 @@ use super::keeper::{keep, marks_words};
 use super::list::{Entry, List};
 use super::memory::{Place, map, rights, sealable};
 use super::rights::{Rights, place};
-use super::{AWAITED, CELL, CLAIMS, FACTS, Facts, MOST, sheet, wake};
+use super::{AWAITED, CELL, CLAIMS, FACTS, Facts, MOST, cells, sheet, wake};
 
 /// The cells of this process, and the rights that it has claimed.
 ///
@@ -280,9 +280,4 @@ impl Ledger {
         // a valid value.
         unsafe { self.words.add(offset).cast().as_ref() }
     }
-}
-
-/// How many cells a sheet has.
-fn cells() -> usize {
-    sheet() / CELL
 }

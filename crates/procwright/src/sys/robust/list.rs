@@ -5,7 +5,6 @@
 //! list or as the pending one, after each of them. All stores that it could see go
 //! through [`set`] and [`swap`], where the test stops and walks as the kernel does.
 
-use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -21,25 +20,28 @@ pub(super) struct Link {
     previous: AtomicPtr<Link>,
 }
 
-/// The head (`struct robust_list_head`), and the way back.
+/// The head of a thread's list (`struct robust_list_head`).
 #[repr(C)]
 pub(super) struct Head {
     /// Points to itself while the list is empty: the kernel's end mark.
-    first: AtomicPtr<Link>,
+    pub(super) first: AtomicPtr<Link>,
     /// From an entry to its word, in bytes.
-    offset: c_long,
+    pub(super) offset: c_long,
     /// The entry that is being put in or taken out, which the kernel looks at
     /// whether it is in the list or not.
     pending: AtomicPtr<Link>,
+}
+
+/// The head of a list of ours, and the way back.
+#[repr(C)]
+pub(super) struct Ends {
+    head: Head,
     last: AtomicPtr<Link>,
 }
 
-/// How much of the head is the kernel's.
-pub(super) const HEAD: usize = offset_of!(Head, last);
-
 /// A list. Whoever changes it sees to it that nobody else does.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct List(NonNull<Head>);
+pub(super) struct List(NonNull<Ends>);
 
 // SAFETY: everything in it is an atomic in memory that is mapped for ever.
 unsafe impl Send for List {}
@@ -86,23 +88,25 @@ impl List {
     /// # Safety
     /// The memory is of that size, aligned, mapped for ever, and nobody else uses
     /// it.
-    pub(super) unsafe fn begin(head: NonNull<Head>, offset: c_long) -> List {
-        let end = head.as_ptr().cast();
+    pub(super) unsafe fn begin(at: NonNull<Ends>, offset: c_long) -> List {
+        let end = at.as_ptr().cast();
         // SAFETY: the caller's word for it.
         unsafe {
-            head.write(Head {
-                first: AtomicPtr::new(end),
-                offset,
-                pending: AtomicPtr::new(ptr::null_mut()),
+            at.write(Ends {
+                head: Head {
+                    first: AtomicPtr::new(end),
+                    offset,
+                    pending: AtomicPtr::new(ptr::null_mut()),
+                },
                 last: AtomicPtr::new(end),
             });
         }
-        List(head)
+        List(at)
     }
 
     /// What the kernel is told.
     pub(super) fn address(self) -> *mut Head {
-        self.0.as_ptr()
+        self.0.as_ptr().cast()
     }
 
     /// Holds a word that nobody has.
@@ -151,7 +155,7 @@ impl List {
         if taken {
             let (previous, next) = match at {
                 Where::First => (self.end(), head.first.load(R)),
-                Where::Last => (head.last.load(R), self.end()),
+                Where::Last => (self.ends().last.load(R), self.end()),
             };
             // SAFETY: as in `next_of`.
             let link = unsafe { &*link };
@@ -166,6 +170,10 @@ impl List {
     }
 
     fn head<'a>(self) -> &'a Head {
+        &self.ends().head
+    }
+
+    fn ends<'a>(self) -> &'a Ends {
         // SAFETY: whole since `begin`, mapped for ever, and nothing changes but
         // its atomics.
         unsafe { self.0.as_ref() }
@@ -186,7 +194,7 @@ impl List {
 
     fn previous_of<'a>(self, link: *mut Link) -> &'a AtomicPtr<Link> {
         match link == self.end() {
-            true => &self.head().last,
+            true => &self.ends().last,
             // SAFETY: as above.
             false => unsafe { &(*link).previous },
         }

@@ -20,6 +20,13 @@ pub(super) fn sealable() -> io::Result<OwnedFd> {
     Ok(file)
 }
 
+/// From now on the mapping that we have stays writable; nobody gets another, and
+/// nobody changes its size.
+pub(super) fn seal(file: &OwnedFd) -> io::Result<()> {
+    let all = SealFlags::FUTURE_WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    Ok(rustix::fs::fcntl_add_seals(file, all)?)
+}
+
 /// A file of rights, one beside each cell of a file of cells. The holder has no
 /// part in it. Survivors write there, so that nothing but its size is sealed.
 pub(crate) fn rights() -> io::Result<OwnedFd> {
@@ -67,12 +74,7 @@ impl Place {
         // SAFETY: a page of ours, says `new`.
         unsafe { rustix::mm::mmap(self.at(), sheet(), WRITABLE, flags, file, 0)? };
         self.hide()?;
-        rustix::fs::fcntl_add_seals(
-            file,
-            // The mapping that we have stays writable.
-            SealFlags::FUTURE_WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL,
-        )?;
-        Ok(())
+        seal(file)
     }
 
     /// Puts there what is mapped somewhere else, too, and shared.

@@ -19,6 +19,10 @@
 //!   says that it was released, and wakes whoever sleeps on it.
 //!   Beside it is a file of rights, of the same size, that everybody can write to
 //!   and nobody can make shorter.
+//! - `ThreadWord::hold(facts)`: the same by the thread that asks, whose own end it
+//!   tells of. In a file of its own, at the place of the number [`cells`] and then
+//!   so many numbers of 32 bits as stand before it; the facts are beside the first
+//!   cell.
 //! - `View::map(file)`: somebody's cells for reading, refused if they could be
 //!   changed under us by anybody but the kernel and the one who made them.
 //! - `Rights::map(file)`: somebody's rights. `claim(rights, cell)`: if nobody has
@@ -41,6 +45,8 @@ mod ledger;
 mod list;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod memory;
+#[cfg(all(target_os = "linux", any(target_env = "gnu", target_env = "musl")))]
+mod mutex;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod rights;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -54,15 +60,20 @@ mod imp;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod imp {
     pub(crate) use super::ledger::{Claimed, Held, Ledger};
+    pub(crate) use super::memory::rights;
     pub(crate) use super::rights::Rights;
     pub(crate) use super::sleep::{sleep, wake};
     pub(crate) use super::view::View;
 }
 
+#[cfg(not(all(target_os = "linux", any(target_env = "gnu", target_env = "musl"))))]
+#[path = "no_mutex.rs"]
+mod mutex;
 mod word;
 
 pub(crate) use flag::Flag;
-pub(crate) use imp::{Claimed, Held, Ledger, Rights, View, sleep, wake};
+pub(crate) use imp::{Claimed, Held, Ledger, Rights, View, rights, sleep, wake};
+pub(crate) use mutex::ThreadWord;
 pub(crate) use word::Word;
 
 /// The holder has died with the word in hand: the kernel sets this bit.
@@ -98,6 +109,16 @@ pub(crate) type Facts = [u32; FACTS];
 /// A cell takes this much, with its word first: a cache line, so that no two
 /// words share one.
 const CELL: usize = 4 * (1 + FACTS);
+
+/// How many cells a file has.
+fn cells() -> usize {
+    sheet() / CELL
+}
+
+/// Whether the cell of this number is that of a [`ThreadWord`].
+pub(crate) fn is_of_a_thread(cell: usize) -> bool {
+    cell >= cells()
+}
 
 /// What a file of cells takes: a page, the least that can be mapped.
 fn sheet() -> usize {

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 use rustix::fs::SealFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::{CELL, sheet};
+use super::{CELL, cells, sheet};
 
 /// The rights beside the cells of a process, mapped. Everybody who was invited can
 /// write anything there.
@@ -73,7 +73,7 @@ impl Rights {
 /// Where that is. A cell that is not one of those that lie side by side has its
 /// file for itself.
 pub(super) fn place(cell: usize) -> usize {
-    match cell < sheet() / CELL {
+    match cell < cells() {
         true => cell * CELL,
         false => 0,
     }
