@@ -221,6 +221,35 @@ alone! {
 }
 
 alone! {
+    fn who_is_woken_and_may_not_have_it_wakes_another() {
+        let monitors: Vec<Monitor> = of_the_dead(514).iter().map(watched).collect();
+        let wanted = &monitors[512];
+        let (cleaner, _talk) = fork_that_claims(wanted, std::mem::forget);
+        // A fork that has so many of the others and waits for this one.
+        let waiter = |others: &[Monitor], expected: fn(Result<Claim, Error>) -> bool| {
+            let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+            let pid = sys::fork_running_aside(|| {
+                let claim = |monitor: &Monitor| monitor.claim(NOW).unwrap();
+                let all: Vec<Claim> = others.iter().map(claim).collect();
+                assert!(all.iter().all(|claim| matches!(claim, Claim::Ours(_))));
+                theirs.write_all(b"h").unwrap();
+                i32::from(!expected(wanted.claim(Duration::MAX)))
+            });
+            ours.read_exact(&mut [0]).unwrap();
+            common::eventually(|| common::state(pid) == Some('S'));
+            pid
+        };
+        // The kernel wakes first who sleeps first.
+        let has_all = waiter(&monitors[..512], |claim| matches!(claim, Err(Error::Full(512))));
+        let next = waiter(&monitors[513..], |claim| matches!(claim, Ok(Claim::Ours(_))));
+        sys::kill(cleaner, libc::SIGKILL);
+        assert_eq!(sys::reap(has_all), 0);
+        assert_eq!(sys::reap(next), 0);
+        sys::reap(cleaner);
+    }
+}
+
+alone! {
     fn who_writes_anything_there_harms_no_token() {
         let invitation = &of_the_dead(1)[0];
         let monitor = watched(invitation);
