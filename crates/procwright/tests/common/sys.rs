@@ -509,7 +509,11 @@ pub(crate) fn fork_pausing_after(work: impl FnOnce()) -> i32 {
         if pid == 0 {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             libc::alarm(900);
-            work();
+            // Let out of here, a panic would end this thread alone, and leave a
+            // process that says nothing.
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
+                libc::_exit(101);
+            }
             loop {
                 libc::pause();
             }
