@@ -726,3 +726,42 @@ pub(crate) fn send_with_files(socket: BorrowedFd<'_>, bytes: &[u8], files: &[Bor
         assert_eq!(usize::try_from(sent), Ok(bytes.len()));
     }
 }
+
+/// Forks a child that does something, and ends with the code that it gives.
+pub(crate) fn fork_exiting_with(work: impl FnOnce() -> i32) -> i32 {
+    fork_that(|| exit_with(work()))
+}
+
+/// Ends this process without a look back.
+pub(crate) fn exit_with(code: i32) {
+    unsafe { libc::_exit(code) }
+}
+
+/// Forks a child that does something and lives on for a while after the end of its
+/// parent.
+pub(crate) fn fork_that_outlives(parent: i32, work: impl FnOnce()) {
+    const MILLISECOND: u32 = 1000;
+    unsafe {
+        if check(libc::fork()) == 0 {
+            libc::alarm(900);
+            work();
+            while libc::getppid() == parent {
+                libc::usleep(MILLISECOND);
+            }
+            libc::usleep(20 * MILLISECOND);
+            libc::_exit(0);
+        }
+    }
+}
+
+/// Aborts, and leaves no core.
+pub(crate) fn abort_without_a_core() {
+    unsafe {
+        let none = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        check(libc::setrlimit(libc::RLIMIT_CORE, &none));
+        libc::abort()
+    }
+}
