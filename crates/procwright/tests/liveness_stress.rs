@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use common::sys;
@@ -373,6 +373,15 @@ fn look(stage: &Stage, mut dice: Dice, until: Instant) {
     }
 }
 
+/// Tells that a thread is about to end.
+struct Tell(mpsc::Sender<()>);
+
+impl std::ops::Drop for Tell {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
 alone! {
     fn no_answer_is_wrong() {
         // What the first of everything starts.
@@ -384,14 +393,21 @@ alone! {
         let dice = |i| Dice(seed << 8 | i);
         std::thread::scope(|scope| {
             let stage = &stage;
+            let (tell, ended) = mpsc::channel();
             let mut all = Vec::new();
-            for i in 0..COMMANDERS {
-                all.push(scope.spawn(move || command(stage, dice(i), until)));
-            }
-            for i in 0..LOOKERS {
-                all.push(scope.spawn(move || look(stage, dice(100 + i), until)));
+            for i in 0..COMMANDERS + LOOKERS {
+                let work = match i < COMMANDERS {
+                    true => command,
+                    false => look,
+                };
+                let tell = Tell(tell.clone());
+                all.push(scope.spawn(move || {
+                    let _tell = tell;
+                    work(stage, dice(i), until);
+                }));
             }
             while !all.is_empty() {
+                ended.recv().unwrap();
                 common::eventually(|| all.iter().any(|one| one.is_finished()));
                 let ended = all.iter().position(|one| one.is_finished()).unwrap();
                 if all.swap_remove(ended).join().is_err() {
