@@ -22,8 +22,9 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-use super::ledger::{self, Head, Link};
+use super::list::{Head, Link};
 use super::{AWAITED, CELL, Facts, MOST, cells, sheet, wake};
+use super::{keeper, memory};
 use crate::sys::unsupported;
 
 /// What stands before the links of a lock: with glibc and with musl, wherever
@@ -106,7 +107,7 @@ impl ThreadWord {
     /// Both pages, with nothing in them yet. Its `process` is none, so that
     /// dropping it unlocks nothing.
     fn map() -> io::Result<ThreadWord> {
-        let file = ledger::sealable()?;
+        let file = memory::sealable()?;
         // SAFETY: fresh mappings: two pages at a place of the kernel's choice,
         // whose first is replaced in one step.
         let pages = unsafe {
@@ -134,7 +135,7 @@ impl ThreadWord {
             process: 0,
             _stays: PhantomData,
         };
-        ledger::seal(&word.file)?;
+        memory::seal(&word.file)?;
         Ok(word)
     }
 
@@ -263,7 +264,7 @@ fn marks_words() -> io::Result<bool> {
         0 => {}
         known => return Ok(known == YES),
     }
-    let marks = ledger::tries_out()?;
+    let marks = keeper::tries_out()?;
     KNOWN.store(if marks { YES } else { NO }, Ordering::Relaxed);
     Ok(marks)
 }
