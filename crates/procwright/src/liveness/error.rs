@@ -31,6 +31,12 @@ pub enum Error {
          that of the process: use Token, or make it on the main thread"
     )]
     NotMain,
+    /// This process cannot tell who its parent is.
+    #[error(
+        "no parent to watch: {0}\n  \
+         hint: start this program with Command::liveness() (Python: liveness=True)"
+    )]
+    NoParent(String),
     /// The system refused.
     #[error("liveness: {0}")]
     Io(#[from] io::Error),

@@ -38,7 +38,7 @@ pub(super) enum Source {
     },
     Process {
         process: Process,
-        _watched: Watched,
+        watched: Watched,
     },
 }
 
@@ -124,7 +124,7 @@ impl Monitor {
             word: Word::of_flag(&watched.flag),
             source: Source::Process {
                 process: process.clone(),
-                _watched: watched,
+                watched,
             },
         })
     }
@@ -165,6 +165,38 @@ impl Monitor {
         match released {
             true => State::Released,
             false => State::Died,
+        }
+    }
+
+    /// The same, and the kernel is asked as well: [`State::Died`] if the process of
+    /// the peer has ended, although the word says that it lives. That cannot be
+    /// unless somebody meddles with the memory or the threads of the holder, or
+    /// this machine was restored from a snapshot; for a process without a token
+    /// the kernel knows some microseconds earlier. One or two system calls while
+    /// the peer lives; the same as [`state`](Monitor::state) if its process cannot
+    /// be seen from here.
+    pub fn confirm(&self) -> State {
+        let state = self.state();
+        let ended = |process: &Process| !process.is_alive();
+        if state != State::Alive || !self.process().is_some_and(ended) {
+            return state;
+        }
+        self.has_ended();
+        // It may have been released just before the end.
+        match self.state() {
+            State::Alive => State::Died,
+            state => state,
+        }
+    }
+
+    /// Somebody was told so, and shall not find it alive afterwards, although the
+    /// thread that is told may not have come to it yet.
+    pub(super) fn has_ended(&self) {
+        match &self.source {
+            Source::Process { watched, .. } => watched.has_ended(),
+            Source::Token { unmarked, .. } => {
+                unmarked.as_ref().inspect(|unmarked| unmarked.has_ended());
+            }
         }
     }
 

@@ -1,11 +1,10 @@
 //! Sleeping until a peer does not live any more.
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::monitor::{Source, says_alive};
 use super::{Monitor, State};
-use crate::sys::robust::{DIED, sleep, wake};
+use crate::sys::robust::{sleep, wake};
 use crate::time::{Deadline, Timeout};
 use crate::wait::Event;
 
@@ -22,9 +21,7 @@ impl Monitor {
     fn wait_until(&self, deadline: Deadline) -> Option<State> {
         if let Source::Process { process, .. } = &self.source {
             process.wait_until(Event::Exited, deadline).ok().flatten()?;
-            // The watcher may not have come to it yet, and who was told that it
-            // died is not to find it alive afterwards.
-            self.word.word().store(DIED, Ordering::Release);
+            self.has_ended();
             return Some(State::Died);
         }
         if let Source::Token {
@@ -58,7 +55,10 @@ impl Monitor {
             Source::Token { holder, .. } => holder.as_ref()?,
             Source::Process { process, .. } => process,
         };
-        let gone = process.wait_for(Event::Exited, timeout).ok()?;
-        Some(gone.is_some())
+        let gone = process.wait_for(Event::Exited, timeout).ok()?.is_some();
+        if gone {
+            self.has_ended();
+        }
+        Some(gone)
     }
 }

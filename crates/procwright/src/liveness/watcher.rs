@@ -56,6 +56,14 @@ impl Watched {
     }
 }
 
+impl Watched {
+    /// Somebody knows before the thread does: then nobody shall be told the opposite
+    /// any more.
+    pub(super) fn has_ended(&self) {
+        self.flag.word().store(DIED, Ordering::Release);
+    }
+}
+
 impl Drop for Watched {
     fn drop(&mut self) {
         if self.process == std::process::id() {

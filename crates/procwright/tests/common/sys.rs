@@ -509,7 +509,11 @@ pub(crate) fn fork_pausing_after(work: impl FnOnce()) -> i32 {
         if pid == 0 {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             libc::alarm(900);
-            work();
+            // Let out of here, a panic would end this thread alone, and leave a
+            // process that says nothing.
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
+                libc::_exit(101);
+            }
             loop {
                 libc::pause();
             }
@@ -772,4 +776,43 @@ pub(crate) fn write_at(file: BorrowedFd<'_>, bytes: &[u8]) {
 pub(crate) fn punch(file: BorrowedFd<'_>, bytes: i64) {
     let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     check(unsafe { libc::fallocate(file.as_raw_fd(), how, 0, bytes) });
+}
+
+/// Forks a child that does something, and ends with the code that it gives.
+pub(crate) fn fork_exiting_with(work: impl FnOnce() -> i32) -> i32 {
+    fork_that(|| exit_with(work()))
+}
+
+/// Ends this process without a look back.
+pub(crate) fn exit_with(code: i32) {
+    unsafe { libc::_exit(code) }
+}
+
+/// Forks a child that does something and lives on for a while after the end of its
+/// parent.
+pub(crate) fn fork_that_outlives(parent: i32, work: impl FnOnce()) {
+    const MILLISECOND: u32 = 1000;
+    unsafe {
+        if check(libc::fork()) == 0 {
+            libc::alarm(900);
+            work();
+            while libc::getppid() == parent {
+                libc::usleep(MILLISECOND);
+            }
+            libc::usleep(20 * MILLISECOND);
+            libc::_exit(0);
+        }
+    }
+}
+
+/// Aborts, and leaves no core.
+pub(crate) fn abort_without_a_core() {
+    unsafe {
+        let none = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        check(libc::setrlimit(libc::RLIMIT_CORE, &none));
+        libc::abort()
+    }
 }
