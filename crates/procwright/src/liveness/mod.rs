@@ -36,9 +36,11 @@
 mod cell;
 mod error;
 mod guarantee;
+mod herald;
 mod invitation;
 mod monitor;
 mod parent;
+mod readiness;
 mod token;
 mod waiting;
 mod watcher;

@@ -1,10 +1,11 @@
 //! The watching side.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::cell::Owner;
-use super::watcher::{UNKNOWN, Watched};
+use super::herald::Heralded;
+use super::watcher::{UNKNOWN, Watch, Watched};
 use super::{Error, Guarantee, Invitation, Mechanism, Names, State};
 use crate::process::{Id, Process};
 use crate::sys::robust::{DIED, View, Word};
@@ -19,6 +20,11 @@ pub struct Monitor {
     /// say "alive".
     pub(super) word: Word,
     pub(super) source: Source,
+    /// For event loops, once it was asked for.
+    pub(super) heralded: OnceLock<Heralded>,
+    /// What wakes who sleeps on the word of a token if its holder's process ends,
+    /// once somebody sleeps long; none if it cannot be had.
+    pub(super) guard: OnceLock<Option<Watch>>,
 }
 
 #[derive(Debug)]
@@ -68,12 +74,10 @@ impl Monitor {
         if !owner.is_of_this_boot() {
             return Err(Error::Stale("it was made before the machine was started"));
         }
-        Ok(Monitor {
-            source: Source::Token {
-                holder: holder(&owner),
-            },
-            word,
-        })
+        let source = Source::Token {
+            holder: holder(&owner),
+        };
+        Ok(Monitor::new(word, source))
     }
 
     /// Watches a process that need not know of it.
@@ -85,13 +89,21 @@ impl Monitor {
     /// When there is no memory, descriptor or thread left.
     pub fn of_process(process: &Process) -> Result<Monitor, Error> {
         let watched = Watched::new(process)?;
-        Ok(Monitor {
-            word: Word::of_flag(&watched.flag),
-            source: Source::Process {
-                process: process.clone(),
-                watched,
-            },
-        })
+        let word = Word::of_flag(&watched.flag);
+        let source = Source::Process {
+            process: process.clone(),
+            watched,
+        };
+        Ok(Monitor::new(word, source))
+    }
+
+    fn new(word: Word, source: Source) -> Monitor {
+        Monitor {
+            word,
+            source,
+            heralded: OnceLock::new(),
+            guard: OnceLock::new(),
+        }
     }
 
     /// Whether the peer lives: one relaxed load while it does.

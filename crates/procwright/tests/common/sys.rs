@@ -698,3 +698,11 @@ pub(crate) fn send_with_files(socket: BorrowedFd<'_>, bytes: &[u8], files: &[Bor
         assert_eq!(usize::try_from(sent), Ok(bytes.len()));
     }
 }
+
+/// Becomes a program that does nothing until it is killed.
+pub(crate) fn exec_pausing() {
+    use std::os::unix::ffi::OsStrExt;
+    let program = test_children::path();
+    let words = [program.as_os_str().as_bytes(), b"sleep-forever"];
+    exec(&words.map(|word| std::ffi::CString::new(word).expect("no NUL")));
+}

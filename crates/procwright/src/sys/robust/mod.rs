@@ -22,7 +22,12 @@
 //!   changed under us by anybody but the kernel and the one who made them.
 //! - `sleep(word, while_it_is, deadline)`, `wake(word)`: until the word is another
 //!   than that, or somebody wakes. The kernel wakes one sleeper of a dead holder:
-//!   whoever was woken wakes the others.
+//!   whoever was woken has woken the others when it returns, and if it is killed
+//!   before, the kernel wakes another.
+//! - `sleep_on_many(words)`, where it `may_sleep_on_many()`: the same for many words,
+//!   without a care for others who sleep there. `sleep_alone(word)`,
+//!   `wake_alone(word)`: a sleep that somebody else can end who cannot change the
+//!   word, and without waking those who sleep in other ways.
 //!
 //! [`Flag`] is the same for who has no such word: a word of ours that a thread of
 //! ours changes. [`Word`] is either.
@@ -30,6 +35,8 @@
 mod flag;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod ledger;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod pending;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sleep;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -41,7 +48,9 @@ mod imp;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod imp {
     pub(crate) use super::ledger::{Held, Ledger};
-    pub(crate) use super::sleep::{sleep, wake};
+    pub(crate) use super::sleep::{
+        MANY, may_sleep_on_many, sleep, sleep_alone, sleep_on_many, wake, wake_alone,
+    };
     pub(crate) use super::view::View;
 }
 
@@ -49,6 +58,7 @@ mod word;
 
 pub(crate) use flag::Flag;
 pub(crate) use imp::{Held, Ledger, View, sleep, wake};
+pub(crate) use imp::{MANY, may_sleep_on_many, sleep_alone, sleep_on_many, wake_alone};
 pub(crate) use word::Word;
 
 /// The holder has died with the word in hand: the kernel sets this bit.
@@ -56,6 +66,9 @@ pub(crate) const DIED: u32 = 1 << 30;
 
 /// Somebody may sleep on it: without this bit the kernel wakes nobody.
 pub(crate) const AWAITED: u32 = 1 << 31;
+
+/// The number of the thread that holds it.
+pub(crate) const TID: u32 = (1 << 30) - 1;
 
 /// How many words a process may hold at a time. The kernel walks 2,048 entries of
 /// a list and no more.
