@@ -18,7 +18,7 @@ use crate::wait::Event;
 pub(super) struct Unmarked {
     bell: Arc<Bell>,
     /// None if it was gone already.
-    holder: Option<(Process, Watched)>,
+    pub(super) holder: Option<(Process, Watched)>,
 }
 
 /// Wakes those who sleep on a word that does not change when the holder dies.
@@ -58,7 +58,7 @@ impl Unmarked {
             word,
             sleepers: AtomicU32::new(0),
         });
-        let watched = holder.map(|process| Watched::with_bell(process, Some(Arc::clone(&bell))));
+        let watched = holder.map(|process| Watched::with_bell(process, &bell));
         Ok(Unmarked {
             bell,
             holder: holder.cloned().zip(watched.transpose()?),
@@ -72,6 +72,11 @@ impl Unmarked {
     /// Not so if it died while it held it.
     pub(super) fn was_released(&self) -> bool {
         self.bell.word.load() == 0
+    }
+
+    /// The word, for whoever is to be told of its release.
+    pub(super) fn word(&self) -> Word {
+        self.bell.word.twin()
     }
 
     pub(super) fn has_ended(&self) {
