@@ -26,7 +26,11 @@ fn hold(path: &str) {
 
 fn check(batches: usize, batch_us: u64) {
     let memory = PathBuf::from("/dev/shm");
-    let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    let place = if memory.is_dir() {
+        memory
+    } else {
+        std::env::temp_dir()
+    };
     let path = place.join(format!("procwright-bench-iceoryx2-{}", std::process::id()));
     let path = path.to_str().expect("a path in letters");
     let mut holder = Command::new(std::env::current_exe().expect("our own path"))
@@ -37,11 +41,21 @@ fn check(batches: usize, batch_us: u64) {
         .expect("the holder");
     let mut line = String::new();
     let out = holder.stdout.take().expect("piped");
-    BufReader::new(out).read_line(&mut line).expect("the holder");
+    BufReader::new(out)
+        .read_line(&mut line)
+        .expect("the holder");
     let path = FilePath::new(path.as_bytes()).expect("a path");
     let monitor = ProcessMonitor::new(&path).expect("a monitor");
-    let alive = || monitor.state().is_ok_and(|state| state == ProcessState::Alive);
-    measure(vec![Check::new("iceoryx2 ProcessMonitor", alive)], batches, batch_us);
+    let alive = || {
+        monitor
+            .state()
+            .is_ok_and(|state| state == ProcessState::Alive)
+    };
+    measure(
+        vec![Check::new("iceoryx2 ProcessMonitor", alive)],
+        batches,
+        batch_us,
+    );
     drop(holder.stdin.take());
     holder.wait().expect("the holder");
 }
@@ -51,7 +65,10 @@ fn main() {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["hold", path] => hold(path),
         ["check", batches, batch_us] => {
-            check(batches.parse().expect("a number"), batch_us.parse().expect("a number"));
+            check(
+                batches.parse().expect("a number"),
+                batch_us.parse().expect("a number"),
+            );
         }
         _ => panic!("check BATCHES BATCH_US"),
     }

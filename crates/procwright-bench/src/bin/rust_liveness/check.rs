@@ -1,5 +1,6 @@
 //! What a check costs while the peer lives.
 
+use std::hint::black_box;
 use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,6 +21,10 @@ pub(crate) fn run(batches: usize, batch_us: u64) {
         Check::new("plain load", || word.load(Ordering::Relaxed) != 0),
         Check::new("alive", || token.alive()),
         Check::new("alive process", || process.alive()),
+        Check::new("plain load, found anew", || {
+            black_box(word).load(Ordering::Relaxed) != 0
+        }),
+        Check::new("alive, found anew", || black_box(&token).alive()),
     ];
     measure(checks, batches, batch_us);
     let mut peer = peer;
