@@ -22,6 +22,12 @@ pub enum Error {
     /// This is a fork of the process whose token it is.
     #[error("the liveness token is that of the process which this one was forked from")]
     Forked,
+    /// A thread other than the main one has asked for a token of its own.
+    #[error(
+        "a thread's token is refused off the main thread, where its end would be taken for \
+         that of the process: use Token, or make it on the main thread"
+    )]
+    NotMain,
     /// The system refused.
     #[error("liveness: {0}")]
     Io(#[from] io::Error),

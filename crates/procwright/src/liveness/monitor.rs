@@ -1,14 +1,13 @@
 //! The watching side.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use super::cell::Owner;
+use super::cell::{Kind, Owner};
 use super::watcher::{UNKNOWN, Watched};
 use super::{Error, Guarantee, Invitation, Mechanism, Names, State};
 use crate::process::{Id, Process};
-use crate::sys::robust::{AWAITED, DIED, View, Word};
+use crate::sys::robust::{AWAITED, DIED, View, Word, is_of_a_thread};
 
 /// Knows whether a peer lives.
 ///
@@ -27,6 +26,7 @@ pub(super) enum Source {
     Token {
         /// Its holder, where that can be seen from here.
         holder: Option<Process>,
+        kind: Kind,
     },
     Process {
         process: Process,
@@ -51,7 +51,8 @@ impl Monitor {
     /// short by others; [`Error::Stale`] if it is of an earlier boot or not the one
     /// that the invitation means; [`Error::Io`] when there is no memory left.
     pub fn accept(invitation: Invitation) -> Result<Monitor, Error> {
-        let view = View::map(invitation.as_fd()).map_err(|error| match error.kind() {
+        let [cells, _] = invitation.files();
+        let view = View::map(cells).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => Error::Invalid(error.to_string()),
             io::ErrorKind::Unsupported => Error::Unsupported(error),
             _ => Error::Io(error),
@@ -62,6 +63,9 @@ impl Monitor {
         let (Some(owner), Some(word)) = (facts, Word::of_cell(&view, cell)) else {
             return Err(Error::Invalid("there is no token in that place".into()));
         };
+        if is_of_a_thread(cell) != (owner.kind == Kind::Thread) {
+            return Err(Error::Invalid("it is another kind of token".into()));
+        }
         if owner.nonce != invitation.nonce() {
             return Err(Error::Stale("its place is that of another token"));
         }
@@ -71,6 +75,7 @@ impl Monitor {
         Ok(Monitor {
             source: Source::Token {
                 holder: holder(&owner),
+                kind: owner.kind,
             },
             word,
         })
@@ -140,8 +145,11 @@ impl Monitor {
     /// What this monitor can promise.
     pub fn guarantee(&self) -> Guarantee {
         match self.source {
-            Source::Token { .. } => Guarantee {
-                names: Names::Image,
+            Source::Token { kind, .. } => Guarantee {
+                names: match kind {
+                    Kind::Keeper => Names::Image,
+                    Kind::Thread => Names::Thread,
+                },
                 mechanism: Mechanism::RobustWord,
             },
             Source::Process { .. } => Guarantee {

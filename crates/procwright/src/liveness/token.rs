@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::cell::Owner;
+use super::cell::{Kind, Owner};
 use super::{Error, Invitation};
 use crate::sys::fork::PerProcess;
 use crate::sys::robust::{Held, Ledger, MOST};
@@ -19,8 +19,8 @@ use crate::sys::robust::{Held, Ledger, MOST};
 /// The first starts a thread that sleeps until the process ends: one for all, with
 /// a stack of 128 KiB. Python warns at an `os.fork()` of a process with threads,
 /// `unshare(CLONE_NEWUSER)` fails in one, and a process whose main thread has called
-/// `pthread_exit` does not end before its last thread. Each takes 64 bytes; a
-/// descriptor is taken for each 64 of them.
+/// `pthread_exit` does not end before its last thread. Each takes 64 bytes; two
+/// descriptors are taken for each 64 of them.
 ///
 /// # Fork
 /// A fork has no part in it: dropping it there does nothing, and monitors tell of
@@ -49,7 +49,7 @@ impl Token {
     /// memory, descriptor or thread left.
     pub fn new() -> Result<Token, Error> {
         let ledger = ledger()?;
-        let owner = Owner::ourselves();
+        let owner = Owner::ourselves(Kind::Keeper);
         let held = ledger.hold(&owner.facts())?.ok_or(Error::Full(MOST))?;
         Ok(Token {
             held,
@@ -67,8 +67,9 @@ impl Token {
         if self.process != std::process::id() {
             return Err(Error::Forked);
         }
-        let file = self.held.file().try_clone_to_owned()?;
-        Ok(Invitation::new(file, self.held.cell(), self.nonce))
+        let [cells, rights] = self.held.files();
+        let files = [cells.try_clone_to_owned()?, rights.try_clone_to_owned()?];
+        Ok(Invitation::new(files, self.held.cell(), self.nonce))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Sleeping until a peer does not live any more.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::monitor::{Source, says_alive};
 use super::{Monitor, State};
-use crate::sys::robust::{sleep, wake};
+use crate::sys::robust::{DIED, sleep, wake};
 use crate::time::{Deadline, Timeout};
 use crate::wait::Event;
 
@@ -20,8 +21,11 @@ impl Monitor {
 
     fn wait_until(&self, deadline: Deadline) -> Option<State> {
         if let Source::Process { process, .. } = &self.source {
-            let over = process.wait_until(Event::Exited, deadline).ok().flatten();
-            return over.map(|_| State::Died);
+            process.wait_until(Event::Exited, deadline).ok().flatten()?;
+            // The watcher may not have come to it yet, and who was told that it
+            // died is not to find it alive afterwards.
+            self.word.word().store(DIED, Ordering::Release);
+            return Some(State::Died);
         }
         loop {
             let now = self.word.load();

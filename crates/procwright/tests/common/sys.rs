@@ -1,6 +1,7 @@
 //! System calls of the tests themselves.
 #![allow(clippy::undocumented_unsafe_blocks)] // plain calls, pointers to locals only
 
+pub(crate) mod attacks;
 pub(crate) mod held;
 
 use std::collections::BTreeMap;
@@ -660,4 +661,64 @@ pub(crate) fn unshare_what_may_be() {
 /// Closes a descriptor behind its owner's back: in a fork that goes on without it.
 pub(crate) fn close(fd: &impl AsRawFd) {
     unsafe { libc::close(fd.as_raw_fd()) };
+}
+
+/// Stops this process until somebody lets it go on or ends it.
+pub(crate) fn stop_ourselves() {
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// Forks a child that does something and ends.
+pub(crate) fn fork_that(work: impl FnOnce()) -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            work();
+            libc::_exit(0);
+        }
+        pid
+    }
+}
+
+/// A descriptor that is open until the end, by its number.
+pub(crate) fn borrow(fd: RawFd) -> BorrowedFd<'static> {
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+/// A descriptor that this process was started with.
+pub(crate) fn take_over(number: RawFd) -> OwnedFd {
+    assert!(
+        unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0,
+        "{number}"
+    );
+    unsafe { OwnedFd::from_raw_fd(number) }
+}
+
+/// Sends bytes and descriptors over a Unix socket, by hand.
+pub(crate) fn send_with_files(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedFd<'_>]) {
+    let numbers: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
+    let size = size_of_val(&numbers[..]) as u32;
+    unsafe {
+        let mut beside = vec![0_u64; libc::CMSG_SPACE(size) as usize / 8 + 1];
+        let mut part = libc::iovec {
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
+        };
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        if !numbers.is_empty() {
+            message.msg_control = beside.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(size) as _;
+            let head = libc::CMSG_FIRSTHDR(&message);
+            (*head).cmsg_level = libc::SOL_SOCKET;
+            (*head).cmsg_type = libc::SCM_RIGHTS;
+            (*head).cmsg_len = libc::CMSG_LEN(size) as _;
+            let data = libc::CMSG_DATA(head);
+            std::ptr::copy_nonoverlapping(numbers.as_ptr().cast(), data, size as usize);
+        }
+        let sent = libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL);
+        assert_eq!(usize::try_from(sent), Ok(bytes.len()));
+    }
 }

@@ -1,7 +1,6 @@
 //! What a check costs while the peer lives.
 
 use std::hint::black_box;
-use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -36,7 +35,7 @@ pub(crate) fn run(batches: usize, batch_us: u64) {
 fn word(invitation: &Invitation) -> &'static AtomicU32 {
     const CELL: usize = 64;
     let page = rustix::param::page_size();
-    let file: BorrowedFd<'_> = std::os::fd::AsFd::as_fd(invitation);
+    let [cells, _] = invitation.files();
     let cell = u32::from_str_radix(&invitation.ticket()[..8], 16).expect("the number of a cell");
     assert!((cell as usize) < page / CELL, "no cell of the page");
     // SAFETY: a fresh mapping at a place of the kernel's choice.
@@ -46,7 +45,7 @@ fn word(invitation: &Invitation) -> &'static AtomicU32 {
             page,
             ProtFlags::READ,
             MapFlags::SHARED,
-            file,
+            cells,
             0,
         )
     };
