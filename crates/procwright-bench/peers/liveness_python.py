@@ -64,18 +64,19 @@ def of_procwright(checks, reasons, peer, ours):
     try:
         import procwright
 
+        # Made as the monitors are, and its attribute answers the same kind of question.
+        cancel = procwright.Cancel()
+        checks["attribute Cancel.cancelled, Python"] = repeated("c.cancelled", {"c": cancel})
         token = procwright.LivenessMonitor(procwright.LivenessInvitation.receive(ours))
         process = procwright.LivenessMonitor(procwright.Process(peer))
-        cancel = procwright.Cancel()
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        for name in ("alive, Python", "alive process, Python", "attribute Cancel.cancelled, Python"):
+        for name in ("alive, Python", "alive process, Python"):
             reasons[name] = reason
         return
     assert token.alive() and process.alive()
     checks["alive, Python"] = repeated("m.alive()", {"m": token})
     checks["alive process, Python"] = repeated("m.alive()", {"m": process})
-    checks["attribute Cancel.cancelled, Python"] = repeated("c.cancelled", {"c": cancel})
 
 
 def of_psutil(checks, reasons, peer):

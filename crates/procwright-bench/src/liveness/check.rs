@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{FLOOR, ICEORYX2, OURS, PYTHON, args, entry};
 use crate::report::Report;
 use crate::round::{self, Effort, Outcome, Rounds};
+use crate::stats;
 use crate::tools::Tools;
 
 /// How often a program goes through its checks in a round, and how long each
@@ -43,6 +44,12 @@ pub(super) fn run(tools: &Tools, effort: Effort, (): &(), report: &mut Report) {
     if let Some(load) = find(&native, &names) {
         compare(report, CASE, &outcome, &native, load);
     }
+    // With nothing kept in a register from one look to the next.
+    let anew = ["alive, found anew", "plain load, found anew"];
+    if let [Some(alive), Some(load)] = anew.map(|name| find(&native, &[(OURS, name)])) {
+        let pairs = ratios(&outcome, alive, load);
+        report.ratio(CASE, "time", anew[0], anew[1], &pairs);
+    }
     if let Some(alive) = find(&python, &[(PYTHON, "alive, Python")]) {
         compare(report, IN_PYTHON, &outcome, &python, alive);
     }
@@ -74,14 +81,24 @@ fn find<'a>(subjects: &'a [Subject], names: &[(&str, &str)]) -> Option<&'a Subje
     names.iter().find_map(same)
 }
 
-/// Each against that one, of the same round.
+/// Each against that one, of the same round, the cheapest first.
 fn compare(report: &mut Report, case: &str, outcome: &Outcome, all: &[Subject], under: &Subject) {
-    let (under_program, under_name) = under;
-    let below = outcome.figures(under_program, under_name);
-    for (program, name) in all.iter().filter(|subject| *subject != under) {
-        let above = outcome.figures(program, name).into_iter();
-        let pairs = above.zip(&below).filter_map(|(a, b)| Some(a? / (*b)?));
-        let pairs: Vec<f64> = pairs.collect();
-        report.ratio(case, "time", name, under_name, &pairs);
+    let others = all.iter().filter(|subject| *subject != under);
+    let mut ratios: Vec<_> = others
+        .map(|over| (over, ratios(outcome, over, under)))
+        .collect();
+    ratios.sort_by(|(_, a), (_, b)| middle(a).total_cmp(&middle(b)));
+    for ((_, over), pairs) in ratios {
+        report.ratio(case, "time", over, &under.1, &pairs);
     }
+}
+
+fn ratios(outcome: &Outcome, over: &Subject, under: &Subject) -> Vec<f64> {
+    let above = outcome.figures(over.0, &over.1).into_iter();
+    let pairs = above.zip(outcome.figures(under.0, &under.1));
+    pairs.filter_map(|(a, b)| Some(a? / b?)).collect()
+}
+
+fn middle(figures: &[f64]) -> f64 {
+    stats::summary(figures).map_or(f64::MAX, |summary| summary.median)
 }

@@ -18,7 +18,7 @@ const WAYS: [&str; 6] = [
     "poll, pidfd, spinning",
 ];
 
-/// What the others are compared with.
+/// What is compared with the others.
 const POLL: &str = "poll, pidfd";
 
 const WAITERS: u64 = 10;
@@ -70,8 +70,8 @@ fn latencies(tools: &Tools, effort: Effort, report: &mut Report, case: &str, num
         report.row(case, way, "p99", "µs", p99.as_slice());
     }
     for way in WAYS.into_iter().filter(|way| *way != POLL) {
-        let pairs = pairs(&outcome, way, POLL);
-        report.ratio(case, "p50", way, POLL, &pairs);
+        let pairs = pairs(&outcome, POLL, way);
+        report.ratio(case, "p50", POLL, way, &pairs);
     }
     report.missing.extend(outcome.missing);
 }
@@ -98,8 +98,8 @@ pub(super) fn many_waiters(tools: &Tools, effort: Effort, (): &(), report: &mut 
         let first = outcome.all(OURS, &format!("{way}: first"));
         report.row(&case, way, "first", "µs", &first);
     }
-    let pairs = pairs(&outcome, "wait: last", &format!("{POLL}: last"));
-    report.ratio(&case, "last", "wait", POLL, &pairs);
+    let pairs = pairs(&outcome, &format!("{POLL}: last"), "wait: last");
+    report.ratio(&case, "last", POLL, "wait", &pairs);
     report.missing.extend(outcome.missing);
 }
 
