@@ -90,8 +90,13 @@ def of_psutil(checks, reasons, peer):
     checks["psutil is_running, Python"] = repeated("p.is_running()", {"p": process})
 
 
-def sleep_on(end):
-    end.recv()
+def sleep_on(end, other):
+    # Else it would not see its parent's end.
+    other.close()
+    try:
+        end.recv()
+    except EOFError:
+        pass
 
 
 def check():
@@ -99,7 +104,7 @@ def check():
     # Forked first, while there is one thread.
     context = multiprocessing.get_context("fork")
     ends = context.Pipe()
-    child = context.Process(target=sleep_on, args=(ends[1],))
+    child = context.Process(target=sleep_on, args=(ends[1], ends[0]), daemon=True)
     child.start()
     peer, ours = start_peer()
     of_procwright(checks, reasons, peer, ours)
