@@ -27,6 +27,14 @@ impl Monitor {
             self.word.word().store(DIED, Ordering::Release);
             return Some(State::Died);
         }
+        if let Source::Token {
+            unmarked: Some(unmarked),
+            ..
+        } = &self.source
+        {
+            unmarked.wait(deadline);
+            return Some(self.state()).filter(|state| *state != State::Alive);
+        }
         loop {
             let now = self.word.load();
             if !says_alive(now) {
