@@ -10,7 +10,7 @@ use super::unmarked::Unmarked;
 use super::watcher::{UNKNOWN, Watch, Watched};
 use super::{Error, Guarantee, Invitation, Mechanism, Names, State};
 use crate::process::Process;
-use crate::sys::robust::{DIED, Flag, Rights, View, Word, is_of_a_thread};
+use crate::sys::robust::{AWAITED, DIED, Flag, Rights, View, Word, is_of_a_thread};
 
 /// Knows whether a peer lives.
 ///
@@ -52,6 +52,15 @@ pub(super) enum Source {
 #[inline]
 pub(super) fn says_alive(word: u32) -> bool {
     word != 0 && word & DIED == 0
+}
+
+/// The same of a word as we hold it, with one comparison and one branch, which cost
+/// no more than the load: such a word has the bit of those who wait and not that of
+/// the dead, so as a signed number it is less than one that has both. False says
+/// nothing. (Two tests, as in `says_alive`, cost twice what the load does.)
+#[inline]
+fn is_plainly_alive(word: u32) -> bool {
+    word.cast_signed() < (AWAITED | DIED).cast_signed()
 }
 
 impl Monitor {
@@ -147,7 +156,7 @@ impl Monitor {
     /// has left, ask for the [`state`](Monitor::state).
     #[inline]
     pub fn alive(&self) -> bool {
-        says_alive(self.word.load()) || self.alive_after_all()
+        is_plainly_alive(self.word.load()) || self.alive_after_all()
     }
 
     /// In a fork nobody changes the word of a process that has no token. And there
@@ -155,7 +164,10 @@ impl Monitor {
     #[cold]
     fn alive_after_all(&self) -> bool {
         match &self.source {
-            Source::Token { unmarked, .. } => unmarked.as_ref().is_some_and(Unmarked::alive),
+            Source::Token { unmarked, .. } => match unmarked {
+                None => says_alive(self.word.load()),
+                Some(unmarked) => unmarked.alive(),
+            },
             Source::Process { process, .. } => self.word.load() == UNKNOWN && process.is_alive(),
         }
     }
@@ -239,4 +251,21 @@ fn hidden(owner: &Owner) -> Error {
         owner.pid
     );
     Error::Unsupported(io::Error::new(io::ErrorKind::Unsupported, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AWAITED, DIED, is_plainly_alive, says_alive};
+
+    #[test]
+    fn the_short_look_is_never_wrong() {
+        // A thread's number has at most 30 bits.
+        let numbers = [0, 1, 2, 4_194_304, DIED / 2, DIED - 1];
+        for word in numbers {
+            assert_eq!(is_plainly_alive(word | AWAITED), says_alive(word | AWAITED));
+            for word in [word, word | DIED, word | AWAITED | DIED] {
+                assert!(!is_plainly_alive(word), "{word:#x}");
+            }
+        }
+    }
 }

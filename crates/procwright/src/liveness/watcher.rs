@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::unmarked::Bell;
 use crate::process::Process;
 use crate::sys::fork::PerProcess;
-use crate::sys::robust::{DIED, Flag, Word, wake};
+use crate::sys::robust::{AWAITED, DIED, Flag, Word, wake};
 use crate::sys::thread::spawn_bare;
 use crate::sys::wake::Wake;
 use crate::time::Timeout;
 use crate::wait::{Awaits, Event, Key, WaitSet, Waitable, Want};
 
-/// What a flag says while the process lives.
-const ALIVE: u32 = 1;
+/// What a flag says while the process lives: what a word of a token does.
+const ALIVE: u32 = AWAITED | 1;
 
 /// What it says where nobody changes it: in a fork, or when the system has refused
 /// to tell us. Whoever reads it has to ask.
