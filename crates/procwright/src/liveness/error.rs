@@ -10,7 +10,10 @@ pub enum Error {
     #[error("a liveness token cannot be had here: {0}; monitor the process instead")]
     Unsupported(io::Error),
     /// This process has as many as it may.
-    #[error("this process holds {0} liveness tokens, which is all that the kernel looks after")]
+    #[error(
+        "this process holds {0} liveness tokens or rights to clean up, which is all that the \
+         kernel looks after"
+    )]
     Full(usize),
     /// What was handed over is not the token of a process, or could be changed by
     /// others.

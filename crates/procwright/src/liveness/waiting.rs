@@ -24,6 +24,14 @@ impl Monitor {
             watched.has_ended();
             return Some(State::Died);
         }
+        if let Source::Token {
+            unmarked: Some(unmarked),
+            ..
+        } = &self.source
+        {
+            unmarked.wait(deadline);
+            return Some(self.state()).filter(|state| *state != State::Alive);
+        }
         loop {
             let now = self.word.load();
             if !says_alive(now) {

@@ -678,8 +678,8 @@ pub(crate) fn fork_that(work: impl FnOnce()) -> i32 {
         let pid = check(libc::fork());
         if pid == 0 {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            work();
-            libc::_exit(0);
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            libc::_exit(if result.is_ok() { 0 } else { 101 });
         }
         pid
     }
@@ -727,11 +727,6 @@ pub(crate) fn send_with_files(socket: BorrowedFd<'_>, bytes: &[u8], files: &[Bor
     }
 }
 
-/// Forks a child that does something, and ends with the code that it gives.
-pub(crate) fn fork_exiting_with(work: impl FnOnce() -> i32) -> i32 {
-    fork_that(|| exit_with(work()))
-}
-
 /// Ends this process without a look back.
 pub(crate) fn exit_with(code: i32) {
     unsafe { libc::_exit(code) }
@@ -764,4 +759,55 @@ pub(crate) fn abort_without_a_core() {
         check(libc::setrlimit(libc::RLIMIT_CORE, &none));
         libc::abort()
     }
+}
+
+/// Numbers that this process and its forks share.
+pub(crate) struct SharedNumbers(&'static [std::sync::atomic::AtomicU32]);
+
+impl SharedNumbers {
+    /// Never given back: the process is a test's own.
+    pub(crate) fn new(count: usize) -> SharedNumbers {
+        unsafe {
+            let start = libc::mmap(
+                std::ptr::null_mut(),
+                4 * count,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            assert_ne!(start, libc::MAP_FAILED);
+            SharedNumbers(std::slice::from_raw_parts(start.cast(), count))
+        }
+    }
+
+    pub(crate) fn at(&self, index: usize) -> &std::sync::atomic::AtomicU32 {
+        &self.0[index]
+    }
+}
+
+/// Runs `body` in a fork that ends with the code that it gives, beside this process.
+pub(crate) fn fork_running_aside(body: impl FnOnce() -> i32) -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(600);
+            let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            libc::_exit(code.unwrap_or(101));
+        }
+        pid
+    }
+}
+
+/// Writes to the beginning of a file.
+pub(crate) fn write_at(file: BorrowedFd<'_>, bytes: &[u8]) {
+    let written = unsafe { libc::pwrite(file.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+    assert_eq!(usize::try_from(written), Ok(bytes.len()));
+}
+
+/// Makes a hole at the beginning of a file.
+pub(crate) fn punch(file: BorrowedFd<'_>, bytes: i64) {
+    let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    check(unsafe { libc::fallocate(file.as_raw_fd(), how, 0, bytes) });
 }
