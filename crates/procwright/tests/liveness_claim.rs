@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::sys;
 use procwright::Process;
-use procwright::liveness::{Claim, Error, Invitation, Monitor, State, Token};
+use procwright::liveness::{Claim, Error, Invitation, Monitor, State, ThreadToken, Token};
 
 const NOW: Duration = Duration::ZERO;
 
@@ -82,6 +82,27 @@ alone! {
         let ourselves = Process::open(std::process::id().cast_signed()).unwrap();
         let of_process = Monitor::of_process(&ourselves).unwrap();
         assert!(matches!(of_process.claim(NOW), Err(Error::Unsupported(_))));
+    }
+}
+
+alone! {
+    fn there_is_a_right_to_clean_up_after_a_thread() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let pid = sys::fork_pausing_after(|| {
+            let token = ThreadToken::new().unwrap();
+            token.invite().unwrap().send(&theirs).unwrap();
+            std::mem::forget(token);
+        });
+        let invitation = Invitation::receive(&ours).unwrap();
+        let (one, other) = (watched(&invitation), watched(&invitation));
+        assert!(matches!(one.claim(NOW).unwrap(), Claim::NotDied(State::Alive)));
+        sys::kill(pid, libc::SIGKILL);
+        assert_eq!(one.wait(Duration::MAX), Some(State::Died));
+        let Claim::Ours(right) = one.claim(NOW).unwrap() else { panic!() };
+        assert!(matches!(other.claim(NOW).unwrap(), Claim::Theirs));
+        right.done();
+        assert!(matches!(other.claim(NOW).unwrap(), Claim::Done));
+        sys::reap(pid);
     }
 }
 
@@ -217,6 +238,35 @@ alone! {
         assert!(matches!(monitors[512].claim(Duration::MAX).unwrap(), Claim::Ours(_)));
         assert!(matches!(monitors[511].claim(Duration::MAX).unwrap(), Claim::Ours(_)));
         sys::reap(pid);
+    }
+}
+
+alone! {
+    fn who_is_woken_and_may_not_have_it_wakes_another() {
+        let monitors: Vec<Monitor> = of_the_dead(514).iter().map(watched).collect();
+        let wanted = &monitors[512];
+        let (cleaner, _talk) = fork_that_claims(wanted, std::mem::forget);
+        // A fork that has so many of the others and waits for this one.
+        let waiter = |others: &[Monitor], expected: fn(Result<Claim, Error>) -> bool| {
+            let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+            let pid = sys::fork_running_aside(|| {
+                let claim = |monitor: &Monitor| monitor.claim(NOW).unwrap();
+                let all: Vec<Claim> = others.iter().map(claim).collect();
+                assert!(all.iter().all(|claim| matches!(claim, Claim::Ours(_))));
+                theirs.write_all(b"h").unwrap();
+                i32::from(!expected(wanted.claim(Duration::MAX)))
+            });
+            ours.read_exact(&mut [0]).unwrap();
+            common::eventually(|| common::state(pid) == Some('S'));
+            pid
+        };
+        // The kernel wakes first who sleeps first.
+        let has_all = waiter(&monitors[..512], |claim| matches!(claim, Err(Error::Full(512))));
+        let next = waiter(&monitors[513..], |claim| matches!(claim, Ok(Claim::Ours(_))));
+        sys::kill(cleaner, libc::SIGKILL);
+        assert_eq!(sys::reap(has_all), 0);
+        assert_eq!(sys::reap(next), 0);
+        sys::reap(cleaner);
     }
 }
 

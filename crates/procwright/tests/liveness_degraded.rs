@@ -66,9 +66,24 @@ alone! {
                 sys::kill(pid, libc::SIGKILL);
             });
             assert_eq!(monitor.wait_gone(Duration::MAX), Some(true));
-            sys::reap(pid);
             assert_eq!(monitor.state(), State::Died);
+            sys::reap(pid);
             assert_eq!(sys::in_fork(|| i32::from(monitor.alive())), 0);
+        }
+    }
+}
+
+alone! {
+    fn who_was_told_of_the_end_does_not_find_it_alive_afterwards() {
+        for round in 0..common::scaled(100, 2000) {
+            let (pid, _talk, monitor) = peer(std::mem::forget);
+            sys::kill(pid, libc::SIGKILL);
+            match round % 2 {
+                0 => assert_eq!(monitor.wait_gone(Duration::MAX), Some(true)),
+                _ => common::eventually(|| monitor.confirm() == State::Died),
+            }
+            assert_eq!(monitor.state(), State::Died);
+            sys::reap(pid);
         }
     }
 }

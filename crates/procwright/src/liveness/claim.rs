@@ -111,11 +111,23 @@ impl Monitor {
             if now == DONE {
                 return Ok(Claim::Done);
             }
+            let ledger = ledger()?;
+            if !ledger.marks() {
+                return Err(Error::Unsupported(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "nobody else would get the right if this process died",
+                )));
+            }
             if is_free(now) {
-                let ledger = ledger()?;
-                match ledger.claim(rights, *cell).map_err(refused)? {
-                    None => continue,
-                    Some(claimed) => {
+                match ledger.claim(rights, *cell) {
+                    Err(error) => {
+                        // Of those who sleep on a dead one's word the kernel wakes
+                        // one. That may be us, who cannot make anything of it.
+                        wake(word);
+                        return Err(refused(error));
+                    }
+                    Ok(None) => continue,
+                    Ok(Some(claimed)) => {
                         return Ok(Claim::Ours(Cleaner {
                             claimed,
                             ledger,
@@ -135,10 +147,6 @@ impl Monitor {
                 continue;
             }
             sleep(word, now, deadline);
-            if word.load(Ordering::Relaxed) != now {
-                // Of those who sleep on a dead one's word the kernel wakes one.
-                wake(word);
-            }
         }
     }
 }

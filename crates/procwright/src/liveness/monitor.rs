@@ -181,13 +181,22 @@ impl Monitor {
         if state != State::Alive || !self.process().is_some_and(ended) {
             return state;
         }
-        if let Source::Process { watched, .. } = &self.source {
-            watched.has_ended();
-        }
+        self.has_ended();
         // It may have been released just before the end.
         match self.state() {
             State::Alive => State::Died,
             state => state,
+        }
+    }
+
+    /// Somebody was told so, and shall not find it alive afterwards, although the
+    /// thread that is told may not have come to it yet.
+    pub(super) fn has_ended(&self) {
+        match &self.source {
+            Source::Process { watched, .. } => watched.has_ended(),
+            Source::Token { unmarked, .. } => {
+                unmarked.as_ref().inspect(|unmarked| unmarked.has_ended());
+            }
         }
     }
 

@@ -74,6 +74,12 @@ impl Unmarked {
         self.bell.word.load() == 0
     }
 
+    pub(super) fn has_ended(&self) {
+        if let Some((_, watched)) = &self.holder {
+            watched.has_ended();
+        }
+    }
+
     fn holder_has_died(&self) -> bool {
         let Some((process, watched)) = &self.holder else {
             return true;
