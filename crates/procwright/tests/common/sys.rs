@@ -678,8 +678,8 @@ pub(crate) fn fork_that(work: impl FnOnce()) -> i32 {
         let pid = check(libc::fork());
         if pid == 0 {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            work();
-            libc::_exit(0);
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            libc::_exit(if result.is_ok() { 0 } else { 101 });
         }
         pid
     }
@@ -724,6 +724,40 @@ pub(crate) fn send_with_files(socket: BorrowedFd<'_>, bytes: &[u8], files: &[Bor
         }
         let sent = libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL);
         assert_eq!(usize::try_from(sent), Ok(bytes.len()));
+    }
+}
+
+/// Ends this process without a look back.
+pub(crate) fn exit_with(code: i32) {
+    unsafe { libc::_exit(code) }
+}
+
+/// Forks a child that does something and lives on for a while after the end of its
+/// parent.
+pub(crate) fn fork_that_outlives(parent: i32, work: impl FnOnce()) {
+    const MILLISECOND: u32 = 1000;
+    unsafe {
+        if check(libc::fork()) == 0 {
+            libc::alarm(900);
+            work();
+            while libc::getppid() == parent {
+                libc::usleep(MILLISECOND);
+            }
+            libc::usleep(20 * MILLISECOND);
+            libc::_exit(0);
+        }
+    }
+}
+
+/// Aborts, and leaves no core.
+pub(crate) fn abort_without_a_core() {
+    unsafe {
+        let none = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        check(libc::setrlimit(libc::RLIMIT_CORE, &none));
+        libc::abort()
     }
 }
 
@@ -776,45 +810,6 @@ pub(crate) fn write_at(file: BorrowedFd<'_>, bytes: &[u8]) {
 pub(crate) fn punch(file: BorrowedFd<'_>, bytes: i64) {
     let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     check(unsafe { libc::fallocate(file.as_raw_fd(), how, 0, bytes) });
-}
-
-/// Forks a child that does something, and ends with the code that it gives.
-pub(crate) fn fork_exiting_with(work: impl FnOnce() -> i32) -> i32 {
-    fork_that(|| exit_with(work()))
-}
-
-/// Ends this process without a look back.
-pub(crate) fn exit_with(code: i32) {
-    unsafe { libc::_exit(code) }
-}
-
-/// Forks a child that does something and lives on for a while after the end of its
-/// parent.
-pub(crate) fn fork_that_outlives(parent: i32, work: impl FnOnce()) {
-    const MILLISECOND: u32 = 1000;
-    unsafe {
-        if check(libc::fork()) == 0 {
-            libc::alarm(900);
-            work();
-            while libc::getppid() == parent {
-                libc::usleep(MILLISECOND);
-            }
-            libc::usleep(20 * MILLISECOND);
-            libc::_exit(0);
-        }
-    }
-}
-
-/// Aborts, and leaves no core.
-pub(crate) fn abort_without_a_core() {
-    unsafe {
-        let none = libc::rlimit {
-            rlim_cur: 0,
-            rlim_max: 0,
-        };
-        check(libc::setrlimit(libc::RLIMIT_CORE, &none));
-        libc::abort()
-    }
 }
 
 /// Becomes a program that does nothing until it is killed.
