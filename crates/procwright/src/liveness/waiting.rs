@@ -28,10 +28,18 @@ impl Monitor {
     }
 
     fn wait_until(&self, deadline: Deadline) -> Option<State> {
-        if let Source::Process { process, watched } = &self.source {
+        if let Source::Process { process, .. } = &self.source {
             process.wait_until(Event::Exited, deadline).ok().flatten()?;
-            watched.has_ended();
+            self.has_ended();
             return Some(State::Died);
+        }
+        if let Source::Token {
+            unmarked: Some(unmarked),
+            ..
+        } = &self.source
+        {
+            unmarked.wait(deadline);
+            return Some(self.state()).filter(|state| *state != State::Alive);
         }
         let mut guard = None;
         loop {
@@ -57,6 +65,7 @@ impl Monitor {
     pub(super) fn guard(&self) -> Option<Watch> {
         let Source::Token {
             holder: Some(holder),
+            ..
         } = &self.source
         else {
             return None;
@@ -76,7 +85,10 @@ impl Monitor {
             Source::Token { holder, .. } => holder.as_ref()?,
             Source::Process { process, .. } => process,
         };
-        let gone = process.wait_for(Event::Exited, timeout).ok()?;
-        Some(gone.is_some())
+        let gone = process.wait_for(Event::Exited, timeout).ok()?.is_some();
+        if gone {
+            self.has_ended();
+        }
+        Some(gone)
     }
 }

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::unmarked::Bell;
 use crate::process::Process;
 use crate::sys::fork::PerProcess;
 use crate::sys::robust::{DIED, Flag, Word, wake};
@@ -24,8 +25,8 @@ pub(super) const UNKNOWN: u32 = 0;
 /// What is done when a process has ended.
 #[derive(Debug)]
 pub(super) enum Tell {
-    /// The flag says so.
-    Flag(Arc<Flag>),
+    /// The flag says so, and then the bell is rung.
+    Flag(Arc<Flag>, Option<Arc<Bell>>),
     /// Whoever sleeps on a word is woken. It has changed by then.
     Sleepers(Word),
 }
@@ -33,16 +34,23 @@ pub(super) enum Tell {
 impl Tell {
     fn ended(&self) {
         match self {
-            Tell::Flag(flag) => flag.word().store(DIED, Ordering::Release),
+            Tell::Flag(flag, bell) => say(flag, bell.as_deref(), DIED),
             Tell::Sleepers(word) => wake(word.word()),
         }
     }
 
     /// Nobody will tell.
     fn unknown(&self) {
-        if let Tell::Flag(flag) = self {
-            flag.word().store(UNKNOWN, Ordering::Release);
+        if let Tell::Flag(flag, bell) = self {
+            say(flag, bell.as_deref(), UNKNOWN);
         }
+    }
+}
+
+fn say(flag: &Flag, bell: Option<&Bell>, what: u32) {
+    flag.word().store(what, Ordering::SeqCst);
+    if let Some(bell) = bell {
+        bell.ring(what == DIED);
     }
 }
 
@@ -92,8 +100,13 @@ impl Watched {
     /// # Errors
     /// When there is no memory, descriptor or thread left.
     pub(super) fn new(process: &Process) -> io::Result<Watched> {
+        Watched::with_bell(process, None)
+    }
+
+    /// The same, and a bell is rung when the flag has changed.
+    pub(super) fn with_bell(process: &Process, bell: Option<Arc<Bell>>) -> io::Result<Watched> {
         let flag = Arc::new(Flag::new(ALIVE)?);
-        let _watch = Watch::new(process, Tell::Flag(Arc::clone(&flag)))?;
+        let _watch = Watch::new(process, Tell::Flag(Arc::clone(&flag), bell))?;
         Ok(Watched { flag, _watch })
     }
 
