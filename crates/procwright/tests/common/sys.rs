@@ -863,3 +863,18 @@ pub(crate) fn abort_without_a_core() {
         libc::abort()
     }
 }
+
+/// As [`fork_pausing`]; none if no more processes may be had.
+pub(crate) fn try_fork_pausing() -> Option<i32> {
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(900);
+            loop {
+                libc::pause();
+            }
+        }
+        (pid > 0).then_some(pid)
+    }
+}
