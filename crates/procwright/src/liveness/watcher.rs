@@ -107,7 +107,13 @@ impl Watched {
     pub(super) fn with_bell(process: &Process, bell: Option<Arc<Bell>>) -> io::Result<Watched> {
         let flag = Arc::new(Flag::new(ALIVE)?);
         let _watch = Watch::new(process, Tell::Flag(Arc::clone(&flag), bell))?;
-        Ok(Watched { flag, _watch })
+        let watched = Watched { flag, _watch };
+        // Or who was told of the end before would find it alive here, until the
+        // thread comes to it.
+        if !process.is_alive() {
+            watched.has_ended();
+        }
+        Ok(watched)
     }
 
     /// Somebody knows before the thread does: then nobody shall be told the opposite
