@@ -858,3 +858,18 @@ pub(crate) fn sleep_on_a_word(file: BorrowedFd<'_>, offset: usize) {
         libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, *word, null);
     }
 }
+
+/// As [`fork_pausing`]; none if no more processes may be had.
+pub(crate) fn try_fork_pausing() -> Option<i32> {
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(900);
+            loop {
+                libc::pause();
+            }
+        }
+        (pid > 0).then_some(pid)
+    }
+}

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::monitor::says_alive;
+use super::watcher::Watch;
 use crate::sys::fork::PerProcess;
 use crate::sys::robust::{MANY, Word, may_sleep_on_many, sleep, sleep_on_many, wake};
 use crate::sys::thread::spawn_bare;
@@ -109,6 +110,7 @@ pub(super) struct Heralded {
     pub(super) bell: Arc<Wake>,
     place: Place,
     pub(super) process: u32,
+    _guard: Option<Watch>,
 }
 
 #[derive(Debug)]
@@ -120,9 +122,11 @@ enum Place {
 }
 
 impl Heralded {
+    /// `guard` is kept as long.
+    ///
     /// # Errors
     /// When there is no memory, descriptor or thread left.
-    pub(super) fn new(word: Word) -> io::Result<Heralded> {
+    pub(super) fn new(word: Word, guard: Option<Watch>) -> io::Result<Heralded> {
         let bell = Arc::new(Wake::new()?);
         let seat = Arc::new(Seat {
             word,
@@ -139,6 +143,7 @@ impl Heralded {
             bell,
             place,
             process: std::process::id(),
+            _guard: guard,
         })
     }
 }
