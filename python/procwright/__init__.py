@@ -7,7 +7,15 @@
 
 from __future__ import annotations
 
-from ._core import Cancel, Limit, Stop, wait_stats
+from ._core import (
+    Cancel,
+    Limit,
+    LivenessInvitation,
+    LivenessMonitor,
+    LivenessToken,
+    Stop,
+    wait_stats,
+)
 from ._options import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 from ._result import Event, Holder, Result, Status, StreamInfo, Survivor
 from ._run import run
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
         Cancelled,
         IdleTimeout,
         InvalidValue,
+        LivenessError,
         NoSuchProcess,
         OutputLimitExceeded,
         RunError,
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
         TimeoutExpired,
         WaitTimeout,
     )
+    from ._liveness import LivenessGuarantee
     from ._merged import Merged, MergedLine
     from ._overflow import Overflow
     from ._process import Process
@@ -74,6 +84,11 @@ __all__ = [
     "InvalidValue",
     "Limit",
     "LineTooLong",
+    "LivenessError",
+    "LivenessGuarantee",
+    "LivenessInvitation",
+    "LivenessMonitor",
+    "LivenessToken",
     "MatchTimeout",
     "Merged",
     "MergedLine",
@@ -125,6 +140,7 @@ _LATER = {
     "Figures": "_stream",
     "Gap": "_stream",
     "LineTooLong": "_stream_errors",
+    "LivenessGuarantee": "_liveness",
     "Overflow": "_overflow",
     "Process": "_process",
     "Reader": "_stream",
