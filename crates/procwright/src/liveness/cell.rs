@@ -11,8 +11,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::sys::robust::{FACTS, Facts};
 use crate::sys::{pidfd, proc};
@@ -88,15 +87,14 @@ fn halves(whole: u64) -> [u32; 2] {
 
 /// A number that no other token has, as far as chance goes. No secret.
 fn nonce() -> u64 {
-    static LAST: Mutex<u64> = Mutex::new(0);
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    // No lock: a fork would inherit it held.
+    static MADE: AtomicU64 = AtomicU64::new(0);
     // The keys of the standard library's hash maps are random in each process,
     // and a fork has another number.
     let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u64(*last);
+    hasher.write_u64(MADE.fetch_add(1, Ordering::Relaxed));
     hasher.write_u32(std::process::id());
-    *last = hasher.finish() | 1;
-    *last
+    hasher.finish() | 1
 }
 
 #[cfg(test)]

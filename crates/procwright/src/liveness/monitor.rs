@@ -1,7 +1,6 @@
 //! The watching side.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use super::cell::Owner;
@@ -51,7 +50,8 @@ impl Monitor {
     /// short by others; [`Error::Stale`] if it is of an earlier boot or not the one
     /// that the invitation means; [`Error::Io`] when there is no memory left.
     pub fn accept(invitation: Invitation) -> Result<Monitor, Error> {
-        let view = View::map(invitation.as_fd()).map_err(|error| match error.kind() {
+        let [cells, _] = invitation.files();
+        let view = View::map(cells).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => Error::Invalid(error.to_string()),
             io::ErrorKind::Unsupported => Error::Unsupported(error),
             _ => Error::Io(error),

@@ -19,8 +19,8 @@ use crate::sys::robust::{Held, Ledger, MOST};
 /// The first starts a thread that sleeps until the process ends: one for all, with
 /// a stack of 128 KiB. Python warns at an `os.fork()` of a process with threads,
 /// `unshare(CLONE_NEWUSER)` fails in one, and a process whose main thread has called
-/// `pthread_exit` does not end before its last thread. Each takes 64 bytes; a
-/// descriptor is taken for each 64 of them.
+/// `pthread_exit` does not end before its last thread. Each takes 64 bytes; two
+/// descriptors are taken for each 64 of them.
 ///
 /// # Fork
 /// A fork has no part in it: dropping it there does nothing, and monitors tell of
@@ -67,8 +67,9 @@ impl Token {
         if self.process != std::process::id() {
             return Err(Error::Forked);
         }
-        let file = self.held.file().try_clone_to_owned()?;
-        Ok(Invitation::new(file, self.held.cell(), self.nonce))
+        let [cells, rights] = self.held.files();
+        let files = [cells.try_clone_to_owned()?, rights.try_clone_to_owned()?];
+        Ok(Invitation::new(files, self.held.cell(), self.nonce))
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::process::Process;
 use crate::sys::fork::PerProcess;
 use crate::sys::robust::{DIED, Flag};
-use crate::sys::thread::spawn_quiet;
+use crate::sys::thread::spawn_bare;
 use crate::sys::wake::Wake;
 use crate::time::Timeout;
 use crate::wait::{Awaits, Event, Key, WaitSet, Waitable, Want};
@@ -68,6 +68,9 @@ struct Desk {
     news: Vec<News>,
 }
 
+/// For a wait, in the worst case by other means than the best.
+const STACK: usize = 512 * 1024;
+
 #[derive(Debug)]
 enum News {
     Watch(u64, Process, Arc<Flag>),
@@ -91,7 +94,7 @@ impl Watcher {
                 let wake = Arc::new(Wake::new()?);
                 let mut set = WaitSet::new()?;
                 set.add(Member::Desk(Arc::clone(&wake)), Event::Exited)?;
-                spawn_quiet("procwright-watch", move || self.work(set))?;
+                spawn_bare(c"procwright-watch", STACK, move || self.work(set))?;
                 desk.wake.insert(wake).clone()
             }
         };

@@ -661,3 +661,40 @@ pub(crate) fn unshare_what_may_be() {
 pub(crate) fn close(fd: &impl AsRawFd) {
     unsafe { libc::close(fd.as_raw_fd()) };
 }
+
+/// A descriptor that this process was started with.
+pub(crate) fn take_over(number: RawFd) -> OwnedFd {
+    assert!(
+        unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0,
+        "{number}"
+    );
+    unsafe { OwnedFd::from_raw_fd(number) }
+}
+
+/// Sends bytes and descriptors over a Unix socket, by hand.
+pub(crate) fn send_with_files(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedFd<'_>]) {
+    let numbers: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
+    let size = size_of_val(&numbers[..]) as u32;
+    unsafe {
+        let mut beside = vec![0_u64; libc::CMSG_SPACE(size) as usize / 8 + 1];
+        let mut part = libc::iovec {
+            iov_base: bytes.as_ptr().cast_mut().cast(),
+            iov_len: bytes.len(),
+        };
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        if !numbers.is_empty() {
+            message.msg_control = beside.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(size) as _;
+            let head = libc::CMSG_FIRSTHDR(&message);
+            (*head).cmsg_level = libc::SOL_SOCKET;
+            (*head).cmsg_type = libc::SCM_RIGHTS;
+            (*head).cmsg_len = libc::CMSG_LEN(size) as _;
+            let data = libc::CMSG_DATA(head);
+            std::ptr::copy_nonoverlapping(numbers.as_ptr().cast(), data, size as usize);
+        }
+        let sent = libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL);
+        assert_eq!(usize::try_from(sent), Ok(bytes.len()));
+    }
+}

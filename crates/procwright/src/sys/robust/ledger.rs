@@ -63,10 +63,10 @@ struct State {
     held: usize,
 }
 
-/// A file of cells.
+/// A file of cells, and one of rights.
 #[derive(Debug)]
 struct Sheet {
-    file: Arc<OwnedFd>,
+    files: Arc<[OwnedFd; 2]>,
     /// Cells before this one are or were somebody's.
     used: usize,
     /// So many of them are.
@@ -78,13 +78,13 @@ struct Sheet {
 pub(crate) struct Held {
     sheet: usize,
     cell: usize,
-    file: Arc<OwnedFd>,
+    files: Arc<[OwnedFd; 2]>,
 }
 
 impl Held {
-    /// The file that it is in, for whoever is to watch.
-    pub(crate) fn file(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    /// The file that it is in, for whoever is to watch, and that of the rights.
+    pub(crate) fn files(&self) -> [BorrowedFd<'_>; 2] {
+        self.files.each_ref().map(AsFd::as_fd)
     }
 
     /// Its place in there.
@@ -150,7 +150,7 @@ impl Ledger {
         let held = Held {
             sheet,
             cell: place.used,
-            file: Arc::clone(&place.file),
+            files: Arc::clone(&place.files),
         };
         place.used += 1;
         place.held += 1;
@@ -188,9 +188,10 @@ impl Ledger {
                 .ok_or(io::ErrorKind::StorageFull)?;
         }
         if state.sheets[state.current].is_none() {
-            let file = self.open(state.current)?;
+            let rights = rights()?;
+            let cells = self.open(state.current)?;
             state.sheets[state.current] = Some(Sheet {
-                file: Arc::new(file),
+                files: Arc::new([cells, rights]),
                 used: 0,
                 held: 0,
             });
@@ -311,6 +312,14 @@ fn sealable() -> io::Result<OwnedFd> {
     Ok(file)
 }
 
+/// A file of rights, one beside each cell of a file of cells. The holder has no
+/// part in it. Survivors write there, so that nothing but its size is sealed.
+pub(crate) fn rights() -> io::Result<OwnedFd> {
+    let file = sealable()?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(file)
+}
+
 /// Shared memory that no fork gets.
 fn map(size: usize) -> io::Result<NonNull<u8>> {
     // SAFETY: a fresh mapping at a place of the kernel's choice.
@@ -362,11 +371,14 @@ impl List {
     }
 }
 
+/// Enough for a panic to be told of.
+const STACK: usize = 128 * 1024;
+
 /// Starts the thread that holds the words. It ends when the process does, or its
 /// program: there is nothing that it would ever do.
 fn keep(list: List) -> io::Result<u32> {
     let (told, number) = mpsc::sync_channel(1);
-    thread::spawn_small("procwright-alive", move || {
+    thread::spawn_bare(c"procwright-alive", STACK, move || {
         // The whole of it, not a part: what is not Send would be captured.
         let list = list;
         // SAFETY: the head is given to this thread alone, which takes no lock.
@@ -394,7 +406,7 @@ fn marks_words(list: List, entry: *mut Link, word: *const AtomicU32) -> io::Resu
     // SAFETY: as for `List`.
     unsafe impl Send for Trial {}
     let trial = Trial(list, entry, word);
-    let tried = thread::spawn_small("procwright-trial", move || {
+    let tried = thread::spawn_bare(c"procwright-trial", STACK, move || {
         let Trial(list, entry, word) = { trial };
         // SAFETY: nobody else knows this memory yet, and it is mapped for ever;
         // the thread takes no lock until it ends.
@@ -405,7 +417,7 @@ fn marks_words(list: List, entry: *mut Link, word: *const AtomicU32) -> io::Resu
             (*list.head).first.store(entry, Ordering::SeqCst);
         }
     })?;
-    let _ = tried.join();
+    tried.join();
     // SAFETY: mapped for ever.
     let word = unsafe { &*word };
     // The kernel walks the list before it tells anybody that the thread has ended.

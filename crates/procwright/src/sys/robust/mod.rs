@@ -16,6 +16,8 @@
 //!   must not take the next for this one. Its file is sealed: whoever gets it can
 //!   map it for reading only, and nobody can make it shorter. `release(held)`: it
 //!   says that it was released, and wakes whoever sleeps on it.
+//!   Beside it is a file of rights, of the same size, that everybody can write to
+//!   and nobody can make shorter.
 //! - `View::map(file)`: somebody's cells for reading, refused if they could be
 //!   changed under us by anybody but the kernel and the one who made them.
 //! - `sleep(word, while_it_is, deadline)`, `wake(word)`: until the word is another

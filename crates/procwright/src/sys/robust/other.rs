@@ -15,7 +15,7 @@ pub(crate) enum Ledger {}
 pub(crate) enum Held {}
 
 impl Held {
-    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+    pub(crate) fn files(&self) -> [BorrowedFd<'_>; 2] {
         match *self {}
     }
 
