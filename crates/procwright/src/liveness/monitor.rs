@@ -29,7 +29,7 @@ pub(super) enum Source {
     },
     Process {
         process: Process,
-        _watched: Watched,
+        watched: Watched,
     },
 }
 
@@ -89,7 +89,7 @@ impl Monitor {
             word: Word::of_flag(&watched.flag),
             source: Source::Process {
                 process: process.clone(),
-                _watched: watched,
+                watched,
             },
         })
     }

@@ -19,9 +19,10 @@ impl Monitor {
     }
 
     fn wait_until(&self, deadline: Deadline) -> Option<State> {
-        if let Source::Process { process, .. } = &self.source {
-            let over = process.wait_until(Event::Exited, deadline).ok().flatten();
-            return over.map(|_| State::Died);
+        if let Source::Process { process, watched } = &self.source {
+            process.wait_until(Event::Exited, deadline).ok().flatten()?;
+            watched.has_ended();
+            return Some(State::Died);
         }
         loop {
             let now = self.word.load();

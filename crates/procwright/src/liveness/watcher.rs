@@ -37,12 +37,22 @@ impl Watched {
         let watcher = WATCHER.get();
         let flag = Arc::new(Flag::new(ALIVE)?);
         let number = watcher.watch(process.clone(), Arc::clone(&flag))?;
-        Ok(Watched {
+        let watched = Watched {
             flag,
             number,
             watcher,
             process: std::process::id(),
-        })
+        };
+        if !process.is_alive() {
+            watched.has_ended();
+        }
+        Ok(watched)
+    }
+
+    /// Says so at once: the watcher's thread may come to it later, and who has been
+    /// told of an end is not to hear after it that the process lives.
+    pub(super) fn has_ended(&self) {
+        self.flag.word().store(DIED, Ordering::Release);
     }
 }
 
