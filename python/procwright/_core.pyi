@@ -89,6 +89,9 @@ class LivenessToken:
     def invite(self) -> LivenessInvitation:
         """What a process needs to watch: to be sent, pickled or inherited."""
 
+    def guarantee(self) -> LivenessGuarantee:
+        """What monitors of it can promise."""
+
     def release(self) -> None:
         """Gives it back. Again and again, if need be: only the first does anything."""
 
@@ -245,6 +248,7 @@ class RawSetup(TypedDict):
     pty: tuple[int, int] | None
     die_with_parent: str | int | None
     pass_fds: list[int]
+    liveness: bool
     stop: Stop | None
 
 @type_check_only

@@ -12,7 +12,7 @@ use super::python;
 use crate::errors::{self, invalid, strerror, system};
 
 /// How many descriptors an invitation has.
-const FILES: usize = 1;
+const FILES: usize = 2;
 
 /// A token, as it is handed to another process: descriptors and a few bytes.
 ///

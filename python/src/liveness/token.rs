@@ -6,7 +6,7 @@ use procwright::liveness::Token;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::LivenessInvitation;
+use super::{LivenessInvitation, guarantee};
 use crate::errors;
 use crate::values::choice;
 
@@ -53,13 +53,15 @@ impl LivenessToken {
 
     /// What a process needs to watch: to be sent, pickled or inherited.
     fn invite(&self, py: Python<'_>) -> PyResult<LivenessInvitation> {
-        let token = self.lock();
-        let Some(token) = token.as_ref() else {
-            return Err(PyValueError::new_err("the token was released"));
-        };
-        let invitation = token.invite();
+        let invitation = self.lock().as_ref().ok_or_else(released)?.invite();
         let invitation = invitation.map_err(|error| errors::liveness(py, &error))?;
         Ok(LivenessInvitation::of(invitation))
+    }
+
+    /// What monitors of it can promise: a `LivenessGuarantee`.
+    fn guarantee<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let promised = self.lock().as_ref().ok_or_else(released)?.guarantee();
+        guarantee(py, promised)
     }
 
     /// Gives it back. Again and again, if need be: only the first does anything.
@@ -103,4 +105,8 @@ impl LivenessToken {
     fn lock(&self) -> MutexGuard<'_, Option<Token>> {
         self.token.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn released() -> PyErr {
+    PyValueError::new_err("the token was released")
 }
