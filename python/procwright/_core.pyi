@@ -1,4 +1,4 @@
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final, type_check_only
 
@@ -108,7 +108,7 @@ class LivenessToken:
 class LivenessInvitation:
     """A token, as it is handed to another process: descriptors and a few bytes."""
 
-    def __new__(cls, fds: Sequence[int], ticket: str) -> LivenessInvitation: ...
+    def __new__(cls, fds: Iterable[int], ticket: str) -> LivenessInvitation: ...
     @property
     def fds(self) -> tuple[int, ...]:
         """Its descriptors. They stay this object's."""

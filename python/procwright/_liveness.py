@@ -67,7 +67,7 @@ async def _wait_async(
 
 
 def _over(monitor: _core.LivenessMonitor) -> Literal["released", "died"]:
-    state = monitor.state()
+    state = monitor.confirm()
     assert state != "alive"
     return state
 

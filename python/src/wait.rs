@@ -212,6 +212,12 @@ impl Members {
             want => usize::try_from(want).map_or(Want::All, Want::First),
         };
         let waited = self.set.wait_until(want, deadline)?;
+        for (_, item) in &waited.ended {
+            if let What::Monitor(monitor) = &item.what {
+                // Its descriptor may tell of an end before its word does.
+                monitor.confirm();
+            }
+        }
         let places = waited.ended.iter().map(|(_, item)| item.place);
         Ok((places.collect(), waited.outcome))
     }

@@ -25,7 +25,9 @@ def watched(request, peers):
     (peer,) = peers()
     if request.param == "process":
         peer.monitor = LivenessMonitor(peer.process)
-    # Threads and descriptors that are there for all are there from the first on.
+    # Threads and descriptors that are there for all are there from the first on, and
+    # what tests before this one have left would go in the middle of it.
+    gc.collect()
     assert wait([peer.monitor], timeout=0).done == []
     return peer
 

@@ -27,8 +27,9 @@ pub(crate) struct LivenessInvitation(Invitation);
 #[pymethods]
 impl LivenessInvitation {
     #[new]
-    fn new(py: Python<'_>, fds: Vec<RawFd>, ticket: &str) -> PyResult<LivenessInvitation> {
-        let duplicate = |number| {
+    fn new(py: Python<'_>, fds: &Bound<'_, PyAny>, ticket: &str) -> PyResult<LivenessInvitation> {
+        let duplicate = |number: PyResult<Bound<'_, PyAny>>| {
+            let number: RawFd = number?.extract()?;
             duplicate_fd(number).map_err(|error| {
                 let reason = strerror(py, error.raw_os_error().unwrap_or(0), &error);
                 reason.map_or_else(
@@ -37,7 +38,7 @@ impl LivenessInvitation {
                 )
             })
         };
-        let files = fds.into_iter().map(duplicate);
+        let files = fds.try_iter()?.map(duplicate);
         let files: Vec<OwnedFd> = files.collect::<PyResult<_>>()?;
         let files = <[OwnedFd; FILES]>::try_from(files).map_err(|given| {
             let problem = format!("are {}", given.len());

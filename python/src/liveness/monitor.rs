@@ -100,7 +100,7 @@ impl LivenessMonitor {
                 PyErr::from_value,
             ));
         }
-        Ok(name(monitor.state()))
+        Ok(name(monitor.confirm()))
     }
 
     /// As `wait`, for asyncio and trio.
