@@ -63,6 +63,7 @@ pub(crate) fn liveness(py: Python<'_>, error: &liveness::Error) -> PyErr {
         liveness::Error::Full(_) => "full",
         liveness::Error::Stale(_) => "stale",
         liveness::Error::Forked => "forked",
+        liveness::Error::NoParent(_) => "no_parent",
         liveness::Error::Invalid(_) => return typed(py, MODULE, "InvalidValue", (text,)),
         liveness::Error::Io(source) => return system(source, text),
         _ => "other",

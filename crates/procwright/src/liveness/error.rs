@@ -22,6 +22,12 @@ pub enum Error {
     /// This is a fork of the process whose token it is.
     #[error("the liveness token is that of the process which this one was forked from")]
     Forked,
+    /// This process cannot tell who its parent is.
+    #[error(
+        "no parent to watch: {0}\n  \
+         hint: start this program with Command::liveness() (Python: liveness=True)"
+    )]
+    NoParent(String),
     /// The system refused.
     #[error("liveness: {0}")]
     Io(#[from] io::Error),

@@ -125,6 +125,29 @@ impl Monitor {
         }
     }
 
+    /// The same, and the kernel is asked as well: [`State::Died`] if the process of
+    /// the peer has ended, although the word says that it lives. That cannot be
+    /// unless somebody meddles with the memory or the threads of the holder, or
+    /// this machine was restored from a snapshot; for a process without a token
+    /// the kernel knows some microseconds earlier. One or two system calls while
+    /// the peer lives; the same as [`state`](Monitor::state) if its process cannot
+    /// be seen from here.
+    pub fn confirm(&self) -> State {
+        let state = self.state();
+        let ended = |process: &Process| !process.is_alive();
+        if state != State::Alive || !self.process().is_some_and(ended) {
+            return state;
+        }
+        if let Source::Process { watched, .. } = &self.source {
+            watched.has_ended();
+        }
+        // It may have been released just before the end.
+        match self.state() {
+            State::Alive => State::Died,
+            state => state,
+        }
+    }
+
     /// The process of the peer, where it can be seen from here.
     pub fn process(&self) -> Option<&Process> {
         match &self.source {

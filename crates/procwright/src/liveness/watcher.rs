@@ -49,8 +49,8 @@ impl Watched {
         Ok(watched)
     }
 
-    /// Says so at once: the watcher's thread may come to it later, and who has been
-    /// told of an end is not to hear after it that the process lives.
+    /// Somebody knows before the thread does: then nobody shall be told the opposite
+    /// any more.
     pub(super) fn has_ended(&self) {
         self.flag.word().store(DIED, Ordering::Release);
     }
