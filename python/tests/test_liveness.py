@@ -59,8 +59,9 @@ def test_a_block_releases_it_however_it_is_left():
         monitor = LivenessMonitor(token.invite())
         assert monitor.alive()
     assert monitor.state() == "released"
-    with pytest.raises(ZeroDivisionError), LivenessToken() as token:
-        monitor = LivenessMonitor(token.invite())
+    token = LivenessToken()
+    monitor = LivenessMonitor(token.invite())
+    with pytest.raises(ZeroDivisionError), token:
         raise ZeroDivisionError
     assert monitor.state() == "released"
 
@@ -162,6 +163,11 @@ def test_a_monitor_of_a_child_that_was_waited_for(child):
         assert spawned.monitor().state() == "died"
 
 
+def fill(sock, invitation):
+    while True:
+        invitation.send(sock)
+
+
 def test_over_a_socket():
     ours, theirs = socket.socketpair()
     with LivenessToken() as token, ours, theirs:
@@ -182,8 +188,7 @@ def test_over_a_socket():
             LivenessInvitation.receive(theirs)
         ours.setblocking(False)
         with pytest.raises(BlockingIOError):
-            while True:
-                token.invite().send(ours)
+            fill(ours, token.invite())
         ours.settimeout(0.01)
         with pytest.raises(TimeoutError):
             token.invite().send(ours)
