@@ -8,6 +8,7 @@
 //! | 4, 5 | inode of the process in pidfs, 0 if it has none |
 //! | 6, 7 | when it was started, in clock ticks since boot |
 //! | 8 to 11 | the boot, 0 if it cannot be known |
+//! | 12 | what holds the word: 0 the keeper of the process, 1 a thread |
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
@@ -17,6 +18,23 @@ use crate::sys::robust::{FACTS, Facts};
 use crate::sys::{pidfd, proc};
 
 const VERSION: u32 = 1;
+
+/// What holds a word, and so whose end it tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The thread of ours that does nothing else: it ends with the program.
+    Keeper = 0,
+    /// A thread of the host's.
+    Thread = 1,
+}
+
+impl Kind {
+    fn read(number: u32) -> Option<Kind> {
+        [Kind::Keeper, Kind::Thread]
+            .into_iter()
+            .find(|kind| *kind as u32 == number)
+    }
+}
 
 /// Whose a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +46,12 @@ pub(super) struct Owner {
     pub(super) start_ticks: u64,
     /// 0 if it is not known.
     boot: u128,
+    pub(super) kind: Kind,
 }
 
 impl Owner {
     /// This process, with a new nonce.
-    pub(super) fn ourselves() -> Owner {
+    pub(super) fn ourselves(kind: Kind) -> Owner {
         let pid = std::process::id().cast_signed();
         let pidfd = pidfd::open(pid).ok();
         Owner {
@@ -41,6 +60,7 @@ impl Owner {
             inode: pidfd.and_then(|fd| pidfd::inode(fd.as_fd())),
             start_ticks: proc::stat(pid).map_or(0, |stat| stat.start_ticks),
             boot: proc::boot().unwrap_or(0),
+            kind,
         }
     }
 
@@ -60,6 +80,7 @@ impl Owner {
         facts[6..8].copy_from_slice(&halves(self.start_ticks));
         facts[8..10].copy_from_slice(&halves(self.boot as u64));
         facts[10..12].copy_from_slice(&halves((self.boot >> 64) as u64));
+        facts[12] = self.kind as u32;
         facts
     }
 
@@ -77,6 +98,7 @@ impl Owner {
             inode: Some(whole(4)).filter(|inode| *inode != 0),
             start_ticks: whole(6),
             boot: u128::from(whole(8)) | u128::from(whole(10)) << 64,
+            kind: Kind::read(at(12))?,
         })
     }
 }
@@ -103,15 +125,20 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let owner = Owner::ourselves();
-        let facts = owner.facts().map(AtomicU32::new);
-        assert_eq!(Owner::read(&facts), Some(owner));
-        assert!(owner.is_of_this_boot());
-        let mut other = owner;
-        other.boot ^= 1 << 100;
-        assert!(!other.is_of_this_boot());
-        facts[0].store(7, Ordering::Relaxed);
-        assert_eq!(Owner::read(&facts), None);
+        for kind in [Kind::Keeper, Kind::Thread] {
+            let owner = Owner::ourselves(kind);
+            let facts = owner.facts().map(AtomicU32::new);
+            assert_eq!(Owner::read(&facts), Some(owner));
+            assert!(owner.is_of_this_boot());
+            let mut other = owner;
+            other.boot ^= 1 << 100;
+            assert!(!other.is_of_this_boot());
+            facts[12].store(7, Ordering::Relaxed);
+            assert_eq!(Owner::read(&facts), None);
+            facts[12].store(kind as u32, Ordering::Relaxed);
+            facts[0].store(7, Ordering::Relaxed);
+            assert_eq!(Owner::read(&facts), None);
+        }
     }
 
     #[test]

@@ -28,6 +28,12 @@ pub enum Error {
          hint: start this program with Command::liveness() (Python: liveness=True)"
     )]
     NoParent(String),
+    /// A thread other than the main one has asked for a token of its own.
+    #[error(
+        "a thread's token is refused off the main thread, where its end would be taken for \
+         that of the process: use Token, or make it on the main thread"
+    )]
+    NotMain,
     /// The system refused.
     #[error("liveness: {0}")]
     Io(#[from] io::Error),

@@ -8,7 +8,7 @@ pub enum State {
     /// It has given its token back. The process may live on.
     Released,
     /// The process has ended, or runs another program than the one that held the
-    /// token.
+    /// token; for a [`ThreadToken`](super::ThreadToken), or the thread has ended.
     Died,
 }
 
@@ -30,6 +30,10 @@ pub enum Names {
     Image,
     /// That of the process, whatever programs it runs.
     Process,
+    /// That of the thread that made the token, which is the main one of its
+    /// process: that thread's end, an exec by any thread and the end of the
+    /// process end it.
+    Thread,
 }
 
 /// How a [`Monitor`] knows.

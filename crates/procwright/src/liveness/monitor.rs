@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use super::cell::Owner;
+use super::cell::{Kind, Owner};
 use super::watcher::{UNKNOWN, Watched};
 use super::{Error, Guarantee, Invitation, Mechanism, Names, State};
 use crate::process::{Id, Process};
-use crate::sys::robust::{DIED, View, Word};
+use crate::sys::robust::{DIED, View, Word, is_of_a_thread};
 
 /// Knows whether a peer lives.
 ///
@@ -26,6 +26,7 @@ pub(super) enum Source {
     Token {
         /// Its holder, where that can be seen from here.
         holder: Option<Process>,
+        kind: Kind,
     },
     Process {
         process: Process,
@@ -62,6 +63,9 @@ impl Monitor {
         let (Some(owner), Some(word)) = (facts, Word::of_cell(&view, cell)) else {
             return Err(Error::Invalid("there is no token in that place".into()));
         };
+        if is_of_a_thread(cell) != (owner.kind == Kind::Thread) {
+            return Err(Error::Invalid("it is another kind of token".into()));
+        }
         if owner.nonce != invitation.nonce() {
             return Err(Error::Stale("its place is that of another token"));
         }
@@ -71,6 +75,7 @@ impl Monitor {
         Ok(Monitor {
             source: Source::Token {
                 holder: holder(&owner),
+                kind: owner.kind,
             },
             word,
         })
@@ -159,8 +164,11 @@ impl Monitor {
     /// What this monitor can promise.
     pub fn guarantee(&self) -> Guarantee {
         match self.source {
-            Source::Token { .. } => Guarantee {
-                names: Names::Image,
+            Source::Token { kind, .. } => Guarantee {
+                names: match kind {
+                    Kind::Keeper => Names::Image,
+                    Kind::Thread => Names::Thread,
+                },
                 mechanism: Mechanism::RobustWord,
             },
             Source::Process { .. } => Guarantee {

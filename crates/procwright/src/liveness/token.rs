@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::cell::Owner;
+use super::cell::{Kind, Owner};
 use super::{Error, Invitation};
 use crate::sys::fork::PerProcess;
 use crate::sys::robust::{Held, Ledger, MOST};
@@ -49,7 +49,7 @@ impl Token {
     /// memory, descriptor or thread left.
     pub fn new() -> Result<Token, Error> {
         let ledger = ledger()?;
-        let owner = Owner::ourselves();
+        let owner = Owner::ourselves(Kind::Keeper);
         let held = ledger.hold(&owner.facts())?.ok_or(Error::Full(MOST))?;
         Ok(Token {
             held,

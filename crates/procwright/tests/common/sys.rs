@@ -1,6 +1,7 @@
 //! System calls of the tests themselves.
 #![allow(clippy::undocumented_unsafe_blocks)] // plain calls, pointers to locals only
 
+pub(crate) mod attacks;
 pub(crate) mod held;
 
 use std::collections::BTreeMap;
@@ -660,6 +661,29 @@ pub(crate) fn unshare_what_may_be() {
 /// Closes a descriptor behind its owner's back: in a fork that goes on without it.
 pub(crate) fn close(fd: &impl AsRawFd) {
     unsafe { libc::close(fd.as_raw_fd()) };
+}
+
+/// Stops this process until somebody lets it go on or ends it.
+pub(crate) fn stop_ourselves() {
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// Forks a child that does something and ends.
+pub(crate) fn fork_that(work: impl FnOnce()) -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            work();
+            libc::_exit(0);
+        }
+        pid
+    }
+}
+
+/// A descriptor that is open until the end, by its number.
+pub(crate) fn borrow(fd: RawFd) -> BorrowedFd<'static> {
+    unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
 /// A descriptor that this process was started with.

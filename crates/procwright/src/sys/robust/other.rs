@@ -1,7 +1,7 @@
 //! Where no list of words is walked when a thread ends.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicU32;
 
 use super::{FACTS, Facts};
@@ -36,6 +36,34 @@ impl Ledger {
     pub(crate) fn release(&self, _: &Held) {
         match *self {}
     }
+
+    pub(crate) fn marks(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn claim(&self, _: &Rights, _: usize) -> io::Result<Option<Claimed>> {
+        match *self {}
+    }
+
+    pub(crate) fn give(&self, _: &Claimed, _: u32) {
+        match *self {}
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Claimed {}
+
+#[derive(Debug)]
+pub(crate) enum Rights {}
+
+impl Rights {
+    pub(crate) fn map(_: BorrowedFd<'_>) -> io::Result<Rights> {
+        Err(unsupported("a liveness token"))
+    }
+
+    pub(crate) fn word(&self, _: usize) -> &AtomicU32 {
+        match *self {}
+    }
 }
 
 #[derive(Debug)]
@@ -53,6 +81,10 @@ impl View {
     pub(crate) fn facts(&self, _: usize) -> Option<&[AtomicU32; FACTS]> {
         match *self {}
     }
+}
+
+pub(crate) fn rights() -> io::Result<OwnedFd> {
+    Err(unsupported("a liveness token"))
 }
 
 pub(crate) fn sleep(_: &AtomicU32, _: u32, _: Deadline) {}

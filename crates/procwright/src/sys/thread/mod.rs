@@ -63,6 +63,16 @@ fn deaf<T>(make: impl FnOnce() -> T) -> T {
     thread
 }
 
+/// Whether the calling thread is the one that the process was started with: its
+/// number is the process's.
+pub(crate) fn is_main() -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return rustix::thread::gettid() == rustix::process::getpid();
+    // Asked for nothing there.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    true
+}
+
 /// For how long the calling thread has been ready to run and had no processor,
 /// since it was started; none where the system does not tell.
 pub(crate) fn queued() -> Option<std::time::Duration> {
