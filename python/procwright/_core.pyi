@@ -85,7 +85,7 @@ class Cancel:
 class LivenessToken:
     """Says that this process lives, to whoever was invited to watch."""
 
-    def __new__(cls, holder: Literal["process"] = "process") -> LivenessToken: ...
+    def __new__(cls, holder: Literal["process", "thread"] = "process") -> LivenessToken: ...
     def invite(self) -> LivenessInvitation:
         """What a process needs to watch: to be sent, pickled or inherited."""
 

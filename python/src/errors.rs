@@ -9,7 +9,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use rustix::io::Errno;
 
-const MODULE: &str = "procwright._errors";
+pub(crate) const MODULE: &str = "procwright._errors";
 
 /// The exception for a value that cannot be used.
 pub(crate) fn invalid(py: Python<'_>, error: &Invalid) -> PyErr {
@@ -64,6 +64,7 @@ pub(crate) fn liveness(py: Python<'_>, error: &liveness::Error) -> PyErr {
         liveness::Error::Stale(_) => "stale",
         liveness::Error::Forked => "forked",
         liveness::Error::NoParent(_) => "no_parent",
+        liveness::Error::NotMain => "not_main",
         liveness::Error::Invalid(_) => return typed(py, MODULE, "InvalidValue", (text,)),
         liveness::Error::Io(source) => return system(source, text),
         _ => "other",

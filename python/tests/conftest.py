@@ -113,10 +113,13 @@ PEER = """
 import os, socket, sys, threading
 import procwright
 sock = socket.socket(fileno=int(sys.argv[1]))
-made = []
-maker = threading.Thread(target=lambda: made.append(procwright.LivenessToken()))
-maker.start()
-maker.join()
+holder, made = sys.argv[2], []
+if holder == "thread":
+    made.append(procwright.LivenessToken(holder))
+else:
+    maker = threading.Thread(target=lambda: made.append(procwright.LivenessToken()))
+    maker.start()
+    maker.join()
 token, = made
 token.invite().send(sock)
 for line in sock.makefile():
@@ -126,16 +129,17 @@ for line in sock.makefile():
 
 
 class Peer:
-    """A Python program that holds a token, made by a thread that has ended."""
+    """A Python program that holds a token, made by a thread that has ended, or by the main one."""
 
-    def __init__(self) -> None:
+    def __init__(self, holder: str) -> None:
         import socket
         import subprocess
 
         self.sock, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", PEER, str(theirs.fileno())], pass_fds=[theirs.fileno()]
+                [sys.executable, "-c", PEER, str(theirs.fileno()), holder],
+                pass_fds=[theirs.fileno()],
             )
         self.invitation = procwright.LivenessInvitation.receive(self.sock)
         self.monitor = procwright.LivenessMonitor(self.invitation)
@@ -161,8 +165,8 @@ def peers():
     """Starts programs that hold a token."""
     started = []
 
-    def start(count: int = 1) -> list[Peer]:
-        new = [Peer() for _ in range(count)]
+    def start(count: int = 1, holder: str = "process") -> list[Peer]:
+        new = [Peer(holder) for _ in range(count)]
         started.extend(new)
         return new
 

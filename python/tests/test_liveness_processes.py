@@ -142,9 +142,11 @@ def in_a_fork(do):
 
 
 @a_fork_with_threads
-def test_a_fork_has_no_part_in_a_token():
-    token = LivenessToken()
-    other = LivenessToken()
+@pytest.mark.parametrize("holder", ["process", "thread"])
+@pytest.mark.parametrize("who", ["the main thread", "another"])
+def test_a_fork_has_no_part_in_a_token(holder, who):
+    token = LivenessToken(holder)
+    other = LivenessToken(holder)
     monitor = LivenessMonitor(token.invite())
 
     def do():
@@ -157,14 +159,23 @@ def test_a_fork_has_no_part_in_a_token():
         del other
         assert monitor.alive()
         # It may have one of its own.
-        with LivenessToken() as own:
-            of_own = LivenessMonitor(own.invite())
-            assert of_own.alive()
-            assert of_own.process == Process(os.getpid())
-        assert of_own.state() == "released"
+        for kind in ("process", "thread"):
+            with LivenessToken(kind) as own:
+                of_own = LivenessMonitor(own.invite())
+                assert of_own.alive()
+                assert of_own.process == Process(os.getpid())
+            assert of_own.state() == "released"
 
     of_other = LivenessMonitor(other.invite())
-    assert in_a_fork(do) == 0
+    codes = []
+    if who == "another":
+        # In the fork it is the main thread, and none that has tokens already.
+        forker = threading.Thread(target=lambda: codes.append(in_a_fork(do)))
+        forker.start()
+        forker.join()
+    else:
+        codes.append(in_a_fork(do))
+    assert codes == [0]
     assert monitor.alive()
     assert of_other.alive()
     token.release()
@@ -259,6 +270,8 @@ def fork():
     os.waitpid(pid, 0)
     return "quiet"
 print(fork())
+held = procwright.LivenessToken(holder="thread")
+print(fork())
 token = procwright.LivenessToken()
 print(fork())
 token.release()
@@ -267,8 +280,8 @@ token.release()
 
 def test_python_warns_of_forks_once_there_is_a_token(script):
     out, err = script(FORKS).communicate()
-    without, with_one = out.splitlines()
-    assert without == "quiet"
+    without, with_one_of_the_thread, with_one = out.splitlines()
+    assert (without, with_one_of_the_thread) == ("quiet", "quiet")
     # What the documents say of it, no more and no less. The warning may come after the
     # fork has happened, and in the fork as well.
     assert ("multi-threaded" in with_one) == (sys.version_info >= (3, 12)), (out, err)

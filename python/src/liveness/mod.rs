@@ -5,6 +5,7 @@
 
 mod invitation;
 mod monitor;
+mod threads;
 mod token;
 
 pub(crate) use invitation::LivenessInvitation;
@@ -40,6 +41,7 @@ fn guarantee(py: Python<'_>, guarantee: Guarantee) -> PyResult<Bound<'_, PyAny>>
     let names = match guarantee.names {
         Names::Image => "image",
         Names::Process => "process",
+        Names::Thread => "thread",
         _ => "other",
     };
     let mechanism = match guarantee.mechanism {

@@ -2,10 +2,11 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use procwright::liveness::Token;
+use procwright::liveness::{Error, Guarantee, Invitation, Token};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use super::threads::Place;
 use super::{LivenessInvitation, guarantee};
 use crate::errors;
 use crate::values::choice;
@@ -20,6 +21,10 @@ use crate::values::choice;
 /// and later warn at an `os.fork()` of a process with threads. A fork has no part in a
 /// token: whatever it does with the object, monitors tell of the process that made it.
 ///
+/// With `holder="thread"` no thread is started: the main thread holds it itself. Then
+/// monitors say "died" when that thread has ended, which for almost all programs is the same;
+/// only the main thread may make it, and release it.
+///
 /// Raises `LivenessError` where it cannot be had; then monitor the process instead.
 ///
 /// >>> import procwright
@@ -33,7 +38,28 @@ use crate::values::choice;
 pub(crate) struct LivenessToken {
     /// None once released. Locked with the interpreter lock held and for a moment
     /// only, so that no fork finds it locked.
-    token: Mutex<Option<Token>>,
+    token: Mutex<Option<Holder>>,
+}
+
+enum Holder {
+    Process(Token),
+    Thread(Place),
+}
+
+impl Holder {
+    fn invite(&self) -> Result<Invitation, Error> {
+        match self {
+            Holder::Process(token) => token.invite(),
+            Holder::Thread(place) => place.invite(),
+        }
+    }
+
+    fn guarantee(&self) -> Result<Guarantee, Error> {
+        match self {
+            Holder::Process(token) => Ok(token.guarantee()),
+            Holder::Thread(place) => place.guarantee(),
+        }
+    }
 }
 
 #[pymethods]
@@ -41,10 +67,14 @@ impl LivenessToken {
     #[new]
     #[pyo3(signature = (holder="process"))]
     fn new(py: Python<'_>, holder: &str) -> PyResult<LivenessToken> {
-        if holder != "process" {
-            return Err(choice(py, "holder", holder, "\"process\""));
-        }
-        let token = py.detach(Token::new);
+        let token = match holder {
+            "process" => py.detach(|| Token::new().map(Holder::Process)),
+            "thread" => py.detach(|| Place::hold().map(Holder::Thread)),
+            other => {
+                let holders = "\"process\" or \"thread\"";
+                return Err(choice(py, "holder", other, holders));
+            }
+        };
         let token = token.map_err(|error| errors::liveness(py, &error))?;
         Ok(LivenessToken {
             token: Mutex::new(Some(token)),
@@ -54,20 +84,28 @@ impl LivenessToken {
     /// What a process needs to watch: to be sent, pickled or inherited.
     fn invite(&self, py: Python<'_>) -> PyResult<LivenessInvitation> {
         let invitation = self.lock().as_ref().ok_or_else(released)?.invite();
-        let invitation = invitation.map_err(|error| errors::liveness(py, &error))?;
+        let invitation = invitation.map_err(|error| refused(py, &error))?;
         Ok(LivenessInvitation::of(invitation))
     }
 
     /// What monitors of it can promise: a `LivenessGuarantee`.
     fn guarantee<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let promised = self.lock().as_ref().ok_or_else(released)?.guarantee();
-        guarantee(py, promised)
+        guarantee(py, promised.map_err(|error| refused(py, &error))?)
     }
 
     /// Gives it back. Again and again, if need be: only the first does anything.
-    fn release(&self, py: Python<'_>) {
-        let token = self.lock().take();
+    fn release(&self, py: Python<'_>) -> PyResult<()> {
+        let mut kept = self.lock();
+        if let Some(Holder::Thread(place)) = &*kept
+            && !place.release()
+        {
+            return Err(refused(py, &Error::NotMain));
+        }
+        let token = kept.take();
+        drop(kept);
         py.detach(|| drop(token));
+        Ok(())
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -81,9 +119,9 @@ impl LivenessToken {
         kind: &Bound<'_, PyAny>,
         error: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
-    ) {
+    ) -> PyResult<()> {
         let _ = (kind, error, traceback);
-        self.release(py);
+        self.release(py)
     }
 
     fn __repr__(&self) -> &'static str {
@@ -102,8 +140,19 @@ impl LivenessToken {
 }
 
 impl LivenessToken {
-    fn lock(&self) -> MutexGuard<'_, Option<Token>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Holder>> {
         self.token.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The exception for what cannot be done with a token that there is.
+fn refused(py: Python<'_>, error: &Error) -> PyErr {
+    match error {
+        Error::NotMain => {
+            let text = "the main thread holds this token, and no other can do anything with it";
+            errors::typed(py, errors::MODULE, "LivenessError", ("not_main", text))
+        }
+        error => errors::liveness(py, error),
     }
 }
 
