@@ -87,18 +87,12 @@ impl LivenessMonitor {
     /// Sleeps all the while. Raises `WaitTimeout`, which is a `subprocess.TimeoutExpired`
     /// and a `TimeoutError`, if the time comes first. Signal handlers run as usual.
     #[pyo3(signature = (timeout=None))]
-    fn wait(
-        slf: &Bound<'_, Self>,
-        py: Python<'_>,
-        timeout: Option<f64>,
-    ) -> PyResult<&'static str> {
+    fn wait(slf: &Bound<'_, Self>, py: Python<'_>, timeout: Option<f64>) -> PyResult<&'static str> {
         let limit = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
         let monitor = &slf.get().0;
         if monitor.alive() && !wait_until(py, monitor, limit.starting(Instant::now()))? {
-            return Err(python(py, "_too_late", (slf, timeout)).map_or_else(
-                |error| error,
-                PyErr::from_value,
-            ));
+            return Err(python(py, "_too_late", (slf, timeout))
+                .map_or_else(|error| error, PyErr::from_value));
         }
         Ok(name(monitor.confirm()))
     }
@@ -168,9 +162,7 @@ impl LivenessMonitor {
                  names a process, and that may be another's by then",
             ));
         }
-        Ok((slf.get_type(), (id,))
-            .into_pyobject(slf.py())?
-            .into_any())
+        Ok((slf.get_type(), (id,)).into_pyobject(slf.py())?.into_any())
     }
 }
 
