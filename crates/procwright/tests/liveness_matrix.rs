@@ -243,13 +243,20 @@ fn one(row: &Row, holder: Holder) {
         assert_eq!(process.wait(Duration::MAX), Some(Died));
         told(&token, Died);
     }
-    sys::reap(pid);
+    let status = sys::reap(pid);
+    if row.process == Alive {
+        assert!(libc::WIFSIGNALED(status), "{}: {status:x}", row.what);
+        assert_eq!(libc::WTERMSIG(status), libc::SIGKILL, "{}", row.what);
+    }
 }
 
 fn all(holder: Holder) {
     let directory = tempfile::tempdir().unwrap();
     std::env::set_current_dir(&directory).unwrap();
     for row in &ROWS {
+        if common::stress() {
+            common::say(&format!("{holder:?}: {}", row.what));
+        }
         for _ in 0..common::scaled(10, 1000) {
             one(row, holder);
         }

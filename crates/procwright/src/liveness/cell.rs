@@ -8,12 +8,14 @@
 //! | 4, 5 | inode of the process in pidfs, 0 if it has none |
 //! | 6, 7 | when it was started, in clock ticks since boot |
 //! | 8 to 11 | the boot, 0 if it cannot be known |
-//! | 12 | what holds the word: 0 the keeper of the process, 1 a thread |
+//! | 12 | what holds the word: 0 the keeper of the process, 1 a thread, 2 nothing that the kernel knows of |
+//! | 13, 14 | the pid namespace, 0 if it cannot be known |
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::{Guarantee, Mechanism, Names};
 use crate::sys::robust::{FACTS, Facts};
 use crate::sys::{pidfd, proc};
 
@@ -26,11 +28,22 @@ pub(super) enum Kind {
     Keeper = 0,
     /// A thread of the host's.
     Thread = 1,
+    /// The kernel does not mark it: it tells of releases only.
+    Unmarked = 2,
 }
 
 impl Kind {
+    pub(super) fn guarantee(self) -> Guarantee {
+        let (names, mechanism) = match self {
+            Kind::Keeper => (Names::Image, Mechanism::RobustWord),
+            Kind::Thread => (Names::Thread, Mechanism::RobustWord),
+            Kind::Unmarked => (Names::Process, Mechanism::Watcher),
+        };
+        Guarantee { names, mechanism }
+    }
+
     fn read(number: u32) -> Option<Kind> {
-        [Kind::Keeper, Kind::Thread]
+        [Kind::Keeper, Kind::Thread, Kind::Unmarked]
             .into_iter()
             .find(|kind| *kind as u32 == number)
     }
@@ -47,6 +60,8 @@ pub(super) struct Owner {
     /// 0 if it is not known.
     boot: u128,
     pub(super) kind: Kind,
+    /// Where its number is its number.
+    pub(super) namespace: Option<u64>,
 }
 
 impl Owner {
@@ -61,6 +76,7 @@ impl Owner {
             start_ticks: proc::stat(pid).map_or(0, |stat| stat.start_ticks),
             boot: proc::boot().unwrap_or(0),
             kind,
+            namespace: proc::pid_namespace(),
         }
     }
 
@@ -81,6 +97,7 @@ impl Owner {
         facts[8..10].copy_from_slice(&halves(self.boot as u64));
         facts[10..12].copy_from_slice(&halves((self.boot >> 64) as u64));
         facts[12] = self.kind as u32;
+        facts[13..15].copy_from_slice(&halves(self.namespace.unwrap_or(0)));
         facts
     }
 
@@ -99,6 +116,7 @@ impl Owner {
             start_ticks: whole(6),
             boot: u128::from(whole(8)) | u128::from(whole(10)) << 64,
             kind: Kind::read(at(12))?,
+            namespace: Some(whole(13)).filter(|namespace| *namespace != 0),
         })
     }
 }
@@ -125,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for kind in [Kind::Keeper, Kind::Thread] {
+        for kind in [Kind::Keeper, Kind::Thread, Kind::Unmarked] {
             let owner = Owner::ourselves(kind);
             let facts = owner.facts().map(AtomicU32::new);
             assert_eq!(Owner::read(&facts), Some(owner));

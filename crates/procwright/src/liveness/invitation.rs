@@ -53,6 +53,10 @@ pub struct Invitation {
 const MAGIC: [u8; 4] = *b"pwl2";
 const LENGTH: usize = 16;
 
+/// Room for what the kernel tells first, of a socket that the host has asked to
+/// say who sends.
+const TOLD: usize = 64;
+
 impl Invitation {
     pub(super) fn new(files: [OwnedFd; 2], cell: usize, nonce: u64) -> Invitation {
         Invitation {
@@ -145,10 +149,11 @@ impl Invitation {
     ///
     /// # Errors
     /// [`Error::Invalid`] if something else comes, or the other side has closed;
-    /// [`Error::Io`] for those of recvmsg(2).
+    /// [`Error::Io`] for those of recvmsg(2), and when no descriptor is left: then
+    /// the message is lost, with what it brought.
     pub fn receive(socket: impl AsFd) -> Result<Invitation, Error> {
         let mut message = [0; LENGTH];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2)) + TOLD];
         let mut beside = RecvAncillaryBuffer::new(&mut space);
         let received = loop {
             let into = &mut [IoSliceMut::new(&mut message)];
@@ -171,15 +176,17 @@ impl Invitation {
                 "the other side has closed the socket".into(),
             ));
         }
-        let wrong = |_| Error::Invalid("another message came".into());
+        // What does not fit is cut off.
+        let cut = received.flags.contains(ReturnFlags::CTRUNC);
+        if cut && files.len() < 2 {
+            return Err(io::Error::other("no descriptor is left for the invitation").into());
+        }
         let whole = received.bytes == LENGTH
             && message[..4] == MAGIC
-            // More descriptors than there may be.
-            && !received.flags.contains(ReturnFlags::CTRUNC);
-        let files = match whole {
-            true => <[OwnedFd; 2]>::try_from(files).map_err(wrong)?,
-            false => return Err(wrong(files)),
-        };
+            && !cut
+            && !received.flags.contains(ReturnFlags::TRUNC);
+        let files = <[OwnedFd; 2]>::try_from(files).ok().filter(|_| whole);
+        let files = files.ok_or_else(|| Error::Invalid("another message came".into()))?;
         Ok(Invitation {
             files,
             cell: u32::from_le_bytes(message[4..8].try_into().unwrap_or_default()),

@@ -34,16 +34,20 @@
 //! alone can write to and nobody can shorten.
 
 mod cell;
+mod claim;
 mod error;
 mod guarantee;
+mod holder;
 mod invitation;
 mod monitor;
 mod parent;
 mod thread_token;
 mod token;
+mod unmarked;
 mod waiting;
 mod watcher;
 
+pub use claim::{Claim, Cleaner};
 pub use error::Error;
 pub use guarantee::{Guarantee, Mechanism, Names, State};
 pub use invitation::Invitation;

@@ -4,10 +4,12 @@ use std::io;
 use std::sync::Arc;
 
 use super::cell::{Kind, Owner};
+use super::holder::Seen;
+use super::unmarked::Unmarked;
 use super::watcher::{UNKNOWN, Watched};
 use super::{Error, Guarantee, Invitation, Mechanism, Names, State};
-use crate::process::{Id, Process};
-use crate::sys::robust::{DIED, View, Word, is_of_a_thread};
+use crate::process::Process;
+use crate::sys::robust::{DIED, Flag, Rights, View, Word, is_of_a_thread};
 
 /// Knows whether a peer lives.
 ///
@@ -27,6 +29,12 @@ pub(super) enum Source {
         /// Its holder, where that can be seen from here.
         holder: Option<Process>,
         kind: Kind,
+        /// Where it can only be released; the word that is looked at first says
+        /// nothing then.
+        unmarked: Option<Unmarked>,
+        /// Where survivors agree who cleans up.
+        rights: Rights,
+        cell: usize,
     },
     Process {
         process: Process,
@@ -49,14 +57,19 @@ impl Monitor {
     /// # Errors
     /// [`Error::Invalid`] if that is no token's memory, or could be changed or cut
     /// short by others; [`Error::Stale`] if it is of an earlier boot or not the one
-    /// that the invitation means; [`Error::Io`] when there is no memory left.
+    /// that the invitation means; [`Error::Io`] when there is no memory left;
+    /// [`Error::Unsupported`] if the holder was made where the kernel does not mark
+    /// words, so that its process has to be watched, and that cannot be seen from
+    /// here.
     pub fn accept(invitation: Invitation) -> Result<Monitor, Error> {
-        let [cells, _] = invitation.files();
-        let view = View::map(cells).map_err(|error| match error.kind() {
+        let refused = |error: io::Error| match error.kind() {
             io::ErrorKind::InvalidData => Error::Invalid(error.to_string()),
             io::ErrorKind::Unsupported => Error::Unsupported(error),
             _ => Error::Io(error),
-        })?;
+        };
+        let [cells, rights] = invitation.files();
+        let view = View::map(cells).map_err(refused)?;
+        let rights = Rights::map(rights).map_err(refused)?;
         let cell = invitation.cell();
         let view = Arc::new(view);
         let facts = view.facts(cell).and_then(Owner::read);
@@ -72,10 +85,27 @@ impl Monitor {
         if !owner.is_of_this_boot() {
             return Err(Error::Stale("it was made before the machine was started"));
         }
+        let seen = Seen::of(&owner);
+        let (word, unmarked, holder) = match owner.kind {
+            Kind::Keeper | Kind::Thread => (word, None, seen.process()),
+            Kind::Unmarked => {
+                if let Seen::Hidden = seen {
+                    return Err(hidden(&owner));
+                }
+                let holder = seen.process();
+                // Not alive at the first look, so that whoever is looked at in the
+                // usual way pays nothing for this.
+                let nothing = Word::of_flag(&Arc::new(Flag::new(0)?));
+                (nothing, Some(Unmarked::new(word, holder.as_ref())?), holder)
+            }
+        };
         Ok(Monitor {
             source: Source::Token {
-                holder: holder(&owner),
+                holder,
                 kind: owner.kind,
+                unmarked,
+                rights,
+                cell,
             },
             word,
         })
@@ -108,11 +138,12 @@ impl Monitor {
         says_alive(self.word.load()) || self.alive_after_all()
     }
 
-    /// In a fork nobody changes the word of a process that has no token.
+    /// In a fork nobody changes the word of a process that has no token. And there
+    /// are tokens whose word the kernel does not mark.
     #[cold]
     fn alive_after_all(&self) -> bool {
         match &self.source {
-            Source::Token { .. } => false,
+            Source::Token { unmarked, .. } => unmarked.as_ref().is_some_and(Unmarked::alive),
             Source::Process { process, .. } => self.word.load() == UNKNOWN && process.is_alive(),
         }
     }
@@ -124,9 +155,16 @@ impl Monitor {
             return State::Alive;
         }
         std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
-        match &self.source {
-            Source::Token { .. } if self.word.load() == 0 => State::Released,
-            _ => State::Died,
+        let released = match &self.source {
+            Source::Token { unmarked, .. } => match unmarked {
+                None => self.word.load() == 0,
+                Some(unmarked) => unmarked.was_released(),
+            },
+            Source::Process { .. } => false,
+        };
+        match released {
+            true => State::Released,
+            false => State::Died,
         }
     }
 
@@ -143,13 +181,22 @@ impl Monitor {
         if state != State::Alive || !self.process().is_some_and(ended) {
             return state;
         }
-        if let Source::Process { watched, .. } = &self.source {
-            watched.has_ended();
-        }
+        self.has_ended();
         // It may have been released just before the end.
         match self.state() {
             State::Alive => State::Died,
             state => state,
+        }
+    }
+
+    /// Somebody was told so, and shall not find it alive afterwards, although the
+    /// thread that is told may not have come to it yet.
+    pub(super) fn has_ended(&self) {
+        match &self.source {
+            Source::Process { watched, .. } => watched.has_ended(),
+            Source::Token { unmarked, .. } => {
+                unmarked.as_ref().inspect(|unmarked| unmarked.has_ended());
+            }
         }
     }
 
@@ -164,13 +211,7 @@ impl Monitor {
     /// What this monitor can promise.
     pub fn guarantee(&self) -> Guarantee {
         match self.source {
-            Source::Token { kind, .. } => Guarantee {
-                names: match kind {
-                    Kind::Keeper => Names::Image,
-                    Kind::Thread => Names::Thread,
-                },
-                mechanism: Mechanism::RobustWord,
-            },
+            Source::Token { kind, .. } => kind.guarantee(),
             Source::Process { .. } => Guarantee {
                 names: Names::Process,
                 mechanism: Mechanism::Watcher,
@@ -179,9 +220,11 @@ impl Monitor {
     }
 }
 
-/// The process that holds a token, if it can be seen from here: where numbers are
-/// those of another namespace it cannot.
-fn holder(owner: &Owner) -> Option<Process> {
-    let id = Id::new(owner.pid, Some(owner.inode?)).ok()?;
-    Process::open_id(id).ok()
+fn hidden(owner: &Owner) -> Error {
+    let why = format!(
+        "its holder, process {} of its pid namespace, cannot be seen from here, and the \
+         kernel does not mark its words",
+        owner.pid
+    );
+    Error::Unsupported(io::Error::new(io::ErrorKind::Unsupported, why))
 }

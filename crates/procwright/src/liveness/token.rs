@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::cell::{Kind, Owner};
-use super::{Error, Invitation};
+use super::{Error, Guarantee, Invitation};
 use crate::sys::fork::PerProcess;
 use crate::sys::robust::{Held, Ledger, MOST};
 
@@ -27,9 +27,14 @@ use crate::sys::robust::{Held, Ledger, MOST};
 /// the process that made it.
 ///
 /// # Platform
-/// Linux. Elsewhere [`Error::Unsupported`], as under a sandbox that denies
-/// `set_robust_list` or never looks at the list; [`Monitor::of_process`] works
-/// there.
+/// Linux; elsewhere [`Error::Unsupported`], and [`Monitor::of_process`] works.
+///
+/// Under a sandbox that denies `set_robust_list`, or a kernel that takes the list
+/// and never looks at it, a token is less: monitors are told of its release by the
+/// word, and of the end of its process as of any other's, by a thread of their own.
+/// It then stands for the process and not for its program; a look costs two loads and
+/// a call; and a monitor can only be had where that process can be seen.
+/// [`guarantee`](Token::guarantee) tells.
 ///
 /// [`Monitor::of_process`]: super::Monitor::of_process
 #[derive(Debug)]
@@ -49,7 +54,7 @@ impl Token {
     /// memory, descriptor or thread left.
     pub fn new() -> Result<Token, Error> {
         let ledger = ledger()?;
-        let owner = Owner::ourselves(Kind::Keeper);
+        let owner = Owner::ourselves(kind(ledger));
         let held = ledger.hold(&owner.facts())?.ok_or(Error::Full(MOST))?;
         Ok(Token {
             held,
@@ -71,6 +76,11 @@ impl Token {
         let files = [cells.try_clone_to_owned()?, rights.try_clone_to_owned()?];
         Ok(Invitation::new(files, self.held.cell(), self.nonce))
     }
+
+    /// What a monitor of it can promise.
+    pub fn guarantee(&self) -> Guarantee {
+        kind(self.ledger).guarantee()
+    }
 }
 
 impl Drop for Token {
@@ -82,7 +92,14 @@ impl Drop for Token {
     }
 }
 
-fn ledger() -> Result<&'static Ledger, Error> {
+fn kind(ledger: &Ledger) -> Kind {
+    match ledger.marks() {
+        true => Kind::Keeper,
+        false => Kind::Unmarked,
+    }
+}
+
+pub(super) fn ledger() -> Result<&'static Ledger, Error> {
     let mut ledger = LEDGER.get().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(ledger) = *ledger {
         return Ok(ledger);

@@ -19,10 +19,18 @@ impl Monitor {
     }
 
     fn wait_until(&self, deadline: Deadline) -> Option<State> {
-        if let Source::Process { process, watched } = &self.source {
+        if let Source::Process { process, .. } = &self.source {
             process.wait_until(Event::Exited, deadline).ok().flatten()?;
-            watched.has_ended();
+            self.has_ended();
             return Some(State::Died);
+        }
+        if let Source::Token {
+            unmarked: Some(unmarked),
+            ..
+        } = &self.source
+        {
+            unmarked.wait(deadline);
+            return Some(self.state()).filter(|state| *state != State::Alive);
         }
         loop {
             let now = self.word.load();
@@ -47,7 +55,10 @@ impl Monitor {
             Source::Token { holder, .. } => holder.as_ref()?,
             Source::Process { process, .. } => process,
         };
-        let gone = process.wait_for(Event::Exited, timeout).ok()?;
-        Some(gone.is_some())
+        let gone = process.wait_for(Event::Exited, timeout).ok()?.is_some();
+        if gone {
+            self.has_ended();
+        }
+        Some(gone)
     }
 }

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::unmarked::Bell;
 use crate::process::Process;
 use crate::sys::fork::PerProcess;
 use crate::sys::robust::{DIED, Flag};
@@ -34,9 +35,18 @@ impl Watched {
     /// # Errors
     /// When there is no memory, descriptor or thread left.
     pub(super) fn new(process: &Process) -> io::Result<Watched> {
+        Watched::with_bell(process, None)
+    }
+
+    /// The same, and a bell is rung when the flag has changed.
+    pub(super) fn with_bell(process: &Process, bell: Option<Arc<Bell>>) -> io::Result<Watched> {
         let watcher = WATCHER.get();
         let flag = Arc::new(Flag::new(ALIVE)?);
-        let number = watcher.watch(process.clone(), Arc::clone(&flag))?;
+        let told = Arc::new(Told {
+            flag: Arc::clone(&flag),
+            bell,
+        });
+        let number = watcher.watch(process.clone(), told)?;
         let watched = Watched {
             flag,
             number,
@@ -64,6 +74,22 @@ impl Drop for Watched {
     }
 }
 
+/// Who is told of an end.
+#[derive(Debug)]
+struct Told {
+    flag: Arc<Flag>,
+    bell: Option<Arc<Bell>>,
+}
+
+impl Told {
+    fn tell(&self, what: u32) {
+        self.flag.word().store(what, Ordering::SeqCst);
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
+    }
+}
+
 static WATCHER: PerProcess<Watcher> = PerProcess::new();
 
 #[derive(Debug, Default)]
@@ -83,7 +109,7 @@ const STACK: usize = 512 * 1024;
 
 #[derive(Debug)]
 enum News {
-    Watch(u64, Process, Arc<Flag>),
+    Watch(u64, Process, Arc<Told>),
     Forget(u64),
 }
 
@@ -92,10 +118,10 @@ impl Watcher {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn watch(&'static self, process: Process, flag: Arc<Flag>) -> io::Result<u64> {
+    fn watch(&'static self, process: Process, told: Arc<Told>) -> io::Result<u64> {
         let mut desk = self.desk();
         if desk.failed {
-            flag.word().store(UNKNOWN, Ordering::Release);
+            told.tell(UNKNOWN);
             return Ok(0);
         }
         let wake = match &desk.wake {
@@ -110,7 +136,7 @@ impl Watcher {
         };
         desk.next += 1;
         let number = desk.next;
-        desk.news.push(News::Watch(number, process, flag));
+        desk.news.push(News::Watch(number, process, told));
         drop(desk);
         wake.ring();
         Ok(number)
@@ -131,8 +157,8 @@ impl Watcher {
         while let Ok(waited) = set.wait(Want::Any, Timeout::NEVER) {
             for (_, member) in waited.ended {
                 match member {
-                    Member::Peer(number, _, flag) => {
-                        flag.word().store(DIED, Ordering::Release);
+                    Member::Peer(number, _, told) => {
+                        told.tell(DIED);
                         keys.remove(&number);
                     }
                     Member::Desk(wake) => self.read(wake, &mut set, &mut keys),
@@ -143,12 +169,12 @@ impl Watcher {
         let mut desk = self.desk();
         desk.failed = true;
         let news = desk.news.drain(..).filter_map(|one| match one {
-            News::Watch(_, _, flag) => Some(flag),
+            News::Watch(_, _, told) => Some(told),
             News::Forget(_) => None,
         });
-        let known = keys.into_values().map(|(_, flag)| flag);
-        for flag in news.chain(known) {
-            flag.word().store(UNKNOWN, Ordering::Release);
+        let known = keys.into_values().map(|(_, told)| told);
+        for told in news.chain(known) {
+            told.tell(UNKNOWN);
         }
     }
 
@@ -156,7 +182,7 @@ impl Watcher {
         &self,
         wake: Arc<Wake>,
         set: &mut WaitSet<Member>,
-        keys: &mut BTreeMap<u64, (Key, Arc<Flag>)>,
+        keys: &mut BTreeMap<u64, (Key, Arc<Told>)>,
     ) {
         let news = {
             let mut desk = self.desk();
@@ -167,11 +193,11 @@ impl Watcher {
         let _ = set.add(Member::Desk(wake), Event::Exited);
         for one in news {
             match one {
-                News::Watch(number, process, flag) => {
-                    let member = Member::Peer(number, process, Arc::clone(&flag));
+                News::Watch(number, process, told) => {
+                    let member = Member::Peer(number, process, Arc::clone(&told));
                     match set.add(member, Event::Exited) {
-                        Ok(key) => drop(keys.insert(number, (key, flag))),
-                        Err(_) => flag.word().store(UNKNOWN, Ordering::Release),
+                        Ok(key) => drop(keys.insert(number, (key, told))),
+                        Err(_) => told.tell(UNKNOWN),
                     }
                 }
                 News::Forget(number) => {
@@ -186,7 +212,7 @@ impl Watcher {
 
 enum Member {
     Desk(Arc<Wake>),
-    Peer(u64, Process, Arc<Flag>),
+    Peer(u64, Process, Arc<Told>),
 }
 
 impl Waitable for Member {

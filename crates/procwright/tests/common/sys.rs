@@ -509,7 +509,11 @@ pub(crate) fn fork_pausing_after(work: impl FnOnce()) -> i32 {
         if pid == 0 {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             libc::alarm(900);
-            work();
+            // Let out of here, a panic would end this thread alone, and leave a
+            // process that says nothing.
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
+                libc::_exit(101);
+            }
             loop {
                 libc::pause();
             }
@@ -720,5 +724,95 @@ pub(crate) fn send_with_files(socket: BorrowedFd<'_>, bytes: &[u8], files: &[Bor
         }
         let sent = libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL);
         assert_eq!(usize::try_from(sent), Ok(bytes.len()));
+    }
+}
+
+/// Numbers that this process and its forks share.
+pub(crate) struct SharedNumbers(&'static [std::sync::atomic::AtomicU32]);
+
+impl SharedNumbers {
+    /// Never given back: the process is a test's own.
+    pub(crate) fn new(count: usize) -> SharedNumbers {
+        unsafe {
+            let start = libc::mmap(
+                std::ptr::null_mut(),
+                4 * count,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            assert_ne!(start, libc::MAP_FAILED);
+            SharedNumbers(std::slice::from_raw_parts(start.cast(), count))
+        }
+    }
+
+    pub(crate) fn at(&self, index: usize) -> &std::sync::atomic::AtomicU32 {
+        &self.0[index]
+    }
+}
+
+/// Runs `body` in a fork that ends with the code that it gives, beside this process.
+pub(crate) fn fork_running_aside(body: impl FnOnce() -> i32) -> i32 {
+    unsafe {
+        let pid = check(libc::fork());
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(600);
+            let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            libc::_exit(code.unwrap_or(101));
+        }
+        pid
+    }
+}
+
+/// Writes to the beginning of a file.
+pub(crate) fn write_at(file: BorrowedFd<'_>, bytes: &[u8]) {
+    let written = unsafe { libc::pwrite(file.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+    assert_eq!(usize::try_from(written), Ok(bytes.len()));
+}
+
+/// Makes a hole at the beginning of a file.
+pub(crate) fn punch(file: BorrowedFd<'_>, bytes: i64) {
+    let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    check(unsafe { libc::fallocate(file.as_raw_fd(), how, 0, bytes) });
+}
+
+/// Forks a child that does something, and ends with the code that it gives.
+pub(crate) fn fork_exiting_with(work: impl FnOnce() -> i32) -> i32 {
+    fork_that(|| exit_with(work()))
+}
+
+/// Ends this process without a look back.
+pub(crate) fn exit_with(code: i32) {
+    unsafe { libc::_exit(code) }
+}
+
+/// Forks a child that does something and lives on for a while after the end of its
+/// parent.
+pub(crate) fn fork_that_outlives(parent: i32, work: impl FnOnce()) {
+    const MILLISECOND: u32 = 1000;
+    unsafe {
+        if check(libc::fork()) == 0 {
+            libc::alarm(900);
+            work();
+            while libc::getppid() == parent {
+                libc::usleep(MILLISECOND);
+            }
+            libc::usleep(20 * MILLISECOND);
+            libc::_exit(0);
+        }
+    }
+}
+
+/// Aborts, and leaves no core.
+pub(crate) fn abort_without_a_core() {
+    unsafe {
+        let none = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        check(libc::setrlimit(libc::RLIMIT_CORE, &none));
+        libc::abort()
     }
 }

@@ -15,7 +15,13 @@ fn refused(result: i64) -> io::Result<()> {
     }
 }
 
+/// Where pages are larger, what is tried concerns a part of one.
 const PAGE: usize = 4096;
+
+/// What a file of cells takes.
+pub(crate) fn page() -> usize {
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
 
 /// Maps it, and calls `then` with where.
 fn mapped(
@@ -319,4 +325,9 @@ pub(crate) fn message_pair() -> (OwnedFd, OwnedFd) {
         super::check(libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()));
         ends.map(|end| OwnedFd::from_raw_fd(end)).into()
     }
+}
+
+/// Adds seals to a file in memory.
+pub(crate) fn add_seals(file: &impl AsRawFd, new: i32) -> io::Result<()> {
+    seals(file.as_raw_fd(), new)
 }
