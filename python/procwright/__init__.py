@@ -10,6 +10,7 @@ from __future__ import annotations
 from ._core import (
     Cancel,
     Limit,
+    LivenessClaim,
     LivenessInvitation,
     LivenessMonitor,
     LivenessToken,
@@ -84,6 +85,7 @@ __all__ = [
     "InvalidValue",
     "Limit",
     "LineTooLong",
+    "LivenessClaim",
     "LivenessError",
     "LivenessGuarantee",
     "LivenessInvitation",

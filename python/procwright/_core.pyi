@@ -16,6 +16,7 @@ __all__ = [
     "Frame",
     "Handle",
     "Limit",
+    "LivenessClaim",
     "LivenessInvitation",
     "LivenessMonitor",
     "LivenessToken",
@@ -105,6 +106,30 @@ class LivenessToken:
     ) -> None: ...
 
 @final
+class LivenessClaim:
+    """What became of asking for the right to clean up after a peer that has died."""
+
+    @property
+    def kind(self) -> Literal["ours", "theirs", "done", "alive", "released"]:
+        """Whose the right is, or why there is none."""
+
+    def done(self) -> None:
+        """Says that there is nothing left to clean up."""
+
+    def give_back(self) -> None:
+        """Lets another have it, who then is the only one."""
+
+    def __bool__(self) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
 class LivenessInvitation:
     """A token, as it is handed to another process: descriptors and a few bytes."""
 
@@ -159,6 +184,10 @@ class LivenessMonitor:
     def wait_gone(self, timeout: float | None = None) -> None:
         """Waits until the process of the peer is gone with all its threads."""
 
+    def claim(self, timeout: float | None = 0.0) -> LivenessClaim:
+        """Asks for the right to clean up after the peer, when it has died."""
+
+    def _claim(self, timeout: float | None) -> LivenessClaim: ...
     def readiness_fd(self) -> int:
         """A descriptor that is readable once the peer does not live any more."""
 

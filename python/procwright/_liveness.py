@@ -85,6 +85,35 @@ def _wait_gone(monitor: _core.LivenessMonitor, timeout: float | None) -> None:
     process.wait(timeout)
 
 
+def _claim(
+    monitor: _core.LivenessMonitor, timeout: float | None
+) -> _core.LivenessClaim:
+    claim = monitor._claim(0)
+    if claim.kind != "theirs" or (timeout is not None and not timeout > 0):
+        return claim
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        return monitor._claim(timeout)
+    # It sleeps on a word and hears no signals, so another thread does that. If a handler
+    # raises, whatever that thread gets is dropped with the list, and so given back.
+    came: list[_core.LivenessClaim | BaseException] = []
+
+    def ask() -> None:
+        try:
+            came.append(monitor._claim(timeout))
+        except BaseException as error:
+            came.append(error)
+
+    asking = threading.Thread(target=ask, name="procwright-claim", daemon=True)
+    asking.start()
+    asking.join()
+    answer = came.pop()
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
 def _fileno(sock: Any) -> int:
     fileno = getattr(sock, "fileno", None)
     number = sock if fileno is None else fileno()

@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use super::communicate::Communication;
     #[pymodule_export]
-    use super::liveness::{LivenessInvitation, LivenessMonitor, LivenessToken};
+    use super::liveness::{LivenessClaim, LivenessInvitation, LivenessMonitor, LivenessToken};
     #[pymodule_export]
     use super::process::Handle;
     #[pymodule_export]

@@ -3,11 +3,13 @@
 //!
 //! What needs Python's own modules is in `procwright/_liveness.py`.
 
+mod claim;
 mod invitation;
 mod monitor;
 mod threads;
 mod token;
 
+pub(crate) use claim::LivenessClaim;
 pub(crate) use invitation::LivenessInvitation;
 pub(crate) use monitor::LivenessMonitor;
 pub(crate) use token::LivenessToken;

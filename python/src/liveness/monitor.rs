@@ -10,7 +10,7 @@ use procwright::time::{Deadline, Timeout};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::{LivenessInvitation, guarantee, name, python};
+use super::{LivenessClaim, LivenessInvitation, guarantee, name, python};
 use crate::errors::{self, invalid, system};
 use crate::process::Handle;
 use crate::values::seconds;
@@ -113,6 +113,28 @@ impl LivenessMonitor {
     #[pyo3(signature = (timeout=None))]
     fn wait_gone(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<()> {
         python(slf.py(), "_wait_gone", (slf, timeout)).map(drop)
+    }
+
+    /// Asks for the right to clean up after the peer, when it has died: a `LivenessClaim`.
+    ///
+    /// Of all who were invited to watch it, in whatever processes, one has it at a time. If
+    /// that is somebody else, waits so many seconds until he has done it, gives it back or
+    /// dies; None for ever. Signal handlers run as usual. It settles who cleans up, not when:
+    /// see `wait_gone`.
+    ///
+    /// Raises `LivenessError` for a monitor of a process.
+    #[pyo3(signature = (timeout=Some(0.0)), text_signature = "($self, timeout=0.0)")]
+    fn claim<'py>(slf: &Bound<'py, Self>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), "_claim", (slf, timeout))
+    }
+
+    #[pyo3(signature = (timeout))]
+    fn _claim(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<LivenessClaim> {
+        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
+        let claim = py.detach(|| self.0.claim(timeout));
+        claim
+            .map(LivenessClaim::of)
+            .map_err(|error| errors::liveness(py, &error))
     }
 
     /// A descriptor that is readable once the peer does not live any more. It stays this
