@@ -85,9 +85,7 @@ def _wait_gone(monitor: _core.LivenessMonitor, timeout: float | None) -> None:
     process.wait(timeout)
 
 
-def _claim(
-    monitor: _core.LivenessMonitor, timeout: float | None
-) -> _core.LivenessClaim:
+def _claim(monitor: _core.LivenessMonitor, timeout: float | None) -> _core.LivenessClaim:
     claim = monitor._claim(0)
     if claim.kind != "theirs" or (timeout is not None and not timeout > 0):
         return claim

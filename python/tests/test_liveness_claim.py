@@ -58,8 +58,9 @@ def test_given_back(dead):
     claim = dead.monitor.claim()
     claim.give_back()
     # By an exception out of the block.
-    with pytest.raises(ZeroDivisionError), dead.monitor.claim() as claim:
-        assert claim
+    claim = dead.monitor.claim()
+    assert claim
+    with pytest.raises(ZeroDivisionError), claim:
         raise ZeroDivisionError
     # By nobody having it any more.
     claim = dead.monitor.claim()

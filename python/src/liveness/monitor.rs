@@ -125,6 +125,7 @@ impl LivenessMonitor {
     /// Raises `LivenessError` for a monitor of a process.
     #[pyo3(signature = (timeout=Some(0.0)), text_signature = "($self, timeout=0.0)")]
     fn claim<'py>(slf: &Bound<'py, Self>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
+        seconds("timeout", timeout).map_err(|error| invalid(slf.py(), &error))?;
         python(slf.py(), "_claim", (slf, timeout))
     }
 
