@@ -1,12 +1,13 @@
 //! The watching side.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::cell::{Kind, Owner};
+use super::herald::Heralded;
 use super::holder::Seen;
 use super::unmarked::Unmarked;
-use super::watcher::{UNKNOWN, Watched};
+use super::watcher::{UNKNOWN, Watch, Watched};
 use super::{Error, Guarantee, Invitation, Mechanism, Names, State};
 use crate::process::Process;
 use crate::sys::robust::{DIED, Flag, Rights, View, Word, is_of_a_thread};
@@ -21,6 +22,11 @@ pub struct Monitor {
     /// say "alive".
     pub(super) word: Word,
     pub(super) source: Source,
+    /// For event loops, once it was asked for.
+    pub(super) heralded: OnceLock<Heralded>,
+    /// What wakes who sleeps on the word of a token if its holder's process ends,
+    /// once somebody sleeps long; none if it cannot be had.
+    pub(super) guard: OnceLock<Option<Watch>>,
 }
 
 #[derive(Debug)]
@@ -99,16 +105,14 @@ impl Monitor {
                 (nothing, Some(Unmarked::new(word, holder.as_ref())?), holder)
             }
         };
-        Ok(Monitor {
-            source: Source::Token {
-                holder,
-                kind: owner.kind,
-                unmarked,
-                rights,
-                cell,
-            },
-            word,
-        })
+        let source = Source::Token {
+            holder,
+            kind: owner.kind,
+            unmarked,
+            rights,
+            cell,
+        };
+        Ok(Monitor::new(word, source))
     }
 
     /// Watches a process that need not know of it.
@@ -120,13 +124,21 @@ impl Monitor {
     /// When there is no memory, descriptor or thread left.
     pub fn of_process(process: &Process) -> Result<Monitor, Error> {
         let watched = Watched::new(process)?;
-        Ok(Monitor {
-            word: Word::of_flag(&watched.flag),
-            source: Source::Process {
-                process: process.clone(),
-                watched,
-            },
-        })
+        let word = Word::of_flag(&watched.flag);
+        let source = Source::Process {
+            process: process.clone(),
+            watched,
+        };
+        Ok(Monitor::new(word, source))
+    }
+
+    fn new(word: Word, source: Source) -> Monitor {
+        Monitor {
+            word,
+            source,
+            heralded: OnceLock::new(),
+            guard: OnceLock::new(),
+        }
     }
 
     /// Whether the peer lives: one relaxed load while it does.

@@ -2,14 +2,15 @@
 //! pidfd of its holder's end.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::monitor::says_alive;
 use super::watcher::{UNKNOWN, Watched};
 use crate::process::Process;
 use crate::sys::robust::{DIED, Word, sleep, wake};
+use crate::sys::wake::Wake;
 use crate::time::Deadline;
 use crate::wait::Event;
 
@@ -27,18 +28,23 @@ pub(super) struct Bell {
     word: Arc<Word>,
     /// Threads of this process that sleep on it, or are about to.
     sleepers: AtomicU32,
+    /// For event loops, once one was asked for.
+    wake: OnceLock<Arc<Wake>>,
 }
 
 impl Bell {
-    /// Once the flag says that the holder has died: all who sleep have to look at
-    /// it.
+    /// Once the flag says that the holder has `died`, or that nobody will say so: all
+    /// who sleep have to look at it.
     ///
     /// We cannot change the word, so that one who has looked at the flag before and
     /// sleeps only after this wake would not be woken. So again, until all have
     /// left; each takes but as long as it takes to fall asleep. It happens once, for
     /// the death of a peer, where words are not marked.
-    pub(super) fn ring(&self) {
+    pub(super) fn ring(&self, died: bool) {
         fence(Ordering::SeqCst);
+        if died && let Some(wake) = self.wake.get() {
+            wake.ring();
+        }
         while self.sleepers.load(Ordering::SeqCst) != 0 {
             wake(self.word.word());
             std::thread::yield_now();
@@ -57,12 +63,36 @@ impl Unmarked {
         let bell = Arc::new(Bell {
             word,
             sleepers: AtomicU32::new(0),
+            wake: OnceLock::new(),
         });
         let watched = holder.map(|process| Watched::with_bell(process, Some(Arc::clone(&bell))));
         Ok(Unmarked {
             bell,
             holder: holder.cloned().zip(watched.transpose()?),
         })
+    }
+
+    /// The word, which tells of the release.
+    pub(super) fn word(&self) -> &Word {
+        &self.bell.word
+    }
+
+    /// Rings when the holder has died. One only: of the monitor that this is of.
+    ///
+    /// # Errors
+    /// In a fork, where nobody is told, unless this was made there.
+    pub(super) fn ring_too(&self, wake: &Arc<Wake>) -> io::Result<()> {
+        let wake = self.bell.wake.get_or_init(|| Arc::clone(wake));
+        fence(Ordering::SeqCst);
+        match &self.holder {
+            Some(_) if !self.is_told() => Err(io::ErrorKind::Unsupported.into()),
+            _ => {
+                if self.holder_has_died() {
+                    wake.ring();
+                }
+                Ok(())
+            }
+        }
     }
 
     pub(super) fn alive(&self) -> bool {

@@ -1,19 +1,28 @@
 //! Sleeping until a peer does not live any more.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::monitor::{Source, says_alive};
+use super::watcher::{Tell, Watch};
 use super::{Monitor, State};
-use crate::sys::robust::{sleep, wake};
+use crate::sys::robust::sleep;
 use crate::time::{Deadline, Timeout};
 use crate::wait::Event;
+
+/// A shorter wait ends by itself, and tells the truth.
+const LONG: Duration = Duration::from_secs(1);
 
 impl Monitor {
     /// Sleeps until the peer does not live any more, and says in what way; none
     /// after the timeout. Any number of threads and processes may wait.
     ///
-    /// For event loops, and beside others in a [`WaitSet`](crate::WaitSet), wait for
-    /// the [`process`](Monitor::process).
+    /// It sleeps on the word itself, of which the kernel wakes one sleeper, who wakes
+    /// the others. So that nobody depends on what the others do, a thread of this
+    /// process looks after waits of more than a second as well: it wakes them when
+    /// the process of the peer has ended, where that can be seen from here.
+    ///
+    /// For event loops there is [`readiness_fd`](Monitor::readiness_fd), and a monitor
+    /// can be put beside others into a [`WaitSet`](crate::WaitSet).
     pub fn wait(&self, timeout: impl Into<Timeout>) -> Option<State> {
         self.wait_until(timeout.into().starting(Instant::now()))
     }
@@ -32,18 +41,39 @@ impl Monitor {
             unmarked.wait(deadline);
             return Some(self.state()).filter(|state| *state != State::Alive);
         }
+        let mut guard = None;
         loop {
             let now = self.word.load();
             if !says_alive(now) {
-                // The kernel wakes one of those who sleep on a dead holder's word,
-                // and that one wakes the others.
-                wake(self.word.word());
                 return Some(self.state());
             }
-            if deadline.reached(Instant::now()) {
+            let instant = Instant::now();
+            if deadline.reached(instant) {
                 return None;
             }
+            if deadline.remaining(instant).is_none_or(|left| left > LONG) {
+                guard = guard.or_else(|| self.guard());
+            }
             sleep(self.word.word(), now, deadline);
+        }
+    }
+
+    /// Sees to it that who sleeps on the word is woken when the process of the holder
+    /// ends, whatever became of the wake-up that the kernel has given to one. For as
+    /// long as this monitor is there; in a fork, which does not have the thread that
+    /// does it, for as long as the result.
+    pub(super) fn guard(&self) -> Option<Watch> {
+        let Source::Token {
+            holder: Some(holder),
+            ..
+        } = &self.source
+        else {
+            return None;
+        };
+        let new = || Watch::new(holder, Tell::Sleepers(self.word.twin())).ok();
+        match self.guard.get_or_init(new) {
+            Some(guard) if !guard.is_ours() => new(),
+            _ => None,
         }
     }
 

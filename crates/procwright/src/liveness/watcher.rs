@@ -1,4 +1,4 @@
-//! The one thread that is told of the ends of processes without a token.
+//! The one thread that is told of the ends of processes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::unmarked::Bell;
 use crate::process::Process;
 use crate::sys::fork::PerProcess;
-use crate::sys::robust::{DIED, Flag};
+use crate::sys::robust::{DIED, Flag, Word, wake};
 use crate::sys::thread::spawn_bare;
 use crate::sys::wake::Wake;
 use crate::time::Timeout;
@@ -22,13 +22,78 @@ const ALIVE: u32 = 1;
 /// to tell us. Whoever reads it has to ask.
 pub(super) const UNKNOWN: u32 = 0;
 
+/// What is done when a process has ended.
+#[derive(Debug)]
+pub(super) enum Tell {
+    /// The flag says so, and then the bell is rung.
+    Flag(Arc<Flag>, Option<Arc<Bell>>),
+    /// Whoever sleeps on a word is woken. It has changed by then.
+    Sleepers(Word),
+}
+
+impl Tell {
+    fn ended(&self) {
+        match self {
+            Tell::Flag(flag, bell) => say(flag, bell.as_deref(), DIED),
+            Tell::Sleepers(word) => wake(word.word()),
+        }
+    }
+
+    /// Nobody will tell.
+    fn unknown(&self) {
+        if let Tell::Flag(flag, bell) = self {
+            say(flag, bell.as_deref(), UNKNOWN);
+        }
+    }
+}
+
+fn say(flag: &Flag, bell: Option<&Bell>, what: u32) {
+    flag.word().store(what, Ordering::SeqCst);
+    if let Some(bell) = bell {
+        bell.ring(what == DIED);
+    }
+}
+
+/// Tells of the end of a process, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Watch {
+    number: u64,
+    watcher: &'static Watcher,
+    process: u32,
+}
+
+impl Watch {
+    /// # Errors
+    /// When there is no memory, descriptor or thread left.
+    pub(super) fn new(process: &Process, tell: Tell) -> io::Result<Watch> {
+        let watcher = WATCHER.get();
+        Ok(Watch {
+            number: watcher.watch(process.clone(), Arc::new(tell))?,
+            watcher,
+            process: std::process::id(),
+        })
+    }
+
+    /// Whether there is a thread that does it: a fork does not have that of the
+    /// process that it is of.
+    pub(super) fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if self.is_ours() {
+            self.watcher.forget(self.number);
+        }
+    }
+}
+
 /// A process that is being watched, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) flag: Arc<Flag>,
-    number: u64,
-    watcher: &'static Watcher,
-    process: u32,
+    _watch: Watch,
 }
 
 impl Watched {
@@ -40,19 +105,11 @@ impl Watched {
 
     /// The same, and a bell is rung when the flag has changed.
     pub(super) fn with_bell(process: &Process, bell: Option<Arc<Bell>>) -> io::Result<Watched> {
-        let watcher = WATCHER.get();
         let flag = Arc::new(Flag::new(ALIVE)?);
-        let told = Arc::new(Told {
-            flag: Arc::clone(&flag),
-            bell,
-        });
-        let number = watcher.watch(process.clone(), told)?;
-        let watched = Watched {
-            flag,
-            number,
-            watcher,
-            process: std::process::id(),
-        };
+        let _watch = Watch::new(process, Tell::Flag(Arc::clone(&flag), bell))?;
+        let watched = Watched { flag, _watch };
+        // Its thread need not have come to it yet, and who has just waited for a
+        // process is not to hear that it lives.
         if !process.is_alive() {
             watched.has_ended();
         }
@@ -63,30 +120,6 @@ impl Watched {
     /// any more.
     pub(super) fn has_ended(&self) {
         self.flag.word().store(DIED, Ordering::Release);
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        if self.process == std::process::id() {
-            self.watcher.forget(self.number);
-        }
-    }
-}
-
-/// Who is told of an end.
-#[derive(Debug)]
-struct Told {
-    flag: Arc<Flag>,
-    bell: Option<Arc<Bell>>,
-}
-
-impl Told {
-    fn tell(&self, what: u32) {
-        self.flag.word().store(what, Ordering::SeqCst);
-        if let Some(bell) = &self.bell {
-            bell.ring();
-        }
     }
 }
 
@@ -109,7 +142,7 @@ const STACK: usize = 512 * 1024;
 
 #[derive(Debug)]
 enum News {
-    Watch(u64, Process, Arc<Told>),
+    Watch(u64, Process, Arc<Tell>),
     Forget(u64),
 }
 
@@ -118,10 +151,10 @@ impl Watcher {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn watch(&'static self, process: Process, told: Arc<Told>) -> io::Result<u64> {
+    fn watch(&'static self, process: Process, tell: Arc<Tell>) -> io::Result<u64> {
         let mut desk = self.desk();
         if desk.failed {
-            told.tell(UNKNOWN);
+            tell.unknown();
             return Ok(0);
         }
         let wake = match &desk.wake {
@@ -136,7 +169,7 @@ impl Watcher {
         };
         desk.next += 1;
         let number = desk.next;
-        desk.news.push(News::Watch(number, process, told));
+        desk.news.push(News::Watch(number, process, tell));
         drop(desk);
         wake.ring();
         Ok(number)
@@ -153,15 +186,16 @@ impl Watcher {
     /// Sleeps until a process ends or there is news. For ever: the thread is there
     /// for the next.
     fn work(&self, mut set: WaitSet<Member>) {
-        let mut keys = BTreeMap::new();
-        while let Ok(waited) = set.wait(Want::Any, Timeout::NEVER) {
+        let mut known = BTreeMap::new();
+        let mut hears = true;
+        while let (true, Ok(waited)) = (hears, set.wait(Want::Any, Timeout::NEVER)) {
             for (_, member) in waited.ended {
                 match member {
-                    Member::Peer(number, _, told) => {
-                        told.tell(DIED);
-                        keys.remove(&number);
+                    Member::Peer(number, _, tell) => {
+                        tell.ended();
+                        known.remove(&number);
                     }
-                    Member::Desk(wake) => self.read(wake, &mut set, &mut keys),
+                    Member::Desk(wake) => hears = self.read(wake, &mut set, &mut known).is_ok(),
                 }
             }
         }
@@ -169,50 +203,48 @@ impl Watcher {
         let mut desk = self.desk();
         desk.failed = true;
         let news = desk.news.drain(..).filter_map(|one| match one {
-            News::Watch(_, _, told) => Some(told),
+            News::Watch(_, _, tell) => Some(tell),
             News::Forget(_) => None,
         });
-        let known = keys.into_values().map(|(_, told)| told);
-        for told in news.chain(known) {
-            told.tell(UNKNOWN);
-        }
+        let known = known.into_values().map(|(_, tell)| tell);
+        news.chain(known).for_each(|tell| tell.unknown());
     }
 
     fn read(
         &self,
         wake: Arc<Wake>,
         set: &mut WaitSet<Member>,
-        keys: &mut BTreeMap<u64, (Key, Arc<Told>)>,
-    ) {
+        known: &mut BTreeMap<u64, (Key, Arc<Tell>)>,
+    ) -> io::Result<()> {
         let news = {
             let mut desk = self.desk();
             // Under the lock: what comes later rings again.
             wake.silence();
             std::mem::take(&mut desk.news)
         };
-        let _ = set.add(Member::Desk(wake), Event::Exited);
         for one in news {
             match one {
-                News::Watch(number, process, told) => {
-                    let member = Member::Peer(number, process, Arc::clone(&told));
+                News::Watch(number, process, tell) => {
+                    let member = Member::Peer(number, process, Arc::clone(&tell));
                     match set.add(member, Event::Exited) {
-                        Ok(key) => drop(keys.insert(number, (key, told))),
-                        Err(_) => told.tell(UNKNOWN),
+                        Ok(key) => drop(known.insert(number, (key, tell))),
+                        Err(_) => tell.unknown(),
                     }
                 }
                 News::Forget(number) => {
-                    if let Some((key, _)) = keys.remove(&number) {
+                    if let Some((key, _)) = known.remove(&number) {
                         set.remove(key);
                     }
                 }
             }
         }
+        set.add(Member::Desk(wake), Event::Exited).map(drop)
     }
 }
 
 enum Member {
     Desk(Arc<Wake>),
-    Peer(u64, Process, Arc<Told>),
+    Peer(u64, Process, Arc<Tell>),
 }
 
 impl Waitable for Member {

@@ -31,7 +31,12 @@
 //!   where words are not marked.
 //! - `sleep(word, while_it_is, deadline)`, `wake(word)`: until the word is another
 //!   than that, or somebody wakes. The kernel wakes one sleeper of a dead holder:
-//!   whoever was woken wakes the others.
+//!   whoever was woken has woken the others when it returns, and if it is killed
+//!   before, the kernel wakes another.
+//! - `sleep_on_many(words)`, where it `may_sleep_on_many()`: the same for many words,
+//!   without a care for others who sleep there. `sleep_alone(word)`,
+//!   `wake_alone(word)`: a sleep that somebody else can end who cannot change the
+//!   word, and without waking those who sleep in other ways.
 //!
 //! [`Flag`] is the same for who has no such word: a word of ours that a thread of
 //! ours changes. [`Word`] is either.
@@ -48,6 +53,8 @@ mod memory;
 #[cfg(all(target_os = "linux", any(target_env = "gnu", target_env = "musl")))]
 mod mutex;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod pending;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod rights;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sleep;
@@ -62,7 +69,9 @@ mod imp {
     pub(crate) use super::ledger::{Claimed, Held, Ledger};
     pub(crate) use super::memory::rights;
     pub(crate) use super::rights::Rights;
-    pub(crate) use super::sleep::{sleep, wake};
+    pub(crate) use super::sleep::{
+        MANY, may_sleep_on_many, sleep, sleep_alone, sleep_on_many, wake, wake_alone,
+    };
     pub(crate) use super::view::View;
 }
 
@@ -73,6 +82,7 @@ mod word;
 
 pub(crate) use flag::Flag;
 pub(crate) use imp::{Claimed, Held, Ledger, Rights, View, rights, sleep, wake};
+pub(crate) use imp::{MANY, may_sleep_on_many, sleep_alone, sleep_on_many, wake_alone};
 pub(crate) use mutex::ThreadWord;
 pub(crate) use word::Word;
 
@@ -81,6 +91,9 @@ pub(crate) const DIED: u32 = 1 << 30;
 
 /// Somebody may sleep on it: without this bit the kernel wakes nobody.
 pub(crate) const AWAITED: u32 = 1 << 31;
+
+/// The number of the thread that holds it.
+pub(crate) const TID: u32 = (1 << 30) - 1;
 
 /// What a right says when nobody will have it any more: held by nobody, and not
 /// free. The kernel takes the number in it for none, so that it wakes a sleeper if

@@ -90,3 +90,17 @@ pub(crate) fn rights() -> io::Result<OwnedFd> {
 pub(crate) fn sleep(_: &AtomicU32, _: u32, _: Deadline) {}
 
 pub(crate) fn wake(_: &AtomicU32) {}
+
+pub(crate) const MANY: usize = 1;
+
+pub(crate) fn sleep_alone(_: &AtomicU32, _: u32) {}
+
+pub(crate) fn wake_alone(_: &AtomicU32) {}
+
+pub(crate) fn sleep_on_many(_: &[(&AtomicU32, u32)]) -> io::Result<()> {
+    Err(unsupported("sleeping on words"))
+}
+
+pub(crate) fn may_sleep_on_many() -> bool {
+    false
+}
