@@ -176,6 +176,7 @@ class LivenessMonitor:
     def wait(self, timeout: float | None = None) -> Literal["released", "died"]:
         """Waits until the peer does not live any more. Raises `WaitTimeout`."""
 
+    def _wait(self, timeout: float | None) -> bool: ...
     def wait_async(
         self, timeout: float | None = None
     ) -> Coroutine[Any, Any, Literal["released", "died"]]:

@@ -6,14 +6,17 @@ of Python's is here, and is imported when it is needed.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from . import _core
 from ._process import Process, _ended, _opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+T = TypeVar("T")
 
 
 class LivenessGuarantee(NamedTuple):
@@ -89,27 +92,38 @@ def _claim(monitor: _core.LivenessMonitor, timeout: float | None) -> _core.Liven
     claim = monitor._claim(0)
     if claim.kind != "theirs" or (timeout is not None and not timeout > 0):
         return claim
+    return _heard(lambda: monitor._claim(timeout))
+
+
+def _wait_elsewhere(monitor: _core.LivenessMonitor, timeout: float | None) -> bool:
+    return _heard(lambda: monitor._wait(timeout))
+
+
+def _heard(call: Callable[[], T]) -> T:
+    """Calls what sleeps on a word, where no signal is heard: on another thread if need be.
+
+    If a signal handler raises, that thread sleeps on, and what it gets is dropped with the
+    list: a right is given back.
+    """
     import threading
 
     if threading.current_thread() is not threading.main_thread():
-        return monitor._claim(timeout)
-    # It sleeps on a word and hears no signals, so another thread does that. If a handler
-    # raises, whatever that thread gets is dropped with the list, and so given back.
-    came: list[_core.LivenessClaim | BaseException] = []
+        return call()
+    came: list[T] = []
+    failed: list[BaseException] = []
 
-    def ask() -> None:
+    def work() -> None:
         try:
-            came.append(monitor._claim(timeout))
+            came.append(call())
         except BaseException as error:
-            came.append(error)
+            failed.append(error)
 
-    asking = threading.Thread(target=ask, name="procwright-claim", daemon=True)
-    asking.start()
-    asking.join()
-    answer = came.pop()
-    if isinstance(answer, BaseException):
-        raise answer
-    return answer
+    thread = threading.Thread(target=work, name="procwright-asleep", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed.pop()
+    return came.pop()
 
 
 def _fileno(sock: Any) -> int:

@@ -103,7 +103,7 @@ def test_ctrl_c(dead, when_asleep):
 
     def interrupt():
         # Once somebody asks for us.
-        while {one.name for one in threading.enumerate()}.isdisjoint({"procwright-claim"}):
+        while {one.name for one in threading.enumerate()}.isdisjoint({"procwright-asleep"}):
             os.sched_yield()
         signal.pthread_kill(thread, signal.SIGINT)
 

@@ -213,6 +213,11 @@ def test_a_fork_uses_the_monitors_that_it_inherits(peers, kind, used):
 
     def do():
         assert (monitor.alive(), monitor.confirm()) == (True, "alive")
+        if used and kind == "token":
+            with pytest.raises(OSError, match="accept an invitation in the fork"):
+                wait([monitor], timeout=0)
+        else:
+            assert wait([monitor], timeout=0).pending == [monitor]
         # On the main thread, where signals are heard, and on another.
         for timeout in (0, 0.01):
             with pytest.raises(procwright.WaitTimeout):

@@ -1,5 +1,6 @@
 //! The watching side.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -90,11 +91,18 @@ impl LivenessMonitor {
     fn wait(slf: &Bound<'_, Self>, py: Python<'_>, timeout: Option<f64>) -> PyResult<&'static str> {
         let limit = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
         let monitor = &slf.get().0;
-        if monitor.alive() && !wait_until(py, monitor, limit.starting(Instant::now()))? {
+        if monitor.alive() && !wait_until(slf, limit.starting(Instant::now()))? {
             return Err(python(py, "_too_late", (slf, timeout))
                 .map_or_else(|error| error, PyErr::from_value));
         }
         Ok(name(monitor.confirm()))
+    }
+
+    #[pyo3(signature = (timeout))]
+    fn _wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
+        let deadline = timeout.starting(Instant::now());
+        Ok(on_the_word(py, &self.0, deadline))
     }
 
     /// As `wait`, for asyncio and trio.
@@ -203,16 +211,32 @@ impl LivenessMonitor {
 
 /// Whether the peer does not live any more; false once the deadline has come. On the
 /// main thread signal handlers run meanwhile; if one raises, that is the error.
-fn wait_until(py: Python<'_>, monitor: &Arc<Monitor>, deadline: Deadline) -> PyResult<bool> {
-    let waited = sleep(py, Arc::clone(monitor), deadline, unwatchable)?;
-    if let Some(over) = waited {
-        return Ok(over);
+fn wait_until(slf: &Bound<'_, LivenessMonitor>, deadline: Deadline) -> PyResult<bool> {
+    let (py, monitor) = (slf.py(), &slf.get().0);
+    let is_inherited = Cell::new(false);
+    let waited = sleep(py, Arc::clone(monitor), deadline, |error| {
+        is_inherited.set(error.kind() == io::ErrorKind::Unsupported);
+        unwatchable(error)
+    });
+    if is_inherited.get() {
+        // What rings for a token is of the process that was forked. The word is ours
+        // to sleep on still, but no signal ends that sleep.
+        let left = deadline.remaining(Instant::now());
+        let left = left.map(|left| left.as_secs_f64());
+        return python(py, "_wait_elsewhere", (slf, left))?.extract();
     }
-    // No handlers run on this thread: it sleeps on the word itself, without a
-    // descriptor and without another thread.
+    match waited? {
+        Some(over) => Ok(over),
+        // No handlers run on this thread.
+        None => Ok(on_the_word(py, monitor, deadline)),
+    }
+}
+
+/// The same, but no signal ends it: without a descriptor and without another thread.
+fn on_the_word(py: Python<'_>, monitor: &Monitor, deadline: Deadline) -> bool {
     let left = deadline.remaining(Instant::now());
     let timeout = left.map_or(Timeout::NEVER, Timeout::from);
-    Ok(py.detach(|| monitor.wait(timeout)).is_some())
+    py.detach(|| monitor.wait(timeout)).is_some()
 }
 
 fn unwatchable(error: &io::Error) -> PyErr {
