@@ -311,11 +311,10 @@ fn closed() -> PyErr {
 
 /// The exception for something that cannot be put in.
 fn unwatchable(py: Python<'_>, error: &io::Error, shown: &str) -> PyErr {
-    let errno = error.raw_os_error().unwrap_or(0);
-    let problem = match Errno::from_raw_os_error(errno) {
+    let problem = match error.raw_os_error().map(Errno::from_raw_os_error) {
         // What epoll says of a file on a disk.
-        Errno::PERM => "cannot be waited for",
-        Errno::BADF => "is not open",
+        Some(Errno::PERM) => "cannot be waited for",
+        Some(Errno::BADF) => "is not open",
         _ => return system(error, format!("cannot wait for {shown}: {error}")),
     };
     let hint = "pass a process, or a pipe, socket or other thing that becomes readable; \
