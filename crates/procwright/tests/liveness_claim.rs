@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::sys;
 use procwright::Process;
-use procwright::liveness::{Claim, Error, Invitation, Monitor, State, Token};
+use procwright::liveness::{Claim, Error, Invitation, Monitor, State, ThreadToken, Token};
 
 const NOW: Duration = Duration::ZERO;
 
@@ -82,6 +82,27 @@ alone! {
         let ourselves = Process::open(std::process::id().cast_signed()).unwrap();
         let of_process = Monitor::of_process(&ourselves).unwrap();
         assert!(matches!(of_process.claim(NOW), Err(Error::Unsupported(_))));
+    }
+}
+
+alone! {
+    fn there_is_a_right_to_clean_up_after_a_thread() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let pid = sys::fork_pausing_after(|| {
+            let token = ThreadToken::new().unwrap();
+            token.invite().unwrap().send(&theirs).unwrap();
+            std::mem::forget(token);
+        });
+        let invitation = Invitation::receive(&ours).unwrap();
+        let (one, other) = (watched(&invitation), watched(&invitation));
+        assert!(matches!(one.claim(NOW).unwrap(), Claim::NotDied(State::Alive)));
+        sys::kill(pid, libc::SIGKILL);
+        assert_eq!(one.wait(Duration::MAX), Some(State::Died));
+        let Claim::Ours(right) = one.claim(NOW).unwrap() else { panic!() };
+        assert!(matches!(other.claim(NOW).unwrap(), Claim::Theirs));
+        right.done();
+        assert!(matches!(other.claim(NOW).unwrap(), Claim::Done));
+        sys::reap(pid);
     }
 }
 
