@@ -9,10 +9,11 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use common::sys;
-use procwright::Process;
 use procwright::liveness::{
     Claim, Error, Guarantee, Invitation, Mechanism, Monitor, Names, State, Token,
 };
+use procwright::wait::{Event, Want};
+use procwright::{Process, WaitSet};
 
 fn no_robust_lists() {
     sys::deny(&[libc::SYS_set_robust_list], libc::EPERM);
@@ -104,6 +105,27 @@ alone! {
             assert_eq!(monitor.state(), State::Released);
             end(pid);
             assert_eq!(monitor.state(), State::Released);
+        }
+    }
+}
+
+alone! {
+    fn without_robust_lists_there_is_readiness_too() {
+        for (then, expected) in ENDS {
+            let (pid, mut talk, monitor) = peer(then);
+            let mut set = WaitSet::new().unwrap();
+            assert!(!sys::readable(monitor.readiness_fd().unwrap()));
+            set.add(monitor, Event::Exited).unwrap();
+            match expected {
+                State::Died => drop(sys::kill(pid, libc::SIGKILL)),
+                _ => talk.write_all(b"g").unwrap(),
+            }
+            let waited = set.wait(Want::Any, None).unwrap();
+            let monitor = &waited.ended[0].1;
+            assert!(!monitor.alive());
+            assert_eq!(monitor.wait(Duration::MAX), Some(expected));
+            assert!(sys::readable(monitor.readiness_fd().unwrap()));
+            end(pid);
         }
     }
 }

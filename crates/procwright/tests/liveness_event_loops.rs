@@ -244,18 +244,19 @@ alone! {
             let status = sys::in_fork(|| {
                 let many: Vec<_> = (0..40).map(|_| of_our_own()).collect();
                 let bells: Vec<_> = many.iter().map(|(_, monitor)| monitor.readiness_fd().unwrap()).collect();
+                let pass = |time| assert_eq!(many[0].1.wait(time), None);
                 let name = "procwright-hera";
                 // Until they have gone to sleep for the last time.
                 let mut before = sleeps(name);
                 loop {
-                    std::thread::sleep(Duration::from_millis(100));
+                    pass(Duration::from_millis(100));
                     let now = sleeps(name);
                     if now == before {
                         break;
                     }
                     before = now;
                 }
-                std::thread::sleep(Duration::from_millis(1000));
+                pass(Duration::from_secs(1));
                 assert_eq!(sleeps(name), before);
                 assert!(!bells.into_iter().any(sys::readable));
                 0

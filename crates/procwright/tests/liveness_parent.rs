@@ -1,5 +1,6 @@
 //! A program that watches the process that has started it, and the other way
 //! round.
+#![allow(clippy::print_stdout)] // it plays a program that says something
 
 mod common;
 

@@ -30,10 +30,10 @@ fn sleeps_of_the_watcher() -> u64 {
 }
 
 /// Once it sleeps for good.
-fn settled() -> u64 {
+fn settled(pass: impl Fn(Duration)) -> u64 {
     let mut before = sleeps_of_the_watcher();
     loop {
-        std::thread::sleep(Duration::from_millis(200));
+        pass(Duration::from_millis(200));
         let now = sleeps_of_the_watcher();
         if now == before {
             return now;
@@ -63,9 +63,10 @@ alone! {
             .map(|peer| Monitor::of_process(peer).unwrap())
             .collect();
         assert!(monitors.iter().all(Monitor::alive));
-        let before = settled();
+        let pass = |time| assert_eq!(peers[0].wait(time).unwrap(), None);
+        let before = settled(pass);
         let looks = procwright::wait::stats().looks;
-        std::thread::sleep(Duration::from_secs(1));
+        pass(Duration::from_secs(1));
         assert_eq!(sleeps_of_the_watcher(), before, "it woke up for nothing");
         // Half of them are not of interest any more.
         let mut monitors = monitors;
@@ -86,7 +87,6 @@ alone! {
             sys::reap(peer.pid());
         }
         drop(rest);
-        settled();
         assert_eq!(procwright::wait::stats().looks, looks, "polled");
         common::figure(&format!("{} peers, no wake-up in an idle second", peers.len()));
     }

@@ -12,7 +12,7 @@ pub enum State {
     Died,
 }
 
-/// What a [`Monitor`] can promise.
+/// What a [`Monitor`](super::Monitor) can promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Guarantee {
@@ -22,7 +22,7 @@ pub struct Guarantee {
     pub mechanism: Mechanism,
 }
 
-/// Whose end a [`Monitor`] tells of.
+/// Whose end a [`Monitor`](super::Monitor) tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Names {
@@ -36,7 +36,7 @@ pub enum Names {
     Thread,
 }
 
-/// How a [`Monitor`] knows.
+/// How a [`Monitor`](super::Monitor) knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mechanism {

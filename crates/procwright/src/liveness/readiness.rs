@@ -2,11 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use super::Monitor;
 use super::herald::Heralded;
 use super::monitor::Source;
 use super::unmarked::Unmarked;
+use super::watcher::{Tell, Watch};
+use crate::sys::wake::Wake;
 use crate::wait::{Awaits, Waitable};
 
 impl Monitor {
@@ -15,8 +18,9 @@ impl Monitor {
     /// from it.
     ///
     /// Of a process it is its pidfd, which may be readable some microseconds before
-    /// [`alive`](Monitor::alive) says no; [`confirm`](Monitor::confirm) knows then. Of a token it is made at the first call, and a
-    /// thread of this process sleeps on the word from then on: one for every 127 of
+    /// [`alive`](Monitor::alive) says no; [`confirm`](Monitor::confirm) knows then.
+    ///
+    /// Of a token it is made at the first call, and a thread of this process sleeps on the word from then on: one for every 127 of
     /// such monitors, or one for each where the kernel cannot do that (before Linux
     /// 5.16, under a sandbox that denies `futex_waitv`). It is told some microseconds
     /// later than [`alive`](Monitor::alive).
@@ -54,28 +58,47 @@ impl Monitor {
     }
 
     fn heralded(&self) -> io::Result<&Heralded> {
-        let unmarked = match &self.source {
-            Source::Token { unmarked, .. } => unmarked.as_ref(),
-            Source::Process { .. } => None,
-        };
         let heralded = match self.heralded.get() {
             Some(heralded) => heralded,
             None => {
-                let word = unmarked.map_or(&self.word, Unmarked::word);
-                let guard = unmarked.is_none().then(|| self.guard()).flatten();
-                let heralded = Heralded::new(word.twin(), guard)?;
+                let word = match self.unmarked() {
+                    None => self.word.twin(),
+                    Some(unmarked) => unmarked.word(),
+                };
+                let heralded = Heralded::new(word, self.guard())?;
                 // If another thread was first, this one is not needed.
                 self.heralded.get_or_init(|| heralded)
             }
         };
-        let forked = || io::Error::new(io::ErrorKind::Unsupported, FORKED);
         if heralded.process != std::process::id() {
-            return Err(forked());
+            return Err(io::Error::new(io::ErrorKind::Unsupported, FORKED));
         }
-        if let Some(unmarked) = unmarked {
-            unmarked.ring_too(&heralded.bell).map_err(|_| forked())?;
+        if let Some(unmarked) = self.unmarked() {
+            self.ring_at_the_end(unmarked, &heralded.bell)?;
         }
         Ok(heralded)
+    }
+
+    fn unmarked(&self) -> Option<&Unmarked> {
+        match &self.source {
+            Source::Token { unmarked, .. } => unmarked.as_ref(),
+            Source::Process { .. } => None,
+        }
+    }
+
+    /// The word of such a token does not tell of the end of its holder.
+    fn ring_at_the_end(&self, unmarked: &Unmarked, bell: &Arc<Wake>) -> io::Result<()> {
+        let Some((process, watched)) = &unmarked.holder else {
+            // It was gone before.
+            bell.ring();
+            return Ok(());
+        };
+        let tell = || Tell::Ring(Arc::clone(&watched.flag), Arc::clone(bell));
+        let new = || Watch::new(process, tell()).ok();
+        match self.guard.get_or_init(new) {
+            Some(_) => Ok(()),
+            None => Err(io::ErrorKind::OutOfMemory.into()),
+        }
     }
 }
 

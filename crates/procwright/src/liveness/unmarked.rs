@@ -2,15 +2,14 @@
 //! pidfd of its holder's end.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::monitor::says_alive;
 use super::watcher::{UNKNOWN, Watched};
 use crate::process::Process;
 use crate::sys::robust::{DIED, Word, sleep, wake};
-use crate::sys::wake::Wake;
 use crate::time::Deadline;
 use crate::wait::Event;
 
@@ -19,7 +18,7 @@ use crate::wait::Event;
 pub(super) struct Unmarked {
     bell: Arc<Bell>,
     /// None if it was gone already.
-    holder: Option<(Process, Watched)>,
+    pub(super) holder: Option<(Process, Watched)>,
 }
 
 /// Wakes those who sleep on a word that does not change when the holder dies.
@@ -28,23 +27,18 @@ pub(super) struct Bell {
     word: Arc<Word>,
     /// Threads of this process that sleep on it, or are about to.
     sleepers: AtomicU32,
-    /// For event loops, once one was asked for.
-    wake: OnceLock<Arc<Wake>>,
 }
 
 impl Bell {
-    /// Once the flag says that the holder has `died`, or that nobody will say so: all
-    /// who sleep have to look at it.
+    /// Once the flag says that the holder has died: all who sleep have to look at
+    /// it.
     ///
     /// We cannot change the word, so that one who has looked at the flag before and
     /// sleeps only after this wake would not be woken. So again, until all have
     /// left; each takes but as long as it takes to fall asleep. It happens once, for
     /// the death of a peer, where words are not marked.
-    pub(super) fn ring(&self, died: bool) {
+    pub(super) fn ring(&self) {
         fence(Ordering::SeqCst);
-        if died && let Some(wake) = self.wake.get() {
-            wake.ring();
-        }
         while self.sleepers.load(Ordering::SeqCst) != 0 {
             wake(self.word.word());
             std::thread::yield_now();
@@ -63,36 +57,12 @@ impl Unmarked {
         let bell = Arc::new(Bell {
             word,
             sleepers: AtomicU32::new(0),
-            wake: OnceLock::new(),
         });
-        let watched = holder.map(|process| Watched::with_bell(process, Some(Arc::clone(&bell))));
+        let watched = holder.map(|process| Watched::with_bell(process, &bell));
         Ok(Unmarked {
             bell,
             holder: holder.cloned().zip(watched.transpose()?),
         })
-    }
-
-    /// The word, which tells of the release.
-    pub(super) fn word(&self) -> &Word {
-        &self.bell.word
-    }
-
-    /// Rings when the holder has died. One only: of the monitor that this is of.
-    ///
-    /// # Errors
-    /// In a fork, where nobody is told, unless this was made there.
-    pub(super) fn ring_too(&self, wake: &Arc<Wake>) -> io::Result<()> {
-        let wake = self.bell.wake.get_or_init(|| Arc::clone(wake));
-        fence(Ordering::SeqCst);
-        match &self.holder {
-            Some(_) if !self.is_told() => Err(io::ErrorKind::Unsupported.into()),
-            _ => {
-                if self.holder_has_died() {
-                    wake.ring();
-                }
-                Ok(())
-            }
-        }
     }
 
     pub(super) fn alive(&self) -> bool {
@@ -102,6 +72,11 @@ impl Unmarked {
     /// Not so if it died while it held it.
     pub(super) fn was_released(&self) -> bool {
         self.bell.word.load() == 0
+    }
+
+    /// The word, for whoever is to be told of its release.
+    pub(super) fn word(&self) -> Word {
+        self.bell.word.twin()
     }
 
     pub(super) fn has_ended(&self) {

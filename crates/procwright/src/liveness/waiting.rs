@@ -65,9 +65,11 @@ impl Monitor {
     pub(super) fn guard(&self) -> Option<Watch> {
         let Source::Token {
             holder: Some(holder),
+            unmarked: None,
             ..
         } = &self.source
         else {
+            // Who watches in another way is told of the end as it is.
             return None;
         };
         let new = || Watch::new(holder, Tell::Sleepers(self.word.twin())).ok();

@@ -25,32 +25,43 @@ pub(super) const UNKNOWN: u32 = 0;
 /// What is done when a process has ended.
 #[derive(Debug)]
 pub(super) enum Tell {
-    /// The flag says so, and then the bell is rung.
-    Flag(Arc<Flag>, Option<Arc<Bell>>),
+    /// The flag says so.
+    Flag(Arc<Flag>),
+    /// The same, and those are woken who sleep on a word that does not change.
+    Bell(Arc<Flag>, Arc<Bell>),
     /// Whoever sleeps on a word is woken. It has changed by then.
     Sleepers(Word),
+    /// The flag says so, and a descriptor becomes readable.
+    Ring(Arc<Flag>, Arc<Wake>),
 }
 
 impl Tell {
     fn ended(&self) {
         match self {
-            Tell::Flag(flag, bell) => say(flag, bell.as_deref(), DIED),
+            Tell::Flag(flag) => flag.word().store(DIED, Ordering::Release),
+            Tell::Bell(flag, bell) => {
+                flag.word().store(DIED, Ordering::SeqCst);
+                bell.ring();
+            }
             Tell::Sleepers(word) => wake(word.word()),
+            Tell::Ring(flag, wake) => {
+                // Whoever is told shall not find it alive.
+                flag.word().store(DIED, Ordering::SeqCst);
+                wake.ring();
+            }
         }
     }
 
     /// Nobody will tell.
     fn unknown(&self) {
-        if let Tell::Flag(flag, bell) = self {
-            say(flag, bell.as_deref(), UNKNOWN);
+        match self {
+            Tell::Flag(flag) => flag.word().store(UNKNOWN, Ordering::Release),
+            Tell::Bell(flag, bell) => {
+                flag.word().store(UNKNOWN, Ordering::SeqCst);
+                bell.ring();
+            }
+            Tell::Sleepers(_) | Tell::Ring(..) => {}
         }
-    }
-}
-
-fn say(flag: &Flag, bell: Option<&Bell>, what: u32) {
-    flag.word().store(what, Ordering::SeqCst);
-    if let Some(bell) = bell {
-        bell.ring(what == DIED);
     }
 }
 
@@ -100,16 +111,23 @@ impl Watched {
     /// # Errors
     /// When there is no memory, descriptor or thread left.
     pub(super) fn new(process: &Process) -> io::Result<Watched> {
-        Watched::with_bell(process, None)
+        let flag = Arc::new(Flag::new(ALIVE)?);
+        let tell = Tell::Flag(Arc::clone(&flag));
+        Watched::telling(process, flag, tell)
     }
 
     /// The same, and a bell is rung when the flag has changed.
-    pub(super) fn with_bell(process: &Process, bell: Option<Arc<Bell>>) -> io::Result<Watched> {
+    pub(super) fn with_bell(process: &Process, bell: &Arc<Bell>) -> io::Result<Watched> {
         let flag = Arc::new(Flag::new(ALIVE)?);
-        let _watch = Watch::new(process, Tell::Flag(Arc::clone(&flag), bell))?;
+        let tell = Tell::Bell(Arc::clone(&flag), Arc::clone(bell));
+        Watched::telling(process, flag, tell)
+    }
+
+    fn telling(process: &Process, flag: Arc<Flag>, tell: Tell) -> io::Result<Watched> {
+        let _watch = Watch::new(process, tell)?;
         let watched = Watched { flag, _watch };
-        // Its thread need not have come to it yet, and who has just waited for a
-        // process is not to hear that it lives.
+        // Or who was told of the end before would find it alive here, until the
+        // thread comes to it.
         if !process.is_alive() {
             watched.has_ended();
         }

@@ -727,53 +727,6 @@ pub(crate) fn send_with_files(socket: BorrowedFd<'_>, bytes: &[u8], files: &[Bor
     }
 }
 
-/// Becomes a program that does nothing until it is killed.
-pub(crate) fn exec_pausing() {
-    use std::os::unix::ffi::OsStrExt;
-    let program = test_children::path();
-    let words = [program.as_os_str().as_bytes(), b"sleep-forever"];
-    exec(&words.map(|word| std::ffi::CString::new(word).expect("no NUL")));
-}
-
-/// From now on this process is killed when it wakes who sleeps on a word of shared
-/// memory. (`FUTEX_WAKE`; the standard library's are private.)
-pub(crate) fn kill_on_shared_wake() {
-    use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
-    let wake = SeccompCondition::new(
-        1,
-        SeccompCmpArgLen::Dword,
-        SeccompCmpOp::Eq,
-        libc::FUTEX_WAKE as u64,
-    );
-    let rule = SeccompRule::new(vec![wake.expect("a condition")]).expect("a rule");
-    let filter = SeccompFilter::new(
-        BTreeMap::from([(libc::SYS_futex, vec![rule])]),
-        SeccompAction::Allow,
-        SeccompAction::KillProcess,
-        std::env::consts::ARCH.try_into().expect("a known machine"),
-    );
-    let program: BpfProgram = filter.expect("a filter").try_into().expect("a program");
-    seccompiler::apply_filter_all_threads(&program).expect("seccomp");
-}
-
-/// Sleeps on a word in a file of memory for as long as it is what it is now.
-pub(crate) fn sleep_on_a_word(file: BorrowedFd<'_>, offset: usize) {
-    unsafe {
-        let memory = libc::mmap(
-            std::ptr::null_mut(),
-            offset + 4,
-            libc::PROT_READ,
-            libc::MAP_SHARED,
-            file.as_raw_fd(),
-            0,
-        );
-        assert_ne!(memory, libc::MAP_FAILED);
-        let word = memory.byte_add(offset).cast::<u32>();
-        let null = std::ptr::null::<libc::timespec>();
-        libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, *word, null);
-    }
-}
-
 /// Numbers that this process and its forks share.
 pub(crate) struct SharedNumbers(&'static [std::sync::atomic::AtomicU32]);
 
@@ -876,5 +829,51 @@ pub(crate) fn try_fork_pausing() -> Option<i32> {
             }
         }
         (pid > 0).then_some(pid)
+}
+
+/// Becomes a program that does nothing until it is killed.
+pub(crate) fn exec_pausing() {
+    use std::os::unix::ffi::OsStrExt;
+    let program = test_children::path();
+    let words = [program.as_os_str().as_bytes(), b"sleep-forever"];
+    exec(&words.map(|word| std::ffi::CString::new(word).expect("no NUL")));
+}
+
+/// From now on this process is killed when it wakes who sleeps on a word of shared
+/// memory. (`FUTEX_WAKE`; the standard library's are private.)
+pub(crate) fn kill_on_shared_wake() {
+    use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
+    let wake = SeccompCondition::new(
+        1,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::Eq,
+        libc::FUTEX_WAKE as u64,
+    );
+    let rule = SeccompRule::new(vec![wake.expect("a condition")]).expect("a rule");
+    let filter = SeccompFilter::new(
+        BTreeMap::from([(libc::SYS_futex, vec![rule])]),
+        SeccompAction::Allow,
+        SeccompAction::KillProcess,
+        std::env::consts::ARCH.try_into().expect("a known machine"),
+    );
+    let program: BpfProgram = filter.expect("a filter").try_into().expect("a program");
+    seccompiler::apply_filter_all_threads(&program).expect("seccomp");
+}
+
+/// Sleeps on a word in a file of memory for as long as it is what it is now.
+pub(crate) fn sleep_on_a_word(file: BorrowedFd<'_>, offset: usize) {
+    unsafe {
+        let memory = libc::mmap(
+            std::ptr::null_mut(),
+            offset + 4,
+            libc::PROT_READ,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        );
+        assert_ne!(memory, libc::MAP_FAILED);
+        let word = memory.byte_add(offset).cast::<u32>();
+        let null = std::ptr::null::<libc::timespec>();
+        libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, *word, null);
     }
 }
