@@ -24,6 +24,8 @@ enum Holder {
     ExitedWorker,
     /// A [`ThreadToken`], for which there is the main thread alone.
     Thread,
+    /// A [`Token`] where the kernel does not mark words.
+    Unmarked,
 }
 
 /// What the holder's process does, and what is said then.
@@ -43,6 +45,8 @@ impl Row {
         match holder {
             Holder::Main | Holder::Worker | Holder::ExitedWorker => self.token,
             Holder::Thread => self.thread,
+            // Told of its end as of any process's.
+            Holder::Unmarked => self.process,
         }
     }
 }
@@ -197,6 +201,10 @@ fn one(row: &Row, holder: Holder) {
         };
         match holder {
             Holder::Main => make(),
+            Holder::Unmarked => {
+                sys::deny(&[libc::SYS_set_robust_list], libc::ENOSYS);
+                make();
+            }
             Holder::ExitedWorker => std::thread::spawn(make).join().unwrap(),
             Holder::Worker => {
                 let (made, is_made) = std::sync::mpsc::channel();
@@ -233,8 +241,8 @@ fn one(row: &Row, holder: Holder) {
         assert_eq!(monitor.alive(), expected == Alive);
     };
     if row.process == Alive && row.says(holder) == Alive {
-        let mut done = [0];
-        ours.read_exact(&mut done).unwrap();
+        // Told, or closed by the exec.
+        let _ = ours.read(&mut [0]).unwrap();
     }
     told(&token, row.says(holder));
     told(&process, row.process);
@@ -242,6 +250,7 @@ fn one(row: &Row, holder: Holder) {
         sys::kill(pid, libc::SIGKILL);
         assert_eq!(process.wait(Duration::MAX), Some(Died));
         told(&token, Died);
+        assert_eq!(token.wait_gone(Duration::MAX), Some(true));
     }
     let status = sys::reap(pid);
     if row.process == Alive {
@@ -287,11 +296,17 @@ alone! {
     }
 }
 
+alone! {
+    fn of_a_token_where_words_are_not_marked() {
+        all(Holder::Unmarked);
+    }
+}
+
 /// The matrix, as the documentation has it.
 fn table() -> String {
     let mut table = String::from(
         "| the process | `Token` of its main thread | of a worker | of a worker that has exited \
-         | `ThreadToken` | the process itself |\n|---|---|---|---|---|---|\n",
+         | `ThreadToken` | `Token` in a sandbox | the process itself |\n|---|---|---|---|---|---|---|\n",
     );
     for row in &ROWS {
         let columns = [
@@ -299,6 +314,7 @@ fn table() -> String {
             row.says(Holder::Worker),
             row.says(Holder::ExitedWorker),
             row.says(Holder::Thread),
+            row.says(Holder::Unmarked),
             row.process,
         ];
         let columns = columns.map(|state| match state {

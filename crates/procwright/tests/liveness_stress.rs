@@ -280,7 +280,7 @@ impl Peer {
         if !held.is_empty() && dice.roll(4) == 0 {
             let one = held[dice.roll(held.len())];
             let watched = Arc::clone(&self.tokens[one]);
-            let pid = sys::fork_exiting_with(|| match watched.monitor.wait(Duration::MAX) {
+            let pid = sys::fork_running_aside(|| match watched.monitor.wait(Duration::MAX) {
                 Some(State::Released) => 1,
                 Some(State::Died) => 2,
                 _ => 3,

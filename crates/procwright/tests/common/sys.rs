@@ -678,8 +678,8 @@ pub(crate) fn fork_that(work: impl FnOnce()) -> i32 {
         let pid = check(libc::fork());
         if pid == 0 {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            work();
-            libc::_exit(0);
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            libc::_exit(if result.is_ok() { 0 } else { 101 });
         }
         pid
     }
@@ -817,20 +817,6 @@ pub(crate) fn abort_without_a_core() {
     }
 }
 
-/// As [`fork_pausing`]; none if no more processes may be had.
-pub(crate) fn try_fork_pausing() -> Option<i32> {
-    unsafe {
-        let pid = libc::fork();
-        if pid == 0 {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            libc::alarm(900);
-            loop {
-                libc::pause();
-            }
-        }
-        (pid > 0).then_some(pid)
-}
-
 /// Becomes a program that does nothing until it is killed.
 pub(crate) fn exec_pausing() {
     use std::os::unix::ffi::OsStrExt;
@@ -875,5 +861,20 @@ pub(crate) fn sleep_on_a_word(file: BorrowedFd<'_>, offset: usize) {
         let word = memory.byte_add(offset).cast::<u32>();
         let null = std::ptr::null::<libc::timespec>();
         libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, *word, null);
+    }
+}
+
+/// As [`fork_pausing`]; none if no more processes may be had.
+pub(crate) fn try_fork_pausing() -> Option<i32> {
+    unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(900);
+            loop {
+                libc::pause();
+            }
+        }
+        (pid > 0).then_some(pid)
     }
 }

@@ -482,7 +482,7 @@ impl Drop for SharedReport {
 /// The number of the resource called as in `ulimit`'s and `setrlimit`'s manual,
 /// without the prefix: `nofile`, `as`, `core`.
 pub(crate) fn resource_number(name: &str) -> Option<u32> {
-    Some(match name {
+    let number = match name {
         "as" => libc::RLIMIT_AS,
         "core" => libc::RLIMIT_CORE,
         "cpu" => libc::RLIMIT_CPU,
@@ -500,7 +500,10 @@ pub(crate) fn resource_number(name: &str) -> Option<u32> {
         "sigpending" => libc::RLIMIT_SIGPENDING,
         "stack" => libc::RLIMIT_STACK,
         _ => return None,
-    })
+    };
+    // Signed with musl, unsigned with glibc.
+    #[allow(clippy::unnecessary_cast, reason = "not with musl")]
+    Some(number as u32)
 }
 
 /// The calling process's nice value.

@@ -92,13 +92,13 @@ pub(crate) const FORBIDDEN: [Attack; 26] = [
         refused(unsafe { libc::ftruncate(fd, 0) }.into())
     }),
     ("ftruncate by a byte", |fd| {
-        refused(unsafe { libc::ftruncate(fd, PAGE as i64 - 1) }.into())
+        refused(unsafe { libc::ftruncate(fd, page() as i64 - 1) }.into())
     }),
     ("ftruncate to more", |fd| {
-        refused(unsafe { libc::ftruncate(fd, 2 * PAGE as i64) }.into())
+        refused(unsafe { libc::ftruncate(fd, 2 * page() as i64) }.into())
     }),
     ("fallocate beyond the end", |fd| {
-        allocate(fd, 0, 0, 2 * PAGE as i64)
+        allocate(fd, 0, 0, 2 * page() as i64)
     }),
     ("a hole", |fd| {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
@@ -285,6 +285,15 @@ pub(crate) fn sleep_on(fd: BorrowedFd<'_>, at: usize) -> ! {
 pub(crate) fn sleeps_on_a_futex(pid: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/syscall"))
         .is_ok_and(|call| call.starts_with(&format!("{} ", libc::SYS_futex)))
+}
+
+/// Whether there are files in memory of huge pages.
+pub(crate) fn has_huge_files() -> bool {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_HUGETLB;
+    let fd = unsafe { libc::memfd_create(c"huge".as_ptr(), flags) };
+    (fd >= 0)
+        .then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+        .is_some()
 }
 
 /// A file in memory with this content, so many bytes of it, and these seals.
