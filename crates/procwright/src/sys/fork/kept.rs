@@ -102,6 +102,38 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// A process, as it is told from its forks.
+///
+/// Its number alone would not do: the first process of every pid namespace is number
+/// 1, and may be a fork of the first of the one around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ourselves {
+    number: u32,
+    generation: u32,
+}
+
+impl Ourselves {
+    /// No process.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(crate) const NOBODY: Ourselves = Ourselves {
+        number: 0,
+        generation: 0,
+    };
+
+    /// The one that asks.
+    pub(crate) fn now() -> Ourselves {
+        Ourselves {
+            number: std::process::id(),
+            generation: generation(),
+        }
+    }
+
+    /// Whether the one that asks is the one that this was.
+    pub(crate) fn are_we(self) -> bool {
+        self == Ourselves::now()
+    }
+}
+
 fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
