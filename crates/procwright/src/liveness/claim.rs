@@ -127,6 +127,9 @@ impl Monitor {
                         wake(word);
                         return Err(refused(error));
                     }
+                    // Somebody was first. It may be one who means harm, and does so
+                    // again and again.
+                    Ok(None) if deadline.reached(Instant::now()) => return Ok(Claim::Theirs),
                     Ok(None) => continue,
                     Ok(Some(claimed)) => {
                         return Ok(Claim::Ours(Cleaner {

@@ -18,8 +18,10 @@ impl Monitor {
     ///
     /// It sleeps on the word itself, of which the kernel wakes one sleeper, who wakes
     /// the others. So that nobody depends on what the others do, a thread of this
-    /// process looks after waits of more than a second as well: it wakes them when
-    /// the process of the peer has ended, where that can be seen from here.
+    /// process looks after waits of more than a second as well: it ends them when
+    /// the process of the peer has ended, where that can be seen from here, whatever
+    /// the word says then. ([`alive`](Monitor::alive) is the word alone; see
+    /// [`confirm`](Monitor::confirm).)
     ///
     /// For event loops there is [`readiness_fd`](Monitor::readiness_fd), and a monitor
     /// can be put beside others into a [`WaitSet`](crate::WaitSet).

@@ -14,7 +14,6 @@
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 /// How many forks lie between the first process and this one.
@@ -135,19 +134,23 @@ impl Ourselves {
 }
 
 fn watch() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // It fails for want of memory only; then a fork keeps its copies.
-        //
-        // SAFETY: the handlers make no call that is not allowed after a fork.
-        unsafe {
-            libc::pthread_atfork(
-                Some(before_fork),
-                Some(after_fork_in_parent),
-                Some(after_fork_in_child),
-            )
-        };
-    });
+    // Not a `Once`: a fork that comes while one thread is at it would wait for that
+    // thread for ever. In such a fork no handler is known to be there; it is told
+    // from its forks by its number.
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if BEGUN.load(Ordering::Relaxed) || BEGUN.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // It fails for want of memory only; then a fork keeps its copies.
+    //
+    // SAFETY: the handlers make no call that is not allowed after a fork.
+    unsafe {
+        libc::pthread_atfork(
+            Some(before_fork),
+            Some(after_fork_in_parent),
+            Some(after_fork_in_child),
+        )
+    };
 }
 
 /// A descriptor that a fork does not keep.
