@@ -158,3 +158,26 @@ impl Unmarked {
         self.bell.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::sys::robust::{AWAITED, Flag};
+
+    #[test]
+    fn who_falls_asleep_after_the_bell_was_rung_is_woken() {
+        let flag = Arc::new(Flag::new(AWAITED | 1).unwrap());
+        let bell = Bell {
+            word: Arc::new(Word::of_flag(&flag)),
+            sleepers: AtomicU32::new(1),
+            wake: OnceLock::new(),
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| bell.ring(true));
+            // Most likely it has rung by then.
+            std::thread::park_timeout(std::time::Duration::from_millis(20));
+            sleep(flag.word(), AWAITED | 1, Deadline::NEVER);
+            bell.sleepers.store(0, Ordering::SeqCst);
+        });
+    }
+}
