@@ -2,14 +2,14 @@
 //! pidfd of its holder's end.
 
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 use std::time::Instant;
 
-use super::monitor::says_alive;
+use super::bell::Bell;
 use super::watcher::{UNKNOWN, Watched};
 use crate::process::Process;
-use crate::sys::robust::{DIED, Word, sleep, wake};
+use crate::sys::robust::{DIED, Word, says_alive, sleep};
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 use crate::wait::Event;
@@ -22,36 +22,6 @@ pub(super) struct Unmarked {
     holder: Option<(Process, Watched)>,
 }
 
-/// Wakes those who sleep on a word that does not change when the holder dies.
-#[derive(Debug)]
-pub(super) struct Bell {
-    word: Arc<Word>,
-    /// Threads of this process that sleep on it, or are about to.
-    sleepers: AtomicU32,
-    /// For event loops, once one was asked for.
-    wake: OnceLock<Arc<Wake>>,
-}
-
-impl Bell {
-    /// Once the flag says that the holder has `died`, or that nobody will say so: all
-    /// who sleep have to look at it.
-    ///
-    /// We cannot change the word, so that one who has looked at the flag before and
-    /// sleeps only after this wake would not be woken. So again, until all have
-    /// left; each takes but as long as it takes to fall asleep. It happens once, for
-    /// the death of a peer, where words are not marked.
-    pub(super) fn ring(&self, died: bool) {
-        fence(Ordering::SeqCst);
-        if died && let Some(wake) = self.wake.get() {
-            wake.ring();
-        }
-        while self.sleepers.load(Ordering::SeqCst) != 0 {
-            wake(self.word.word());
-            std::thread::yield_now();
-        }
-    }
-}
-
 impl Unmarked {
     /// # Errors
     /// When there is no memory, descriptor or thread left.
@@ -60,11 +30,7 @@ impl Unmarked {
     }
 
     fn watching(word: Arc<Word>, holder: Option<&Process>) -> io::Result<Unmarked> {
-        let bell = Arc::new(Bell {
-            word,
-            sleepers: AtomicU32::new(0),
-            wake: OnceLock::new(),
-        });
+        let bell = Arc::new(Bell::new(word));
         let watched = holder.map(|process| Watched::with_bell(process, Some(Arc::clone(&bell))));
         Ok(Unmarked {
             bell,
@@ -156,28 +122,5 @@ impl Unmarked {
             sleep(word.word(), now, deadline);
         }
         self.bell.sleepers.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-    use crate::sys::robust::{AWAITED, Flag};
-
-    #[test]
-    fn who_falls_asleep_after_the_bell_was_rung_is_woken() {
-        let flag = Arc::new(Flag::new(AWAITED | 1).unwrap());
-        let bell = Bell {
-            word: Arc::new(Word::of_flag(&flag)),
-            sleepers: AtomicU32::new(1),
-            wake: OnceLock::new(),
-        };
-        std::thread::scope(|scope| {
-            scope.spawn(|| bell.ring(true));
-            // Most likely it has rung by then.
-            std::thread::park_timeout(std::time::Duration::from_millis(20));
-            sleep(flag.word(), AWAITED | 1, Deadline::NEVER);
-            bell.sleepers.store(0, Ordering::SeqCst);
-        });
     }
 }
