@@ -3,6 +3,7 @@
 mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use common::sys;
 use procwright::Process;
@@ -55,6 +56,37 @@ alone! {
         forks_while(|| {
             let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(|| {})).collect();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+}
+
+alone! {
+    fn a_fork_can_use_a_monitor_that_another_thread_is_about_to_use() {
+        use_them();
+        let token = Token::new().unwrap();
+        let current = Mutex::new(None);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let monitor = Monitor::accept(token.invite().unwrap()).unwrap();
+                    let monitor = Arc::new(monitor);
+                    *current.lock().unwrap() = Some(Arc::clone(&monitor));
+                    monitor.readiness_fd().unwrap();
+                }
+            });
+            for _ in 0..common::scaled(500, 10_000) {
+                let monitor = current.lock().unwrap().clone();
+                let code = sys::in_fork(|| {
+                    // Made before, or not: it does not hang.
+                    if let Some(monitor) = monitor {
+                        let _ = monitor.readiness_fd();
+                    }
+                    0
+                });
+                assert_eq!(code, 0);
+            }
+            over.store(true, Ordering::Relaxed);
         });
     }
 }

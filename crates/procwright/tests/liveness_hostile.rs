@@ -358,6 +358,36 @@ alone! {
 }
 
 alone! {
+    fn a_word_that_outlives_its_holder_keeps_nobody_waiting() {
+        let holder = sys::fork_pausing();
+        let Some(inode) = Process::open(holder).unwrap().id().inode() else {
+            return;
+        };
+        // Of a holder that was careful not to have it marked.
+        let named = |numbers: &mut Numbers| {
+            numbers[2] = holder as u32;
+            numbers[5] = inode as u32;
+            numbers[6] = (inode >> 32) as u32;
+        };
+        let monitor = changed(named).unwrap();
+        let ready = changed(named).unwrap();
+        assert!(!sys::readable(ready.readiness_fd().unwrap()));
+        assert_eq!(monitor.wait(Duration::from_millis(10)), None);
+        std::thread::scope(|scope| {
+            let waits = [(); 2].map(|()| scope.spawn(|| monitor.wait(Duration::MAX)));
+            sys::kill(holder, libc::SIGKILL);
+            for one in waits {
+                assert_eq!(one.join().unwrap(), Some(State::Died));
+            }
+        });
+        sys::wait_for_end(ready.readiness_fd().unwrap());
+        assert_eq!(ready.confirm(), State::Died);
+        sys::reap(holder);
+        assert_eq!(monitor.wait(Duration::MAX), Some(State::Died));
+    }
+}
+
+alone! {
     fn tickets_that_are_none() {
         let (numbers, ticket) = genuine();
         let with = |ticket: &str| {

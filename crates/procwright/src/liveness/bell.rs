@@ -1,8 +1,9 @@
 //! The bell for those who wait for a holder whose death changes no word.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
-use std::sync::{Arc, OnceLock};
 
+use crate::sys::fork::Once;
 use crate::sys::robust::{Word, wake};
 use crate::sys::wake::Wake;
 
@@ -13,7 +14,7 @@ pub(super) struct Bell {
     /// Threads of this process that sleep on it, or are about to.
     pub(super) sleepers: AtomicU32,
     /// For event loops, once one was asked for.
-    pub(super) wake: OnceLock<Arc<Wake>>,
+    pub(super) wake: Once<Arc<Wake>>,
 }
 
 impl Bell {
@@ -21,7 +22,7 @@ impl Bell {
         Bell {
             word,
             sleepers: AtomicU32::new(0),
-            wake: OnceLock::new(),
+            wake: Once::new(),
         }
     }
 

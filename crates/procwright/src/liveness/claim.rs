@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::monitor::Source;
 use super::token::ledger;
 use super::{Error, Monitor, State};
+use crate::sys::fork::Ourselves;
 use crate::sys::robust::{AWAITED, CLAIMS, Claimed, DONE, Ledger, is_free, sleep};
 use crate::time::Timeout;
 
@@ -32,7 +33,7 @@ pub enum Claim {
 pub struct Cleaner {
     claimed: Claimed,
     ledger: &'static Ledger,
-    process: u32,
+    process: Ourselves,
     said: u32,
 }
 
@@ -48,7 +49,7 @@ impl Cleaner {
 impl Drop for Cleaner {
     fn drop(&mut self) {
         // In a fork it is not there, and not the fork's.
-        if self.process == std::process::id() {
+        if self.process.are_we() {
             self.ledger.give(&self.claimed, self.said);
         }
     }
@@ -122,12 +123,15 @@ impl Monitor {
                 match ledger.claim(rights, *cell) {
                     // If we were woken and cannot have it, the others were, too.
                     Err(error) => return Err(refused(error)),
+                    // Somebody was first. It may be one who means harm, and does so
+                    // again and again.
+                    Ok(None) if deadline.reached(Instant::now()) => return Ok(Claim::Theirs),
                     Ok(None) => continue,
                     Ok(Some(claimed)) => {
                         return Ok(Claim::Ours(Cleaner {
                             claimed,
                             ledger,
-                            process: std::process::id(),
+                            process: Ourselves::now(),
                             said: 0,
                         }));
                     }

@@ -1,15 +1,16 @@
 //! The watching side.
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::cell::{Kind, Owner};
 use super::herald::Heralded;
 use super::holder::Seen;
 use super::unmarked::Unmarked;
-use super::watcher::{UNKNOWN, Watch, Watched};
+use super::watcher::{UNKNOWN, Watched};
 use super::{Error, Guarantee, Invitation, Mechanism, Names, State};
 use crate::process::Process;
+use crate::sys::fork::Once;
 use crate::sys::robust::{AWAITED, DIED, Flag, Rights, View, Word, is_of_a_thread, says_alive};
 
 /// Knows whether a peer lives.
@@ -23,10 +24,10 @@ pub struct Monitor {
     pub(super) word: Word,
     pub(super) source: Source,
     /// For event loops, once it was asked for.
-    pub(super) heralded: OnceLock<Heralded>,
+    pub(super) heralded: Once<Heralded>,
     /// What wakes who sleeps on the word of a token if its holder's process ends,
     /// once somebody sleeps long; none if it cannot be had.
-    pub(super) guard: OnceLock<Option<Watch>>,
+    pub(super) guard: Once<Option<Unmarked>>,
 }
 
 #[derive(Debug)]
@@ -139,8 +140,8 @@ impl Monitor {
         Monitor {
             word,
             source,
-            heralded: OnceLock::new(),
-            guard: OnceLock::new(),
+            heralded: Once::new(),
+            guard: Once::new(),
         }
     }
 

@@ -63,14 +63,14 @@ impl Monitor {
             Some(heralded) => heralded,
             None => {
                 let word = unmarked.map_or(&self.word, Unmarked::word);
-                let guard = unmarked.is_none().then(|| self.guard()).flatten();
+                let guard = unmarked.is_none().then(|| self.new_guard()).flatten();
                 let heralded = Heralded::new(word.twin(), guard)?;
                 // If another thread was first, this one is not needed.
-                self.heralded.get_or_init(|| heralded)
+                self.heralded.put(heralded)
             }
         };
         let forked = || io::Error::new(io::ErrorKind::Unsupported, FORKED);
-        if heralded.process != std::process::id() {
+        if !heralded.process.are_we() {
             return Err(forked());
         }
         if let Some(unmarked) = unmarked {

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use super::cell::{Kind, Owner};
 use super::{Error, Guarantee, Invitation, Mechanism, Names};
+use crate::sys::fork::Ourselves;
 use crate::sys::robust::{MOST, ThreadWord, rights};
 use crate::sys::thread::is_main;
 
@@ -48,7 +49,7 @@ pub struct ThreadToken {
     /// For the survivors: the place beside the word is theirs.
     rights: OwnedFd,
     nonce: u64,
-    process: u32,
+    process: Ourselves,
 }
 
 impl ThreadToken {
@@ -69,7 +70,7 @@ impl ThreadToken {
             rights: rights().map_err(refused)?,
             word: word.ok_or(Error::Full(MOST))?,
             nonce: owner.nonce,
-            process: std::process::id(),
+            process: Ourselves::now(),
         })
     }
 
@@ -78,7 +79,7 @@ impl ThreadToken {
     /// # Errors
     /// When no descriptor is left; [`Error::Forked`] in a fork.
     pub fn invite(&self) -> Result<Invitation, Error> {
-        if self.process != std::process::id() {
+        if !self.process.are_we() {
             return Err(Error::Forked);
         }
         let cells = self.word.file().try_clone_to_owned()?;

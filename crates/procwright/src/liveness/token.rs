@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::cell::{Kind, Owner};
 use super::{Error, Guarantee, Invitation};
-use crate::sys::fork::PerProcess;
+use crate::sys::fork::{Ourselves, PerProcess};
 use crate::sys::robust::{Held, Ledger, MOST};
 
 /// Says that this process lives, to whoever was invited to watch.
@@ -42,7 +42,7 @@ pub struct Token {
     held: Held,
     nonce: u64,
     ledger: &'static Ledger,
-    process: u32,
+    process: Ourselves,
 }
 
 /// That of this process, once it was asked for.
@@ -60,7 +60,7 @@ impl Token {
             held,
             nonce: owner.nonce,
             ledger,
-            process: std::process::id(),
+            process: Ourselves::now(),
         })
     }
 
@@ -69,7 +69,7 @@ impl Token {
     /// # Errors
     /// When no descriptor is left; [`Error::Forked`] in a fork.
     pub fn invite(&self) -> Result<Invitation, Error> {
-        if self.process != std::process::id() {
+        if !self.process.are_we() {
             return Err(Error::Forked);
         }
         let [cells, rights] = self.held.files();
@@ -86,7 +86,7 @@ impl Token {
 impl Drop for Token {
     fn drop(&mut self) {
         // In a fork the word is not there, and not the fork's.
-        if self.process == std::process::id() {
+        if self.process.are_we() {
             self.ledger.release(&self.held);
         }
     }

@@ -1,10 +1,13 @@
 //! A token whose word the kernel does not mark: the word tells of its release, the
 //! pidfd of its holder's end.
+//!
+//! Who waits long for a word that the kernel does mark has this besides: so a wait
+//! ends with the holder, whatever became of word and wake-ups.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::bell::Bell;
 use super::watcher::{UNKNOWN, Watched};
@@ -12,7 +15,9 @@ use crate::process::Process;
 use crate::sys::robust::{DIED, Word, says_alive, sleep};
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
-use crate::wait::Event;
+
+/// How often the holder is asked for when all else fails.
+const LOOKS: Duration = Duration::from_millis(10);
 
 /// Watches such a token.
 #[derive(Debug)]
@@ -48,7 +53,10 @@ impl Unmarked {
     /// # Errors
     /// In a fork, where nobody is told, unless this was made there.
     pub(super) fn ring_too(&self, wake: &Arc<Wake>) -> io::Result<()> {
-        let wake = self.bell.wake.get_or_init(|| Arc::clone(wake));
+        let wake = match self.bell.wake.get() {
+            Some(wake) => wake,
+            None => self.bell.wake.put(Arc::clone(wake)),
+        };
         fence(Ordering::SeqCst);
         match &self.holder {
             Some(_) if !self.is_told() => Err(io::ErrorKind::Unsupported.into()),
@@ -88,21 +96,28 @@ impl Unmarked {
 
     /// Sleeps until it is not alive any more, or the deadline comes.
     pub(super) fn wait(&self, deadline: Deadline) {
-        let Some((process, watched)) = &self.holder else {
+        if self.holder.is_none() || self.wait_told(deadline) {
             return;
-        };
-        if watched.flag.word().load(Ordering::SeqCst) != UNKNOWN {
-            return self.sleep(deadline);
         }
-        // This is a fork: nobody would ring. And the sleepers that were counted are
-        // not here.
+        // The kernel does not let our thread wait. The word still tells at once.
+        while self.alive() && !deadline.reached(Instant::now()) {
+            let look = Deadline::at(Instant::now() + LOOKS);
+            let word = &self.bell.word;
+            sleep(word.word(), word.load(), deadline.min(look));
+        }
+    }
+
+    /// The same, unless nobody tells of the holder's end: then it is false, and
+    /// returns at once.
+    pub(super) fn wait_told(&self, deadline: Deadline) -> bool {
+        if self.is_told() && self.sleep(deadline) {
+            return true;
+        }
+        // If this is a fork, nobody would ring, and the sleepers that were counted
+        // are not here.
         let word = Arc::clone(&self.bell.word);
-        match Unmarked::watching(word, Some(process)) {
-            Ok(own) if own.is_told() => own.sleep(deadline),
-            // The kernel does not let our thread wait. Then it is all that can be
-            // waited for.
-            _ => drop(process.wait_until(Event::Exited, deadline)),
-        }
+        let holder = self.holder.as_ref().map(|(process, _)| process);
+        Unmarked::watching(word, holder).is_ok_and(|own| own.is_told() && own.sleep(deadline))
     }
 
     fn is_told(&self) -> bool {
@@ -110,17 +125,23 @@ impl Unmarked {
         flag.is_some_and(|flag| flag.word().load(Ordering::SeqCst) != UNKNOWN)
     }
 
-    fn sleep(&self, deadline: Deadline) {
+    /// False if nobody tells any more.
+    fn sleep(&self, deadline: Deadline) -> bool {
         self.bell.sleepers.fetch_add(1, Ordering::SeqCst);
         let word = &self.bell.word;
-        loop {
+        let told = loop {
             let now = word.load();
             fence(Ordering::SeqCst);
+            if !self.is_told() {
+                // Whoever rings waits for all to leave.
+                break false;
+            }
             if !says_alive(now) || self.holder_has_died() || deadline.reached(Instant::now()) {
-                break;
+                break true;
             }
             sleep(word.word(), now, deadline);
-        }
+        };
         self.bell.sleepers.fetch_sub(1, Ordering::SeqCst);
+        told
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::monitor::Source;
-use super::watcher::{Tell, Watch};
+use super::unmarked::Unmarked;
 use super::{Monitor, State};
 use crate::sys::robust::{says_alive, sleep};
 use crate::time::{Deadline, Timeout};
@@ -18,8 +18,10 @@ impl Monitor {
     ///
     /// It sleeps on the word itself, of which the kernel wakes one sleeper, who wakes
     /// the others. So that nobody depends on what the others do, a thread of this
-    /// process looks after waits of more than a second as well: it wakes them when
-    /// the process of the peer has ended, where that can be seen from here.
+    /// process looks after waits of more than a second as well: it ends them when
+    /// the process of the peer has ended, where that can be seen from here, whatever
+    /// the word says then. ([`alive`](Monitor::alive) is the word alone; see
+    /// [`confirm`](Monitor::confirm).)
     ///
     /// For event loops there is [`readiness_fd`](Monitor::readiness_fd), and a monitor
     /// can be put beside others into a [`WaitSet`](crate::WaitSet).
@@ -41,40 +43,45 @@ impl Monitor {
             unmarked.wait(deadline);
             return Some(self.state()).filter(|state| *state != State::Alive);
         }
-        let mut guard = None;
+        if !self.alive() {
+            return Some(self.state());
+        }
+        let is_long = deadline
+            .remaining(Instant::now())
+            .is_none_or(|left| left > LONG);
+        let guard = is_long.then(|| self.guard()).flatten();
+        if !guard.is_some_and(|guard| guard.wait_told(deadline)) {
+            self.sleep(deadline);
+        }
+        Some(self.confirm()).filter(|state| *state != State::Alive)
+    }
+
+    fn sleep(&self, deadline: Deadline) {
         loop {
             let now = self.word.load();
-            if !says_alive(now) {
-                return Some(self.state());
-            }
-            let instant = Instant::now();
-            if deadline.reached(instant) {
-                return None;
-            }
-            if deadline.remaining(instant).is_none_or(|left| left > LONG) {
-                guard = guard.or_else(|| self.guard());
+            if !says_alive(now) || deadline.reached(Instant::now()) {
+                return;
             }
             sleep(self.word.word(), now, deadline);
         }
     }
 
     /// Sees to it that who sleeps on the word is woken when the process of the holder
-    /// ends, whatever became of the wake-up that the kernel has given to one. For as
-    /// long as this monitor is there; in a fork, which does not have the thread that
-    /// does it, for as long as the result.
-    pub(super) fn guard(&self) -> Option<Watch> {
-        let Source::Token {
-            holder: Some(holder),
-            ..
-        } = &self.source
-        else {
+    /// ends, whatever became of the wake-up that the kernel has given to one, and of
+    /// the word. For as long as this monitor is there.
+    fn guard(&self) -> Option<&Unmarked> {
+        let guard = match self.guard.get() {
+            Some(guard) => guard,
+            None => self.guard.put(self.new_guard()),
+        };
+        guard.as_ref()
+    }
+
+    pub(super) fn new_guard(&self) -> Option<Unmarked> {
+        let Source::Token { holder, .. } = &self.source else {
             return None;
         };
-        let new = || Watch::new(holder, Tell::Sleepers(self.word.twin())).ok();
-        match self.guard.get_or_init(new) {
-            Some(guard) if !guard.is_ours() => new(),
-            _ => None,
-        }
+        Unmarked::new(self.word.twin(), Some(holder.as_ref()?)).ok()
     }
 
     /// Sleeps until the process of the peer is gone with all its threads, so that

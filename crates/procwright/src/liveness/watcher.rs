@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::bell::Bell;
 use crate::process::Process;
-use crate::sys::fork::PerProcess;
-use crate::sys::robust::{AWAITED, DIED, Flag, Word, wake};
+use crate::sys::fork::{Ourselves, PerProcess};
+use crate::sys::robust::{AWAITED, DIED, Flag};
 use crate::sys::thread::spawn_bare;
 use crate::sys::wake::Wake;
 use crate::time::Timeout;
@@ -22,68 +22,54 @@ const ALIVE: u32 = AWAITED | 1;
 /// to tell us. Whoever reads it has to ask.
 pub(super) const UNKNOWN: u32 = 0;
 
-/// What is done when a process has ended.
+/// What is done when a process has ended: the flag says so, and then the bell is
+/// rung.
 #[derive(Debug)]
-pub(super) enum Tell {
-    /// The flag says so, and then the bell is rung.
-    Flag(Arc<Flag>, Option<Arc<Bell>>),
-    /// Whoever sleeps on a word is woken. It has changed by then.
-    Sleepers(Word),
-}
+struct Tell(Arc<Flag>, Option<Arc<Bell>>);
 
 impl Tell {
     fn ended(&self) {
-        match self {
-            Tell::Flag(flag, bell) => say(flag, bell.as_deref(), DIED),
-            Tell::Sleepers(word) => wake(word.word()),
-        }
+        self.say(DIED);
     }
 
     /// Nobody will tell.
     fn unknown(&self) {
-        if let Tell::Flag(flag, bell) = self {
-            say(flag, bell.as_deref(), UNKNOWN);
-        }
+        self.say(UNKNOWN);
     }
-}
 
-fn say(flag: &Flag, bell: Option<&Bell>, what: u32) {
-    flag.word().store(what, Ordering::SeqCst);
-    if let Some(bell) = bell {
-        bell.ring(what == DIED);
+    fn say(&self, what: u32) {
+        self.0.word().store(what, Ordering::SeqCst);
+        if let Some(bell) = &self.1 {
+            bell.ring(what == DIED);
+        }
     }
 }
 
 /// Tells of the end of a process, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Watch {
+struct Watch {
     number: u64,
     watcher: &'static Watcher,
-    process: u32,
+    process: Ourselves,
 }
 
 impl Watch {
     /// # Errors
     /// When there is no memory, descriptor or thread left.
-    pub(super) fn new(process: &Process, tell: Tell) -> io::Result<Watch> {
+    fn new(process: &Process, tell: Tell) -> io::Result<Watch> {
         let watcher = WATCHER.get();
         Ok(Watch {
             number: watcher.watch(process.clone(), Arc::new(tell))?,
             watcher,
-            process: std::process::id(),
+            process: Ourselves::now(),
         })
-    }
-
-    /// Whether there is a thread that does it: a fork does not have that of the
-    /// process that it is of.
-    pub(super) fn is_ours(&self) -> bool {
-        self.process == std::process::id()
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if self.is_ours() {
+        // A fork does not have the thread.
+        if self.process.are_we() {
             self.watcher.forget(self.number);
         }
     }
@@ -106,7 +92,7 @@ impl Watched {
     /// The same, and a bell is rung when the flag has changed.
     pub(super) fn with_bell(process: &Process, bell: Option<Arc<Bell>>) -> io::Result<Watched> {
         let flag = Arc::new(Flag::new(ALIVE)?);
-        let _watch = Watch::new(process, Tell::Flag(Arc::clone(&flag), bell))?;
+        let _watch = Watch::new(process, Tell(Arc::clone(&flag), bell))?;
         let watched = Watched { flag, _watch };
         // Or who was told of the end before would find it alive here, until the
         // thread comes to it.
@@ -177,6 +163,10 @@ impl Watcher {
 
     fn forget(&self, number: u64) {
         let mut desk = self.desk();
+        if desk.failed {
+            // Nobody reads it.
+            return;
+        }
         desk.news.push(News::Forget(number));
         if let Some(wake) = &desk.wake {
             wake.ring();
@@ -200,9 +190,12 @@ impl Watcher {
             }
         }
         // The kernel does not let us wait: everybody asks for himself.
-        let mut desk = self.desk();
-        desk.failed = true;
-        let news = desk.news.drain(..).filter_map(|one| match one {
+        let news = {
+            let mut desk = self.desk();
+            desk.failed = true;
+            std::mem::take(&mut desk.news)
+        };
+        let news = news.into_iter().filter_map(|one| match one {
             News::Watch(_, _, tell) => Some(tell),
             News::Forget(_) => None,
         });

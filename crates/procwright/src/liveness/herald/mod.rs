@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::watcher::Watch;
-use crate::sys::fork::PerProcess;
+use super::unmarked::Unmarked;
+use crate::sys::fork::{Ourselves, PerProcess};
 use crate::sys::robust::{MANY, Word, may_sleep_on_many, says_alive, sleep, sleep_on_many, wake};
 use crate::sys::thread::spawn_bare;
 use crate::sys::wake::Wake;
@@ -108,8 +108,8 @@ impl Herald {
 pub(super) struct Heralded {
     pub(super) bell: Arc<Wake>,
     place: Place,
-    pub(super) process: u32,
-    _guard: Option<Watch>,
+    pub(super) process: Ourselves,
+    _guard: Option<Unmarked>,
 }
 
 #[derive(Debug)]
@@ -121,12 +121,16 @@ enum Place {
 }
 
 impl Heralded {
-    /// `guard` is kept as long.
+    /// `guard` rings as well, when the holder's process ends.
     ///
     /// # Errors
     /// When there is no memory, descriptor or thread left.
-    pub(super) fn new(word: Word, guard: Option<Watch>) -> io::Result<Heralded> {
+    pub(super) fn new(word: Word, guard: Option<Unmarked>) -> io::Result<Heralded> {
         let bell = Arc::new(Wake::new()?);
+        if let Some(guard) = &guard {
+            // If nobody tells, the word does.
+            let _ = guard.ring_too(&bell);
+        }
         let seat = Arc::new(Seat {
             word,
             bell: Arc::clone(&bell),
@@ -141,7 +145,7 @@ impl Heralded {
         Ok(Heralded {
             bell,
             place,
-            process: std::process::id(),
+            process: Ourselves::now(),
             _guard: guard,
         })
     }
@@ -170,7 +174,7 @@ fn place(seat: &Arc<Seat>) -> io::Result<Place> {
 impl Drop for Heralded {
     fn drop(&mut self) {
         // In a fork there are no such threads.
-        if self.process != std::process::id() {
+        if !self.process.are_we() {
             if let Place::Alone(solo) = std::mem::replace(&mut self.place, Place::None) {
                 std::mem::forget(solo);
             }

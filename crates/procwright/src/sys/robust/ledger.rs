@@ -96,7 +96,18 @@ impl Ledger {
     /// When there is no memory or thread left.
     pub(crate) fn start() -> io::Result<Ledger> {
         let part = (SHEETS + CLAIMS) * sheet();
-        let start = map(sheet() + 2 * part)?;
+        let size = sheet() + 2 * part;
+        let start = map(size)?;
+        Ledger::begin(start, part).inspect_err(|_| {
+            // SAFETY: a mapping of ours, where no thread has its list: the one that
+            // tried has ended, and the one that was to hold the words was not made,
+            // or refused the list.
+            let _ = unsafe { rustix::mm::munmap(start.as_ptr().cast(), size) };
+        })
+    }
+
+    /// In such memory, with two parts of this size behind the first page.
+    fn begin(start: NonNull<u8>, part: usize) -> io::Result<Ledger> {
         // SAFETY: the offsets lie within the mapping.
         let (entries, words) = unsafe { (start.add(sheet()), start.add(sheet() + part)) };
         let offset = c_long::try_from(part).unwrap_or(c_long::MAX);

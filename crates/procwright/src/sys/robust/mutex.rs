@@ -23,8 +23,10 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use super::list::{Head, Link};
+use super::pending::may_ask;
 use super::{AWAITED, CELL, Facts, MOST, cells, sheet, wake};
 use super::{keeper, memory};
+use crate::sys::fork::Ourselves;
 use crate::sys::unsupported;
 
 /// What stands before the links of a lock: with glibc and with musl, wherever
@@ -40,19 +42,19 @@ pub(crate) struct ThreadWord {
     pages: NonNull<u8>,
     file: OwnedFd,
     index: usize,
-    process: u32,
+    process: Ourselves,
     /// A lock is unlocked by the thread that has it.
     _stays: PhantomData<*const ()>,
 }
 
 thread_local! {
     /// How many this thread holds, and in which process: a fork has none.
-    static HELD: Cell<(u32, usize)> = const { Cell::new((0, 0)) };
+    static HELD: Cell<(Ourselves, usize)> = const { Cell::new((Ourselves::NOBODY, 0)) };
 }
 
 fn held() -> usize {
     match HELD.get() {
-        (process, held) if process == std::process::id() => held,
+        (process, held) if process.are_we() => held,
         _ => 0,
     }
 }
@@ -83,7 +85,7 @@ impl ThreadWord {
             done(libc::pthread_mutex_lock(lock))?;
         }
         // From here on it has to be unlocked, which is what dropping it does.
-        let process = std::process::id();
+        let process = Ourselves::now();
         HELD.set((process, held() + 1));
         word.process = process;
         let found = word.as_the_kernel_finds_it()?;
@@ -132,7 +134,7 @@ impl ThreadWord {
             pages,
             file,
             index: 0,
-            process: 0,
+            process: Ourselves::NOBODY,
             _stays: PhantomData,
         };
         memory::seal(&word.file)?;
@@ -159,6 +161,9 @@ impl ThreadWord {
     /// The place of the word that the kernel would mark if this thread ended now:
     /// none unless it is ours.
     fn as_the_kernel_finds_it(&self) -> io::Result<Option<usize>> {
+        if !may_ask() {
+            return Ok(None);
+        }
         let (mut head, mut size) = (ptr::null_mut::<Head>(), 0_usize);
         // SAFETY: both are ours; 0 is the thread that asks.
         let asked = unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &mut head, &mut size) };
@@ -201,8 +206,8 @@ impl ThreadWord {
 
 impl Drop for ThreadWord {
     fn drop(&mut self) {
-        let process = std::process::id();
-        if self.process != 0 && self.process != process {
+        let process = Ourselves::now();
+        if self.process != Ourselves::NOBODY && self.process != process {
             // A fork: the word is not there, and not ours. The links stay, for
             // what they are mapped for.
             return;

@@ -109,7 +109,7 @@ unsafe fn get(head: *mut *mut Head, length: *mut usize) -> c_long {
 
 /// Whether a filter lets us ask. Tried once: filters are never taken off. No lock,
 /// which a fork could inherit held.
-fn may_ask() -> bool {
+pub(super) fn may_ask() -> bool {
     const UNKNOWN: u8 = 0;
     const YES: u8 = 1;
     const NO: u8 = 2;
