@@ -257,7 +257,7 @@ alone! {
                 i32::from(!expected(wanted.claim(Duration::MAX)))
             });
             ours.read_exact(&mut [0]).unwrap();
-            common::eventually(|| common::state(pid) == Some('S'));
+            common::eventually(|| sys::sleeps_on_a_word(pid));
             pid
         };
         // The kernel wakes first who sleeps first.
@@ -266,6 +266,26 @@ alone! {
         sys::kill(cleaner, libc::SIGKILL);
         assert_eq!(sys::reap(has_all), 0);
         assert_eq!(sys::reap(next), 0);
+        sys::reap(cleaner);
+    }
+}
+
+alone! {
+    fn a_right_whose_bit_for_those_who_wait_was_taken_away() {
+        let invitation = &of_the_dead(1)[0];
+        let monitor = watched(invitation);
+        let [_, rights] = invitation.files();
+        let (cleaner, _talk) = fork_that_claims(&monitor, std::mem::forget);
+        let word = sys::number_at(rights);
+        assert_eq!(word >> 30, 2);
+        sys::write_at(rights, &(word & 0x3fff_ffff).to_ne_bytes());
+        let waiter = sys::fork_running_aside(|| {
+            let claim = monitor.claim(Duration::MAX);
+            i32::from(!matches!(claim, Ok(Claim::Ours(_))))
+        });
+        common::eventually(|| sys::sleeps_on_a_word(waiter));
+        sys::kill(cleaner, libc::SIGKILL);
+        assert_eq!(sys::reap(waiter), 0);
         sys::reap(cleaner);
     }
 }

@@ -116,8 +116,8 @@ alone! {
             let monitor = Monitor::accept(ours).unwrap();
             let at = place_of_word(&theirs);
             // The first in the queue: the kernel wakes it and nobody else.
-            let sleeper = sys::fork_pausing_after(|| attacks::sleep_on(theirs.files()[0], at));
-            common::eventually(|| attacks::sleeps_on_a_futex(sleeper));
+            let sleeper = sys::fork_pausing_after(|| sys::sleep_on_a_word(theirs.files()[0], at));
+            common::eventually(|| sys::sleeps_on_a_word(sleeper));
             std::thread::scope(|scope| {
                 let waiter = scope.spawn(|| monitor.wait(Duration::from_secs(1)));
                 sys::kill(pid, libc::SIGKILL);
@@ -228,6 +228,39 @@ alone! {
             true => refused_as(sealed(&[], 2 << 20, libc::MFD_HUGETLB, SEALED), "another size"),
             false => common::skip("a file of huge pages", "this kernel has none"),
         }
+        before.unchanged();
+    }
+}
+
+alone! {
+    fn files_that_are_no_rights_are_refused() {
+        let token = Token::new().unwrap();
+        let invitation = token.invite().unwrap();
+        let with = |rights: OwnedFd| {
+            let [cells, _] = <[_; 2]>::from(invitation.try_clone().unwrap());
+            let invitation = Invitation::from_parts([cells, rights], &invitation.ticket());
+            Monitor::accept(invitation.unwrap())
+        };
+        let sealed = |bytes, seals| with(attacks::forged(&[], bytes, 0, seals));
+        assert!(sealed(page(), SIZE_SEALED).is_ok());
+        let before = Census::now();
+        let null = std::fs::File::open("/dev/null").unwrap();
+        refused_as(with(null.into()), "the second is no file in memory");
+        for missing in [libc::F_SEAL_SHRINK, libc::F_SEAL_GROW, libc::F_SEAL_SEAL] {
+            let cut_short = sealed(page(), SIZE_SEALED & !missing);
+            refused_as(cut_short, "the size of the second file is not sealed");
+        }
+        for more in [libc::F_SEAL_WRITE, libc::F_SEAL_FUTURE_WRITE] {
+            refused_as(sealed(page(), SIZE_SEALED | more), "sealed against writing");
+        }
+        for size in [0, page() - 1, 2 * page()] {
+            refused_as(sealed(size, SIZE_SEALED), "the second file has another size");
+        }
+        let rights = attacks::forged(&[], page(), 0, SIZE_SEALED);
+        let path = format!("/proc/self/fd/{}", rights.as_raw_fd());
+        let to_read = std::fs::File::open(path).unwrap();
+        drop(rights);
+        refused_as(with(to_read.into()), "cannot be written to");
         before.unchanged();
     }
 }
@@ -397,7 +430,7 @@ alone! {
 
 alone! {
     fn a_thread_is_not_named_in_the_place_of_another() {
-        sys::fork_running(|| {
+        let code = sys::fork_running(|| {
             let token = ThreadToken::new().unwrap();
             let invitation = token.invite().unwrap();
             let ticket = invitation.ticket();
@@ -416,6 +449,7 @@ alone! {
             assert_eq!(with(cell - 8).unwrap().state(), State::Released);
             0
         });
+        assert_eq!(code, 0);
     }
 }
 

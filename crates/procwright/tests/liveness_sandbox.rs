@@ -210,3 +210,49 @@ alone! {
         a_release_is_told();
     }
 }
+
+/// What the kernel lets nobody do any more who waits for many at a time.
+fn deny_waits() {
+    #[cfg(target_arch = "x86_64")]
+    sys::deny(&[libc::SYS_epoll_wait], libc::EPERM);
+    sys::deny(
+        &[libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2],
+        libc::EPERM,
+    );
+}
+
+/// A peer and a monitor of its process.
+fn watched() -> (i32, Monitor) {
+    let pid = sys::fork_pausing();
+    (
+        pid,
+        Monitor::of_process(&Process::open(pid).unwrap()).unwrap(),
+    )
+}
+
+alone! {
+    fn a_filter_that_comes_when_the_watcher_runs_already() {
+        let denials: [fn(); 2] = [|| sys::deny(&[libc::SYS_epoll_ctl], libc::EPERM), deny_waits];
+        for deny in denials {
+            let code = sys::fork_running(|| {
+                let (first, of_first) = watched();
+                assert!(of_first.alive());
+                deny();
+                // It hears of that one and can watch nobody any more.
+                let (second, of_second) = watched();
+                sys::kill(first, libc::SIGKILL);
+                common::eventually(|| !of_first.alive());
+                let (third, of_third) = watched();
+                let later = [(second, of_second), (third, of_third)];
+                assert!(later.iter().all(|(_, monitor)| monitor.alive()));
+                for (pid, _) in &later {
+                    sys::kill(*pid, libc::SIGKILL);
+                }
+                // By themselves: nothing but `alive` is asked.
+                common::eventually(|| !later.iter().any(|(_, monitor)| monitor.alive()));
+                0
+            });
+            assert_eq!(code, 0);
+        }
+    }
+}

@@ -9,38 +9,7 @@ use common::sys;
 use procwright::Process;
 use procwright::liveness::{Monitor, State};
 
-/// How often the thread that watches has gone to sleep.
-fn sleeps_of_the_watcher() -> u64 {
-    let watchers: Vec<u64> = std::fs::read_dir("/proc/self/task")
-        .unwrap()
-        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("status")).ok())
-        .filter(|status| status.starts_with("Name:\tprocwright-watc"))
-        .map(|status| {
-            let of = |line: &str| {
-                line.strip_prefix("voluntary_ctxt_switches:")?
-                    .trim()
-                    .parse()
-                    .ok()
-            };
-            status.lines().find_map(of).unwrap()
-        })
-        .collect();
-    assert_eq!(watchers.len(), 1, "one thread for all");
-    watchers[0]
-}
-
-/// Once it sleeps for good.
-fn settled(pass: impl Fn(Duration)) -> u64 {
-    let mut before = sleeps_of_the_watcher();
-    loop {
-        pass(Duration::from_millis(200));
-        let now = sleeps_of_the_watcher();
-        if now == before {
-            return now;
-        }
-        before = now;
-    }
-}
+const WATCHER: &str = "procwright-watc";
 
 alone! {
     fn thousands_of_peers_and_one_thread() {
@@ -64,10 +33,10 @@ alone! {
             .collect();
         assert!(monitors.iter().all(Monitor::alive));
         let pass = |time| assert_eq!(peers[0].wait(time).unwrap(), None);
-        let before = settled(pass);
+        let before = common::settled(WATCHER, 1, pass);
         let looks = procwright::wait::stats().looks;
         pass(Duration::from_secs(1));
-        assert_eq!(sleeps_of_the_watcher(), before, "it woke up for nothing");
+        assert_eq!(common::sleeps_of(WATCHER, 1), before, "it woke up for nothing");
         // Half of them are not of interest any more.
         let mut monitors = monitors;
         let rest = monitors.split_off(monitors.len() / 2);

@@ -6,9 +6,10 @@ mod common;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use common::sys;
-use procwright::liveness::{Invitation, Monitor, State, Token};
+use procwright::liveness::{Invitation, Monitor, State, ThreadToken, Token};
 
 /// Who holds the token, and does this when it is told to.
 struct Holder {
@@ -63,12 +64,26 @@ fn waiter(holder: &Holder, state: State, before: impl FnOnce()) -> i32 {
     pid
 }
 
-/// Until the first thread of a process sleeps in a futex.
+/// Until the first thread of a process sleeps on a word.
 fn asleep_on_a_word(pid: i32) {
-    common::eventually(|| {
-        let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap();
-        call.starts_with(&format!("{} ", libc::SYS_futex))
-    });
+    common::eventually(|| sys::sleeps_on_a_word(pid));
+}
+
+/// Somebody else's code that sleeps on the word, with the place in the queue that it
+/// has when this returns, and wakes nobody when it is woken.
+fn stranger(holder: &Holder) -> i32 {
+    let [cells, _] = holder.invitation.files();
+    let place = holder.invitation.ticket();
+    let cell = usize::from_str_radix(&place[..8], 16).unwrap();
+    // Behind the numbers of the cells come those of the words of a thread's file.
+    let cells_of_a_file = sys::attacks::page() / 64;
+    let at = match cell.checked_sub(cells_of_a_file) {
+        None => 64 * cell,
+        Some(word) => 4 * word,
+    };
+    let stranger = sys::fork_pausing_after(|| sys::sleep_on_a_word(cells, at));
+    asleep_on_a_word(stranger);
+    stranger
 }
 
 /// The first in the queue is killed before it can wake the others.
@@ -117,47 +132,62 @@ alone! {
 alone! {
     fn a_stranger_on_the_word_who_wakes_nobody() {
         let mut holder = Holder::new(|_| sys::kill_ourselves());
-        let cell = usize::from_str_radix(&holder.invitation.ticket()[..8], 16).unwrap();
-        // They are first in the queue, take the wake-up and keep it.
-        let strangers = [(); 3].map(|()| {
-            let [cells, _] = holder.invitation.files();
-            let stranger = sys::fork_pausing_after(|| sys::sleep_on_a_word(cells, cell * 64));
-            asleep_on_a_word(stranger);
-            stranger
-        });
+        let strangers = [(); 3].map(|()| stranger(&holder));
         let waiters = [(); 3].map(|()| waiter(&holder, State::Died, || {}));
         holder.go();
         for waiter in waiters {
             assert_eq!(sys::reap(waiter), 0);
         }
-        for stranger in strangers {
-            sys::kill(stranger, libc::SIGKILL);
-            sys::reap(stranger);
+        strangers.into_iter().for_each(sys::end);
+    }
+}
+
+alone! {
+    fn a_stranger_on_the_word_of_a_thread_who_wakes_nobody() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let pid = sys::fork_pausing_after(|| {
+            let token = ThreadToken::new().unwrap();
+            token.invite().unwrap().send(&theirs).unwrap();
+            sys::await_order(theirs.as_raw_fd());
+            // It lives on, so that nothing but the word tells.
+            drop(token);
+        });
+        let invitation = Invitation::receive(&ours).unwrap();
+        let mut holder = Holder { pid, socket: ours, invitation };
+        let stranger = stranger(&holder);
+        let waiters = [(); 3].map(|()| waiter(&holder, State::Released, || {}));
+        holder.go();
+        for waiter in waiters {
+            assert_eq!(sys::reap(waiter), 0);
         }
+        sys::end(stranger);
     }
 }
 
 alone! {
     fn a_wait_in_a_fork_is_looked_after_too() {
         let mut holder = Holder::new(|_| sys::kill_ourselves());
-        let cell = usize::from_str_radix(&holder.invitation.ticket()[..8], 16).unwrap();
-        let [cells, _] = holder.invitation.files();
-        let stranger = sys::fork_pausing_after(|| sys::sleep_on_a_word(cells, cell * 64));
-        asleep_on_a_word(stranger);
-        let monitor = Monitor::accept(holder.invitation.try_clone().unwrap()).unwrap();
-        std::thread::scope(|scope| {
-            // The process that forks has slept on it itself.
-            scope.spawn(|| assert_eq!(monitor.wait(None), Some(State::Died)));
-            common::eventually(|| common::threads().iter().any(|name| name == "procwright-watc"));
+        let stranger = stranger(&holder);
+        let (mut told, tell) = std::io::pipe().unwrap();
+        let between = sys::fork_pausing_after(|| {
+            let invitation = holder.invitation.try_clone().unwrap();
+            let monitor = Monitor::accept(invitation).unwrap();
+            // Long enough to be looked after.
+            assert_eq!(monitor.wait(Duration::from_millis(1100)), None);
             let fork = sys::fork_pausing_after(|| {
                 assert_eq!(monitor.wait(None), Some(State::Died));
-                sys::exit_now();
+                (&tell).write_all(b"d").unwrap();
             });
             asleep_on_a_word(fork);
-            holder.go();
-            assert_eq!(sys::reap(fork), 0);
+            (&tell).write_all(b"a").unwrap();
         });
-        sys::kill(stranger, libc::SIGKILL);
-        sys::reap(stranger);
+        told.read_exact(&mut [0]).unwrap();
+        // It is not the thread of the process that forked which does it.
+        sys::kill(between, libc::SIGSTOP);
+        common::eventually(|| common::state(between) == Some('T'));
+        holder.go();
+        told.read_exact(&mut [0]).unwrap();
+        sys::end(between);
+        sys::end(stranger);
     }
 }

@@ -8,7 +8,7 @@ use super::monitor::Source;
 use super::token::ledger;
 use super::{Error, Monitor, State};
 use crate::sys::fork::Ourselves;
-use crate::sys::robust::{AWAITED, CLAIMS, Claimed, DONE, Ledger, is_free, sleep, wake};
+use crate::sys::robust::{AWAITED, CLAIMS, Claimed, DONE, Ledger, is_free, sleep};
 use crate::time::Timeout;
 
 /// What became of a [`Monitor::claim`].
@@ -121,12 +121,8 @@ impl Monitor {
             }
             if is_free(now) {
                 match ledger.claim(rights, *cell) {
-                    Err(error) => {
-                        // Of those who sleep on a dead one's word the kernel wakes
-                        // one. That may be us, who cannot make anything of it.
-                        wake(word);
-                        return Err(refused(error));
-                    }
+                    // If we were woken and cannot have it, the others were, too.
+                    Err(error) => return Err(refused(error)),
                     // Somebody was first. It may be one who means harm, and does so
                     // again and again.
                     Ok(None) if deadline.reached(Instant::now()) => return Ok(Claim::Theirs),

@@ -33,6 +33,7 @@
 //! the words before it tells anybody else. The words are in memory that the holder
 //! alone can write to and nobody can shorten.
 
+mod bell;
 mod cell;
 mod claim;
 mod error;

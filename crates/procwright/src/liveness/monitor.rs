@@ -11,7 +11,7 @@ use super::watcher::{UNKNOWN, Watched};
 use super::{Error, Guarantee, Invitation, Mechanism, Names, State};
 use crate::process::Process;
 use crate::sys::fork::Once;
-use crate::sys::robust::{AWAITED, DIED, Flag, Rights, View, Word, is_of_a_thread};
+use crate::sys::robust::{AWAITED, DIED, Flag, Rights, View, Word, is_of_a_thread, says_alive};
 
 /// Knows whether a peer lives.
 ///
@@ -49,16 +49,10 @@ pub(super) enum Source {
     },
 }
 
-/// Whether a word says that somebody lives: somebody holds it, and has not died.
-#[inline]
-pub(super) fn says_alive(word: u32) -> bool {
-    word != 0 && word & DIED == 0
-}
-
-/// The same of a word as we hold it, with one comparison and one branch, which cost
-/// no more than the load: such a word has the bit of those who wait and not that of
-/// the dead, so as a signed number it is less than one that has both. False says
-/// nothing. (Two tests, as in `says_alive`, cost twice what the load does.)
+/// What [`says_alive`] says, of a word as we hold it, with one comparison and one
+/// branch, which cost no more than the load: such a word has the bit of those who
+/// wait and not that of the dead, so as a signed number it is less than one that has
+/// both. False says nothing. (Two tests cost twice what the load does.)
 #[inline]
 fn is_plainly_alive(word: u32) -> bool {
     word.cast_signed() < (AWAITED | DIED).cast_signed()

@@ -6,14 +6,13 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use super::monitor::says_alive;
+use super::bell::Bell;
 use super::watcher::{UNKNOWN, Watched};
 use crate::process::Process;
-use crate::sys::fork::Once;
-use crate::sys::robust::{DIED, Word, sleep, wake};
+use crate::sys::robust::{DIED, Word, says_alive, sleep};
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 
@@ -28,36 +27,6 @@ pub(super) struct Unmarked {
     holder: Option<(Process, Watched)>,
 }
 
-/// Wakes those who sleep on a word that does not change when the holder dies.
-#[derive(Debug)]
-pub(super) struct Bell {
-    word: Arc<Word>,
-    /// Threads of this process that sleep on it, or are about to.
-    sleepers: AtomicU32,
-    /// For event loops, once one was asked for.
-    wake: Once<Arc<Wake>>,
-}
-
-impl Bell {
-    /// Once the flag says that the holder has `died`, or that nobody will say so: all
-    /// who sleep have to look at it.
-    ///
-    /// We cannot change the word, so that one who has looked at the flag before and
-    /// sleeps only after this wake would not be woken. So again, until all have
-    /// left; each takes but as long as it takes to fall asleep. It happens once, for
-    /// the death of a peer, where words are not marked.
-    pub(super) fn ring(&self, died: bool) {
-        fence(Ordering::SeqCst);
-        if died && let Some(wake) = self.wake.get() {
-            wake.ring();
-        }
-        while self.sleepers.load(Ordering::SeqCst) != 0 {
-            wake(self.word.word());
-            std::thread::yield_now();
-        }
-    }
-}
-
 impl Unmarked {
     /// # Errors
     /// When there is no memory, descriptor or thread left.
@@ -66,11 +35,7 @@ impl Unmarked {
     }
 
     fn watching(word: Arc<Word>, holder: Option<&Process>) -> io::Result<Unmarked> {
-        let bell = Arc::new(Bell {
-            word,
-            sleepers: AtomicU32::new(0),
-            wake: Once::new(),
-        });
+        let bell = Arc::new(Bell::new(word));
         let watched = holder.map(|process| Watched::with_bell(process, Some(Arc::clone(&bell))));
         Ok(Unmarked {
             bell,

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::monitor::{Source, says_alive};
+use super::monitor::Source;
 use super::unmarked::Unmarked;
 use super::{Monitor, State};
-use crate::sys::robust::sleep;
+use crate::sys::robust::{says_alive, sleep};
 use crate::time::{Deadline, Timeout};
 use crate::wait::Event;
 

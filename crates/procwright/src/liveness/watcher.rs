@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::unmarked::Bell;
+use super::bell::Bell;
 use crate::process::Process;
 use crate::sys::fork::{Ourselves, PerProcess};
 use crate::sys::robust::{AWAITED, DIED, Flag};

@@ -13,10 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::monitor::says_alive;
 use super::unmarked::Unmarked;
 use crate::sys::fork::{Ourselves, PerProcess};
-use crate::sys::robust::{MANY, Word, may_sleep_on_many, sleep, sleep_on_many, wake};
+use crate::sys::robust::{MANY, Word, may_sleep_on_many, says_alive, sleep, sleep_on_many, wake};
 use crate::sys::thread::spawn_bare;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;

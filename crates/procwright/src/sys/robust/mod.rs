@@ -107,6 +107,12 @@ pub(crate) const MOST: usize = 1024;
 /// How many rights.
 pub(crate) const CLAIMS: usize = 512;
 
+/// Whether a word says that somebody lives: somebody holds it, and has not died.
+#[inline]
+pub(crate) fn says_alive(word: u32) -> bool {
+    word != 0 && word & DIED == 0
+}
+
 /// Whether nobody has a right, and somebody may: nobody ever had it, or he has
 /// given it back, or has died.
 pub(crate) fn is_free(right: u32) -> bool {

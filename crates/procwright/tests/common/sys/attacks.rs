@@ -268,25 +268,6 @@ fn wake(word: *const u32) -> io::Result<()> {
     refused(unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, i32::MAX) })
 }
 
-/// Sleeps on a word, for the place in its queue, and wakes nobody when woken.
-pub(crate) fn sleep_on(fd: BorrowedFd<'_>, at: usize) -> ! {
-    let _ = mapped(fd.as_raw_fd(), libc::PROT_READ, |page| unsafe {
-        let word = page.wrapping_byte_add(at).cast::<u32>();
-        let value = word.read_volatile();
-        libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, value, 0);
-        Ok(())
-    });
-    loop {
-        unsafe { libc::pause() };
-    }
-}
-
-/// Whether a thread sleeps on a futex.
-pub(crate) fn sleeps_on_a_futex(pid: i32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/syscall"))
-        .is_ok_and(|call| call.starts_with(&format!("{} ", libc::SYS_futex)))
-}
-
 /// Whether there are files in memory of huge pages.
 pub(crate) fn has_huge_files() -> bool {
     let flags = libc::MFD_CLOEXEC | libc::MFD_HUGETLB;
