@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the subjects that it can get, names the others, and measures.
 #
-#   [ONLY=run|wait|streams|command] [QUICK=1 | ROUNDS=n] ci/bench.sh
+#   [ONLY=run|wait|streams|command|liveness] [QUICK=1 | ROUNDS=n] ci/bench.sh
 #
 # QUICK ends a suite within a minute or two; a figure to quote takes 15 rounds, the
 # default. SKIP leaves subjects out by name: SKIP='ruby-capture3 go-exec' halves it.
@@ -59,13 +59,13 @@ cargo build --quiet --release -p procwright-bench
 for bin in procwright-bench bench-rust-std bench-wait-command bench-std-streams bench-stage bench-alone bench-command; do
     install "$release/$bin" "$out/bin/"
 done
-for bin in run limit spawn wait streams close slow; do rm -f "$out/bin/bench-rust-$bin"; done
+for bin in run limit spawn wait streams close slow liveness; do rm -f "$out/bin/bench-rust-$bin"; done
 rm -f "$out/bin/procwright"
 ours=
 if [ "${ONLY:-}" = command ]; then
     ours='not needed for the command'
 elif try ours cargo build --release -p procwright-bench --features ours; then
-    for bin in run limit spawn wait streams close slow; do install "$release/bench-rust-$bin" "$out/bin/"; done
+    for bin in run limit spawn wait streams close slow liveness; do install "$release/bench-rust-$bin" "$out/bin/"; done
 else
     ours=$(why ours)
 fi
@@ -101,6 +101,7 @@ fi
 ! want wait || . ci/bench/wait.sh
 ! want streams || . ci/bench/streams.sh
 ! want command || . ci/bench/command.sh
+! want liveness || . ci/bench/liveness.sh
 
 for subject in ${SKIP:-}; do missing "$subject" 'left out on request'; done
 

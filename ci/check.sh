@@ -13,6 +13,12 @@ say 'Every interleaving of the close protocol (loom)'
 RUSTFLAGS='--cfg procwright_loom' CARGO_TARGET_DIR=target/loom \
     cargo test --quiet --package procwright --lib loom_
 
+if cargo +nightly miri --version >/dev/null 2>&1; then
+    say 'The list of words that the kernel walks, under Miri'
+    CARGO_TARGET_DIR=target/miri \
+        cargo +nightly miri test --quiet --package procwright --lib robust::list
+fi
+
 say 'The core for macOS and the BSDs'
 for target in {x86_64,aarch64}-apple-darwin x86_64-unknown-{freebsd,netbsd}; do
     rustup target add "$target" >/dev/null 2>&1 || true

@@ -56,6 +56,12 @@ works 'and it exited with code 0' python3 02_waiting/procwright_.py
 grep -Eqx 'a child: woke up [0-3] times in 2 s' "$work/out" || fail "it did not sleep"
 grep -Eq '^a stranger: woke up [0-3] times' "$work/out" || fail "it did not sleep"
 
+works 'the worker has died: alive=True' python3 03_is_the_peer_alive/stdlib.py
+grep -Eqx 'a stranger has its number: (alive=True|only root .*)' "$work/out" ||
+    fail "a stranger was told from the worker"
+works 'the worker has died: died, alive=False' python3 03_is_the_peer_alive/procwright_.py
+grep -qx 'its process: died, alive=False' "$work/out" || fail "its process seems to live"
+
 hangs "$full" python3 04_slow_reader/stdlib.py "$work/progress"
 # The second report does not fit into what the first has left of the pipe.
 grep -qx '1 of 10 steps done' "$work/progress" || fail "the worker stopped elsewhere"

@@ -7,7 +7,16 @@
 
 from __future__ import annotations
 
-from ._core import Cancel, Limit, Stop, wait_stats
+from ._core import (
+    Cancel,
+    Limit,
+    LivenessClaim,
+    LivenessInvitation,
+    LivenessMonitor,
+    LivenessToken,
+    Stop,
+    wait_stats,
+)
 from ._options import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 from ._result import Event, Holder, Result, Status, StreamInfo, Survivor
 from ._run import run
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
         Cancelled,
         IdleTimeout,
         InvalidValue,
+        LivenessError,
         NoSuchProcess,
         OutputLimitExceeded,
         RunError,
@@ -29,6 +39,7 @@ if TYPE_CHECKING:
         TimeoutExpired,
         WaitTimeout,
     )
+    from ._liveness import LivenessGuarantee
     from ._merged import Merged, MergedLine
     from ._overflow import Overflow
     from ._process import Process
@@ -74,6 +85,12 @@ __all__ = [
     "InvalidValue",
     "Limit",
     "LineTooLong",
+    "LivenessClaim",
+    "LivenessError",
+    "LivenessGuarantee",
+    "LivenessInvitation",
+    "LivenessMonitor",
+    "LivenessToken",
     "MatchTimeout",
     "Merged",
     "MergedLine",
@@ -125,6 +142,7 @@ _LATER = {
     "Figures": "_stream",
     "Gap": "_stream",
     "LineTooLong": "_stream_errors",
+    "LivenessGuarantee": "_liveness",
     "Overflow": "_overflow",
     "Process": "_process",
     "Reader": "_stream",

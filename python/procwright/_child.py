@@ -299,6 +299,14 @@ class Child:
             self.stop()
             raise
 
+    def monitor(self) -> _core.LivenessMonitor:
+        """A monitor of its process: whether it is alive, for one load from memory.
+
+        The child in turn asks for its parent with `LivenessMonitor.of_parent()`, if it was
+        spawned with `liveness=True`.
+        """
+        return _core.LivenessMonitor(self.process)
+
     def readiness_fd(self) -> int:
         """A descriptor that is readable once it has ended. It stays this object's."""
         return self.process.readiness_fd()

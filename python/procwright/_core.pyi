@@ -1,8 +1,13 @@
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
+from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final, type_check_only
 
 from _typeshed import WriteableBuffer
 from typing_extensions import disjoint_base
+
+from ._liveness import LivenessGuarantee
+from ._process import Process
+from ._types import HasFileno, HasPid
 
 __all__ = [
     "Cancel",
@@ -11,6 +16,10 @@ __all__ = [
     "Frame",
     "Handle",
     "Limit",
+    "LivenessClaim",
+    "LivenessInvitation",
+    "LivenessMonitor",
+    "LivenessToken",
     "Merged",
     "Reader",
     "Stop",
@@ -73,6 +82,125 @@ class Cancel:
     def readiness_fd(self) -> int:
         """The descriptor that is readable once `cancel()` has been called."""
 
+@final
+class LivenessToken:
+    """Says that this process lives, to whoever was invited to watch."""
+
+    def __new__(cls, holder: Literal["process", "thread"] = "process") -> LivenessToken: ...
+    def invite(self) -> LivenessInvitation:
+        """What a process needs to watch: to be sent, pickled or inherited."""
+
+    def guarantee(self) -> LivenessGuarantee:
+        """What monitors of it can promise."""
+
+    def release(self) -> None:
+        """Gives it back. Again and again, if need be: only the first does anything."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class LivenessClaim:
+    """What became of asking for the right to clean up after a peer that has died."""
+
+    @property
+    def kind(self) -> Literal["ours", "theirs", "done", "alive", "released"]:
+        """Whose the right is, or why there is none."""
+
+    def done(self) -> None:
+        """Says that there is nothing left to clean up."""
+
+    def give_back(self) -> None:
+        """Lets another have it, who then is the only one."""
+
+    def __bool__(self) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+@final
+class LivenessInvitation:
+    """A token, as it is handed to another process: descriptors and a few bytes."""
+
+    def __new__(cls, fds: Iterable[int], ticket: str) -> LivenessInvitation: ...
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """Its descriptors. They stay this object's."""
+
+    @property
+    def ticket(self) -> str:
+        """What has to be told beside the descriptors."""
+
+    def send(self, sock: HasFileno | int) -> None:
+        """Sends it over a connected Unix socket, or a connection of multiprocessing."""
+
+    @staticmethod
+    def receive(sock: HasFileno | int) -> LivenessInvitation:
+        """Receives one from a connected Unix socket, or a connection of multiprocessing."""
+
+    def _send(self, fd: int) -> None: ...
+    @staticmethod
+    def _receive(fd: int) -> LivenessInvitation: ...
+
+@final
+class LivenessMonitor:
+    """Knows whether a peer lives."""
+
+    def __new__(
+        cls, peer: LivenessInvitation | Process | HasPid | int | str
+    ) -> LivenessMonitor: ...
+    @staticmethod
+    def of_parent() -> LivenessMonitor:
+        """The parent's, in a program that it has spawned with `liveness=True`."""
+
+    def alive(self) -> bool:
+        """Whether the peer lives: one load from memory while it does, no system call."""
+
+    def state(self) -> Literal["alive", "released", "died"]:
+        """Whether it is alive, has given its token back, or died."""
+
+    def confirm(self) -> Literal["alive", "released", "died"]:
+        """As `state`, and asks the kernel as well where the word says "alive"."""
+
+    def wait(self, timeout: float | None = None) -> Literal["released", "died"]:
+        """Waits until the peer does not live any more. Raises `WaitTimeout`."""
+
+    def _wait(self, timeout: float | None) -> bool: ...
+    def wait_async(
+        self, timeout: float | None = None
+    ) -> Coroutine[Any, Any, Literal["released", "died"]]:
+        """As `wait`, for asyncio and trio."""
+
+    def wait_gone(self, timeout: float | None = None) -> None:
+        """Waits until the process of the peer is gone with all its threads."""
+
+    def claim(self, timeout: float | None = 0.0) -> LivenessClaim:
+        """Asks for the right to clean up after the peer, when it has died."""
+
+    def _claim(self, timeout: float | None) -> LivenessClaim: ...
+    def readiness_fd(self) -> int:
+        """A descriptor that is readable once the peer does not live any more."""
+
+    @property
+    def process(self) -> Process | None:
+        """The `Process` of the peer, None where it cannot be seen from here."""
+
+    def guarantee(self) -> LivenessGuarantee:
+        """What this monitor can promise."""
+
+    def __reduce__(self) -> tuple[type[LivenessMonitor], tuple[str]]: ...
+
 @type_check_only
 class RawStats(TypedDict):
     served: dict[str, int]
@@ -118,7 +246,9 @@ class WaitSet:
     """Things to wait for until one deadline, which starts when this is made."""
 
     def __new__(cls, timeout: float | None) -> WaitSet: ...
-    def add(self, place: int, item: Handle | Cancel | int, event: str) -> None: ...
+    def add(
+        self, place: int, item: Handle | Cancel | LivenessMonitor | int, event: str
+    ) -> None: ...
     def wait(self, want: int, done: list[int]) -> bool: ...
     def look(self, want: int, done: list[int]) -> bool: ...
     def remaining(self) -> float | None: ...
@@ -150,6 +280,7 @@ class RawSetup(TypedDict):
     pty: tuple[int, int] | None
     die_with_parent: str | int | None
     pass_fds: list[int]
+    liveness: bool
     stop: Stop | None
 
 @type_check_only

@@ -61,6 +61,39 @@ class WaitTimeout(subprocess.TimeoutExpired, TimeoutError):
         return (WaitTimeout, (self.cmd, self.timeout), kept)
 
 
+class LivenessError(OSError):
+    """A liveness token or monitor cannot be had. Where it can be asked, monitor the process.
+
+    `reason` says why: "unsupported" (the kernel or a sandbox does not look after tokens),
+    "full" (this process holds as many as it may), "stale" (the token is from before the
+    machine was started, or its place is another's), "forked" (the token is that of the
+    process which this one was forked from), "no_parent" (this program was not spawned with
+    `liveness=True`), "not_main" (only the main thread may hold one itself).
+    """
+
+    def __init__(self, reason: str, text: str) -> None:
+        number = _LIVENESS.get(reason)
+        if number is None:
+            super().__init__(text)
+        else:
+            super().__init__(number, text)
+        self.reason = reason
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (LivenessError, (self.reason, self._text))
+
+
+_LIVENESS = {
+    "unsupported": errno.ENOTSUP,
+    "full": errno.EMFILE,
+    "stale": errno.ESTALE,
+}
+
+
 class SpawnError(OSError):
     """The program could not be started, and nothing is left of it.
 
@@ -198,6 +231,7 @@ for _public in (
     InvalidValue,
     NoSuchProcess,
     WaitTimeout,
+    LivenessError,
     SpawnError,
     RunError,
     TimeoutExpired,

@@ -51,6 +51,7 @@ def _setup(
     pass_fds: Iterable[int],
     stop: _core.Stop | None,
     pty: bool | tuple[int, int],
+    liveness: bool,
 ) -> _core.RawSetup:
     """All but the streams."""
     return {
@@ -69,6 +70,7 @@ def _setup(
         "pty": _pty(pty),
         "die_with_parent": _death_signal(die_with_parent),
         "pass_fds": list(pass_fds),
+        "liveness": bool(liveness),
         "stop": stop,
     }
 

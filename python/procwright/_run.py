@@ -48,6 +48,7 @@ def run(
     start_new_session: bool = False,
     die_with_parent: bool | str | int = False,
     pass_fds: Iterable[int] = (),
+    liveness: bool = False,
     pty: bool | tuple[int, int] = False,
     timeout: float | None = None,
     idle_timeout: float | None = None,
@@ -92,6 +93,9 @@ def run(
     rlimits
         Resource limits by their names in lower case, `{"nofile": 100}`; a pair is
         (soft, hard), -1 is no limit.
+    liveness
+        The program can watch this process: `LivenessMonitor.of_parent()` tells it of our
+        end, for one load from memory.
     pty
         Run it on a terminal of its own, so that it shows colours and writes line by
         line: True for the size of ours, or 24 by 80; `(rows, columns)` for another.
@@ -179,6 +183,7 @@ def run(
                 pass_fds,
                 stop,
                 pty,
+                liveness,
             ),
             "stdin": _input(input, decoding) if input is not None else _stdin(stdin, decoding),
             "stdout": _sink("stdout", stdout),

@@ -59,6 +59,7 @@ def spawn(
     start_new_session: bool = False,
     die_with_parent: bool | str | int = False,
     pass_fds: Iterable[int] = (),
+    liveness: bool = False,
     pty: bool | tuple[int, int] = False,
     stop: _core.Stop | None = None,
     on_event: Callable[[Event], object] | None = None,
@@ -70,7 +71,7 @@ def spawn(
     `Overflow`.
 
     args, shell, env, extra_env, cwd, user, group, extra_groups, umask, rlimits, nice,
-    process_group, start_new_session, die_with_parent, pass_fds
+    process_group, start_new_session, die_with_parent, pass_fds, liveness
         As with `run`.
     input, stdin
         PIPE gives `child.stdin` to write to. Else as with `run`: `input` is the data
@@ -168,6 +169,7 @@ def spawn(
                 pass_fds,
                 stop,
                 pty,
+                liveness,
             ),
             "stdin": source,
             "stdout": _sink("stdout", stdout),

@@ -159,10 +159,13 @@ def _each_once(things: Any) -> list[Any]:
     return list(found.values())
 
 
-def _watched(thing: Any) -> _core.Handle | _core.Cancel | int | None:
+def _watched(thing: Any) -> _core.Handle | _core.Cancel | _core.LivenessMonitor | int | None:
     """What the core can watch; None for what is over."""
     if isinstance(thing, (Process, int, str)):
         return _opened(thing)
+    if isinstance(thing, _core.LivenessMonitor):
+        # One whose peer is gone needs no descriptor, which may not be had any more.
+        return thing if thing.alive() else None
     if isinstance(thing, _core.Cancel):
         return thing
     if isinstance(own := getattr(thing, "process", None), Process):

@@ -3,12 +3,13 @@
 
 use procwright::Error;
 use procwright::error::Invalid;
+use procwright::liveness;
 use procwright::process::ProcessError;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use rustix::io::Errno;
 
-const MODULE: &str = "procwright._errors";
+pub(crate) const MODULE: &str = "procwright._errors";
 
 /// The exception for a value that cannot be used.
 pub(crate) fn invalid(py: Python<'_>, error: &Invalid) -> PyErr {
@@ -52,6 +53,23 @@ pub(crate) fn process(py: Python<'_>, error: &ProcessError) -> PyErr {
         _ => return PyOSError::new_err(text),
     };
     made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// The exception for a token or a monitor that cannot be had.
+pub(crate) fn liveness(py: Python<'_>, error: &liveness::Error) -> PyErr {
+    let text = error.to_string();
+    let reason = match error {
+        liveness::Error::Unsupported(_) => "unsupported",
+        liveness::Error::Full(_) => "full",
+        liveness::Error::Stale(_) => "stale",
+        liveness::Error::Forked => "forked",
+        liveness::Error::NoParent(_) => "no_parent",
+        liveness::Error::NotMain => "not_main",
+        liveness::Error::Invalid(_) => return typed(py, MODULE, "InvalidValue", (text,)),
+        liveness::Error::Io(source) => return system(source, text),
+        _ => "other",
+    };
+    typed(py, MODULE, "LivenessError", (reason, text))
 }
 
 /// An `OSError` of the kind that its number says, with `text` as the reason.

@@ -10,6 +10,7 @@ mod bytes;
 mod child;
 mod communicate;
 mod errors;
+mod liveness;
 mod options;
 mod process;
 mod report;
@@ -30,6 +31,8 @@ mod _core {
     use super::child::{Child, spawn};
     #[pymodule_export]
     use super::communicate::Communication;
+    #[pymodule_export]
+    use super::liveness::{LivenessClaim, LivenessInvitation, LivenessMonitor, LivenessToken};
     #[pymodule_export]
     use super::process::Handle;
     #[pymodule_export]

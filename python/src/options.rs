@@ -52,6 +52,7 @@ pub(crate) struct Setup<'py> {
     pty: Option<(u16, u16)>,
     die_with_parent: Option<SignalArg>,
     pass_fds: Vec<RawFd>,
+    liveness: bool,
     stdin: (String, Option<Bound<'py, PyAny>>),
     stdout: (String, Option<Bound<'py, PyAny>>),
     stderr: (String, Option<Bound<'py, PyAny>>),
@@ -165,6 +166,7 @@ impl Setup<'_> {
             let fd = fd(py, "pass_fds", *number)?;
             spec.extra_fds.push((fd, *number));
         }
+        spec.liveness = self.liveness;
         if let Some(stop) = &self.stop {
             spec.stop = stop.get().stop();
         }

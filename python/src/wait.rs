@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use procwright::error::Invalid;
+use procwright::liveness::Monitor;
 use procwright::time::Deadline;
 use procwright::wait::{self, Awaits, Event, Outcome, Waitable, Want};
 use procwright::{Process, duplicate_fd};
@@ -15,8 +16,10 @@ use pyo3::types::{PyDict, PyList};
 use rustix::io::Errno;
 
 use crate::errors::{invalid, system};
+use crate::liveness::LivenessMonitor;
 use crate::process::Handle;
 use crate::signals::{Bell, Signals};
+use crate::stream::Watcher;
 use crate::values::{Cancel, choice, seconds};
 
 /// Things to wait for until one deadline, which starts when this is made.
@@ -43,6 +46,7 @@ struct Item {
 enum What {
     Process(Process),
     Cancel(procwright::Cancel),
+    Monitor(Arc<Monitor>),
     /// A duplicate: the caller may close theirs while we wait.
     Fd(OwnedFd),
 }
@@ -52,6 +56,7 @@ impl Waitable for Item {
         match &self.what {
             What::Process(process) => process.awaits(),
             What::Cancel(cancel) => cancel.awaits(),
+            What::Monitor(monitor) => monitor.awaits(),
             What::Fd(fd) => Awaits::readable(fd.as_fd()),
         }
     }
@@ -72,8 +77,8 @@ impl WaitSet {
         })
     }
 
-    /// Puts in a process, a `Cancel` or the number of a descriptor, to be known by
-    /// its `place`.
+    /// Puts in a process, a `Cancel`, a `LivenessMonitor` or the number of a
+    /// descriptor, to be known by its `place`.
     fn add(
         &self,
         py: Python<'_>,
@@ -91,6 +96,9 @@ impl WaitSet {
             (What::Process(process), shown)
         } else if let Ok(cancel) = item.cast::<Cancel>() {
             (What::Cancel(cancel.get().handle()), "a Cancel".into())
+        } else if let Ok(monitor) = item.cast::<LivenessMonitor>() {
+            let monitor = Arc::clone(&monitor.get().0);
+            (What::Monitor(monitor), "a LivenessMonitor".into())
         } else {
             let number: RawFd = item.extract()?;
             let fd = duplicate_fd(number);
@@ -204,6 +212,12 @@ impl Members {
             want => usize::try_from(want).map_or(Want::All, Want::First),
         };
         let waited = self.set.wait_until(want, deadline)?;
+        for (_, item) in &waited.ended {
+            if let What::Monitor(monitor) = &item.what {
+                // Its descriptor may tell of an end before its word does.
+                monitor.confirm();
+            }
+        }
         let places = waited.ended.iter().map(|(_, item)| item.place);
         Ok((places.collect(), waited.outcome))
     }
@@ -225,6 +239,49 @@ impl Members {
             None => Ok(None),
         }
     }
+}
+
+/// Waits for one thing: whether it has ended, false once the deadline has come.
+/// Signal handlers run meanwhile; if one raises, that is the error. None on another
+/// thread than the main one, where no handlers run: there nothing is waited for.
+pub(crate) fn sleep(
+    py: Python<'_>,
+    item: impl Waitable + Send,
+    deadline: Deadline,
+    refused: impl Fn(&io::Error) -> PyErr,
+) -> PyResult<Option<bool>> {
+    if !Watcher::is_possible() {
+        return Ok(None);
+    }
+    let slept = Bell::with_kept(|bell| -> PyResult<Option<bool>> {
+        let Some(mut signals) = Signals::lend(py, bell)? else {
+            return Ok(None);
+        };
+        let wait = |signals: &mut Signals| -> PyResult<bool> {
+            let mut set = procwright::WaitSet::new().map_err(|error| refused(&error))?;
+            let added = set.add(item, Event::Exited);
+            added.map_err(|error| refused(&error))?;
+            let lent = set.cancel_on(Arc::clone(bell));
+            lent.map_err(|error| refused(&error))?;
+            loop {
+                let waited = py.detach(|| set.wait_until(Want::Any, deadline));
+                let waited = waited.map_err(|error| refused(&error))?;
+                if waited.outcome != Outcome::Cancelled {
+                    return Ok(!waited.ended.is_empty());
+                }
+                signals.run_handlers()?;
+            }
+        };
+        let waited = wait(&mut signals);
+        signals.restore(py);
+        waited.map(Some)
+    });
+    let slept = slept.map_err(|error| refused(&error))??;
+    if slept.is_none() {
+        Watcher::is_not();
+        Bell::keep_none();
+    }
+    Ok(slept)
 }
 
 /// Puts `ended` into `done`, and says how many these were.
@@ -254,11 +311,10 @@ fn closed() -> PyErr {
 
 /// The exception for something that cannot be put in.
 fn unwatchable(py: Python<'_>, error: &io::Error, shown: &str) -> PyErr {
-    let errno = error.raw_os_error().unwrap_or(0);
-    let problem = match Errno::from_raw_os_error(errno) {
+    let problem = match error.raw_os_error().map(Errno::from_raw_os_error) {
         // What epoll says of a file on a disk.
-        Errno::PERM => "cannot be waited for",
-        Errno::BADF => "is not open",
+        Some(Errno::PERM) => "cannot be waited for",
+        Some(Errno::BADF) => "is not open",
         _ => return system(error, format!("cannot wait for {shown}: {error}")),
     };
     let hint = "pass a process, or a pipe, socket or other thing that becomes readable; \

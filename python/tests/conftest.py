@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import procwright
+
 
 @pytest.fixture(scope="session")
 def child() -> str:
@@ -101,6 +103,72 @@ def stranger():
     def start(*argv: str) -> Stranger:
         started.append(Stranger(*argv))
         return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+PEER = """
+import os, socket, sys, threading
+import procwright
+sock = socket.socket(fileno=int(sys.argv[1]))
+holder, made = sys.argv[2], []
+if holder == "thread":
+    made.append(procwright.LivenessToken(holder))
+else:
+    maker = threading.Thread(target=lambda: made.append(procwright.LivenessToken()))
+    maker.start()
+    maker.join()
+token, = made
+token.invite().send(sock)
+for line in sock.makefile():
+    exec(line)
+    sock.send(b"done\\n")
+"""
+
+
+class Peer:
+    """A Python program that holds a token, made by a thread that has ended, or by the main one."""
+
+    def __init__(self, holder: str) -> None:
+        import socket
+        import subprocess
+
+        self.sock, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", PEER, str(theirs.fileno()), holder],
+                pass_fds=[theirs.fileno()],
+            )
+        self.invitation = procwright.LivenessInvitation.receive(self.sock)
+        self.monitor = procwright.LivenessMonitor(self.invitation)
+
+    def tell(self, line: str) -> None:
+        """Has it run a line of Python."""
+        self.sock.send(line.encode() + b"\n")
+
+    def do(self, line: str) -> None:
+        """The same, and waits until that is done."""
+        self.tell(line)
+        assert self.sock.recv(5) == b"done\n"
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.sock.close()
+
+
+@pytest.fixture
+def peers():
+    """Starts programs that hold a token."""
+    started = []
+
+    def start(count: int = 1, holder: str = "process") -> list[Peer]:
+        new = [Peer(holder) for _ in range(count)]
+        started.extend(new)
+        return new
 
     yield start
     for one in started:

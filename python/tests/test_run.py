@@ -52,6 +52,7 @@ DEFAULTS = {
     "start_new_session": False,
     "die_with_parent": False,
     "pass_fds": (),
+    "liveness": False,
     "pty": False,
     "timeout": None,
     "idle_timeout": None,

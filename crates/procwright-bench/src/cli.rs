@@ -16,7 +16,7 @@ pub struct Request {
 }
 
 /// The suites that exist.
-pub const SUITES: [&str; 4] = ["run", "wait", "streams", "command"];
+pub const SUITES: [&str; 5] = ["run", "wait", "streams", "command", "liveness"];
 
 /// Reads the arguments, without the program's name.
 ///

@@ -57,8 +57,12 @@ impl Machine {
         let mut versions: BTreeMap<String, String> = versions
             .map(|(name, argv)| (name.to_owned(), first_line(&argv)))
             .collect();
-        for peer in ["duct", "tokio"] {
-            versions.insert(peer.to_owned(), locked(&tools.peers, peer));
+        for (peer, package) in [
+            ("duct", "duct"),
+            ("tokio", "tokio"),
+            ("iceoryx2", "iceoryx2-bb-posix"),
+        ] {
+            versions.insert(peer.to_owned(), locked(&tools.peers, peer, package));
         }
         Machine {
             cpu: field("/proc/cpuinfo", "model name"),
@@ -76,8 +80,8 @@ impl Machine {
 }
 
 /// The version of a crate that a peer outside the workspace is built with.
-fn locked(peers: &Path, name: &str) -> String {
-    let lock = peers.join(name).join("Cargo.lock");
+fn locked(peers: &Path, peer: &str, name: &str) -> String {
+    let lock = peers.join(peer).join("Cargo.lock");
     let lock = std::fs::read_to_string(lock).unwrap_or_default();
     let after = lock
         .split(&format!("name = \"{name}\"\nversion = \""))

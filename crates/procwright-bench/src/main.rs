@@ -8,7 +8,9 @@ use procwright_bench::machine::Machine;
 use procwright_bench::report::Report;
 use procwright_bench::round::Effort;
 use procwright_bench::tools::Tools;
-use procwright_bench::{capture, cli, command, limit, plot, spawn, startup, streams, table, wait};
+use procwright_bench::{
+    capture, cli, command, limit, liveness, plot, spawn, startup, streams, table, wait,
+};
 
 fn main() -> ExitCode {
     let words = std::env::args().skip(1);
@@ -40,6 +42,7 @@ fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
         "wait" => wait::run(tools, effort, &mut report, save)?,
         "streams" => streams::run(tools, effort, &mut report, save)?,
         "command" => command::run(tools, effort, &mut report, save)?,
+        "liveness" => liveness::run(tools, effort, &mut report, save)?,
         _ => {
             for part in [startup::run, spawn::run, limit::run] {
                 part(tools, effort, &mut report);

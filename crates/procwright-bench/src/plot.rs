@@ -13,10 +13,11 @@ const LINE: f64 = 18.0;
 const HEAD: f64 = 40.0;
 
 /// The metrics that are drawn; each case has one of them at least.
-const METRICS: [&str; 9] = [
+const METRICS: [&str; 10] = [
     "time",
     "rate",
     "p50",
+    "last",
     "switches",
     "set-up",
     "exit",
@@ -89,7 +90,11 @@ fn panel(body: &mut String, top: f64, case: &str, rows: &[&Row]) -> std::fmt::Re
 fn colour(subject: &str) -> &'static str {
     match subject {
         ours if ours.contains("procwright") => "#2a7de1",
+        // Of the suite `liveness`, whose subjects are ways and not programs.
+        ours if ours.starts_with("alive") => "#2a7de1",
+        "wait" | "wait process" => "#2a7de1",
         floor if floor.starts_with("floor") || floor == "discard" => "#bbbbbb",
+        floor if floor.starts_with("plain load") => "#bbbbbb",
         _ => "#e0a030",
     }
 }

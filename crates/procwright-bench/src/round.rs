@@ -145,6 +145,15 @@ impl Outcome {
         lines.iter().filter_map(quantile).collect()
     }
 
+    /// Of the lists of all rounds, every figure.
+    pub fn all(&self, subject: &str, key: &str) -> Vec<f64> {
+        let lines = self.lines.get(subject).map_or(&[][..], Vec::as_slice);
+        let lists = lines
+            .iter()
+            .filter_map(|line| line.as_ref()?.get(key)?.as_array());
+        lists.flatten().filter_map(Value::as_f64).collect()
+    }
+
     /// A figure of a subject, round by round; of a list, its median.
     pub fn figures(&self, subject: &str, key: &str) -> Vec<Option<f64>> {
         let lines = self.lines.get(subject).map_or(&[][..], Vec::as_slice);

@@ -83,12 +83,14 @@ impl From<&Stat> for ProcId {
 
 impl PartialEq for ProcId {
     fn eq(&self, other: &ProcId) -> bool {
-        let same_inode = match (self.inode, other.inode) {
+        let same = match (self.inode, other.inode) {
+            // No two have the same. The start of a child of ours is not read, so
+            // that it says less than that of the same process found by its number.
             (Some(a), Some(b)) => a == b,
             // One was named where no inode could be had.
-            _ => true,
+            _ => self.start_ticks == other.start_ticks,
         };
-        same_inode && self.pid == other.pid && self.start_ticks == other.start_ticks
+        same && self.pid == other.pid
     }
 }
 

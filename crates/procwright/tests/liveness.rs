@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use common::sys;
-use procwright::Process;
-use procwright::liveness::{Error, Invitation, Mechanism, Monitor, Names, State, Token};
+use procwright::liveness::{Claim, Error, Invitation, Mechanism, Monitor, Names, State, Token};
+use procwright::{Command, Process};
 
 /// A fork that holds a token, does `then`, and what is seen of it from here.
 fn peer(then: impl FnOnce(Token)) -> (i32, Monitor) {
@@ -104,6 +104,25 @@ alone! {
 }
 
 alone! {
+    fn a_fork_has_none_of_its_memory() {
+        // A right of this process, and its tokens, with nobody who watches.
+        let (pid, monitor) = peer(keep);
+        sys::kill(pid, libc::SIGKILL);
+        assert_eq!(monitor.wait(Duration::MAX), Some(State::Died));
+        sys::reap(pid);
+        let Claim::Ours(_right) = monitor.claim(Duration::ZERO).unwrap() else { panic!() };
+        drop(monitor);
+        let _tokens: Vec<_> = (0..100).map(|_| Token::new().unwrap()).collect();
+        let mapped = || {
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            maps.matches("/memfd:procwright-liveness").count()
+        };
+        assert_eq!(mapped(), 3);
+        assert_eq!(sys::fork_running(|| mapped().try_into().unwrap()), 0);
+    }
+}
+
+alone! {
     fn every_one_of_ten_who_wait_is_woken() {
         let (pid, monitor) = peer(keep);
         std::thread::scope(|scope| {
@@ -153,9 +172,86 @@ alone! {
         let token = Token::new().unwrap();
         let monitor = Monitor::accept(token.invite().unwrap()).unwrap();
         drop(token);
-        for _ in 0..100_000 {
-            drop(Token::new().unwrap());
+        for _ in 0..10_000 {
+            let _next = Token::new().unwrap();
             assert_eq!(monitor.state(), State::Released);
+        }
+    }
+}
+
+/// What the program in the test below is: it watches whoever has started it.
+const WATCH: &str = "PROCWRIGHT_TEST_WATCH";
+
+alone! {
+    fn an_invitation_can_be_inherited() {
+        let name = "an_invitation_can_be_inherited";
+        if let Ok(ticket) = std::env::var(WATCH) {
+            let files = [100, 101].map(sys::take_over);
+            let monitor = Monitor::accept(Invitation::from_parts(files, &ticket).unwrap()).unwrap();
+            assert!(monitor.alive());
+            println!("alive");
+            // The other lets go when it has read that.
+            println!("{:?}", monitor.wait(Duration::MAX).unwrap());
+            return;
+        }
+        let mut token = Some(Token::new().unwrap());
+        let invitation = token.as_ref().unwrap().invite().unwrap();
+        let ticket = invitation.ticket();
+        let [cells, rights] = <[_; 2]>::from(invitation.try_clone().unwrap());
+        let copy = common::copy_of_test(name);
+        let command = Command::new(copy.get_program()).args(copy.get_args());
+        let env = copy.get_envs();
+        let output = env
+            .fold(command, |command, (key, value)| command.env(key, value.unwrap()))
+            .env(WATCH, ticket)
+            .pass_fd(cells, 100)
+            .pass_fd(rights, 101)
+            .on_stdout_line(move |line| {
+                if line.trim_ascii_end().ends_with(b"alive") {
+                    token.take();
+                }
+                Ok(())
+            })
+            .run()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("alive\nReleased\n"), "{said}");
+        let monitor = Monitor::accept(invitation).unwrap();
+        assert_eq!(monitor.state(), State::Released);
+    }
+}
+
+alone! {
+    fn what_is_no_invitation_is_refused_and_nothing_of_it_stays_open() {
+        use std::os::fd::AsFd;
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let token = Token::new().unwrap();
+        let invitation = token.invite().unwrap();
+        let before = common::Census::now();
+        let refused = || match Invitation::receive(&ours) {
+            Err(Error::Invalid(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        let [cells, rights] = invitation.files();
+        let good = {
+            let mut message = b"pwl2".to_vec();
+            message.extend([0; 12]);
+            message
+        };
+        for files in [vec![], vec![cells], vec![cells, rights, cells], vec![cells; 100]] {
+            sys::send_with_files(theirs.as_fd(), &good, &files);
+            assert_eq!(refused(), "another message came");
+        }
+        sys::send_with_files(theirs.as_fd(), b"too short", &[cells, rights]);
+        assert_eq!(refused(), "another message came");
+        sys::send_with_files(theirs.as_fd(), &[0; 16], &[cells, rights]);
+        assert_eq!(refused(), "another message came");
+        before.unchanged();
+        drop(theirs);
+        assert_eq!(refused(), "the other side has closed the socket");
+        for ticket in ["", "0", "00000000000000000000000g", "+00000000000000000000000"] {
+            let files = <[_; 2]>::from(invitation.try_clone().unwrap());
+            assert!(matches!(Invitation::from_parts(files, ticket), Err(Error::Invalid(_))));
         }
     }
 }

@@ -12,89 +12,123 @@ use std::time::Duration;
 
 use common::sys;
 use procwright::Process;
-use procwright::liveness::{Invitation, Monitor, State, Token};
+use procwright::liveness::{Invitation, Monitor, State, ThreadToken, Token};
 
-/// Which thread makes the token.
+/// What token there is, and which thread makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum On {
+enum Holder {
+    /// A [`Token`].
     Main,
     Worker,
     /// That has ended when it begins.
     ExitedWorker,
+    /// A [`ThreadToken`], for which there is the main thread alone.
+    Thread,
+    /// A [`Token`] where the kernel does not mark words.
+    Unmarked,
 }
 
-const THREADS: [On; 3] = [On::Main, On::Worker, On::ExitedWorker];
-
-/// What the holder does, what a monitor of its token says then, and what one of its
-/// process.
+/// What the holder's process does, and what is said then.
 struct Row {
     what: &'static str,
     does: fn(),
+    /// By a monitor of a token, whichever thread made it.
     token: State,
+    /// By one of a thread's token.
+    thread: State,
+    /// By one of the process.
     process: State,
+}
+
+impl Row {
+    fn says(&self, holder: Holder) -> State {
+        match holder {
+            Holder::Main | Holder::Worker | Holder::ExitedWorker => self.token,
+            Holder::Thread => self.thread,
+            // Told of its end as of any process's.
+            Holder::Unmarked => self.process,
+        }
+    }
 }
 
 use State::{Alive, Died};
 
-const ROWS: [Row; 10] = [
+const ROWS: [Row; 11] = [
     Row {
         what: "is killed by SIGKILL",
         does: sys::kill_ourselves,
         token: Died,
+        thread: Died,
         process: Died,
     },
     Row {
         what: "calls `_exit`",
         does: sys::exit_now,
         token: Died,
+        thread: Died,
         process: Died,
     },
     Row {
         what: "aborts and dumps core",
         does: sys::dump_core,
         token: Died,
+        thread: Died,
         process: Died,
     },
     Row {
         what: "calls exec on its main thread",
         does: exec,
         token: Died,
+        thread: Died,
         process: Alive,
     },
     Row {
         what: "calls exec on another thread",
         does: exec_on_another_thread,
         token: Died,
+        thread: Died,
         process: Alive,
     },
     Row {
         what: "ends its main thread (`pthread_exit`)",
         does: end_main,
         token: Alive,
+        thread: Died,
         process: Alive,
     },
     Row {
         what: "forks, and the child exits",
         does: fork_that_exits,
         token: Alive,
+        thread: Alive,
         process: Alive,
     },
     Row {
         what: "forks and is killed, and the child lives on",
         does: die_before_a_fork,
         token: Died,
+        thread: Died,
         process: Died,
     },
     Row {
         what: "starts a program by vfork, which exits",
         does: start_a_program,
         token: Alive,
+        thread: Alive,
         process: Alive,
     },
     Row {
         what: "unshares namespaces",
         does: unshare,
         token: Alive,
+        thread: Alive,
+        process: Alive,
+    },
+    Row {
+        what: "is stopped by SIGSTOP",
+        does: stop,
+        token: Alive,
+        thread: Alive,
         process: Alive,
     },
 ];
@@ -141,11 +175,20 @@ fn unshare() {
     sys::unshare_what_may_be();
 }
 
+fn stop() {
+    let stopped = std::process::id().cast_signed();
+    sys::fork_that(|| {
+        common::eventually(|| common::state(stopped) == Some('T'));
+        sys::tell(DONE, b"d");
+    });
+    sys::stop_ourselves();
+}
+
 /// The number of the holder's end of the socket.
 const DONE: i32 = 100;
 
 /// One cell of the matrix, once.
-fn one(row: &Row, on: On) {
+fn one(row: &Row, holder: Holder) {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let pid = sys::fork_pausing_after(|| {
         // Or a fork of the fork would never see its end.
@@ -156,10 +199,14 @@ fn one(row: &Row, on: On) {
             token.invite().unwrap().send(&theirs).unwrap();
             std::mem::forget((token, theirs));
         };
-        match on {
-            On::Main => make(),
-            On::ExitedWorker => std::thread::spawn(make).join().unwrap(),
-            On::Worker => {
+        match holder {
+            Holder::Main => make(),
+            Holder::Unmarked => {
+                sys::deny(&[libc::SYS_set_robust_list], libc::ENOSYS);
+                make();
+            }
+            Holder::ExitedWorker => std::thread::spawn(make).join().unwrap(),
+            Holder::Worker => {
                 let (made, is_made) = std::sync::mpsc::channel();
                 std::thread::spawn(move || {
                     make();
@@ -169,6 +216,11 @@ fn one(row: &Row, on: On) {
                     }
                 });
                 is_made.recv().unwrap();
+            }
+            Holder::Thread => {
+                let token = ThreadToken::new().unwrap();
+                token.invite().unwrap().send(sys::borrow(DONE)).unwrap();
+                std::mem::forget((token, make));
             }
         }
         sys::await_order(DONE);
@@ -180,53 +232,121 @@ fn one(row: &Row, on: On) {
     let process = Monitor::of_process(&Process::open(pid).unwrap()).unwrap();
     assert!(token.alive() && process.alive());
     ours.write_all(b"g").unwrap();
-    let told = |monitor: &Monitor, expected| match expected {
-        Alive => assert_eq!(monitor.state(), Alive, "{} ({on:?})", row.what),
-        dead => assert_eq!(
-            monitor.wait(Duration::MAX),
-            Some(dead),
-            "{} ({on:?})",
-            row.what
-        ),
+    let told = |monitor: &Monitor, expected| {
+        let says = match expected {
+            Alive => Some(monitor.state()),
+            _ => monitor.wait(Duration::MAX),
+        };
+        assert_eq!(says, Some(expected), "{} ({holder:?})", row.what);
+        assert_eq!(monitor.alive(), expected == Alive);
     };
-    if row.token == Alive {
-        let mut done = [0];
-        ours.read_exact(&mut done).unwrap();
+    if row.process == Alive && row.says(holder) == Alive {
+        // Told, or closed by the exec.
+        let _ = ours.read(&mut [0]).unwrap();
     }
-    told(&token, row.token);
+    told(&token, row.says(holder));
     told(&process, row.process);
     if row.process == Alive {
         sys::kill(pid, libc::SIGKILL);
         assert_eq!(process.wait(Duration::MAX), Some(Died));
         told(&token, Died);
+        assert_eq!(token.wait_gone(Duration::MAX), Some(true));
     }
-    sys::reap(pid);
+    let status = sys::reap(pid);
+    if row.process == Alive {
+        assert!(libc::WIFSIGNALED(status), "{}: {status:x}", row.what);
+        assert_eq!(libc::WTERMSIG(status), libc::SIGKILL, "{}", row.what);
+    }
 }
 
-fn all(on: On) {
+fn all(holder: Holder) {
     let directory = tempfile::tempdir().unwrap();
     std::env::set_current_dir(&directory).unwrap();
     for row in &ROWS {
+        if common::stress() {
+            common::say(&format!("{holder:?}: {}", row.what));
+        }
         for _ in 0..common::scaled(10, 1000) {
-            one(row, on);
+            one(row, holder);
         }
     }
 }
 
 alone! {
     fn of_a_token_made_on_the_main_thread() {
-        all(THREADS[0]);
+        all(Holder::Main);
     }
 }
 
 alone! {
     fn of_a_token_made_on_a_worker() {
-        all(THREADS[1]);
+        all(Holder::Worker);
     }
 }
 
 alone! {
     fn of_a_token_made_on_a_worker_that_has_exited() {
-        all(THREADS[2]);
+        all(Holder::ExitedWorker);
+    }
+}
+
+alone! {
+    fn of_a_token_that_the_main_thread_holds() {
+        all(Holder::Thread);
+    }
+}
+
+alone! {
+    fn of_a_token_where_words_are_not_marked() {
+        all(Holder::Unmarked);
+    }
+}
+
+/// The matrix, as the documentation has it.
+fn table() -> String {
+    let mut table = String::from(
+        "| the process | `Token` of its main thread | of a worker | of a worker that has exited \
+         | `ThreadToken` | `Token` in a sandbox | the process itself |\n|---|---|---|---|---|---|---|\n",
+    );
+    for row in &ROWS {
+        let columns = [
+            row.says(Holder::Main),
+            row.says(Holder::Worker),
+            row.says(Holder::ExitedWorker),
+            row.says(Holder::Thread),
+            row.says(Holder::Unmarked),
+            row.process,
+        ];
+        let columns = columns.map(|state| match state {
+            Alive => "alive",
+            Died => "died",
+            State::Released => "released",
+        });
+        table += &format!("| {} | {} |\n", row.what, columns.join(" | "));
+    }
+    table
+}
+
+/// It is written anew by `UPDATE_DOCS=1`.
+#[test]
+fn the_documentation_has_this_table() {
+    const BEGIN: &str = "<!-- the fault matrix: tests/liveness_matrix.rs -->\n";
+    const END: &str = "<!-- end of the fault matrix -->";
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/concepts/liveness.md"
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = text.split_once(BEGIN).expect("where the table begins");
+    let (is, after) = rest.split_once(END).expect("where it ends");
+    if std::env::var_os("UPDATE_DOCS").is_some_and(|value| value == "1") {
+        let new = format!("{before}{BEGIN}{}{END}{after}", table());
+        std::fs::write(path, new).unwrap();
+    } else {
+        assert_eq!(
+            is,
+            table(),
+            "run this with UPDATE_DOCS=1 to write it into {path}"
+        );
     }
 }

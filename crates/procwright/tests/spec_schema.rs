@@ -48,6 +48,7 @@ fn full() -> Spec {
     spec.nice = Some(-3);
     spec.process_group = Some(0);
     spec.new_session = true;
+    spec.liveness = true;
     spec.die_with_parent = Some(Signal::KILL);
     spec.stdin = Stdin::Bytes(vec![0, 255].into());
     spec.stdout = Sink::File {

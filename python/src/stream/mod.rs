@@ -11,7 +11,7 @@ mod text;
 mod writer;
 
 pub(crate) use merged::Merged;
-pub(crate) use patient::patiently;
+pub(crate) use patient::{Watcher, patiently};
 pub(crate) use reader::{Frame, Reader};
 pub(crate) use source::{Source, failed, stalled};
 pub(crate) use text::TextReader;

@@ -64,7 +64,7 @@ fn with_signals<T: Send>(
 }
 
 /// Whether this may be the main thread, which alone runs handlers.
-struct Watcher;
+pub(crate) struct Watcher;
 
 thread_local! {
     /// The process in which this thread was seen not to be the main one. In a fork
@@ -73,11 +73,11 @@ thread_local! {
 }
 
 impl Watcher {
-    fn is_possible() -> bool {
+    pub(crate) fn is_possible() -> bool {
         OTHER.with(|other| other.get() != std::process::id())
     }
 
-    fn is_not() {
+    pub(crate) fn is_not() {
         OTHER.with(|other| other.set(std::process::id()));
     }
 }

@@ -12,6 +12,7 @@ use super::feed::{self, Input};
 use super::stdio::pipe_error;
 use super::streams::{Listener, Queues, Streams};
 use crate::error::Invalid;
+use crate::liveness::{self, Monitor};
 use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor};
 use crate::spec::{Spec, Stdin};
 use crate::spool::{Overflow, elastic};
@@ -194,6 +195,29 @@ impl Child {
     /// The process, to put into a [`WaitSet`](crate::WaitSet) or to keep.
     pub fn process(&self) -> &Process {
         &self.core.process
+    }
+
+    /// Watches it: [`Monitor::alive`] is one load. It needs nothing of the child,
+    /// and tells of the process, whatever programs it runs. Any child can be
+    /// watched; [`Command::liveness`](crate::Command::liveness) is for the other
+    /// direction.
+    ///
+    /// ```
+    /// use procwright::{Command, Stdin};
+    ///
+    /// let mut child = Command::new("cat").stdin(Stdin::Pipe).spawn()?;
+    /// let monitor = child.monitor()?;
+    /// assert!(monitor.alive());
+    /// drop(child.stdin.take()); // the end of its input
+    /// monitor.wait(None);
+    /// assert!(!monitor.alive());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no memory, descriptor or thread left.
+    pub fn monitor(&self) -> Result<Monitor, liveness::Error> {
+        Monitor::of_process(&self.core.process)
     }
 
     /// How it ended, none while it is alive. Reaps it, and does not wait.

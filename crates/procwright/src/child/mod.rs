@@ -4,6 +4,7 @@ mod communicate;
 mod core;
 mod feed;
 mod front;
+mod heirloom;
 mod living;
 mod prepare;
 mod spawner;
@@ -24,6 +25,7 @@ use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
 use crate::trace::Trace;
 use front::Front;
+use heirloom::Heirloom;
 
 pub use communicate::Communication;
 pub(crate) use feed::Producer;
@@ -96,7 +98,11 @@ fn start_untold(
         Some(own) => Some(Action::ControllingTerminal(own)),
         None => front.as_ref().map(Front::action),
     };
-    let plan = template.plan(spec, &ends.placements, terminal);
+    let heirloom = spec.liveness.then(|| Heirloom::new(spec));
+    let mut placements = ends.placements.clone();
+    placements.extend(heirloom.iter().flat_map(Heirloom::placements));
+    let signed = heirloom.as_ref().map(Heirloom::variable);
+    let plan = template.plan(spec, &placements, terminal, signed);
     now();
     let spawned = if spec.die_with_parent.is_some() {
         spawner::spawn(plan)

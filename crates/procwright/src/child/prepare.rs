@@ -5,10 +5,11 @@ use std::os::fd::RawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use super::Unstarted;
+use super::{Unstarted, heirloom};
 use crate::error::{Invalid, SpawnError, Step};
+use crate::liveness::VARIABLE;
 use crate::spec::{Account, Spec};
-use crate::sys::spawn::{self, Action, Failed, Plan, SLOTS, Spawned, Where};
+use crate::sys::spawn::{self, Action, Failed, Plan, SLOTS, Signed, Spawned, Where};
 
 /// Where to look for programs when there is no `PATH` at all, as execvp does
 /// without the current directory.
@@ -43,11 +44,15 @@ impl Template {
             Some(cwd) => Some(c_string(cwd.as_os_str().as_bytes(), || "cwd".into())?),
             None => None,
         };
-        if spec.extra_fds.len() > SLOTS - 3 {
+        let most = match spec.liveness {
+            true => SLOTS - 3 - heirloom::MOST,
+            false => SLOTS - 3,
+        };
+        if spec.extra_fds.len() > most {
             return Err(Invalid::new(
                 "extra_fds",
                 format!("has {} descriptors", spec.extra_fds.len()),
-                format!("at most {} can be passed", SLOTS - 3),
+                format!("at most {most} can be passed"),
             )
             .into());
         }
@@ -86,6 +91,7 @@ impl Template {
         spec: &Spec,
         placements: &[(RawFd, RawFd)],
         terminal: Option<Action>,
+        signed: Option<Signed>,
     ) -> Plan {
         let mut actions = Vec::with_capacity(16);
         if spec.new_session || spec.pty.is_some() {
@@ -120,6 +126,7 @@ impl Template {
             programs: self.programs,
             argv: self.argv,
             env: self.env,
+            signed,
             changes_credentials,
         }
     }
@@ -187,6 +194,10 @@ fn environment(spec: &Spec) -> Result<Vec<(OsString, OsString)>, Invalid> {
         Some(env) => env.clone(),
         None => std::env::vars_os().collect(),
     };
+    if spec.liveness {
+        // Ours, if we were started so, or somebody's: it gets another.
+        env.retain(|(key, _)| key != VARIABLE);
+    }
     for (key, value) in &spec.extra_env {
         env.retain(|(other, _)| other != key);
         if let Some(value) = value {

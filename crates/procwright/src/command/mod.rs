@@ -246,6 +246,22 @@ impl<'a> Command<'a> {
         self
     }
 
+    /// Lets the program watch this process: it can call
+    /// [`Monitor::of_parent`](crate::liveness::Monitor::of_parent), which tells it
+    /// of our end for one load. (The other way round there is
+    /// [`Child::monitor`](crate::Child::monitor), which needs nothing.)
+    ///
+    /// The program gets two descriptors, of the first two numbers from 20 on that
+    /// [`pass_fd`](Command::pass_fd) leaves, and the variable `PROCWRIGHT_PARENT`.
+    /// The first such start makes a [`Token`](crate::liveness::Token) for all of
+    /// them, which this process holds until its end, and with it a thread. Where
+    /// there are no tokens the program watches us by our number.
+    #[must_use]
+    pub fn liveness(mut self) -> Self {
+        self.spec.liveness = true;
+        self
+    }
+
     /// Gives the program a descriptor, under the number that it has here.
     #[must_use]
     pub fn pass_fd(mut self, fd: impl Into<OwnedFd>, number: i32) -> Self {

@@ -8,16 +8,46 @@
 //! | 4, 5 | inode of the process in pidfs, 0 if it has none |
 //! | 6, 7 | when it was started, in clock ticks since boot |
 //! | 8 to 11 | the boot, 0 if it cannot be known |
+//! | 12 | what holds the word: 0 the keeper of the process, 1 a thread, 2 nothing that the kernel knows of |
+//! | 13, 14 | the pid namespace, 0 if it cannot be known |
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::{Guarantee, Mechanism, Names};
 use crate::sys::robust::{FACTS, Facts};
 use crate::sys::{pidfd, proc};
 
 const VERSION: u32 = 1;
+
+/// What holds a word, and so whose end it tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The thread of ours that does nothing else: it ends with the program.
+    Keeper = 0,
+    /// A thread of the host's.
+    Thread = 1,
+    /// The kernel does not mark it: it tells of releases only.
+    Unmarked = 2,
+}
+
+impl Kind {
+    pub(super) fn guarantee(self) -> Guarantee {
+        let (names, mechanism) = match self {
+            Kind::Keeper => (Names::Image, Mechanism::RobustWord),
+            Kind::Thread => (Names::Thread, Mechanism::RobustWord),
+            Kind::Unmarked => (Names::Process, Mechanism::Watcher),
+        };
+        Guarantee { names, mechanism }
+    }
+
+    fn read(number: u32) -> Option<Kind> {
+        [Kind::Keeper, Kind::Thread, Kind::Unmarked]
+            .into_iter()
+            .find(|kind| *kind as u32 == number)
+    }
+}
 
 /// Whose a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +59,14 @@ pub(super) struct Owner {
     pub(super) start_ticks: u64,
     /// 0 if it is not known.
     boot: u128,
+    pub(super) kind: Kind,
+    /// Where its number is its number.
+    pub(super) namespace: Option<u64>,
 }
 
 impl Owner {
     /// This process, with a new nonce.
-    pub(super) fn ourselves() -> Owner {
+    pub(super) fn ourselves(kind: Kind) -> Owner {
         let pid = std::process::id().cast_signed();
         let pidfd = pidfd::open(pid).ok();
         Owner {
@@ -42,6 +75,8 @@ impl Owner {
             inode: pidfd.and_then(|fd| pidfd::inode(fd.as_fd())),
             start_ticks: proc::stat(pid).map_or(0, |stat| stat.start_ticks),
             boot: proc::boot().unwrap_or(0),
+            kind,
+            namespace: proc::pid_namespace(),
         }
     }
 
@@ -61,6 +96,8 @@ impl Owner {
         facts[6..8].copy_from_slice(&halves(self.start_ticks));
         facts[8..10].copy_from_slice(&halves(self.boot as u64));
         facts[10..12].copy_from_slice(&halves((self.boot >> 64) as u64));
+        facts[12] = self.kind as u32;
+        facts[13..15].copy_from_slice(&halves(self.namespace.unwrap_or(0)));
         facts
     }
 
@@ -78,6 +115,8 @@ impl Owner {
             inode: Some(whole(4)).filter(|inode| *inode != 0),
             start_ticks: whole(6),
             boot: u128::from(whole(8)) | u128::from(whole(10)) << 64,
+            kind: Kind::read(at(12))?,
+            namespace: Some(whole(13)).filter(|namespace| *namespace != 0),
         })
     }
 }
@@ -88,15 +127,14 @@ fn halves(whole: u64) -> [u32; 2] {
 
 /// A number that no other token has, as far as chance goes. No secret.
 fn nonce() -> u64 {
-    static LAST: Mutex<u64> = Mutex::new(0);
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    // No lock: a fork would inherit it held.
+    static MADE: AtomicU64 = AtomicU64::new(0);
     // The keys of the standard library's hash maps are random in each process,
     // and a fork has another number.
     let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u64(*last);
+    hasher.write_u64(MADE.fetch_add(1, Ordering::Relaxed));
     hasher.write_u32(std::process::id());
-    *last = hasher.finish() | 1;
-    *last
+    hasher.finish() | 1
 }
 
 #[cfg(test)]
@@ -105,15 +143,20 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let owner = Owner::ourselves();
-        let facts = owner.facts().map(AtomicU32::new);
-        assert_eq!(Owner::read(&facts), Some(owner));
-        assert!(owner.is_of_this_boot());
-        let mut other = owner;
-        other.boot ^= 1 << 100;
-        assert!(!other.is_of_this_boot());
-        facts[0].store(7, Ordering::Relaxed);
-        assert_eq!(Owner::read(&facts), None);
+        for kind in [Kind::Keeper, Kind::Thread, Kind::Unmarked] {
+            let owner = Owner::ourselves(kind);
+            let facts = owner.facts().map(AtomicU32::new);
+            assert_eq!(Owner::read(&facts), Some(owner));
+            assert!(owner.is_of_this_boot());
+            let mut other = owner;
+            other.boot ^= 1 << 100;
+            assert!(!other.is_of_this_boot());
+            facts[12].store(7, Ordering::Relaxed);
+            assert_eq!(Owner::read(&facts), None);
+            facts[12].store(kind as u32, Ordering::Relaxed);
+            facts[0].store(7, Ordering::Relaxed);
+            assert_eq!(Owner::read(&facts), None);
+        }
     }
 
     #[test]

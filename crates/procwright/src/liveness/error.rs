@@ -10,7 +10,10 @@ pub enum Error {
     #[error("a liveness token cannot be had here: {0}; monitor the process instead")]
     Unsupported(io::Error),
     /// This process has as many as it may.
-    #[error("this process holds {0} liveness tokens, which is all that the kernel looks after")]
+    #[error(
+        "this process holds {0} liveness tokens or rights to clean up, which is all that the \
+         kernel looks after"
+    )]
     Full(usize),
     /// What was handed over is not the token of a process, or could be changed by
     /// others.
@@ -22,6 +25,18 @@ pub enum Error {
     /// This is a fork of the process whose token it is.
     #[error("the liveness token is that of the process which this one was forked from")]
     Forked,
+    /// A thread other than the main one has asked for a token of its own.
+    #[error(
+        "a thread's token is refused off the main thread, where its end would be taken for \
+         that of the process: use Token, or make it on the main thread"
+    )]
+    NotMain,
+    /// This process cannot tell who its parent is.
+    #[error(
+        "no parent to watch: {0}\n  \
+         hint: start this program with Command::liveness() (Python: liveness=True)"
+    )]
+    NoParent(String),
     /// The system refused.
     #[error("liveness: {0}")]
     Io(#[from] io::Error),

@@ -8,11 +8,11 @@ pub enum State {
     /// It has given its token back. The process may live on.
     Released,
     /// The process has ended, or runs another program than the one that held the
-    /// token.
+    /// token; for a [`ThreadToken`](super::ThreadToken), or the thread has ended.
     Died,
 }
 
-/// What a [`Monitor`] can promise.
+/// What a [`Monitor`](super::Monitor) can promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Guarantee {
@@ -22,7 +22,7 @@ pub struct Guarantee {
     pub mechanism: Mechanism,
 }
 
-/// Whose end a [`Monitor`] tells of.
+/// Whose end a [`Monitor`](super::Monitor) tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Names {
@@ -30,9 +30,13 @@ pub enum Names {
     Image,
     /// That of the process, whatever programs it runs.
     Process,
+    /// That of the thread that made the token, which is the main one of its
+    /// process: that thread's end, an exec by any thread and the end of the
+    /// process end it.
+    Thread,
 }
 
-/// How a [`Monitor`] knows.
+/// How a [`Monitor`](super::Monitor) knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mechanism {

@@ -33,17 +33,28 @@
 //! the words before it tells anybody else. The words are in memory that the holder
 //! alone can write to and nobody can shorten.
 
+mod bell;
 mod cell;
+mod claim;
 mod error;
 mod guarantee;
+mod herald;
+mod holder;
 mod invitation;
 mod monitor;
+mod parent;
+mod readiness;
+mod thread_token;
 mod token;
+mod unmarked;
 mod waiting;
 mod watcher;
 
+pub use claim::{Claim, Cleaner};
 pub use error::Error;
 pub use guarantee::{Guarantee, Mechanism, Names, State};
 pub use invitation::Invitation;
 pub use monitor::Monitor;
+pub(crate) use parent::{Keepsake, VARIABLE};
+pub use thread_token::ThreadToken;
 pub use token::Token;

@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::cell::Owner;
-use super::{Error, Invitation};
-use crate::sys::fork::PerProcess;
+use super::cell::{Kind, Owner};
+use super::{Error, Guarantee, Invitation};
+use crate::sys::fork::{Ourselves, PerProcess};
 use crate::sys::robust::{Held, Ledger, MOST};
 
 /// Says that this process lives, to whoever was invited to watch.
@@ -19,17 +19,22 @@ use crate::sys::robust::{Held, Ledger, MOST};
 /// The first starts a thread that sleeps until the process ends: one for all, with
 /// a stack of 128 KiB. Python warns at an `os.fork()` of a process with threads,
 /// `unshare(CLONE_NEWUSER)` fails in one, and a process whose main thread has called
-/// `pthread_exit` does not end before its last thread. Each takes 64 bytes; a
-/// descriptor is taken for each 64 of them.
+/// `pthread_exit` does not end before its last thread. Each takes 64 bytes; two
+/// descriptors are taken for each 64 of them.
 ///
 /// # Fork
 /// A fork has no part in it: dropping it there does nothing, and monitors tell of
 /// the process that made it.
 ///
 /// # Platform
-/// Linux. Elsewhere [`Error::Unsupported`], as under a sandbox that denies
-/// `set_robust_list` or never looks at the list; [`Monitor::of_process`] works
-/// there.
+/// Linux; elsewhere [`Error::Unsupported`], and [`Monitor::of_process`] works.
+///
+/// Under a sandbox that denies `set_robust_list`, or a kernel that takes the list
+/// and never looks at it, a token is less: monitors are told of its release by the
+/// word, and of the end of its process as of any other's, by a thread of their own.
+/// It then stands for the process and not for its program; a look costs two loads and
+/// a call; and a monitor can only be had where that process can be seen.
+/// [`guarantee`](Token::guarantee) tells.
 ///
 /// [`Monitor::of_process`]: super::Monitor::of_process
 #[derive(Debug)]
@@ -37,7 +42,7 @@ pub struct Token {
     held: Held,
     nonce: u64,
     ledger: &'static Ledger,
-    process: u32,
+    process: Ourselves,
 }
 
 /// That of this process, once it was asked for.
@@ -49,13 +54,13 @@ impl Token {
     /// memory, descriptor or thread left.
     pub fn new() -> Result<Token, Error> {
         let ledger = ledger()?;
-        let owner = Owner::ourselves();
+        let owner = Owner::ourselves(kind(ledger));
         let held = ledger.hold(&owner.facts())?.ok_or(Error::Full(MOST))?;
         Ok(Token {
             held,
             nonce: owner.nonce,
             ledger,
-            process: std::process::id(),
+            process: Ourselves::now(),
         })
     }
 
@@ -64,24 +69,37 @@ impl Token {
     /// # Errors
     /// When no descriptor is left; [`Error::Forked`] in a fork.
     pub fn invite(&self) -> Result<Invitation, Error> {
-        if self.process != std::process::id() {
+        if !self.process.are_we() {
             return Err(Error::Forked);
         }
-        let file = self.held.file().try_clone_to_owned()?;
-        Ok(Invitation::new(file, self.held.cell(), self.nonce))
+        let [cells, rights] = self.held.files();
+        let files = [cells.try_clone_to_owned()?, rights.try_clone_to_owned()?];
+        Ok(Invitation::new(files, self.held.cell(), self.nonce))
+    }
+
+    /// What a monitor of it can promise.
+    pub fn guarantee(&self) -> Guarantee {
+        kind(self.ledger).guarantee()
     }
 }
 
 impl Drop for Token {
     fn drop(&mut self) {
         // In a fork the word is not there, and not the fork's.
-        if self.process == std::process::id() {
+        if self.process.are_we() {
             self.ledger.release(&self.held);
         }
     }
 }
 
-fn ledger() -> Result<&'static Ledger, Error> {
+fn kind(ledger: &Ledger) -> Kind {
+    match ledger.marks() {
+        true => Kind::Keeper,
+        false => Kind::Unmarked,
+    }
+}
+
+pub(super) fn ledger() -> Result<&'static Ledger, Error> {
     let mut ledger = LEDGER.get().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(ledger) = *ledger {
         return Ok(ledger);

@@ -1,41 +1,87 @@
 //! Sleeping until a peer does not live any more.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::monitor::{Source, says_alive};
+use super::monitor::Source;
+use super::unmarked::Unmarked;
 use super::{Monitor, State};
-use crate::sys::robust::{sleep, wake};
+use crate::sys::robust::{says_alive, sleep};
 use crate::time::{Deadline, Timeout};
 use crate::wait::Event;
+
+/// A shorter wait ends by itself, and tells the truth.
+const LONG: Duration = Duration::from_secs(1);
 
 impl Monitor {
     /// Sleeps until the peer does not live any more, and says in what way; none
     /// after the timeout. Any number of threads and processes may wait.
     ///
-    /// For event loops, and beside others in a [`WaitSet`](crate::WaitSet), wait for
-    /// the [`process`](Monitor::process).
+    /// It sleeps on the word itself, of which the kernel wakes one sleeper, who wakes
+    /// the others. So that nobody depends on what the others do, a thread of this
+    /// process looks after waits of more than a second as well: it ends them when
+    /// the process of the peer has ended, where that can be seen from here, whatever
+    /// the word says then. ([`alive`](Monitor::alive) is the word alone; see
+    /// [`confirm`](Monitor::confirm).)
+    ///
+    /// For event loops there is [`readiness_fd`](Monitor::readiness_fd), and a monitor
+    /// can be put beside others into a [`WaitSet`](crate::WaitSet).
     pub fn wait(&self, timeout: impl Into<Timeout>) -> Option<State> {
         self.wait_until(timeout.into().starting(Instant::now()))
     }
 
     fn wait_until(&self, deadline: Deadline) -> Option<State> {
         if let Source::Process { process, .. } = &self.source {
-            let over = process.wait_until(Event::Exited, deadline).ok().flatten();
-            return over.map(|_| State::Died);
+            process.wait_until(Event::Exited, deadline).ok().flatten()?;
+            self.has_ended();
+            return Some(State::Died);
         }
+        if let Source::Token {
+            unmarked: Some(unmarked),
+            ..
+        } = &self.source
+        {
+            unmarked.wait(deadline);
+            return Some(self.state()).filter(|state| *state != State::Alive);
+        }
+        if !self.alive() {
+            return Some(self.state());
+        }
+        let is_long = deadline
+            .remaining(Instant::now())
+            .is_none_or(|left| left > LONG);
+        let guard = is_long.then(|| self.guard()).flatten();
+        if !guard.is_some_and(|guard| guard.wait_told(deadline)) {
+            self.sleep(deadline);
+        }
+        Some(self.confirm()).filter(|state| *state != State::Alive)
+    }
+
+    fn sleep(&self, deadline: Deadline) {
         loop {
             let now = self.word.load();
-            if !says_alive(now) {
-                // The kernel wakes one of those who sleep on a dead holder's word,
-                // and that one wakes the others.
-                wake(self.word.word());
-                return Some(self.state());
-            }
-            if deadline.reached(Instant::now()) {
-                return None;
+            if !says_alive(now) || deadline.reached(Instant::now()) {
+                return;
             }
             sleep(self.word.word(), now, deadline);
         }
+    }
+
+    /// Sees to it that who sleeps on the word is woken when the process of the holder
+    /// ends, whatever became of the wake-up that the kernel has given to one, and of
+    /// the word. For as long as this monitor is there.
+    fn guard(&self) -> Option<&Unmarked> {
+        let guard = match self.guard.get() {
+            Some(guard) => guard,
+            None => self.guard.put(self.new_guard()),
+        };
+        guard.as_ref()
+    }
+
+    pub(super) fn new_guard(&self) -> Option<Unmarked> {
+        let Source::Token { holder, .. } = &self.source else {
+            return None;
+        };
+        Unmarked::new(self.word.twin(), Some(holder.as_ref()?)).ok()
     }
 
     /// Sleeps until the process of the peer is gone with all its threads, so that
@@ -46,7 +92,10 @@ impl Monitor {
             Source::Token { holder, .. } => holder.as_ref()?,
             Source::Process { process, .. } => process,
         };
-        let gone = process.wait_for(Event::Exited, timeout).ok()?;
-        Some(gone.is_some())
+        let gone = process.wait_for(Event::Exited, timeout).ok()?.is_some();
+        if gone {
+            self.has_ended();
+        }
+        Some(gone)
     }
 }

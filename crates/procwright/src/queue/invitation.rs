@@ -15,7 +15,7 @@ use crate::liveness;
 
 /// A place at the queue, for one process: it may have any number of senders.
 ///
-/// Three descriptors and a few bytes. [`send`](Invitation::send) and
+/// Four descriptors and a few bytes. [`send`](Invitation::send) and
 /// [`receive`](Invitation::receive) bring all over a Unix socket. To be inherited,
 /// the descriptors are passed ([`Command::pass_fd`]) and the
 /// [`ticket`](Invitation::ticket) told in any way, such as an argument.
@@ -39,7 +39,7 @@ pub struct Invitation {
 const MAGIC: &str = "pwq1";
 const LIFE: usize = 24;
 const TICKET: usize = MAGIC.len() + 16 + 8 + LIFE;
-const FILES: usize = 3;
+const FILES: usize = 4;
 
 impl Invitation {
     /// What has to be told beside the descriptors: 52 letters and digits.
@@ -51,7 +51,8 @@ impl Invitation {
     /// The descriptors, in the order in which [`from_parts`](Self::from_parts)
     /// wants them.
     pub fn files(&self) -> [BorrowedFd<'_>; FILES] {
-        [self.file.as_fd(), self.link.as_fd(), self.life.as_fd()]
+        let [cells, rights] = self.life.files();
+        [self.file.as_fd(), self.link.as_fd(), cells, rights]
     }
 
     /// Puts descriptors and ticket together again. The descriptors are
@@ -70,13 +71,13 @@ impl Invitation {
         for file in &files {
             rustix::io::fcntl_setfd(file, FdFlags::CLOEXEC).map_err(io::Error::from)?;
         }
-        let [file, link, life] = files;
+        let [file, link, cells, rights] = files;
         Ok(Invitation {
             file,
             link,
             nonce: u64::from_str_radix(&digits[..16], 16).map_err(|_| wrong())?,
             guest: u32::from_str_radix(&digits[16..24], 16).map_err(|_| wrong())?,
-            life: liveness::Invitation::from_parts(life, &digits[24..])
+            life: liveness::Invitation::from_parts([cells, rights], &digits[24..])
                 .map_err(|error| Error::Invalid(error.to_string()))?,
         })
     }
@@ -84,7 +85,7 @@ impl Invitation {
     /// Sends it over a connected Unix socket. May block, as any write does.
     ///
     /// # Errors
-    /// Those of sendmsg(2). No SIGLINK is sent.
+    /// Those of sendmsg(2). No SIGPIPE is sent.
     pub fn send(&self, socket: impl AsFd) -> io::Result<()> {
         let ticket = self.ticket();
         let files = self.files();

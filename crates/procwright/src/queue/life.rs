@@ -3,12 +3,11 @@
 //! The one place that knows what that word is: a liveness token of the receiver's
 //! process, for now.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Error;
-use crate::liveness::{self, Invitation, Mechanism, Monitor, Token};
-use crate::sys::robust::{DIED, View, Word, wake};
+use crate::liveness::{self, Invitation, Monitor, State, Token};
+use crate::sys::robust::wake;
 
 /// The receiver's side. It says that the receiver is there until it is dropped.
 #[derive(Debug)]
@@ -26,10 +25,7 @@ impl Life {
 
 /// A sender's side.
 #[derive(Debug)]
-pub(super) struct Watch {
-    monitor: Monitor,
-    word: Word,
-}
+pub(super) struct Watch(Monitor);
 
 /// What a receiver is that does not live any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,40 +36,39 @@ pub(super) enum Gone {
 
 impl Watch {
     pub(super) fn accept(invitation: Invitation) -> Result<Watch, Error> {
-        // Mapped once more, since a monitor keeps its word to itself; it checks
-        // what it maps.
-        let view = View::map(std::os::fd::AsFd::as_fd(&invitation)).map_err(Error::of)?;
-        let cell = usize::from_str_radix(&invitation.ticket()[..8], 16);
-        let word = cell
-            .ok()
-            .and_then(|cell| Word::of_cell(&Arc::new(view), cell));
-        let word = word.ok_or_else(|| Error::Invalid("there is no token in that place".into()))?;
-        Ok(Watch {
-            monitor: Monitor::accept(invitation).map_err(told)?,
-            word,
-        })
+        Ok(Watch(Monitor::accept(invitation).map_err(told)?))
     }
 
     /// One relaxed load while it lives.
     #[inline]
     pub(super) fn gone(&self) -> Option<Gone> {
-        match self.word.load() {
-            0 => Some(Gone::Closed),
-            word if word & DIED != 0 => Some(Gone::Died),
-            _ => None,
+        match self.0.alive() {
+            true => None,
+            false => self.why(),
         }
     }
 
-    /// The word, and what it is while the receiver lives; none where the kernel
-    /// does not wake who sleeps on it.
+    #[cold]
+    fn why(&self) -> Option<Gone> {
+        match self.0.state() {
+            State::Alive => None,
+            State::Released => Some(Gone::Closed),
+            State::Died => Some(Gone::Died),
+        }
+    }
+
+    /// The word, and what it is now; none where the kernel does not wake who sleeps
+    /// on it when the receiver dies.
     pub(super) fn word(&self) -> Option<(&AtomicU32, u32)> {
-        let marked = self.monitor.guarantee().mechanism == Mechanism::RobustWord;
-        marked.then(|| (self.word.word(), self.word.load()))
+        let word = self.0.marked_word()?;
+        Some((word, word.load(Ordering::Relaxed)))
     }
 
     /// The kernel wakes one of those who sleep on a dead receiver's word.
     pub(super) fn wake_others(&self) {
-        wake(self.word.word());
+        if let Some(word) = self.0.marked_word() {
+            wake(word);
+        }
     }
 }
 

@@ -90,6 +90,8 @@ struct Form {
     pty: Option<Size>,
     #[serde(default)]
     die_with_parent: Option<Name>,
+    #[serde(default)]
+    liveness: bool,
     #[serde(default, deserialize_with = "present")]
     stdin: Option<StdinForm>,
     #[serde(default, deserialize_with = "present")]
@@ -307,6 +309,7 @@ impl TryFrom<&Spec> for Form {
             foreground: spec.foreground,
             pty: spec.pty,
             die_with_parent: spec.die_with_parent.map(Name),
+            liveness: spec.liveness,
             stdin: Some(StdinForm::try_from(&spec.stdin)?),
             stdout: Some(SinkForm::try_from(&spec.stdout)?),
             stderr: Some(SinkForm::try_from(&spec.stderr)?),
@@ -370,6 +373,7 @@ impl Form {
         spec.foreground = self.foreground;
         spec.pty = self.pty;
         spec.die_with_parent = self.die_with_parent.map(|Name(signal)| signal);
+        spec.liveness = self.liveness;
         spec.stdin = self.stdin.map_or(defaults.stdin, Stdin::from);
         spec.stdout = self.stdout.map_or(defaults.stdout, Sink::from);
         spec.stderr = self.stderr.map_or(defaults.stderr, Sink::from);

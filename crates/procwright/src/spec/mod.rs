@@ -68,6 +68,9 @@ pub struct Spec {
     pub(crate) pty_modes: Option<Modes>,
     /// The signal that the kernel sends to the program when this process ends.
     pub die_with_parent: Option<Signal>,
+    /// Whether the program gets what it needs to watch this process: see
+    /// [`Command::liveness`](crate::Command::liveness).
+    pub liveness: bool,
     /// What the program reads.
     pub stdin: Stdin,
     /// Where its output goes.
@@ -233,6 +236,7 @@ impl Spec {
             pty: None,
             pty_modes: None,
             die_with_parent: None,
+            liveness: false,
             stdin: Stdin::Null,
             stdout: Sink::Capture,
             stderr: Sink::Capture,

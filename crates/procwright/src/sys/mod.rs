@@ -27,6 +27,8 @@ pub(crate) mod table;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) mod testing;
 pub(crate) mod thread;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod trial;
 pub(crate) mod wait;
 pub(crate) mod wake;
 pub(crate) mod write;

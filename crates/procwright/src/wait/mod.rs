@@ -63,6 +63,24 @@ pub struct Awaits<'a>(Source<'a>);
 enum Source<'a> {
     Readable(BorrowedFd<'a>),
     Process(&'a Watched),
+    Nothing(Impossible),
+}
+
+/// Why something cannot be awaited.
+#[derive(Clone, Copy, Debug)]
+struct Impossible {
+    kind: io::ErrorKind,
+    errno: Option<i32>,
+    why: &'static str,
+}
+
+impl Impossible {
+    fn error(self) -> io::Error {
+        match self.errno {
+            Some(errno) => io::Error::from_raw_os_error(errno),
+            None => io::Error::new(self.kind, self.why),
+        }
+    }
 }
 
 impl<'a> Awaits<'a> {
@@ -71,6 +89,17 @@ impl<'a> Awaits<'a> {
     /// readable and which the system refuses.
     pub const fn readable(fd: BorrowedFd<'a>) -> Awaits<'a> {
         Awaits(Source::Readable(fd))
+    }
+
+    /// This cannot be awaited, or not now: it cannot be put into a set. The error
+    /// of that is the system's, if `error` is that, and otherwise of the same kind
+    /// and says `why`.
+    pub fn impossible(error: &io::Error, why: &'static str) -> Awaits<'a> {
+        Awaits(Source::Nothing(Impossible {
+            kind: error.kind(),
+            errno: error.raw_os_error(),
+            why,
+        }))
     }
 
     /// Until this process has ended, or was reaped.

@@ -224,6 +224,46 @@ pub(crate) fn threads() -> Vec<String> {
     names
 }
 
+/// How often the threads of this name have gone to sleep. There are so many of them
+/// when this returns, and all sleep: whoever was to wake up, and was told so, has.
+pub(crate) fn sleeps_of(name: &str, count: usize) -> u64 {
+    loop {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("/proc/self/task");
+        let sleeps: Vec<Option<u64>> = tasks
+            .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("status")).ok())
+            .filter(|status| field(status, "Name:") == Some(name))
+            .map(|status| {
+                let asleep = field(&status, "State:")?.starts_with('S');
+                let count = field(&status, "voluntary_ctxt_switches:")?;
+                asleep.then(|| count.parse().expect("a number"))
+            })
+            .collect();
+        let all: Option<Vec<u64>> = sleeps.into_iter().collect();
+        if let Some(all) = all.filter(|all| all.len() == count) {
+            return all.into_iter().sum();
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn field<'a>(status: &'a str, key: &str) -> Option<&'a str> {
+    let mut lines = status.lines();
+    Some(lines.find_map(|line| line.strip_prefix(key))?.trim())
+}
+
+/// The same, once that does not change any more while some time is passed.
+pub(crate) fn settled(name: &str, count: usize, pass: impl Fn(Duration)) -> u64 {
+    let mut before = sleeps_of(name, count);
+    loop {
+        pass(Duration::from_millis(100));
+        let now = sleeps_of(name, count);
+        if now == before {
+            return now;
+        }
+        before = now;
+    }
+}
+
 /// The threads that sleep in a poll, but for the first and `except`, and how often
 /// each has been switched from.
 pub(crate) fn polling_threads(except: i32) -> Vec<(String, String)> {

@@ -28,3 +28,22 @@ pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the call has just made this descriptor, so nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
+
+/// Takes over the descriptor of this number, which was put there for the caller
+/// and nobody else when this program was started, and which no other code knows:
+/// the caller has made sure of that by what it is a descriptor of. It is
+/// close-on-exec from now on.
+pub(crate) fn take(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: as said above.
+    let fd = unsafe { OwnedFd::from_raw_fd(number) };
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(fd)
+}
+
+/// No descriptor of this process has this number or a higher one.
+pub(crate) fn limit() -> RawFd {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit
+        .and_then(|limit| limit.try_into().ok())
+        .unwrap_or(RawFd::MAX)
+}

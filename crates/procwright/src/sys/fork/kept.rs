@@ -14,7 +14,6 @@
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 /// How many forks lie between the first process and this one.
@@ -102,20 +101,56 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// A process, as it is told from its forks.
+///
+/// Its number alone would not do: the first process of every pid namespace is number
+/// 1, and may be a fork of the first of the one around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ourselves {
+    number: u32,
+    generation: u32,
+}
+
+impl Ourselves {
+    /// No process.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(crate) const NOBODY: Ourselves = Ourselves {
+        number: 0,
+        generation: 0,
+    };
+
+    /// The one that asks.
+    pub(crate) fn now() -> Ourselves {
+        Ourselves {
+            number: std::process::id(),
+            generation: generation(),
+        }
+    }
+
+    /// Whether the one that asks is the one that this was.
+    pub(crate) fn are_we(self) -> bool {
+        self == Ourselves::now()
+    }
+}
+
 fn watch() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // It fails for want of memory only; then a fork keeps its copies.
-        //
-        // SAFETY: the handlers make no call that is not allowed after a fork.
-        unsafe {
-            libc::pthread_atfork(
-                Some(before_fork),
-                Some(after_fork_in_parent),
-                Some(after_fork_in_child),
-            )
-        };
-    });
+    // Not a `Once`: a fork that comes while one thread is at it would wait for that
+    // thread for ever. In such a fork no handler is known to be there; it is told
+    // from its forks by its number.
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if BEGUN.load(Ordering::Relaxed) || BEGUN.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // It fails for want of memory only; then a fork keeps its copies.
+    //
+    // SAFETY: the handlers make no call that is not allowed after a fork.
+    unsafe {
+        libc::pthread_atfork(
+            Some(before_fork),
+            Some(after_fork_in_parent),
+            Some(after_fork_in_child),
+        )
+    };
 }
 
 /// A descriptor that a fork does not keep.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::Ourselves;
+
 /// A value of this process's own, made when it is first asked for.
 ///
 /// For what threads of ours work with. A fork has none of the threads, but what
@@ -13,7 +15,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 pub(crate) struct PerProcess<T>(AtomicPtr<Slot<T>>);
 
 struct Slot<T> {
-    process: u32,
+    process: Ourselves,
     value: T,
 }
 
@@ -24,7 +26,7 @@ impl<T: Default + Send + Sync + 'static> PerProcess<T> {
 
     /// The value of the process that asks.
     pub(crate) fn get(&self) -> &'static T {
-        let process = std::process::id();
+        let process = Ourselves::now();
         loop {
             let found = self.0.load(Ordering::Acquire);
             // SAFETY: null, or one that was put there below, whole before it

@@ -48,6 +48,11 @@ pub(crate) fn boot() -> Option<u128> {
     Some(digits.fold(0, |number, digit| number << 4 | u128::from(digit)))
 }
 
+pub(crate) fn pid_namespace() -> Option<u64> {
+    let seen = rustix::fs::stat("/proc/self/ns/pid").ok()?;
+    Some(seen.st_ino)
+}
+
 pub(crate) fn inherits_orphans() -> bool {
     rustix::process::getpid().is_init()
         || rustix::process::child_subreaper().is_ok_and(|set| set.is_some())

@@ -9,6 +9,8 @@
 //!
 //! - `now_ticks()`: the clock that [`Stat::start_ticks`] is read from.
 //! - `boot()`: a number that this boot has and no other, if that can be known.
+//! - `pid_namespace()`: one that the numbers of processes here have in common and no
+//!   others of this boot, if that can be known.
 //! - `inherits_orphans()`: whether this process gets the children of its
 //!   descendants that end: it is a sub-reaper or its namespace's process 1.
 //! - `each_pid(found)`: every process that can be seen, in ascending order; no
@@ -44,8 +46,8 @@ mod imp;
 pub(crate) use imp::check;
 #[allow(unused_imports)]
 pub(crate) use imp::{
-    at, boot, each_call, each_pid, each_pipe, exe, inherits_orphans, leads, now_ticks, stat,
-    status_of_zombie, threads_stopped,
+    at, boot, each_call, each_pid, each_pipe, exe, inherits_orphans, leads, now_ticks,
+    pid_namespace, stat, status_of_zombie, threads_stopped,
 };
 
 /// How a scan of all processes goes on.

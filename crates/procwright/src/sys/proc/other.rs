@@ -18,6 +18,10 @@ use crate::sys::unsupported;
 
 pub(crate) use one::{at, now_ticks, stat};
 
+pub(crate) fn pid_namespace() -> Option<u64> {
+    None
+}
+
 pub(crate) fn boot() -> Option<u128> {
     None
 }

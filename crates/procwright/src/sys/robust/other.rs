@@ -1,7 +1,7 @@
 //! Where no list of words is walked when a thread ends.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicU32;
 
 use super::{FACTS, Facts};
@@ -15,7 +15,7 @@ pub(crate) enum Ledger {}
 pub(crate) enum Held {}
 
 impl Held {
-    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+    pub(crate) fn files(&self) -> [BorrowedFd<'_>; 2] {
         match *self {}
     }
 
@@ -34,6 +34,34 @@ impl Ledger {
     }
 
     pub(crate) fn release(&self, _: &Held) {
+        match *self {}
+    }
+
+    pub(crate) fn marks(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn claim(&self, _: &Rights, _: usize) -> io::Result<Option<Claimed>> {
+        match *self {}
+    }
+
+    pub(crate) fn give(&self, _: &Claimed, _: u32) {
+        match *self {}
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Claimed {}
+
+#[derive(Debug)]
+pub(crate) enum Rights {}
+
+impl Rights {
+    pub(crate) fn map(_: BorrowedFd<'_>) -> io::Result<Rights> {
+        Err(unsupported("a liveness token"))
+    }
+
+    pub(crate) fn word(&self, _: usize) -> &AtomicU32 {
         match *self {}
     }
 }
@@ -55,6 +83,24 @@ impl View {
     }
 }
 
+pub(crate) fn rights() -> io::Result<OwnedFd> {
+    Err(unsupported("a liveness token"))
+}
+
 pub(crate) fn sleep(_: &AtomicU32, _: u32, _: Deadline) {}
 
 pub(crate) fn wake(_: &AtomicU32) {}
+
+pub(crate) const MANY: usize = 1;
+
+pub(crate) fn sleep_alone(_: &AtomicU32, _: u32) {}
+
+pub(crate) fn wake_alone(_: &AtomicU32) {}
+
+pub(crate) fn sleep_on_many(_: &[(&AtomicU32, u32)]) -> io::Result<()> {
+    Err(unsupported("sleeping on words"))
+}
+
+pub(crate) fn may_sleep_on_many() -> bool {
+    false
+}

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 use rustix::fs::SealFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::{CELL, FACTS, sheet};
+use super::{CELL, FACTS, cells, sheet};
 
 /// The cells of a process, mapped for reading.
 #[derive(Debug)]
@@ -57,17 +57,32 @@ impl View {
 
     /// The word of a cell, none if there is no such cell.
     pub(crate) fn word(&self, cell: usize) -> Option<&AtomicU32> {
-        let cell = (cell < sheet() / CELL).then_some(cell)?;
+        let at = place(cell)?;
         // SAFETY: within the mapping, which lives as long as `self`, aligned; only
         // ever read, so that its protection does not matter.
-        Some(unsafe { self.words.add(cell * CELL).cast().as_ref() })
+        Some(unsafe { self.words.add(at).cast().as_ref() })
     }
 
     /// What stands beside it.
     pub(crate) fn facts(&self, cell: usize) -> Option<&[AtomicU32; FACTS]> {
-        let cell = (cell < sheet() / CELL).then_some(cell)?;
+        let at = match cell < cells() {
+            true => place(cell)?,
+            false => place(cell).map(|_| 0)?,
+        };
         // SAFETY: as in `word`; they begin behind it and end with the cell.
-        Some(unsafe { self.words.add(cell * CELL + 4).cast().as_ref() })
+        Some(unsafe { self.words.add(at + 4).cast().as_ref() })
+    }
+}
+
+/// Where the word of a cell is, in bytes. Behind the numbers of the cells come
+/// those of all words of a file that is one thread's, which has what stands beside
+/// its word in the first cell.
+fn place(cell: usize) -> Option<usize> {
+    match cell.checked_sub(cells()) {
+        None => Some(cell * CELL),
+        Some(index) => (CELL / 4..sheet() / 4)
+            .contains(&index)
+            .then_some(index * 4),
     }
 }
 

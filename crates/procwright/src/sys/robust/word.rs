@@ -10,10 +10,10 @@ use super::{Flag, View};
 #[derive(Debug)]
 pub(crate) struct Word {
     at: NonNull<AtomicU32>,
-    _kept: Kept,
+    kept: Kept,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[expect(dead_code, reason = "held for their memory")]
 enum Kept {
     View(Arc<View>),
@@ -30,7 +30,7 @@ impl Word {
     pub(crate) fn of_cell(view: &Arc<View>, cell: usize) -> Option<Word> {
         Some(Word {
             at: NonNull::from(view.word(cell)?),
-            _kept: Kept::View(Arc::clone(view)),
+            kept: Kept::View(Arc::clone(view)),
         })
     }
 
@@ -38,7 +38,15 @@ impl Word {
     pub(crate) fn of_flag(flag: &Arc<Flag>) -> Word {
         Word {
             at: NonNull::from(flag.word()),
-            _kept: Kept::Flag(Arc::clone(flag)),
+            kept: Kept::Flag(Arc::clone(flag)),
+        }
+    }
+
+    /// Another way to the same word.
+    pub(crate) fn twin(&self) -> Word {
+        Word {
+            at: self.at,
+            kept: self.kept.clone(),
         }
     }
 

@@ -22,7 +22,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use super::{Action, Failed, Plan, SLOTS, Spawned, Where};
+use super::{Action, Failed, Plan, SLOTS, Signed, Spawned, Where};
 
 /// Enough for the deepest path through [`child`], debug builds included; the
 /// pages that it does not reach are never touched.
@@ -60,8 +60,8 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Spawned, Failed> {
 }
 
 fn start(plan: &Plan, report: &Report, memory: c_int) -> Result<Spawned, Failed> {
-    let argv = pointers(&plan.argv);
-    let envp = pointers(&plan.env);
+    let argv = pointers(&plan.argv, None);
+    let envp = pointers(&plan.env, plan.signed.as_ref());
     let context = Context {
         plan,
         argv: &argv,
@@ -142,8 +142,9 @@ fn reap_failed(pid: i32) {
     {}
 }
 
-fn pointers(strings: &[CString]) -> Vec<*const c_char> {
-    let mut all: Vec<_> = strings.iter().map(|s| s.as_ptr()).collect();
+fn pointers(strings: &[CString], signed: Option<&Signed>) -> Vec<*const c_char> {
+    let strings = strings.iter().map(|s| s.as_ptr());
+    let mut all: Vec<_> = strings.chain(signed.map(Signed::as_ptr)).collect();
     all.push(ptr::null());
     all
 }
@@ -157,6 +158,12 @@ extern "C" fn child(context: *mut c_void) -> c_int {
         if !act(action, &mut slots) {
             return fail(context.report, index);
         }
+    }
+    if let Some(signed) = &context.plan.signed {
+        // SAFETY: a system call without arguments. Raw, since an old C library
+        // remembers the number, and its memory is that of our parent.
+        let number = unsafe { libc::syscall(libc::SYS_getpid) };
+        signed.sign(number as u32);
     }
     let mut errno = libc::ENOENT;
     for program in &context.plan.programs {
@@ -475,7 +482,7 @@ impl Drop for SharedReport {
 /// The number of the resource called as in `ulimit`'s and `setrlimit`'s manual,
 /// without the prefix: `nofile`, `as`, `core`.
 pub(crate) fn resource_number(name: &str) -> Option<u32> {
-    Some(match name {
+    let number = match name {
         "as" => libc::RLIMIT_AS,
         "core" => libc::RLIMIT_CORE,
         "cpu" => libc::RLIMIT_CPU,
@@ -493,7 +500,10 @@ pub(crate) fn resource_number(name: &str) -> Option<u32> {
         "sigpending" => libc::RLIMIT_SIGPENDING,
         "stack" => libc::RLIMIT_STACK,
         _ => return None,
-    })
+    };
+    // Signed with musl, unsigned with glibc.
+    #[allow(clippy::unnecessary_cast, reason = "not with musl")]
+    Some(number as u32)
 }
 
 /// The calling process's nice value.

@@ -14,6 +14,7 @@ mod imp;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 pub(crate) use imp::{resource_number, spawn, system_niceness};
 
@@ -79,6 +80,37 @@ pub(crate) enum Where {
 /// How many descriptors may have to be moved out of the way.
 pub(crate) const SLOTS: usize = 64;
 
+/// A variable that ends with the number of the process that it is given to. The
+/// child itself writes that down: its parent learns the number too late.
+#[derive(Debug)]
+pub(crate) struct Signed(Box<[AtomicU8]>);
+
+impl Signed {
+    /// How long such a number is, with zeros in front.
+    pub(crate) const DIGITS: usize = 10;
+
+    /// `text` is `NAME=value` up to the number, and has no NUL.
+    pub(crate) fn new(text: &str) -> Signed {
+        let bytes = text.bytes().chain([b'0'; Signed::DIGITS]).chain([0]);
+        Signed(bytes.map(AtomicU8::new).collect())
+    }
+
+    /// Only stores: it is called between clone and exec.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    fn sign(&self, mut number: u32) {
+        for digit in self.0.iter().rev().skip(1).take(Signed::DIGITS) {
+            digit.store(b'0' + (number % 10) as u8, Ordering::Relaxed);
+            number /= 10;
+        }
+    }
+
+    /// For the kernel, which reads it at the exec.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    fn as_ptr(&self) -> *const std::ffi::c_char {
+        self.0.as_ptr().cast()
+    }
+}
+
 /// All that the child needs.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -87,6 +119,8 @@ pub(crate) struct Plan {
     pub(crate) programs: Vec<CString>,
     pub(crate) argv: Vec<CString>,
     pub(crate) env: Vec<CString>,
+    /// Beside it.
+    pub(crate) signed: Option<Signed>,
     /// Whether the actions change user or group. Such a child gets a copy of
     /// the memory instead of sharing it.
     pub(crate) changes_credentials: bool,

@@ -1,5 +1,9 @@
 //! Threads of our own.
 
+mod bare;
+
+pub(crate) use bare::spawn_bare;
+
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -37,6 +41,11 @@ fn quiet<T: Send + 'static>(
     builder: Builder,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
+    deaf(|| builder.spawn(work))
+}
+
+/// Makes a thread with all signals blocked.
+fn deaf<T>(make: impl FnOnce() -> T) -> T {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     // A thread inherits the mask of the one that makes it, so it is blocked
@@ -48,10 +57,20 @@ fn quiet<T: Send + 'static>(
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
-    let thread = builder.spawn(work);
+    let thread = make();
     // SAFETY: `before` was initialised above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     thread
+}
+
+/// Whether the calling thread is the one that the process was started with: its
+/// number is the process's.
+pub(crate) fn is_main() -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return rustix::thread::gettid() == rustix::process::getpid();
+    // Asked for nothing there.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    true
 }
 
 /// For how long the calling thread has been ready to run and had no processor,

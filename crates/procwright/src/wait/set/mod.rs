@@ -161,13 +161,15 @@ impl<T: Waitable> WaitSet<T> {
     ///
     /// # Errors
     /// If the system refuses: no memory, too many watches, a descriptor that
-    /// cannot be polled.
+    /// cannot be polled. If `item` says that it [cannot be
+    /// awaited](super::Awaits::impossible).
     pub fn add(&mut self, item: T, event: Event) -> io::Result<Key> {
         self.check()?;
         let key = self.next_key;
         let watching = match item.awaits().0 {
             Source::Readable(fd) => self.watch(fd, key, On::Read, Mechanism::Descriptor)?,
             Source::Process(process) => self.watch_process(process, key, event)?,
+            Source::Nothing(why) => return Err(why.error()),
         };
         if matches!(watching, Watching::Over) {
             // As if it ended now, so that the set becomes ready.

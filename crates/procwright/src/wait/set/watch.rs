@@ -135,6 +135,7 @@ impl<T: Waitable> WaitSet<T> {
                     self.ready.remove(fd);
                 }
             }
+            (None, Source::Nothing(_)) => {}
         }
     }
 

@@ -4,47 +4,35 @@
 //! process. So where there is a filter, a forked child tries first. Where there
 //! is none, which is nearly always, this costs one `prctl`.
 
-use libc::{c_int, c_long};
+use libc::c_int;
 
-/// Which of the calls a process survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Allowed {
-    pub(super) open: bool,
-    pub(super) send: bool,
-}
-
-/// What a filter leaves of this process when it makes the calls.
-pub(super) fn allowed() -> Allowed {
+/// Whether this process is under a filter.
+pub(crate) fn is_filtered() -> bool {
     // SAFETY: a plain call without pointers. It answers 2 under a filter, and
     // EINVAL where the kernel knows no filters.
-    if unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) } != 2 {
-        return Allowed {
-            open: true,
-            send: true,
-        };
-    }
-    let open = survives(false);
-    Allowed {
-        open,
-        send: open && survives(true),
-    }
+    unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) == 2 }
 }
 
-/// Whether a child survives an open and, if asked, a send. One that cannot be
-/// made or asked counts as not surviving: what is not known is not tried.
-fn survives(send: bool) -> bool {
+/// Whether a child survives `attempt`. One that cannot be made or asked counts as
+/// not surviving: what is not known is not tried.
+///
+/// # Safety
+/// `attempt` makes raw system calls only, whose pointers are null or to memory of
+/// its own.
+pub(crate) unsafe fn survives(attempt: impl FnOnce()) -> bool {
     // A copy of the memory, unlike for programs that are started: a filter's
     // kill dumps core, and before Linux 5.16 a dump ended everybody who shared
     // the memory. No exit signal: the host's handlers and waits see nothing of
     // it. The raw call, so that no handler of the host's for forks runs.
     //
-    // SAFETY: the child makes only raw system calls until it exits, on its copy
-    // of this stack; the C library's view of who it is is not asked for.
+    // SAFETY: the child makes only raw system calls until it exits, as the caller
+    // has promised of `attempt`, on its copy of this stack; the C library's view of
+    // who it is is not asked for.
     unsafe {
         let blocked = Blocked::all();
         let child = libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0);
         if child == 0 {
-            attempt(send);
+            run(attempt);
         }
         drop(blocked);
         child > 0 && ended_well(child as c_int)
@@ -56,20 +44,15 @@ fn survives(send: bool) -> bool {
 ///
 /// # Safety
 /// Only in a child that shares no memory.
-unsafe fn attempt(send: bool) -> ! {
-    // SAFETY: raw calls without pointers; the one that is passed is null, which
-    // the call allows.
-    unsafe {
-        // No core file, and no word in the log of one.
-        libc::syscall(libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-        let own = libc::syscall(libc::SYS_getpid);
-        let fd: c_long = libc::syscall(libc::SYS_pidfd_open, own, 0);
-        if send {
-            libc::syscall(libc::SYS_pidfd_send_signal, fd, 0, 0, 0);
-        }
-        loop {
-            libc::syscall(libc::SYS_exit_group, 0);
-        }
+unsafe fn run(attempt: impl FnOnce()) -> ! {
+    // No core file, and no word in the log of one.
+    //
+    // SAFETY: a raw call without pointers.
+    unsafe { libc::syscall(libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+    attempt();
+    loop {
+        // SAFETY: as above.
+        unsafe { libc::syscall(libc::SYS_exit_group, 0) };
     }
 }
 

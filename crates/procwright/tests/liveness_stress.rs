@@ -1,0 +1,428 @@
+//! Everything at once: tokens made, given back, forked, replaced by exec and killed,
+//! while threads and processes watch. Whoever gives the orders knows what has to be
+//! seen, and every answer is compared with that.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use common::sys;
+use procwright::Process;
+use procwright::liveness::{Invitation, Monitor, State, ThreadToken, Token};
+
+/// Threads that give orders, each to one peer after the other.
+const COMMANDERS: u64 = 3;
+/// Threads that look, all the time.
+const LOOKERS: u64 = 2;
+
+/// Numbers that look random and can be had again.
+struct Dice(u64);
+
+impl Dice {
+    /// One below `n`.
+    fn roll(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed >> 33) as usize % n
+    }
+}
+
+/// What a peer is told to do; in a message, the number of a token follows.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+enum Order {
+    Make,
+    /// On a thread that ends.
+    MakeOnAnother,
+    MakeOfThread,
+    Drop,
+    /// Into a fork that ends, and has tokens of its own meanwhile.
+    Fork,
+    /// Into one that lives longer than the peer.
+    ForkOn,
+    Exec,
+    ExecOnAnother,
+    Exit,
+    Abort,
+}
+
+use Order::{
+    Abort, Drop, Exec, ExecOnAnother, Exit, Fork, ForkOn, Make, MakeOfThread, MakeOnAnother,
+};
+
+const ORDERS: [Order; 10] = [
+    Make,
+    MakeOnAnother,
+    MakeOfThread,
+    Drop,
+    Fork,
+    ForkOn,
+    Exec,
+    ExecOnAnother,
+    Exit,
+    Abort,
+];
+
+/// Those that a peer survives.
+const HARMLESS: usize = 6;
+
+#[expect(dead_code, reason = "held for what they say")]
+enum Either {
+    Of(Token),
+    OfThread(ThreadToken),
+}
+
+/// The other side: obeys, while threads of its own make and drop tokens and fork.
+fn obey(mut socket: UnixStream) {
+    for _ in 0..2 {
+        std::thread::spawn(|| {
+            let mut kept = Vec::new();
+            for i in 0_usize.. {
+                kept.push(Token::new().unwrap());
+                // Taken out in the middle of the list, at its ends, and all.
+                match i % 32 {
+                    31 => kept.clear(),
+                    _ if kept.len() > 4 => drop(kept.swap_remove(i % 5)),
+                    _ => {}
+                }
+            }
+        });
+    }
+    std::thread::spawn(|| {
+        loop {
+            sys::reap(sys::fork_that(|| ()));
+        }
+    });
+    let mut tokens: Vec<Option<Either>> = Vec::new();
+    loop {
+        let mut order = [0; 2];
+        socket.read_exact(&mut order).unwrap();
+        let mut made = |invitation: Invitation, token| {
+            tokens.push(Some(token));
+            invitation.send(&socket).unwrap();
+        };
+        match ORDERS[usize::from(order[0])] {
+            Make => {
+                let token = Token::new().unwrap();
+                made(token.invite().unwrap(), Either::Of(token));
+                continue;
+            }
+            MakeOnAnother => {
+                let token = std::thread::spawn(Token::new).join().unwrap().unwrap();
+                made(token.invite().unwrap(), Either::Of(token));
+                continue;
+            }
+            MakeOfThread => {
+                let token = ThreadToken::new().unwrap();
+                made(token.invite().unwrap(), Either::OfThread(token));
+                continue;
+            }
+            Drop => tokens[usize::from(order[1])] = None,
+            Fork => {
+                let status = sys::reap(sys::fork_that(|| {
+                    tokens.clear();
+                    let own = Token::new().unwrap();
+                    let own_of_thread = ThreadToken::new().unwrap();
+                    let monitors = [own.invite().unwrap(), own_of_thread.invite().unwrap()]
+                        .map(|invitation| Monitor::accept(invitation).unwrap());
+                    assert!(monitors.iter().all(Monitor::alive));
+                    drop((own, own_of_thread));
+                    assert!(monitors.iter().all(|one| one.state() == State::Released));
+                }));
+                assert_eq!(status, 0);
+            }
+            ForkOn => {
+                let parent = std::process::id().cast_signed();
+                sys::fork_that_outlives(parent, || tokens.clear());
+            }
+            Exec => exec(),
+            ExecOnAnother => drop(std::thread::spawn(exec).join()),
+            Exit => sys::exit_now(),
+            Abort => sys::abort_without_a_core(),
+        }
+        socket.write_all(b"d").unwrap();
+    }
+}
+
+fn exec() {
+    let program = test_children::path();
+    let words = [program.as_os_str().as_bytes(), b"sleep-forever"];
+    sys::exec(&words.map(|word| std::ffi::CString::new(word).unwrap()));
+}
+
+/// A token of a peer, as it is seen here.
+struct Watched {
+    monitor: Monitor,
+    /// Set before anything is done that may end it.
+    may_end: AtomicBool,
+    /// How it has ended, once that is certain.
+    over: Mutex<Option<State>>,
+}
+
+impl Watched {
+    /// Compares what is seen with what is known.
+    fn look(&self) {
+        let over = *self.over.lock().unwrap();
+        let alive = self.monitor.alive();
+        let state = self.monitor.state();
+        let may_end = self.may_end.load(Ordering::SeqCst);
+        match over {
+            Some(how) => {
+                assert!(!alive, "alive though {how:?}");
+                assert_eq!(state, how);
+            }
+            None => {
+                assert!(alive || may_end, "not alive, for no reason");
+                assert!(state == State::Alive || may_end, "{state:?}, for no reason");
+            }
+        }
+    }
+
+    /// Waits for its end, and notes it.
+    fn ends(&self, as_one_of: &[State]) {
+        let how = self.monitor.wait(Duration::MAX).unwrap();
+        assert!(as_one_of.contains(&how), "{how:?} is none of {as_one_of:?}");
+        assert_eq!(self.monitor.state(), how);
+        *self.over.lock().unwrap() = Some(how);
+    }
+}
+
+#[derive(Default)]
+struct Stage {
+    seen: Mutex<Vec<Arc<Watched>>>,
+    peers: AtomicU64,
+    tokens: AtomicU64,
+    looks: AtomicU64,
+}
+
+/// A peer, and a watcher of its process.
+struct Peer {
+    pid: i32,
+    socket: UnixStream,
+    process: Monitor,
+    tokens: Vec<Arc<Watched>>,
+    /// Forks of ours that sleep until one of them ends: what they have to say.
+    sleepers: Vec<(i32, usize)>,
+}
+
+impl Peer {
+    fn start() -> Peer {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let pid = sys::fork_pausing_after(|| obey(theirs));
+        Peer {
+            pid,
+            socket: ours,
+            process: Monitor::of_process(&Process::open(pid).unwrap()).unwrap(),
+            tokens: Vec::new(),
+            sleepers: Vec::new(),
+        }
+    }
+
+    fn tell(&self, order: Order, token: usize) {
+        (&self.socket)
+            .write_all(&[order as u8, token as u8])
+            .unwrap();
+    }
+
+    fn is_done(&self) {
+        let mut done = [0];
+        (&self.socket).read_exact(&mut done).unwrap();
+    }
+
+    /// Takes the invitation that was asked for.
+    fn takes(&mut self, stage: &Stage) {
+        let invitation = Invitation::receive(&self.socket).unwrap();
+        let watched = Arc::new(Watched {
+            monitor: Monitor::accept(invitation).unwrap(),
+            may_end: AtomicBool::new(false),
+            over: Mutex::new(None),
+        });
+        watched.look();
+        stage.tokens.fetch_add(1, Ordering::Relaxed);
+        stage.seen.lock().unwrap().push(Arc::clone(&watched));
+        self.tokens.push(watched);
+    }
+
+    /// Those that have not ended.
+    fn held(&self) -> Vec<usize> {
+        let held = |i: &usize| self.tokens[*i].over.lock().unwrap().is_none();
+        (0..self.tokens.len()).filter(held).collect()
+    }
+
+    /// One order that it survives, and what is to be seen of it.
+    fn goes_on(&mut self, dice: &mut Dice, stage: &Stage) {
+        let held = self.held();
+        match ORDERS[dice.roll(HARMLESS)] {
+            Drop if held.is_empty() => {}
+            Drop => {
+                let one = held[dice.roll(held.len())];
+                self.tokens[one].may_end.store(true, Ordering::SeqCst);
+                self.tell(Drop, one);
+                self.tokens[one].ends(&[State::Released]);
+                self.is_done();
+            }
+            order @ (Fork | ForkOn) => {
+                self.tell(order, 0);
+                self.is_done();
+            }
+            order => {
+                self.tell(order, 0);
+                self.takes(stage);
+            }
+        }
+        if !held.is_empty() && dice.roll(4) == 0 {
+            let one = held[dice.roll(held.len())];
+            let watched = Arc::clone(&self.tokens[one]);
+            let pid = sys::fork_running_aside(|| match watched.monitor.wait(Duration::MAX) {
+                Some(State::Released) => 1,
+                Some(State::Died) => 2,
+                _ => 3,
+            });
+            self.sleepers.push((pid, one));
+        }
+        assert!(self.process.alive());
+    }
+
+    /// The end, in one of many ways, and what is to be seen of it.
+    fn ends(mut self, dice: &mut Dice, stage: &Stage) {
+        let held = self.held();
+        for one in &held {
+            self.tokens[*one].may_end.store(true, Ordering::SeqCst);
+        }
+        let by_itself = HARMLESS + dice.roll(8);
+        let mut released_perhaps = None;
+        match ORDERS.get(by_itself) {
+            Some(order) => self.tell(*order, 0),
+            // Killed while it is at something.
+            None => {
+                match ORDERS[dice.roll(HARMLESS)] {
+                    Drop if held.is_empty() => {}
+                    Drop => {
+                        let one = held[dice.roll(held.len())];
+                        self.tell(Drop, one);
+                        released_perhaps = Some(one);
+                    }
+                    order => self.tell(order, 0),
+                }
+                for _ in 0..dice.roll(2000) {
+                    std::hint::spin_loop();
+                }
+                sys::kill(self.pid, libc::SIGKILL);
+            }
+        }
+        for one in held {
+            let either = [State::Died, State::Released];
+            match released_perhaps == Some(one) {
+                true => self.tokens[one].ends(&either),
+                false => self.tokens[one].ends(&either[..1]),
+            }
+        }
+        // What is left of an exec.
+        sys::kill(self.pid, libc::SIGKILL);
+        assert_eq!(self.process.wait(Duration::MAX), Some(State::Died));
+        sys::reap(self.pid);
+        if ORDERS.get(by_itself).is_none() {
+            // What it may have made in its last moment.
+            self.socket.set_nonblocking(true).unwrap();
+            if let Ok(invitation) = Invitation::receive(&self.socket) {
+                let late = Monitor::accept(invitation).unwrap();
+                assert_eq!(late.state(), State::Died);
+            }
+        }
+        for (pid, one) in self.sleepers.drain(..) {
+            let code = libc::WEXITSTATUS(sys::reap(pid));
+            let how = *self.tokens[one].over.lock().unwrap();
+            assert_eq!(code, if how == Some(State::Released) { 1 } else { 2 });
+        }
+        for watched in &self.tokens {
+            watched.look();
+            assert_eq!(watched.monitor.wait_gone(Duration::MAX), Some(true));
+        }
+        let ours = |one: &Arc<Watched>| self.tokens.iter().any(|own| Arc::ptr_eq(own, one));
+        stage.seen.lock().unwrap().retain(|one| !ours(one));
+        stage.peers.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn command(stage: &Stage, mut dice: Dice, until: Instant) {
+    while Instant::now() < until {
+        let mut peer = Peer::start();
+        for _ in 0..dice.roll(40) {
+            peer.goes_on(&mut dice, stage);
+        }
+        peer.ends(&mut dice, stage);
+    }
+}
+
+/// Looks at all, in an order of its own.
+fn look(stage: &Stage, mut dice: Dice, until: Instant) {
+    while Instant::now() < until {
+        let mut all = stage.seen.lock().unwrap().clone();
+        while !all.is_empty() {
+            all.swap_remove(dice.roll(all.len())).look();
+            stage.looks.fetch_add(1, Ordering::Relaxed);
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Tells that a thread is about to end.
+struct Tell(mpsc::Sender<()>);
+
+impl std::ops::Drop for Tell {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+alone! {
+    fn no_answer_is_wrong() {
+        // What the first of everything starts.
+        let own = Token::new().unwrap();
+        let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = seed.unwrap_or(u64::from(std::process::id()));
+        let stage = Stage::default();
+        let until = Instant::now() + Duration::from_secs(common::scaled(2, 300));
+        let dice = |i| Dice(seed << 8 | i);
+        std::thread::scope(|scope| {
+            let stage = &stage;
+            let (tell, ended) = mpsc::channel();
+            let mut all = Vec::new();
+            for i in 0..COMMANDERS + LOOKERS {
+                let work = match i < COMMANDERS {
+                    true => command,
+                    false => look,
+                };
+                let tell = Tell(tell.clone());
+                all.push(scope.spawn(move || {
+                    let _tell = tell;
+                    work(stage, dice(i), until);
+                }));
+            }
+            while !all.is_empty() {
+                ended.recv().unwrap();
+                common::eventually(|| all.iter().any(|one| one.is_finished()));
+                let ended = all.iter().position(|one| one.is_finished()).unwrap();
+                if all.swap_remove(ended).join().is_err() {
+                    // The others may wait for peers that wait for them.
+                    common::say(&format!("wrong with SEED={seed}"));
+                    sys::exit_with(101);
+                }
+            }
+        });
+        drop(own);
+        common::figure(&format!(
+            "{} peers with {} tokens, {} looks, none wrong",
+            stage.peers.into_inner(),
+            stage.tokens.into_inner(),
+            stage.looks.into_inner(),
+        ));
+    }
+}

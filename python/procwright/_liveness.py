@@ -1,0 +1,179 @@
+"""The Python half of the classes for liveness, which are native.
+
+A look at a peer costs no more than the call of a native method; whatever needs modules
+of Python's is here, and is imported when it is needed.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeVar
+
+from . import _core
+from ._process import Process, _ended, _opened
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+T = TypeVar("T")
+
+
+class LivenessGuarantee(NamedTuple):
+    """What a `LivenessToken` or `LivenessMonitor` can promise."""
+
+    #: Whose end it tells of: "image" (that of the program: an exec ends it), "process"
+    #: (whatever programs it runs), or "thread".
+    names: Literal["image", "process", "thread"]
+    #: How it knows: "robust_word" (the kernel marks a word when the peer ends, before the
+    #: end can be seen in any other way) or "watcher" (a thread of this process is told of
+    #: the end, some microseconds later than the kernel knows).
+    mechanism: Literal["robust_word", "watcher"]
+
+
+LivenessGuarantee.__module__ = "procwright"
+
+
+def _peer(peer: Any) -> _core.Handle:
+    """The process that a monitor is to be of."""
+    if isinstance(peer, _core.LivenessToken):
+        raise TypeError("a LivenessToken is for the watched side: pass token.invite()")
+    if isinstance(own := getattr(peer, "process", None), Process):
+        # A child of ours, or another monitor.
+        return own._handle
+    handle = _opened(peer)
+    if handle is None:
+        _ended(peer)
+    return handle
+
+
+def _process(handle: _core.Handle) -> Process:
+    return Process._of(handle)
+
+
+def _too_late(monitor: _core.LivenessMonitor, timeout: float | None) -> Exception:
+    from ._errors import WaitTimeout
+
+    process = monitor.process
+    what = "the peer" if process is None else f"process {process.id}"
+    return WaitTimeout(what, timeout, (monitor,))
+
+
+async def _wait_async(
+    monitor: _core.LivenessMonitor, timeout: float | None
+) -> Literal["released", "died"]:
+    from ._wait import wait_async
+
+    if not (await wait_async([monitor], "all", "exited", timeout)).done:
+        raise _too_late(monitor, timeout)
+    return _over(monitor)
+
+
+def _over(monitor: _core.LivenessMonitor) -> Literal["released", "died"]:
+    state = monitor.confirm()
+    assert state != "alive"
+    return state
+
+
+def _wait_gone(monitor: _core.LivenessMonitor, timeout: float | None) -> None:
+    process = monitor.process
+    if process is None:
+        from ._errors import LivenessError
+
+        raise LivenessError(
+            "unsupported",
+            "the process of the peer cannot be seen from here, as from another namespace: "
+            "whether it is gone cannot be known",
+        )
+    process.wait(timeout)
+
+
+def _claim(monitor: _core.LivenessMonitor, timeout: float | None) -> _core.LivenessClaim:
+    claim = monitor._claim(0)
+    if claim.kind != "theirs" or (timeout is not None and not timeout > 0):
+        return claim
+    return _heard(lambda: monitor._claim(timeout))
+
+
+def _wait_elsewhere(monitor: _core.LivenessMonitor, timeout: float | None) -> bool:
+    return _heard(lambda: monitor._wait(timeout))
+
+
+def _heard(call: Callable[[], T]) -> T:
+    """Calls what sleeps on a word, where no signal is heard: on another thread if need be.
+
+    If a signal handler raises, that thread sleeps on, and what it gets is dropped with the
+    list: a right is given back.
+    """
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    came: list[T] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            came.append(call())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work, name="procwright-asleep", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed.pop()
+    return came.pop()
+
+
+def _fileno(sock: Any) -> int:
+    fileno = getattr(sock, "fileno", None)
+    number = sock if fileno is None else fileno()
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError(f"{sock!r} is no socket: pass a Unix socket, or its descriptor")
+    return number
+
+
+def _ready(sock: Any, writing: bool) -> None:
+    """Waits as the methods of the socket itself do, with signals and its timeout."""
+    import select
+
+    timeout = sock.gettimeout() if hasattr(sock, "gettimeout") else None
+    if timeout == 0:
+        return
+    poll = select.poll()
+    poll.register(_fileno(sock), select.POLLOUT if writing else select.POLLIN)
+    if not poll.poll(None if timeout is None else timeout * 1000):
+        raise TimeoutError("timed out")
+
+
+def _send(invitation: _core.LivenessInvitation, sock: Any) -> None:
+    _ready(sock, writing=True)
+    invitation._send(_fileno(sock))
+
+
+def _receive(sock: Any) -> _core.LivenessInvitation:
+    _ready(sock, writing=False)
+    return _core.LivenessInvitation._receive(_fileno(sock))
+
+
+def _reduce_invitation(invitation: _core.LivenessInvitation) -> tuple[object, ...]:
+    # To a process that is being started the descriptors are handed with it; to others
+    # by a thread of multiprocessing's, as those of its connections are.
+    from multiprocessing.reduction import DupFd
+
+    fds = tuple(DupFd(fd) for fd in invitation.fds)
+    return _rebuild_invitation, (fds, invitation.ticket)
+
+
+def _rebuild_invitation(fds: tuple[Any, ...], ticket: str) -> _core.LivenessInvitation:
+    import os
+
+    taken: list[int] = []
+    try:
+        for fd in fds:
+            taken.append(fd.detach())
+        return _core.LivenessInvitation(taken, ticket)
+    finally:
+        for fd in taken:
+            os.close(fd)

@@ -1,0 +1,114 @@
+//! A token on its way to another process.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use procwright::duplicate_fd;
+use procwright::error::Invalid;
+use procwright::liveness::Invitation;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::python;
+use crate::errors::{self, invalid, strerror, system};
+
+/// How many descriptors an invitation has.
+const FILES: usize = 2;
+
+/// A token, as it is handed to another process: descriptors and a few bytes.
+///
+/// `token.invite()` makes one, `LivenessMonitor(invitation)` watches. In between it goes
+/// as an argument or through a queue of multiprocessing; over a Unix socket, by `send` and
+/// `receive`; or by inheritance: pass `pass_fds=invitation.fds` to `spawn`, tell the
+/// program numbers and `ticket`, and put them together there as
+/// `LivenessInvitation(fds, ticket)`, which leaves the descriptors the caller's.
+#[pyclass(module = "procwright", frozen, weakref)]
+pub(crate) struct LivenessInvitation(Invitation);
+
+#[pymethods]
+impl LivenessInvitation {
+    #[new]
+    fn new(py: Python<'_>, fds: &Bound<'_, PyAny>, ticket: &str) -> PyResult<LivenessInvitation> {
+        let duplicate = |number: PyResult<Bound<'_, PyAny>>| {
+            let number: RawFd = number?.extract()?;
+            duplicate_fd(number).map_err(|error| {
+                let reason = strerror(py, error.raw_os_error().unwrap_or(0), &error);
+                reason.map_or_else(
+                    |error| error,
+                    |reason| system(&error, format!("descriptor {number}: {reason}")),
+                )
+            })
+        };
+        let files = fds.try_iter()?.map(duplicate);
+        let files: Vec<OwnedFd> = files.collect::<PyResult<_>>()?;
+        let files = <[OwnedFd; FILES]>::try_from(files).map_err(|given| {
+            let problem = format!("are {}", given.len());
+            let hint = "pass those that its `fds` gave, in that order";
+            invalid(py, &Invalid::new("fds", problem, hint))
+        })?;
+        let invitation = Invitation::from_parts(files, ticket);
+        invitation
+            .map(LivenessInvitation)
+            .map_err(|error| errors::liveness(py, &error))
+    }
+
+    /// Its descriptors. They stay this object's.
+    #[getter]
+    fn fds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.files().map(|file| file.as_raw_fd()))
+    }
+
+    /// What has to be told beside the descriptors.
+    #[getter]
+    fn ticket(&self) -> String {
+        self.0.ticket()
+    }
+
+    /// Sends it over a connected Unix socket, or a connection of multiprocessing.
+    ///
+    /// Waits for room as the socket's own methods do, with its timeout.
+    fn send(slf: &Bound<'_, Self>, sock: &Bound<'_, PyAny>) -> PyResult<()> {
+        python(slf.py(), "_send", (slf, sock)).map(drop)
+    }
+
+    /// Receives one from a connected Unix socket, or a connection of multiprocessing.
+    ///
+    /// Waits for it as the socket's own methods do, with its timeout. Raises `InvalidValue`
+    /// if something else comes, or the other side closes it.
+    #[staticmethod]
+    fn receive<'py>(py: Python<'py>, sock: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        python(py, "_receive", (sock,))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<procwright.LivenessInvitation {}>", self.0.ticket())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), "_reduce_invitation", (slf,))
+    }
+
+    fn _send(&self, py: Python<'_>, fd: RawFd) -> PyResult<()> {
+        let socket = duplicate_fd(fd)?;
+        py.detach(|| self.0.send(&socket)).map_err(PyErr::from)
+    }
+
+    #[staticmethod]
+    fn _receive(py: Python<'_>, fd: RawFd) -> PyResult<LivenessInvitation> {
+        let socket = duplicate_fd(fd)?;
+        let received = py.detach(|| Invitation::receive(&socket));
+        received
+            .map(LivenessInvitation)
+            .map_err(|error| errors::liveness(py, &error))
+    }
+}
+
+impl LivenessInvitation {
+    pub(super) fn of(invitation: Invitation) -> LivenessInvitation {
+        LivenessInvitation(invitation)
+    }
+
+    /// Another of the same: it is used up by whoever accepts it.
+    pub(super) fn again(&self) -> std::io::Result<Invitation> {
+        self.0.try_clone()
+    }
+}

@@ -1,0 +1,244 @@
+//! The watching side.
+
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use procwright::liveness::{Monitor, Names};
+use procwright::time::{Deadline, Timeout};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use super::{LivenessClaim, LivenessInvitation, guarantee, name, python};
+use crate::errors::{self, invalid, system};
+use crate::process::Handle;
+use crate::values::seconds;
+use crate::wait::sleep;
+
+/// Knows whether a peer lives.
+///
+/// `peer` is a `LivenessInvitation`, to watch the token that it is of; or a `Process` or
+/// what can be made one (a `Child`, a number, "PID:INODE", a `Popen`, see there), which
+/// need not know of it. Any thread may use it. A fork may as well.
+///
+/// Of a process it is picklable; of a token, pass the invitation.
+///
+/// Raises `InvalidValue` for what cannot be one, `LivenessError` for an invitation from
+/// before the machine was started, `NoSuchProcess` if the process is gone.
+///
+/// >>> import procwright, subprocess
+/// >>> child = subprocess.Popen(["sleep", "60"])
+/// >>> monitor = procwright.LivenessMonitor(child)
+/// >>> monitor.alive()
+/// True
+/// >>> child.kill()
+/// >>> monitor.wait(timeout=60)
+/// 'died'
+/// >>> child.wait()
+/// -9
+#[pyclass(module = "procwright", frozen, weakref)]
+pub(crate) struct LivenessMonitor(pub(crate) Arc<Monitor>);
+
+#[pymethods]
+impl LivenessMonitor {
+    #[new]
+    fn new(py: Python<'_>, peer: &Bound<'_, PyAny>) -> PyResult<LivenessMonitor> {
+        let made = if let Ok(invitation) = peer.cast::<LivenessInvitation>() {
+            let invitation = invitation.get().again()?;
+            py.detach(|| Monitor::accept(invitation))
+        } else {
+            let handle = python(py, "_peer", (peer,))?;
+            let process = handle.cast::<Handle>()?.get().0.clone();
+            py.detach(|| Monitor::of_process(&process))
+        };
+        LivenessMonitor::made(py, made)
+    }
+
+    /// The parent's, in a program that it has spawned with `liveness=True`.
+    ///
+    /// Again and again, if need be. Raises `LivenessError` in all others.
+    #[staticmethod]
+    fn of_parent(py: Python<'_>) -> PyResult<LivenessMonitor> {
+        let made = py.detach(Monitor::of_parent);
+        LivenessMonitor::made(py, made)
+    }
+
+    /// Whether the peer lives: one load from memory while it does, no system call.
+    ///
+    /// It was so a moment ago. One that is stopped or hangs is alive.
+    fn alive(&self) -> bool {
+        self.0.alive()
+    }
+
+    /// "alive", "released" (it has given its token back, and may live on) or "died" (the
+    /// process has ended, or runs another program than the one that held the token).
+    fn state(&self) -> &'static str {
+        name(self.0.state())
+    }
+
+    /// As `state`, and asks the kernel as well where the word says "alive".
+    fn confirm(&self, py: Python<'_>) -> &'static str {
+        name(py.detach(|| self.0.confirm()))
+    }
+
+    /// Waits until the peer does not live any more: "released" or "died".
+    ///
+    /// Sleeps all the while. Raises `WaitTimeout`, which is a `subprocess.TimeoutExpired`
+    /// and a `TimeoutError`, if the time comes first. Signal handlers run as usual.
+    #[pyo3(signature = (timeout=None))]
+    fn wait(slf: &Bound<'_, Self>, py: Python<'_>, timeout: Option<f64>) -> PyResult<&'static str> {
+        let limit = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
+        let monitor = &slf.get().0;
+        if monitor.alive() && !wait_until(slf, limit.starting(Instant::now()))? {
+            return Err(python(py, "_too_late", (slf, timeout))
+                .map_or_else(|error| error, PyErr::from_value));
+        }
+        Ok(name(monitor.confirm()))
+    }
+
+    #[pyo3(signature = (timeout))]
+    fn _wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
+        let deadline = timeout.starting(Instant::now());
+        Ok(on_the_word(py, &self.0, deadline))
+    }
+
+    /// As `wait`, for asyncio and trio.
+    #[pyo3(signature = (timeout=None))]
+    fn wait_async<'py>(
+        slf: &Bound<'py, Self>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), "_wait_async", (slf, timeout))
+    }
+
+    /// Waits until the process of the peer is gone with all its threads.
+    ///
+    /// Only then nothing of it writes any more to what was shared with it. Raises as
+    /// `wait`, and `LivenessError` if the process cannot be seen from here.
+    #[pyo3(signature = (timeout=None))]
+    fn wait_gone(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<()> {
+        python(slf.py(), "_wait_gone", (slf, timeout)).map(drop)
+    }
+
+    /// Asks for the right to clean up after the peer, when it has died: a `LivenessClaim`.
+    ///
+    /// Of all who were invited to watch it, in whatever processes, one has it at a time. If
+    /// that is somebody else, waits so many seconds until he has done it, gives it back or
+    /// dies; None for ever. Signal handlers run as usual. It settles who cleans up, not when:
+    /// see `wait_gone`.
+    ///
+    /// Raises `LivenessError` for a monitor of a process.
+    #[pyo3(signature = (timeout=Some(0.0)), text_signature = "($self, timeout=0.0)")]
+    fn claim<'py>(slf: &Bound<'py, Self>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
+        seconds("timeout", timeout).map_err(|error| invalid(slf.py(), &error))?;
+        python(slf.py(), "_claim", (slf, timeout))
+    }
+
+    #[pyo3(signature = (timeout))]
+    fn _claim(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<LivenessClaim> {
+        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
+        let claim = py.detach(|| self.0.claim(timeout));
+        claim
+            .map(LivenessClaim::of)
+            .map_err(|error| errors::liveness(py, &error))
+    }
+
+    /// A descriptor that is readable once the peer does not live any more. It stays this
+    /// object's.
+    fn readiness_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let fd = py.detach(|| self.0.readiness_fd().map(|fd| fd.as_raw_fd()));
+        fd.map_err(|error| unwatchable(&error))
+    }
+
+    /// The `Process` of the peer, None where it cannot be seen from here.
+    #[getter]
+    fn process<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let process = self.0.process();
+        process
+            .map(|process| python(py, "_process", (Handle(process.clone()),)))
+            .transpose()
+    }
+
+    /// What this monitor can promise: a `LivenessGuarantee`.
+    fn guarantee<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        guarantee(py, self.0.guarantee())
+    }
+
+    fn __repr__(&self) -> String {
+        let whose = match self.0.process() {
+            Some(process) => format!("process {}", process.id()),
+            None => "a process out of sight".into(),
+        };
+        format!("<procwright.LivenessMonitor of {whose}, {}>", self.state())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let monitor = &slf.get().0;
+        let id = match (monitor.guarantee().names, monitor.process()) {
+            (Names::Process, Some(process)) => process.id(),
+            _ => {
+                return Err(PyTypeError::new_err(
+                    "a LivenessMonitor of a token cannot be pickled: pass the invitation that \
+                     it was made of, or token.invite()",
+                ));
+            }
+        };
+        let id = id.to_string();
+        if !id.contains(':') {
+            return Err(PyTypeError::new_err(
+                "this LivenessMonitor cannot be pickled: on this system nothing but its number \
+                 names a process, and that may be another's by then",
+            ));
+        }
+        Ok((slf.get_type(), (id,)).into_pyobject(slf.py())?.into_any())
+    }
+}
+
+impl LivenessMonitor {
+    fn made(
+        py: Python<'_>,
+        made: Result<Monitor, procwright::liveness::Error>,
+    ) -> PyResult<LivenessMonitor> {
+        match made {
+            Ok(monitor) => Ok(LivenessMonitor(Arc::new(monitor))),
+            Err(error) => Err(errors::liveness(py, &error)),
+        }
+    }
+}
+
+/// Whether the peer does not live any more; false once the deadline has come. On the
+/// main thread signal handlers run meanwhile; if one raises, that is the error.
+fn wait_until(slf: &Bound<'_, LivenessMonitor>, deadline: Deadline) -> PyResult<bool> {
+    let (py, monitor) = (slf.py(), &slf.get().0);
+    let is_inherited = Cell::new(false);
+    let waited = sleep(py, Arc::clone(monitor), deadline, |error| {
+        is_inherited.set(error.kind() == io::ErrorKind::Unsupported);
+        unwatchable(error)
+    });
+    if is_inherited.get() {
+        // What rings for a token is of the process that was forked. The word is ours
+        // to sleep on still, but no signal ends that sleep.
+        let left = deadline.remaining(Instant::now());
+        let left = left.map(|left| left.as_secs_f64());
+        return python(py, "_wait_elsewhere", (slf, left))?.extract();
+    }
+    match waited? {
+        Some(over) => Ok(over),
+        // No handlers run on this thread.
+        None => Ok(on_the_word(py, monitor, deadline)),
+    }
+}
+
+/// The same, but no signal ends it: without a descriptor and without another thread.
+fn on_the_word(py: Python<'_>, monitor: &Monitor, deadline: Deadline) -> bool {
+    let left = deadline.remaining(Instant::now());
+    let timeout = left.map_or(Timeout::NEVER, Timeout::from);
+    py.detach(|| monitor.wait(timeout)).is_some()
+}
+
+fn unwatchable(error: &io::Error) -> PyErr {
+    system(error, format!("cannot wait for the peer: {error}"))
+}
