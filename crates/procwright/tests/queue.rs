@@ -273,13 +273,15 @@ fn parts_are_put_together_again() {
     let other = Receiver::new().unwrap().invite().unwrap().ticket();
     let wrong = Sender::attach(Invitation::from_parts(copies(), &other).unwrap());
     assert!(matches!(wrong, Err(Error::Invalid(_))), "{wrong:?}");
-    let [_, link, life] = copies();
+    let [_, link, cells, rights] = copies();
     let file = OwnedFd::from(tempfile::tempfile().unwrap());
-    let wrong = Sender::attach(Invitation::from_parts([file, link, life], &ticket).unwrap());
+    let wrong =
+        Sender::attach(Invitation::from_parts([file, link, cells, rights], &ticket).unwrap());
     assert!(matches!(wrong, Err(Error::Invalid(_))), "{wrong:?}");
-    let [file, link, _] = copies();
-    let life = OwnedFd::from(tempfile::tempfile().unwrap());
-    let wrong = Sender::attach(Invitation::from_parts([file, link, life], &ticket).unwrap());
+    let [file, link, _, rights] = copies();
+    let cells = OwnedFd::from(tempfile::tempfile().unwrap());
+    let wrong =
+        Sender::attach(Invitation::from_parts([file, link, cells, rights], &ticket).unwrap());
     assert!(matches!(wrong, Err(Error::Invalid(_))), "{wrong:?}");
 }
 

@@ -175,8 +175,8 @@ fn send_all(sender: &mut Sender, messages: &[Vec<u8>], returned: &std::sync::ato
 }
 
 /// Steps a sender through all that it does, and kills it after `steps`
-/// instructions. Returns whether it got to its end.
-fn kill_after(receiver: &mut Receiver, other: &mut Sender, steps: u64, watched: bool) -> bool {
+/// instructions. Returns how many it did, which is fewer if it got to its end.
+fn kill_after(receiver: &mut Receiver, other: &mut Sender, steps: u64, watched: bool) -> u64 {
     let returned = sys::steps::shared_number();
     returned.store(BEFORE, Ordering::SeqCst);
     let invitation = receiver.invite().unwrap();
@@ -207,7 +207,7 @@ fn kill_after(receiver: &mut Receiver, other: &mut Sender, steps: u64, watched: 
             }
         }
     }
-    let ended = (0..steps).any(|_| !traced.step());
+    let done = (0..steps).take_while(|_| traced.step()).count() as u64;
     // It is stopped: another goes on, and is heard, although the receiver sleeps.
     other.send(b"other").unwrap();
     loop {
@@ -252,7 +252,7 @@ fn kill_after(receiver: &mut Receiver, other: &mut Sender, steps: u64, watched: 
     for (number, bytes) in got.iter().enumerate() {
         assert_eq!(*bytes, numbered(number as u64), "{steps}");
     }
-    ended
+    done
 }
 
 /// Until the lane of one who was killed is free: the receiver attends to who has
@@ -275,21 +275,17 @@ fn killed_everywhere(watched: bool) {
     let options = Options::new().lanes(2).first(4096).limit(1 << 16);
     let mut receiver = options.create().unwrap();
     let mut other = receiver.sender().unwrap();
-    // How many there are, by finding the end.
-    let mut whole = 1 << 10;
-    while !kill_after(&mut receiver, &mut other, whole, watched) {
-        whole *= 2;
-        make_room(&mut receiver);
-    }
+    let whole = kill_after(&mut receiver, &mut other, u64::MAX, watched);
     make_room(&mut receiver);
     // In a release build the full form leaves none out.
-    let stride = whole.div_ceil(common::scaled(50, 4096));
+    let stride = whole.div_ceil(common::scaled(20, 4096));
     let mut steps = 0;
-    while !kill_after(&mut receiver, &mut other, steps, watched) {
+    // Until one gets to its end.
+    while kill_after(&mut receiver, &mut other, steps, watched) == steps {
         steps += stride;
         make_room(&mut receiver);
     }
-    common::figure(&format!("{steps} instructions, every {stride}"));
+    common::figure(&format!("{whole} instructions, every {stride}"));
 }
 
 alone! {

@@ -14,7 +14,7 @@ use super::life::Life;
 use super::memory::LaneMemory;
 use super::view::{Batch, View};
 use super::{Error, Invitation, Options, Sender};
-use crate::sys::robust::{sleep, wake};
+use crate::sys::robust::wake;
 use crate::sys::shared::{self, Word};
 use crate::time::{Deadline, Timeout};
 
@@ -413,7 +413,7 @@ impl Receiver {
             let value = self.arm(Sleep::Word);
             let found = self.look_at_lanes();
             if matches!(found, Ok(None)) {
-                sleep(&self.bell, value, nap);
+                shared::sleep(&self.bell, value, nap);
             }
             self.disarm();
             if let Some(place) = found? {

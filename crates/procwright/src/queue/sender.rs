@@ -448,7 +448,7 @@ impl Guest {
         };
         if slept.is_err() {
             let soon = Deadline::at(Instant::now() + LOOKS);
-            crate::sys::robust::sleep(space, space::WAITS, deadline.min(soon));
+            shared::sleep(space, space::WAITS, deadline.min(soon));
             self.ask()?;
         }
         if self.watch.gone().is_some() {

@@ -2,6 +2,7 @@
 //! (3.15), `futex_waitv(2)` (5.16).
 
 use std::io;
+use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Resource, getrlimit};
-use rustix::thread::futex::{self, WaitFlags, WaitPtr, WaitvFlags};
+use rustix::thread::futex::{self, Flags, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::Word;
@@ -246,6 +247,22 @@ unsafe impl Plain for AtomicU32 {}
 // SAFETY: as it says.
 unsafe impl Plain for AtomicU64 {}
 
+/// Not that of [`crate::sys::robust`], which takes two more calls to care for others
+/// who sleep on the word: on these there is one.
+pub(crate) fn sleep(word: &AtomicU32, value: u32, deadline: Deadline) {
+    let until = until(deadline);
+    // Woken, another value, a signal, the time: for the caller's loop.
+    let _ = futex::wait_bitset(word, Flags::empty(), value, until.as_ref(), NonZeroU32::MAX);
+}
+
+/// As the clock of sleeps counts.
+fn until(deadline: Deadline) -> Option<Timespec> {
+    let left = deadline.remaining(Instant::now())?;
+    let left = Timespec::try_from(left).unwrap_or(LONGEST);
+    let now = clock_gettime(ClockId::Monotonic);
+    Some(now.checked_add(left).unwrap_or(LONGEST))
+}
+
 pub(crate) fn sleep_on_two(words: [(&AtomicU32, u32); 2], deadline: Deadline) -> io::Result<()> {
     let waiters = words.map(|(word, value)| {
         let mut one = futex::Wait::new();
@@ -255,17 +272,9 @@ pub(crate) fn sleep_on_two(words: [(&AtomicU32, u32); 2], deadline: Deadline) ->
         one.flags = WaitFlags::SIZE_U32;
         one
     });
-    let until = deadline.remaining(Instant::now()).map(|left| {
-        let now = clock_gettime(ClockId::Monotonic);
-        let left = Timespec::try_from(left).unwrap_or(LONGEST);
-        now.checked_add(left).unwrap_or(LONGEST)
-    });
-    match futex::waitv(
-        &waiters,
-        WaitvFlags::empty(),
-        until.as_ref(),
-        ClockId::Monotonic,
-    ) {
+    let until = until(deadline);
+    let flags = WaitvFlags::empty();
+    match futex::waitv(&waiters, flags, until.as_ref(), ClockId::Monotonic) {
         Err(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => {
             Err(unsupported("sleeping on two words"))
         }

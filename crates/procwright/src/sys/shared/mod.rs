@@ -14,7 +14,8 @@
 //! - `provide(file, at, length)`: there is memory for that part from now on, or an
 //!   error. `discard`: there need be none, and what was there is lost.
 //! - `Region::map(file, at, length, writable)`: not inherited by a fork.
-//! - `sleep_on_two(…)`: until one of two words is another than that, or somebody
+//! - `sleep(word, while_it_is, deadline)`: for the only one who sleeps there, until
+//!   somebody wakes. May return for nothing. `sleep_on_two(…)`: until one of two words is another than that, or somebody
 //!   wakes; `Unsupported` where one can sleep on one only.
 //! - `link()`: two ends, each of which tells when the other is gone, which never
 //!   block. `ring(end)` makes the other end readable and sends no signal;
@@ -29,7 +30,7 @@ mod imp;
 mod imp;
 
 pub(crate) use imp::{
-    Region, create, discard, is_abandoned, link, lock, provide, reopen, ring, silence, size,
+    Region, create, discard, is_abandoned, link, lock, provide, reopen, ring, silence, size, sleep,
     sleep_on_two, unlock,
 };
 

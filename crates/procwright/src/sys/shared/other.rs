@@ -47,6 +47,8 @@ pub(crate) fn is_abandoned(_: BorrowedFd<'_>) -> bool {
     true
 }
 
+pub(crate) fn sleep(_: &AtomicU32, _: u32, _: Deadline) {}
+
 pub(crate) fn sleep_on_two(_: [(&AtomicU32, u32); 2], _: Deadline) -> io::Result<()> {
     Err(unsupported("a queue"))
 }
