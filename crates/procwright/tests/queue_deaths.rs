@@ -30,10 +30,10 @@ fn receiving(options: Options, work: impl FnOnce(Receiver)) -> (i32, Sender) {
     )
 }
 
-/// Until the thread with this number sleeps in a system call.
+/// Until the thread with this number, in whatever process, sleeps on two words.
 fn until_asleep(thread: i32) {
     common::eventually(|| {
-        let call = std::fs::read_to_string(format!("/proc/self/task/{thread}/syscall"));
+        let call = std::fs::read_to_string(format!("/proc/{thread}/syscall"));
         call.is_ok_and(|call| call.starts_with(&format!("{} ", libc::SYS_futex_waitv)))
     });
 }
@@ -75,6 +75,45 @@ alone! {
             sys::kill(pid, libc::SIGKILL);
         });
         sys::reap(pid);
+    }
+}
+
+/// A sender in a process of its own that waits for room, and ends well when it is
+/// told of the receiver's death.
+fn waiting(invitation: Invitation, before: impl FnOnce()) -> i32 {
+    let pid = sys::fork_pausing_after(|| {
+        let mut sender = Sender::attach(invitation).unwrap();
+        while sender.try_send(&[0; 100]).is_ok() {}
+        before();
+        assert!(matches!(sender.send(&[0; 100]), Err(Error::ReceiverDead)));
+        sys::exit_now();
+    });
+    until_asleep(pid);
+    pid
+}
+
+alone! {
+    /// The kernel wakes one of those who wait, and that one is killed before it can
+    /// wake the others.
+    fn who_was_told_of_the_death_and_is_killed_leaves_it_to_the_next() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let receiver = sys::fork_pausing_after(|| {
+            let mut receiver = Options::new().fixed(4096).create().unwrap();
+            for _ in 0..4 {
+                receiver.invite().unwrap().send(&theirs).unwrap();
+            }
+            std::mem::forget(receiver);
+        });
+        let invitation = || Invitation::receive(&ours).unwrap();
+        // They are woken in the order in which they came.
+        let first = waiting(invitation(), sys::kill_on_shared_wake);
+        let others = [(); 3].map(|()| waiting(invitation(), || {}));
+        end(receiver);
+        let status = sys::reap(first);
+        assert!(libc::WIFSIGNALED(status), "it was to be killed: {status:#x}");
+        for other in others {
+            assert_eq!(sys::reap(other), 0);
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::memory::LaneMemory;
 use super::reservation::Reservation;
 use super::{Error, Invitation};
 use crate::sys::fork::Kept;
-use crate::sys::robust::wake;
+use crate::sys::robust::{Pending, wake};
 use crate::sys::shared::{self, Word};
 use crate::time::{Deadline, Timeout};
 
@@ -439,7 +439,11 @@ impl Guest {
 
     /// Until somebody makes room, or the receiver is gone.
     fn sleep(&self, space: &AtomicU32, deadline: Deadline) -> Result<(), Error> {
-        let slept = match self.watch.word() {
+        let word = self.watch.word();
+        // Until the others are awake: if this one is killed before, the kernel wakes
+        // the next. Nobody else sleeps on the other word.
+        let _pending = word.map(|(word, value)| Pending::on(word, value));
+        let slept = match word {
             Some(word) if self.watch.gone().is_none() => {
                 shared::sleep_on_two([(space, space::WAITS), word], deadline)
             }

@@ -33,6 +33,8 @@
 //!   than that, or somebody wakes. The kernel wakes one sleeper of a dead holder:
 //!   whoever was woken has woken the others when it returns, and if it is killed
 //!   before, the kernel wakes another.
+//! - `Pending::on(word, what_it_is)`: that rule, for who sleeps on the word in another
+//!   way: as long as it is there, until the others have been woken.
 //! - `sleep_on_many(words)`, where it `may_sleep_on_many()`: the same for many words,
 //!   without a care for others who sleep there. `sleep_alone(word)`,
 //!   `wake_alone(word)`: a sleep that somebody else can end who cannot change the
@@ -68,6 +70,7 @@ mod imp;
 mod imp {
     pub(crate) use super::ledger::{Claimed, Held, Ledger};
     pub(crate) use super::memory::rights;
+    pub(crate) use super::pending::Pending;
     pub(crate) use super::rights::Rights;
     pub(crate) use super::sleep::{
         MANY, may_sleep_on_many, sleep, sleep_alone, sleep_on_many, wake, wake_alone,
@@ -81,7 +84,7 @@ mod mutex;
 mod word;
 
 pub(crate) use flag::Flag;
-pub(crate) use imp::{Claimed, Held, Ledger, Rights, View, rights, sleep, wake};
+pub(crate) use imp::{Claimed, Held, Ledger, Pending, Rights, View, rights, sleep, wake};
 pub(crate) use imp::{MANY, may_sleep_on_many, sleep_alone, sleep_on_many, wake_alone};
 pub(crate) use mutex::ThreadWord;
 pub(crate) use word::Word;

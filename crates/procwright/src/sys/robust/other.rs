@@ -91,6 +91,15 @@ pub(crate) fn sleep(_: &AtomicU32, _: u32, _: Deadline) {}
 
 pub(crate) fn wake(_: &AtomicU32) {}
 
+#[derive(Debug)]
+pub(crate) struct Pending;
+
+impl Pending {
+    pub(crate) fn on(_: &AtomicU32, _: u32) -> Pending {
+        Pending
+    }
+}
+
 pub(crate) const MANY: usize = 1;
 
 pub(crate) fn sleep_alone(_: &AtomicU32, _: u32) {}

@@ -31,7 +31,8 @@ struct Head {
 }
 
 /// An operation of this thread on a word, until it is dropped.
-pub(super) struct Pending {
+#[derive(Debug)]
+pub(crate) struct Pending {
     head: Option<NonNull<Head>>,
     /// It is the thread's own.
     _thread: PhantomData<Cell<()>>,
@@ -40,7 +41,7 @@ pub(super) struct Pending {
 impl Pending {
     /// Does nothing where the thread has no list, or another operation is under way:
     /// that of the code that a signal handler has interrupted.
-    pub(super) fn on(word: &AtomicU32, value: u32) -> Pending {
+    pub(crate) fn on(word: &AtomicU32, value: u32) -> Pending {
         Pending {
             head: begin(word, value),
             _thread: PhantomData,
