@@ -319,6 +319,31 @@ alone! {
 }
 
 alone! {
+    /// The one beside the test's own in a receiver's process is that of all liveness
+    /// tokens.
+    fn no_thread_is_started_for_a_queue() {
+        let count = || common::Census::now().threads.len();
+        let before = count();
+        drop(procwright::liveness::Token::new().unwrap());
+        assert_eq!(count(), before + 1);
+        let mut receiver = Options::new().fixed(4096).create().unwrap();
+        let invitation = receiver.invite().unwrap();
+        let pid = sys::fork_pausing_after(|| {
+            let before = count();
+            let mut sender = Sender::attach(invitation).unwrap();
+            // It sleeps for room, too.
+            (0..10_000).for_each(|_| sender.send(&[0; 100]).unwrap());
+            assert_eq!(count(), before);
+            sender.send(b"none").unwrap();
+        });
+        while receiver.recv().unwrap() != b"none" {}
+        let _ = receiver.readiness_fd().unwrap();
+        assert_eq!(count(), before + 1);
+        end(pid);
+    }
+}
+
+alone! {
     fn no_thread_and_no_descriptor_is_left() {
         // The thread is that of all liveness tokens, and stays.
         drop(Receiver::new().unwrap());

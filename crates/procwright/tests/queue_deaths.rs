@@ -18,8 +18,18 @@ fn end(pid: i32) {
 
 /// A receiver in a fork, and a sender to it.
 fn receiving(options: Options, work: impl FnOnce(Receiver)) -> (i32, Sender) {
+    receiving_as(|| {}, options, work)
+}
+
+/// The same, after something else.
+fn receiving_as(
+    before: impl FnOnce(),
+    options: Options,
+    work: impl FnOnce(Receiver),
+) -> (i32, Sender) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let pid = sys::fork_pausing_after(|| {
+        before();
         let mut receiver = options.create().unwrap();
         receiver.invite().unwrap().send(&theirs).unwrap();
         work(receiver);
@@ -163,6 +173,56 @@ alone! {
             sys::kill(pid, libc::SIGKILL);
         });
         sys::reap(pid);
+    }
+}
+
+alone! {
+    /// Where the kernel marks no words: the receiver's tells of its release alone.
+    fn where_words_are_not_marked_the_receivers_process_is_watched() {
+        let unmarked = |work: fn(Receiver)| {
+            let (mut ours, theirs) = UnixStream::pair().unwrap();
+            let options = Options::new().fixed(4096);
+            let (pid, sender) = receiving_as(
+                || sys::deny(&[libc::SYS_set_robust_list], libc::EPERM),
+                options,
+                |receiver| {
+                    std::io::Read::read(&mut &theirs, &mut [0]).unwrap();
+                    work(receiver);
+                },
+            );
+            let go = move || std::io::Write::write_all(&mut ours, b".").unwrap();
+            (pid, sender, go)
+        };
+        // It sends, waits for room, and is told of the death while it waits.
+        let (pid, mut sender, mut go) = unmarked(|mut receiver| {
+            (0..100).for_each(|_| drop(receiver.recv().unwrap()));
+            std::mem::forget(receiver);
+        });
+        while sender.try_send(&[0; 100]).is_ok() {}
+        go();
+        let sent = (0..60).filter(|_| sender.send(&[0; 100]).is_ok()).count();
+        assert_eq!(sent, 60);
+        while sender.try_send(&[0; 100]).is_ok() {}
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let sent = loop {
+                    if let Err(error) = sender.send(&[0; 100]) {
+                        break error;
+                    }
+                };
+                assert!(matches!(sent, Error::ReceiverDead), "{sent}");
+            });
+            std::thread::sleep(Duration::from_millis(50));
+            sys::kill(pid, libc::SIGKILL);
+        });
+        sys::reap(pid);
+        let (pid, mut sender, mut go) = unmarked(drop);
+        sender.send(b"x").unwrap();
+        go();
+        while sender.send(b"x").is_ok() && sender.try_send(b"x").is_ok() {}
+        assert!(matches!(sender.send(b"x"), Err(Error::Closed)));
+        end(pid);
+        assert!(matches!(sender.send(b"x"), Err(Error::Closed)));
     }
 }
 

@@ -230,6 +230,7 @@ impl Monitor {
 
     /// The word that the kernel marks, and whose sleepers it wakes; none if the end
     /// is told in another way. For who sleeps on it and on another at a time.
+    #[cfg_attr(procwright_loom, expect(dead_code, reason = "no queues there"))]
     pub(crate) fn marked_word(&self) -> Option<&AtomicU32> {
         let is_marked = self.guarantee().mechanism == Mechanism::RobustWord;
         is_marked.then(|| self.word.word())

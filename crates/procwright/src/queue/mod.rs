@@ -34,11 +34,33 @@
 //! fails with [`Error::Forked`], and dropping it there does nothing. Attach anew,
 //! with an invitation of its own.
 //!
+//! # Threads
+//!
+//! A queue starts none. The receiver's process has a
+//! [liveness token](crate::liveness::Token) for it, and the first of a process's
+//! tokens starts the thread that holds them all. A sender's process has none.
+//!
+//! # What it does not do
+//!
+//! - A queue ends with its receiver. No other can take it over; what was sent and
+//!   not received is lost.
+//! - A queue has no name. Who is to send is given an [`Invitation`].
+//! - A [`WaitSet`](crate::WaitSet) does not take a receiver itself. Other event
+//!   loops take its [descriptor](Receiver::readiness_fd), and so does a set, through
+//!   a [`Waitable`](crate::wait::Waitable) of the host's own that names it.
+//! - There are none in Python.
+//!
 //! # Platform
 //!
 //! Linux with `/proc`. Elsewhere [`Error::Unsupported`]. Before Linux 5.16, and where
 //! `futex_waitv` is denied, a sender that waits for room looks once a second
 //! whether its receiver lives.
+//!
+//! Where the kernel [marks no words](crate::liveness::Token), as under a sandbox that
+//! denies `set_robust_list` to the receiver, a sender watches the receiver's process
+//! instead: with a thread, one for all that its process watches, and it too looks
+//! once a second while it waits for room. [`Sender::attach`] fails with
+//! [`Error::Unsupported`] there if it cannot see that process.
 #![cfg_attr(procwright_loom, allow(dead_code))]
 
 mod bell;
