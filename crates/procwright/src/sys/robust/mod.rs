@@ -84,7 +84,9 @@ mod mutex;
 mod word;
 
 pub(crate) use flag::Flag;
-pub(crate) use imp::{Claimed, Held, Ledger, Pending, Rights, View, rights, sleep, wake};
+#[cfg_attr(procwright_loom, expect(unused_imports, reason = "no queues there"))]
+pub(crate) use imp::Pending;
+pub(crate) use imp::{Claimed, Held, Ledger, Rights, View, rights, sleep, wake};
 pub(crate) use imp::{MANY, may_sleep_on_many, sleep_alone, sleep_on_many, wake_alone};
 pub(crate) use mutex::ThreadWord;
 pub(crate) use word::Word;
