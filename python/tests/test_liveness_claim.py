@@ -191,6 +191,9 @@ def test_who_watches_a_process_has_nobody_to_agree_with(children):
     with pytest.raises(LivenessError) as caught:
         LivenessMonitor(child).claim()
     assert caught.value.reason == "unsupported"
+    assert "of a process" in str(caught.value)
+    # That is what it is.
+    assert "monitor the process instead" not in str(caught.value)
     with LivenessToken() as token:
         monitor = LivenessMonitor(token.invite())
         with pytest.raises(procwright.InvalidValue):

@@ -15,9 +15,9 @@ impl Monitor {
     /// from it.
     ///
     /// Of a process it is its pidfd, which may be readable some microseconds before
-    /// [`alive`](Monitor::alive) says no; [`confirm`](Monitor::confirm) knows then. Of a token it is made at the first call, and a
-    /// thread of this process sleeps on the word from then on: one for every 127 of
-    /// such monitors, or one for each where the kernel cannot do that (before Linux
+    /// [`alive`](Monitor::alive) says no; [`confirm`](Monitor::confirm) knows then. Of a
+    /// token it is made at the first call, and a thread of this process sleeps on the
+    /// word from then on: one for every 127 of such monitors, or one for each where the kernel cannot do that (before Linux
     /// 5.16, under a sandbox that denies `futex_waitv`). It is told some microseconds
     /// later than [`alive`](Monitor::alive).
     ///
