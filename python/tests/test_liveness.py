@@ -234,15 +234,16 @@ def test_over_no_other_kind_of_socket():
             with pytest.raises(InvalidValue, match="Unix socket"):
                 LivenessInvitation.receive(theirs)
             assert theirs.recv(100) == b"not for us"
-    reading, writing = os.pipe()
-    with LivenessToken() as token, pytest.raises(OSError, match="[Ss]ocket") as caught:
-        token.invite().send(writing)
-    assert caught.value.errno == errno.ENOTSOCK
-    os.close(reading)
-    os.close(writing)
-    with LivenessToken() as token, pytest.raises(OSError, match="descriptor") as caught:
-        token.invite().send(writing)
-    assert caught.value.errno == errno.EBADF
+        reading, writing = os.pipe()
+        invitation = token.invite()
+        with pytest.raises(OSError, match="[Ss]ocket") as caught:
+            invitation.send(writing)
+        assert caught.value.errno == errno.ENOTSOCK
+        os.close(reading)
+        os.close(writing)
+        with pytest.raises(OSError, match="descriptor") as caught:
+            invitation.send(writing)
+        assert caught.value.errno == errno.EBADF
 
 
 def test_a_block_needs_a_token_that_is_held():

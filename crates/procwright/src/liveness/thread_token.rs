@@ -30,7 +30,7 @@ use crate::sys::thread::is_main;
 /// ```
 ///
 /// # Cost
-/// Two descriptors and four pages each; a process may have 1,024. They are robust
+/// Two descriptors and three pages each; a process may have 1,024. They are robust
 /// locks of the C library's, of which the kernel looks at the newest 2,048 of a
 /// thread: that is shared with locks of your own.
 ///
