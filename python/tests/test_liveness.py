@@ -236,7 +236,7 @@ def test_over_no_other_kind_of_socket():
             assert theirs.recv(100) == b"not for us"
         reading, writing = os.pipe()
         invitation = token.invite()
-        with pytest.raises(OSError, match="[Ss]ocket") as caught:
+        with pytest.raises(OSError, match="ocket") as caught:
             invitation.send(writing)
         assert caught.value.errno == errno.ENOTSOCK
         os.close(reading)

@@ -62,6 +62,10 @@ def test_given_back(dead):
     assert claim
     with pytest.raises(ZeroDivisionError), claim:
         raise ZeroDivisionError
+    # It says what it is, and what it was.
+    assert not claim
+    assert claim.kind == "ours"
+    assert "ours, over" in repr(claim)
     # By nobody having it any more.
     claim = dead.monitor.claim()
     assert claim
