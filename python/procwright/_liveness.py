@@ -41,6 +41,11 @@ def _peer(peer: Any) -> _core.Handle:
     if isinstance(own := getattr(peer, "process", None), Process):
         # A child of ours, or another monitor.
         return own._handle
+    if not isinstance(peer, (int, str)) and not hasattr(peer, "pid"):
+        raise TypeError(
+            f"{peer!r} is nobody to monitor: pass a LivenessInvitation, or a process: its number, "
+            "PID:INODE, or an object with a pid, such as subprocess.Popen"
+        )
     handle = _opened(peer)
     if handle is None:
         _ended(peer)
@@ -85,7 +90,12 @@ def _wait_gone(monitor: _core.LivenessMonitor, timeout: float | None) -> None:
             "the process of the peer cannot be seen from here, as from another namespace: "
             "whether it is gone cannot be known",
         )
-    process.wait(timeout)
+    from ._wait import wait
+
+    if not wait([process], "all", "exited", timeout).done:
+        raise _too_late(monitor, timeout)
+    # Who was told so shall not find it alive: the thread that is told may be later.
+    monitor.confirm()
 
 
 def _claim(monitor: _core.LivenessMonitor, timeout: float | None) -> _core.LivenessClaim:

@@ -66,10 +66,23 @@ pub(crate) fn liveness(py: Python<'_>, error: &liveness::Error) -> PyErr {
         liveness::Error::NoParent(_) => "no_parent",
         liveness::Error::NotMain => "not_main",
         liveness::Error::Invalid(_) => return typed(py, MODULE, "InvalidValue", (text,)),
-        liveness::Error::Io(source) => return system(source, text),
+        liveness::Error::Io(source) => return refused(py, source),
         _ => "other",
     };
     typed(py, MODULE, "LivenessError", (reason, text))
+}
+
+/// The exception for what the system refused, in Python's words.
+fn refused(py: Python<'_>, error: &std::io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(errno) => {
+            strerror(py, errno, error).map_or_else(|error| error, |reason| system(error, reason))
+        }
+        None if error.kind() == std::io::ErrorKind::InvalidInput => {
+            typed(py, MODULE, "InvalidValue", (error.to_string(),))
+        }
+        None => system(error, error.to_string()),
+    }
 }
 
 /// An `OSError` of the kind that its number says, with `text` as the reason.

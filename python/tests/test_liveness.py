@@ -158,8 +158,10 @@ def test_any_process(children, stranger, child):
             monitor.process.kill()
             assert monitor.wait(LONG) == "died"
             assert monitor.confirm() == "died"
-    with pytest.raises(TypeError, match="is no process"):
-        LivenessMonitor(None)
+    # A ticket alone is none either, nor its parts.
+    for bad in (None, 3.5, ([0, 1], "0" * 24)):
+        with pytest.raises(TypeError, match="pass a LivenessInvitation"):
+            LivenessMonitor(bad)
     with pytest.raises(TypeError, match=r"pass token\.invite\(\)"), LivenessToken() as token:
         LivenessMonitor(token)
     with pytest.raises(InvalidValue):
@@ -196,8 +198,9 @@ def test_over_a_socket():
         with pytest.raises(TimeoutError):
             LivenessInvitation.receive(theirs)
         theirs.setblocking(False)
-        with pytest.raises(BlockingIOError):
+        with pytest.raises(BlockingIOError) as caught:
             LivenessInvitation.receive(theirs)
+        assert str(caught.value) == f"[Errno {errno.EAGAIN}] {os.strerror(errno.EAGAIN)}"
         ours.setblocking(False)
         with pytest.raises(BlockingIOError):
             fill(ours, token.invite())
@@ -205,8 +208,10 @@ def test_over_a_socket():
         with pytest.raises(TimeoutError):
             token.invite().send(ours)
         theirs.close()
-        with pytest.raises(BrokenPipeError):
+        with pytest.raises(BrokenPipeError) as caught:
             token.invite().send(ours)
+        assert caught.value.errno == errno.EPIPE
+        assert str(caught.value) == "[Errno 32] Broken pipe"
     ours, theirs = socket.socketpair()
     with ours:
         theirs.close()
@@ -215,6 +220,38 @@ def test_over_a_socket():
     for bad in ("socket", None, True):
         with pytest.raises(TypeError, match="is no socket"):
             LivenessInvitation.receive(bad)
+
+
+def test_over_no_other_kind_of_socket():
+    # The bytes would arrive without what belongs to them, and nobody be told.
+    with socket.create_server(("127.0.0.1", 0)) as server, LivenessToken() as token:
+        ours = socket.create_connection(server.getsockname())
+        theirs, _ = server.accept()
+        with ours, theirs:
+            with pytest.raises(InvalidValue, match="Unix socket"):
+                token.invite().send(ours)
+            ours.send(b"not for us")
+            with pytest.raises(InvalidValue, match="Unix socket"):
+                LivenessInvitation.receive(theirs)
+            assert theirs.recv(100) == b"not for us"
+        reading, writing = os.pipe()
+        invitation = token.invite()
+        with pytest.raises(OSError, match="ocket") as caught:
+            invitation.send(writing)
+        assert caught.value.errno == errno.ENOTSOCK
+        os.close(reading)
+        os.close(writing)
+        with pytest.raises(OSError, match="descriptor") as caught:
+            invitation.send(writing)
+        assert caught.value.errno == errno.EBADF
+
+
+def test_a_block_needs_a_token_that_is_held():
+    token = LivenessToken()
+    with token:
+        pass
+    with pytest.raises(ValueError, match="was released"), token:
+        pass
 
 
 def test_ctrl_c_while_none_comes(when_asleep):

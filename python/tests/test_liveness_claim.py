@@ -62,6 +62,10 @@ def test_given_back(dead):
     assert claim
     with pytest.raises(ZeroDivisionError), claim:
         raise ZeroDivisionError
+    # It says what it is, and what it was.
+    assert not claim
+    assert claim.kind == "ours"
+    assert "ours, over" in repr(claim)
     # By nobody having it any more.
     claim = dead.monitor.claim()
     assert claim
@@ -191,6 +195,9 @@ def test_who_watches_a_process_has_nobody_to_agree_with(children):
     with pytest.raises(LivenessError) as caught:
         LivenessMonitor(child).claim()
     assert caught.value.reason == "unsupported"
+    assert "of a process" in str(caught.value)
+    # That is what it is.
+    assert "monitor the process instead" not in str(caught.value)
     with LivenessToken() as token:
         monitor = LivenessMonitor(token.invite())
         with pytest.raises(procwright.InvalidValue):

@@ -55,12 +55,22 @@ def test_a_timeout(watched, timeout):
     assert caught.value.pending == (watched.monitor,)
     assert str(watched.process.pid) in str(caught.value)
     assert isinstance(caught.value, TimeoutError)
-    with pytest.raises(WaitTimeout):
+    with pytest.raises(WaitTimeout) as caught:
         watched.monitor.wait_gone(timeout)
+    assert caught.value.pending == (watched.monitor,)
     watched.process.kill()
     assert watched.monitor.wait(float("inf")) == "died"
     # What is over is over, however late one comes.
     assert watched.monitor.wait(timeout) == "died"
+
+
+def test_who_is_gone_is_not_alive(children):
+    # The thread that writes down the end of a process may be later than we are.
+    for child in children(50):
+        monitor = LivenessMonitor(child)
+        child.kill()
+        monitor.wait_gone(LONG)
+        assert not monitor.alive()
 
 
 def test_what_is_no_timeout(watched):

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
@@ -492,6 +492,24 @@ alone! {
         let error = received(&[], &[]).unwrap_err();
         assert!(error.to_string().contains("has closed the socket"), "{error}");
         before.unchanged();
+    }
+}
+
+alone! {
+    fn over_no_other_kind_of_socket() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut ours = std::net::TcpStream::connect(server.local_addr().unwrap()).unwrap();
+        let (mut theirs, _) = server.accept().unwrap();
+        let token = Token::new().unwrap();
+        // The kernel would take the bytes and drop the descriptors.
+        let error = token.invite().unwrap().send(&ours).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{error}");
+        ours.write_all(b"not for us").unwrap();
+        let error = Invitation::receive(&theirs).unwrap_err();
+        assert!(error.to_string().contains("Unix socket"), "{error}");
+        let mut whole = [0; 10];
+        theirs.read_exact(&mut whole).unwrap();
+        assert_eq!(&whole, b"not for us");
     }
 }
 

@@ -10,7 +10,7 @@ use super::name;
 
 /// What became of asking for the right to clean up after a peer that has died.
 ///
-/// True if it is ours, and then nobody else's. As a context manager: leaving normally says
+/// True while the right is ours, and then nobody else's. As a context manager: leaving normally says
 /// that it is done, leaving by an exception gives the right back, so that another can have it.
 /// So does dropping the object, and the death of this process.
 ///
@@ -32,7 +32,7 @@ pub(crate) struct LivenessClaim {
 
 #[pymethods]
 impl LivenessClaim {
-    /// "ours"; "theirs", somebody else is at it; "done", somebody has cleaned up; or "alive"
+    /// The answer: "ours"; "theirs", somebody else is at it; "done", somebody has cleaned up; or "alive"
     /// or "released", the peer has not died and there is nothing to clean up.
     #[getter]
     fn kind(&self) -> &'static str {
@@ -40,7 +40,7 @@ impl LivenessClaim {
     }
 
     fn __bool__(&self) -> bool {
-        self.kind == "ours"
+        self.lock().is_some()
     }
 
     /// Says that there is nothing left to clean up: from now on whoever asks is told "done".
@@ -75,7 +75,11 @@ impl LivenessClaim {
     }
 
     fn __repr__(&self) -> String {
-        format!("<procwright.LivenessClaim, {}>", self.kind)
+        let over = match self.kind == "ours" && self.lock().is_none() {
+            true => ", over",
+            false => "",
+        };
+        format!("<procwright.LivenessClaim, {}{over}>", self.kind)
     }
 }
 

@@ -28,17 +28,8 @@ pub(crate) struct LivenessInvitation(Invitation);
 impl LivenessInvitation {
     #[new]
     fn new(py: Python<'_>, fds: &Bound<'_, PyAny>, ticket: &str) -> PyResult<LivenessInvitation> {
-        let duplicate = |number: PyResult<Bound<'_, PyAny>>| {
-            let number: RawFd = number?.extract()?;
-            duplicate_fd(number).map_err(|error| {
-                let reason = strerror(py, error.raw_os_error().unwrap_or(0), &error);
-                reason.map_or_else(
-                    |error| error,
-                    |reason| system(&error, format!("descriptor {number}: {reason}")),
-                )
-            })
-        };
-        let files = fds.try_iter()?.map(duplicate);
+        let another = |number: PyResult<Bound<'_, PyAny>>| duplicate(py, number?.extract()?);
+        let files = fds.try_iter()?.map(another);
         let files: Vec<OwnedFd> = files.collect::<PyResult<_>>()?;
         let files = <[OwnedFd; FILES]>::try_from(files).map_err(|given| {
             let problem = format!("are {}", given.len());
@@ -65,7 +56,8 @@ impl LivenessInvitation {
 
     /// Sends it over a connected Unix socket, or a connection of multiprocessing.
     ///
-    /// Waits for room as the socket's own methods do, with its timeout.
+    /// Waits for room as the socket's own methods do, with its timeout. Raises
+    /// `InvalidValue` for another kind of socket.
     fn send(slf: &Bound<'_, Self>, sock: &Bound<'_, PyAny>) -> PyResult<()> {
         python(slf.py(), "_send", (slf, sock)).map(drop)
     }
@@ -88,18 +80,29 @@ impl LivenessInvitation {
     }
 
     fn _send(&self, py: Python<'_>, fd: RawFd) -> PyResult<()> {
-        let socket = duplicate_fd(fd)?;
-        py.detach(|| self.0.send(&socket)).map_err(PyErr::from)
+        let socket = duplicate(py, fd)?;
+        let sent = py.detach(|| self.0.send(&socket));
+        sent.map_err(|error| errors::liveness(py, &error.into()))
     }
 
     #[staticmethod]
     fn _receive(py: Python<'_>, fd: RawFd) -> PyResult<LivenessInvitation> {
-        let socket = duplicate_fd(fd)?;
+        let socket = duplicate(py, fd)?;
         let received = py.detach(|| Invitation::receive(&socket));
         received
             .map(LivenessInvitation)
             .map_err(|error| errors::liveness(py, &error))
     }
+}
+
+fn duplicate(py: Python<'_>, number: RawFd) -> PyResult<OwnedFd> {
+    duplicate_fd(number).map_err(|error| {
+        let reason = strerror(py, error.raw_os_error().unwrap_or(0), &error);
+        reason.map_or_else(
+            |error| error,
+            |reason| system(&error, format!("descriptor {number}: {reason}")),
+        )
+    })
 }
 
 impl LivenessInvitation {

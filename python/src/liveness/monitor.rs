@@ -117,7 +117,8 @@ impl LivenessMonitor {
     /// Waits until the process of the peer is gone with all its threads.
     ///
     /// Only then nothing of it writes any more to what was shared with it. Raises as
-    /// `wait`, and `LivenessError` if the process cannot be seen from here.
+    /// `wait`, and `LivenessError` if the process cannot be seen from here. The process goes
+    /// on after its token was released, and after an exec: give a timeout where peers do that.
     #[pyo3(signature = (timeout=None))]
     fn wait_gone(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<()> {
         python(slf.py(), "_wait_gone", (slf, timeout)).map(drop)

@@ -108,8 +108,12 @@ impl LivenessToken {
         Ok(())
     }
 
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        // Or the block would run as if it held something.
+        if slf.get().lock().is_none() {
+            return Err(released());
+        }
+        Ok(slf)
     }
 
     #[pyo3(signature = (kind, error, traceback, /))]

@@ -96,10 +96,10 @@ impl Monitor {
     /// does not wait.
     pub fn claim(&self, timeout: impl Into<Timeout>) -> Result<Claim, Error> {
         let Source::Token { rights, cell, .. } = &self.source else {
-            return Err(Error::Unsupported(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "who watches a process without a token has nobody to agree with",
-            )));
+            return Err(Error::unsupported(
+                "only who watches a token can ask for the right to clean up: this monitor is of a \
+                 process, and others who watch that have no place in which to agree",
+            ));
         };
         match self.state() {
             State::Died => {}
@@ -114,10 +114,10 @@ impl Monitor {
             }
             let ledger = ledger()?;
             if !ledger.marks() {
-                return Err(Error::Unsupported(io::Error::new(
-                    io::ErrorKind::Unsupported,
-                    "nobody else would get the right if this process died",
-                )));
+                return Err(Error::unsupported(
+                    "the right to clean up cannot be had here: the kernel does not mark the words \
+                     of this process, so nobody else would get the right if it died",
+                ));
             }
             if is_free(now) {
                 match ledger.claim(rights, *cell) {

@@ -6,8 +6,8 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// This system cannot mark the words of a process that dies.
-    #[error("a liveness token cannot be had here: {0}; monitor the process instead")]
+    /// It cannot be had on this system, in this sandbox, or of this kind of monitor.
+    #[error("{0}")]
     Unsupported(io::Error),
     /// This process has as many as it may.
     #[error(
@@ -28,7 +28,7 @@ pub enum Error {
     /// A thread other than the main one has asked for a token of its own.
     #[error(
         "a thread's token is refused off the main thread, where its end would be taken for \
-         that of the process: use Token, or make it on the main thread"
+         that of the process: use Token (Python: LivenessToken()), or make it on the main thread"
     )]
     NotMain,
     /// This process cannot tell who its parent is.
@@ -40,4 +40,20 @@ pub enum Error {
     /// The system refused.
     #[error("liveness: {0}")]
     Io(#[from] io::Error),
+}
+
+impl Error {
+    /// Why there is no token, or none that could be looked at.
+    pub(super) fn no_token(error: io::Error) -> Error {
+        match error.kind() {
+            io::ErrorKind::Unsupported => Error::unsupported(format!(
+                "a liveness token cannot be had here: {error}; monitor the process instead"
+            )),
+            _ => Error::Io(error),
+        }
+    }
+
+    pub(super) fn unsupported(why: impl Into<String>) -> Error {
+        Error::Unsupported(io::Error::new(io::ErrorKind::Unsupported, why.into()))
+    }
 }

@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, getsockname, recvmsg, sendmsg,
 };
 
 use super::Error;
@@ -117,8 +117,10 @@ impl Invitation {
     /// Sends it over a connected Unix socket. May block, as any write does.
     ///
     /// # Errors
-    /// Those of sendmsg(2). No SIGPIPE is sent.
+    /// Those of sendmsg(2); `InvalidInput` if it is another kind of socket, over which
+    /// no descriptor goes. No SIGPIPE is sent.
     pub fn send(&self, socket: impl AsFd) -> io::Result<()> {
+        only_unix(&socket)?;
         let mut message = [0; LENGTH];
         message[..4].copy_from_slice(&MAGIC);
         message[4..8].copy_from_slice(&self.cell.to_le_bytes());
@@ -149,9 +151,11 @@ impl Invitation {
     ///
     /// # Errors
     /// [`Error::Invalid`] if something else comes, or the other side has closed;
-    /// [`Error::Io`] for those of recvmsg(2), and when no descriptor is left: then
-    /// the message is lost, with what it brought.
+    /// [`Error::Io`] for those of recvmsg(2), of kind `InvalidInput` if it is another
+    /// kind of socket, and when no descriptor is left: then the message is lost, with
+    /// what it brought.
     pub fn receive(socket: impl AsFd) -> Result<Invitation, Error> {
+        only_unix(&socket)?;
         let mut message = [0; LENGTH];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2)) + TOLD];
         let mut beside = RecvAncillaryBuffer::new(&mut space);
@@ -200,6 +204,16 @@ impl From<Invitation> for [OwnedFd; 2] {
     fn from(invitation: Invitation) -> [OwnedFd; 2] {
         invitation.files
     }
+}
+
+/// Over another kind of socket the bytes would arrive and the descriptors be dropped
+/// without a word; and who receives would have eaten what was somebody else's.
+fn only_unix(socket: &impl AsFd) -> io::Result<()> {
+    if getsockname(socket)?.address_family() == AddressFamily::UNIX {
+        return Ok(());
+    }
+    let why = "a liveness invitation goes over a Unix socket, and this socket is of another kind";
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
 fn no_sigpipe() -> SendFlags {

@@ -75,8 +75,7 @@ impl Monitor {
     pub fn accept(invitation: Invitation) -> Result<Monitor, Error> {
         let refused = |error: io::Error| match error.kind() {
             io::ErrorKind::InvalidData => Error::Invalid(error.to_string()),
-            io::ErrorKind::Unsupported => Error::Unsupported(error),
-            _ => Error::Io(error),
+            _ => Error::no_token(error),
         };
         let [cells, rights] = invitation.files();
         let view = View::map(cells).map_err(refused)?;
@@ -249,12 +248,11 @@ impl Monitor {
 }
 
 fn hidden(owner: &Owner) -> Error {
-    let why = format!(
-        "its holder, process {} of its pid namespace, cannot be seen from here, and the \
-         kernel does not mark its words",
+    Error::unsupported(format!(
+        "this liveness token cannot be watched from here: its holder, process {} of its pid \
+         namespace, cannot be seen, and the kernel does not mark its words",
         owner.pid
-    );
-    Error::Unsupported(io::Error::new(io::ErrorKind::Unsupported, why))
+    ))
 }
 
 #[cfg(test)]

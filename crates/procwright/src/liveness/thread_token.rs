@@ -1,6 +1,5 @@
 //! The watched side, without a thread of ours.
 
-use std::io;
 use std::os::fd::OwnedFd;
 
 use super::cell::{Kind, Owner};
@@ -32,7 +31,7 @@ use crate::sys::thread::is_main;
 /// ```
 ///
 /// # Cost
-/// Two descriptors and four pages each; a process may have 1,024. They are robust
+/// Two descriptors and three pages each; a process may have 1,024. They are robust
 /// locks of the C library's, of which the kernel looks at the newest 2,048 of a
 /// thread: that is shared with locks of your own.
 ///
@@ -61,13 +60,9 @@ impl ThreadToken {
             return Err(Error::NotMain);
         }
         let owner = Owner::ourselves(Kind::Thread);
-        let refused = |error: io::Error| match error.kind() {
-            io::ErrorKind::Unsupported => Error::Unsupported(error),
-            _ => Error::Io(error),
-        };
-        let word = ThreadWord::hold(&owner.facts()).map_err(refused)?;
+        let word = ThreadWord::hold(&owner.facts()).map_err(Error::no_token)?;
         Ok(ThreadToken {
-            rights: rights().map_err(refused)?,
+            rights: rights().map_err(Error::no_token)?,
             word: word.ok_or(Error::Full(MOST))?,
             nonce: owner.nonce,
             process: Ourselves::now(),

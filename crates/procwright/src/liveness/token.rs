@@ -104,10 +104,7 @@ pub(super) fn ledger() -> Result<&'static Ledger, Error> {
     if let Some(ledger) = *ledger {
         return Ok(ledger);
     }
-    let started = Ledger::start().map_err(|error| match error.kind() {
-        std::io::ErrorKind::Unsupported => Error::Unsupported(error),
-        _ => Error::Io(error),
-    })?;
+    let started = Ledger::start().map_err(Error::no_token)?;
     // For ever, like the thread that holds its words.
     Ok(ledger.insert(Box::leak(Box::new(started))))
 }

@@ -87,6 +87,10 @@ impl Monitor {
     /// Sleeps until the process of the peer is gone with all its threads, so that
     /// nothing of it writes any more; false after the timeout. None if its process
     /// cannot be seen from here.
+    ///
+    /// It waits for the end of the *process*. That goes on after a peer has released
+    /// its token, and after an exec, which `died` tells of as well: where peers do
+    /// that, give a timeout.
     pub fn wait_gone(&self, timeout: impl Into<Timeout>) -> Option<bool> {
         let process = match &self.source {
             Source::Token { holder, .. } => holder.as_ref()?,
