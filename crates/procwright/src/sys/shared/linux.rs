@@ -54,6 +54,11 @@ pub(crate) fn size(file: BorrowedFd<'_>) -> io::Result<u64> {
     if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
         return Err(wrong("it cannot be written to"));
     }
+    // One of huge pages is mapped without having any: a SIGBUS for who looks when
+    // the system has none left. And it can be unmapped in whole ones only.
+    if rustix::fs::fstatfs(file)?.f_type as u32 == libc::HUGETLBFS_MAGIC as u32 {
+        return Err(wrong("it has huge pages"));
+    }
     Ok(rustix::fs::fstat(file)?.st_size.cast_unsigned())
 }
 
@@ -152,14 +157,18 @@ impl Region {
                 file,
                 at,
             )?;
-            rustix::mm::madvise(start, length, Advice::LinuxDontFork)?;
             start
         };
-        Ok(Region {
+        let region = Region {
             start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
             length,
             process: std::process::id(),
-        })
+        };
+        // If it fails, nothing stays mapped.
+        //
+        // SAFETY: all of that mapping, and nothing else.
+        unsafe { rustix::mm::madvise(start, length, Advice::LinuxDontFork)? };
+        Ok(region)
     }
 
     /// A place of so many bytes.
