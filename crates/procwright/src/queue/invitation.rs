@@ -84,7 +84,7 @@ impl Invitation {
     /// Sends it over a connected Unix socket. May block, as any write does.
     ///
     /// # Errors
-    /// Those of sendmsg(2). No SIGLINK is sent.
+    /// Those of sendmsg(2). No SIGPIPE is sent.
     pub fn send(&self, socket: impl AsFd) -> io::Result<()> {
         let ticket = self.ticket();
         let files = self.files();

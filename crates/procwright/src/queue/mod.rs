@@ -32,7 +32,9 @@
 //!
 //! An end of a queue is that of the process that has made it; in a fork every call
 //! fails with [`Error::Forked`], and dropping it there does nothing. Attach anew,
-//! with an invitation of its own.
+//! with an invitation of its own. A [`View`], [`Batch`] or [`Reservation`] that was
+//! there at the fork can be dropped too; to read it, write to it or commit it in the
+//! fork panics.
 //!
 //! # Platform
 //!
@@ -81,6 +83,10 @@ pub use reservation::Reservation;
 pub use sender::{Overflow, Sender};
 #[cfg(not(procwright_loom))]
 pub use view::{Batch, View};
+
+/// What a fork is told that uses what was lent before.
+#[cfg(not(procwright_loom))]
+const NOT_HERE: &str = "this message is of the process that this one was forked from";
 
 /// A number that no other queue has, as far as chance goes. No secret.
 #[cfg(not(procwright_loom))]

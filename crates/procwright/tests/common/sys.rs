@@ -552,11 +552,12 @@ pub(crate) fn mount_memory(directory: &std::path::Path, bytes: u64) -> bool {
 
 /// Sets the soft limit on the size of files.
 pub(crate) fn limit_addresses(bytes: u64) {
-    let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: bytes,
-    };
-    check(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) });
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        check(libc::getrlimit(libc::RLIMIT_AS, &mut limit));
+        limit.rlim_cur = bytes.min(limit.rlim_max);
+        check(libc::setrlimit(libc::RLIMIT_AS, &limit));
+    }
 }
 
 pub(crate) fn limit_file_size(bytes: u64) {
