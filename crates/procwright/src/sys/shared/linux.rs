@@ -25,6 +25,9 @@ const SIZE: SealFlags = SealFlags::SHRINK
     .union(SealFlags::GROW)
     .union(SealFlags::SEAL);
 
+/// `HUGETLBFS_MAGIC`, which not every C library's headers have.
+const HUGE_PAGES: u32 = 0x9584_58f6;
+
 pub(crate) fn create(size: u64) -> io::Result<OwnedFd> {
     // The kernel would send SIGXFSZ, which ends who has not asked for it.
     if getrlimit(Resource::Fsize)
@@ -56,7 +59,7 @@ pub(crate) fn size(file: BorrowedFd<'_>) -> io::Result<u64> {
     }
     // One of huge pages is mapped without having any: a SIGBUS for who looks when
     // the system has none left. And it can be unmapped in whole ones only.
-    if rustix::fs::fstatfs(file)?.f_type as u32 == libc::HUGETLBFS_MAGIC as u32 {
+    if rustix::fs::fstatfs(file)?.f_type as u32 == HUGE_PAGES {
         return Err(wrong("it has huge pages"));
     }
     Ok(rustix::fs::fstat(file)?.st_size.cast_unsigned())
@@ -149,15 +152,14 @@ impl Region {
         };
         // SAFETY: a fresh mapping at a place of the kernel's choice; it is ours.
         let start = unsafe {
-            let start = rustix::mm::mmap(
+            rustix::mm::mmap(
                 ptr::null_mut(),
                 length,
                 access,
                 MapFlags::SHARED | MapFlags::NORESERVE,
                 file,
                 at,
-            )?;
-            start
+            )?
         };
         let region = Region {
             start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
