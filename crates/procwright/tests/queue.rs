@@ -308,6 +308,101 @@ alone! {
 }
 
 alone! {
+    /// Neither in the sleep that it says it is in, nor in what was lent when it
+    /// was forked.
+    fn a_fork_has_no_part_in_what_was_lent() {
+        let mut receiver = Receiver::new().unwrap();
+        let mut sender = receiver.sender().unwrap();
+        receiver.readiness_fd().unwrap();
+        assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+        let status = sys::in_fork(|| {
+            assert!(matches!(receiver.try_recv(), Err(Error::Forked)));
+            assert!(matches!(receiver.recv(), Err(Error::Forked)));
+            0
+        });
+        assert_eq!(status, 0);
+
+        sender.send_many([&b"view"[..], b"batch", b"batch"]).unwrap();
+        let mut view = Some(receiver.recv_view().unwrap());
+        assert_eq!(sys::in_fork(|| { drop(view.take()); 0 }), 0);
+        assert_eq!(&**view.as_ref().unwrap(), b"view");
+        drop(view);
+        let mut batch = Some(receiver.recv_many(2).unwrap());
+        assert_eq!(sys::in_fork(|| { drop(batch.take()); 0 }), 0);
+        assert_eq!(batch.as_ref().unwrap().len(), 2);
+        drop(batch);
+
+        let mut reserved = Some(sender.reserve(8).unwrap());
+        let panics = |work: &mut dyn FnMut()| {
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err()
+        };
+        let status = sys::in_fork(|| {
+            assert!(panics(&mut || reserved.as_mut().unwrap().fill(1)));
+            assert!(panics(&mut || reserved.take().unwrap().commit()));
+            0
+        });
+        assert_eq!(status, 0);
+        let mut reserved = reserved.unwrap();
+        reserved.copy_from_slice(b"reserved");
+        reserved.commit();
+        assert_eq!(receiver.recv().unwrap(), b"reserved");
+    }
+}
+
+/// Lanes go while others are looked at: what is there is found all the same.
+#[test]
+fn no_lane_is_passed_over_while_others_go() {
+    let mut random = 1u64;
+    let mut next = move || {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        random >> 33
+    };
+    for _ in 0..200 {
+        let mut receiver = Receiver::new().unwrap();
+        let mut senders = vec![receiver.sender().unwrap()];
+        while senders.len() < 12 {
+            let another = senders[0].try_clone().unwrap();
+            senders.push(another);
+        }
+        assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+        let one = next() as usize % senders.len();
+        let gone = next();
+        let (mut sends, mut stay) = (None, Vec::new());
+        for (i, sender) in senders.drain(..).enumerate() {
+            if i == one {
+                sends = Some(sender);
+            } else if gone >> i & 1 == 0 {
+                stay.push(sender);
+            }
+        }
+        sends.as_mut().unwrap().send(b"here").unwrap();
+        assert_eq!(receiver.try_recv().unwrap(), b"here", "{one} {gone:b}");
+    }
+}
+
+/// A batch counts for as many messages as it has.
+#[test]
+fn large_batches_starve_nobody() {
+    let mut receiver = Receiver::new().unwrap();
+    let (mut flood, mut other) = (receiver.sender().unwrap(), receiver.sender().unwrap());
+    for _ in 0..3000 {
+        flood.send(b"flood").unwrap();
+    }
+    other.send(b"other").unwrap();
+    let mut before = 0;
+    loop {
+        let batch = receiver.recv_many(300).unwrap();
+        if batch.iter().any(|message| message == b"other") {
+            break;
+        }
+        before += batch.len();
+    }
+    assert!(before <= 600, "{before}");
+}
+
+alone! {
     fn ends_that_a_fork_drops_harm_nobody() {
         let mut receiver = Some(Receiver::new().unwrap());
         let mut sender = Some(receiver.as_mut().unwrap().sender().unwrap());

@@ -67,6 +67,36 @@ fn damage_is_of_one_lane() {
     }
 }
 
+/// What the last sender has left in a lane is not the next one's fault.
+#[test]
+fn who_comes_finds_another_lane() {
+    for spoilt in [0xeeee_eeee_eeee_eeee, (1 << 59) - 1] {
+        let mut receiver = Receiver::new().unwrap();
+        let file = file(&receiver.invite().unwrap());
+        file.write_all_at(&u64::to_le_bytes(spoilt), TAIL_OF_FIRST)
+            .unwrap();
+        let mut senders = vec![receiver.sender().unwrap()];
+        senders[0].send(b"fine").unwrap();
+        loop {
+            match receiver.recv() {
+                Ok(bytes) => break assert_eq!(bytes, b"fine"),
+                Err(Error::Damaged { lane: 0, peer, .. }) => assert_eq!(peer, None),
+                Err(other) => panic!("{other}"),
+            }
+        }
+        while !matches!(receiver.try_recv(), Err(Error::Empty)) {}
+        // It has been put in order.
+        while senders.len() < 64 {
+            let another = senders[0].try_clone().unwrap();
+            senders.push(another);
+        }
+        for sender in &mut senders {
+            sender.send(b"fine").unwrap();
+            assert_eq!(receiver.recv().unwrap(), b"fine");
+        }
+    }
+}
+
 /// Whatever is in there: no panic, and an end.
 #[test]
 fn random_bytes_do_no_harm() {
@@ -124,6 +154,25 @@ fn what_is_no_queue_of_ours_is_refused() {
     }
     receiver.sender().unwrap().send(b"fine").unwrap();
     assert_eq!(receiver.recv().unwrap(), b"fine");
+}
+
+alone! {
+    /// Which it would be a SIGBUS to look at, where the system has none.
+    fn huge_pages_are_refused() {
+        use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
+        // Some kernels have no such files.
+        let Ok(huge) = memfd_create("huge", flags) else { return };
+        ftruncate(&huge, 64 << 20).unwrap();
+        fcntl_add_seals(&huge, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).unwrap();
+        let invitation = Receiver::new().unwrap().invite().unwrap();
+        let [_, others @ ..] = invitation.files();
+        let [link, cells, rights] = others.map(|file| file.try_clone_to_owned().unwrap());
+        let files = [huge, link, cells, rights];
+        let forged = Invitation::from_parts(files, &invitation.ticket()).unwrap();
+        let refused = Sender::attach(forged).unwrap_err();
+        assert!(matches!(refused, Error::Invalid(_)), "{refused}");
+    }
 }
 
 alone! {

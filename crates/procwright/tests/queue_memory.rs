@@ -143,3 +143,30 @@ alone! {
         assert!(matches!(first, Ok(_) | Err(Error::Io(_))), "{first:?}");
     }
 }
+
+alone! {
+    /// Its sender dies while the receiver cannot map it: it is taken back later.
+    fn a_lane_that_was_never_mapped_comes_back() {
+        let mut receiver = Options::new().lanes(1).limit(1 << 31).create().unwrap();
+        let invitation = receiver.invite().unwrap();
+        let pid = sys::fork_pausing_after(move || {
+            let mut sender = procwright::queue::Sender::attach(invitation).unwrap();
+            sender.send(b"x").unwrap();
+            std::mem::forget(sender);
+        });
+        sys::limit_addresses(1 << 30);
+        while matches!(receiver.try_recv(), Err(Error::Empty)) {}
+        sys::kill(pid, libc::SIGKILL);
+        sys::reap(pid);
+        // Once in a while it asks who is gone.
+        for _ in 0..5000 {
+            assert!(matches!(receiver.try_recv(), Err(Error::Io(_))));
+        }
+        sys::limit_addresses(u64::MAX);
+        // It may have been killed before it sent.
+        let _ = receiver.try_recv();
+        assert!(matches!(receiver.recv(), Err(Error::Closed)));
+        receiver.sender().unwrap().send(b"y").unwrap();
+        assert_eq!(receiver.recv().unwrap(), b"y");
+    }
+}

@@ -40,7 +40,8 @@ impl Sleeper {
     /// To be said before the last look. What the word is then is returned: it is
     /// to be slept on as long as it is that.
     pub(crate) fn arm(&mut self, bell: &AtomicU32, how: Sleep) -> u32 {
-        self.sleeps = (self.sleeps + 1) & (u32::MAX >> 2);
+        // From 1: who has never rung has rung for number 0.
+        self.sleeps = self.sleeps % (u32::MAX >> 2) + 1;
         let way = match how {
             Sleep::Word => WORD,
             Sleep::Link => LINK,
@@ -60,8 +61,10 @@ impl Sleeper {
 /// A sender's side.
 #[derive(Debug)]
 pub(crate) struct Ringer {
-    /// What the bell was, but for the way, when it was rung last. After 2^28
-    /// sleeps that number comes again; somebody else has then ended all those.
+    /// What the bell was, but for the way, when it was rung last. After 2^30
+    /// sleeps that number comes again. Who has been silent for all of those, to
+    /// the very one, does not ring: hours at the least, and one in a thousand
+    /// million then.
     last: u32,
 }
 
@@ -129,5 +132,28 @@ pub(crate) mod space {
     /// To be said after the sleep.
     pub(crate) fn waited(space: &AtomicU32) {
         space.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(procwright_loom)))]
+mod tests {
+    use super::*;
+
+    /// Their number begins anew; no sleep may have that of none.
+    #[test]
+    fn every_sleep_is_rung_for() {
+        let bell = AtomicU32::new(AWAKE);
+        let mut sleeper = Sleeper {
+            sleeps: (u32::MAX >> 2) - 2,
+        };
+        let mut old = Ringer::new();
+        for how in [Sleep::Word, Sleep::Link].into_iter().cycle().take(8) {
+            sleeper.arm(&bell, how);
+            assert_eq!(Ringer::new().ring(&bell), Some(how));
+            assert_eq!(old.ring(&bell), Some(how));
+            assert_eq!(old.ring(&bell), None);
+            sleeper.disarm(&bell);
+            assert_eq!(old.ring(&bell), None);
+        }
     }
 }

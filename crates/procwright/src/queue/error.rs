@@ -45,7 +45,7 @@ pub enum Error {
     Invalid(String),
     /// What the other side has left in memory makes no sense. That lane is not
     /// used any more; all others are.
-    #[error("lane {lane} of the queue is damaged, by {}: {what}", by(.peer))]
+    #[error("lane {lane} of the queue is damaged{}: {what}", by(.peer))]
     Damaged {
         /// Its number.
         lane: u32,
@@ -67,8 +67,8 @@ pub enum Error {
 
 fn by(peer: &Option<i32>) -> String {
     match peer {
-        Some(pid) => format!("process {pid}"),
-        None => "its sender".into(),
+        Some(pid) => format!(", by process {pid}"),
+        None => String::new(),
     }
 }
 

@@ -257,7 +257,7 @@ const UNITS: u32 = 59;
 pub(crate) const REFUSED: u64 = u64::MAX;
 
 /// The position that no cursor reaches.
-const FARTHEST: u64 = 1 << 62;
+pub(crate) const FARTHEST: u64 = 1 << 62;
 
 impl Cursor {
     pub(crate) fn to_word(self) -> u64 {

@@ -67,14 +67,15 @@ impl LaneMemory {
         set(PEER + 4, guest);
     }
 
-    /// The bytes of a message that was received.
+    /// The bytes of a message that was received, or is being made.
     #[inline]
     #[expect(unsafe_code, reason = "bytes that another process has written")]
     pub(super) fn bytes(&self, place: Place) -> &[u8] {
         // SAFETY: the sender has shown this message, and the head has not passed
         // it: until then no sender that follows the format writes there. A queue
         // is for processes that trust each other so far; all that lengths and
-        // places depend on is checked.
+        // places depend on is checked. Or it is reserved, and who may write to it
+        // has lent the sender out for reading.
         unsafe { self.region.bytes(PLOT + place.at, place.length) }
     }
 

@@ -25,14 +25,18 @@
 //!   with one. While nobody sends, nobody is woken.
 //! - A lane [grows](Options::limit) while messages wait, and gives the memory back.
 //!
-//! The processes trust each other not to write where they have no business; one
-//! that leaves nonsense behind spoils [its own lane](Error::Damaged) and no other.
+//! The processes trust each other not to write where they have no business. One
+//! that leaves nonsense in its lane spoils [that lane](Error::Damaged) and no other.
+//! Who takes which lane stands where all can write: one that writes nonsense there
+//! can take the lane of another away, with what that one sends from then on.
 //!
 //! # Forks
 //!
 //! An end of a queue is that of the process that has made it; in a fork every call
 //! fails with [`Error::Forked`], and dropping it there does nothing. Attach anew,
-//! with an invitation of its own.
+//! with an invitation of its own. A [`View`], [`Batch`] or [`Reservation`] that was
+//! there at the fork can be dropped too; to read it, write to it or commit it in the
+//! fork panics.
 //!
 //! # Threads
 //!
@@ -103,6 +107,10 @@ pub use reservation::Reservation;
 pub use sender::{Overflow, Sender};
 #[cfg(not(procwright_loom))]
 pub use view::{Batch, View};
+
+/// What a fork is told that uses what was lent before.
+#[cfg(not(procwright_loom))]
+const NOT_HERE: &str = "this message is of the process that this one was forked from";
 
 /// A number that no other queue has, as far as chance goes. No secret.
 #[cfg(not(procwright_loom))]

@@ -31,6 +31,8 @@ pub struct Receiver {
     ground: Arc<Ground>,
     life: Life,
     guests: Guests,
+    /// Those whose lanes are to be taken back yet.
+    gone: Vec<u32>,
     lanes: Vec<Lane>,
     /// The one that is read now, and how many messages it may have yet before it
     /// is the next one's turn.
@@ -95,6 +97,7 @@ impl Receiver {
         Ok(Receiver {
             life: Life::new()?,
             guests: Guests::new()?,
+            gone: Vec::new(),
             lanes: Vec::new(),
             turn: 0,
             left: TURN,
@@ -201,7 +204,7 @@ impl Receiver {
         }
     }
 
-    /// Receives what one sender has sent, at most `most` messages, without a copy.
+    /// Receives what one sender has sent, one message and at most `most`, without a copy.
     /// They are received when the batch is dropped: if this process dies before,
     /// all of them are not.
     ///
@@ -219,6 +222,8 @@ impl Receiver {
                 _ => break,
             }
         }
+        let more = u32::try_from(places.len() - 1).unwrap_or(u32::MAX);
+        self.left = self.left.saturating_sub(more);
         Ok(Batch::new(self, places))
     }
 
@@ -247,15 +252,22 @@ impl Receiver {
     }
 
     /// The bytes of a message of the lane that is read now.
+    ///
+    /// # Panics
+    /// In a fork, where they are not.
     #[inline]
     pub(super) fn bytes(&self, place: Place) -> &[u8] {
+        assert!(self.ground.is_here(), "{}", super::NOT_HERE);
         self.lanes[self.turn].consumer.memory().bytes(place)
     }
 
     /// What was handed out has been received.
     #[inline]
     pub(super) fn release(&mut self) {
-        self.lanes[self.turn].release();
+        // What a fork drops is not read by who it was forked from.
+        if self.ground.is_here() {
+            self.lanes[self.turn].release();
+        }
     }
 
     /// The next message, if there is one now.
@@ -276,7 +288,9 @@ impl Receiver {
             self.look_at_claims()?;
             self.claimed = Some(claims);
         }
-        for _ in 0..=self.lanes.len() {
+        let mut looked = 0;
+        while looked <= self.lanes.len() {
+            looked += 1;
             if self.left == 0 || self.turn >= self.lanes.len() {
                 self.turn = if self.turn + 1 < self.lanes.len() {
                     self.turn + 1
@@ -299,6 +313,11 @@ impl Receiver {
             if self.lanes[self.turn].is_over() {
                 let lane = self.lanes.swap_remove(self.turn);
                 self.reclaim(&lane);
+                // The last one is here now. Which ones were looked at cannot be told
+                // by counting any more, and who is about to sleep must not leave one
+                // out: all of them once more, from here.
+                self.left = TURN;
+                looked = 0;
             }
         }
         Ok(None)
@@ -371,6 +390,13 @@ impl Receiver {
                 }
             }
         }
+        // A link is closed when no thread of its process runs any more, so all
+        // that was sent is there. It tells once: so if a lane could not be mapped,
+        // they are remembered until it can.
+        for lane in &mut self.lanes {
+            lane.is_left |= self.gone.contains(&lane.consumer.memory().peer().1);
+        }
+        self.gone.clear();
         Ok(())
     }
 
@@ -379,16 +405,13 @@ impl Receiver {
     fn attend(&mut self, deadline: Deadline) -> Result<(), Error> {
         self.looks = 0;
         let gone = self.guests.wait(deadline)?;
-        if gone.is_empty() {
+        self.gone.extend(gone);
+        if self.gone.is_empty() {
             return Ok(());
         }
-        // A link is closed when no thread of its process runs any more, so all
-        // that was sent is there.
-        self.look_at_claims()?;
-        for lane in &mut self.lanes {
-            lane.is_left |= gone.contains(&lane.consumer.memory().peer().1);
-        }
-        Ok(())
+        // Whoever was killed when it had taken a lane may not have said so.
+        self.claimed = None;
+        self.look_at_claims()
     }
 
     /// Sleeps until there is a message.
@@ -463,7 +486,10 @@ impl Receiver {
     fn disarm(&mut self) {
         if self.is_armed {
             self.is_armed = false;
-            self.sleeper.disarm(&self.bell);
+            // In a fork the bell is not there.
+            if self.ground.is_here() {
+                self.sleeper.disarm(&self.bell);
+            }
         }
     }
 

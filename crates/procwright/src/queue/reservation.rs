@@ -34,12 +34,13 @@ impl Deref for Reservation<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.sender.memory().bytes_mut(self.place)
+        // Not as mutable: any number of these may be there at a time.
+        self.sender.memory_here().bytes(self.place)
     }
 }
 
 impl DerefMut for Reservation<'_> {
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.sender.memory().bytes_mut(self.place)
+        self.sender.memory_here().bytes_mut(self.place)
     }
 }

@@ -119,35 +119,13 @@ impl Sender {
             {
                 continue;
             }
-            let memory = LaneMemory::map(ground, lane).and_then(|memory| {
-                memory.provide_page()?;
-                Ok(memory)
-            });
-            let memory = match memory {
-                Ok(memory) => memory,
-                Err(error) => {
-                    shared::unlock(ground.file()?, lane_lock(lane));
-                    return Err(Error::of(error));
-                }
-            };
-            memory.set_peer(std::process::id(), guest.number);
-            let (free, taken) = (State::Free as u32, State::Taken as u32);
-            let order = (Ordering::AcqRel, Ordering::Relaxed);
-            if state
-                .compare_exchange(free, taken, order.0, order.1)
-                .is_err()
-            {
-                // Somebody who got on without a lock.
+            let entered = guest.enter(lane);
+            if !matches!(entered, Ok(Some(_))) {
                 shared::unlock(ground.file()?, lane_lock(lane));
-                continue;
             }
-            ground.claims().fetch_add(1, Ordering::AcqRel);
-            let mut producer =
-                Producer::new(memory, *ground.geometry()).map_err(|damage| Error::Damaged {
-                    lane,
-                    peer: None,
-                    what: damage.0,
-                })?;
+            let Some(mut producer) = entered? else {
+                continue;
+            };
             if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
                 producer.be_patient();
             }
@@ -292,7 +270,18 @@ impl Sender {
         self.producer.memory()
     }
 
+    /// The same, for what was lent.
+    ///
+    /// # Panics
+    /// In a fork, where it is not.
+    #[inline]
+    pub(super) fn memory_here(&self) -> &LaneMemory {
+        assert!(self.guest.ground.is_here(), "{}", super::NOT_HERE);
+        self.memory()
+    }
+
     pub(super) fn commit(&mut self, length: usize) {
+        self.memory_here();
         self.producer.finish(length as u64);
         self.show();
     }
@@ -412,6 +401,34 @@ impl Sender {
 }
 
 impl Guest {
+    /// Takes a lane that is locked; none if it is not to be had.
+    fn enter(&self, lane: u32) -> Result<Option<Producer<LaneMemory>>, Error> {
+        let ground = &self.ground;
+        let state = ground.state(lane);
+        // Others take it under the lock only; but between the look and the lock it may
+        // have been taken, and its sender be about to leave: it is theirs until then.
+        if state.load(Ordering::Acquire) != State::Free as u32 {
+            return Ok(None);
+        }
+        let change = |new: State| {
+            let (free, order) = (State::Free as u32, (Ordering::AcqRel, Ordering::Relaxed));
+            let is_done = state.compare_exchange(free, new as u32, order.0, order.1);
+            ground.claims().fetch_add(1, Ordering::AcqRel);
+            is_done.is_ok()
+        };
+        let memory = LaneMemory::map(ground, lane).map_err(Error::of)?;
+        memory.provide_page().map_err(Error::of)?;
+        let Ok(producer) = Producer::new(memory, *ground.geometry()) else {
+            // Somebody has left nonsense in a lane that is not theirs. The receiver
+            // finds that and puts it in order.
+            change(State::Left);
+            return Ok(None);
+        };
+        producer.memory().set_peer(std::process::id(), self.number);
+        // Not so if somebody got on without a lock.
+        Ok(change(State::Taken).then_some(producer))
+    }
+
     /// Two loads.
     #[inline]
     fn check(&self) -> Result<(), Error> {

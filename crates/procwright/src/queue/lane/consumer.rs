@@ -1,7 +1,7 @@
 //! The receiver's end.
 
 use super::{Damage, Memory, Place};
-use crate::queue::format::{Cursor, Geometry, Kind, RECORD, REFUSED, Record};
+use crate::queue::format::{Cursor, FARTHEST, Geometry, Kind, RECORD, REFUSED, Record};
 
 /// Reads a lane. All that it relies on is its own; each word of the sender's is
 /// read once, and is checked before it is used.
@@ -218,6 +218,9 @@ impl<M: Memory> Consumer<M> {
         let known = [memory.head(), memory.done(), memory.tail()].map(Cursor::of_word);
         let valid = known.iter().filter(|cursor| cursor.is_valid(shape));
         let last = valid.map(|cursor| cursor.position).max().unwrap_or(0);
+        // Nobody has written so much: that is nonsense which was left, and the next
+        // sender would soon be where no cursor is.
+        let last = if last < FARTHEST / 2 { last } else { 0 };
         let begin = Cursor {
             block: 0,
             position: last.next_multiple_of(shape.size(0)),

@@ -51,6 +51,8 @@ pub(crate) struct Producer<M> {
     provided: u32,
     /// The tail that the receiver sees.
     published: u64,
+    /// It was shown on the way to room, and nobody was told yet.
+    is_untold: bool,
     /// Blocks before this one that are not read yet, the oldest first. Never more
     /// than there are blocks, so it allocates once.
     behind: Vec<Behind>,
@@ -88,6 +90,7 @@ impl<M: Memory> Producer<M> {
             ready: cursor.position,
             provided: 0,
             published: word,
+            is_untold: false,
             behind: Vec::with_capacity(shape.blocks() as usize),
             head: word,
             patience: 0,
@@ -151,8 +154,8 @@ impl<M: Memory> Producer<M> {
         self.position += Record::takes(length);
     }
 
-    /// Shows the receiver all that is finished: one store. Says whether there was
-    /// anything.
+    /// Shows the receiver all that is finished: one store. Says whether anything was
+    /// shown since it was last asked: then a receiver that sleeps is to be woken.
     #[inline]
     pub(crate) fn publish(&mut self) -> bool {
         let word = self.cursor().to_word();
@@ -161,7 +164,12 @@ impl<M: Memory> Producer<M> {
             self.published = word;
             self.memory.set_tail(word);
         }
-        is_new
+        is_new | std::mem::take(&mut self.is_untold)
+    }
+
+    /// Shows it on the way to room. Whether that is found or not, it has to be told.
+    fn publish_early(&mut self) {
+        self.is_untold = self.publish();
     }
 
     /// How far it has got, shown or not.
@@ -230,7 +238,7 @@ impl<M: Memory> Producer<M> {
             self.provide(RECORD)?;
             self.skip();
             self.clear = self.position;
-            self.publish();
+            self.publish_early();
         }
         Err(Shortage::Full)
     }
@@ -239,7 +247,7 @@ impl<M: Memory> Producer<M> {
     fn wait_a_moment(&mut self) -> Result<bool, Shortage> {
         let half = self.shape.size(self.block) / 2;
         // What can be read has to be seen. (Who sleeps makes no room.)
-        self.publish();
+        self.publish_early();
         for _ in 0..self.patience {
             for _ in 0..32 {
                 std::hint::spin_loop();

@@ -437,3 +437,41 @@ fn a_wrong_head_is_found() {
         assert!(matches!(found, Shortage::Damaged(_)), "{block} {position}");
     }
 }
+
+/// Positions of a lane in which nonsense was left are not gone on with: the next
+/// sender would soon be where no cursor is.
+#[test]
+fn a_lane_is_good_again_wherever_its_tail_was() {
+    for blocks in [1, 8] {
+        let shape = Geometry::tiny(6, blocks, 256);
+        for position in [(1 << 62) - 8, (1 << 62) - 64, 1 << 61] {
+            let heap = Heap::new(shape);
+            let tail = Cursor { block: 0, position }.to_word();
+            heap.spoil(tail, REFUSED, &[]);
+            Consumer::clear(&heap.end(), &shape);
+            let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
+            for number in 0..100 {
+                let bytes = message(number, 10);
+                put(&mut producer, &bytes).unwrap();
+                producer.publish();
+                assert_eq!(drain(&mut consumer), [bytes]);
+            }
+        }
+    }
+}
+
+/// What was shown while it waited for room was shown, whatever came of that: who
+/// sleeps is to be woken.
+#[test]
+fn what_was_shown_on_the_way_is_told_of() {
+    let heap = Heap::new(shape());
+    let mut producer = producer(&heap);
+    heap.most.set(64 + 128 + 256);
+    let mut sent = Vec::new();
+    while put(&mut producer, &message(sent.len() as u64, 10)).is_ok() {
+        sent.push(message(sent.len() as u64, 10));
+    }
+    assert!(producer.publish());
+    assert!(!producer.publish());
+    assert_eq!(drain(&mut consumer(&heap)), sent);
+}

@@ -19,12 +19,16 @@ use rustix::thread::futex::{self, Flags, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::Word;
+use crate::sys::fork::Ourselves;
 use crate::sys::unsupported;
 use crate::time::Deadline;
 
 const SIZE: SealFlags = SealFlags::SHRINK
     .union(SealFlags::GROW)
     .union(SealFlags::SEAL);
+
+/// `HUGETLBFS_MAGIC`, which not every C library's headers have.
+const HUGE_PAGES: u32 = 0x9584_58f6;
 
 pub(crate) fn create(size: u64) -> io::Result<OwnedFd> {
     // The kernel would send SIGXFSZ, which ends who has not asked for it.
@@ -54,6 +58,11 @@ pub(crate) fn size(file: BorrowedFd<'_>) -> io::Result<u64> {
     }
     if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
         return Err(wrong("it cannot be written to"));
+    }
+    // One of huge pages is mapped without having any: a SIGBUS for who looks when
+    // the system has none left. And it can be unmapped in whole ones only.
+    if rustix::fs::fstatfs(file)?.f_type as u32 == HUGE_PAGES {
+        return Err(wrong("it has huge pages"));
     }
     Ok(rustix::fs::fstat(file)?.st_size.cast_unsigned())
 }
@@ -121,7 +130,7 @@ pub(crate) fn discard(file: BorrowedFd<'_>, at: u64, length: u64) {
 pub(crate) struct Region {
     start: NonNull<u8>,
     length: usize,
-    process: u32,
+    process: Ourselves,
 }
 
 // SAFETY: a mapping that is ours, for as long as this is there.
@@ -145,22 +154,25 @@ impl Region {
         };
         // SAFETY: a fresh mapping at a place of the kernel's choice; it is ours.
         let start = unsafe {
-            let start = rustix::mm::mmap(
+            rustix::mm::mmap(
                 ptr::null_mut(),
                 length,
                 access,
                 MapFlags::SHARED | MapFlags::NORESERVE,
                 file,
                 at,
-            )?;
-            rustix::mm::madvise(start, length, Advice::LinuxDontFork)?;
-            start
+            )?
         };
-        Ok(Region {
+        let region = Region {
             start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
             length,
-            process: std::process::id(),
-        })
+            process: Ourselves::now(),
+        };
+        // If it fails, nothing stays mapped.
+        //
+        // SAFETY: all of that mapping, and nothing else.
+        unsafe { rustix::mm::madvise(start, length, Advice::LinuxDontFork)? };
+        Ok(region)
     }
 
     /// A place of so many bytes.
@@ -230,7 +242,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         // In a fork it is not there, and something else may be.
-        if self.process == std::process::id() {
+        if self.process.are_we() {
             // SAFETY: the mapping is ours, and no reference into it outlives us.
             let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.length) };
         }

@@ -2,11 +2,12 @@
 
 use super::check;
 
-/// Sets the limit on addresses.
+/// Sets the soft limit on addresses.
 pub(crate) fn limit_addresses(bytes: u64) {
-    let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: bytes,
-    };
-    check(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) });
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        check(libc::getrlimit(libc::RLIMIT_AS, &mut limit));
+        limit.rlim_cur = bytes.min(limit.rlim_max);
+        check(libc::setrlimit(libc::RLIMIT_AS, &limit));
+    }
 }
