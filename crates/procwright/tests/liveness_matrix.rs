@@ -184,8 +184,9 @@ fn stop() {
     sys::stop_ourselves();
 }
 
-/// The number of the holder's end of the socket.
-const DONE: i32 = 100;
+/// The number of the holder's end of the socket. Above what else is open: the thread
+/// that watches processes closes what it has of them on its own time.
+const DONE: i32 = 900;
 
 /// One cell of the matrix, once.
 fn one(row: &Row, holder: Holder) {
