@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -479,4 +480,21 @@ alone! {
         assert!(matches!(receiver.try_recv(), Err(Error::Closed)));
         assert!(sys::readable(fd.as_fd()));
     }
+}
+
+/// Over which no descriptor goes, and whose bytes are somebody else's.
+#[test]
+fn an_invitation_goes_over_no_other_kind_of_socket() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut here, _) = listener.accept().unwrap();
+    let invitation = Receiver::new().unwrap().invite().unwrap();
+    let refused = invitation.send(&there).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::InvalidInput);
+    (&there).write_all(b"theirs").unwrap();
+    let refused = Invitation::receive(&here).unwrap_err();
+    assert!(matches!(refused, Error::Io(_)), "{refused}");
+    let mut bytes = [0; 6];
+    here.read_exact(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"theirs");
 }

@@ -125,8 +125,8 @@ fn halves(whole: u64) -> [u32; 2] {
     [whole as u32, (whole >> 32) as u32]
 }
 
-/// A number that no other token has, as far as chance goes. No secret.
-fn nonce() -> u64 {
+/// A number that nobody else gets, as far as chance goes, and not 0. No secret.
+pub(crate) fn nonce() -> u64 {
     // No lock: a fork would inherit it held.
     static MADE: AtomicU64 = AtomicU64::new(0);
     // The keys of the standard library's hash maps are random in each process,

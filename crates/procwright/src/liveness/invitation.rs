@@ -1,15 +1,10 @@
 //! What a watcher needs of a token, and how it gets there.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, getsockname, recvmsg, sendmsg,
-};
-
 use super::Error;
+use crate::sys::message::{self, Received};
 
 /// A token, as it is handed to another process.
 ///
@@ -52,10 +47,6 @@ pub struct Invitation {
 /// How a message begins.
 const MAGIC: [u8; 4] = *b"pwl2";
 const LENGTH: usize = 16;
-
-/// Room for what the kernel tells first, of a socket that the host has asked to
-/// say who sends.
-const TOLD: usize = 64;
 
 impl Invitation {
     pub(super) fn new(files: [OwnedFd; 2], cell: usize, nonce: u64) -> Invitation {
@@ -120,30 +111,11 @@ impl Invitation {
     /// Those of sendmsg(2); `InvalidInput` if it is another kind of socket, over which
     /// no descriptor goes. No SIGPIPE is sent.
     pub fn send(&self, socket: impl AsFd) -> io::Result<()> {
-        only_unix(&socket)?;
-        let mut message = [0; LENGTH];
-        message[..4].copy_from_slice(&MAGIC);
-        message[4..8].copy_from_slice(&self.cell.to_le_bytes());
-        message[8..].copy_from_slice(&self.nonce.to_le_bytes());
-        let files = self.files();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-        let mut beside = SendAncillaryBuffer::new(&mut space);
-        beside.push(SendAncillaryMessage::ScmRights(&files));
-        loop {
-            match sendmsg(
-                &socket,
-                &[IoSlice::new(&message)],
-                &mut beside,
-                no_sigpipe(),
-            ) {
-                Ok(LENGTH) => return Ok(()),
-                // Of a stream a part may go; so short a message goes as a whole
-                // or not at all.
-                Ok(_) => return Err(io::ErrorKind::WriteZero.into()),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let mut bytes = [0; LENGTH];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4..8].copy_from_slice(&self.cell.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.nonce.to_le_bytes());
+        message::send(socket, &bytes, &self.files())
     }
 
     /// Receives one. Blocks until something comes, unless the socket is
@@ -155,46 +127,21 @@ impl Invitation {
     /// kind of socket, and when no descriptor is left: then the message is lost, with
     /// what it brought.
     pub fn receive(socket: impl AsFd) -> Result<Invitation, Error> {
-        only_unix(&socket)?;
-        let mut message = [0; LENGTH];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2)) + TOLD];
-        let mut beside = RecvAncillaryBuffer::new(&mut space);
-        let received = loop {
-            let into = &mut [IoSliceMut::new(&mut message)];
-            match recvmsg(&socket, into, &mut beside, close_on_exec()) {
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(io::Error::from(error).into()),
-                Ok(received) => break received,
+        let mut bytes = [0; LENGTH];
+        let files = match message::receive(socket, &mut bytes)? {
+            Received::Message(files) if bytes[..4] == MAGIC => files,
+            Received::Message(_) | Received::Another => {
+                return Err(Error::Invalid("another message came".into()));
+            }
+            Received::Closed => {
+                let why = "the other side has closed the socket";
+                return Err(Error::Invalid(why.into()));
             }
         };
-        // All of them, or those that are left over would stay open.
-        let files: Vec<OwnedFd> = beside
-            .drain()
-            .flat_map(|one| match one {
-                RecvAncillaryMessage::ScmRights(files) => files.collect::<Vec<_>>(),
-                _ => Vec::new(),
-            })
-            .collect();
-        if received.bytes == 0 {
-            return Err(Error::Invalid(
-                "the other side has closed the socket".into(),
-            ));
-        }
-        // What does not fit is cut off.
-        let cut = received.flags.contains(ReturnFlags::CTRUNC);
-        if cut && files.len() < 2 {
-            return Err(io::Error::other("no descriptor is left for the invitation").into());
-        }
-        let whole = received.bytes == LENGTH
-            && message[..4] == MAGIC
-            && !cut
-            && !received.flags.contains(ReturnFlags::TRUNC);
-        let files = <[OwnedFd; 2]>::try_from(files).ok().filter(|_| whole);
-        let files = files.ok_or_else(|| Error::Invalid("another message came".into()))?;
         Ok(Invitation {
             files,
-            cell: u32::from_le_bytes(message[4..8].try_into().unwrap_or_default()),
-            nonce: u64::from_le_bytes(message[8..].try_into().unwrap_or_default()),
+            cell: u32::from_le_bytes(bytes[4..8].try_into().unwrap_or_default()),
+            nonce: u64::from_le_bytes(bytes[8..].try_into().unwrap_or_default()),
         })
     }
 }
@@ -204,28 +151,4 @@ impl From<Invitation> for [OwnedFd; 2] {
     fn from(invitation: Invitation) -> [OwnedFd; 2] {
         invitation.files
     }
-}
-
-/// Over another kind of socket the bytes would arrive and the descriptors be dropped
-/// without a word; and who receives would have eaten what was somebody else's.
-fn only_unix(socket: &impl AsFd) -> io::Result<()> {
-    if getsockname(socket)?.address_family() == AddressFamily::UNIX {
-        return Ok(());
-    }
-    let why = "a liveness invitation goes over a Unix socket, and this socket is of another kind";
-    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
-}
-
-fn no_sigpipe() -> SendFlags {
-    #[cfg(not(target_vendor = "apple"))]
-    return SendFlags::NOSIGNAL;
-    #[cfg(target_vendor = "apple")]
-    return SendFlags::empty();
-}
-
-fn close_on_exec() -> RecvFlags {
-    #[cfg(not(target_vendor = "apple"))]
-    return RecvFlags::CMSG_CLOEXEC;
-    #[cfg(target_vendor = "apple")]
-    return RecvFlags::empty();
 }

@@ -50,6 +50,8 @@ mod unmarked;
 mod waiting;
 mod watcher;
 
+#[cfg(not(procwright_loom))]
+pub(crate) use cell::nonce;
 pub use claim::{Claim, Cleaner};
 pub use error::Error;
 pub use guarantee::{Guarantee, Mechanism, Names, State};

@@ -1,17 +1,13 @@
 //! What a sender needs of a queue, and how it gets there.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::io::{Errno, FdFlags};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
+use rustix::io::FdFlags;
 
 use super::Error;
 use crate::liveness;
+use crate::sys::message::{self, Received};
 
 /// A place at the queue, for one process: it may have any number of senders.
 ///
@@ -85,24 +81,10 @@ impl Invitation {
     /// Sends it over a connected Unix socket. May block, as any write does.
     ///
     /// # Errors
-    /// Those of sendmsg(2). No SIGPIPE is sent.
+    /// Those of sendmsg(2); `InvalidInput` if it is another kind of socket, over which
+    /// no descriptor goes. No SIGPIPE is sent.
     pub fn send(&self, socket: impl AsFd) -> io::Result<()> {
-        let ticket = self.ticket();
-        let files = self.files();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
-        let mut beside = SendAncillaryBuffer::new(&mut space);
-        beside.push(SendAncillaryMessage::ScmRights(&files));
-        let message = [IoSlice::new(ticket.as_bytes())];
-        loop {
-            match sendmsg(&socket, &message, &mut beside, no_sigpipe()) {
-                Ok(TICKET) => return Ok(()),
-                // Of a stream a part may go; so short a message goes as a whole
-                // or not at all.
-                Ok(_) => return Err(io::ErrorKind::WriteZero.into()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        message::send(socket, self.ticket().as_bytes(), &self.files())
     }
 
     /// Receives one. Blocks until something comes, unless the socket is
@@ -110,53 +92,21 @@ impl Invitation {
     ///
     /// # Errors
     /// [`Error::Invalid`] if something else comes, or the other side has closed;
-    /// [`Error::Io`] for those of recvmsg(2).
+    /// [`Error::Io`] for those of recvmsg(2), of kind `InvalidInput` if it is another
+    /// kind of socket, and when no descriptor is left: then the message is lost, with
+    /// what it brought.
     pub fn receive(socket: impl AsFd) -> Result<Invitation, Error> {
-        let mut message = [0; TICKET];
-        // Room for one more, so that too many are not taken for the right number.
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES + 1))];
-        let mut beside = RecvAncillaryBuffer::new(&mut space);
-        let received = loop {
-            let into = &mut [IoSliceMut::new(&mut message)];
-            match recvmsg(&socket, into, &mut beside, close_on_exec()) {
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(io::Error::from(error).into()),
-                Ok(received) => break received,
-            }
-        };
-        // All of them, so that none stays open.
-        let files: Vec<OwnedFd> = beside
-            .drain()
-            .flat_map(|one| match one {
-                RecvAncillaryMessage::ScmRights(files) => files.collect(),
-                _ => Vec::new(),
-            })
-            .collect();
-        if received.bytes == 0 {
-            return Err(Error::Invalid(
-                "the other side has closed the socket".into(),
-            ));
-        }
+        let mut ticket = [0; TICKET];
         let another = || Error::Invalid("another message came".into());
-        if received.bytes != TICKET || received.flags.contains(ReturnFlags::CTRUNC) {
-            return Err(another());
+        match message::receive(socket, &mut ticket)? {
+            Received::Message(files) => {
+                let ticket = std::str::from_utf8(&ticket).map_err(|_| another())?;
+                Invitation::from_parts(files, ticket)
+            }
+            Received::Another => Err(another()),
+            Received::Closed => Err(Error::Invalid(
+                "the other side has closed the socket".into(),
+            )),
         }
-        let ticket = std::str::from_utf8(&message).map_err(|_| another())?;
-        let files = <[OwnedFd; FILES]>::try_from(files).map_err(|_| another())?;
-        Invitation::from_parts(files, ticket)
     }
-}
-
-fn no_sigpipe() -> SendFlags {
-    #[cfg(not(target_vendor = "apple"))]
-    return SendFlags::NOSIGNAL;
-    #[cfg(target_vendor = "apple")]
-    return SendFlags::empty();
-}
-
-fn close_on_exec() -> RecvFlags {
-    #[cfg(not(target_vendor = "apple"))]
-    return RecvFlags::CMSG_CLOEXEC;
-    #[cfg(target_vendor = "apple")]
-    return RecvFlags::empty();
 }

@@ -111,17 +111,3 @@ pub use view::{Batch, View};
 /// What a fork is told that uses what was lent before.
 #[cfg(not(procwright_loom))]
 const NOT_HERE: &str = "this message is of the process that this one was forked from";
-
-/// A number that no other queue has, as far as chance goes. No secret.
-#[cfg(not(procwright_loom))]
-fn nonce() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    // The keys of the standard library's hash maps are random in each process,
-    // and a fork has another number.
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u64(COUNT.fetch_add(1, Ordering::Relaxed));
-    hasher.write_u32(std::process::id());
-    hasher.finish()
-}

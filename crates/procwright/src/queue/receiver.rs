@@ -14,6 +14,7 @@ use super::life::Life;
 use super::memory::LaneMemory;
 use super::view::{Batch, View};
 use super::{Error, Invitation, Options, Sender};
+use crate::liveness::nonce;
 use crate::sys::robust::wake;
 use crate::sys::shared::{self, Word};
 use crate::time::{Deadline, Timeout};
@@ -90,7 +91,7 @@ impl Receiver {
     }
 
     pub(super) fn create(geometry: Geometry) -> Result<Receiver, Error> {
-        let ground = Ground::create(geometry, super::nonce()).map_err(Error::of)?;
+        let ground = Ground::create(geometry, nonce()).map_err(Error::of)?;
         // Nobody else knows it yet.
         shared::lock(ground.file()?, READER_LOCK)?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);

@@ -11,6 +11,7 @@ pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod job;
 pub(crate) mod memory;
+pub(crate) mod message;
 pub(crate) mod orphans;
 pub(crate) mod pidfd;
 pub(crate) mod pipe;
