@@ -43,6 +43,9 @@ alone! {
         both();
         sys::set_nofile(64);
         (0..common::scaled(2000, 100_000)).for_each(|_| both());
+        // And when the thread that watches is hardly ever let run.
+        sys::starve("procwright-watch");
+        (0..common::scaled(2000, 100_000)).for_each(|_| both());
     }
 }
 

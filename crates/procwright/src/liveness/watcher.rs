@@ -167,6 +167,14 @@ impl Watcher {
             // Nobody reads it.
             return;
         }
+        // Who comes and goes faster than the thread is let run would pile up
+        // descriptors that nobody needs.
+        let unread = |one: &News| matches!(one, News::Watch(unread, ..) if *unread == number);
+        if let Some(at) = desk.news.iter().position(unread) {
+            let unneeded = desk.news.remove(at);
+            drop(desk);
+            return drop(unneeded);
+        }
         desk.news.push(News::Forget(number));
         if let Some(wake) = &desk.wake {
             wake.ring();
