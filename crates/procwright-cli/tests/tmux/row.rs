@@ -22,7 +22,7 @@ pub(crate) enum Step {
     Has(&'static str),
     /// Until it does not stand there any more.
     Gone(&'static str),
-    /// Until the line with the cursor is this.
+    /// Until the line with the cursor is this, and an answer is waited for.
     Cursor(&'static str),
     /// Until the shell asks for another command.
     Prompt,
@@ -164,7 +164,7 @@ fn take(session: &mut Session, step: Step, shown: &mut String, row: &Row, way: W
         Step::Shows(text) => drop(session.until(&what, |screen| screen.shows(text))),
         Step::Has(text) => drop(session.until(&what, |screen| screen.has(text))),
         Step::Gone(text) => drop(session.until(&what, |screen| !screen.has(text))),
-        Step::Cursor(text) => drop(session.until(&what, |screen| screen.line() == text)),
+        Step::Cursor(text) => session.until_asked(&what, text),
         Step::Prompt => session.await_prompt(&what),
         Step::Look => {
             *shown += &comparable(&session.picture(), row);

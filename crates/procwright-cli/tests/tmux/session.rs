@@ -208,6 +208,20 @@ impl Session {
         }
     }
 
+    /// Waits until the cursor's line is this, and who has asked sleeps until there is
+    /// an answer. A program may forget a signal that comes between its question and
+    /// its read, as less does with a Ctrl-Z, until the next key.
+    #[track_caller]
+    pub(crate) fn until_asked(&mut self, what: &str, line: &str) {
+        self.until(what, |screen| screen.line() == line);
+        let shell = self.shell();
+        let deadline = Instant::now() + WATCHDOG;
+        while !foreground(shell).iter().all(|one| one.state == "S") {
+            assert!(Instant::now() < deadline, "{what}: it does not wait");
+            std::thread::yield_now();
+        }
+    }
+
     /// Waits until the shell asks for another command.
     #[track_caller]
     pub(crate) fn await_prompt(&mut self, what: &str) {
@@ -254,11 +268,14 @@ impl Session {
         }
     }
 
+    fn shell(&self) -> i32 {
+        let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
+        shell.trim().parse().expect("a pid")
+    }
+
     /// The process that the shell has started last.
     pub(crate) fn job(&self) -> i32 {
-        let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
-        let shell = shell.trim().parse().expect("a pid");
-        child_of(shell).expect("the shell has started something")
+        child_of(self.shell()).expect("the shell has started something")
     }
 
     /// The last one that it has started, and so on.
@@ -297,17 +314,55 @@ fn pids() -> Vec<i32> {
     numbers.collect()
 }
 
+/// What `/proc/PID/stat` says.
+struct Stat {
+    pid: i32,
+    state: String,
+    parent: i32,
+    group: i32,
+    /// The one in the foreground of its terminal.
+    foreground: i32,
+    began: u64,
+}
+
+impl Stat {
+    fn of(pid: i32) -> Option<Stat> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // Behind the name, which may hold anything.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse().ok();
+        Some(Stat {
+            pid,
+            state: (*fields.first()?).to_owned(),
+            parent: number(1)?,
+            group: number(2)?,
+            foreground: number(5)?,
+            began: fields.get(19)?.parse().ok()?,
+        })
+    }
+}
+
 /// Its child that began last.
 fn child_of(parent: i32) -> Option<i32> {
-    let of_parent = |pid: &i32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // Behind the name, which may hold anything: state, parent, …
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let began: u64 = fields.get(19)?.parse().ok()?;
-        (fields.get(1)?.parse() == Ok(parent)).then_some((began, *pid))
-    };
-    let found = pids().iter().filter_map(of_parent).max();
-    found.map(|(_, pid)| pid)
+    let all = pids().into_iter().filter_map(Stat::of);
+    let children = all.filter(|one| one.parent == parent);
+    children
+        .max_by_key(|one| (one.began, one.pid))
+        .map(|one| one.pid)
+}
+
+/// Those below this process, and itself, that may read from their terminal.
+fn foreground(ancestor: i32) -> Vec<Stat> {
+    let mut all: Vec<Stat> = pids().into_iter().filter_map(Stat::of).collect();
+    let mut family = vec![ancestor];
+    let mut next = 0;
+    while let Some(&parent) = family.get(next) {
+        let children = all.iter().filter(|one| one.parent == parent);
+        family.extend(children.map(|one| one.pid));
+        next += 1;
+    }
+    all.retain(|one| family.contains(&one.pid) && one.group == one.foreground);
+    all
 }
 
 /// Whether a program of this name can be found.
