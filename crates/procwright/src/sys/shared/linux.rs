@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FallocateFlags, MemfdFlags, OFlags, SealFlags};
@@ -293,6 +293,11 @@ pub(crate) fn sleep_on_two(words: [(&AtomicU32, u32); 2], deadline: Deadline) ->
         // Woken, another value, a signal, the time: for the caller's loop.
         _ => Ok(()),
     }
+}
+
+pub(crate) fn last_tick() -> Duration {
+    let tick = clock_gettime(ClockId::MonotonicCoarse);
+    Duration::try_from(tick).unwrap_or_default()
 }
 
 const LONGEST: Timespec = Timespec {

@@ -17,6 +17,7 @@
 //! - `sleep(word, while_it_is, deadline)`: for the only one who sleeps there, until
 //!   somebody wakes. May return for nothing. `sleep_on_two(…)`: until one of two words is another than that, or somebody
 //!   wakes; `Unsupported` where one can sleep on one only.
+//! - `last_tick()`: how late it was some milliseconds ago at most, for no system call.
 //! - `link()`: two ends, each of which tells when the other is gone, which never
 //!   block. `ring(end)` makes the other end readable and sends no signal;
 //!   `silence(end)` ends that, and says whether the other is there;
@@ -30,8 +31,8 @@ mod imp;
 mod imp;
 
 pub(crate) use imp::{
-    Region, create, discard, is_abandoned, link, lock, provide, reopen, ring, silence, size, sleep,
-    sleep_on_two, unlock,
+    Region, create, discard, is_abandoned, last_tick, link, lock, provide, reopen, ring, silence,
+    size, sleep, sleep_on_two, unlock,
 };
 
 use std::ops::Deref;
