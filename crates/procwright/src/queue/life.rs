@@ -6,12 +6,12 @@
 //! as it has not, the receiver lives, and has a new word as soon as it does
 //! anything.
 //!
-//! Where there is no word, senders ask the link and nothing else, by the clock.
+//! Where there is no word, senders ask the link now and then, and nothing else.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Error;
 use super::format::{LIVENESS, PLOT};
@@ -22,6 +22,7 @@ use crate::liveness::{Holder, Seen};
 use crate::process::Process;
 use crate::sys::rendezvous::Name;
 use crate::sys::robust::PlacedWord;
+use crate::sys::shared;
 
 /// The receiver's side. It says that the receiver is there until it is dropped.
 #[derive(Debug)]
@@ -115,9 +116,13 @@ pub(super) struct Watch {
 struct Asked {
     /// The epoch of all that follows.
     epoch: u64,
-    /// It lived, and is not asked again before that.
-    next: Option<Instant>,
-    pause: Duration,
+    /// Where there is memory for a word.
+    memory: Option<u64>,
+    /// When it lived, as the last tick of the clock was.
+    lived: Option<Duration>,
+    /// How often it was looked for since then, and how often that is at most.
+    looks: u32,
+    most: u32,
     nap: Duration,
     /// Its process, and none if that cannot be seen; if it was looked for.
     process: Option<Option<Process>>,
@@ -133,13 +138,15 @@ pub(super) enum Gone {
 }
 
 /// A process that dies marks its word some time before it lets go of its end of the
-/// link: so it is asked again soon, and then less and less often.
-const SOON: Duration = Duration::from_micros(20);
-const LATER: Duration = Duration::from_millis(10);
+/// link: so it is asked again at once, and then less and less often, as many messages
+/// as this or as much time apart.
+const MOST_LOOKS: u32 = 64;
+const ASKED_FOR: Duration = Duration::from_millis(10);
 
-/// Who waits for room looks at least this often whether its receiver lives: should
-/// the kernel have failed to mark its word, or wake us.
-const LOOKS: Duration = Duration::from_secs(1);
+/// The same for who waits for room. Where there is a word it looks at least this
+/// often, should the kernel have failed to mark it, or wake us.
+const LEAST_NAP: Duration = Duration::from_micros(20);
+const NAP: Duration = Duration::from_secs(1);
 
 impl Watch {
     pub(super) fn new(ground: &Arc<Ground>) -> Watch {
@@ -170,23 +177,26 @@ impl Watch {
     /// How long to sleep for room before the receiver is asked for.
     pub(super) fn nap(&self) -> Duration {
         if self.word().is_some() {
-            return LOOKS;
+            return NAP;
         }
         let mut asked = self.asked();
-        asked.nap = (2 * asked.nap).clamp(SOON, LOOKS);
+        asked.nap = (2 * asked.nap).clamp(LEAST_NAP, NAP);
         asked.nap
     }
 
     /// Asks whether it is there, whatever its word says.
     #[cold]
     pub(super) fn ask(&self, links: &Links) -> Option<Gone> {
-        match links.now().is_abandoned() {
-            // The page comes first, when the receiver leaves.
-            true => match Page::read(&self.ground.receivers) {
-                Ok(Some(page)) if page.is_closed => Some(Gone::Closed),
-                _ => Some(Gone::Died),
-            },
-            false => None,
+        if !links.now().is_abandoned() {
+            return None;
+        }
+        // Whatever the word says from now on.
+        self.word.store(0, Ordering::Relaxed);
+        self.asked().lived = None;
+        // The page comes first, when the receiver leaves.
+        match Page::read(&self.ground.receivers) {
+            Ok(Some(page)) if page.is_closed => Some(Gone::Closed),
+            _ => Some(Gone::Died),
         }
     }
 
@@ -224,7 +234,7 @@ impl Watch {
                 *asked = Asked::default();
                 asked.epoch = page.epoch;
             }
-            if let Some(word) = page.word.filter(|word| word.is_held(&self.ground)) {
+            if let Some(word) = page.word.filter(|word| self.is_held(*word, &mut asked)) {
                 if link.is_abandoned() {
                     return Some(Gone::Died);
                 }
@@ -236,20 +246,36 @@ impl Watch {
         self.word.store(0, Ordering::Relaxed);
         asked.whether_it_lives(link, page.as_ref())
     }
+
+    fn is_held(&self, word: LifeWord, asked: &mut Asked) -> bool {
+        // Nobody needs to have put memory there, and to look then may be a SIGBUS.
+        let is_provided = |file| shared::provide(file, word.at, 4).is_ok();
+        if asked.memory != Some(word.at) && !self.ground.file().is_ok_and(is_provided) {
+            return false;
+        }
+        asked.memory = Some(word.at);
+        self.look(word.at).load(Ordering::Acquire) == word.value
+    }
 }
 
 impl Asked {
     fn whether_it_lives(&mut self, link: &Link, page: Option<&Page>) -> Option<Gone> {
-        let now = Instant::now();
-        if self.next.is_some_and(|next| now < next) {
+        // A call of the system's for each message would be a hundred times as much as
+        // all else; this clock costs none, wherever there is any.
+        let now = shared::last_tick();
+        self.looks += 1;
+        let is_recent = |lived: Duration| now.saturating_sub(lived) < ASKED_FOR;
+        if self.looks < self.most && self.lived.is_some_and(is_recent) {
             return None;
         }
         if link.is_abandoned() || self.process_has_ended(page) {
             // Not to be forgotten: it is asked again the next time.
+            self.lived = None;
             return Some(Gone::Died);
         }
-        self.pause = (2 * self.pause).clamp(SOON, LATER);
-        self.next = Some(now + self.pause);
+        self.lived = Some(now);
+        self.looks = 0;
+        self.most = (2 * self.most).clamp(1, MOST_LOOKS);
         None
     }
 
@@ -257,7 +283,7 @@ impl Asked {
     /// that nobody was told of.
     fn process_has_ended(&mut self, page: Option<&Page>) -> bool {
         // Nearly always the link tells in time, and spares us this.
-        let Some(page) = page.filter(|_| self.pause == LATER) else {
+        let Some(page) = page.filter(|_| self.most == MOST_LOOKS) else {
             return false;
         };
         let process = self.process.get_or_insert_with(|| {

@@ -43,9 +43,9 @@
 //! A queue starts none.
 //!
 //! A receiver may go to other threads. What tells its senders that it lives ends
-//! with the thread that it was made on: from then on, until it is used the next
-//! time, on whatever thread, each of them asks the system instead, at most a hundred
-//! times a second, and one that waits for room learns of its death within a second.
+//! with the thread that it was made on. From then on, until it is used the next
+//! time, on whatever thread, they ask the system instead, once in 64 messages or in
+//! 10 ms, and one that waits for room learns of its death within a second.
 //!
 //! # What it does not do
 //!

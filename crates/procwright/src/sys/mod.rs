@@ -22,6 +22,8 @@ pub(crate) mod pty;
 pub(crate) mod ready;
 pub(crate) mod rendezvous;
 pub(crate) mod robust;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) mod sealed;
 #[cfg(not(procwright_loom))]
 pub(crate) mod shared;
 pub(crate) mod signal;
