@@ -30,6 +30,22 @@
 //! Who takes which lane stands where all can write: one that writes nonsense there
 //! can take the lane of another away, with what that one sends from then on.
 //!
+//! # When the receiver dies
+//!
+//! Its senders are told, and what was not received stays where it is for as long as any
+//! process has the queue. Another receiver [takes over](Receiver::take_over), and the
+//! senders go on in their lanes. What the dead one had been handed out and had not
+//! received yet, a [`View`] or [`Batch`] that was there, comes again; nothing else does.
+//! A sender that sees the death handles it by trying again, for as long as it expects
+//! another receiver.
+//!
+//! # Names
+//!
+//! A queue may have a [name](Options::open), by which this user's processes on this
+//! machine find it, whatever its receiver does at the time: it may be stopped. Where
+//! these have `/proc` of their own, or network or pid namespaces, they do not find each
+//! other, and an invitation is what they need.
+//!
 //! # Forks
 //!
 //! An end of a queue is that of the process that has made it; in a fork every call
@@ -49,9 +65,10 @@
 //!
 //! # What it does not do
 //!
-//! - A queue ends with its receiver. No other can take it over; what was sent and
-//!   not received is lost.
-//! - A queue has no name. Who is to send is given an [`Invitation`].
+//! - It does not outlive the last process that has it, and what it has is not on disk.
+//! - An [`Invitation`] that nobody has attached yet is not known to a receiver that
+//!   takes over: that one says [`Error::Closed`] when it sees no sender, and goes on
+//!   when one comes.
 //! - A [`WaitSet`](crate::WaitSet) does not take a receiver itself. Other event
 //!   loops take its [descriptor](Receiver::readiness_fd), and so does a set, through
 //!   a [`Waitable`](crate::wait::Waitable) of the host's own that names it.

@@ -291,7 +291,7 @@ impl NameFile {
     /// [`Error::NoQueue`] if that is not its name any more.
     pub(super) fn join(&self, nonce: u64, file: BorrowedFd<'_>) -> Result<(), Error> {
         let line = line(file);
-        match self.free_line(nonce)? {
+        match self.place(&line, nonce)? {
             Some(at) => {
                 let written = self.file.write_all_at(line.as_bytes(), at);
                 shared::unlock(self.file.as_fd(), REPLACING);
@@ -305,29 +305,43 @@ impl NameFile {
         }
     }
 
-    /// Where a line of one stands who is gone, if one is found at once. Byte 1 is
-    /// locked then.
-    fn free_line(&self, nonce: u64) -> Result<Option<u64>, Error> {
-        let is_long = self.file.metadata()?.len() >= (HEAD + MANY * LINE) as u64;
-        if !is_long || !shared::lock(self.file.as_fd(), REPLACING)? {
+    /// Where this line stands already, or that of one who is gone, if one is found at
+    /// once. Byte 1 is locked then.
+    fn place(&self, ours: &str, nonce: u64) -> Result<Option<u64>, Error> {
+        if !shared::lock(self.file.as_fd(), REPLACING)? {
             return Ok(None);
         }
-        let bytes = self.read()?;
-        // Not the first, which is the receiver's.
-        let lines: Vec<_> = entries(&bytes).skip(1).collect();
-        // A few of them, others each time: so the file has no more than some times as
-        // many lines as there are processes, and nobody looks at all.
-        let begin = crate::liveness::nonce() as usize;
-        let mut tried = (0..8).filter_map(|i| lines.get(begin.wrapping_add(i) % lines.len()));
-        let free = tried.find(|line| match line.holder {
-            Some(holder) => matches!(queue_of(holder, nonce), Ok(None)),
-            None => line.length == LINE,
+        let found = self.read().map(|bytes| {
+            // Not the first, which is the receiver's.
+            let lines: Vec<_> = entries(&bytes).skip(1).collect();
+            // Somebody of this process was there before, under the same number.
+            let ours = holder(ours.as_bytes());
+            let same = lines
+                .iter()
+                .find(|line| line.length == LINE && line.holder == ours);
+            same.or_else(|| gone(&lines, nonce))
+                .map(|line| line.at as u64)
         });
-        if free.is_none() {
+        if !matches!(found, Ok(Some(_))) {
             shared::unlock(self.file.as_fd(), REPLACING);
         }
-        Ok(free.map(|line| line.at as u64))
+        found
     }
+}
+
+/// One who is gone, if that is worth to be looked for and is found at once.
+fn gone(lines: &[Line], nonce: u64) -> Option<&Line> {
+    if lines.len() < MANY {
+        return None;
+    }
+    // A few of them, others each time: so the file has no more than some times as
+    // many lines as there are processes, and nobody looks at all.
+    let begin = crate::liveness::nonce() as usize % lines.len();
+    let tried = lines[begin..].iter().chain(&lines[..begin]).take(8);
+    tried.into_iter().find(|line| match line.holder {
+        Some(holder) => matches!(queue_of(holder, nonce), Ok(None)),
+        None => line.length == LINE,
+    })
 }
 
 /// Who has the queue, as a line says.
