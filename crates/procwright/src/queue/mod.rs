@@ -30,6 +30,22 @@
 //! Who takes which lane stands where all can write: one that writes nonsense there
 //! can take the lane of another away, with what that one sends from then on.
 //!
+//! # When the receiver dies
+//!
+//! Its senders are told, and what was not received stays where it is for as long as any
+//! process has the queue. Another receiver [takes over](Receiver::take_over), and the
+//! senders go on in their lanes. What the dead one had been handed out and had not
+//! received yet, a [`View`] or [`Batch`] that was there, comes again; nothing else does.
+//! A sender that sees the death handles it by trying again, for as long as it expects
+//! another receiver.
+//!
+//! # Names
+//!
+//! A queue may have a [name](Options::open), by which this user's processes on this
+//! machine find it, whatever its receiver does at the time: it may be stopped. Where
+//! these have `/proc` of their own, or network or pid namespaces, they do not find each
+//! other, and an invitation is what they need.
+//!
 //! # Forks
 //!
 //! An end of a queue is that of the process that has made it; in a fork every call
@@ -40,15 +56,19 @@
 //!
 //! # Threads
 //!
-//! A queue starts none. The receiver's process has a
-//! [liveness token](crate::liveness::Token) for it, and the first of a process's
-//! tokens starts the thread that holds them all. A sender's process has none.
+//! A queue starts none.
+//!
+//! A receiver may go to other threads. What tells its senders that it lives ends
+//! with the thread that it was made on. From then on, until it is used the next
+//! time, on whatever thread, they ask the system instead, once in 64 messages or in
+//! 10 ms, and one that waits for room learns of its death within a second.
 //!
 //! # What it does not do
 //!
-//! - A queue ends with its receiver. No other can take it over; what was sent and
-//!   not received is lost.
-//! - A queue has no name. Who is to send is given an [`Invitation`].
+//! - It does not outlive the last process that has it, and what it has is not on disk.
+//! - An [`Invitation`] that nobody has attached yet is not known to a receiver that
+//!   takes over: that one says [`Error::Closed`] when it sees no sender, and goes on
+//!   when one comes.
 //! - A [`WaitSet`](crate::WaitSet) does not take a receiver itself. Other event
 //!   loops take its [descriptor](Receiver::readiness_fd), and so does a set, through
 //!   a [`Waitable`](crate::wait::Waitable) of the host's own that names it.
@@ -58,13 +78,13 @@
 //!
 //! Linux with `/proc`. Elsewhere [`Error::Unsupported`]. Before Linux 5.16, and where
 //! `futex_waitv` is denied, a sender that waits for room looks once a second
-//! whether its receiver lives.
+//! whether its receiver lives. It does everywhere if a thread of the receiver's
+//! process that is not the main one has made the receiver and calls `exec`.
 //!
-//! Where the kernel [marks no words](crate::liveness::Token), as under a sandbox that
-//! denies `set_robust_list` to the receiver, a sender watches the receiver's process
-//! instead: with a thread, one for all that its process watches, and it too looks
-//! once a second while it waits for room. [`Sender::attach`] fails with
-//! [`Error::Unsupported`] there if it cannot see that process.
+//! Where the kernel [marks no words](crate::liveness::ThreadToken), as under a
+//! sandbox that denies `set_robust_list` or `get_robust_list` to the receiver, and
+//! for a receiver that was made on a thread which holds a thousand others, senders
+//! ask the system as they do when its thread has ended.
 #![cfg_attr(procwright_loom, allow(dead_code))]
 
 mod bell;
@@ -74,7 +94,11 @@ mod lane;
 
 // Not where loom takes the place of the atomics: it knows no shared memory.
 #[cfg(not(procwright_loom))]
+mod claims;
+#[cfg(not(procwright_loom))]
 mod ground;
+#[cfg(not(procwright_loom))]
+mod guest;
 #[cfg(not(procwright_loom))]
 mod guests;
 #[cfg(not(procwright_loom))]
@@ -82,15 +106,23 @@ mod invitation;
 #[cfg(not(procwright_loom))]
 mod life;
 #[cfg(not(procwright_loom))]
+mod link;
+#[cfg(not(procwright_loom))]
 mod memory;
 #[cfg(not(procwright_loom))]
+mod names;
+#[cfg(not(procwright_loom))]
 mod options;
+#[cfg(not(procwright_loom))]
+mod page;
 #[cfg(not(procwright_loom))]
 mod receiver;
 #[cfg(not(procwright_loom))]
 mod reservation;
 #[cfg(not(procwright_loom))]
 mod sender;
+#[cfg(not(procwright_loom))]
+mod take_over;
 #[cfg(not(procwright_loom))]
 mod view;
 

@@ -7,6 +7,7 @@
 
 pub(crate) mod fd;
 pub(crate) mod file;
+pub(crate) mod folder;
 pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod job;
@@ -19,7 +20,10 @@ pub(crate) mod poll;
 pub(crate) mod proc;
 pub(crate) mod pty;
 pub(crate) mod ready;
+pub(crate) mod rendezvous;
 pub(crate) mod robust;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) mod sealed;
 #[cfg(not(procwright_loom))]
 pub(crate) mod shared;
 pub(crate) mod signal;

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
 
 use super::Word;
 use crate::sys::unsupported;
@@ -18,6 +19,14 @@ pub(crate) fn size(_: BorrowedFd<'_>) -> io::Result<u64> {
 }
 
 pub(crate) fn reopen(_: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    Err(unsupported("a queue"))
+}
+
+pub(crate) fn of_process(_: u32, _: u32) -> io::Result<Option<OwnedFd>> {
+    Err(unsupported("a queue"))
+}
+
+pub(crate) fn append(_: BorrowedFd<'_>, _: &[u8]) -> io::Result<()> {
     Err(unsupported("a queue"))
 }
 
@@ -37,7 +46,9 @@ pub(crate) fn link() -> io::Result<(OwnedFd, OwnedFd)> {
     Err(unsupported("a queue"))
 }
 
-pub(crate) fn ring(_: BorrowedFd<'_>) {}
+pub(crate) fn ring(_: BorrowedFd<'_>) -> bool {
+    false
+}
 
 pub(crate) fn silence(_: BorrowedFd<'_>) -> bool {
     false
@@ -51,6 +62,10 @@ pub(crate) fn sleep(_: &AtomicU32, _: u32, _: Deadline) {}
 
 pub(crate) fn sleep_on_two(_: [(&AtomicU32, u32); 2], _: Deadline) -> io::Result<()> {
     Err(unsupported("a queue"))
+}
+
+pub(crate) fn last_tick() -> Duration {
+    Duration::ZERO
 }
 
 #[derive(Debug)]
