@@ -11,7 +11,8 @@
 //! sender rings once for each of its sleeps, whatever others have done. Nearly
 //! always that is one system call for a sleep.
 
-use crate::sync::{AtomicU32, Ordering, fence};
+use crate::sync::{AtomicU32, Ordering};
+use crate::sys::fence;
 
 /// How a receiver sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl Sleeper {
         };
         let value = self.sleeps << 2 | way;
         bell.store(value, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        fence::full();
         value
     }
 
@@ -85,7 +86,7 @@ impl Ringer {
     /// woken, none if it need not be.
     #[inline]
     pub(crate) fn ring(&mut self, bell: &AtomicU32) -> Option<Sleep> {
-        fence(Ordering::SeqCst);
+        fence::full();
         match bell.load(Ordering::Relaxed) {
             AWAKE => None,
             value => self.answer(bell, value),
@@ -124,13 +125,13 @@ pub(crate) mod space {
     /// To be said before the last look.
     pub(crate) fn wait(space: &AtomicU32) {
         space.store(WAITS, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        fence::full();
     }
 
     /// To be called after room was made: whether somebody is to be woken.
     #[inline]
     pub(crate) fn made(space: &AtomicU32) -> bool {
-        fence(Ordering::SeqCst);
+        fence::full();
         space.load(Ordering::Relaxed) != 0 && {
             space.store(0, Ordering::Relaxed);
             true

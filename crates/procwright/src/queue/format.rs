@@ -67,6 +67,15 @@ const STATES: u64 = 1024;
 /// In a lane's page, which its sender alone writes, but for `SPACE`, which the
 /// reader sets back.
 pub(crate) const TAIL: u64 = 0;
+/// Behind the tail, in the same cache line: whose bytes are in the mailbox, and the
+/// mailbox, a copy of a short message, so that who waits for it needs that line only.
+#[cfg(test)]
+const STAMP: u64 = TAIL + 8;
+#[cfg(test)]
+const MAIL: u64 = TAIL + 16;
+/// Its words, and its bytes.
+pub(crate) const MAILBOX: usize = 6;
+pub(crate) const SHORT: usize = 8 * MAILBOX;
 pub(crate) const SPACE: u64 = LINE;
 pub(crate) const PEER: u64 = 2 * LINE;
 pub(crate) const PEER_SIZE: u64 = 32;
@@ -359,6 +368,29 @@ impl Record {
     }
 }
 
+/// Whose bytes are in a lane's mailbox: the position of the message, and its length
+/// in the lowest 6 bits. A position is a multiple of 8, so it is shifted by 3, and
+/// the one bit that is lost is that of the second 2^61 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp;
+
+impl Stamp {
+    /// Nobody's: no short message has this length.
+    pub(crate) const NONE: u64 = u64::MAX;
+    const LENGTH: u64 = 63;
+
+    pub(crate) fn to_word(length: u64, position: u64) -> u64 {
+        position << 3 | length
+    }
+
+    /// The length of the message at `position`, if it is that one.
+    #[inline]
+    pub(crate) fn parse(word: u64, position: u64) -> Option<u64> {
+        let length = word & Stamp::LENGTH;
+        (word & !Stamp::LENGTH == position << 3 && length <= SHORT as u64).then_some(length)
+    }
+}
+
 /// What a lane is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -514,6 +546,8 @@ mod tests {
             shape.state(0),
             shape.state(1),
             shape.lane(0) + TAIL,
+            shape.lane(0) + STAMP,
+            shape.lane(0) + MAIL,
             shape.lane(0) + SPACE,
             shape.lane(0) + PEER,
             shape.lane(0) + PLOT + shape.start(0),
@@ -531,6 +565,14 @@ mod tests {
                 position: number(&row[1]),
             };
             assert_eq!(cursor.to_word(), number(&row[2]), "{row:?}");
+        }
+        for row in table("stamps") {
+            let (length, position) = (number(&row[0]), number(&row[1]));
+            let stamp = Stamp::to_word(length, position);
+            assert_eq!(stamp, number(&row[2]), "{row:?}");
+            assert_eq!(Stamp::parse(stamp, position), Some(length));
+            assert_eq!(Stamp::parse(stamp, position + 8), None);
+            assert_eq!(Stamp::parse(Stamp::NONE, position), None);
         }
         for row in table("records") {
             let argument = number(&row[1]) as u32;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::format::{DONE, HEAD, PEER, PEER_SIZE, PLOT, SPACE, TAIL};
+use super::format::{DONE, HEAD, MAILBOX, PEER, PEER_SIZE, PLOT, SPACE, TAIL};
 use super::ground::Ground;
 use super::lane::{Memory, Place};
 use crate::liveness::Holder;
@@ -16,7 +16,8 @@ pub(super) struct LaneMemory {
     ground: Arc<Ground>,
     lane: u32,
     region: Arc<Region>,
-    tail: Word<AtomicU64>,
+    /// Tail, stamp, mailbox.
+    line: Word<[AtomicU64; 2 + MAILBOX]>,
     head: Word<AtomicU64>,
     done: Word<AtomicU64>,
 }
@@ -30,7 +31,7 @@ impl LaneMemory {
         let line = geometry.line(lane);
         Ok(LaneMemory {
             lane,
-            tail: region.word(TAIL),
+            line: region.word(TAIL),
             head: ground.receivers.word(line + HEAD),
             done: ground.receivers.word(line + DONE),
             region,
@@ -125,12 +126,12 @@ impl LaneMemory {
 impl Memory for LaneMemory {
     #[inline]
     fn tail(&self) -> u64 {
-        self.tail.load(Ordering::Acquire)
+        self.line[0].load(Ordering::Acquire)
     }
 
     #[inline]
     fn set_tail(&self, word: u64) {
-        self.tail.store(word, Ordering::Release);
+        self.line[0].store(word, Ordering::Release);
     }
 
     #[inline]
@@ -168,6 +169,26 @@ impl Memory for LaneMemory {
     fn set_record(&self, place: u64, word: u64) {
         let at = self.region.look::<AtomicU64>(PLOT + place);
         at.store(word, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn stamp(&self) -> u64 {
+        self.line[1].load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn set_stamp(&self, stamp: u64) {
+        self.line[1].store(stamp, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn mail(&self) -> [u64; MAILBOX] {
+        std::array::from_fn(|at| self.line[2 + at].load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn set_mail(&self, at: usize, word: u64) {
+        self.line[2 + at].store(word, Ordering::Relaxed);
     }
 
     #[inline]

@@ -82,6 +82,8 @@ const NAP: Duration = Duration::from_millis(10);
 
 /// How many looks at a lane are spent before a sleep at most: some microseconds.
 const PATIENCE: u32 = 2000;
+/// So many of them follow each other at once.
+const QUICK: u32 = 400;
 const LEAST_PATIENCE: u32 = 32;
 
 impl Receiver {
@@ -202,7 +204,19 @@ impl Receiver {
     ///
     /// # Errors
     /// As [`recv`](Receiver::recv).
+    #[inline]
     pub fn recv_view(&mut self) -> Result<View<'_>, Error> {
+        let mut found = self.next_of_turn();
+        if found.is_none() && self.is_worth_a_look() {
+            found = self.next_of_turn();
+        }
+        if let Some(place) = found {
+            return Ok(View::new(self, place));
+        }
+        self.recv_in_time()
+    }
+
+    fn recv_in_time(&mut self) -> Result<View<'_>, Error> {
         let place = self.wait(Deadline::NEVER)?;
         Ok(View::new(self, place))
     }
@@ -211,7 +225,15 @@ impl Receiver {
     ///
     /// # Errors
     /// As [`try_recv`](Receiver::try_recv).
+    #[inline]
     pub fn try_recv_view(&mut self) -> Result<View<'_>, Error> {
+        if let Some(place) = self.next_of_turn() {
+            return Ok(View::new(self, place));
+        }
+        self.try_recv_anything()
+    }
+
+    fn try_recv_anything(&mut self) -> Result<View<'_>, Error> {
         self.disarm();
         match self.look()? {
             Some(place) => Ok(View::new(self, place)),
@@ -276,7 +298,9 @@ impl Receiver {
     #[inline]
     pub(super) fn bytes(&self, place: Place) -> &[u8] {
         assert!(self.ground.is_here(), "{}", super::NOT_HERE);
-        self.lanes[self.turn].consumer.memory().bytes(place)
+        let consumer = &self.lanes[self.turn].consumer;
+        let mail = consumer.mail(place);
+        mail.unwrap_or_else(|| consumer.memory().bytes(place))
     }
 
     /// What was handed out has been received.
@@ -286,6 +310,20 @@ impl Receiver {
         if self.ground.is_here() {
             self.lanes[self.turn].release();
         }
+    }
+
+    /// The next message of the lane whose turn it is, if nothing else is to be seen
+    /// to: once in a turn, and when the lane is empty, all else is.
+    #[inline]
+    fn next_of_turn(&mut self) -> Option<Place> {
+        if self.is_armed || self.left == 0 || !self.ground.is_here() {
+            return None;
+        }
+        let lane = self.lanes.get_mut(self.turn)?;
+        let place = lane.consumer.next_at_once()?;
+        self.left -= 1;
+        self.looks += 1;
+        Some(place)
     }
 
     /// The next message, if there is one now.
@@ -389,20 +427,38 @@ impl Receiver {
 
     /// Looks for as long as it has been worth it lately.
     fn be_patient(&mut self) -> Result<Option<Place>, Error> {
+        match self.is_worth_a_look() {
+            true => self.look_at_lanes(),
+            false => Ok(None),
+        }
+    }
+
+    /// Waits as long as it has been worth it lately for something to be seen.
+    #[inline(never)]
+    fn is_worth_a_look(&mut self) -> bool {
+        if !self.ground.is_here() {
+            return true;
+        }
         // A look is one at each lane.
-        let lanes = self.lanes.len().max(1) as u32;
-        for _ in 0..self.patience / lanes {
-            std::hint::spin_loop();
-            if let Some(place) = self.look_at_lanes()? {
+        let looks = self.patience / self.lanes.len().max(1) as u32;
+        for look in 0..looks {
+            let new = |lane: &Lane| lane.consumer.has_more();
+            if self.claimed != Some(self.claims.load(Ordering::Relaxed)) {
+                return true;
+            }
+            if self.lanes.iter().any(new) {
                 self.patience = (2 * self.patience).min(PATIENCE);
-                return Ok(Some(place));
+                return true;
+            }
+            if look >= QUICK {
+                std::hint::spin_loop();
             }
         }
         // Never so little that it could not find out when times change.
         if self.patience > LEAST_PATIENCE {
             self.patience /= 2;
         }
-        Ok(None)
+        false
     }
 
     fn arm(&mut self, how: Sleep) -> u32 {

@@ -138,6 +138,26 @@ impl Sender {
     /// sent.
     #[inline]
     pub fn send(&mut self, message: &[u8]) -> Result<(), Error> {
+        if self.sends_short(message) {
+            return Ok(());
+        }
+        self.send_any(message)
+    }
+
+    /// Sends a short message if nothing is in its way.
+    #[inline]
+    fn sends_short(&mut self, message: &[u8]) -> bool {
+        let is_sent = self.unchecked + 1 < UNCHECKED
+            && self.check().is_ok()
+            && self.producer.send_short(message);
+        if is_sent {
+            self.unchecked += 1;
+            self.ring();
+        }
+        is_sent
+    }
+
+    fn send_any(&mut self, message: &[u8]) -> Result<(), Error> {
         let place = match self.place(message.len())? {
             Some(place) => place,
             None => match self.overflowing(message.len())? {
@@ -155,6 +175,9 @@ impl Sender {
     /// # Errors
     /// As [`send`](Sender::send); [`Error::Full`].
     pub fn try_send(&mut self, message: &[u8]) -> Result<(), Error> {
+        if self.sends_short(message) {
+            return Ok(());
+        }
         let place = self.place(message.len())?.ok_or(Error::Full)?;
         self.put(place, message);
         self.show();
@@ -173,6 +196,9 @@ impl Sender {
         message: &[u8],
         timeout: impl Into<Timeout>,
     ) -> Result<(), Error> {
+        if self.sends_short(message) {
+            return Ok(());
+        }
         let deadline = timeout.into().starting(Instant::now());
         let place = self.place_by(message.len(), deadline)?;
         self.put(place, message);

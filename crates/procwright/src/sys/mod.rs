@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod fd;
+pub(crate) mod fence;
 pub(crate) mod file;
 pub(crate) mod folder;
 pub(crate) mod fork;

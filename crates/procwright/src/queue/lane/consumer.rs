@@ -1,7 +1,10 @@
 //! The receiver's end.
 
 use super::{Damage, Memory, Place};
-use crate::queue::format::{Cursor, FARTHEST, Geometry, Kind, RECORD, REFUSED, Record};
+use crate::queue::format::{
+    Cursor, FARTHEST, Geometry, Kind, MAILBOX, RECORD, REFUSED, Record, Stamp,
+};
+use crate::sync::{Ordering, fence};
 
 /// Reads a lane. All that it relies on is its own; each word of the sender's is
 /// read once, and is checked before it is used.
@@ -22,7 +25,21 @@ pub(crate) struct Consumer<M> {
     floor: u64,
     /// Blocks that were left since the sender was told.
     left: u32,
+    /// Up to here messages can be read without another look: the tail, the lap's end
+    /// and what the sender may not have passed are all behind it.
+    clear: u64,
+    /// From a position before that to its place.
+    shift: u64,
+    /// From here on the sender is told.
+    mark: u64,
+    /// What was in the mailbox when it was found to be that of a message, and the
+    /// place of that one.
+    mail: [[u8; 8]; MAILBOX],
+    mailed: u64,
 }
+
+/// No place.
+const NOWHERE: u64 = u64::MAX;
 
 /// The sender is told after so much at the latest, and in a block whose memory is
 /// not kept so much is given back at once.
@@ -56,6 +73,11 @@ impl<M: Memory> Consumer<M> {
             passed: 1 << begin.block,
             floor: begin.position,
             left: 0,
+            clear: begin.position,
+            shift: 0,
+            mark: 0,
+            mail: [[0; 8]; MAILBOX],
+            mailed: NOWHERE,
         })
     }
 
@@ -74,11 +96,95 @@ impl<M: Memory> Consumer<M> {
             passed: 1,
             floor: 0,
             left: 0,
+            clear: 0,
+            shift: 0,
+            mark: 0,
+            mail: [[0; 8]; MAILBOX],
+            mailed: NOWHERE,
         }
     }
 
     pub(crate) fn memory(&self) -> &M {
         &self.memory
+    }
+
+    /// The next message, if there is no doubt about it: it lies on the way that was
+    /// looked at, or is in the mailbox. Else none, and nothing has happened.
+    #[inline]
+    pub(crate) fn next_at_once(&mut self) -> Option<Place> {
+        if self.position == self.tail.position {
+            return self.open_mailbox();
+        }
+        if self.position >= self.clear {
+            return None;
+        }
+        let place = self.position.wrapping_add(self.shift);
+        debug_assert_eq!(place, self.place());
+        let kind = Record::parse(self.memory.record(place), self.position)?;
+        let Kind::Message(length) = kind else {
+            return None;
+        };
+        let length = u64::from(length);
+        let need = Record::takes(length);
+        (need <= self.clear - self.position).then(|| self.hand_out(place, length))
+    }
+
+    #[inline]
+    fn hand_out(&mut self, place: u64, length: u64) -> Place {
+        self.position += Record::takes(length);
+        // What had this place before may have been in the mailbox.
+        self.mailed = NOWHERE;
+        let at = place + RECORD;
+        Place { at, length }
+    }
+
+    /// The next message, if it is in the mailbox: then the line that has the tail is all
+    /// that is looked at. The sender may be writing the next one there meanwhile;
+    /// this one is in its place in the ring all the same.
+    #[inline]
+    fn open_mailbox(&mut self) -> Option<Place> {
+        let tail = self.memory.tail();
+        // In units of 8, and in the same block, or it would be much more.
+        let shown = tail.wrapping_sub(self.tail.to_word()).wrapping_mul(8);
+        let stamp = self.memory.stamp();
+        let length = Stamp::parse(stamp, self.position)?;
+        let mail = self.memory.mail();
+        // If one of these bytes was another's, the stamp is another's now.
+        fence(Ordering::Acquire);
+        let need = Record::takes(length);
+        if self.memory.stamp() != stamp || shown != need || need > self.lap_end() - self.position {
+            return None;
+        }
+        let place = self.place();
+        let found = self.hand_out(place, length);
+        self.tail.position = self.position;
+        self.mail = mail.map(u64::to_ne_bytes);
+        self.mailed = found.at;
+        Some(found)
+    }
+
+    /// The bytes of a message that was found in the mailbox, if it was the last that
+    /// was.
+    #[inline]
+    pub(crate) fn mail(&self, place: Place) -> Option<&[u8]> {
+        match place.at == self.mailed {
+            true => self.mail.as_flattened().get(..place.length as usize),
+            false => None,
+        }
+    }
+
+    /// Where the next record is.
+    #[inline]
+    fn place(&self) -> u64 {
+        let size = self.shape.size(self.block);
+        self.shape.start(self.block) + (self.position & (size - 1))
+    }
+
+    /// Where the ring begins anew.
+    #[inline]
+    fn lap_end(&self) -> u64 {
+        let size = self.shape.size(self.block);
+        (self.position & !(size - 1)) + size
     }
 
     /// Where the next message is. It is there until it is released.
@@ -88,17 +194,21 @@ impl<M: Memory> Consumer<M> {
     ///
     /// # Errors
     /// If what the sender has left is no lane. It will not get better.
-    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Place>, Damage> {
         loop {
+            if let Some(place) = self.next_at_once() {
+                return Ok(Some(place));
+            }
             if self.position == self.tail.position && !self.look()? {
                 return Ok(None);
             }
             let size = self.shape.size(self.block);
-            let offset = self.position & (size - 1);
-            let place = self.shape.start(self.block) + offset;
-            let lap = size - offset;
-            let until = self.tail.position.min(self.floor + size) - self.position;
+            let (place, lap_end) = (self.place(), self.lap_end());
+            let lap = lap_end - self.position;
+            let seen = self.tail.position.min(self.floor + size);
+            let until = seen - self.position;
+            self.clear = seen.min(lap_end);
+            self.shift = place.wrapping_sub(self.position);
             let kind = match until {
                 // It ends in the middle of a block that is not that of the tail.
                 0 => None,
@@ -107,13 +217,10 @@ impl<M: Memory> Consumer<M> {
             match kind {
                 Some(Kind::Message(length)) => {
                     let length = u64::from(length);
-                    let need = Record::takes(length);
-                    if need > lap.min(until) {
+                    if Record::takes(length) > lap.min(until) {
                         return Err(Damage("a message is longer than its place"));
                     }
-                    self.position += need;
-                    let at = place + RECORD;
-                    return Ok(Some(Place { at, length }));
+                    return Ok(Some(self.hand_out(place, length)));
                 }
                 Some(Kind::Skip) if lap <= until => self.position += lap,
                 Some(Kind::Jump(block)) => self.jump(block)?,
@@ -123,7 +230,6 @@ impl<M: Memory> Consumer<M> {
     }
 
     /// Looks how far the sender has got; whether there is more.
-    #[inline]
     fn look(&mut self) -> Result<bool, Damage> {
         if self.block != self.tail.block {
             return Err(Damage("the sender is in a block that leads nowhere"));
@@ -138,6 +244,12 @@ impl<M: Memory> Consumer<M> {
         self.tail = tail;
         self.passed = 1 << self.block;
         Ok(true)
+    }
+
+    /// Whether it is worth to look.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        self.memory.tail() != self.tail.to_word()
     }
 
     #[cold]
@@ -155,6 +267,10 @@ impl<M: Memory> Consumer<M> {
         self.block = block;
         self.position = begins;
         self.floor = begins;
+        // That may lie before what was clear in the block that is left.
+        self.clear = begins;
+        // So that the sender is told of the block at once.
+        self.mark = 0;
         Ok(())
     }
 
@@ -168,20 +284,20 @@ impl<M: Memory> Consumer<M> {
     /// whether it was.
     #[inline]
     pub(crate) fn release(&mut self) -> bool {
-        let often = (self.shape.size(self.block) / 8).min(SWEEP);
-        let is_new = self.position != self.floor || self.left != 0;
-        if is_new {
-            // Before the sender is told, which is not often: whoever takes over must
-            // not receive it again. The sender looks at that line when it is told.
-            self.memory.set_done(self.here().to_word());
+        if self.position == self.floor && self.left == 0 {
+            return false;
         }
-        if is_new && (self.is_at_end() || self.left != 0 || self.position - self.floor >= often) {
+        // Before the sender is told, which is not often: whoever takes over must
+        // not receive it again. The sender looks at that line when it is told.
+        self.memory.set_done(self.here().to_word());
+        let is_due = self.position >= self.mark || self.is_at_end();
+        if is_due {
             self.tell();
-            return true;
         }
-        false
+        is_due
     }
 
+    #[inline]
     fn here(&self) -> Cursor {
         Cursor {
             block: self.block,
@@ -189,6 +305,7 @@ impl<M: Memory> Consumer<M> {
         }
     }
 
+    #[inline]
     fn tell(&mut self) {
         let head = self.here();
         if self.left != 0 || !self.shape.keeps(self.block) {
@@ -202,6 +319,7 @@ impl<M: Memory> Consumer<M> {
             }
         }
         self.floor = self.position;
+        self.mark = self.floor + (self.shape.size(self.block) / 8).min(SWEEP);
         self.memory.set_head(head.to_word());
     }
 

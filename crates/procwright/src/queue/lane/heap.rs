@@ -6,13 +6,15 @@ use std::io;
 use std::rc::Rc;
 
 use super::Memory;
-use crate::queue::format::Geometry;
+use crate::queue::format::{Geometry, MAILBOX};
 
 #[derive(Debug)]
 pub(super) struct Heap {
     tail: Cell<u64>,
     head: Cell<u64>,
     done: Cell<u64>,
+    stamp: Cell<u64>,
+    mail: Cell<[u64; MAILBOX]>,
     bytes: RefCell<Vec<u8>>,
     /// Whether there is memory, a byte each.
     there: RefCell<Vec<bool>>,
@@ -39,6 +41,10 @@ impl Heap {
             tail: Cell::new(0),
             head: Cell::new(0),
             done: Cell::new(0),
+            // As the memory is at first: that is the stamp of a message without bytes
+            // at the position 0.
+            stamp: Cell::new(0),
+            mail: Cell::new([0; MAILBOX]),
             bytes: RefCell::new(vec![0; window]),
             there: RefCell::new(vec![false; window]),
             occupied: Cell::new(0),
@@ -62,6 +68,11 @@ impl Heap {
 
     pub(super) fn occupied(&self) -> u64 {
         self.occupied.get()
+    }
+
+    pub(super) fn spoil_mailbox(&self, stamp: u64, mail: [u64; MAILBOX]) {
+        self.stamp.set(stamp);
+        self.mail.set(mail);
     }
 
     pub(super) fn spoil(&self, tail: u64, head: u64, bytes: &[u8]) {
@@ -159,6 +170,28 @@ impl Memory for End {
     fn set_record(&self, place: u64, word: u64) {
         assert_eq!(place % 8, 0);
         self.put(place, &word.to_le_bytes());
+    }
+
+    fn stamp(&self) -> u64 {
+        self.heap.stamp.get()
+    }
+
+    fn set_stamp(&self, stamp: u64) {
+        if self.may_store() {
+            self.heap.stamp.set(stamp);
+        }
+    }
+
+    fn mail(&self) -> [u64; MAILBOX] {
+        self.heap.mail.get()
+    }
+
+    fn set_mail(&self, at: usize, word: u64) {
+        if self.may_store() {
+            let mut mail = self.heap.mail.get();
+            mail[at] = word;
+            self.heap.mail.set(mail);
+        }
     }
 
     fn copy_in(&self, place: u64, bytes: &[u8]) {

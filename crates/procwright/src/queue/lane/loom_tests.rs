@@ -8,7 +8,7 @@ use loom::thread;
 
 use super::{Consumer, Memory, Place, Producer, Shortage};
 use crate::queue::bell::{Ringer, Sleep, Sleeper, space};
-use crate::queue::format::Geometry;
+use crate::queue::format::{Geometry, MAILBOX};
 use crate::sync::{AtomicU32, Ordering};
 
 /// A lane whose words loom looks at. Messages are of 8 bytes, and their word is as
@@ -17,9 +17,26 @@ struct Words {
     tail: AtomicU64,
     head: AtomicU64,
     done: AtomicU64,
+    stamp: AtomicU64,
+    mail: [AtomicU64; MAILBOX],
     window: Vec<AtomicU64>,
-    /// The fault to be found: the tail is stored, or loaded, without an order.
-    unordered: bool,
+    fault: Wrong,
+    /// What [`Wrong::LateStamp`] holds back.
+    late: AtomicU64,
+    /// What [`Wrong::OneStamp`] has seen before.
+    seen: AtomicU64,
+}
+
+/// The fault to be found.
+#[derive(Clone, Copy, PartialEq)]
+enum Wrong {
+    Nothing,
+    /// The tail is stored without an order.
+    Tail,
+    /// Whose the mailbox's bytes are is said after they are there.
+    LateStamp,
+    /// ... or is not asked again when they were copied.
+    OneStamp,
 }
 
 #[derive(Clone)]
@@ -27,16 +44,20 @@ struct End(Arc<Words>);
 
 impl Words {
     fn new(shape: &Geometry) -> Arc<Words> {
-        Words::with(shape, false)
+        Words::with(shape, Wrong::Nothing)
     }
 
-    fn with(shape: &Geometry, unordered: bool) -> Arc<Words> {
+    fn with(shape: &Geometry, fault: Wrong) -> Arc<Words> {
         Arc::new(Words {
             tail: AtomicU64::new(0),
             head: AtomicU64::new(0),
             done: AtomicU64::new(0),
+            stamp: AtomicU64::new(0),
+            mail: std::array::from_fn(|_| AtomicU64::new(0)),
             window: (0..shape.window() / 8).map(|_| AtomicU64::new(0)).collect(),
-            unordered,
+            fault,
+            late: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
         })
     }
 }
@@ -46,10 +67,14 @@ impl Memory for End {
         self.0.tail.load(Ordering::Acquire)
     }
     fn set_tail(&self, word: u64) {
-        let order = match self.0.unordered {
-            true => Ordering::Relaxed,
-            false => Ordering::Release,
+        let order = match self.0.fault {
+            Wrong::Tail => Ordering::Relaxed,
+            _ => Ordering::Release,
         };
+        if self.0.fault == Wrong::LateStamp {
+            let stamp = self.0.late.load(Ordering::Relaxed);
+            self.0.stamp.store(stamp, Ordering::Relaxed);
+        }
         self.0.tail.store(word, order);
     }
     fn head(&self) -> u64 {
@@ -72,6 +97,33 @@ impl Memory for End {
     }
     fn set_record(&self, place: u64, word: u64) {
         self.0.window[place as usize / 8].store(word, Ordering::Relaxed);
+    }
+    fn stamp(&self) -> u64 {
+        let seen = self.0.seen.load(Ordering::Relaxed);
+        if self.0.fault == Wrong::OneStamp && seen != 0 {
+            self.0.seen.store(0, Ordering::Relaxed);
+            return seen;
+        }
+        let stamp = self.0.stamp.load(Ordering::Relaxed);
+        if self.0.fault == Wrong::OneStamp {
+            self.0.seen.store(stamp, Ordering::Relaxed);
+        }
+        stamp
+    }
+    fn set_stamp(&self, stamp: u64) {
+        match self.0.fault {
+            Wrong::LateStamp => self.0.late.store(stamp, Ordering::Relaxed),
+            _ => self.0.stamp.store(stamp, Ordering::Relaxed),
+        }
+    }
+    fn mail(&self) -> [u64; MAILBOX] {
+        // Messages are of 8 bytes.
+        let mut mail = [0; MAILBOX];
+        mail[0] = self.0.mail[0].load(Ordering::Relaxed);
+        mail
+    }
+    fn set_mail(&self, at: usize, word: u64) {
+        self.0.mail[at].store(word, Ordering::Relaxed);
     }
     fn copy_in(&self, place: u64, bytes: &[u8]) {
         self.set_record(place, u64::from_le_bytes(bytes.try_into().unwrap()));
@@ -136,7 +188,10 @@ fn put(producer: &mut Producer<End>, number: u64) -> Result<(), Shortage> {
 
 fn read(consumer: &Consumer<End>, place: Place) -> u64 {
     assert_eq!(place.length, 8);
-    consumer.memory().record(place.at)
+    match consumer.mail(place) {
+        Some(mail) => u64::from_ne_bytes(mail.try_into().unwrap()),
+        None => consumer.memory().record(place.at),
+    }
 }
 
 /// All orders in which threads are interrupted up to twice by each other;
@@ -290,10 +345,10 @@ fn loom_without_the_last_look_one_is() {
 }
 
 /// Growth, and back to a smaller block, while the receiver reads all the time.
-fn grow(unordered: bool) {
+fn grow(fault: Wrong) {
     model(move || {
         let shape = Geometry::tiny(5, 3, 32);
-        let words = Words::with(&shape, unordered);
+        let words = Words::with(&shape, fault);
         let sender = {
             let words = words.clone();
             thread::spawn(move || {
@@ -321,13 +376,61 @@ fn grow(unordered: bool) {
 
 #[test]
 fn loom_what_is_visible_is_whole() {
-    grow(false);
+    grow(Wrong::Nothing);
 }
 
 #[test]
 #[should_panic]
 fn loom_without_release_it_is_not() {
-    grow(true);
+    grow(Wrong::Tail);
+}
+
+/// Two short messages, the second of which may be written to the mailbox while the
+/// receiver copies the first.
+fn find_in_mailbox(fault: Wrong) {
+    model(move || {
+        let shape = Geometry::tiny(6, 1, 64);
+        let words = Words::with(&shape, fault);
+        let mut producer = Producer::new(End(words.clone()), shape).unwrap();
+        let mut consumer = Consumer::new(End(words), shape).unwrap();
+        // The first one gets memory, and is not short.
+        put(&mut producer, 1).unwrap();
+        producer.publish();
+        let place = consumer.next().unwrap().unwrap();
+        assert_eq!(read(&consumer, place), 1);
+        let sender = thread::spawn(move || {
+            for number in 2..=3u64 {
+                assert!(producer.send_short(&number.to_le_bytes()));
+            }
+        });
+        for number in 2..=3 {
+            let place = loop {
+                match consumer.next().unwrap() {
+                    Some(place) => break place,
+                    None => thread::yield_now(),
+                }
+            };
+            assert_eq!(read(&consumer, place), number);
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_what_is_in_the_mailbox_is_whole() {
+    find_in_mailbox(Wrong::Nothing);
+}
+
+#[test]
+#[should_panic(expected = "left: 3")]
+fn loom_with_a_late_stamp_it_is_anothers() {
+    find_in_mailbox(Wrong::LateStamp);
+}
+
+#[test]
+#[should_panic(expected = "left: 3")]
+fn loom_with_one_look_at_the_stamp_it_is_anothers() {
+    find_in_mailbox(Wrong::OneStamp);
 }
 
 /// A sender that waits for room in a lane that may not grow, while the receiver

@@ -31,6 +31,8 @@ mod tests;
 
 use std::io;
 
+use crate::queue::format::{MAILBOX, SHORT};
+
 pub(crate) use consumer::Consumer;
 pub(crate) use producer::{Producer, Shortage};
 
@@ -58,7 +60,15 @@ pub(crate) trait Memory {
 
     /// The record at `place`, relaxed.
     fn record(&self, place: u64) -> u64;
+    /// A record, or 8 bytes of a short message.
     fn set_record(&self, place: u64, word: u64);
+
+    /// The mailbox, beside the tail: whose bytes are in it, relaxed.
+    fn stamp(&self) -> u64;
+    fn set_stamp(&self, stamp: u64);
+    /// Its bytes, relaxed.
+    fn mail(&self) -> [u64; MAILBOX];
+    fn set_mail(&self, at: usize, word: u64);
 
     fn copy_in(&self, place: u64, bytes: &[u8]);
 
@@ -71,6 +81,24 @@ pub(crate) trait Memory {
 
     /// Gives memory back; what was there is lost.
     fn discard(&self, place: u64, length: u64);
+}
+
+/// A message of at most [`SHORT`] bytes, in words; what is behind its end is 0.
+#[inline(always)]
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    debug_assert!(bytes.len() <= SHORT);
+    let (whole, rest) = bytes.as_chunks::<8>();
+    let last = (!rest.is_empty()).then(|| match bytes.last_chunk::<8>() {
+        // Not a copy of so many bytes, which is a call.
+        Some(last) => u64::from_le_bytes(*last) >> (8 * (8 - rest.len())),
+        None => rest
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    });
+    let whole = whole.iter().map(|word| u64::from_le_bytes(*word));
+    // In memory they lie as they were, whatever the machine's order is.
+    whole.chain(last).map(u64::to_le)
 }
 
 /// Where a message's bytes are.

@@ -2,8 +2,9 @@
 
 use std::io;
 
-use super::{Damage, Memory, Place};
-use crate::queue::format::{Cursor, Geometry, Kind, RECORD, REFUSED, Record};
+use super::{Damage, Memory, Place, words};
+use crate::queue::format::{Cursor, Geometry, Kind, RECORD, REFUSED, Record, SHORT, Stamp};
+use crate::sync::{Ordering, fence};
 
 /// Why there is no room.
 #[derive(Debug)]
@@ -79,6 +80,9 @@ impl<M: Memory> Producer<M> {
         if memory.head() != word || !cursor.is_valid(&shape) {
             return Err(Damage("the lane is not empty"));
         }
+        // The last sender may have been killed when it had written that of a message
+        // that was never shown.
+        memory.set_stamp(Stamp::NONE);
         Ok(Producer {
             memory,
             shape,
@@ -165,6 +169,29 @@ impl<M: Memory> Producer<M> {
             self.memory.set_tail(word);
         }
         is_new | std::mem::take(&mut self.is_untold)
+    }
+
+    /// Writes a short message and shows it with all that is finished, if there is room
+    /// at once; says whether. The receiver that waits for it needs no more than the
+    /// line that it looks at: the mailbox has the same bytes.
+    #[inline]
+    pub(crate) fn send_short(&mut self, bytes: &[u8]) -> bool {
+        let length = bytes.len() as u64;
+        let need = Record::takes(length);
+        if bytes.len() > SHORT || self.position + need > self.clear {
+            return false;
+        }
+        let place = self.place();
+        self.memory.set_stamp(Stamp::to_word(length, self.position));
+        // Who sees one of these bytes sees whose they are.
+        fence(Ordering::Release);
+        for (at, word) in words(bytes).enumerate() {
+            self.memory.set_mail(at, word);
+            self.memory.set_record(place + RECORD + 8 * at as u64, word);
+        }
+        self.finish(length);
+        self.publish();
+        true
     }
 
     /// Shows it on the way to room. Whether that is found or not, it has to be told.

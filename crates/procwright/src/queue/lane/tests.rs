@@ -4,8 +4,8 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::heap::{End, Heap};
-use super::{Consumer, Memory, Producer, Shortage};
-use crate::queue::format::{Cursor, Geometry, Kind, REFUSED, Record};
+use super::{Consumer, Memory, Place, Producer, Shortage};
+use crate::queue::format::{Cursor, Geometry, Kind, MAILBOX, REFUSED, Record, SHORT, Stamp};
 
 /// Eight blocks of 64 bytes to 8 KiB, of which those up to 256 are kept.
 fn shape() -> Geometry {
@@ -33,6 +33,15 @@ fn message(number: u64, length: usize) -> Vec<u8> {
         .collect()
 }
 
+/// Sends a message in the quickest way.
+fn send(producer: &mut Producer<End>, bytes: &[u8]) -> Result<(), Shortage> {
+    if !producer.send_short(bytes) {
+        put(producer, bytes)?;
+        producer.publish();
+    }
+    Ok(())
+}
+
 /// Finishes a message, and does not show it.
 fn put(producer: &mut Producer<End>, bytes: &[u8]) -> Result<(), Shortage> {
     let place = producer.reserve(bytes.len() as u64)?;
@@ -43,7 +52,11 @@ fn put(producer: &mut Producer<End>, bytes: &[u8]) -> Result<(), Shortage> {
 
 fn take(consumer: &mut Consumer<End>) -> Option<Vec<u8>> {
     let place = consumer.next().unwrap()?;
-    Some(consumer.memory().read(place.at, place.length))
+    let bytes = consumer.memory().read(place.at, place.length);
+    if let Some(mail) = consumer.mail(place) {
+        assert_eq!(mail, bytes);
+    }
+    Some(bytes)
 }
 
 /// All that is there, released.
@@ -57,6 +70,8 @@ fn drain(consumer: &mut Consumer<End>) -> Vec<Vec<u8>> {
 enum Step {
     /// Messages of these lengths, shown at once.
     Send(Vec<usize>),
+    /// One message, in the quickest way.
+    SendOne(usize),
     /// So many messages, and released.
     Receive(usize),
     /// The receiver dies, and another goes on.
@@ -65,9 +80,12 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let length = prop_oneof![4 => 0..40usize, 2 => 0..500usize, 1 => 0..8176usize];
+    let short = 0..=SHORT + 8;
     let step = prop_oneof![
         6 => prop::collection::vec(length, 1..4).prop_map(Step::Send),
+        6 => short.prop_map(Step::SendOne),
         4 => (1..20usize).prop_map(Step::Receive),
+        2 => Just(Step::Receive(1)),
         1 => Just(Step::Receive(usize::MAX)),
         1 => Just(Step::TakeOver),
     ];
@@ -109,6 +127,13 @@ proptest! {
                     }
                     producer.publish();
                 }
+                Step::SendOne(length) => {
+                    number += 1;
+                    let bytes = message(number, length);
+                    if send(&mut producer, &bytes).is_ok() {
+                        model.push_back(bytes);
+                    }
+                }
                 Step::Receive(most) => {
                     for _ in 0..most {
                         let Some(bytes) = take(&mut consumer) else { break };
@@ -147,13 +172,19 @@ proptest! {
         tail in cursor(),
         head in cursor(),
         bytes in spoiled(),
+        stamp in stamp(),
+        mail in any::<[u64; MAILBOX]>(),
     ) {
         let heap = Heap::new(Geometry::tiny(6, 3, 64));
         heap.spoil(tail, head, &bytes);
+        heap.spoil_mailbox(stamp, mail);
         let Ok(mut consumer) = Consumer::new(heap.end(), heap.shape) else { return Ok(()) };
         let mut read = 0;
         while let Ok(Some(place)) = consumer.next() {
             prop_assert!(place.at + place.length <= heap.shape.window());
+            if let Some(mail) = consumer.mail(place) {
+                prop_assert_eq!(mail.len() as u64, place.length);
+            }
             read += Record::takes(place.length);
             consumer.release();
         }
@@ -168,6 +199,11 @@ fn cursor() -> impl Strategy<Value = u64> {
         position: units * 8,
     });
     prop_oneof![near.prop_map(Cursor::to_word), any::<u64>()]
+}
+
+fn stamp() -> impl Strategy<Value = u64> {
+    let near = (0..64u64, 0..100u64).prop_map(|(length, units)| units << 6 | length);
+    prop_oneof![near, any::<u64>()]
 }
 
 /// Records that could stand where they do, mostly.
@@ -214,11 +250,12 @@ fn tell(
     let mut shown = Vec::new();
     for (number, (length, takes)) in story().into_iter().enumerate() {
         let bytes = message(number as u64, length);
-        let mut finished = put(producer, &bytes).is_ok();
+        let quick = number % 5 != 0 && number % 3 != 0 && producer.send_short(&bytes);
+        let mut finished = quick || put(producer, &bytes).is_ok();
         // A second one in the same store.
         let other = message(1000 + number as u64, length / 2);
         let both = finished && number % 5 == 0 && put(producer, &other).is_ok();
-        if producer.memory().is_dead() {
+        if producer.memory().is_dead() && !quick {
             break;
         }
         producer.publish();
@@ -307,6 +344,76 @@ fn a_receiver_may_die_anywhere() {
         stores += if cfg!(miri) { 7 } else { 1 };
     }
     assert!(stores > 30 || cfg!(miri), "{stores}");
+}
+
+/// What is in the mailbox of a message that was never shown is not taken for one
+/// of the next sender's, which begins at the same position.
+#[test]
+fn a_dead_senders_mailbox_is_not_believed() {
+    let heap = Heap::new(shape());
+    let mut receiver = consumer(&heap);
+    let end = heap.end();
+    let mut dying = Producer::new(end.clone(), heap.shape).unwrap();
+    // To the middle of the second block, where a first one can begin.
+    send(&mut dying, &message(1, 56)).unwrap();
+    drain(&mut receiver);
+    assert_eq!(Cursor::of_word(end.tail()).position, 128 + 64);
+    // Its stamp and its two words, in mailbox and ring.
+    let _ = end.dies_after(5);
+    assert!(dying.send_short(&message(2, 16)));
+    assert_eq!(heap.end().stamp(), Stamp::to_word(16, 192));
+
+    Consumer::clear(receiver.memory(), &heap.shape);
+    let (mut next, mut receiver) = (producer(&heap), consumer(&heap));
+    let both = [message(3, 0), message(4, 8)];
+    for bytes in &both {
+        put(&mut next, bytes).unwrap();
+    }
+    next.publish();
+    assert_eq!(drain(&mut receiver), both);
+}
+
+/// Who waits for a short message looks at one line, and keeps a copy: the memory of
+/// a message that was found there is not looked at.
+#[test]
+fn a_short_message_is_found_in_the_mailbox() {
+    for length in 0..=SHORT {
+        let heap = Heap::new(Geometry::tiny(10, 1, 1024));
+        let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
+        // The first one gets memory.
+        put(&mut producer, b"").unwrap();
+        producer.publish();
+        drain(&mut consumer);
+        let bytes = message(7, length);
+        assert!(producer.send_short(&bytes), "{length}");
+        let place = consumer.next().unwrap().unwrap();
+        assert_eq!(consumer.mail(place), Some(&bytes[..]));
+        // It is in the ring, too, for whoever takes over.
+        assert_eq!(heap.end().read(place.at, place.length), bytes);
+        let mut other = self::consumer(&heap);
+        assert_eq!(take(&mut other), Some(bytes));
+        // Another message at the same place later is not this one.
+        consumer.release();
+        let again = Place {
+            at: place.at,
+            length: 1,
+        };
+        while consumer.mail(again).is_some() {
+            put(&mut producer, &message(9, 5)).unwrap();
+            producer.publish();
+            assert_eq!(drain(&mut consumer), [message(9, 5)]);
+        }
+    }
+}
+
+#[test]
+fn what_is_too_long_for_the_mailbox_is_not_sent_so() {
+    let heap = Heap::new(Geometry::tiny(10, 1, 1024));
+    let mut producer = producer(&heap);
+    put(&mut producer, b"").unwrap();
+    producer.publish();
+    assert!(!producer.send_short(&message(1, SHORT + 1)));
+    assert!(producer.send_short(&message(1, SHORT)));
 }
 
 /// A block of a size that no length of a message divides.

@@ -276,6 +276,8 @@ pub(crate) unsafe trait Plain {}
 unsafe impl Plain for AtomicU32 {}
 // SAFETY: as it says.
 unsafe impl Plain for AtomicU64 {}
+// SAFETY: atomics, one after another.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 /// Not that of [`crate::sys::robust`], which takes two more calls to care for others
 /// who sleep on the word: on these there is one.

@@ -105,3 +105,4 @@ impl Region {
 pub(crate) trait Plain {}
 impl Plain for AtomicU32 {}
 impl Plain for AtomicU64 {}
+impl<T: Plain, const N: usize> Plain for [T; N] {}
