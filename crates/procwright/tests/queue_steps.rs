@@ -11,8 +11,9 @@ mod common;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use common::steps::{self, Fault, Point};
 use common::sys;
-use common::sys::steps::Traced;
+use common::sys::steps::{Others, Traced};
 use procwright::queue::{Error, Invitation, Options, Receiver, Sender};
 
 /// How the receiver waits while a sender is about to be killed.
@@ -24,12 +25,6 @@ enum Waits {
     OnDescriptor,
     /// In `recv`, first on a word and then on its descriptor.
     Asleep,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    Kill,
-    Stop,
 }
 
 /// What a sender does.
@@ -185,22 +180,8 @@ impl Scene {
 /// Of the other sender, two of the victim, and of one that comes meanwhile.
 const LANES: u32 = 4;
 
-/// Where in its path somebody is stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Point {
-    /// Before the instruction with this index.
-    At(usize),
-    /// Asleep, in the one with this index.
-    In(usize),
-    /// Nowhere: the path itself is wanted.
-    End,
-}
-
-type Path = (Vec<u64>, Vec<usize>);
-
-/// Lets a sender do what it does up to a point; whether it got there. The path, if
-/// it was wanted.
-fn act(row: Row, fault: Fault, point: Point, known: &Path, may_step: bool) -> (bool, Path) {
+/// Lets a sender do what it does up to a point; whether it got there.
+fn act(row: Row, fault: Fault, point: &mut Point<'_>) -> bool {
     let (begun, sent) = (numbers(0), numbers(1));
     begun.store(0, Ordering::SeqCst);
     sent.store(0, Ordering::SeqCst);
@@ -224,24 +205,22 @@ fn act(row: Row, fault: Fault, point: Point, known: &Path, may_step: bool) -> (b
             (row.ready)(&mut victim);
             victim
         },
-        move |mut victim| {
-            (row.work)(&mut victim);
-            // Nothing of its end: what a row leaves is left as it is.
-            std::mem::forget(victim);
-        },
+        row.work,
+        // What a row leaves is left as it is.
+        std::mem::forget,
     );
     traced.until_ready();
     assert!(!traced.has_ended, "{}: it could not make ready", row.name);
-    let mut path = Path::default();
-    // As far as this one could go.
     let mut got_there = true;
-    let mut to_the_point = |traced: &mut Traced, others: &mut dyn FnMut()| match point {
-        Point::At(at) if may_step => got_there = traced.step_to(at, others),
-        Point::At(at) => got_there = traced.go_to(&known.0, at, others),
-        Point::In(at) => {
-            got_there = traced.go_to(&known.0, at, others) && traced.fall_asleep();
-        }
-        Point::End => path = traced.path(others),
+    let mut to_the_point = |traced: &mut Traced, others: &mut dyn FnMut()| {
+        let is_time = &|| true;
+        got_there = point.reach(
+            traced,
+            &mut Others {
+                is_time,
+                act: others,
+            },
+        );
     };
     match row.waits {
         Waits::Asleep => {
@@ -271,10 +250,8 @@ fn act(row: Row, fault: Fault, point: Point, known: &Path, may_step: bool) -> (b
     }
     let mut all = row.lengths.len();
     match fault {
-        _ if traced.has_ended => assert!(traced.until_ended(), "{}", row.name),
         Fault::Kill => {
-            let counts = || [sent, begun].map(|n| n.load(Ordering::SeqCst) as usize);
-            let counts = counts();
+            let counts = [sent, begun].map(|n| n.load(Ordering::SeqCst) as usize);
             traced.kill();
             // What it has sent comes, and nobody rings for it.
             while scene.got.len() < counts[0] {
@@ -286,11 +263,15 @@ fn act(row: Row, fault: Fault, point: Point, known: &Path, may_step: bool) -> (b
             }
             scene.look();
             // All that is shown at once arrives or not: a message is there, or is not.
-            assert!(counts.contains(&scene.got.len()), "{counts:?} {point:?}");
+            assert!(
+                counts.contains(&scene.got.len()),
+                "{counts:?} {}",
+                point.name()
+            );
             all = scene.got.len();
         }
         Fault::Stop => {
-            traced.leave_stopped(matches!(point, Point::In(_)));
+            traced.leave_stopped(matches!(point, Point::Asleep) && got_there);
             // Others come and go meanwhile.
             for _ in 0..2 {
                 let mut third = scene.receiver.sender().unwrap();
@@ -304,14 +285,20 @@ fn act(row: Row, fault: Fault, point: Point, known: &Path, may_step: bool) -> (b
             while !traced.has_ended_now() {
                 scene.look();
             }
-            assert!(traced.until_ended(), "{} {point:?}", row.name);
+            assert!(traced.until_ended(), "{} {}", row.name, point.name());
         }
     }
     scene.lanes_come_back(1);
     scene.look();
-    assert_eq!(scene.got.len(), all, "{} {fault:?} {point:?}", row.name);
+    assert_eq!(
+        scene.got.len(),
+        all,
+        "{} {fault:?} {}",
+        row.name,
+        point.name()
+    );
     drop(other);
-    (got_there, path)
+    got_there
 }
 
 fn numbers(index: usize) -> &'static AtomicU64 {
@@ -319,47 +306,13 @@ fn numbers(index: usize) -> &'static AtomicU64 {
     NUMBERS.get_or_init(|| [sys::steps::shared_number(), sys::steps::shared_number()])[index]
 }
 
-/// A row of the table, with both faults.
-fn everywhere(row: Row) {
-    // Then nobody spins, which would be most of the instructions.
-    sys::have_one_processor();
-    let known = act(row, Fault::Stop, Point::End, &Path::default(), false).1;
-    let length = known.0.len();
-    let stride = match common::stress() {
-        true => 1,
-        false => length.div_ceil(USUAL),
-    };
-    for fault in [Fault::Kill, Fault::Stop] {
-        let (mut reached, mut asleep) = (0, 0);
-        for at in (0..length).step_by(stride) {
-            let (got_there, _) = act(row, fault, Point::At(at), &known, false);
-            // It went another way: then step by step.
-            let got_there = got_there || act(row, fault, Point::At(at), &known, true).0;
-            reached += usize::from(got_there);
-        }
-        for at in &known.1 {
-            asleep += usize::from(act(row, fault, Point::In(*at), &known, false).0);
-        }
-        common::figure(&format!(
-            "{:<34} {fault:?}: at {reached} of {length} instructions, every {stride}; in {asleep} of {} sleeps",
-            row.name,
-            known.1.len()
-        ));
-        // The path is not the same each time, but nearly.
-        assert!(reached * 10 >= (length / stride) * 8, "{reached}");
-    }
-}
-
-/// So many points of each row in a usual run.
-const USUAL: usize = 24;
-
 macro_rules! rows {
     ($($test:ident: $row:expr;)*) => {
         $(alone! {
             fn $test() {
                 let mut row: Row = $row;
                 row.name = stringify!($test);
-                everywhere(row);
+                steps::everywhere(row.name, |fault, point| act(row, fault, point));
             }
         })*
     };

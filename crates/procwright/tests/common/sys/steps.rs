@@ -9,6 +9,17 @@ pub(crate) struct Traced {
     status: i32,
 }
 
+/// Raised by a fork that has done its work: a stop if it is traced, and else
+/// nothing at all.
+const DONE: i32 = libc::SIGURG;
+
+/// Those who do something for one who sleeps.
+pub(crate) struct Others<'a> {
+    /// Whether it sleeps as is wanted.
+    pub(crate) is_time: &'a dyn Fn() -> bool,
+    pub(crate) act: &'a mut dyn FnMut(),
+}
+
 /// What became of a fork that was let go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Met {
@@ -21,14 +32,28 @@ enum Met {
 /// Forks a child that makes ready, is stopped, and then does `work`. Only for
 /// processes without other threads that it could miss.
 pub(crate) fn fork_traced<T>(ready: impl FnOnce() -> T, work: impl FnOnce(T)) -> Traced {
-    let mut this = Traced::start(ready, work);
+    let mut this = Traced::start(ready, |_| {}, work);
+    this.until_ready();
+    this.until_done();
+    this
+}
+
+/// Forks a child that makes ready, is stopped, does `work`, is stopped again, and
+/// ends.
+pub(crate) fn fork_ready<T>(ready: impl FnOnce() -> T, work: impl FnOnce(&mut T)) -> Traced {
+    let mut this = Traced::start(ready, work, std::mem::forget);
     this.until_ready();
     this
 }
 
 impl Traced {
-    /// The same, and does not wait until it is ready.
-    pub(crate) fn start<T>(ready: impl FnOnce() -> T, work: impl FnOnce(T)) -> Traced {
+    /// Forks a child that makes ready, is stopped, does `work`, is stopped again, and
+    /// does the rest. Does not wait until it is ready.
+    pub(crate) fn start<T>(
+        ready: impl FnOnce() -> T,
+        work: impl FnOnce(&mut T),
+        rest: impl FnOnce(T),
+    ) -> Traced {
         unsafe {
             let pid = check(libc::fork());
             if pid == 0 {
@@ -36,10 +61,12 @@ impl Traced {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 // Let out of here, a panic would end a thread of a test alone.
                 let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                    let made = ready();
+                    let mut made = ready();
                     libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
                     libc::raise(libc::SIGSTOP);
-                    work(made);
+                    work(&mut made);
+                    libc::raise(DONE);
+                    rest(made);
                     0
                 }));
                 libc::_exit(code.unwrap_or(101));
@@ -53,6 +80,12 @@ impl Traced {
     }
 
     pub(crate) fn until_ready(&mut self) {
+        self.until_stopped();
+    }
+
+    /// To the end of its work, at full speed.
+    pub(crate) fn until_done(&mut self) {
+        self.go(libc::PTRACE_CONT);
         self.until_stopped();
     }
 
@@ -73,6 +106,11 @@ impl Traced {
             self.until_stopped();
         }
         !self.has_ended
+    }
+
+    /// Whether it has done its work: it has said so, or come to its end.
+    fn is_done(&self) -> bool {
+        self.has_ended || libc::WSTOPSIG(self.status) == DONE
     }
 
     fn go(&self, how: libc::c_uint) {
@@ -123,11 +161,13 @@ impl Traced {
 
     /// Until it is between two instructions again. While it sleeps, `others` are
     /// asked to do something for it; says how often.
-    fn meet_awake(&mut self, others: &mut dyn FnMut()) -> u64 {
+    fn meet_awake(&mut self, others: &mut Others<'_>) -> u64 {
         let mut slept = 0;
         while self.meet() == Met::Asleep {
-            slept += 1;
-            others();
+            if (others.is_time)() {
+                slept += 1;
+                (others.act)();
+            }
         }
         slept
     }
@@ -173,30 +213,40 @@ impl Traced {
         self.registers().rip
     }
 
-    /// Its bytes, and what follows them. (Our own: it is a fork.)
-    pub(crate) fn instruction(&self) -> [u8; 16] {
-        unsafe { std::ptr::read_unaligned(self.place() as *const [u8; 16]) }
+    /// The first bytes of each instruction of its work.
+    pub(crate) fn instructions(&mut self) -> Vec<[u8; 16]> {
+        let mut all = Vec::new();
+        loop {
+            // In our memory it is the same: it is a fork.
+            all.push(unsafe { std::ptr::read_unaligned(self.place() as *const [u8; 16]) });
+            self.go(libc::PTRACE_SINGLESTEP);
+            self.until_stopped();
+            if self.is_done() {
+                return all;
+            }
+        }
     }
 
-    /// Runs to the end, one instruction after the other: the address of each, and
-    /// the number of those in which it slept.
-    pub(crate) fn path(&mut self, others: &mut dyn FnMut()) -> (Vec<u64>, Vec<usize>) {
-        let (mut path, mut sleeps) = (Vec::new(), Vec::new());
-        while !self.has_ended {
+    /// Runs through its work, one instruction after the other: the address of each, and
+    /// how often it slept.
+    pub(crate) fn path(&mut self, others: &mut Others<'_>) -> (Vec<u64>, u64) {
+        let (mut path, mut sleeps) = (Vec::new(), 0);
+        loop {
             path.push(self.place());
             self.go(libc::PTRACE_SINGLESTEP);
-            if self.meet_awake(others) > 0 {
-                sleeps.push(path.len() - 1);
+            sleeps += self.meet_awake(others);
+            if self.is_done() {
+                break;
             }
         }
         (path, sleeps)
     }
 
     /// From the beginning to the instruction with this index of a path that another
-    /// has gone; false if it has taken another one, and has ended. A breakpoint of
+    /// has gone; false if it has taken another one, and has done its work. A breakpoint of
     /// the processor brings it there at full speed: stepping all the way for each
     /// instruction takes the square of their number.
-    pub(crate) fn go_to(&mut self, path: &[u64], at: usize, others: &mut dyn FnMut()) -> bool {
+    pub(crate) fn go_to(&mut self, path: &[u64], at: usize, others: &mut Others<'_>) -> bool {
         let target = path[at];
         let passes = path[1..=at].iter().filter(|place| **place == target);
         // One where it stands is met at once.
@@ -207,29 +257,38 @@ impl Traced {
         for _ in 0..passes {
             self.go(libc::PTRACE_CONT);
             self.meet_awake(others);
-            if self.has_ended {
-                return false;
+            if self.is_done() {
+                break;
             }
         }
-        self.set_breakpoint(None)
+        // It would stay, whoever traces it.
+        let _ = self.has_ended || self.set_breakpoint(None);
+        !self.is_done()
     }
 
     /// The same, by so many steps.
-    pub(crate) fn step_to(&mut self, at: usize, others: &mut dyn FnMut()) -> bool {
+    pub(crate) fn step_to(&mut self, at: usize, others: &mut Others<'_>) -> bool {
         for _ in 0..at {
             self.go(libc::PTRACE_SINGLESTEP);
             self.meet_awake(others);
-            if self.has_ended {
+            if self.is_done() {
                 return false;
             }
         }
         true
     }
 
-    /// Goes on from an instruction in which another has slept. Whether it sleeps.
-    pub(crate) fn fall_asleep(&mut self) -> bool {
-        self.go(libc::PTRACE_SINGLESTEP);
-        self.meet() == Met::Asleep
+    /// Goes on until it sleeps in earnest; false if it does not.
+    pub(crate) fn fall_asleep(&mut self, others: &mut Others<'_>) -> bool {
+        while !self.is_done() {
+            self.go(libc::PTRACE_CONT);
+            while self.meet() == Met::Asleep {
+                if (others.is_time)() {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// False where there is none.
