@@ -1,7 +1,7 @@
 //! A fault at every instruction of something.
 
 use super::sys::steps::{Others, Traced};
-use super::{figure, stress, sys};
+use super::{figure, scaled, stress, sys};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -50,9 +50,9 @@ impl Point<'_> {
 /// So many points of each row in a usual run.
 const USUAL: usize = 24;
 
-/// As many as end in time, whatever the build. In a release build that is all of
+/// As many as end in time, whatever the build. In a release build that is each of
 /// them.
-const MOST: usize = 60_000;
+const MOST: usize = 100_000;
 
 /// Lets `act` do something up to each of its instructions, and suffer each fault
 /// there. It says whether it got there.
@@ -73,6 +73,8 @@ pub(crate) fn everywhere(name: &str, mut act: impl FnMut(Fault, &mut Point<'_>) 
                 // It has gone another way: then step by step.
                 || act(fault, &mut Point::AfterSteps(at));
             reached += usize::from(got_there);
+            // The watchdog is for one that hangs, not for many.
+            sys::alarm(scaled(120, 600) as u32);
         }
         let asleep = sleeps > 0 && act(fault, &mut Point::Asleep);
         let asleep = if asleep { ", and asleep" } else { "" };
