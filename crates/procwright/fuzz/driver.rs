@@ -261,7 +261,7 @@ pub(crate) fn run_with_mutator(program: &[u8]) {
     let mut stage = Stage::new();
     let file = stage.file.try_clone().expect("a descriptor");
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let writer = scope.spawn(move || {
             let mut all = Vec::new();
             while !writes.0.is_empty() {
                 all.push(Write::next(&mut writes));
@@ -274,6 +274,8 @@ pub(crate) fn run_with_mutator(program: &[u8]) {
         while !acts.0.is_empty() {
             stage.act(&mut acts);
         }
+        // Until it is really gone: what it leaves for its end is no leak.
+        writer.join().expect("no panic");
     });
     stage.end();
 }
