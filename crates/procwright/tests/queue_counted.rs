@@ -93,9 +93,15 @@ fn sleep_of(thread: i32) -> (Option<i64>, String) {
 
 /// That a thread that sleeps in such a call is not woken for a while.
 fn is_left_alone(thread: i32, is_sleep: impl Fn(i64) -> bool) {
-    common::eventually(|| sleep_of(thread).0.is_some_and(&is_sleep));
-    let before = sleep_of(thread);
-    std::thread::sleep(std::time::Duration::from_millis(common::scaled(300, 5000)));
+    let pass = |millis| std::thread::sleep(std::time::Duration::from_millis(millis));
+    let mut before = sleep_of(thread);
+    // It may be on its way to sleep for long.
+    common::eventually(|| {
+        pass(100);
+        let last = std::mem::replace(&mut before, sleep_of(thread));
+        last == before && before.0.is_some_and(&is_sleep)
+    });
+    pass(common::scaled(300, 5000));
     assert_eq!(sleep_of(thread), before);
 }
 

@@ -2,8 +2,9 @@
 //!
 //! As in `queue_steps.rs`, with the sides changed: whatever the receiver does, and
 //! wherever it stops, senders send, come and leave; when it goes on, it gets all, in
-//! order and once; when it is dead they are told, and what it has got until then is
-//! in order and once.
+//! order and once; when it is dead they are told; and the receiver that takes over
+//! gets all that the dead one has not received, and again no more than what that had
+//! in its hands.
 #![cfg(target_arch = "x86_64")]
 
 mod common;
@@ -48,10 +49,13 @@ struct Victim {
     log: &'static SharedNumbers,
 }
 
-// What a log says: how many messages were received; and, from there on, whose, and
-// which.
+// What a log says: how many messages were handed out; how many of them were received
+// for sure; whether one is being received that is not written down yet; and, from
+// there on, whose they are, and which.
 const COUNT: usize = 0;
-const FIRST: usize = 1;
+const RECEIVED: usize = 1;
+const UNSAID: usize = 2;
+const FIRST: usize = 3;
 const LENGTH: usize = 4096;
 
 fn write_down(log: &SharedNumbers, message: &[u8]) {
@@ -67,9 +71,21 @@ impl Victim {
         self.receiver.as_mut().unwrap()
     }
 
+    fn set(&self, what: usize, value: u32) {
+        self.log.at(what).store(value, Ordering::SeqCst);
+    }
+
+    /// All that was handed out is received.
+    fn confirm(&self) {
+        self.set(RECEIVED, self.log.at(COUNT).load(Ordering::SeqCst));
+    }
+
     fn recv(&mut self) {
+        self.set(UNSAID, 1);
         let message = self.receiver().recv().unwrap();
         write_down(self.log, &message);
+        self.confirm();
+        self.set(UNSAID, 0);
     }
 
     /// Where it is; nothing is copied.
@@ -77,12 +93,15 @@ impl Victim {
         let log = self.log;
         let view = self.receiver().recv_view().unwrap();
         write_down(log, &view);
+        drop(view);
+        self.confirm();
     }
 
     /// All that is there; whether there will be more.
     fn try_all(&mut self) -> bool {
         let log = self.log;
         loop {
+            self.confirm();
             match self.receiver().try_recv_view() {
                 Ok(view) => write_down(log, &view),
                 Err(Error::Empty) => return true,
@@ -179,7 +198,9 @@ impl Senders {
 
 /// Lets a receiver do what it does up to a point; whether it got there.
 fn act(row: Row, fault: Fault, point: &mut Point<'_>, log: &'static SharedNumbers) -> bool {
-    log.at(COUNT).store(0, Ordering::SeqCst);
+    for what in [COUNT, RECEIVED, UNSAID] {
+        log.at(what).store(0, Ordering::SeqCst);
+    }
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let mut traced = Traced::start(
         || {
@@ -245,7 +266,7 @@ fn act(row: Row, fault: Fault, point: &mut Point<'_>, log: &'static SharedNumber
         let sent: Vec<usize> = senders.talkers.iter().map(|talker| talker.sent).collect();
         drop(senders);
         assert!(traced.until_ended(), "{} {}", row.name, point.name());
-        let received = received(log, sent.len());
+        let received = received(log, COUNT, sent.len());
         let all = received == sent || row.name == "close";
         assert!(
             all,
@@ -278,19 +299,61 @@ fn act(row: Row, fault: Fault, point: &mut Point<'_>, log: &'static SharedNumber
     let late = senders.invitations.pop().unwrap();
     told(Sender::attach(late).map(drop));
     told(senders.talkers[1].send(10));
-    let received = received(log, senders.talkers.len());
-    let sent = senders.talkers.iter().map(|talker| talker.sent);
-    assert!(received.iter().zip(sent).all(|(got, sent)| *got <= sent));
+    if row.name != "close" {
+        take_over(senders, log, &format!("{} {}", row.name, point.name()));
+    }
     got_there
+}
+
+/// Another receives in the place of the dead one.
+fn take_over(mut senders: Senders, log: &SharedNumbers, whence: &str) {
+    let next = senders.invitations.pop().unwrap();
+    let mut receiver = Receiver::take_over(&next).unwrap();
+    // Whoever is there goes on in its lane, and whoever comes finds one.
+    senders.talkers[1].send(10).unwrap();
+    senders.attach().unwrap().send(10).unwrap();
+    let sent: Vec<usize> = senders.talkers.iter().map(|talker| talker.sent).collect();
+    drop((next, senders));
+    let mut rest = vec![Vec::new(); sent.len()];
+    loop {
+        match receiver.recv_view().as_deref() {
+            Ok(message) => {
+                let number = u32::from_le_bytes(message[..4].try_into().unwrap()) as usize;
+                rest[number >> 16].push(number & 0xffff);
+            }
+            Err(Error::Closed) => break,
+            Err(error) => panic!("{whence}: {error}"),
+        }
+    }
+    let [handed, sure] = [COUNT, RECEIVED].map(|what| received(log, what, sent.len()));
+    let mut unsaid = log.at(UNSAID).load(Ordering::SeqCst) as usize;
+    for talker in 0..sent.len() {
+        let first = rest[talker].first().copied().unwrap_or(sent[talker]);
+        assert_eq!(
+            rest[talker],
+            (first..sent[talker]).collect::<Vec<_>>(),
+            "{whence}"
+        );
+        assert!(first >= sure[talker], "{whence}: {first} was received");
+        let lost = first.saturating_sub(handed[talker]);
+        assert!(lost <= unsaid, "{whence}: {lost} are lost");
+        unsaid -= lost;
+    }
+    let mut all = vec![receiver.sender().unwrap()];
+    while all.len() < 8 {
+        let another = all[0].try_clone().unwrap();
+        all.push(another);
+    }
 }
 
 /// Of the senders of a row, of those that come and leave, and one that is late.
 const INVITED: usize = 8;
 
-/// How many messages of each sender have come; that they came in order, and once.
-fn received(log: &SharedNumbers, talkers: usize) -> Vec<usize> {
+/// How many messages of each sender have come, or were received for sure; that they
+/// came in order, and once.
+fn received(log: &SharedNumbers, what: usize, talkers: usize) -> Vec<usize> {
     let mut next = vec![0; talkers];
-    for at in 0..log.at(COUNT).load(Ordering::SeqCst) as usize {
+    for at in 0..log.at(what).load(Ordering::SeqCst) as usize {
         let number = log.at(FIRST + at).load(Ordering::SeqCst) as usize;
         let (talker, number) = (number >> 16, number & 0xffff);
         assert_eq!(number, next[talker], "of sender {talker}");
@@ -369,6 +432,8 @@ rows! {
             let log = victim.log;
             let batch = victim.receiver().recv_many(3).unwrap();
             batch.iter().for_each(|message| write_down(log, message));
+            drop(batch);
+            victim.confirm();
         },
         ..PLAIN
     };
@@ -409,6 +474,7 @@ rows! {
         work: |victim| {
             // On its word, then on its descriptor.
             let time = std::time::Duration::from_millis(20);
+            victim.set(UNSAID, 1);
             match victim.receiver().recv_timeout(time) {
                 Ok(message) => write_down(victim.log, &message),
                 Err(Error::TimedOut) => {}
