@@ -38,6 +38,8 @@ struct Row {
     /// When it has, and has not begun.
     then: fn(&mut Senders),
     work: fn(&mut Victim),
+    /// The first sender fills its lane meanwhile.
+    fills: bool,
     /// A sender waits for room meanwhile.
     is_waited_for: bool,
     kicked: Kicked,
@@ -185,7 +187,9 @@ impl Senders {
     }
 
     /// The receiver does nothing, and that is no reason to wait.
-    fn go_on(&mut self) -> Result<(), Error> {
+    fn go_on(&mut self, fills: bool) -> Result<(), Error> {
+        // All that it may write to, at once.
+        while fills && self.first().send(60_000).is_ok() {}
         for _ in 0..3 {
             self.talkers[1].send(10)?;
         }
@@ -243,7 +247,7 @@ fn act(row: Row, fault: Fault, point: &mut Point<'_>, log: &'static SharedNumber
         act: &mut || senders.talkers[1].send(10).unwrap(),
     };
     let got_there = point.reach(&mut traced, &mut others);
-    let go_on = |senders: &mut Senders| match senders.go_on() {
+    let go_on = |senders: &mut Senders| match senders.go_on(row.fills) {
         Ok(()) => {}
         Err(Error::Closed) if row.name == "close" => {}
         Err(error) => panic!("{} {}: {error}", row.name, point.name()),
@@ -413,6 +417,7 @@ const PLAIN: Row = Row {
     ready: Victim::recv,
     then: |_| {},
     work: Victim::recv,
+    fills: false,
     is_waited_for: false,
     kicked: Kicked::AtOnce,
 };
@@ -458,6 +463,16 @@ rows! {
         ready: Victim::take_all,
         then: |senders| senders.send(&[300]),
         work: Victim::view,
+        ..PLAIN
+    };
+    // The memory of what was read in a block that goes on is given back: before the
+    // sender may write there again.
+    give_back_in_place: Row {
+        options: Options::new().lanes(8).fixed(1 << 19),
+        before: |senders| senders.send(&[200_000, 200_000]),
+        ready: |_| {},
+        work: Victim::view,
+        fills: true,
         ..PLAIN
     };
     sleep_and_be_woken: Row {

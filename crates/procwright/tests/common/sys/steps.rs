@@ -213,6 +213,20 @@ impl Traced {
         self.registers().rip
     }
 
+    /// One instruction; how often it slept in it. Only in a system call it may: for all
+    /// others to look again and again would be most of the time.
+    fn step_awake(&mut self, others: &mut Others<'_>) -> u64 {
+        const SYSCALL: [u8; 2] = [0x0f, 0x05];
+        // In our memory it is the same: it is a fork.
+        let next = unsafe { std::ptr::read_unaligned(self.place() as *const [u8; 2]) };
+        self.go(libc::PTRACE_SINGLESTEP);
+        if next == SYSCALL {
+            return self.meet_awake(others);
+        }
+        self.until_stopped();
+        0
+    }
+
     /// The first bytes of each instruction of its work.
     pub(crate) fn instructions(&mut self) -> Vec<[u8; 16]> {
         let mut all = Vec::new();
@@ -233,8 +247,7 @@ impl Traced {
         let (mut path, mut sleeps) = (Vec::new(), 0);
         loop {
             path.push(self.place());
-            self.go(libc::PTRACE_SINGLESTEP);
-            sleeps += self.meet_awake(others);
+            sleeps += self.step_awake(others);
             if self.is_done() {
                 break;
             }
@@ -269,8 +282,7 @@ impl Traced {
     /// The same, by so many steps.
     pub(crate) fn step_to(&mut self, at: usize, others: &mut Others<'_>) -> bool {
         for _ in 0..at {
-            self.go(libc::PTRACE_SINGLESTEP);
-            self.meet_awake(others);
+            self.step_awake(others);
             if self.is_done() {
                 return false;
             }
