@@ -19,6 +19,12 @@ if cargo +nightly miri --version >/dev/null 2>&1; then
         cargo +nightly miri test --quiet --package procwright --lib robust::list
 fi
 
+if cargo +nightly fuzz --version >/dev/null 2>&1; then
+    say 'The fuzzers'
+    cargo fmt --check --manifest-path crates/procwright/fuzz/Cargo.toml
+    (cd crates/procwright && cargo +nightly fuzz build)
+fi
+
 say 'The core for macOS and the BSDs'
 for target in {x86_64,aarch64}-apple-darwin x86_64-unknown-{freebsd,netbsd}; do
     rustup target add "$target" >/dev/null 2>&1 || true

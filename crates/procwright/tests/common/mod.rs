@@ -2,6 +2,8 @@
 #![allow(dead_code)] // each test file uses a part of it
 
 pub(crate) mod family;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod steps;
 pub(crate) mod sys;
 
 use std::ffi::OsString;
@@ -96,6 +98,8 @@ pub(crate) fn alone(test: &'static str, body: impl FnOnce()) -> Option<Said> {
         said.stdout,
         said.stderr
     );
+    // None of that name: a test in a module of a file is not found by its name alone.
+    assert!(said.stdout.contains("1 passed"), "{test}: {}", said.stdout);
     for line in said
         .stderr
         .lines()

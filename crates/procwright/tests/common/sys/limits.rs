@@ -12,6 +12,15 @@ pub(crate) fn limit_addresses(bytes: u64) {
     }
 }
 
+/// From here on this thread, and what it starts, has one processor.
+pub(crate) fn have_one_processor() {
+    unsafe {
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(check(libc::sched_getcpu()) as usize, &mut one);
+        check(libc::sched_setaffinity(0, size_of_val(&one), &one));
+    }
+}
+
 /// From here on all threads of ours share one processor, and those of this name have
 /// it when no other wants it.
 pub(crate) fn starve(name: &str) {

@@ -1,4 +1,4 @@
-//! A fork that is run one instruction at a time.
+//! A fork that is run one instruction at a time, and killed or stopped at any.
 
 use super::check;
 
@@ -6,37 +6,93 @@ use super::check;
 pub(crate) struct Traced {
     pub(crate) pid: i32,
     pub(crate) has_ended: bool,
+    status: i32,
+}
+
+/// Raised by a fork that has done its work: a stop if it is traced, and else
+/// nothing at all.
+const DONE: i32 = libc::SIGURG;
+
+/// Those who do something for one who sleeps.
+pub(crate) struct Others<'a> {
+    /// Whether it sleeps as is wanted.
+    pub(crate) is_time: &'a dyn Fn() -> bool,
+    pub(crate) act: &'a mut dyn FnMut(),
+}
+
+/// What became of a fork that was let go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Met {
+    Stopped,
+    Ended,
+    /// It sleeps in a system call, until somebody does something.
+    Asleep,
 }
 
 /// Forks a child that makes ready, is stopped, and then does `work`. Only for
 /// processes without other threads that it could miss.
 pub(crate) fn fork_traced<T>(ready: impl FnOnce() -> T, work: impl FnOnce(T)) -> Traced {
-    unsafe {
-        let pid = check(libc::fork());
-        if pid == 0 {
-            libc::alarm(900);
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            let made = ready();
-            libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
-            libc::raise(libc::SIGSTOP);
-            work(made);
-            libc::_exit(0);
-        }
-        let mut this = Traced {
-            pid,
-            has_ended: false,
-        };
-        this.until_stopped();
-        this
-    }
+    let mut this = Traced::start(ready, |_| {}, work);
+    this.until_ready();
+    this.until_done();
+    this
+}
+
+/// Forks a child that makes ready, is stopped, does `work`, is stopped again, and
+/// ends.
+pub(crate) fn fork_ready<T>(ready: impl FnOnce() -> T, work: impl FnOnce(&mut T)) -> Traced {
+    let mut this = Traced::start(ready, work, std::mem::forget);
+    this.until_ready();
+    this
 }
 
 impl Traced {
+    /// Forks a child that makes ready, is stopped, does `work`, is stopped again, and
+    /// does the rest. Does not wait until it is ready.
+    pub(crate) fn start<T>(
+        ready: impl FnOnce() -> T,
+        work: impl FnOnce(&mut T),
+        rest: impl FnOnce(T),
+    ) -> Traced {
+        unsafe {
+            let pid = check(libc::fork());
+            if pid == 0 {
+                libc::alarm(900);
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // Let out of here, a panic would end a thread of a test alone.
+                let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    let mut made = ready();
+                    libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+                    libc::raise(libc::SIGSTOP);
+                    work(&mut made);
+                    libc::raise(DONE);
+                    rest(made);
+                    0
+                }));
+                libc::_exit(code.unwrap_or(101));
+            }
+            Traced {
+                pid,
+                has_ended: false,
+                status: 0,
+            }
+        }
+    }
+
+    pub(crate) fn until_ready(&mut self) {
+        self.until_stopped();
+    }
+
+    /// To the end of its work, at full speed.
+    pub(crate) fn until_done(&mut self) {
+        self.go(libc::PTRACE_CONT);
+        self.until_stopped();
+    }
+
     /// One instruction; false once the child has ended.
     pub(crate) fn step(&mut self) -> bool {
         if !self.has_ended {
-            let null = std::ptr::null_mut::<libc::c_void>();
-            unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.pid, null, null) };
+            self.go(libc::PTRACE_SINGLESTEP);
             self.until_stopped();
         }
         !self.has_ended
@@ -46,25 +102,227 @@ impl Traced {
     /// ended.
     pub(crate) fn run_to_call(&mut self) -> bool {
         if !self.has_ended {
-            let null = std::ptr::null_mut::<libc::c_void>();
-            unsafe { libc::ptrace(libc::PTRACE_SYSCALL, self.pid, null, null) };
+            self.go(libc::PTRACE_SYSCALL);
             self.until_stopped();
         }
         !self.has_ended
     }
 
+    /// Whether it has done its work: it has said so, or come to its end.
+    fn is_done(&self) -> bool {
+        self.has_ended || libc::WSTOPSIG(self.status) == DONE
+    }
+
+    fn go(&self, how: libc::c_uint) {
+        let null = std::ptr::null_mut::<libc::c_void>();
+        unsafe { libc::ptrace(how, self.pid, null, null) };
+    }
+
     fn until_stopped(&mut self) {
-        let mut status = 0;
-        unsafe { check(libc::waitpid(self.pid, &mut status, 0)) };
-        self.has_ended = !libc::WIFSTOPPED(status);
+        unsafe { check(libc::waitpid(self.pid, &mut self.status, 0)) };
+        self.has_ended = !libc::WIFSTOPPED(self.status);
+    }
+
+    /// Whether it ended well.
+    pub(crate) fn until_ended(&mut self) -> bool {
+        while !self.has_ended {
+            self.until_stopped();
+        }
+        self.status == 0
+    }
+
+    /// Whether it has.
+    pub(crate) fn has_ended_now(&mut self) -> bool {
+        if !self.has_ended {
+            let got = unsafe { libc::waitpid(self.pid, &mut self.status, libc::WNOHANG) };
+            self.has_ended = check(got) != 0 && !libc::WIFSTOPPED(self.status);
+        }
+        self.has_ended
+    }
+
+    fn meet(&mut self) -> Met {
+        let mut looks = 0;
+        loop {
+            let got = unsafe { libc::waitpid(self.pid, &mut self.status, libc::WNOHANG) };
+            if check(got) != 0 {
+                self.has_ended = !libc::WIFSTOPPED(self.status);
+                return match self.has_ended {
+                    true => Met::Ended,
+                    false => Met::Stopped,
+                };
+            }
+            std::thread::yield_now();
+            looks += 1;
+            if looks % 64 == 0 && super::super::state(self.pid) == Some('S') {
+                return Met::Asleep;
+            }
+        }
+    }
+
+    /// Until it is between two instructions again. While it sleeps, `others` are
+    /// asked to do something for it; says how often.
+    fn meet_awake(&mut self, others: &mut Others<'_>) -> u64 {
+        let mut slept = 0;
+        while self.meet() == Met::Asleep {
+            if (others.is_time)() {
+                slept += 1;
+                (others.act)();
+            }
+        }
+        slept
+    }
+
+    /// Kills it where it is, and waits for that.
+    pub(crate) fn kill(&mut self) {
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        self.until_ended();
+    }
+
+    /// Leaves it to itself, stopped as anybody's SIGSTOP does it; SIGCONT lets it go
+    /// on.
+    pub(crate) fn leave_stopped(&mut self, is_asleep: bool) {
+        unsafe {
+            if is_asleep {
+                // It has to be seen by its tracer first.
+                libc::kill(self.pid, libc::SIGSTOP);
+                self.until_stopped();
+            }
+            let (pid, stop) = (self.pid, libc::SIGSTOP as usize as *mut libc::c_void);
+            let null = std::ptr::null_mut::<libc::c_void>();
+            check(libc::ptrace(libc::PTRACE_DETACH, pid, null, stop) as i32);
+        }
+        super::super::eventually(|| super::super::state(self.pid) == Some('T'));
+    }
+}
+
+/// What needs to know the machine.
+#[cfg(target_arch = "x86_64")]
+impl Traced {
+    fn registers(&self) -> libc::user_regs_struct {
+        unsafe {
+            let mut all: libc::user_regs_struct = std::mem::zeroed();
+            let null = std::ptr::null_mut::<libc::c_void>();
+            let done = libc::ptrace(libc::PTRACE_GETREGS, self.pid, null, &raw mut all);
+            check(done as i32);
+            all
+        }
+    }
+
+    /// The address of the next instruction.
+    pub(crate) fn place(&self) -> u64 {
+        self.registers().rip
+    }
+
+    /// One instruction; how often it slept in it. Only in a system call it may: for all
+    /// others to look again and again would be most of the time.
+    fn step_awake(&mut self, others: &mut Others<'_>) -> u64 {
+        const SYSCALL: [u8; 2] = [0x0f, 0x05];
+        // In our memory it is the same: it is a fork.
+        let next = unsafe { std::ptr::read_unaligned(self.place() as *const [u8; 2]) };
+        self.go(libc::PTRACE_SINGLESTEP);
+        if next == SYSCALL {
+            return self.meet_awake(others);
+        }
+        self.until_stopped();
+        0
+    }
+
+    /// The first bytes of each instruction of its work.
+    pub(crate) fn instructions(&mut self) -> Vec<[u8; 16]> {
+        let mut all = Vec::new();
+        loop {
+            // In our memory it is the same: it is a fork.
+            all.push(unsafe { std::ptr::read_unaligned(self.place() as *const [u8; 16]) });
+            self.go(libc::PTRACE_SINGLESTEP);
+            self.until_stopped();
+            if self.is_done() {
+                return all;
+            }
+        }
+    }
+
+    /// Runs through its work, one instruction after the other: the address of each, and
+    /// how often it slept.
+    pub(crate) fn path(&mut self, others: &mut Others<'_>) -> (Vec<u64>, u64) {
+        let (mut path, mut sleeps) = (Vec::new(), 0);
+        loop {
+            path.push(self.place());
+            sleeps += self.step_awake(others);
+            if self.is_done() {
+                break;
+            }
+        }
+        (path, sleeps)
+    }
+
+    /// From the beginning to the instruction with this index of a path that another
+    /// has gone; false if it has taken another one, and has done its work. A breakpoint of
+    /// the processor brings it there at full speed: stepping all the way for each
+    /// instruction takes the square of their number.
+    pub(crate) fn go_to(&mut self, path: &[u64], at: usize, others: &mut Others<'_>) -> bool {
+        let target = path[at];
+        let passes = path[1..=at].iter().filter(|place| **place == target);
+        // One where it stands is met at once.
+        let passes = passes.count() + usize::from(path[0] == target);
+        if at == 0 || !self.set_breakpoint(Some(target)) {
+            return self.step_to(at, others);
+        }
+        for _ in 0..passes {
+            self.go(libc::PTRACE_CONT);
+            self.meet_awake(others);
+            if self.is_done() {
+                break;
+            }
+        }
+        // It would stay, whoever traces it.
+        let _ = self.has_ended || self.set_breakpoint(None);
+        !self.is_done()
+    }
+
+    /// The same, by so many steps.
+    pub(crate) fn step_to(&mut self, at: usize, others: &mut Others<'_>) -> bool {
+        for _ in 0..at {
+            self.step_awake(others);
+            if self.is_done() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Goes on until it sleeps in earnest; false if it does not.
+    pub(crate) fn fall_asleep(&mut self, others: &mut Others<'_>) -> bool {
+        while !self.is_done() {
+            self.go(libc::PTRACE_CONT);
+            while self.meet() == Met::Asleep {
+                if (others.is_time)() {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// False where there is none.
+    fn set_breakpoint(&self, place: Option<u64>) -> bool {
+        let registers = std::mem::offset_of!(libc::user, u_debugreg);
+        let set = |number: usize, value: u64| unsafe {
+            let at = (registers + 8 * number) as *mut libc::c_void;
+            let value = value as *mut libc::c_void;
+            libc::ptrace(libc::PTRACE_POKEUSER, self.pid, at, value) == 0
+        };
+        match place {
+            // The first, to be met by execution.
+            Some(place) => set(0, place) && set(7, 1),
+            None => set(7, 0),
+        }
     }
 }
 
 impl Drop for Traced {
     fn drop(&mut self) {
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        while !self.has_ended {
-            self.until_stopped();
+        if !self.has_ended {
+            self.kill();
         }
     }
 }

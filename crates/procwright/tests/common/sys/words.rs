@@ -52,7 +52,7 @@ pub(crate) fn sleeps_on_a_word(pid: i32) -> bool {
             Some((from, to)) => [from, to].map(|end| u64::from_str_radix(end, 16).unwrap()),
             None => return false,
         };
-        (from..to).contains(&at) && line.contains("/memfd:procwright-liveness")
+        (from..to).contains(&at) && line.contains("/memfd:procwright-")
     })
 }
 

@@ -1,0 +1,281 @@
+//! A queue, one lane of which somebody fills with nonsense: a program of a few bytes
+//! says how. Used by the fuzzers, and by a test for everybody.
+//!
+//! Through the public interface and the queue's file alone, as anybody could do it
+//! who was invited. So it is the real memory, where a wrong place is a SIGBUS.
+#![allow(dead_code)] // each fuzzer uses a part of it
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use procwright::queue::{Error, Options, Receiver, Sender};
+
+// Where things are, as docs/reference/queue-format.md has it: three lanes, a first
+// block of 4 KiB, four blocks.
+const PLOT: u64 = 64 * 1024;
+const LANES: u32 = 3;
+const FIRST: u64 = 4096;
+const BLOCKS: u64 = 4;
+const WINDOW: u64 = FIRST * ((1 << BLOCKS) - 1);
+const HEAD: u64 = 18 * PLOT;
+const DONE: u64 = HEAD + 8;
+const BELL: u64 = 19 * PLOT;
+const CLAIMS: u64 = BELL + 128;
+const TAIL: u64 = 20 * PLOT;
+const SPACE: u64 = TAIL + 128;
+const PEER: u64 = TAIL + 256;
+const GUEST: u64 = TAIL + 260;
+const BLOCK: u64 = TAIL + PLOT;
+
+/// What is left of a program. Beyond its end there are zeros.
+#[derive(Clone, Copy)]
+struct Program<'a>(&'a [u8]);
+
+impl Program<'_> {
+    fn byte(&mut self) -> u8 {
+        match self.0 {
+            [first, rest @ ..] => {
+                self.0 = rest;
+                *first
+            }
+            [] => 0,
+        }
+    }
+
+    fn number(&mut self, bytes: usize) -> u64 {
+        (0..bytes).fold(0, |number, at| number | u64::from(self.byte()) << (8 * at))
+    }
+}
+
+/// One write to the file.
+struct Write {
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Write {
+    fn word(at: u64, word: u64) -> Write {
+        let bytes = word.to_le_bytes().to_vec();
+        Write { at, bytes }
+    }
+
+    /// Anything, or nearly what could be there.
+    fn next(program: &mut Program<'_>) -> Write {
+        let cursor = |program: &mut Program<'_>| {
+            let block = u64::from(program.byte() % 5);
+            block << 59 | program.number(2)
+        };
+        match program.byte() % 8 {
+            0 => Write::word(TAIL, program.number(8)),
+            1 => Write::word(TAIL, cursor(program)),
+            2 => Write::word(HEAD, program.number(8)),
+            3 => Write::word(
+                [HEAD, DONE][usize::from(program.byte() % 2)],
+                cursor(program),
+            ),
+            4 => {
+                let at = program.number(2) * 8 % WINDOW;
+                Write::word(BLOCK + at, program.number(8))
+            }
+            // A record that could stand where it does.
+            5 => {
+                let block = u64::from(program.byte() % 4);
+                let offset = program.number(2) * 8 % (FIRST << block);
+                let position = offset + u64::from(program.byte()) * (FIRST << block);
+                let kind = u64::from(program.byte() % 5);
+                let length = program.number(if kind == 1 { 2 } else { 1 });
+                let word = length | kind << 32 | (position >> 3 & 0xffff) << 48;
+                Write::word(BLOCK + FIRST * ((1 << block) - 1) + offset, word)
+            }
+            6 => {
+                let at = [BELL, CLAIMS, SPACE, PEER, GUEST][usize::from(program.byte() % 5)];
+                let bytes = program.number(4).to_le_bytes()[..4].to_vec();
+                Write { at, bytes }
+            }
+            _ => {
+                let at = program.number(3) % (PLOT + WINDOW);
+                let length = u64::from(program.byte()).min(PLOT + WINDOW - at);
+                let bytes = (0..length).map(|_| program.byte()).collect();
+                Write {
+                    at: TAIL + at,
+                    bytes,
+                }
+            }
+        }
+    }
+
+    fn make(&self, file: &File) {
+        file.write_all_at(&self.bytes, self.at).expect("a write");
+    }
+}
+
+/// The ends of a queue. Nonsense is written to the first lane.
+struct Stage {
+    receiver: Receiver,
+    file: File,
+    spoilt: Option<Sender>,
+    /// The other lane: how many messages were sent there, and have come.
+    clean: Sender,
+    sent: u64,
+    came: u64,
+}
+
+const MARK: &[u8] = b"unharmed";
+
+impl Stage {
+    fn new() -> Stage {
+        let options = Options::new().lanes(LANES).first(FIRST as usize);
+        let mut receiver = options.limit(WINDOW as usize).create().expect("a queue");
+        let file = receiver.invite().expect("an invitation").files()[0]
+            .try_clone_to_owned()
+            .expect("a descriptor");
+        let spoilt = Some(receiver.sender().expect("the first lane"));
+        let clean = receiver.sender().expect("the second lane");
+        Stage {
+            receiver,
+            file: file.into(),
+            spoilt,
+            clean,
+            sent: 0,
+            came: 0,
+        }
+    }
+
+    fn send_clean(&mut self) {
+        let message = [MARK, &self.sent.to_le_bytes()].concat();
+        match self.clean.try_send(&message) {
+            Ok(()) => self.sent += 1,
+            Err(Error::Full) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// A fuzzer finds out how to write one that looks like those of the other lane; but
+    /// one of them that is lost, or comes too late, is missed.
+    fn came(&mut self, message: &[u8]) {
+        let is_next = message.starts_with(MARK) && message[MARK.len()..] == self.came.to_le_bytes();
+        self.came += u64::from(is_next);
+    }
+
+    /// Whether there may be more.
+    fn receive(&mut self) -> bool {
+        let message = match self.receiver.try_recv() {
+            Ok(message) => message,
+            Err(Error::Empty) => return false,
+            Err(Error::Damaged { lane: 0, .. }) => return true,
+            Err(error) => panic!("{error}"),
+        };
+        self.came(&message);
+        true
+    }
+
+    fn act(&mut self, program: &mut Program<'_>) {
+        match program.byte() % 6 {
+            0 | 1 => {
+                let length = program.number(2) as usize % 9000;
+                if let Some(sender) = &mut self.spoilt {
+                    let _ = sender.try_send(&vec![0x11; length]);
+                }
+            }
+            2 => self.send_clean(),
+            3 => {
+                for _ in 0..program.byte() {
+                    if !self.receive() {
+                        break;
+                    }
+                }
+            }
+            4 => {
+                let lengths = [program.byte(), program.byte(), program.byte()];
+                if let Some(sender) = &mut self.spoilt {
+                    sender.set_overflow(procwright::queue::Overflow::DropNewest);
+                    let _ =
+                        sender.send_many(lengths.iter().map(|n| &[0x22; 256][..usize::from(*n)]));
+                }
+            }
+            _ if program.byte() % 4 == 0 => {
+                // Its lane is taken back, and it or another taken anew.
+                self.spoilt = None;
+                while self.receive() {}
+                self.spoilt = self.clean.try_clone().ok();
+            }
+            _ => {
+                if let Ok(message) = self.receiver.recv_timeout(Duration::ZERO) {
+                    self.came(&message);
+                }
+            }
+        }
+    }
+
+    /// There is an end, the other lane has suffered nothing, and all lanes are good
+    /// again.
+    fn end(mut self) {
+        self.spoilt = None;
+        for _ in 0..100 {
+            self.send_clean();
+        }
+        let mut looks = 0;
+        while self.came < self.sent || self.receive() {
+            if self.came < self.sent {
+                self.receive();
+            }
+            // Of the first lane there are at most as many as records fit into it,
+            // on their way once more, and a few lanes that are found damaged.
+            looks += 1;
+            assert!(looks < 2 * WINDOW / 8 + 1000, "no end");
+        }
+        for _ in 0..3 {
+            // Who comes may find nonsense in a lane that nobody has.
+            if let Ok(mut sender) = self.clean.try_clone() {
+                let sent = sender.try_send(b"again");
+                assert!(sent.is_ok(), "{sent:?}");
+            }
+            while self.receive() {}
+        }
+    }
+}
+
+/// Writes and all else, one after the other.
+pub(crate) fn run(program: &[u8]) {
+    let mut program = Program(program);
+    let mut stage = Stage::new();
+    while !program.0.is_empty() {
+        match program.byte() % 2 {
+            0 => Write::next(&mut program).make(&stage.file),
+            _ => stage.act(&mut program),
+        }
+    }
+    stage.end();
+}
+
+/// All else while another thread writes.
+pub(crate) fn run_with_mutator(program: &[u8]) {
+    let (mut writes, mut acts) = match program {
+        [at, rest @ ..] => {
+            let (writes, acts) = rest.split_at(rest.len() * usize::from(*at) / 256);
+            (Program(writes), Program(acts))
+        }
+        [] => return,
+    };
+    let mut stage = Stage::new();
+    let file = stage.file.try_clone().expect("a descriptor");
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(move || {
+            let mut all = Vec::new();
+            while !writes.0.is_empty() {
+                all.push(Write::next(&mut writes));
+            }
+            // Again and again, as fast as that goes.
+            for _ in 0..20 {
+                all.iter().for_each(|write| write.make(&file));
+            }
+        });
+        while !acts.0.is_empty() {
+            stage.act(&mut acts);
+        }
+        // Until it is really gone: what it leaves for its end is no leak.
+        writer.join().expect("no panic");
+    });
+    stage.end();
+}
