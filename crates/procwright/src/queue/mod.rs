@@ -49,9 +49,6 @@
 //! - A queue ends with its receiver. No other can take it over; what was sent and
 //!   not received is lost.
 //! - A queue has no name. Who is to send is given an [`Invitation`].
-//! - A [`WaitSet`](crate::WaitSet) does not take a receiver itself. Other event
-//!   loops take its [descriptor](Receiver::readiness_fd), and so does a set, through
-//!   a [`Waitable`](crate::wait::Waitable) of the host's own that names it.
 //! - There are none in Python.
 //!
 //! # Platform
@@ -93,6 +90,8 @@ mod reservation;
 mod sender;
 #[cfg(not(procwright_loom))]
 mod view;
+#[cfg(not(procwright_loom))]
+mod waiting;
 
 pub use error::Error;
 #[cfg(not(procwright_loom))]
