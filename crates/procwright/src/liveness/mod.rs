@@ -57,6 +57,6 @@ pub use error::Error;
 pub use guarantee::{Guarantee, Mechanism, Names, State};
 pub use invitation::Invitation;
 pub use monitor::Monitor;
-pub(crate) use parent::{Keepsake, VARIABLE};
+pub(crate) use parent::{VARIABLE, heirloom};
 pub use thread_token::ThreadToken;
 pub use token::Token;

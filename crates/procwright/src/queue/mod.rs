@@ -65,6 +65,7 @@
 #![cfg_attr(procwright_loom, allow(dead_code))]
 
 mod bell;
+mod channel;
 mod error;
 mod format;
 mod lane;
@@ -93,6 +94,10 @@ mod view;
 #[cfg(not(procwright_loom))]
 mod waiting;
 
+pub use channel::Channel;
+#[cfg(not(procwright_loom))]
+pub(crate) use channel::OurEnd;
+pub(crate) use channel::{MOST_FILES, VARIABLE};
 pub use error::Error;
 #[cfg(not(procwright_loom))]
 pub use invitation::Invitation;
