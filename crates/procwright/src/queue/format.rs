@@ -35,6 +35,7 @@ pub(crate) const DONE: u64 = 8;
 /// In the region that all write to.
 pub(crate) const BELL: u64 = 0;
 pub(crate) const CLAIMS: u64 = LINE;
+pub(crate) const GUESTS: u64 = 2 * LINE;
 const STATES: u64 = 1024;
 
 /// In a lane's page, which its sender alone writes, but for `SPACE`, which the
@@ -378,7 +379,7 @@ mod tests {
             let shape = Geometry::new(lanes, 12, 3).unwrap();
             assert!(shape.line(lanes - 1) + LINE <= shape.shared());
             assert!(shape.state(lanes - 1) + 4 <= shape.shared() + PLOT);
-            assert!(shape.state(0) >= shape.shared() + CLAIMS + LINE);
+            assert!(shape.state(0) >= shape.shared() + GUESTS + LINE);
             for block in 1..shape.blocks() {
                 let end = shape.start(block - 1) + shape.size(block - 1);
                 assert_eq!(shape.start(block), end);
@@ -482,6 +483,7 @@ mod tests {
             shape.line(1) + DONE,
             shape.shared() + BELL,
             shape.shared() + CLAIMS,
+            shape.shared() + GUESTS,
             shape.state(0),
             shape.state(1),
             shape.lane(0) + TAIL,

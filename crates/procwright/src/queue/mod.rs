@@ -82,6 +82,9 @@ mod life;
 #[cfg(not(procwright_loom))]
 mod memory;
 #[cfg(not(procwright_loom))]
+#[allow(dead_code)]
+mod names;
+#[cfg(not(procwright_loom))]
 mod options;
 #[cfg(not(procwright_loom))]
 mod receiver;

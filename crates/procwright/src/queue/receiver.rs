@@ -124,7 +124,8 @@ impl Receiver {
         self.check()?;
         let file = self.ground.file()?.try_clone_to_owned()?;
         let life = self.life.invite()?;
-        let (guest, link) = self.guests.add()?;
+        let guest = self.ground.number()?;
+        let link = self.guests.add(guest)?;
         Ok(Invitation {
             file,
             link,
