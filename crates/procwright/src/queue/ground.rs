@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::Error;
-use super::format::{BELL, CLAIMS, GUESTS, Geometry, HEADER, Header, NotOurs, PLOT, State};
+use super::format::{
+    BELL, CLAIMS, GUESTS, Geometry, HEADER, Header, NotOurs, PLOT, READER, State, reader,
+};
 use crate::sys::fork::Kept;
 use crate::sys::robust::Flag;
 use crate::sys::shared::{self, Region, Word};
@@ -61,6 +63,7 @@ impl Ground {
         let end_of_states = geometry.state(geometry.lanes()) - geometry.shared();
         let lines = geometry.line(geometry.lanes()) - geometry.line(0);
         shared::provide(file.as_fd(), 0, HEADER as u64)?;
+        shared::provide(file.as_fd(), READER, reader::SIZE)?;
         shared::provide(file.as_fd(), geometry.line(0), lines)?;
         shared::provide(file.as_fd(), geometry.shared(), end_of_states)?;
         let ground = Ground::map(file, header, true)?;
@@ -85,6 +88,8 @@ impl Ground {
             return Err(Error::Invalid("it is another queue".into()));
         }
         let file = shared::reopen(file).map_err(Error::of)?;
+        // It need not be there in somebody else's, and to look then may be a SIGBUS.
+        shared::provide(file.as_fd(), READER, reader::SIZE)?;
         Ground::map(file, header, receiver).map_err(Error::of)
     }
 

@@ -95,8 +95,9 @@ impl Receiver {
         // Nobody else knows it yet.
         shared::lock(ground.file()?, READER_LOCK)?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let ground = Arc::new(ground);
         Ok(Receiver {
-            life: Life::new()?,
+            life: Life::hold(&ground)?,
             guests: Guests::new()?,
             gone: Vec::new(),
             lanes: Vec::new(),
@@ -112,7 +113,7 @@ impl Receiver {
             is_watched: false,
             is_armed: false,
             is_open: vec![false; geometry.lanes() as usize],
-            ground: Arc::new(ground),
+            ground,
         })
     }
 
@@ -123,13 +124,11 @@ impl Receiver {
     pub fn invite(&mut self) -> Result<Invitation, Error> {
         self.check()?;
         let file = self.ground.file()?.try_clone_to_owned()?;
-        let life = self.life.invite()?;
         let guest = self.ground.number()?;
         let link = self.guests.add(guest)?;
         Ok(Invitation {
             file,
             link,
-            life,
             nonce: self.ground.header.nonce,
             guest,
         })
@@ -297,6 +296,7 @@ impl Receiver {
     #[inline]
     fn look(&mut self) -> Result<Option<Place>, Error> {
         self.check()?;
+        self.life.keep();
         self.looks += 1;
         if self.looks >= LOOKS {
             self.attend(Deadline::at(Instant::now()))?;
