@@ -98,6 +98,8 @@ mod reservation;
 #[cfg(not(procwright_loom))]
 mod sender;
 #[cfg(not(procwright_loom))]
+mod stat;
+#[cfg(not(procwright_loom))]
 mod view;
 #[cfg(not(procwright_loom))]
 mod waiting;
@@ -117,6 +119,8 @@ pub use receiver::Receiver;
 pub use reservation::Reservation;
 #[cfg(not(procwright_loom))]
 pub use sender::{Overflow, Sender};
+#[cfg(not(procwright_loom))]
+pub use stat::{Asleep, LaneStat, LaneState, ReceiverStat, ReceiverState, Stat, names, stat};
 #[cfg(not(procwright_loom))]
 pub use view::{Batch, View};
 

@@ -101,6 +101,19 @@ impl Name {
         })
     }
 
+    /// All that have a file.
+    pub(super) fn all() -> Result<Vec<String>, Error> {
+        // Any name lies in that directory.
+        let folder = match Name::new("a")?.folder(false) {
+            Err(Error::NoQueue(_)) => return Ok(Vec::new()),
+            folder => folder?,
+        };
+        let mut names = folder.list()?;
+        names.retain(|name| Name::new(name).is_ok());
+        names.sort_unstable();
+        Ok(names)
+    }
+
     pub(super) fn text(&self) -> &str {
         &self.text
     }

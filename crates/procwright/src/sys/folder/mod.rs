@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
 /// It, and nothing that was opened in it.
@@ -90,6 +90,16 @@ impl Folder {
             Err(Errno::NOENT) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What is in it, as far as its names are text.
+    pub(crate) fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            names.extend(entry.file_name().to_str().ok().map(str::to_owned));
+        }
+        Ok(names)
     }
 
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
