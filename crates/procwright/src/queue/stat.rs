@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 
 use super::Error;
 use super::bell::Sleep;
-use super::format::{Cursor, DONE, HEAD, PEER, READER_LOCK, REFUSED, SPACE, State, TAIL, lane_lock};
+use super::format::{
+    Cursor, DONE, HEAD, PEER, READER_LOCK, REFUSED, SPACE, State, TAIL, lane_lock,
+};
 use super::ground::Ground;
 use super::names::{self, Name};
 use super::page::Page;
