@@ -59,6 +59,6 @@ pub use guarantee::{Guarantee, Mechanism, Names, State};
 pub(crate) use holder::{Holder, Seen};
 pub use invitation::Invitation;
 pub use monitor::Monitor;
-pub(crate) use parent::{Keepsake, VARIABLE};
+pub(crate) use parent::{VARIABLE, heirloom};
 pub use thread_token::ThreadToken;
 pub use token::Token;

@@ -81,6 +81,15 @@ pub enum Error {
     /// This is a fork of the process whose end of the queue it is.
     #[error("this end of the queue is that of the process which this one was forked from")]
     Forked,
+    /// The program was not started with such a channel, or that cannot be told.
+    #[error(
+        "no channel of the parent: {0}\n  \
+         hint: start this program with Command::channel() (Python: channel=…)"
+    )]
+    NoParent(String),
+    /// A child has no such channel, or none any more.
+    #[error("no channel of the child: {0}")]
+    NoChannel(String),
     /// There are no queues here.
     #[error("a queue cannot be had here: {0}")]
     Unsupported(io::Error),
@@ -122,6 +131,7 @@ impl From<Error> for io::Error {
             Error::ReceiverAlive { .. } | Error::NameTaken { .. } => Kind::AddrInUse,
             Error::NoQueue(_) => Kind::NotFound,
             Error::WrongVersion(_) | Error::Forked => Kind::Unsupported,
+            Error::NoParent(_) | Error::NoChannel(_) => Kind::NotConnected,
             Error::Invalid(_) | Error::Damaged { .. } => Kind::InvalidData,
         };
         io::Error::new(kind, error)

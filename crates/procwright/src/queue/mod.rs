@@ -69,10 +69,6 @@
 //! - An [`Invitation`] that nobody has attached yet is not known to a receiver that
 //!   takes over: that one says [`Error::Closed`] when it sees no sender, and goes on
 //!   when one comes.
-//! - A [`WaitSet`](crate::WaitSet) does not take a receiver itself. Other event
-//!   loops take its [descriptor](Receiver::readiness_fd), and so does a set, through
-//!   a [`Waitable`](crate::wait::Waitable) of the host's own that names it.
-//! - There are none in Python.
 //!
 //! # Platform
 //!
@@ -88,11 +84,14 @@
 #![cfg_attr(procwright_loom, allow(dead_code))]
 
 mod bell;
+mod channel;
 mod error;
 mod format;
 mod lane;
 
 // Not where loom takes the place of the atomics: it knows no shared memory.
+#[cfg(not(procwright_loom))]
+mod appear;
 #[cfg(not(procwright_loom))]
 mod claims;
 #[cfg(not(procwright_loom))]
@@ -122,10 +121,18 @@ mod reservation;
 #[cfg(not(procwright_loom))]
 mod sender;
 #[cfg(not(procwright_loom))]
+mod stat;
+#[cfg(not(procwright_loom))]
 mod take_over;
 #[cfg(not(procwright_loom))]
 mod view;
+#[cfg(not(procwright_loom))]
+mod waiting;
 
+pub use channel::Channel;
+#[cfg(not(procwright_loom))]
+pub(crate) use channel::OurEnd;
+pub(crate) use channel::{MOST_FILES, VARIABLE};
 pub use error::Error;
 #[cfg(not(procwright_loom))]
 pub use invitation::Invitation;
@@ -137,6 +144,8 @@ pub use receiver::Receiver;
 pub use reservation::Reservation;
 #[cfg(not(procwright_loom))]
 pub use sender::{Overflow, Sender};
+#[cfg(not(procwright_loom))]
+pub use stat::{Asleep, LaneStat, LaneState, ReceiverStat, ReceiverState, Stat, names, stat};
 #[cfg(not(procwright_loom))]
 pub use view::{Batch, View};
 

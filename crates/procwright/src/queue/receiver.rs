@@ -283,8 +283,29 @@ impl Receiver {
         Ok(self.guests.as_fd())
     }
 
+    /// Whether this is the process that made it.
+    pub(super) fn is_here(&self) -> bool {
+        self.ground.is_here()
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.guests.as_fd()
+    }
+
+    /// Whether nobody is there who could send.
+    pub(super) fn is_closed(&self) -> bool {
+        self.guests.is_empty()
+    }
+
+    /// Whether there is a message now, or damage. It stays there.
+    pub(super) fn has_next(&mut self) -> Result<bool, Error> {
+        self.look_at_claims()?;
+        let mut lanes = self.lanes.iter_mut().filter(|lane| !lane.is_refused);
+        Ok(lanes.any(|lane| lane.consumer.has_next().unwrap_or(true)))
+    }
+
     #[inline]
-    fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         match self.ground.is_here() {
             true => Ok(()),
             false => Err(Error::Forked),
@@ -461,13 +482,13 @@ impl Receiver {
         false
     }
 
-    fn arm(&mut self, how: Sleep) -> u32 {
+    pub(super) fn arm(&mut self, how: Sleep) -> u32 {
         self.is_armed = true;
         self.sleeper.arm(&self.bell, how)
     }
 
     #[inline]
-    fn disarm(&mut self) {
+    pub(super) fn disarm(&mut self) {
         if self.is_armed {
             self.is_armed = false;
             // In a fork the bell is not there.
