@@ -5,8 +5,8 @@ mod common;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use common::sys;
 use procwright::queue::{Error, Invitation, Options, Receiver, Sender};
@@ -85,6 +85,58 @@ alone! {
             sys::kill(pid, libc::SIGKILL);
         });
         sys::reap(pid);
+    }
+}
+
+/// From the kill of the receiver to the error in a sender.
+fn notice(waits: bool) -> Duration {
+    let (pid, mut sender) = receiving(Options::new().fixed(4096), |mut receiver| {
+        while !waits && receiver.recv().is_ok() {}
+        std::mem::forget(receiver);
+    });
+    while waits && sender.try_send(&[0; 100]).is_ok() {}
+    let sent = AtomicU64::new(0);
+    let time = std::thread::scope(|scope| {
+        let (told, number) = std::sync::mpsc::channel();
+        let sends = scope.spawn(|| {
+            let told = told;
+            told.send(sys::thread_id()).unwrap();
+            let error = loop {
+                match sender.send(&[0; 100]) {
+                    Ok(()) => sent.fetch_add(1, Ordering::Relaxed),
+                    Err(error) => break error,
+                };
+            };
+            assert!(matches!(error, Error::ReceiverDead), "{error}");
+            Instant::now()
+        });
+        let thread = number.recv().unwrap();
+        match waits {
+            true => until_asleep(thread),
+            false => common::eventually(|| sent.load(Ordering::Relaxed) > 1000),
+        }
+        let killed = Instant::now();
+        sys::kill(pid, libc::SIGKILL);
+        sends.join().unwrap() - killed
+    });
+    sys::reap(pid);
+    time
+}
+
+alone! {
+    /// How soon is a figure; that it is told each time is the test.
+    fn every_death_is_told() {
+        let rounds = common::scaled(20, 1000) as usize;
+        for (waits, how) in [(true, "waits for room"), (false, "sends")] {
+            let mut times: Vec<_> = (0..rounds).map(|_| notice(waits)).collect();
+            times.sort_unstable();
+            common::figure(&format!(
+                "{rounds} kills, a sender that {how}: told after {:?} (median), {:?} (p99), {:?} (longest)",
+                times[rounds / 2],
+                times[rounds * 99 / 100],
+                times[rounds - 1],
+            ));
+        }
     }
 }
 
@@ -260,7 +312,7 @@ const BEFORE: u64 = 2;
 const SENT: u64 = 7;
 
 /// Growth, many at once, and one in place.
-fn send_all(sender: &mut Sender, messages: &[Vec<u8>], returned: &std::sync::atomic::AtomicU64) {
+fn send_all(sender: &mut Sender, messages: &[Vec<u8>], returned: &AtomicU64) {
     sender.send(&messages[2]).unwrap();
     returned.store(3, Ordering::SeqCst);
     let three = [&messages[3][..], &messages[4], &messages[5]];

@@ -13,8 +13,8 @@ use crate::sys::thread::is_main;
 ///
 /// For hosts that cannot have a thread more: [`Token`](super::Token) starts one, at
 /// which Python warns at every `os.fork()` and with which
-/// `unshare(CLONE_NEWUSER)` fails. This one starts none, but for one at its first
-/// use that tries what the kernel does, and ends.
+/// `unshare(CLONE_NEWUSER)` fails. This one starts none. At its first use a child
+/// that shares the memory for some microseconds tries what the kernel does.
 ///
 /// It tells less for that. It says that the *thread* has died, so the process may
 /// go on: after `pthread_exit` in the main thread, which hardly any program
@@ -54,7 +54,7 @@ pub struct ThreadToken {
 impl ThreadToken {
     /// # Errors
     /// [`Error::NotMain`], [`Error::Unsupported`], [`Error::Full`], or
-    /// [`Error::Io`] when there is no memory, descriptor or thread left.
+    /// [`Error::Io`] when there is no memory, descriptor or process left.
     pub fn new() -> Result<ThreadToken, Error> {
         if !is_main() {
             return Err(Error::NotMain);

@@ -6,20 +6,21 @@
 //! as it has not, the receiver lives, and has a new word as soon as it does
 //! anything.
 //!
-//! Where there is no word, senders ask the link and nothing else, by the clock.
+//! Where there is no word, senders ask the link now and then, and nothing else.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Error;
-use super::format::{LIVENESS, PLOT, reader};
+use super::format::{LIVENESS, PLOT};
 use super::ground::Ground;
+use super::link::{Link, Links};
 use super::page::{LifeWord, Page, plot_of};
 use crate::liveness::{Holder, Seen};
 use crate::process::Process;
-use crate::sys::fork::Kept;
+use crate::sys::rendezvous::Name;
 use crate::sys::robust::PlacedWord;
 use crate::sys::shared;
 
@@ -32,12 +33,12 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// Says that this process receives from now on. No other does: the caller has
-    /// the lock that says so.
+    /// Says that this process receives from now on, and where it is to be had. No
+    /// other does: the caller has the lock that says so.
     ///
     /// # Errors
     /// In a fork; when there is no memory left.
-    pub(super) fn hold(ground: &Arc<Ground>) -> Result<Life, Error> {
+    pub(super) fn hold(ground: &Arc<Ground>, name: Name) -> Result<Life, Error> {
         let epoch = Page::epochs(&ground.receivers) + 1;
         let mut life = Life {
             ground: Arc::clone(ground),
@@ -47,7 +48,7 @@ impl Life {
                 word: None,
                 holder: Holder::ourselves(),
                 is_closed: false,
-                name: [0; reader::NAME_LENGTH],
+                name,
             },
         };
         life.hold_word(epoch)?;
@@ -115,9 +116,13 @@ pub(super) struct Watch {
 struct Asked {
     /// The epoch of all that follows.
     epoch: u64,
-    /// It lived, and is not asked again before that.
-    next: Option<Instant>,
-    pause: Duration,
+    /// Where there is memory for a word.
+    memory: Option<u64>,
+    /// When it lived, as the last tick of the clock was.
+    lived: Option<Duration>,
+    /// How often it was looked for since then, and how often that is at most.
+    looks: u32,
+    most: u32,
     nap: Duration,
     /// Its process, and none if that cannot be seen; if it was looked for.
     process: Option<Option<Process>>,
@@ -133,13 +138,15 @@ pub(super) enum Gone {
 }
 
 /// A process that dies marks its word some time before it lets go of its end of the
-/// link: so it is asked again soon, and then less and less often.
-const SOON: Duration = Duration::from_micros(20);
-const LATER: Duration = Duration::from_millis(10);
+/// link: so it is asked again at once, and then less and less often, as many messages
+/// as this or as much time apart.
+const MOST_LOOKS: u32 = 64;
+const ASKED_FOR: Duration = Duration::from_millis(10);
 
-/// Who waits for room looks at least this often whether its receiver lives: should
-/// the kernel have failed to mark its word, or wake us.
-const LOOKS: Duration = Duration::from_secs(1);
+/// The same for who waits for room. Where there is a word it looks at least this
+/// often, should the kernel have failed to mark it, or wake us.
+const LEAST_NAP: Duration = Duration::from_micros(20);
+const NAP: Duration = Duration::from_secs(1);
 
 impl Watch {
     pub(super) fn new(ground: &Arc<Ground>) -> Watch {
@@ -152,11 +159,11 @@ impl Watch {
 
     /// One relaxed load of the receiver's word while it lives.
     #[inline]
-    pub(super) fn gone(&self, link: &Kept) -> Option<Gone> {
+    pub(super) fn gone(&self, links: &Links) -> Option<Gone> {
         let (at, value) = self.place();
         match self.look(at).load(Ordering::Relaxed) == value {
             true => None,
-            false => self.why(link),
+            false => self.why(&links.now()),
         }
     }
 
@@ -170,23 +177,26 @@ impl Watch {
     /// How long to sleep for room before the receiver is asked for.
     pub(super) fn nap(&self) -> Duration {
         if self.word().is_some() {
-            return LOOKS;
+            return NAP;
         }
         let mut asked = self.asked();
-        asked.nap = (2 * asked.nap).clamp(SOON, LOOKS);
+        asked.nap = (2 * asked.nap).clamp(LEAST_NAP, NAP);
         asked.nap
     }
 
     /// Asks whether it is there, whatever its word says.
     #[cold]
-    pub(super) fn ask(&self, link: &Kept) -> Option<Gone> {
-        match is_abandoned(link) {
-            // The page comes first, when the receiver leaves.
-            true => match Page::read(&self.ground.receivers) {
-                Ok(Some(page)) if page.is_closed => Some(Gone::Closed),
-                _ => Some(Gone::Died),
-            },
-            false => None,
+    pub(super) fn ask(&self, links: &Links) -> Option<Gone> {
+        if !links.now().is_abandoned() {
+            return None;
+        }
+        // Whatever the word says from now on.
+        self.word.store(0, Ordering::Relaxed);
+        self.asked().lived = None;
+        // The page comes first, when the receiver leaves.
+        match Page::read(&self.ground.receivers) {
+            Ok(Some(page)) if page.is_closed => Some(Gone::Closed),
+            _ => Some(Gone::Died),
         }
     }
 
@@ -207,7 +217,7 @@ impl Watch {
 
     /// The word does not say that it lives.
     #[cold]
-    fn why(&self, link: &Kept) -> Option<Gone> {
+    fn why(&self, link: &Link) -> Option<Gone> {
         let Ok(page) = Page::read(&self.ground.receivers) else {
             return Some(Gone::Nonsense);
         };
@@ -216,13 +226,16 @@ impl Watch {
         }
         let mut asked = self.asked();
         if let Some(page) = &page {
+            // Before what is remembered of the last one.
+            if link.is_to_another(page) {
+                return Some(Gone::Died);
+            }
             if page.epoch != asked.epoch {
                 *asked = Asked::default();
                 asked.epoch = page.epoch;
             }
-            if let Some(word) = page.word.filter(|word| self.is_held(*word)) {
-                // If that is another receiver, this link is not to it.
-                if is_abandoned(link) {
+            if let Some(word) = page.word.filter(|word| self.is_held(*word, &mut asked)) {
+                if link.is_abandoned() {
                     return Some(Gone::Died);
                 }
                 let word = word.at << 32 | u64::from(word.value);
@@ -234,26 +247,35 @@ impl Watch {
         asked.whether_it_lives(link, page.as_ref())
     }
 
-    fn is_held(&self, word: LifeWord) -> bool {
+    fn is_held(&self, word: LifeWord, asked: &mut Asked) -> bool {
         // Nobody needs to have put memory there, and to look then may be a SIGBUS.
-        let file = self.ground.file();
-        let is_there = file.is_ok_and(|file| shared::provide(file, word.at, 4).is_ok());
-        is_there && self.look(word.at).load(Ordering::Acquire) == word.value
+        let is_provided = |file| shared::provide(file, word.at, 4).is_ok();
+        if asked.memory != Some(word.at) && !self.ground.file().is_ok_and(is_provided) {
+            return false;
+        }
+        asked.memory = Some(word.at);
+        self.look(word.at).load(Ordering::Acquire) == word.value
     }
 }
 
 impl Asked {
-    fn whether_it_lives(&mut self, link: &Kept, page: Option<&Page>) -> Option<Gone> {
-        let now = Instant::now();
-        if self.next.is_some_and(|next| now < next) {
+    fn whether_it_lives(&mut self, link: &Link, page: Option<&Page>) -> Option<Gone> {
+        // A call of the system's for each message would be a hundred times as much as
+        // all else; this clock costs none, wherever there is any.
+        let now = shared::last_tick();
+        self.looks += 1;
+        let is_recent = |lived: Duration| now.saturating_sub(lived) < ASKED_FOR;
+        if self.looks < self.most && self.lived.is_some_and(is_recent) {
             return None;
         }
-        if is_abandoned(link) || self.process_has_ended(page) {
+        if link.is_abandoned() || self.process_has_ended(page) {
             // Not to be forgotten: it is asked again the next time.
+            self.lived = None;
             return Some(Gone::Died);
         }
-        self.pause = (2 * self.pause).clamp(SOON, LATER);
-        self.next = Some(now + self.pause);
+        self.lived = Some(now);
+        self.looks = 0;
+        self.most = (2 * self.most).clamp(1, MOST_LOOKS);
         None
     }
 
@@ -261,7 +283,7 @@ impl Asked {
     /// that nobody was told of.
     fn process_has_ended(&mut self, page: Option<&Page>) -> bool {
         // Nearly always the link tells in time, and spares us this.
-        let Some(page) = page.filter(|_| self.pause == LATER) else {
+        let Some(page) = page.filter(|_| self.most == MOST_LOOKS) else {
             return false;
         };
         let process = self.process.get_or_insert_with(|| {
@@ -276,7 +298,14 @@ impl Asked {
     }
 }
 
-fn is_abandoned(link: &Kept) -> bool {
-    // In a fork it is not there, which who asks has seen before.
-    link.get().is_ok_and(shared::is_abandoned)
+impl Gone {
+    pub(super) fn told(self) -> Error {
+        match self {
+            Gone::Closed => Error::Closed,
+            Gone::Died => Error::ReceiverDead,
+            Gone::Nonsense => {
+                Error::Invalid("what its receiver says of itself makes no sense".into())
+            }
+        }
+    }
 }

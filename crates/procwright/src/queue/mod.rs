@@ -43,9 +43,9 @@
 //! A queue starts none.
 //!
 //! A receiver may go to other threads. What tells its senders that it lives ends
-//! with the thread that it was made on: from then on, until it is used the next
-//! time, on whatever thread, each of them asks the system instead, at most a hundred
-//! times a second, and one that waits for room learns of its death within a second.
+//! with the thread that it was made on. From then on, until it is used the next
+//! time, on whatever thread, they ask the system instead, once in 64 messages or in
+//! 10 ms, and one that waits for room learns of its death within a second.
 //!
 //! # What it does not do
 //!
@@ -75,7 +75,11 @@ mod lane;
 
 // Not where loom takes the place of the atomics: it knows no shared memory.
 #[cfg(not(procwright_loom))]
+mod claims;
+#[cfg(not(procwright_loom))]
 mod ground;
+#[cfg(not(procwright_loom))]
+mod guest;
 #[cfg(not(procwright_loom))]
 mod guests;
 #[cfg(not(procwright_loom))]
@@ -83,9 +87,10 @@ mod invitation;
 #[cfg(not(procwright_loom))]
 mod life;
 #[cfg(not(procwright_loom))]
+mod link;
+#[cfg(not(procwright_loom))]
 mod memory;
 #[cfg(not(procwright_loom))]
-#[allow(dead_code)]
 mod names;
 #[cfg(not(procwright_loom))]
 mod options;
@@ -97,6 +102,8 @@ mod receiver;
 mod reservation;
 #[cfg(not(procwright_loom))]
 mod sender;
+#[cfg(not(procwright_loom))]
+mod take_over;
 #[cfg(not(procwright_loom))]
 mod view;
 #[cfg(not(procwright_loom))]

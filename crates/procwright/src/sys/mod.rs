@@ -20,9 +20,10 @@ pub(crate) mod poll;
 pub(crate) mod proc;
 pub(crate) mod pty;
 pub(crate) mod ready;
-#[allow(dead_code, unused_imports)]
 pub(crate) mod rendezvous;
 pub(crate) mod robust;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) mod sealed;
 #[cfg(not(procwright_loom))]
 pub(crate) mod shared;
 pub(crate) mod signal;

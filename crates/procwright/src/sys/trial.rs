@@ -4,7 +4,9 @@
 //! process. So where there is a filter, a forked child tries first. Where there
 //! is none, which is nearly always, this costs one `prctl`.
 
-use libc::c_int;
+use std::io;
+
+use libc::{c_int, c_void};
 
 /// Whether this process is under a filter.
 pub(crate) fn is_filtered() -> bool {
@@ -39,6 +41,44 @@ pub(crate) unsafe fn survives(attempt: impl FnOnce()) -> bool {
     }
 }
 
+/// Runs `work` in a child that shares our memory, and has ended when this returns:
+/// for what threads have of their own and forks would need a copy of all for.
+///
+/// # Errors
+/// When no child can be had.
+///
+/// # Safety
+/// `work` makes raw system calls and writes to what `context` points to, where
+/// nobody else writes, and nothing else. It neither panics nor is killed by a
+/// filter: see [`survives`].
+pub(crate) unsafe fn in_our_memory(
+    work: extern "C" fn(*mut c_void) -> c_int,
+    context: *mut c_void,
+) -> io::Result<()> {
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK / size_of::<u128>());
+    // No exit signal, as above.
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK;
+    // SAFETY: this thread is suspended until the child has ended or let go of the
+    // memory, so the stack, which grows down from its end, and the context outlive
+    // its use. No handler of ours runs in it. The rest is the caller's word.
+    let child = unsafe {
+        let blocked = Blocked::all();
+        let top = stack.as_mut_ptr().add(stack.capacity());
+        let child = libc::clone(work, top.cast(), flags, context);
+        let error = io::Error::last_os_error();
+        drop(blocked);
+        match child > 0 {
+            true => child,
+            false => return Err(error),
+        }
+    };
+    ended_well(child);
+    Ok(())
+}
+
+/// Enough for a few calls, debug builds included.
+const STACK: usize = 16 * 1024;
+
 /// In the child. A signal that the filter forces on it ends it, since it is
 /// blocked, and not a handler that the host may have.
 ///
@@ -65,7 +105,7 @@ fn ended_well(child: c_int) -> bool {
         if pid == child {
             return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
         }
-        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return false;
         }
     }

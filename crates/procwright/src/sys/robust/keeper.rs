@@ -4,11 +4,11 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 
-use libc::c_long;
+use libc::{c_int, c_long, c_void};
 
 use super::list::{Entry, Head, List};
 use super::{DIED, memory, sheet};
-use crate::sys::thread;
+use crate::sys::{thread, trial};
 
 /// Enough for a panic to be told of.
 const STACK: usize = 128 * 1024;
@@ -69,19 +69,55 @@ pub(super) fn marks_words(list: List, entry: Entry<'static>) -> io::Result<bool>
     Ok(entry.word.swap(0, Ordering::SeqCst) & DIED != 0)
 }
 
-/// Whether the kernel marks words at all, for who needs none of a ledger's.
+/// Whether the kernel marks words at all, for who needs none of a ledger's and no
+/// thread of ours: a child that shares our memory for a moment tries. It has a list
+/// of its own: one of the C library's would not tell, since musl marks the words of
+/// a thread that ends itself.
+///
+/// # Errors
+/// When there is no memory left, or no child can be had: then it is not known.
 pub(super) fn tries_out() -> io::Result<bool> {
     const OFFSET: usize = 1024;
+    if trial::is_filtered() && !survives() {
+        return Ok(false);
+    }
     let start = memory::map(sheet())?;
     // SAFETY: within a page that nobody else knows of, aligned; it is unmapped only
-    // when the thread whose list was in there has ended.
-    let (list, entry) = unsafe {
+    // when the child whose list was in there has ended.
+    let mut trial = unsafe {
         let (link, word) = (start.add(OFFSET), start.add(2 * OFFSET));
         let list = List::begin(start.cast(), OFFSET as c_long);
         (list, Entry::new(link.cast(), word.cast()))
     };
-    let marks = marks_words(list, entry);
+    // SAFETY: `hold` does what it may, and to that; it is no call that a filter
+    // answers with a kill.
+    let tried = unsafe { trial::in_our_memory(hold, (&raw mut trial).cast()) };
+    // The kernel walks the list before it lets go of the memory.
+    let marks = trial.1.word.load(Ordering::SeqCst) & DIED != 0;
     // SAFETY: as above.
     let _ = unsafe { rustix::mm::munmap(start.as_ptr().cast(), sheet()) };
-    marks
+    tried.map(|()| marks)
+}
+
+type Trial = (List, Entry<'static>);
+
+extern "C" fn hold(trial: *mut c_void) -> c_int {
+    // SAFETY: `tries_out` passes one, which outlives us.
+    let (list, entry) = unsafe { &*trial.cast::<Trial>() };
+    // SAFETY: the list is this child's alone, and it takes no lock until it ends.
+    if let Ok(number) = unsafe { adopt(*list) } {
+        list.hold(*entry, number);
+    }
+    0
+}
+
+/// Whether a filter lets a list be set.
+fn survives() -> bool {
+    // SAFETY: one raw call, with a null pointer.
+    unsafe {
+        trial::survives(|| {
+            let null = std::ptr::null::<Head>();
+            libc::syscall(libc::SYS_set_robust_list, null, size_of::<Head>());
+        })
+    }
 }

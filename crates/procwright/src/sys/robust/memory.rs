@@ -4,26 +4,21 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
 
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::SealFlags;
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
 
 use super::sheet;
+use crate::sys::sealed;
 
 /// A file in memory that can be sealed, of the size that it will have.
 pub(super) fn sealable() -> io::Result<OwnedFd> {
-    let name = "procwright-liveness";
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Not to be executed, where the kernel knows that (6.3).
-    let file = rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
-        .or_else(|_| rustix::fs::memfd_create(name, flags))?;
-    rustix::fs::ftruncate(&file, sheet() as u64)?;
-    Ok(file)
+    sealed::create("procwright-liveness", sheet() as u64)
 }
 
 /// From now on the mapping that we have stays writable; nobody gets another, and
 /// nobody changes its size.
 pub(super) fn seal(file: &OwnedFd) -> io::Result<()> {
-    let all = SealFlags::FUTURE_WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    let all = SealFlags::FUTURE_WRITE | sealed::SIZE;
     Ok(rustix::fs::fcntl_add_seals(file, all)?)
 }
 
@@ -31,7 +26,7 @@ pub(super) fn seal(file: &OwnedFd) -> io::Result<()> {
 /// part in it. Survivors write there, so that nothing but its size is sealed.
 pub(crate) fn rights() -> io::Result<OwnedFd> {
     let file = sealable()?;
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    rustix::fs::fcntl_add_seals(&file, sealed::SIZE)?;
     Ok(file)
 }
 

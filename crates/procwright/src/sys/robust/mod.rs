@@ -85,6 +85,8 @@ mod imp {
     };
     pub(crate) use super::view::View;
 }
+#[cfg(all(not(procwright_loom), any(target_os = "linux", target_os = "android")))]
+pub(crate) use sleep::until;
 
 #[cfg(not(all(target_os = "linux", any(target_env = "gnu", target_env = "musl"))))]
 #[path = "no_mutex.rs"]

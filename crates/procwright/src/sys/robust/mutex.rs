@@ -16,6 +16,7 @@ use std::cell::Cell;
 use std::io;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -135,6 +136,12 @@ impl Lock {
         self.index
     }
 
+    /// Where the entry that leads to it may be.
+    pub(super) fn links(&self) -> RangeInclusive<usize> {
+        let second = self.pages.addr().get() + sheet();
+        second..=second + sheet() - size_of::<Link>()
+    }
+
     fn place(&self) -> *mut libc::pthread_mutex_t {
         // SAFETY: within the pages.
         unsafe { self.pages.add(sheet() - BEFORE_LINKS).cast().as_ptr() }
@@ -167,9 +174,8 @@ impl Lock {
         // The last that was put in is the first.
         let entry = head.first.load(Ordering::Relaxed).addr();
         let start = self.pages.addr().get();
-        let links = start + sheet()..=start + 2 * sheet() - size_of::<Link>();
         // An odd one is that of a lock of another kind.
-        if !links.contains(&entry) || entry % 2 != 0 {
+        if !self.links().contains(&entry) || entry % 2 != 0 {
             return Ok(None);
         }
         let word = entry.wrapping_add_signed(head.offset as isize);
@@ -326,7 +332,7 @@ impl Drop for ThreadWord {
 
 /// # Safety
 /// It points to memory for a lock that nobody has.
-unsafe fn initialise(lock: *mut libc::pthread_mutex_t) -> io::Result<()> {
+pub(super) unsafe fn initialise(lock: *mut libc::pthread_mutex_t) -> io::Result<()> {
     let mut kind = MaybeUninit::uninit();
     // SAFETY: `kind` is initialised by the first call, and ours; the rest is the
     // caller's promise. There is nothing to destroy in either: neither library
@@ -356,9 +362,7 @@ fn done(result: i32) -> io::Result<()> {
     }
 }
 
-/// Whether the kernel marks the words of a thread that ends, which a thread of
-/// ours tries once. It has a list of its own: one of the C library's would not
-/// tell, since musl marks the words of a thread that ends itself.
+/// Whether the kernel marks the words of a thread that ends, which is tried once.
 pub(super) fn marks_words() -> io::Result<bool> {
     // No lock: a fork would inherit it held. Two who try at once do no harm.
     static KNOWN: AtomicU8 = AtomicU8::new(0);

@@ -53,7 +53,8 @@ impl PlacedWord {
         if held() >= MOST {
             return Ok(None);
         }
-        if !marks_words()? {
+        // Where it could not be tried it is not known.
+        if !marks_words().unwrap_or(false) {
             return Err(unsupported("a robust list that the kernel walks"));
         }
         shared::provide(file, at, sheet() as u64)?;
@@ -189,3 +190,7 @@ impl Thread {
         asked != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
     }
 }
+
+#[cfg(test)]
+#[path = "placed_tests.rs"]
+mod tests;

@@ -5,10 +5,10 @@ use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU32;
 
-use rustix::fs::SealFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use super::{CELL, cells, sheet};
+use crate::sys::sealed::{Sealed, wrong};
 
 /// The rights beside the cells of a process, mapped. Everybody who was invited can
 /// write anything there.
@@ -26,16 +26,15 @@ impl Rights {
     /// # Errors
     /// `InvalidData` if `file` is no file of rights, or one that could be cut short.
     pub(crate) fn map(file: BorrowedFd<'_>) -> io::Result<Rights> {
-        let wrong = |why| io::Error::new(io::ErrorKind::InvalidData, why);
-        let seals = rustix::fs::fcntl_get_seals(file)
-            .map_err(|_| wrong("the second is no file in memory that can be sealed"))?;
-        if !seals.contains(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL) {
-            return Err(wrong("the size of the second file is not sealed"));
-        }
-        if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
+        let sealed = Sealed::check_as(
+            file,
+            "the second is no file in memory that can be sealed",
+            "the size of the second file is not sealed",
+        )?;
+        if sealed.is_read_only {
             return Err(wrong("the second file is sealed against writing"));
         }
-        if rustix::fs::fstat(file)?.st_size != i64::try_from(sheet()).unwrap_or(0) {
+        if sealed.size != sheet() as u64 {
             return Err(wrong("the second file has another size"));
         }
         // SAFETY: a fresh mapping at a place of the kernel's choice.

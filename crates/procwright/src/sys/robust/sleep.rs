@@ -34,11 +34,7 @@ pub(crate) fn sleep_alone(word: &AtomicU32, value: u32) {
 }
 
 fn sleep_as(who: NonZeroU32, word: &AtomicU32, value: u32, deadline: Deadline) {
-    let timeout = deadline.remaining(Instant::now()).map(|left| {
-        let left = Timespec::try_from(left).unwrap_or(LONGEST);
-        let now = rustix::time::clock_gettime(ClockId::Monotonic);
-        now.checked_add(left).unwrap_or(LONGEST)
-    });
+    let timeout = until(deadline);
     // From here until the others are awake: if we are killed in between, the kernel
     // wakes one of them.
     let _pending = Pending::on(word, value);
@@ -61,10 +57,17 @@ pub(crate) fn wake_alone(word: &AtomicU32) {
     let _ = futex::wake_bitset(word, Flags::empty(), all, ALONE);
 }
 
-const LONGEST: Timespec = Timespec {
-    tv_sec: 1_000_000_000_000,
-    tv_nsec: 0,
-};
+/// A deadline as the clock of sleeps counts.
+pub(crate) fn until(deadline: Deadline) -> Option<Timespec> {
+    const LONGEST: Timespec = Timespec {
+        tv_sec: 1_000_000_000_000,
+        tv_nsec: 0,
+    };
+    let left = deadline.remaining(Instant::now())?;
+    let left = Timespec::try_from(left).unwrap_or(LONGEST);
+    let now = rustix::time::clock_gettime(ClockId::Monotonic);
+    Some(now.checked_add(left).unwrap_or(LONGEST))
+}
 
 /// How many words a thread can sleep on at a time (`FUTEX_WAITV_MAX`).
 pub(crate) const MANY: usize = 128;

@@ -5,10 +5,10 @@ use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU32;
 
-use rustix::fs::SealFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use super::{CELL, FACTS, cells, sheet};
+use crate::sys::sealed::{Sealed, wrong};
 
 /// The cells of a process, mapped for reading.
 #[derive(Debug)]
@@ -26,18 +26,11 @@ impl View {
     /// `InvalidData` if `file` is no file of cells, or one that could be cut short
     /// or written to by whoever has it.
     pub(crate) fn map(file: BorrowedFd<'_>) -> io::Result<View> {
-        let wrong = |why| io::Error::new(io::ErrorKind::InvalidData, why);
-        let seals = rustix::fs::fcntl_get_seals(file)
-            .map_err(|_| wrong("it is no file in memory that can be sealed"))?;
-        // Asked before the size: from then on it stays what it is. A file that is
-        // cut short under a mapping is a SIGBUS for who looks.
-        if !seals.contains(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL) {
-            return Err(wrong("its size is not sealed"));
-        }
-        if !seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
+        let sealed = Sealed::check(file)?;
+        if !sealed.is_read_only {
             return Err(wrong("it is not sealed against writing"));
         }
-        if rustix::fs::fstat(file)?.st_size != i64::try_from(sheet()).unwrap_or(0) {
+        if sealed.size != sheet() as u64 {
             return Err(wrong("it has another size"));
         }
         // SAFETY: a fresh mapping at a place of the kernel's choice.

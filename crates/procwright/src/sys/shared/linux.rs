@@ -1,5 +1,5 @@
-//! Linux: `memfd_create(2)` with seals (3.17), locks of open file descriptions
-//! (3.15), `futex_waitv(2)` (5.16).
+//! Linux: sealed files in memory (3.17), locks of open file descriptions (3.15),
+//! `futex_waitv(2)` (5.16).
 
 use std::io;
 use std::num::NonZeroU32;
@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::time::Instant;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{FallocateFlags, MemfdFlags, OFlags, SealFlags};
+use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use rustix::net::{RecvFlags, SendFlags};
@@ -20,12 +20,10 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::Word;
 use crate::sys::fork::Ourselves;
+use crate::sys::robust::until;
+use crate::sys::sealed::{self, Sealed, wrong};
 use crate::sys::unsupported;
 use crate::time::Deadline;
-
-const SIZE: SealFlags = SealFlags::SHRINK
-    .union(SealFlags::GROW)
-    .union(SealFlags::SEAL);
 
 /// `HUGETLBFS_MAGIC`, which not every C library's headers have.
 const HUGE_PAGES: u32 = 0x9584_58f6;
@@ -41,25 +39,14 @@ pub(crate) fn create(size: u64) -> io::Result<OwnedFd> {
     {
         return Err(Errno::FBIG.into());
     }
-    let name = "procwright-queue";
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Not to be executed, where the kernel knows that (6.3).
-    let file = rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
-        .or_else(|_| rustix::fs::memfd_create(name, flags))?;
-    rustix::fs::ftruncate(&file, size)?;
-    rustix::fs::fcntl_add_seals(&file, SIZE)?;
+    let file = sealed::create("procwright-queue", size)?;
+    rustix::fs::fcntl_add_seals(&file, sealed::SIZE)?;
     Ok(file)
 }
 
 pub(crate) fn size(file: BorrowedFd<'_>) -> io::Result<u64> {
-    let wrong = |why| io::Error::new(io::ErrorKind::InvalidData, why);
-    let seals = rustix::fs::fcntl_get_seals(file)
-        .map_err(|_| wrong("it is no file in memory that can be sealed"))?;
-    // Asked before the size: from then on it stays what it is.
-    if !seals.contains(SIZE) {
-        return Err(wrong("its size is not sealed"));
-    }
-    if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
+    let sealed = Sealed::check(file)?;
+    if sealed.is_read_only {
         return Err(wrong("it cannot be written to"));
     }
     // One of huge pages is mapped without having any: a SIGBUS for who looks when
@@ -67,7 +54,7 @@ pub(crate) fn size(file: BorrowedFd<'_>) -> io::Result<u64> {
     if rustix::fs::fstatfs(file)?.f_type as u32 == HUGE_PAGES {
         return Err(wrong("it has huge pages"));
     }
-    Ok(rustix::fs::fstat(file)?.st_size.cast_unsigned())
+    Ok(sealed.size)
 }
 
 pub(crate) fn reopen(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
@@ -298,14 +285,6 @@ pub(crate) fn sleep(word: &AtomicU32, value: u32, deadline: Deadline) {
     let _ = futex::wait_bitset(word, Flags::empty(), value, until.as_ref(), NonZeroU32::MAX);
 }
 
-/// As the clock of sleeps counts.
-fn until(deadline: Deadline) -> Option<Timespec> {
-    let left = deadline.remaining(Instant::now())?;
-    let left = Timespec::try_from(left).unwrap_or(LONGEST);
-    let now = clock_gettime(ClockId::Monotonic);
-    Some(now.checked_add(left).unwrap_or(LONGEST))
-}
-
 pub(crate) fn sleep_on_two(words: [(&AtomicU32, u32); 2], deadline: Deadline) -> io::Result<()> {
     let waiters = words.map(|(word, value)| {
         let mut one = futex::Wait::new();
@@ -326,10 +305,10 @@ pub(crate) fn sleep_on_two(words: [(&AtomicU32, u32); 2], deadline: Deadline) ->
     }
 }
 
-const LONGEST: Timespec = Timespec {
-    tv_sec: 1_000_000_000,
-    tv_nsec: 0,
-};
+pub(crate) fn last_tick() -> Duration {
+    let tick = clock_gettime(ClockId::MonotonicCoarse);
+    Duration::try_from(tick).unwrap_or_default()
+}
 
 pub(crate) fn link() -> io::Result<(OwnedFd, OwnedFd)> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};

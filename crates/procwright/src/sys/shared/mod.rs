@@ -21,6 +21,7 @@
 //! - `sleep(word, while_it_is, deadline)`: for the only one who sleeps there, until
 //!   somebody wakes. May return for nothing. `sleep_on_two(…)`: until one of two words is another than that, or somebody
 //!   wakes; `Unsupported` where one can sleep on one only.
+//! - `last_tick()`: how late it was some milliseconds ago at most, for no system call.
 //! - `link()`: two ends, each of which tells when the other is gone, which never
 //!   block. `ring(end)` makes the other end readable and sends no signal, and says
 //!   whether anybody is there;
@@ -35,8 +36,8 @@ mod imp;
 mod imp;
 
 pub(crate) use imp::{
-    Region, append, create, discard, is_abandoned, link, lock, of_process, provide, reopen, ring,
-    silence, size, sleep, sleep_on_two, unlock,
+    Region, append, create, discard, is_abandoned, last_tick, link, lock, of_process, provide,
+    reopen, ring, silence, size, sleep, sleep_on_two, unlock,
 };
 
 use std::ops::Deref;

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
 
 use super::Word;
 use crate::sys::unsupported;
@@ -61,6 +62,10 @@ pub(crate) fn sleep(_: &AtomicU32, _: u32, _: Deadline) {}
 
 pub(crate) fn sleep_on_two(_: [(&AtomicU32, u32); 2], _: Deadline) -> io::Result<()> {
     Err(unsupported("a queue"))
+}
+
+pub(crate) fn last_tick() -> Duration {
+    Duration::ZERO
 }
 
 #[derive(Debug)]

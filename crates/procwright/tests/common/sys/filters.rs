@@ -82,3 +82,25 @@ pub(crate) fn kill_on_shared_wake() {
     let program: BpfProgram = filter.expect("a filter").try_into().expect("a program");
     seccompiler::apply_filter_all_threads(&program).expect("seccomp");
 }
+
+/// From now on this process is killed when it starts a thread.
+pub(crate) fn kill_on_threads() {
+    // Whose flags are in memory, where no filter looks: libraries go on with the other.
+    deny(&[libc::SYS_clone3], libc::ENOSYS);
+    let flag = libc::CLONE_THREAD as u64;
+    let is_set = SeccompCondition::new(
+        0,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::MaskedEq(flag),
+        flag,
+    );
+    let rule = SeccompRule::new(vec![is_set.expect("a condition")]).expect("a rule");
+    let filter = SeccompFilter::new(
+        BTreeMap::from([(libc::SYS_clone, vec![rule])]),
+        SeccompAction::Allow,
+        SeccompAction::KillProcess,
+        std::env::consts::ARCH.try_into().expect("a known machine"),
+    );
+    let program: BpfProgram = filter.expect("a filter").try_into().expect("a program");
+    seccompiler::apply_filter_all_threads(&program).expect("seccomp");
+}
