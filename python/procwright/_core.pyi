@@ -546,6 +546,14 @@ class Receiver:
 
     def __new__(cls, *, lanes: int = 64, first: int = 16384, limit: int = 67108864) -> Receiver: ...
     @staticmethod
+    def open(name: str, *, lanes: int = 64, first: int = 16384, limit: int = 67108864) -> Receiver:
+        """Makes a queue of that name, or takes it over from a receiver that has died."""
+
+    @staticmethod
+    def take_over(invitation: Invitation) -> Receiver:
+        """Receives in the place of a receiver that has died."""
+
+    @staticmethod
     def of_parent(*, lanes: int = 64, first: int = 16384, limit: int = 67108864) -> Receiver:
         """Receives from the process that has spawned this one with `channel="to_child"`."""
 
@@ -633,6 +641,10 @@ class Sender:
         invitation: Invitation, overflow: _Overflow = "block", limit: int | None = None
     ) -> Sender:
         """Takes a place at a queue."""
+
+    @staticmethod
+    def open(name: str, overflow: _Overflow = "block", limit: int | None = None) -> Sender:
+        """Takes a place at the queue of that name."""
 
     @staticmethod
     def of_parent(overflow: _Overflow = "block", limit: int | None = None) -> Sender:

@@ -75,6 +75,49 @@ impl Receiver {
         Receiver::made(py, made)
     }
 
+    /// Makes a queue of that name, for this user on this machine: any process of the user's
+    /// may send to it, with `Sender.open(name)`.
+    ///
+    /// If there is one of that name whose receiver has died, and any process still has it,
+    /// it is taken over as it is, in the shape that it was made with. A name is 1 to 64 of
+    /// the characters A-Z, a-z, 0-9, ".", "_" and "-", and does not begin with a dot. It is
+    /// a small file in $PROCWRIGHT_QUEUE_DIR, else in $XDG_RUNTIME_DIR/procwright/queues,
+    /// else in /tmp/procwright-UID/queues, which closing the receiver removes. A receiver
+    /// with a name never says `Closed`: others may come at any time.
+    ///
+    /// Raises `NameTaken` if the receiver of that queue lives; otherwise as `Receiver`, and
+    /// `OSError` if the directory is not this user's alone.
+    #[staticmethod]
+    #[pyo3(signature = (name, *, lanes=64, first=16 << 10, limit=64 << 20))]
+    #[pyo3(text_signature = "(name, *, lanes=64, first=16384, limit=67108864)")]
+    fn open(
+        py: Python<'_>,
+        name: &str,
+        lanes: i64,
+        first: usize,
+        limit: usize,
+    ) -> PyResult<Receiver> {
+        let options = shape(lanes, first, limit);
+        let made = py.detach(|| options.open(name));
+        Receiver::made(py, made)
+    }
+
+    /// Receives in the place of a receiver that has died, from the queue that the
+    /// invitation is to. What was not received yet is there, and so are its senders.
+    ///
+    /// What the dead one had been given and had not received yet, a `View`, is received
+    /// again, and nothing else is. The invitation stays good: to send, or to take over
+    /// from this receiver in turn.
+    ///
+    /// Raises `ReceiverAlive` if the queue has a receiver, `Closed` if the last one was not
+    /// killed but closed; `InvalidValue`, `WrongVersion`, `Unsupported`, `OSError`.
+    #[staticmethod]
+    fn take_over(py: Python<'_>, invitation: &Bound<'_, Invitation>) -> PyResult<Receiver> {
+        let place = invitation.get().again(py)?;
+        let made = py.detach(|| queue::Receiver::take_over(&place));
+        Receiver::made(py, made)
+    }
+
     /// A place at this queue for one process, which may have any number of senders: to be
     /// passed to it as an argument, pickled, sent or inherited.
     fn invite(&self, py: Python<'_>) -> PyResult<Invitation> {

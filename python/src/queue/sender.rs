@@ -63,6 +63,16 @@ impl Sender {
         Ok(sender)
     }
 
+    /// Takes a place at the queue of that name, which `Receiver.open(name)` has made.
+    ///
+    /// Raises `NoQueue`, a `FileNotFoundError`, if there is none; otherwise as `attach`.
+    #[staticmethod]
+    #[pyo3(signature = (name, overflow="block", limit=None))]
+    fn open(py: Python<'_>, name: &str, overflow: &str, limit: Option<usize>) -> PyResult<Sender> {
+        let made = py.detach(|| queue::Sender::open(name));
+        Sender::made(py, made, overflow, limit)
+    }
+
     /// Sends to the process that has spawned this one with `channel="from_child"`.
     ///
     /// Once: then the descriptors are not inherited any more; make more with `clone()`.
