@@ -191,9 +191,7 @@ impl Receiver {
     /// # Errors
     /// As [`recv`](Receiver::recv); [`Error::TimedOut`].
     pub fn recv_timeout(&mut self, timeout: impl Into<Timeout>) -> Result<Vec<u8>, Error> {
-        let deadline = timeout.into().starting(Instant::now());
-        let place = self.wait(deadline)?;
-        Ok(View::new(self, place).to_vec())
+        Ok(self.recv_view_timeout(timeout)?.to_vec())
     }
 
     /// Receives a message without a copy: it is read where it is, and received
@@ -218,6 +216,19 @@ impl Receiver {
 
     fn recv_in_time(&mut self) -> Result<View<'_>, Error> {
         let place = self.wait(Deadline::NEVER)?;
+        Ok(View::new(self, place))
+    }
+
+    /// The same if it comes within the time.
+    ///
+    /// # Blocking
+    /// For at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`recv_timeout`](Receiver::recv_timeout).
+    pub fn recv_view_timeout(&mut self, timeout: impl Into<Timeout>) -> Result<View<'_>, Error> {
+        let deadline = timeout.into().starting(Instant::now());
+        let place = self.wait(deadline)?;
         Ok(View::new(self, place))
     }
 

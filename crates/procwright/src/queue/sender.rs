@@ -257,6 +257,41 @@ impl Sender {
         Ok(Reservation::new(self, place))
     }
 
+    /// Waits until there is room for a message of `length` bytes, which a call that
+    /// sends one then finds; for hosts whose signal handlers do not run by themselves.
+    /// Before each sleep `goes_on` is asked, and a signal ends a sleep. False if it
+    /// said no.
+    ///
+    /// # Blocking
+    /// For at most `timeout`. A signal that comes between the question and the sleep
+    /// ends none; so none takes longer than a second.
+    ///
+    /// # Errors
+    /// As [`send`](Sender::send); [`Error::TimedOut`].
+    pub fn wait_for_room(
+        &mut self,
+        length: usize,
+        timeout: impl Into<Timeout>,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<bool, Error> {
+        let deadline = timeout.into().starting(Instant::now());
+        loop {
+            if self.place(length)?.is_some() {
+                return Ok(true);
+            }
+            if deadline.reached(Instant::now()) {
+                return Err(Error::TimedOut);
+            }
+            if !goes_on() {
+                return Ok(false);
+            }
+            // That is once: whoever waits for room looks after its receiver now and then.
+            if self.sleep(length, deadline)?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
     pub(super) fn memory(&self) -> &LaneMemory {
         self.producer.memory()
     }
@@ -367,17 +402,22 @@ impl Sender {
             if deadline.reached(Instant::now()) {
                 return Err(Error::TimedOut);
             }
-            space::wait(self.memory().space());
-            let place = self.place(length);
-            if matches!(place, Ok(None)) {
-                let space = self.memory().space();
-                self.guest.sleep(space, space::WAITS, deadline)?;
-            }
-            space::waited(self.memory().space());
-            if let Some(place) = place? {
+            if let Some(place) = self.sleep(length, deadline)? {
                 return Ok(place);
             }
         }
+    }
+
+    /// Sleeps once, until there may be room, unless there is some at the last look.
+    fn sleep(&mut self, length: usize, deadline: Deadline) -> Result<Option<Place>, Error> {
+        space::wait(self.memory().space());
+        let place = self.place(length);
+        if matches!(place, Ok(None)) {
+            let space = self.memory().space();
+            self.guest.sleep(space, space::WAITS, deadline)?;
+        }
+        space::waited(self.memory().space());
+        place
     }
 
     #[inline]

@@ -1,0 +1,93 @@
+//! Messages that a caller brings.
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// Bytes of an object of Python's, which stay where they are as long as this is there.
+pub(super) enum Data<'py> {
+    /// The common kind: it needs no buffer.
+    Bytes(Bound<'py, PyBytes>),
+    Other(Buffer<'py>),
+}
+
+impl<'py> Data<'py> {
+    /// # Errors
+    /// `TypeError` for what has no bytes in one piece.
+    pub(super) fn of(object: &Bound<'py, PyAny>) -> PyResult<Data<'py>> {
+        match object.cast::<PyBytes>() {
+            Ok(bytes) => Ok(Data::Bytes(bytes.clone())),
+            Err(_) => Buffer::of(object).map(Data::Other),
+        }
+    }
+
+    pub(super) fn as_slice(&self) -> &[u8] {
+        match self {
+            Data::Bytes(bytes) => bytes.as_bytes(),
+            Data::Other(buffer) => buffer.as_slice(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+}
+
+/// A buffer of the plainest kind. PyO3 has none for that: its own wants shape and
+/// strides, which some objects do not give.
+pub(super) struct Buffer<'py> {
+    /// Where it was filled in: it may point into itself.
+    view: Box<ffi::Py_buffer>,
+    py: Python<'py>,
+}
+
+impl<'py> Buffer<'py> {
+    fn of(object: &Bound<'py, PyAny>) -> PyResult<Buffer<'py>> {
+        let py = object.py();
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: attached; it is filled in, or an error is set.
+        let got =
+            unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, ffi::PyBUF_SIMPLE) };
+        if got == 0 {
+            return Ok(Buffer { view, py });
+        }
+        let error = PyErr::fetch(py);
+        let problem = if error.is_instance_of::<PyTypeError>(py) {
+            "gives none: pass bytes, or what has a buffer, such as a bytearray, an array or a \
+             memoryview; encode text; for other objects there is ObjectSender"
+        } else if error.is_instance_of::<PyBufferError>(py) {
+            "is not in one piece: pass a copy of it, such as bytes(it)"
+        } else {
+            return Err(error);
+        };
+        let kind = object.get_type().qualname();
+        let kind = kind.map_or_else(|_| "this".to_owned(), |kind| kind.to_string());
+        let text = format!("a message is bytes, and {kind} {problem}");
+        Err(PyTypeError::new_err(text))
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        let length = usize::try_from(self.view.len).unwrap_or(0);
+        match NonNull::new(self.view.buf.cast()) {
+            None => &[],
+            // SAFETY: one piece of so many bytes, says this kind of buffer. Its owner
+            // neither moves nor frees it as long as the buffer is held, which is as long
+            // as `self` is. A thread that writes there while it is sent sends old bytes,
+            // new ones or some of both, as with every `send` and `write` of CPython; and
+            // whatever those are, they are bytes.
+            Some(start) => unsafe { std::slice::from_raw_parts(start.as_ptr(), length) },
+        }
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        let _attached = self.py;
+        // SAFETY: attached, says the lifetime; it was filled in, and is given back once.
+        unsafe { ffi::PyBuffer_Release(&mut *self.view) };
+    }
+}

@@ -1,0 +1,630 @@
+"""Queues within a process: what goes in comes out, and what is refused is told."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import gc
+import mmap
+import os
+import pickle
+import queue as standard
+import socket
+import threading
+import weakref
+
+import pytest
+from conftest import descriptors
+
+from procwright import InvalidValue, Process, queue, wait
+from procwright.queue import Invitation, Receiver, Sender
+
+#: Only against hanging.
+LONG = 100
+
+#: What a sender sleeps in, and nobody who waits for the interpreter lock.
+FUTEX_WAITV = "449"
+
+
+def test_what_is_sent_is_received():
+    with Receiver() as receiver, receiver.sender() as sender:
+        sender.send(b"one")
+        assert sender.send_many([b"two", bytearray(b"three")]) == 2
+        sender.try_send(b"")
+        assert receiver.recv() == b"one"
+        assert receiver.try_recv() == b"two"
+        assert receiver.recv_many(10) == [b"three", b""]
+        long = os.urandom(1 << 20)
+        sender.send(long)
+        assert receiver.recv(LONG) == long
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"bytes",
+        bytearray(b"bytearray"),
+        memoryview(b"a slice of it")[2:7],
+        array.array("d", [1.5, 2.5]),
+        (ctypes.c_int * 3)(1, 2, 3),
+        memoryview(bytes(range(12))).cast("B", (3, 4)),
+        mmap.mmap(-1, 4096),
+        array.array("B"),
+        pickle.PickleBuffer(b"pickle"),
+        os.urandom(100_000),
+        bytearray(os.urandom(100_000)),
+    ],
+    ids=lambda data: type(data).__name__,
+)
+def test_whatever_has_bytes_in_one_piece(data):
+    receiver = Receiver()
+    sender = receiver.sender()
+    sender.send(data)
+    sender.try_send(data)
+    assert sender.send_many([data]) == 1
+    expected = memoryview(data).tobytes()
+    assert receiver.recv_many(4) == [expected] * 3
+
+
+@pytest.mark.parametrize(
+    "data", ["text", 5, None, ["list"], memoryview(b"every other")[::2], {}], ids=repr
+)
+def test_what_has_not_is_refused(data):
+    receiver = Receiver()
+    sender = receiver.sender()
+    for send in (sender.send, sender.try_send, lambda data: sender.send_many([b"x", data])):
+        with pytest.raises(TypeError, match=r"a message is bytes, and .* (gives none|one piece)"):
+            send(data)
+    with pytest.raises(queue.Empty):
+        receiver.try_recv()
+
+
+def test_a_buffer_is_held_while_it_is_sent_and_no_longer():
+    receiver = Receiver()
+    sender = receiver.sender()
+    data = bytearray(100)
+    sender.send(data)
+    with pytest.raises(TypeError):
+        sender.send_many([data, "text"])
+    data.append(1)  # BufferError, if somebody had it
+
+
+def test_exceptions_are_those_of_the_standard_library_too():
+    receiver = Receiver(first=4096, limit=4096)
+    sender = receiver.sender(overflow="fail")
+    with pytest.raises(standard.Empty) as caught:
+        receiver.try_recv()
+    assert type(caught.value) is queue.Empty
+    for also in (TimeoutError, standard.Empty, queue.TimedOut, queue.QueueError):
+        with pytest.raises(also):
+            receiver.recv(0.001)
+    with pytest.raises(queue.TooLarge) as caught:
+        sender.send(bytes(5000))
+    assert (caught.value.length, caught.value.most) == (5000, 4080)
+    assert "a message of 5000 bytes is too long" in str(caught.value)
+    sender.send(bytes(4080))
+    for send in (sender.send, sender.try_send):
+        with pytest.raises(standard.Full) as caught:
+            send(b"x")
+        assert type(caught.value) is queue.Full
+    for also in (TimeoutError, standard.Full, queue.TimedOut):
+        with pytest.raises(also):
+            sender.send(b"x", timeout=0.001)
+    receiver.close()
+    with pytest.raises(BrokenPipeError) as caught:
+        sender.send(b"x")
+    assert isinstance(caught.value, queue.Closed)
+    assert caught.value.errno == errno.EPIPE
+    receiver = Receiver()
+    receiver.sender().close()
+    with pytest.raises(EOFError) as caught:
+        receiver.recv()
+    assert isinstance(caught.value, queue.Closed)
+
+
+def everyone():
+    return [getattr(queue, name) for name in queue.__all__]
+
+
+def test_every_exception_survives_a_pickle():
+    from procwright import _queue_errors as errors
+
+    made = [
+        errors.Empty("e"),
+        errors._NoMessageInTime("t"),
+        errors._EndOfQueue("c"),
+        errors._BrokenQueue("b"),
+        errors.ReceiverDead("dead"),
+        errors.TooLarge("large", 3, 2),
+        errors.Damaged("damaged", 1, None),
+        errors.NameTaken("taken", "name", 7),
+        errors.ReceiverAlive("alive", 7),
+        errors.NoQueue("none"),
+        errors.NoLane("lanes"),
+    ]
+    for error in made:
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again).__mro__ == type(error).__mro__
+        assert str(again) == str(error)
+        assert vars(again) == vars(error)
+    for one in everyone():
+        assert one.__module__ == "procwright.queue", one
+
+
+def test_bad_values():
+    for shape in ({"lanes": 0}, {"lanes": 5000}, {"lanes": -1}, {"first": 1 << 40}):
+        with pytest.raises(InvalidValue, match=next(iter(shape))):
+            Receiver(**shape)
+    receiver = Receiver()
+    with pytest.raises(InvalidValue, match='overflow is "never"'):
+        receiver.sender(overflow="never")
+    for call in (receiver.recv, receiver.recv_view):
+        with pytest.raises(InvalidValue, match="NaN"):
+            call(float("nan"))
+    invitation = receiver.invite()
+    with pytest.raises(InvalidValue, match="no ticket"):
+        Invitation(invitation.fds, "pwq1")
+    with pytest.raises(InvalidValue, match="1 descriptors"):
+        Invitation(invitation.fds[:1], invitation.ticket)
+    for one in (receiver, receiver.sender()):
+        with pytest.raises(TypeError, match=r"receiver.invite\(\)"):
+            pickle.dumps(one)
+
+
+def test_lanes_run_out():
+    receiver = Receiver(lanes=1)
+    sender = receiver.sender()
+    with pytest.raises(queue.NoLane) as caught:
+        sender.clone()
+    assert caught.value.errno == errno.EBUSY
+    invitation = receiver.invite()
+    with pytest.raises(queue.NoLane):
+        Sender.attach(invitation)
+    # It was not used up.
+    sender.close()
+    with pytest.raises(queue.Empty):
+        receiver.try_recv()
+    sender = Sender.attach(invitation)
+    assert invitation.closed
+    with pytest.raises(ValueError, match="used up"):
+        Sender.attach(invitation)
+
+
+def test_what_overflow_says():
+    receiver = Receiver(first=4096, limit=4096)
+    sender = receiver.sender(overflow="drop_newest")
+    assert sender.overflow == "drop_newest"
+    assert sender.send_many([bytes(4080), b"x", b"y"]) == 1
+    sender.send(b"z")
+    assert sender.dropped == 3
+    with pytest.raises(queue.Full):
+        sender.reserve(1)
+    other = sender.clone(overflow="fail")
+    assert other.overflow == "fail"
+    other.send(bytes(4080))
+    with pytest.raises(queue.Full) as caught:
+        other.send_many([b"x", b"y"])
+    assert caught.value.sent == 0
+    assert receiver.recv_many(10) == [bytes(4080)] * 2
+    with pytest.raises(queue.TooLarge) as caught:
+        other.send_many([b"a", b"b", bytes(5000)])
+    assert caught.value.sent == 2
+    assert receiver.recv_many(10) == [b"a", b"b"]
+
+
+def test_many_wait_for_room():
+    receiver = Receiver(first=4096, limit=4096)
+    sender = receiver.sender()
+    messages = [os.urandom(1000) for _ in range(200)]
+    sent = []
+    thread = threading.Thread(target=lambda: sent.append(sender.send_many(messages)))
+    thread.start()
+    assert [receiver.recv() for _ in messages] == messages
+    thread.join()
+    assert sent == [200]
+
+
+def test_messages_made_in_place():
+    receiver = Receiver()
+    sender = receiver.sender()
+    with sender.reserve(10) as message:
+        assert not message.readonly
+        message[:] = b"0123456789"
+        with pytest.raises(queue.Busy, match="made in place"):
+            sender.send(b"x")
+        with pytest.raises(queue.Empty):
+            receiver.try_recv()
+    with pytest.raises(ValueError, match="released"):
+        message[0] = 1
+    assert receiver.recv() == b"0123456789"
+    with pytest.raises(ZeroDivisionError), sender.reserve(10):
+        raise ZeroDivisionError
+    place = sender.reserve(10)
+    with pytest.raises(InvalidValue, match="reserve more"):
+        place.commit(11)
+    memoryview(place)[:3] = b"abc"
+    place.commit(3)
+    with pytest.raises(ValueError, match="given back"):
+        place.commit()
+    place = sender.reserve(10)
+    place.cancel()
+    place.cancel()
+    place = sender.reserve(10)
+    del place
+    sender.reserve(0).commit()
+    assert receiver.recv_many(10) == [b"abc", b""]
+
+
+def test_nothing_is_sent_that_can_still_be_written_to():
+    receiver = Receiver()
+    sender = receiver.sender()
+    with pytest.raises(BufferError, match="still uses"), sender.reserve(8) as message:
+        kept = message[2:4]
+    with pytest.raises(queue.Empty):
+        receiver.try_recv()
+    with pytest.raises(queue.Busy):
+        sender.send(b"x")
+    kept[:] = b"ok"
+    kept.release()
+    # Nobody has the reservation any more: with that it was cancelled.
+    sender.send(b"x")
+    assert receiver.recv() == b"x"
+
+
+def test_messages_read_in_place():
+    receiver = Receiver()
+    sender = receiver.sender()
+    sender.send_many([b"first", b"second", b"third"])
+    slices = []
+    with receiver.recv_view() as message:
+        assert message == b"first"
+        assert message.readonly
+        for use in (receiver.recv, receiver.try_recv, receiver.invite, receiver.readiness_fd):
+            with pytest.raises(queue.Busy, match="read in place"):
+                use()
+    with pytest.raises(ValueError, match="released"):
+        message[0]
+    with pytest.raises(ZeroDivisionError), receiver.recv_view() as message:
+        (lambda kept: slices.append(kept) or 1 / 0)(message[1:])
+    (kept,) = slices
+    # The block was left for another reason: it waits for the last that looks.
+    assert kept == b"econd"
+    with pytest.raises(queue.Busy):
+        receiver.recv()
+    kept.release()
+    gc.collect()
+    view = receiver.try_recv_view()
+    assert (bytes(view), len(view)) == (b"third", 5)
+    view.release()
+    view.release()
+    assert view.released
+    with pytest.raises(ValueError, match="given back"):
+        memoryview(view)
+    with pytest.raises(queue.Empty):
+        receiver.try_recv_view()
+
+
+KEEPS = {
+    "slice": lambda view, message: message[10:20],
+    "cast": lambda view, message: message[:16].cast("Q"),
+    "another": lambda view, message: memoryview(message),
+    "pickle buffer": lambda view, message: pickle.PickleBuffer(message),
+    "of the view": lambda view, message: memoryview(view),
+}
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_a_view_that_is_used_keeps_its_memory(keep):
+    receiver = Receiver(first=4096, limit=4096)
+    sender = receiver.sender(overflow="fail")
+    sender.send(b"a" * 4000)
+    view = receiver.recv_view()
+    message = view.__enter__()
+    kept = KEEPS[keep](view, message)
+    with pytest.raises(BufferError, match="let go of that first"):
+        view.__exit__(None, None, None)
+    with pytest.raises(BufferError, match="let go of that first"):
+        view.release()
+    # Its memory is nobody else's meanwhile, however hard the sender tries.
+    with pytest.raises(queue.Full):
+        sender.send(b"b" * 4000)
+    assert set(memoryview(kept).tobytes()) == {ord("a")}
+    watch = weakref.ref(view)
+    del view, message
+    assert watch() is not None
+    assert set(memoryview(kept).tobytes()) == {ord("a")}
+    with pytest.raises(queue.Busy):
+        receiver.recv()
+    del kept
+    assert watch() is None
+    # To the beginning of the ring; that, too, has to be read.
+    with pytest.raises(queue.Full):
+        sender.send(b"b" * 4000)
+    with pytest.raises(queue.Empty):
+        receiver.try_recv()
+    sender.send(b"b" * 4000)
+    assert receiver.recv() == b"b" * 4000
+
+
+def test_closing_under_a_view():
+    receiver = Receiver()
+    sender = receiver.sender()
+    sender.send(b"read in place")
+    with receiver.recv_view() as message:
+        receiver.close()
+        assert receiver.closed
+        assert message == b"read in place"
+        sender.send(b"it is there still")
+    with pytest.raises(queue.Closed):
+        sender.send(b"x")
+    with pytest.raises(queue.EndClosed):
+        receiver.recv()
+    receiver = Receiver()
+    sender = receiver.sender()
+    with sender.reserve(3) as message:
+        sender.close()
+        message[:] = b"yes"
+    assert list(receiver) == [b"yes"]
+    with pytest.raises(ValueError, match="closed in this process"):
+        sender.send(b"x")
+
+
+def test_iterating_until_all_are_gone():
+    receiver = Receiver()
+    senders = [receiver.sender() for _ in range(3)]
+    invitation = receiver.invite()
+    for number, sender in enumerate(senders):
+        sender.send(b"%d" % number)
+        sender.close()
+    got = [next(receiver) for _ in senders]
+    assert sorted(got) == [b"0", b"1", b"2"]
+    with pytest.raises(TimeoutError):
+        receiver.recv(0.02)
+    invitation.close()
+    invitation.close()
+    assert list(receiver) == []
+
+
+def test_two_threads_in_one_receiver(when_asleep):
+    receiver = Receiver()
+    sender = receiver.sender()
+    told = []
+
+    def other():
+        try:
+            receiver.recv()
+        except queue.Busy as error:
+            told.append(str(error))
+        try:
+            receiver.try_recv_view()
+        except queue.Busy as error:
+            told.append(str(error))
+        sender.send(b"go on")
+
+    when_asleep(other)
+    assert receiver.recv() == b"go on"
+    assert len(told) == 2
+    assert all("for one thread at a time" in text for text in told)
+
+
+@pytest.mark.skipif(
+    tuple(map(int, os.uname().release.split(".")[:2])) < (5, 16), reason="needs futex_waitv(2)"
+)
+def test_two_threads_in_one_sender():
+    receiver = Receiver(first=4096, limit=4096)
+    sender = receiver.sender()
+    sender.send(bytes(4080))
+    told = []
+
+    def other():
+        for use in (lambda: sender.send(b"x"), lambda: sender.reserve(1), sender.clone):
+            try:
+                use()
+            except RuntimeError as error:
+                told.append((type(error), "clone()" in str(error)))
+        receiver.recv()
+
+    def watch():
+        path = f"/proc/self/task/{os.getpid()}/syscall"
+        with open(path) as file:
+            while FUTEX_WAITV not in file.read(4):
+                os.sched_yield()
+                file.seek(0)
+        other()
+
+    helper = threading.Thread(target=watch)
+    helper.start()
+    sender.send(b"after")
+    helper.join()
+    assert told == [(queue.Busy, True)] * 3
+    assert receiver.recv() == b"after"
+
+
+def test_threads_with_senders_of_their_own():
+    receiver = Receiver()
+    first = receiver.sender()
+
+    def work(sender, number):
+        with sender:
+            for count in range(1000):
+                sender.send(b"%d %d" % (number, count))
+
+    threads = [threading.Thread(target=work, args=(first.clone(), n)) for n in range(4)]
+    first.close()
+    for thread in threads:
+        thread.start()
+    got = [tuple(map(int, message.split())) for message in receiver]
+    for thread in threads:
+        thread.join()
+    for number in range(4):
+        assert [count for who, count in got if who == number] == list(range(1000))
+
+
+@pytest.mark.parametrize("main", [True, False], ids=["main thread", "another"])
+def test_close_ends_a_recv(when_asleep, main):
+    receiver = Receiver()
+    invitation = receiver.invite()
+    told = []
+
+    def wait_for_it():
+        when_asleep(receiver.close)
+        try:
+            receiver.recv()
+        except queue.EndClosed as error:
+            told.append(error)
+
+    if main:
+        wait_for_it()
+    else:
+        thread = threading.Thread(target=wait_for_it)
+        thread.start()
+        thread.join()
+    assert len(told) == 1
+    with pytest.raises(queue.Closed):
+        Sender.attach(invitation)
+
+
+def test_waiting_for_receivers_and_others(children):
+    (child,) = children(1)
+    quiet, other = Receiver(), Receiver()
+    senders = [quiet.sender(), other.sender()]
+    objects = queue.ObjectReceiver(other)
+    everything = [quiet, objects, Process(child)]
+    assert wait(everything, timeout=0.01).done == []
+    senders[1].send(b"x")
+    assert wait(everything).done == [objects]
+    # What is there is told of again and again, and was not received.
+    assert wait(everything).done == [objects]
+    assert other.recv() == b"x"
+    assert wait(everything, timeout=0.01).done == []
+    senders[0].close()
+    assert wait(everything).done == [quiet]
+    child.kill()
+    assert len(wait(everything, 2).done) == 2
+    receiver = Receiver()
+    receiver.close()
+    assert wait([receiver]).done == [receiver]
+
+
+def test_a_descriptor_for_event_loops():
+    import select
+
+    receiver = Receiver()
+    sender = receiver.sender()
+    sender.send(b"before")
+    poll = select.poll()
+    poll.register(receiver.readiness_fd(), select.POLLIN)
+    assert poll.poll()
+    assert receiver.try_recv() == b"before"
+    with pytest.raises(queue.Empty):
+        receiver.try_recv()
+    assert poll.poll(0) == []
+    sender.send(b"after")
+    assert poll.poll()
+    assert receiver.try_recv() == b"after"
+    with pytest.raises(queue.Empty):
+        receiver.try_recv()
+    sender.close()
+    # First that it has left, then that nobody else is there.
+    is_over = False
+    while not is_over and poll.poll():
+        try:
+            receiver.try_recv()
+        except queue.Empty:
+            pass
+        except queue.Closed:
+            is_over = True
+    assert is_over
+
+
+def test_the_package_knows_it():
+    import procwright
+
+    assert procwright.queue is queue
+    assert set(queue.__all__) <= set(dir(queue))
+    with pytest.raises(AttributeError):
+        queue.nothing  # noqa: B018
+    assert repr(Receiver()) == "<procwright.queue.Receiver>"
+
+
+def test_invitations_over_a_socket():
+    ours, theirs = socket.socketpair()
+    with Receiver() as receiver, ours, theirs:
+        invitation = receiver.invite()
+        invitation.send(ours)
+        invitation.close()
+        received = Invitation.receive(theirs)
+        again = Invitation(received.fds, received.ticket)
+        received.close()
+        with Sender.attach(again) as sender:
+            sender.send(b"over there")
+        assert list(receiver) == [b"over there"]
+        ours.send(b"nonsense")
+        with pytest.raises(InvalidValue):
+            Invitation.receive(theirs)
+
+
+def rss() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * mmap.PAGESIZE
+
+
+def one_round(number: int) -> None:
+    receiver = Receiver(lanes=4)
+    with receiver.invite() as invitation:
+        sender = Sender.attach(invitation)
+    other = sender.clone()
+    sender.send(b"x" * 3000)
+    with other.reserve(100) as message:
+        message[:] = bytes(100)
+    with receiver.recv_view():
+        pass
+    view = receiver.recv_view()
+    kept = memoryview(view)
+    objects = queue.ObjectSender(sender)
+    objects.send([number])
+    if number % 3 == 0:
+        # A circle, and all of it garbage.
+        circle = [receiver, sender, other, view, kept, objects]
+        circle.append(circle)
+        return
+    with pytest.raises(BufferError):
+        view.release()
+    kept.release()
+    view.release()
+    if number % 50 == 0:
+        assert queue.ObjectReceiver(receiver).recv(LONG) == [number]
+        with pytest.raises(TimeoutError):
+            receiver.recv(0.012)
+    if number % 3 == 1:
+        receiver.close()
+        sender.close()
+
+
+def test_nothing_leaks():
+    for number in range(100):
+        one_round(number)
+    gc.collect()
+    before = descriptors(), len(os.listdir("/proc/self/task")), rss()
+    for number in range(2000):
+        one_round(number)
+        if number % 100 == 0:
+            gc.collect()
+    gc.collect()
+    assert len(descriptors()) == len(before[0])
+    assert len(os.listdir("/proc/self/task")) == before[1]
+    # 2,000 lanes of 4 KiB alone would be more.
+    assert rss() - before[2] < 4 << 20
+
+
+def test_no_thread_is_started():
+    # Of this process: what other tests have started is there before.
+    before = set(os.listdir("/proc/self/task"))
+    receiver = Receiver()
+    sender = receiver.sender()
+    with pytest.raises(TimeoutError):
+        receiver.recv(0.02)
+    sender.send(b"x")
+    assert receiver.recv() == b"x"
+    assert set(os.listdir("/proc/self/task")) <= before
