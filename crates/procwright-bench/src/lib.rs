@@ -19,6 +19,7 @@ pub mod stats;
 pub mod streams;
 pub mod subject;
 pub mod subject_liveness;
+pub mod subject_queue;
 pub mod subject_streams;
 pub mod subject_wait;
 mod suite;
