@@ -235,3 +235,73 @@ fn futex(word: &AtomicU32, what: libc::c_int, value: u32) {
     // in the word.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), what, value, timeout) };
 }
+
+/// Memory that nobody had before, filled from its beginning and never used again:
+/// what can be written at most before anything is read.
+#[derive(Debug)]
+pub struct Fresh;
+
+/// An end of [`Fresh`].
+#[derive(Debug)]
+pub struct FreshEnd {
+    end: End,
+    /// Where the next message goes, or comes from.
+    at: usize,
+}
+
+impl FreshEnd {
+    fn new(slot: &Slot, plan: &Plan) -> FreshEnd {
+        FreshEnd {
+            end: End::new(slot, plan),
+            at: 0,
+        }
+    }
+}
+
+impl Way for Fresh {
+    type Common = Slot;
+    type Rx = FreshEnd;
+    type Tx = FreshEnd;
+
+    fn common(plan: &Plan) -> Result<Slot, String> {
+        match plan.room {
+            0 => Err("it is never used again".into()),
+            room => Slot::new(room),
+        }
+    }
+
+    fn receiver(slot: &Slot, plan: &Plan, _: &[UnixStream]) -> FreshEnd {
+        FreshEnd::new(slot, plan)
+    }
+
+    fn sender(slot: &Slot, plan: &Plan, _: usize, _: &UnixStream) -> FreshEnd {
+        FreshEnd::new(slot, plan)
+    }
+}
+
+impl Rx for FreshEnd {
+    fn recv(&mut self, mut read: impl FnMut(&[u8])) {
+        let FreshEnd { end, at } = self;
+        end.count += 1;
+        while end.slot.word().load(Ordering::Acquire) < end.count {
+            end.pause.pause();
+        }
+        // SAFETY: the word has counted it, and nobody writes there again.
+        let bytes = unsafe { end.slot.bytes(*at + end.length) };
+        read(&bytes[*at..]);
+        *at += end.length;
+    }
+}
+
+impl Tx for FreshEnd {
+    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+        let FreshEnd { end, at } = self;
+        let range = end.slot.range(*at + length);
+        let start = range.start.wrapping_add(*at);
+        // SAFETY: within the mapping, and the word has not counted it yet.
+        fill(unsafe { &mut *ptr::slice_from_raw_parts_mut(start, length) });
+        *at += length;
+        end.count += 1;
+        end.slot.word().store(end.count, Ordering::Release);
+    }
+}

@@ -5,11 +5,16 @@
 //! Every message is written whole and read whole, word by word, whoever carries it:
 //! nobody is fast by not touching the bytes.
 
+pub mod burst;
+pub mod case;
+pub mod count;
 pub mod floor;
+pub mod growth;
 #[cfg(feature = "ours")]
 pub mod ours;
 pub mod party;
 pub mod payload;
+pub mod rate;
 pub mod trip;
 
 use std::os::unix::net::UnixStream;
@@ -23,6 +28,8 @@ pub struct Plan {
     pub senders: usize,
     /// Whether who waits looks again and again, instead of sleeping.
     pub is_spinning: bool,
+    /// Bytes of messages that must have room before any is received, or 0.
+    pub room: usize,
 }
 
 impl Plan {
@@ -92,6 +99,11 @@ pub trait Way {
 pub trait Rx {
     /// Waits for a message and has it read, and maybe others that are there.
     fn recv(&mut self, read: impl FnMut(&[u8]));
+
+    /// Bytes of memory that the queue has now, if that can be told.
+    fn held(&mut self) -> Option<u64> {
+        None
+    }
 }
 
 /// A sending end.

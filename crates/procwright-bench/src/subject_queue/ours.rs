@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 
-use procwright::queue::{Error, Invitation, Receiver, Sender};
+use procwright::queue::{Error, Invitation, Options, Receiver, Sender};
 
 use super::{Pause, Plan, Rx, Tx, Way};
 
@@ -27,7 +27,12 @@ pub struct Views {
 
 impl Views {
     fn new(plan: &Plan, doors: &[UnixStream]) -> Views {
-        let mut receiver = Receiver::new().expect("a queue");
+        let options = match plan.room {
+            0 => Options::new(),
+            // Half of it is sure to have room.
+            room => Options::new().limit(4 * room),
+        };
+        let mut receiver = options.create().expect("a queue");
         for door in doors {
             let invitation = receiver.invite().expect("an invitation");
             invitation.send(door).expect("the sender");
@@ -53,6 +58,19 @@ impl Rx for Views {
             }
         }
     }
+
+    fn held(&mut self) -> Option<u64> {
+        // What was handed out last is given back by the next look.
+        let _ = self.receiver.try_recv_view();
+        held(&mut self.receiver)
+    }
+}
+
+/// What the queue's file has.
+fn held(receiver: &mut Receiver) -> Option<u64> {
+    let invitation = receiver.invite().ok()?;
+    let stat = rustix::fs::fstat(invitation.files()[0]).ok()?;
+    Some(stat.st_blocks as u64 * 512)
 }
 
 /// A receiver of batches.

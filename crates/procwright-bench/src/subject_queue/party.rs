@@ -61,7 +61,7 @@ pub fn run<R>(
 }
 
 /// What a child does, and nothing of what the parent would do after it.
-fn live(party: impl FnOnce()) -> ! {
+pub(super) fn live(party: impl FnOnce()) -> ! {
     // Under a debugger of ours, too, it dies with its parent.
     let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
     let is_done = panic::catch_unwind(AssertUnwindSafe(party)).is_ok();

@@ -27,6 +27,7 @@ fn main() {
         length: length as usize,
         senders: 1,
         is_spinning: true,
+        room: 0,
     };
     let floor: Both<Words> = Both::new(plan).expect("the floor");
     let sent: Both<Sent> = Both::new(plan).expect("ours");

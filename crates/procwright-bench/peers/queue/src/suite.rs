@@ -1,0 +1,3 @@
+pub fn run(_: &[String]) -> Result<(), String> {
+    Ok(())
+}
