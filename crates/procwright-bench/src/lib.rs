@@ -11,6 +11,7 @@ pub mod limit;
 pub mod liveness;
 pub mod machine;
 pub mod plot;
+pub mod queue;
 pub mod report;
 pub mod round;
 pub mod spawn;

@@ -24,6 +24,7 @@ enum Kind {
     Growth,
     Instructions,
     Calls,
+    Awake,
 }
 
 /// `CASE spin|sleep LENGTH SENDERS NUMBER…`
@@ -40,6 +41,7 @@ pub fn parse(words: &[String]) -> Result<Case, String> {
         "growth" => Kind::Growth,
         "instructions" => Kind::Instructions,
         "calls" => Kind::Calls,
+        "awake" => Kind::Awake,
         other => return Err(format!("there is no case {other:?}")),
     };
     let plan = Plan {
@@ -109,6 +111,18 @@ impl Case {
                 let counts = count::run(What::Instructions, || count::both_ends::<W>(plan, a, b))?;
                 both_ends(&counts, a)
             }
+            Kind::Awake => {
+                let counts = count::run(What::Calls, || count::awake::<W>(plan, a))?;
+                let [receiver, sender] = counts.as_slice() else {
+                    return Err("other processes were counted".into());
+                };
+                let calls = |counts: &[u64]| counts.iter().sum::<u64>();
+                Ok(format!(
+                    r#"{{"send": {}, "receive": {}}}"#,
+                    calls(sender),
+                    calls(receiver)
+                ))
+            }
             Kind::Calls => {
                 let rest = Duration::from_millis(c);
                 let counts = count::run(What::Calls, || {
@@ -142,7 +156,7 @@ fn both_ends(counts: &[Vec<u64>], messages: u64) -> Result<String, String> {
 /// that it started die with it.
 pub fn watch() {
     let limit = std::env::var("BENCH_LIMIT_S").ok();
-    let limit: u32 = limit.and_then(|text| text.parse().ok()).unwrap_or(60);
+    let limit: u32 = limit.and_then(|text| text.parse().ok()).unwrap_or(30);
     let action = SigAction::new(
         SigHandler::Handler(give_up),
         SaFlags::empty(),

@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
-use super::{Plan, Rx, Tx, Way, payload};
+use super::{Plan, Rx, Tx, Way, party, payload};
 
 /// What is counted between two marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +39,13 @@ pub fn run(
     what: What,
     program: impl FnOnce() -> Result<(), String>,
 ) -> Result<Vec<Vec<u64>>, String> {
+    if what == What::Instructions {
+        // One of the two runs at a time: on one processor they change places faster.
+        party::keep_to_one(0);
+    }
     // SAFETY: this process has no other thread.
     let child = match unsafe { fork() }.map_err(|error| format!("fork: {error}"))? {
-        ForkResult::Child => super::party::live(|| {
+        ForkResult::Child => party::live(|| {
             ptrace::traceme().expect("ptrace");
             raise(Signal::SIGSTOP).expect("a signal");
             // The first count is what counting costs.
@@ -160,6 +164,52 @@ impl Counter {
         });
         Ok(found.filter(|counts| !counts.is_empty()).collect())
     }
+}
+
+/// A sender sends so many to a receiver that is awake all the time. Marks around all
+/// of it, in both.
+///
+/// # Errors
+/// Why it cannot be had.
+pub fn awake<W: Way>(plan: Plan, messages: u64) -> Result<(), String> {
+    if W::IS_OF_THREADS {
+        return Err("it goes no further than a process".into());
+    }
+    let common = W::common(&plan)?;
+    let sender = |_, door: UnixStream| {
+        let mut tx = W::sender(&common, &plan, 0, &door);
+        let mut send = |count: u64| {
+            for number in 0..count {
+                tx.send(plan.length, |bytes| payload::fill(bytes, number));
+            }
+        };
+        // The first look at everything is not in the figures.
+        send(1);
+        party::hear(&door);
+        mark(true);
+        send(messages);
+        mark(false);
+        party::hear(&door);
+    };
+    party::run(false, 1, sender, |doors| {
+        let mut rx = W::receiver(&common, &plan, &doors);
+        let mut receive = |count: u64| {
+            let mut received = 0;
+            while received < count {
+                rx.recv(|bytes| {
+                    assert_eq!(payload::check(bytes, plan.length), received, "out of order");
+                    received += 1;
+                });
+            }
+        };
+        receive(1);
+        party::tell(&doors[0], 0);
+        mark(true);
+        receive(messages);
+        mark(false);
+        party::tell(&doors[0], 0);
+    });
+    Ok(())
 }
 
 /// One process has both ends: it sends some, and receives them, again and again.

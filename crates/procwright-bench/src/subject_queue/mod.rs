@@ -104,6 +104,9 @@ pub trait Rx {
     fn held(&mut self) -> Option<u64> {
         None
     }
+
+    /// Looks once more when all was received, as a receiver would.
+    fn rest(&mut self) {}
 }
 
 /// A sending end.

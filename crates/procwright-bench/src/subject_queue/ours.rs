@@ -60,9 +60,11 @@ impl Rx for Views {
     }
 
     fn held(&mut self) -> Option<u64> {
-        // What was handed out last is given back by the next look.
-        let _ = self.receiver.try_recv_view();
         held(&mut self.receiver)
+    }
+
+    fn rest(&mut self) {
+        assert!(matches!(self.receiver.try_recv_view(), Err(Error::Empty)));
     }
 }
 
@@ -83,7 +85,9 @@ const BATCH: usize = 64;
 impl Rx for Batches {
     #[inline]
     fn recv(&mut self, mut read: impl FnMut(&[u8])) {
-        // It waits by itself, and is awake while there is something.
+        if self.0.pause.is_some() {
+            return self.0.recv(read);
+        }
         let batch = self.0.receiver.recv_many(BATCH).expect("messages");
         batch.iter().for_each(&mut read);
     }

@@ -77,19 +77,22 @@ fn end(child: Pid) {
 /// Puts a party that spins on a processor of its own, the one of that number. Who
 /// sleeps is where the system wants it, as in life.
 pub fn keep_to(plan: Plan, number: usize) {
-    let (me, all) = (Pid::from_raw(0), CpuSet::count());
+    if plan.is_spinning {
+        keep_to_one(number);
+    }
+}
+
+/// Puts this thread on the processor of that number, if there are so many.
+pub(super) fn keep_to_one(number: usize) {
+    let me = Pid::from_raw(0);
     let Ok(may) = sched_getaffinity(me) else {
         return;
     };
-    let may: Vec<usize> = (0..all)
-        .filter(|cpu| may.is_set(*cpu) == Ok(true))
-        .collect();
-    if plan.is_spinning && may.len() > plan.senders {
+    let mut may = (0..CpuSet::count()).filter(|cpu| may.is_set(*cpu) == Ok(true));
+    if let Some(cpu) = may.nth(number) {
         let mut one = CpuSet::new();
         // Else it runs anywhere, as before.
-        let _ = one
-            .set(may[number])
-            .and_then(|()| sched_setaffinity(me, &one));
+        let _ = one.set(cpu).and_then(|()| sched_setaffinity(me, &one));
     }
 }
 

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Some((subject, rest)) => case::parse(rest).and_then(|case| {
             case::watch();
             let line = subject_of(subject, &case)?;
-            writeln!(std::io::stdout(), "{line}").map_err(|error| error.to_string())
+            print(&line)
         }),
         None => Err("SUBJECT CASE …, or queue --json OUT".to_owned()),
     };
@@ -44,6 +44,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn print(text: &str) -> Result<(), String> {
+    writeln!(std::io::stdout(), "{text}").map_err(|error| error.to_string())
 }
 
 /// The case, of the subject of that name.
