@@ -171,6 +171,10 @@ def __getattr__(name: str) -> object:
     # The exceptions derive from those of subprocess, whose import costs more
     # than all of this package: it waits until one of them is asked for. So does
     # what `run` does not need.
+    if name == "queue":
+        import importlib
+
+        return importlib.import_module(".queue", __name__)
     if name in __all__:
         import importlib
 

@@ -2,7 +2,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final, type_check_only
 
-from _typeshed import WriteableBuffer
+from _typeshed import ReadableBuffer, WriteableBuffer
 from typing_extensions import disjoint_base
 
 from ._liveness import LivenessGuarantee
@@ -15,6 +15,7 @@ __all__ = [
     "Communication",
     "Frame",
     "Handle",
+    "Invitation",
     "Limit",
     "LivenessClaim",
     "LivenessInvitation",
@@ -22,8 +23,12 @@ __all__ = [
     "LivenessToken",
     "Merged",
     "Reader",
+    "Receiver",
+    "Reservation",
+    "Sender",
     "Stop",
     "TextReader",
+    "View",
     "WaitSet",
     "Writer",
     "budget",
@@ -491,6 +496,195 @@ class Merged:
     def closed(self) -> bool: ...
     @property
     def label(self) -> str: ...
+
+_Overflow: TypeAlias = Literal["block", "fail", "drop_newest"]
+
+@final
+class Invitation:
+    """A place at a queue, for one process, as it is handed there."""
+
+    def __new__(cls, fds: Iterable[int], ticket: str) -> Invitation: ...
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """Its descriptors. They stay this object's."""
+
+    @property
+    def ticket(self) -> str:
+        """What has to be told beside the descriptors."""
+
+    def send(self, sock: HasFileno | int) -> None:
+        """Sends it over a connected Unix socket, or a connection of multiprocessing."""
+
+    @staticmethod
+    def receive(sock: HasFileno | int) -> Invitation:
+        """Receives one from a connected Unix socket, or a connection of multiprocessing."""
+
+    def close(self) -> None:
+        """Gives the place back, if nobody else has it."""
+
+    @property
+    def closed(self) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+    def _send(self, fd: int) -> None: ...
+    @staticmethod
+    def _receive(fd: int) -> Invitation: ...
+
+@final
+class Receiver:
+    """Receives what the senders of a queue send, each one's messages in their order."""
+
+    def __new__(cls, *, lanes: int = 64, first: int = 16384, limit: int = 67108864) -> Receiver: ...
+    def invite(self) -> Invitation:
+        """A place at this queue for one process, which may have any number of senders."""
+
+    def sender(self, overflow: _Overflow = "block", limit: int | None = None) -> Sender:
+        """A sender in this process."""
+
+    def recv(self, timeout: float | None = None) -> bytes:
+        """Receives a message: waits until there is one."""
+
+    def try_recv(self) -> bytes:
+        """Receives a message if there is one, else raises `Empty`."""
+
+    def recv_many(self, most: int, timeout: float | None = None) -> list[bytes]:
+        """Waits for a message, and receives it and what has come besides."""
+
+    def recv_view(self, timeout: float | None = None) -> View:
+        """Receives a message without a copy, to be read where it is."""
+
+    def try_recv_view(self) -> View:
+        """The same if there is one, else raises `Empty`."""
+
+    def recv_async(self, timeout: float | None = None) -> Coroutine[Any, Any, bytes]:
+        """As `recv`, for asyncio and trio. One task at a time."""
+
+    def readiness_fd(self) -> int:
+        """A descriptor that is readable when there may be something to receive."""
+
+    def close(self) -> None:
+        """Closes it: senders are told so, and what was not received is lost."""
+
+    @property
+    def closed(self) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> bytes: ...
+    def __aiter__(self) -> Self: ...
+    def __anext__(self) -> Coroutine[Any, Any, bytes]: ...
+    def _look(self) -> bytes | None: ...
+    def _look_view(self) -> View | None: ...
+    def _watch(self) -> int: ...
+    def _await(self, waits: bool) -> None: ...
+
+# The runtime shows these from Python 3.12 on, and has them before.
+@type_check_only
+class _HasBuffer:
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+@final
+class View(_HasBuffer):
+    """A message in the queue's memory: see `Receiver.recv_view`."""
+
+    def __enter__(self) -> memoryview: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+    def release(self) -> None:
+        """The message has been received."""
+
+    @property
+    def released(self) -> bool: ...
+    def __len__(self) -> int: ...
+    def _copy(self, start: int, length: int) -> bytearray: ...
+
+@final
+class Sender:
+    """Sends messages to a queue's receiver."""
+
+    @staticmethod
+    def attach(
+        invitation: Invitation, overflow: _Overflow = "block", limit: int | None = None
+    ) -> Sender:
+        """Takes a place at a queue."""
+
+    def send(self, data: ReadableBuffer, timeout: float | None = None) -> None:
+        """Sends a message."""
+
+    def try_send(self, data: ReadableBuffer) -> None:
+        """Sends a message if there is room now; else raises `Full`."""
+
+    def send_many(self, messages: Iterable[ReadableBuffer]) -> int:
+        """Sends many at the price of one, and says how many were sent."""
+
+    def reserve(self, length: int, timeout: float | None = None) -> Reservation:
+        """Room for a message of `length` bytes, to be made in place, without a copy."""
+
+    def clone(self, overflow: _Overflow | None = None) -> Sender:
+        """Another one for the same queue, in this process: for another thread."""
+
+    @property
+    def dropped(self) -> int:
+        """How many messages were thrown away under "drop_newest"."""
+
+    @property
+    def overflow(self) -> str:
+        """What happens to a message that finds no room."""
+
+    def close(self) -> None:
+        """Closes it: what was sent will be received."""
+
+    @property
+    def closed(self) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+    def _send_joined(
+        self, parts: list[bytes | memoryview], timeout: float | None, waits: bool
+    ) -> None: ...
+
+@final
+class Reservation(_HasBuffer):
+    """Room for a message in the queue's memory: see `Sender.reserve`."""
+
+    def __enter__(self) -> memoryview: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+    def commit(self, length: int | None = None) -> None:
+        """Sends it, or its first `length` bytes."""
+
+    def cancel(self) -> None:
+        """Sends nothing."""
+
+    def __len__(self) -> int: ...
 
 def budget() -> tuple[int, int | None]: ...
 def set_budget(memory: int | None, disk: int | None) -> None: ...

@@ -136,54 +136,19 @@ def _heard(call: Callable[[], T]) -> T:
     return came.pop()
 
 
-def _fileno(sock: Any) -> int:
-    fileno = getattr(sock, "fileno", None)
-    number = sock if fileno is None else fileno()
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise TypeError(f"{sock!r} is no socket: pass a Unix socket, or its descriptor")
-    return number
-
-
-def _ready(sock: Any, writing: bool) -> None:
-    """Waits as the methods of the socket itself do, with signals and its timeout."""
-    import select
-
-    timeout = sock.gettimeout() if hasattr(sock, "gettimeout") else None
-    if timeout == 0:
-        return
-    poll = select.poll()
-    poll.register(_fileno(sock), select.POLLOUT if writing else select.POLLIN)
-    if not poll.poll(None if timeout is None else timeout * 1000):
-        raise TimeoutError("timed out")
-
-
 def _send(invitation: _core.LivenessInvitation, sock: Any) -> None:
-    _ready(sock, writing=True)
-    invitation._send(_fileno(sock))
+    from ._invitations import send
+
+    send(invitation, sock)
 
 
 def _receive(sock: Any) -> _core.LivenessInvitation:
-    _ready(sock, writing=False)
-    return _core.LivenessInvitation._receive(_fileno(sock))
+    from ._invitations import receive
+
+    return receive(_core.LivenessInvitation._receive, sock)
 
 
 def _reduce_invitation(invitation: _core.LivenessInvitation) -> tuple[object, ...]:
-    # To a process that is being started the descriptors are handed with it; to others
-    # by a thread of multiprocessing's, as those of its connections are.
-    from multiprocessing.reduction import DupFd
+    from ._invitations import reduced
 
-    fds = tuple(DupFd(fd) for fd in invitation.fds)
-    return _rebuild_invitation, (fds, invitation.ticket)
-
-
-def _rebuild_invitation(fds: tuple[Any, ...], ticket: str) -> _core.LivenessInvitation:
-    import os
-
-    taken: list[int] = []
-    try:
-        for fd in fds:
-            taken.append(fd.detach())
-        return _core.LivenessInvitation(taken, ticket)
-    finally:
-        for fd in taken:
-            os.close(fd)
+    return reduced(invitation)

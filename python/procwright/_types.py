@@ -1,4 +1,4 @@
-"""Names for what `run()` and `Process()` take: for type checkers, imported by nothing else."""
+"""Names for what functions take: for type checkers, imported by nothing else."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ class HasFileno(Protocol):
     """A file of the system's, or a socket."""
 
     def fileno(self) -> int: ...
+
+
+class IsInvitation(Protocol):
+    """What the invitations of tokens and of queues have in common."""
+
+    @property
+    def fds(self) -> tuple[int, ...]: ...
+    @property
+    def ticket(self) -> str: ...
+    def _send(self, fd: int) -> None: ...
 
 
 class Readable(Protocol):

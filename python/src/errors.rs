@@ -73,7 +73,7 @@ pub(crate) fn liveness(py: Python<'_>, error: &liveness::Error) -> PyErr {
 }
 
 /// The exception for what the system refused, in Python's words.
-fn refused(py: Python<'_>, error: &std::io::Error) -> PyErr {
+pub(crate) fn refused(py: Python<'_>, error: &std::io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(errno) => {
             strerror(py, errno, error).map_or_else(|error| error, |reason| system(error, reason))

@@ -13,6 +13,7 @@ mod errors;
 mod liveness;
 mod options;
 mod process;
+mod queue;
 mod report;
 mod run;
 mod signals;
@@ -35,6 +36,8 @@ mod _core {
     use super::liveness::{LivenessClaim, LivenessInvitation, LivenessMonitor, LivenessToken};
     #[pymodule_export]
     use super::process::Handle;
+    #[pymodule_export]
+    use super::queue::{Invitation, Receiver, Reservation, Sender, View};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

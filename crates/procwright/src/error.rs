@@ -50,6 +50,8 @@ pub enum Step {
     Pipe,
     /// Making a terminal.
     Pty,
+    /// Making the queue between the child and its parent.
+    Channel,
     /// Making the process.
     Clone,
     /// Starting a session of its own.
@@ -91,6 +93,7 @@ impl Step {
             Step::Open => "open",
             Step::Pipe => "pipe",
             Step::Pty => "openpt",
+            Step::Channel => "queue",
             Step::Clone => "clone",
             Step::Setsid => "setsid",
             Step::ControllingTerminal => "ioctl(TIOCSCTTY)",

@@ -24,6 +24,7 @@ mod command;
 mod drain;
 pub mod error;
 mod handle;
+mod heirloom;
 mod holders;
 mod ident;
 pub mod liveness;

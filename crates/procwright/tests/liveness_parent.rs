@@ -268,13 +268,16 @@ alone! {
         assert!(matches!(error, Error::NoParent(_)), "{error:?}");
         let text = error.to_string();
         assert!(text.contains("PROCWRIGHT_PARENT") && text.contains("liveness=True"), "{text}");
-        for lie in ["", "1", "x y z", "1:2 20 21 0 99999999999", "-1 5"] {
+        for lie in ["", "1", "x y z", "1:2 20:1 21:1 0 99999999999", "1:2 20 21 0 1"] {
             sys::set_variable("PROCWRIGHT_PARENT", lie.as_ref());
             let error = Monitor::of_parent().unwrap_err();
             assert!(error.to_string().contains("says nothing"), "{lie}: {error}");
         }
+        sys::set_variable("PROCWRIGHT_PARENT", format!("-1 {}", std::process::id()).as_ref());
+        let error = Monitor::of_parent().unwrap_err();
+        assert!(error.to_string().contains("no process"), "{error}");
         // Files that are none, and a parent that is none.
-        let lie = format!("{}:1 20 21 {:024} {}", i32::MAX, 0, std::process::id());
+        let lie = format!("{}:1 20:1 21:1 {:024} {}", i32::MAX, 0, std::process::id());
         sys::set_variable("PROCWRIGHT_PARENT", lie.as_ref());
         let error = Monitor::of_parent().unwrap_err();
         assert!(error.to_string().contains("has ended"), "{error}");

@@ -245,6 +245,7 @@ fn parts_are_put_together_again() {
             .map(|fd| fd.try_clone_to_owned().unwrap())
     };
     let ticket = invitation.ticket();
+    assert_eq!(ticket.len(), 28);
     let inherited = copies().map(|fd| sys::inheritable(&fd));
     let again = Invitation::from_parts(inherited, &ticket).unwrap();
     for fd in again.files() {
@@ -274,15 +275,9 @@ fn parts_are_put_together_again() {
     let other = Receiver::new().unwrap().invite().unwrap().ticket();
     let wrong = Sender::attach(Invitation::from_parts(copies(), &other).unwrap());
     assert!(matches!(wrong, Err(Error::Invalid(_))), "{wrong:?}");
-    let [_, link, cells, rights] = copies();
+    let [_, link] = copies();
     let file = OwnedFd::from(tempfile::tempfile().unwrap());
-    let wrong =
-        Sender::attach(Invitation::from_parts([file, link, cells, rights], &ticket).unwrap());
-    assert!(matches!(wrong, Err(Error::Invalid(_))), "{wrong:?}");
-    let [file, link, _, rights] = copies();
-    let cells = OwnedFd::from(tempfile::tempfile().unwrap());
-    let wrong =
-        Sender::attach(Invitation::from_parts([file, link, cells, rights], &ticket).unwrap());
+    let wrong = Sender::attach(Invitation::from_parts([file, link], &ticket).unwrap());
     assert!(matches!(wrong, Err(Error::Invalid(_))), "{wrong:?}");
 }
 

@@ -14,6 +14,8 @@ use super::streams::{Listener, Queues, Streams};
 use crate::error::Invalid;
 use crate::liveness::{self, Monitor};
 use crate::process::{Exit, Process, ProcessError, Signal, Stop, Survivor};
+#[cfg(not(procwright_loom))]
+use crate::queue::OurEnd;
 use crate::spec::{Spec, Stdin};
 use crate::spool::{Overflow, elastic};
 use crate::stream::{Line, MergedReader, Outlet, Reader, StallWatch, Writer};
@@ -59,6 +61,8 @@ pub struct Child {
     watch: Arc<StallWatch>,
     /// To its terminal, if it has one of its own.
     line: Option<Arc<Line>>,
+    #[cfg(not(procwright_loom))]
+    pub(super) channel: OurEnd,
 }
 
 /// Starts `spec` and leaves it to the caller.
@@ -82,8 +86,12 @@ pub(crate) fn spawn(
     };
     // Whatever can be refused is asked for before the program starts.
     let queues = Queues::new(spec, overflow, listener.as_ref())?;
+    #[cfg(not(procwright_loom))]
+    let (channel, theirs) = super::channel::open(spec)?;
+    #[cfg(procwright_loom)]
+    let theirs = None;
     let started = Instant::now();
-    let (running, ends) = super::start(spec, feeds, trace, || {})?;
+    let (running, ends) = super::start(spec, feeds, theirs, trace, || {})?;
     let pipes = ends.pipes();
     let process = running.process();
     let kill = |error| {
@@ -117,6 +125,8 @@ pub(crate) fn spawn(
         core,
         watch,
         line,
+        #[cfg(not(procwright_loom))]
+        channel,
     })
 }
 

@@ -1,5 +1,7 @@
 //! Starting a program from a [`Spec`].
 
+#[cfg(not(procwright_loom))]
+mod channel;
 mod communicate;
 mod core;
 mod feed;
@@ -16,6 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use crate::error::{Invalid, SpawnError};
+use crate::heirloom::Heirloom;
 use crate::ident::{ProcId, Watched};
 use crate::process::{Exit, Process, Signal, Unknown, reaper};
 use crate::spec::{Spec, quote};
@@ -25,7 +28,7 @@ use crate::sys::{pidfd, poll, proc};
 use crate::time::Deadline;
 use crate::trace::Trace;
 use front::Front;
-use heirloom::Heirloom;
+use heirloom::Heirlooms;
 
 pub use communicate::Communication;
 pub(crate) use feed::Producer;
@@ -61,14 +64,15 @@ pub(crate) fn check(spec: &Spec) -> Result<(), Unstarted> {
 
 /// Starts the program of `spec`, with a pipe for stdin if `feeds`. Calls `now`
 /// when everything is open, which may have taken its time, and nothing is left
-/// to do but to start it.
+/// to do but to start it. `channel` is the program's end of one.
 pub(crate) fn start(
     spec: &Spec,
     feeds: bool,
+    channel: Option<Heirloom>,
     trace: Trace,
     now: impl FnOnce(),
 ) -> Result<(Running, OurEnds), Unstarted> {
-    let started = start_untold(spec, feeds, trace, now);
+    let started = start_untold(spec, feeds, channel, trace, now);
     trace.say(|| {
         let command = quote(&spec.argv);
         match &started {
@@ -88,6 +92,7 @@ pub(crate) fn start(
 fn start_untold(
     spec: &Spec,
     feeds: bool,
+    channel: Option<Heirloom>,
     trace: Trace,
     now: impl FnOnce(),
 ) -> Result<(Running, OurEnds), Unstarted> {
@@ -98,11 +103,10 @@ fn start_untold(
         Some(own) => Some(Action::ControllingTerminal(own)),
         None => front.as_ref().map(Front::action),
     };
-    let heirloom = spec.liveness.then(|| Heirloom::new(spec));
+    let heirlooms = Heirlooms::new(spec, channel);
     let mut placements = ends.placements.clone();
-    placements.extend(heirloom.iter().flat_map(Heirloom::placements));
-    let signed = heirloom.as_ref().map(Heirloom::variable);
-    let plan = template.plan(spec, &placements, terminal, signed);
+    placements.extend(heirlooms.placements());
+    let plan = template.plan(spec, &placements, terminal, heirlooms.told()?);
     now();
     let spawned = if spec.die_with_parent.is_some() {
         spawner::spawn(plan)
@@ -113,7 +117,8 @@ fn start_untold(
     // Had it failed, the terminal would be ours again by now.
     let front = front.map(|front| front.lent_to(spawned.pid));
     // The child's ends are closed here, with `ends`: from now on the end of a
-    // stream means that the program and its heirs have closed it.
+    // stream, or that nobody has a place at a queue any more, means that the program
+    // and its heirs have closed it.
     Ok((
         Running {
             pid: spawned.pid,

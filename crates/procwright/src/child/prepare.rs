@@ -7,7 +7,6 @@ use std::path::Path;
 
 use super::{Unstarted, heirloom};
 use crate::error::{Invalid, SpawnError, Step};
-use crate::liveness::VARIABLE;
 use crate::spec::{Account, Spec};
 use crate::sys::spawn::{self, Action, Failed, Plan, SLOTS, Signed, Spawned, Where};
 
@@ -44,10 +43,7 @@ impl Template {
             Some(cwd) => Some(c_string(cwd.as_os_str().as_bytes(), || "cwd".into())?),
             None => None,
         };
-        let most = match spec.liveness {
-            true => SLOTS - 3 - heirloom::MOST,
-            false => SLOTS - 3,
-        };
+        let most = SLOTS - 3 - heirloom::most(spec);
         if spec.extra_fds.len() > most {
             return Err(Invalid::new(
                 "extra_fds",
@@ -91,7 +87,7 @@ impl Template {
         spec: &Spec,
         placements: &[(RawFd, RawFd)],
         terminal: Option<Action>,
-        signed: Option<Signed>,
+        signed: Vec<Signed>,
     ) -> Plan {
         let mut actions = Vec::with_capacity(16);
         if spec.new_session || spec.pty.is_some() {
@@ -194,10 +190,8 @@ fn environment(spec: &Spec) -> Result<Vec<(OsString, OsString)>, Invalid> {
         Some(env) => env.clone(),
         None => std::env::vars_os().collect(),
     };
-    if spec.liveness {
-        // Ours, if we were started so, or somebody's: it gets another.
-        env.retain(|(key, _)| key != VARIABLE);
-    }
+    let variables = heirloom::variables(spec);
+    env.retain(|(key, _)| variables.iter().all(|variable| key != variable));
     for (key, value) in &spec.extra_env {
         env.retain(|(other, _)| other != key);
         if let Some(value) = value {

@@ -17,6 +17,7 @@ use crate::cancel::Cancel;
 use crate::child::Unstarted;
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
+use crate::queue::Channel;
 use crate::run::{
     self, Error, Event, Extras, Foreign, Outcome, Output, Producer, Reason, Trouble, Watch,
 };
@@ -260,6 +261,50 @@ impl<'a> Command<'a> {
     pub fn liveness(mut self) -> Self {
         self.spec.liveness = true;
         self
+    }
+
+    /// Gives a child of [`spawn`](Command::spawn) a [queue](crate::queue): with
+    /// [`Channel::FromChild`] it sends, by
+    /// [`Sender::of_parent`](crate::queue::Sender::of_parent), to
+    /// [`Child::receiver`](crate::Child::receiver); with [`Channel::ToChild`] it
+    /// receives, by [`Receiver::of_parent`](crate::queue::Receiver::of_parent), from
+    /// [`Child::sender`](crate::Child::sender). Each side is told of the other's end
+    /// by the queue itself.
+    ///
+    /// ```no_run
+    /// use procwright::Command;
+    /// use procwright::queue::{Channel, Error};
+    ///
+    /// let mut child = Command::new("worker").channel(Channel::FromChild).spawn()?;
+    /// let mut results = child.receiver()?;
+    /// loop {
+    ///     match results.recv() {
+    ///         Ok(result) => println!("{} bytes", result.len()),
+    ///         Err(Error::Closed) => break, // it has ended
+    ///         Err(error) => return Err(error.into()),
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The program gets one to four descriptors, of the first numbers from 20 on that
+    /// [`pass_fd`](Command::pass_fd) and [`liveness`](Command::liveness) leave, and the
+    /// variable `PROCWRIGHT_CHANNEL`. It may become another program by exec (`env`,
+    /// `nice`); those that it starts have no part in it.
+    #[must_use]
+    pub fn channel(mut self, channel: Channel) -> Self {
+        self.spec.channel = Some(channel);
+        self
+    }
+
+    /// The same, of a queue of this shape if it is made here. A child that receives
+    /// says itself what its queue is like
+    /// ([`Options::of_parent`](crate::queue::Options::of_parent)).
+    #[cfg(not(procwright_loom))]
+    #[must_use]
+    pub fn channel_with(mut self, channel: Channel, options: crate::queue::Options) -> Self {
+        self.spec.channel_options = options;
+        self.channel(channel)
     }
 
     /// Gives the program a descriptor, under the number that it has here.

@@ -12,12 +12,12 @@
 //! | 13, 14 | the pid namespace, 0 if it cannot be known |
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::holder::Holder;
 use super::{Guarantee, Mechanism, Names};
+use crate::sys::proc;
 use crate::sys::robust::{FACTS, Facts};
-use crate::sys::{pidfd, proc};
 
 const VERSION: u32 = 1;
 
@@ -52,31 +52,21 @@ impl Kind {
 /// Whose a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
-    pub(super) pid: i32,
+    pub(super) holder: Holder,
     pub(super) nonce: u64,
-    /// None where processes have no inodes.
-    pub(super) inode: Option<u64>,
-    pub(super) start_ticks: u64,
     /// 0 if it is not known.
     boot: u128,
     pub(super) kind: Kind,
-    /// Where its number is its number.
-    pub(super) namespace: Option<u64>,
 }
 
 impl Owner {
     /// This process, with a new nonce.
     pub(super) fn ourselves(kind: Kind) -> Owner {
-        let pid = std::process::id().cast_signed();
-        let pidfd = pidfd::open(pid).ok();
         Owner {
-            pid,
+            holder: Holder::ourselves(),
             nonce: nonce(),
-            inode: pidfd.and_then(|fd| pidfd::inode(fd.as_fd())),
-            start_ticks: proc::stat(pid).map_or(0, |stat| stat.start_ticks),
             boot: proc::boot().unwrap_or(0),
             kind,
-            namespace: proc::pid_namespace(),
         }
     }
 
@@ -89,15 +79,16 @@ impl Owner {
 
     pub(super) fn facts(&self) -> Facts {
         let mut facts = [0; FACTS];
+        let holder = &self.holder;
         facts[0] = VERSION;
-        facts[1] = self.pid.cast_unsigned();
+        facts[1] = holder.pid.cast_unsigned();
         facts[2..4].copy_from_slice(&halves(self.nonce));
-        facts[4..6].copy_from_slice(&halves(self.inode.unwrap_or(0)));
-        facts[6..8].copy_from_slice(&halves(self.start_ticks));
+        facts[4..6].copy_from_slice(&halves(holder.inode.unwrap_or(0)));
+        facts[6..8].copy_from_slice(&halves(holder.start_ticks));
         facts[8..10].copy_from_slice(&halves(self.boot as u64));
         facts[10..12].copy_from_slice(&halves((self.boot >> 64) as u64));
         facts[12] = self.kind as u32;
-        facts[13..15].copy_from_slice(&halves(self.namespace.unwrap_or(0)));
+        facts[13..15].copy_from_slice(&halves(holder.namespace.unwrap_or(0)));
         facts
     }
 
@@ -110,13 +101,15 @@ impl Owner {
             return None;
         }
         Some(Owner {
-            pid: at(1).cast_signed(),
+            holder: Holder {
+                pid: at(1).cast_signed(),
+                inode: Some(whole(4)).filter(|inode| *inode != 0),
+                start_ticks: whole(6),
+                namespace: Some(whole(13)).filter(|namespace| *namespace != 0),
+            },
             nonce: whole(2),
-            inode: Some(whole(4)).filter(|inode| *inode != 0),
-            start_ticks: whole(6),
             boot: u128::from(whole(8)) | u128::from(whole(10)) << 64,
             kind: Kind::read(at(12))?,
-            namespace: Some(whole(13)).filter(|namespace| *namespace != 0),
         })
     }
 }

@@ -1,12 +1,38 @@
-//! The process behind a token.
+//! The process behind a word.
 
-use super::cell::Owner;
+use std::os::fd::AsFd;
+
 use crate::process::{Id, Process, ProcessError};
-use crate::sys::proc;
+use crate::sys::{pidfd, proc};
 
-/// What can be seen of the holder of a token.
+/// A process, as it writes itself down for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) pid: i32,
+    /// None where processes have no inodes.
+    pub(crate) inode: Option<u64>,
+    /// In clock ticks since boot, 0 if it is not known.
+    pub(crate) start_ticks: u64,
+    /// Where its number is its number.
+    pub(crate) namespace: Option<u64>,
+}
+
+impl Holder {
+    pub(crate) fn ourselves() -> Holder {
+        let pid = std::process::id().cast_signed();
+        let pidfd = pidfd::open(pid).ok();
+        Holder {
+            pid,
+            inode: pidfd.and_then(|fd| pidfd::inode(fd.as_fd())),
+            start_ticks: proc::stat(pid).map_or(0, |stat| stat.start_ticks),
+            namespace: proc::pid_namespace(),
+        }
+    }
+}
+
+/// What can be seen of it.
 #[derive(Debug)]
-pub(super) enum Seen {
+pub(crate) enum Seen {
     It(Process),
     /// It has ended, and was reaped.
     Gone,
@@ -16,16 +42,16 @@ pub(super) enum Seen {
 }
 
 impl Seen {
-    pub(super) fn of(owner: &Owner) -> Seen {
+    pub(crate) fn of(holder: &Holder) -> Seen {
         // Before the look at the number: who is in another namespace may have one
         // that somebody has here.
-        let is_ours = owner.namespace.is_some() && owner.namespace == proc::pid_namespace();
+        let is_ours = holder.namespace.is_some() && holder.namespace == proc::pid_namespace();
         let gone = match is_ours {
             true => Seen::Gone,
             false => Seen::Hidden,
         };
-        if let Some(inode) = owner.inode {
-            let process = Id::new(owner.pid, Some(inode)).map(Process::open_id);
+        if let Some(inode) = holder.inode {
+            let process = Id::new(holder.pid, Some(inode)).map(Process::open_id);
             match process {
                 Ok(Ok(process)) => return Seen::It(process),
                 Ok(Err(ProcessError::Gone(_))) => return gone,
@@ -34,11 +60,11 @@ impl Seen {
                 Err(_) => return Seen::Hidden,
             }
         }
-        if !is_ours || owner.start_ticks == 0 {
+        if !is_ours || holder.start_ticks == 0 {
             return Seen::Hidden;
         }
-        match Process::open(owner.pid) {
-            Ok(process) if has_started(&process, owner.start_ticks) => Seen::It(process),
+        match Process::open(holder.pid) {
+            Ok(process) if has_started(&process, holder.start_ticks) => Seen::It(process),
             Ok(_) | Err(ProcessError::Gone(_)) => Seen::Gone,
             Err(_) => Seen::Hidden,
         }
@@ -69,31 +95,30 @@ fn has_started(process: &Process, start_ticks: u64) -> bool {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::super::cell::Kind;
     use super::*;
 
     #[test]
-    fn an_owner_is_told_from_who_has_its_number_later() {
-        let owner = Owner::ourselves(Kind::Keeper);
-        let seen = |change: fn(&mut Owner)| {
-            let mut changed = owner;
+    fn a_holder_is_told_from_who_has_its_number_later() {
+        let holder = Holder::ourselves();
+        let seen = |change: fn(&mut Holder)| {
+            let mut changed = holder;
             change(&mut changed);
             Seen::of(&changed)
         };
         assert!(matches!(seen(|_| {}), Seen::It(_)));
         assert!(matches!(seen(|o| o.inode = None), Seen::It(_)));
         assert!(matches!(seen(|o| o.inode = Some(1)), Seen::Gone));
-        let another_time = |o: &mut Owner| {
+        let another_time = |o: &mut Holder| {
             o.inode = None;
             o.start_ticks -= 1;
         };
         assert!(matches!(seen(another_time), Seen::Gone));
-        let elsewhere = |o: &mut Owner| {
+        let elsewhere = |o: &mut Holder| {
             o.inode = None;
             o.namespace = o.namespace.map(|namespace| namespace + 1);
         };
         assert!(matches!(seen(elsewhere), Seen::Hidden));
-        let elsewhere_and_gone = |o: &mut Owner| {
+        let elsewhere_and_gone = |o: &mut Holder| {
             o.inode = Some(1);
             o.namespace = None;
         };

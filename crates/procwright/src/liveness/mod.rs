@@ -55,8 +55,10 @@ pub(crate) use cell::nonce;
 pub use claim::{Claim, Cleaner};
 pub use error::Error;
 pub use guarantee::{Guarantee, Mechanism, Names, State};
+#[cfg(not(procwright_loom))]
+pub(crate) use holder::{Holder, Seen};
 pub use invitation::Invitation;
 pub use monitor::Monitor;
-pub(crate) use parent::{Keepsake, VARIABLE};
+pub(crate) use parent::{VARIABLE, heirloom};
 pub use thread_token::ThreadToken;
 pub use token::Token;

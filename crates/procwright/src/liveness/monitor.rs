@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use super::cell::{Kind, Owner};
 use super::herald::Heralded;
@@ -95,7 +94,7 @@ impl Monitor {
         if !owner.is_of_this_boot() {
             return Err(Error::Stale("it was made before the machine was started"));
         }
-        let seen = Seen::of(&owner);
+        let seen = Seen::of(&owner.holder);
         let (word, unmarked, holder) = match owner.kind {
             Kind::Keeper | Kind::Thread => (word, None, seen.process()),
             Kind::Unmarked => {
@@ -227,14 +226,6 @@ impl Monitor {
         }
     }
 
-    /// The word that the kernel marks, and whose sleepers it wakes; none if the end
-    /// is told in another way. For who sleeps on it and on another at a time.
-    #[cfg_attr(procwright_loom, expect(dead_code, reason = "no queues there"))]
-    pub(crate) fn marked_word(&self) -> Option<&AtomicU32> {
-        let is_marked = self.guarantee().mechanism == Mechanism::RobustWord;
-        is_marked.then(|| self.word.word())
-    }
-
     /// What this monitor can promise.
     pub fn guarantee(&self) -> Guarantee {
         match self.source {
@@ -251,7 +242,7 @@ fn hidden(owner: &Owner) -> Error {
     Error::unsupported(format!(
         "this liveness token cannot be watched from here: its holder, process {} of its pid \
          namespace, cannot be seen, and the kernel does not mark its words",
-        owner.pid
+        owner.holder.pid
     ))
 }
 

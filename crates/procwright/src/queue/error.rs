@@ -37,6 +37,30 @@ pub enum Error {
     /// All lanes are taken.
     #[error("the queue has {0} lanes, and as many senders; make it with more")]
     NoLane(u32),
+    /// It has a receiver, which lives.
+    #[error("the queue has a receiver that lives{}", by(.pid, ": process "))]
+    ReceiverAlive {
+        /// Its process, as far as that is known.
+        pid: Option<i32>,
+    },
+    /// There is a queue of that name, and its receiver lives, or somebody is about to
+    /// become it.
+    #[error("the name {name:?} is that of a queue whose receiver lives{}", by(.pid, ": process "))]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The receiver's process, as far as that is known.
+        pid: Option<i32>,
+    },
+    /// There is no queue of that name, or nobody has it any more.
+    #[error("there is no queue {0:?}: its receiver makes it, under the same user")]
+    NoQueue(String),
+    /// No queue can have that name.
+    #[error(
+        "{0:?} is no name for a queue: pass 1 to 64 of the characters A-Z, a-z, 0-9, \
+             '.', '_' and '-', the first of which is no '.'"
+    )]
+    BadName(String),
     /// The queue was made by a program that uses another version of the format.
     #[error("the queue has version {0} of its format, and this program knows 1")]
     WrongVersion(u32),
@@ -45,7 +69,7 @@ pub enum Error {
     Invalid(String),
     /// What the other side has left in memory makes no sense. That lane is not
     /// used any more; all others are.
-    #[error("lane {lane} of the queue is damaged{}: {what}", by(.peer))]
+    #[error("lane {lane} of the queue is damaged{}: {what}", by(.peer, ", by process "))]
     Damaged {
         /// Its number.
         lane: u32,
@@ -57,6 +81,15 @@ pub enum Error {
     /// This is a fork of the process whose end of the queue it is.
     #[error("this end of the queue is that of the process which this one was forked from")]
     Forked,
+    /// The program was not started with such a channel, or that cannot be told.
+    #[error(
+        "no channel of the parent: {0}\n  \
+         hint: start this program with Command::channel() (Python: channel=…)"
+    )]
+    NoParent(String),
+    /// A child has no such channel, or none any more.
+    #[error("no channel of the child: {0}")]
+    NoChannel(String),
     /// There are no queues here.
     #[error("a queue cannot be had here: {0}")]
     Unsupported(io::Error),
@@ -65,9 +98,9 @@ pub enum Error {
     Io(#[from] io::Error),
 }
 
-fn by(peer: &Option<i32>) -> String {
+fn by(peer: &Option<i32>, who: &str) -> String {
     match peer {
-        Some(pid) => format!(", by process {pid}"),
+        Some(pid) => format!("{who}{pid}"),
         None => String::new(),
     }
 }
@@ -93,9 +126,12 @@ impl From<Error> for io::Error {
             Error::Closed => Kind::BrokenPipe,
             Error::Full | Error::Empty => Kind::WouldBlock,
             Error::TimedOut => Kind::TimedOut,
-            Error::TooLarge { .. } => Kind::InvalidInput,
+            Error::TooLarge { .. } | Error::BadName(_) => Kind::InvalidInput,
             Error::NoLane(_) => Kind::ResourceBusy,
+            Error::ReceiverAlive { .. } | Error::NameTaken { .. } => Kind::AddrInUse,
+            Error::NoQueue(_) => Kind::NotFound,
             Error::WrongVersion(_) | Error::Forked => Kind::Unsupported,
+            Error::NoParent(_) | Error::NoChannel(_) => Kind::NotConnected,
             Error::Invalid(_) | Error::Damaged { .. } => Kind::InvalidData,
         };
         io::Error::new(kind, error)

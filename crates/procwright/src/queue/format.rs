@@ -17,15 +17,41 @@ pub(crate) const MAGIC: [u8; 8] = *b"pwqueue\0";
 /// Written as a number: a machine of the other byte order reads another.
 const ORDER: u32 = 0x0102_0304;
 
-/// The reader's page: what it alone writes. Its words are for a receiver that is
-/// found by name and taken over from; behind it there is room for the words that
-/// say whether it lives, each in a plot of its own.
-#[cfg(test)]
-const READER: u64 = PLOT;
-const LIVENESS: u64 = 2 * PLOT;
-const LIVENESS_CELLS: u64 = 16;
+/// The reader's page: what it alone writes. It says which of the words behind it,
+/// each in a plot of its own, tells whether the reader lives.
+pub(crate) const READER: u64 = PLOT;
+pub(crate) const LIVENESS: u64 = 2 * PLOT;
+/// How many such words there are: one after the other is used, so that whoever
+/// looks at an old one long after does not take a new one for it.
+pub(crate) const WORDS: u64 = 16;
 /// A line for each lane, written by the reader.
-const LINES: u64 = LIVENESS + LIVENESS_CELLS * PLOT;
+const LINES: u64 = LIVENESS + WORDS * PLOT;
+
+/// In the reader's page. What is between `SEQUENCE` and its end is written while
+/// that is odd, but for `OPEN`.
+pub(crate) mod reader {
+    pub(crate) const SEQUENCE: u64 = 0;
+    /// The plot of the word, its place there, and what it says as long as it is
+    /// held: 0 if there is none.
+    pub(crate) const WORD_PLOT: u64 = 8;
+    pub(crate) const WORD_PLACE: u64 = 12;
+    pub(crate) const WORD_VALUE: u64 = 16;
+    /// Its process: number, inode in pidfs, start in clock ticks, pid namespace.
+    pub(crate) const PID: u64 = 20;
+    pub(crate) const INODE: u64 = 24;
+    /// [`IS_THERE`] or [`HAS_CLOSED`].
+    pub(crate) const OPEN: u64 = 32;
+    pub(crate) const START: u64 = 40;
+    pub(crate) const NAMESPACE: u64 = 48;
+    /// The name of the socket where it is to be had, without the 0 in front.
+    pub(crate) const NAME: u64 = 64;
+    pub(crate) const NAME_LENGTH: usize = 32;
+    /// The whole page.
+    pub(crate) const SIZE: u64 = NAME + NAME_LENGTH as u64;
+
+    pub(crate) const IS_THERE: u32 = 1;
+    pub(crate) const HAS_CLOSED: u32 = 2;
+}
 
 /// In a lane's line: up to where the sender may write anew, and up to where a
 /// receiver that takes over need not read again.
@@ -35,6 +61,7 @@ pub(crate) const DONE: u64 = 8;
 /// In the region that all write to.
 pub(crate) const BELL: u64 = 0;
 pub(crate) const CLAIMS: u64 = LINE;
+pub(crate) const GUESTS: u64 = 2 * LINE;
 const STATES: u64 = 1024;
 
 /// In a lane's page, which its sender alone writes, but for `SPACE`, which the
@@ -378,7 +405,7 @@ mod tests {
             let shape = Geometry::new(lanes, 12, 3).unwrap();
             assert!(shape.line(lanes - 1) + LINE <= shape.shared());
             assert!(shape.state(lanes - 1) + 4 <= shape.shared() + PLOT);
-            assert!(shape.state(0) >= shape.shared() + CLAIMS + LINE);
+            assert!(shape.state(0) >= shape.shared() + GUESTS + LINE);
             for block in 1..shape.blocks() {
                 let end = shape.start(block - 1) + shape.size(block - 1);
                 assert_eq!(shape.start(block), end);
@@ -482,6 +509,7 @@ mod tests {
             shape.line(1) + DONE,
             shape.shared() + BELL,
             shape.shared() + CLAIMS,
+            shape.shared() + GUESTS,
             shape.state(0),
             shape.state(1),
             shape.lane(0) + TAIL,

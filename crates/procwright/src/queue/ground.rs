@@ -6,10 +6,38 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::Error;
-use super::format::{BELL, CLAIMS, Geometry, HEADER, Header, NotOurs, PLOT, State};
+use super::format::{
+    BELL, CLAIMS, GUESTS, Geometry, HEADER, Header, NotOurs, PLOT, READER, State, reader,
+};
 use crate::sys::fork::Kept;
 use crate::sys::robust::Flag;
 use crate::sys::shared::{self, Region, Word};
+
+impl Header {
+    /// That of a file, which may be any.
+    pub(super) fn of(file: BorrowedFd<'_>) -> Result<Header, Error> {
+        let size = shared::size(file).map_err(Error::of)?;
+        if size < PLOT {
+            return Err(Error::Invalid("it is too short for a queue".into()));
+        }
+        let first = Region::map(file, 0, PLOT, false).map_err(Error::of)?;
+        let mut bytes = [0; HEADER];
+        for (i, part) in bytes.chunks_mut(8).enumerate() {
+            let word = first
+                .look::<AtomicU64>(8 * i as u64)
+                .load(Ordering::Relaxed);
+            part.copy_from_slice(&word.to_ne_bytes());
+        }
+        let header = Header::parse(&bytes).map_err(|why| match why {
+            NotOurs::NoQueue(why) => Error::Invalid(why.into()),
+            NotOurs::Version(version) => Error::WrongVersion(version),
+        })?;
+        if size != header.geometry.file_size() {
+            return Err(Error::Invalid("its size is another than it says".into()));
+        }
+        Ok(header)
+    }
+}
 
 /// All of a queue but its lanes.
 #[derive(Debug)]
@@ -35,6 +63,7 @@ impl Ground {
         let end_of_states = geometry.state(geometry.lanes()) - geometry.shared();
         let lines = geometry.line(geometry.lanes()) - geometry.line(0);
         shared::provide(file.as_fd(), 0, HEADER as u64)?;
+        shared::provide(file.as_fd(), READER, reader::SIZE)?;
         shared::provide(file.as_fd(), geometry.line(0), lines)?;
         shared::provide(file.as_fd(), geometry.shared(), end_of_states)?;
         let ground = Ground::map(file, header, true)?;
@@ -44,32 +73,24 @@ impl Ground {
 
     /// Somebody's. What is in the file may be anything.
     pub(super) fn attach(file: BorrowedFd<'_>, nonce: u64) -> Result<Ground, Error> {
-        let size = shared::size(file).map_err(Error::of)?;
-        if size < PLOT {
-            return Err(Error::Invalid("it is too short for a queue".into()));
-        }
-        let file = shared::reopen(file).map_err(Error::of)?;
-        let header = {
-            let first = Region::map(file.as_fd(), 0, PLOT, false).map_err(Error::of)?;
-            let mut bytes = [0; HEADER];
-            for (i, part) in bytes.chunks_mut(8).enumerate() {
-                let word = first
-                    .look::<AtomicU64>(8 * i as u64)
-                    .load(Ordering::Relaxed);
-                part.copy_from_slice(&word.to_ne_bytes());
-            }
-            Header::parse(&bytes).map_err(|why| match why {
-                NotOurs::NoQueue(why) => Error::Invalid(why.into()),
-                NotOurs::Version(version) => Error::WrongVersion(version),
-            })?
-        };
-        if size != header.geometry.file_size() {
-            return Err(Error::Invalid("its size is another than it says".into()));
-        }
+        Ground::open(file, nonce, false)
+    }
+
+    /// The same, for who is to receive.
+    #[allow(dead_code)]
+    pub(super) fn inherit(file: BorrowedFd<'_>, nonce: u64) -> Result<Ground, Error> {
+        Ground::open(file, nonce, true)
+    }
+
+    fn open(file: BorrowedFd<'_>, nonce: u64, receiver: bool) -> Result<Ground, Error> {
+        let header = Header::of(file)?;
         if header.nonce != nonce {
             return Err(Error::Invalid("it is another queue".into()));
         }
-        Ground::map(file, header, false).map_err(Error::of)
+        let file = shared::reopen(file).map_err(Error::of)?;
+        // It need not be there in somebody else's, and to look then may be a SIGBUS.
+        shared::provide(file.as_fd(), READER, reader::SIZE)?;
+        Ground::map(file, header, receiver).map_err(Error::of)
     }
 
     fn map(file: OwnedFd, header: Header, receiver: bool) -> io::Result<Ground> {
@@ -105,6 +126,25 @@ impl Ground {
 
     pub(super) fn claims(&self) -> Word<AtomicU32> {
         self.shared.word(CLAIMS)
+    }
+
+    /// The number of the last who came.
+    fn guests(&self) -> &AtomicU32 {
+        self.shared.look(GUESTS)
+    }
+
+    /// A number for one who comes: nobody else gets it, whoever hands it out.
+    ///
+    /// # Errors
+    /// When all were handed out.
+    pub(super) fn number(&self) -> io::Result<u32> {
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        // None has the number 0, which is that of a lane that nobody had.
+        let last = self
+            .guests()
+            .fetch_update(set, fetch, |last| last.checked_add(1));
+        last.map(|last| last + 1)
+            .map_err(|_| io::ErrorKind::QuotaExceeded.into())
     }
 
     /// What a lane is: one of [`State`], or anything.

@@ -15,7 +15,6 @@ use crate::time::Deadline;
 pub(super) struct Guests {
     set: ReadySet,
     links: BTreeMap<u32, Kept>,
-    last: u32,
     /// To make the descriptor readable without anybody's help.
     wake: Wake,
 }
@@ -30,23 +29,16 @@ impl Guests {
         Ok(Guests {
             set,
             links: BTreeMap::new(),
-            last: 0,
             wake,
         })
     }
 
-    /// One more: its number, and its end of the link.
-    pub(super) fn add(&mut self) -> io::Result<(u32, OwnedFd)> {
+    /// One more, with this number: its end of the link.
+    pub(super) fn add(&mut self, number: u32) -> io::Result<OwnedFd> {
         let (ours, theirs) = shared::link()?;
-        // None has the number 0, which is that of a lane that nobody had.
-        let number = self
-            .last
-            .checked_add(1)
-            .ok_or(io::ErrorKind::QuotaExceeded)?;
         self.set.add(ours.as_fd(), number.into(), On::Read)?;
-        self.last = number;
         self.links.insert(number, Kept::new(ours));
-        Ok((number, theirs))
+        Ok(theirs)
     }
 
     /// Whether nobody is there who could send.

@@ -6,12 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::FdFlags;
 
 use super::Error;
-use crate::liveness;
 use crate::sys::message::{self, Received};
 
 /// A place at the queue, for one process: it may have any number of senders.
 ///
-/// Four descriptors and a few bytes. [`send`](Invitation::send) and
+/// Two descriptors and a few bytes. [`send`](Invitation::send) and
 /// [`receive`](Invitation::receive) bring all over a Unix socket. To be inherited,
 /// the descriptors are passed ([`Command::pass_fd`]) and the
 /// [`ticket`](Invitation::ticket) told in any way, such as an argument.
@@ -25,7 +24,6 @@ pub struct Invitation {
     pub(super) file: OwnedFd,
     /// One end of a pair of sockets; the receiver has the other.
     pub(super) link: OwnedFd,
-    pub(super) life: liveness::Invitation,
     pub(super) nonce: u64,
     /// Its number.
     pub(super) guest: u32,
@@ -33,22 +31,19 @@ pub struct Invitation {
 
 /// How a ticket begins: the version of what it stands for.
 const MAGIC: &str = "pwq1";
-const LIFE: usize = 24;
-const TICKET: usize = MAGIC.len() + 16 + 8 + LIFE;
-const FILES: usize = 4;
+const TICKET: usize = MAGIC.len() + 16 + 8;
+const FILES: usize = 2;
 
 impl Invitation {
-    /// What has to be told beside the descriptors: 52 letters and digits.
+    /// What has to be told beside the descriptors: 28 letters and digits.
     pub fn ticket(&self) -> String {
-        let life = self.life.ticket();
-        format!("{MAGIC}{:016x}{:08x}{life}", self.nonce, self.guest)
+        format!("{MAGIC}{:016x}{:08x}", self.nonce, self.guest)
     }
 
     /// The descriptors, in the order in which [`from_parts`](Self::from_parts)
     /// wants them.
     pub fn files(&self) -> [BorrowedFd<'_>; FILES] {
-        let [cells, rights] = self.life.files();
-        [self.file.as_fd(), self.link.as_fd(), cells, rights]
+        [self.file.as_fd(), self.link.as_fd()]
     }
 
     /// Puts descriptors and ticket together again. The descriptors are
@@ -67,14 +62,12 @@ impl Invitation {
         for file in &files {
             rustix::io::fcntl_setfd(file, FdFlags::CLOEXEC).map_err(io::Error::from)?;
         }
-        let [file, link, cells, rights] = files;
+        let [file, link] = files;
         Ok(Invitation {
             file,
             link,
             nonce: u64::from_str_radix(&digits[..16], 16).map_err(|_| wrong())?,
-            guest: u32::from_str_radix(&digits[16..24], 16).map_err(|_| wrong())?,
-            life: liveness::Invitation::from_parts([cells, rights], &digits[24..])
-                .map_err(|error| Error::Invalid(error.to_string()))?,
+            guest: u32::from_str_radix(&digits[16..], 16).map_err(|_| wrong())?,
         })
     }
 

@@ -1,82 +1,282 @@
 //! Whether the receiver lives: one load.
 //!
-//! The one place that knows what that word is: a liveness token of the receiver's
-//! process, for now.
+//! Its thread holds a word in the queue's file, which the kernel marks when that
+//! thread ends. A thread that ends is not a process that dies: so whoever finds the
+//! word marked asks the link, which tells when the process has let go of it. As long
+//! as it has not, the receiver lives, and has a new word as soon as it does
+//! anything.
+//!
+//! Where there is no word, senders ask the link and nothing else, by the clock.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::Error;
-use crate::liveness::{self, Invitation, Monitor, State, Token};
-use crate::sys::robust::wake;
+use super::format::{LIVENESS, PLOT, reader};
+use super::ground::Ground;
+use super::page::{LifeWord, Page, plot_of};
+use crate::liveness::{Holder, Seen};
+use crate::process::Process;
+use crate::sys::fork::Kept;
+use crate::sys::robust::PlacedWord;
+use crate::sys::shared;
 
 /// The receiver's side. It says that the receiver is there until it is dropped.
 #[derive(Debug)]
-pub(super) struct Life(Token);
+pub(super) struct Life {
+    ground: Arc<Ground>,
+    word: Option<PlacedWord>,
+    page: Page,
+}
 
 impl Life {
-    pub(super) fn new() -> Result<Life, Error> {
-        Ok(Life(Token::new().map_err(told)?))
+    /// Says that this process receives from now on. No other does: the caller has
+    /// the lock that says so.
+    ///
+    /// # Errors
+    /// In a fork; when there is no memory left.
+    pub(super) fn hold(ground: &Arc<Ground>) -> Result<Life, Error> {
+        let epoch = Page::epochs(&ground.receivers) + 1;
+        let mut life = Life {
+            ground: Arc::clone(ground),
+            word: None,
+            page: Page {
+                epoch,
+                word: None,
+                holder: Holder::ourselves(),
+                is_closed: false,
+                name: [0; reader::NAME_LENGTH],
+            },
+        };
+        life.hold_word(epoch)?;
+        life.page.write(&ground.receivers);
+        Ok(life)
     }
 
-    pub(super) fn invite(&self) -> Result<Invitation, Error> {
-        self.0.invite().map_err(told)
+    /// To be called now and then: a new word if the thread that held it has ended.
+    #[inline]
+    pub(super) fn keep(&mut self) {
+        if self.word.as_ref().is_some_and(PlacedWord::has_died) {
+            self.hold_another();
+        }
+    }
+
+    #[cold]
+    fn hold_another(&mut self) {
+        let old = self.word.take();
+        // If there is none to be had, senders ask the link.
+        let _ = self.hold_word(self.page.epoch + 1);
+        self.page.epoch += 1;
+        self.page.write(&self.ground.receivers);
+        // After that: whoever looks at the old one then finds the new one.
+        drop(old);
+    }
+
+    /// None where it cannot be had.
+    fn hold_word(&mut self, epoch: u64) -> io::Result<()> {
+        let at = LIVENESS + plot_of(epoch) * PLOT;
+        let file = self.ground.file()?;
+        self.page.word = None;
+        self.word = match PlacedWord::hold(file, at) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => None,
+            held => held?,
+        };
+        self.page.word = self.word.as_ref().map(|word| LifeWord {
+            at: at + u64::from(word.place()),
+            value: word.value(),
+        });
+        Ok(())
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        if self.ground.is_here() {
+            // Before the word, which leads here whoever looks at it.
+            Page::close(&self.ground.receivers);
+        }
     }
 }
 
 /// A sender's side.
 #[derive(Debug)]
-pub(super) struct Watch(Monitor);
+pub(super) struct Watch {
+    ground: Arc<Ground>,
+    /// Where the word is (upper half) and what it says while the receiver lives. If
+    /// there is none: the beginning of the header, which is never 0.
+    word: AtomicU64,
+    asked: Mutex<Asked>,
+}
+
+/// What is known when the word does not tell.
+#[derive(Debug, Default)]
+struct Asked {
+    /// The epoch of all that follows.
+    epoch: u64,
+    /// It lived, and is not asked again before that.
+    next: Option<Instant>,
+    pause: Duration,
+    nap: Duration,
+    /// Its process, and none if that cannot be seen; if it was looked for.
+    process: Option<Option<Process>>,
+}
 
 /// What a receiver is that does not live any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gone {
     Died,
     Closed,
+    /// What it says of itself makes no sense.
+    Nonsense,
 }
+
+/// A process that dies marks its word some time before it lets go of its end of the
+/// link: so it is asked again soon, and then less and less often.
+const SOON: Duration = Duration::from_micros(20);
+const LATER: Duration = Duration::from_millis(10);
+
+/// Who waits for room looks at least this often whether its receiver lives: should
+/// the kernel have failed to mark its word, or wake us.
+const LOOKS: Duration = Duration::from_secs(1);
 
 impl Watch {
-    pub(super) fn accept(invitation: Invitation) -> Result<Watch, Error> {
-        Ok(Watch(Monitor::accept(invitation).map_err(told)?))
+    pub(super) fn new(ground: &Arc<Ground>) -> Watch {
+        Watch {
+            ground: Arc::clone(ground),
+            word: AtomicU64::new(0),
+            asked: Mutex::default(),
+        }
     }
 
-    /// One relaxed load while it lives.
+    /// One relaxed load of the receiver's word while it lives.
     #[inline]
-    pub(super) fn gone(&self) -> Option<Gone> {
-        match self.0.alive() {
+    pub(super) fn gone(&self, link: &Kept) -> Option<Gone> {
+        let (at, value) = self.place();
+        match self.look(at).load(Ordering::Relaxed) == value {
             true => None,
-            false => self.why(),
+            false => self.why(link),
         }
     }
 
-    #[cold]
-    fn why(&self) -> Option<Gone> {
-        match self.0.state() {
-            State::Alive => None,
-            State::Released => Some(Gone::Closed),
-            State::Died => Some(Gone::Died),
-        }
-    }
-
-    /// The word, and what it is now; none where the kernel does not wake who sleeps
-    /// on it when the receiver dies.
+    /// The word and what it is while the receiver lives, to be slept on; none where
+    /// the kernel does not wake who sleeps there when the receiver dies.
     pub(super) fn word(&self) -> Option<(&AtomicU32, u32)> {
-        let word = self.0.marked_word()?;
-        Some((word, word.load(Ordering::Relaxed)))
+        let (at, value) = self.place();
+        (value != 0).then(|| (self.look(at), value))
     }
 
-    /// The kernel wakes one of those who sleep on a dead receiver's word.
-    pub(super) fn wake_others(&self) {
-        if let Some(word) = self.0.marked_word() {
-            wake(word);
+    /// How long to sleep for room before the receiver is asked for.
+    pub(super) fn nap(&self) -> Duration {
+        if self.word().is_some() {
+            return LOOKS;
         }
+        let mut asked = self.asked();
+        asked.nap = (2 * asked.nap).clamp(SOON, LOOKS);
+        asked.nap
+    }
+
+    /// Asks whether it is there, whatever its word says.
+    #[cold]
+    pub(super) fn ask(&self, link: &Kept) -> Option<Gone> {
+        match is_abandoned(link) {
+            // The page comes first, when the receiver leaves.
+            true => match Page::read(&self.ground.receivers) {
+                Ok(Some(page)) if page.is_closed => Some(Gone::Closed),
+                _ => Some(Gone::Died),
+            },
+            false => None,
+        }
+    }
+
+    #[inline]
+    fn place(&self) -> (u64, u32) {
+        let word = self.word.load(Ordering::Relaxed);
+        (word >> 32, word as u32)
+    }
+
+    #[inline]
+    fn look(&self, at: u64) -> &AtomicU32 {
+        self.ground.receivers.look(at)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The word does not say that it lives.
+    #[cold]
+    fn why(&self, link: &Kept) -> Option<Gone> {
+        let Ok(page) = Page::read(&self.ground.receivers) else {
+            return Some(Gone::Nonsense);
+        };
+        if page.as_ref().is_some_and(|page| page.is_closed) {
+            return Some(Gone::Closed);
+        }
+        let mut asked = self.asked();
+        if let Some(page) = &page {
+            if page.epoch != asked.epoch {
+                *asked = Asked::default();
+                asked.epoch = page.epoch;
+            }
+            if let Some(word) = page.word.filter(|word| self.is_held(*word)) {
+                // If that is another receiver, this link is not to it.
+                if is_abandoned(link) {
+                    return Some(Gone::Died);
+                }
+                let word = word.at << 32 | u64::from(word.value);
+                self.word.store(word, Ordering::Relaxed);
+                return None;
+            }
+        }
+        self.word.store(0, Ordering::Relaxed);
+        asked.whether_it_lives(link, page.as_ref())
+    }
+
+    fn is_held(&self, word: LifeWord) -> bool {
+        // Nobody needs to have put memory there, and to look then may be a SIGBUS.
+        let file = self.ground.file();
+        let is_there = file.is_ok_and(|file| shared::provide(file, word.at, 4).is_ok());
+        is_there && self.look(word.at).load(Ordering::Acquire) == word.value
     }
 }
 
-fn told(error: liveness::Error) -> Error {
-    match error {
-        liveness::Error::Unsupported(error) => Error::Unsupported(error),
-        liveness::Error::Io(error) => Error::Io(error),
-        liveness::Error::Forked => Error::Forked,
-        other => Error::Invalid(other.to_string()),
+impl Asked {
+    fn whether_it_lives(&mut self, link: &Kept, page: Option<&Page>) -> Option<Gone> {
+        let now = Instant::now();
+        if self.next.is_some_and(|next| now < next) {
+            return None;
+        }
+        if is_abandoned(link) || self.process_has_ended(page) {
+            // Not to be forgotten: it is asked again the next time.
+            return Some(Gone::Died);
+        }
+        self.pause = (2 * self.pause).clamp(SOON, LATER);
+        self.next = Some(now + self.pause);
+        None
     }
+
+    /// Not so if that cannot be known. Its end of the link may outlive it: in a fork
+    /// that nobody was told of.
+    fn process_has_ended(&mut self, page: Option<&Page>) -> bool {
+        // Nearly always the link tells in time, and spares us this.
+        let Some(page) = page.filter(|_| self.pause == LATER) else {
+            return false;
+        };
+        let process = self.process.get_or_insert_with(|| {
+            match Seen::of(&page.holder) {
+                Seen::It(process) => Some(process),
+                // It may have been gone when it was looked for. Then so is its link,
+                // or a number means nothing here.
+                Seen::Gone | Seen::Hidden => None,
+            }
+        });
+        process.as_ref().is_some_and(|process| !process.is_alive())
+    }
+}
+
+fn is_abandoned(link: &Kept) -> bool {
+    // In a fork it is not there, which who asks has seen before.
+    link.get().is_ok_and(shared::is_abandoned)
 }

@@ -40,34 +40,35 @@
 //!
 //! # Threads
 //!
-//! A queue starts none. The receiver's process has a
-//! [liveness token](crate::liveness::Token) for it, and the first of a process's
-//! tokens starts the thread that holds them all. A sender's process has none.
+//! A queue starts none.
+//!
+//! A receiver may go to other threads. What tells its senders that it lives ends
+//! with the thread that it was made on: from then on, until it is used the next
+//! time, on whatever thread, each of them asks the system instead, at most a hundred
+//! times a second, and one that waits for room learns of its death within a second.
 //!
 //! # What it does not do
 //!
 //! - A queue ends with its receiver. No other can take it over; what was sent and
 //!   not received is lost.
 //! - A queue has no name. Who is to send is given an [`Invitation`].
-//! - A [`WaitSet`](crate::WaitSet) does not take a receiver itself. Other event
-//!   loops take its [descriptor](Receiver::readiness_fd), and so does a set, through
-//!   a [`Waitable`](crate::wait::Waitable) of the host's own that names it.
 //! - There are none in Python.
 //!
 //! # Platform
 //!
 //! Linux with `/proc`. Elsewhere [`Error::Unsupported`]. Before Linux 5.16, and where
 //! `futex_waitv` is denied, a sender that waits for room looks once a second
-//! whether its receiver lives.
+//! whether its receiver lives. It does everywhere if a thread of the receiver's
+//! process that is not the main one has made the receiver and calls `exec`.
 //!
-//! Where the kernel [marks no words](crate::liveness::Token), as under a sandbox that
-//! denies `set_robust_list` to the receiver, a sender watches the receiver's process
-//! instead: with a thread, one for all that its process watches, and it too looks
-//! once a second while it waits for room. [`Sender::attach`] fails with
-//! [`Error::Unsupported`] there if it cannot see that process.
+//! Where the kernel [marks no words](crate::liveness::ThreadToken), as under a
+//! sandbox that denies `set_robust_list` or `get_robust_list` to the receiver, and
+//! for a receiver that was made on a thread which holds a thousand others, senders
+//! ask the system as they do when its thread has ended.
 #![cfg_attr(procwright_loom, allow(dead_code))]
 
 mod bell;
+mod channel;
 mod error;
 mod format;
 mod lane;
@@ -84,7 +85,12 @@ mod life;
 #[cfg(not(procwright_loom))]
 mod memory;
 #[cfg(not(procwright_loom))]
+#[allow(dead_code)]
+mod names;
+#[cfg(not(procwright_loom))]
 mod options;
+#[cfg(not(procwright_loom))]
+mod page;
 #[cfg(not(procwright_loom))]
 mod receiver;
 #[cfg(not(procwright_loom))]
@@ -93,7 +99,13 @@ mod reservation;
 mod sender;
 #[cfg(not(procwright_loom))]
 mod view;
+#[cfg(not(procwright_loom))]
+mod waiting;
 
+pub use channel::Channel;
+#[cfg(not(procwright_loom))]
+pub(crate) use channel::OurEnd;
+pub(crate) use channel::{MOST_FILES, VARIABLE};
 pub use error::Error;
 #[cfg(not(procwright_loom))]
 pub use invitation::Invitation;

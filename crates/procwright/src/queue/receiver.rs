@@ -95,8 +95,9 @@ impl Receiver {
         // Nobody else knows it yet.
         shared::lock(ground.file()?, READER_LOCK)?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let ground = Arc::new(ground);
         Ok(Receiver {
-            life: Life::new()?,
+            life: Life::hold(&ground)?,
             guests: Guests::new()?,
             gone: Vec::new(),
             lanes: Vec::new(),
@@ -112,7 +113,7 @@ impl Receiver {
             is_watched: false,
             is_armed: false,
             is_open: vec![false; geometry.lanes() as usize],
-            ground: Arc::new(ground),
+            ground,
         })
     }
 
@@ -123,12 +124,11 @@ impl Receiver {
     pub fn invite(&mut self) -> Result<Invitation, Error> {
         self.check()?;
         let file = self.ground.file()?.try_clone_to_owned()?;
-        let life = self.life.invite()?;
-        let (guest, link) = self.guests.add()?;
+        let guest = self.ground.number()?;
+        let link = self.guests.add(guest)?;
         Ok(Invitation {
             file,
             link,
-            life,
             nonce: self.ground.header.nonce,
             guest,
         })
@@ -172,9 +172,7 @@ impl Receiver {
     /// # Errors
     /// As [`recv`](Receiver::recv); [`Error::TimedOut`].
     pub fn recv_timeout(&mut self, timeout: impl Into<Timeout>) -> Result<Vec<u8>, Error> {
-        let deadline = timeout.into().starting(Instant::now());
-        let place = self.wait(deadline)?;
-        Ok(View::new(self, place).to_vec())
+        Ok(self.recv_view_timeout(timeout)?.to_vec())
     }
 
     /// Receives a message without a copy: it is read where it is, and received
@@ -187,6 +185,19 @@ impl Receiver {
     /// As [`recv`](Receiver::recv).
     pub fn recv_view(&mut self) -> Result<View<'_>, Error> {
         let place = self.wait(Deadline::NEVER)?;
+        Ok(View::new(self, place))
+    }
+
+    /// The same if it comes within the time.
+    ///
+    /// # Blocking
+    /// For at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`recv_timeout`](Receiver::recv_timeout).
+    pub fn recv_view_timeout(&mut self, timeout: impl Into<Timeout>) -> Result<View<'_>, Error> {
+        let deadline = timeout.into().starting(Instant::now());
+        let place = self.wait(deadline)?;
         Ok(View::new(self, place))
     }
 
@@ -244,8 +255,29 @@ impl Receiver {
         Ok(self.guests.as_fd())
     }
 
+    /// Whether this is the process that made it.
+    pub(super) fn is_here(&self) -> bool {
+        self.ground.is_here()
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.guests.as_fd()
+    }
+
+    /// Whether nobody is there who could send.
+    pub(super) fn is_closed(&self) -> bool {
+        self.guests.is_empty()
+    }
+
+    /// Whether there is a message now, or damage. It stays there.
+    pub(super) fn has_next(&mut self) -> Result<bool, Error> {
+        self.look_at_claims()?;
+        let mut lanes = self.lanes.iter_mut().filter(|lane| !lane.is_refused);
+        Ok(lanes.any(|lane| lane.consumer.has_next().unwrap_or(true)))
+    }
+
     #[inline]
-    fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         match self.ground.is_here() {
             true => Ok(()),
             false => Err(Error::Forked),
@@ -275,6 +307,7 @@ impl Receiver {
     #[inline]
     fn look(&mut self) -> Result<Option<Place>, Error> {
         self.check()?;
+        self.life.keep();
         self.looks += 1;
         if self.looks >= LOOKS {
             self.attend(Deadline::at(Instant::now()))?;
@@ -403,7 +436,7 @@ impl Receiver {
 
     /// Sees who has rung and who is gone, and sleeps until somebody has or is.
     #[cold]
-    fn attend(&mut self, deadline: Deadline) -> Result<(), Error> {
+    pub(super) fn attend(&mut self, deadline: Deadline) -> Result<(), Error> {
         self.looks = 0;
         let gone = self.guests.wait(deadline)?;
         self.gone.extend(gone);
@@ -478,13 +511,13 @@ impl Receiver {
         Ok(None)
     }
 
-    fn arm(&mut self, how: Sleep) -> u32 {
+    pub(super) fn arm(&mut self, how: Sleep) -> u32 {
         self.is_armed = true;
         self.sleeper.arm(&self.bell, how)
     }
 
     #[inline]
-    fn disarm(&mut self) {
+    pub(super) fn disarm(&mut self) {
         if self.is_armed {
             self.is_armed = false;
             // In a fork the bell is not there.

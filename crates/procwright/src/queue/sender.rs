@@ -1,9 +1,9 @@
 //! The side that sends.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::bell::{Ringer, Sleep, space};
 use super::format::{State, lane_lock};
@@ -70,10 +70,6 @@ struct Guest {
 /// messages: should the kernel have failed to mark its word.
 const UNCHECKED: u32 = 4096;
 
-/// How often a sender looks that waits for room where the kernel would not wake it
-/// when the receiver dies.
-const LOOKS: Duration = Duration::from_secs(1);
-
 impl Sender {
     /// Takes a place at a queue.
     ///
@@ -84,9 +80,10 @@ impl Sender {
     /// descriptor left.
     pub fn attach(invitation: Invitation) -> Result<Sender, Error> {
         let ground = Ground::attach(invitation.file.as_fd(), invitation.nonce)?;
+        let ground = Arc::new(ground);
         Sender::claim(Arc::new(Guest {
-            ground: Arc::new(ground),
-            watch: Watch::accept(invitation.life)?,
+            watch: Watch::new(&ground),
+            ground,
             link: Kept::new(invitation.link),
             number: invitation.guest,
             claims: Mutex::new(()),
@@ -266,6 +263,42 @@ impl Sender {
         Ok(Reservation::new(self, place))
     }
 
+    /// Waits until there is room for a message of `length` bytes, which a call that
+    /// sends one then finds; for hosts whose signal handlers do not run by themselves.
+    /// Before each sleep `goes_on` is asked, and a signal ends a sleep. False if it
+    /// said no.
+    ///
+    /// # Blocking
+    /// For at most `timeout`. A signal that comes between the question and the sleep
+    /// ends none; so none takes longer than a second.
+    ///
+    /// # Errors
+    /// As [`send`](Sender::send); [`Error::TimedOut`].
+    pub fn wait_for_room(
+        &mut self,
+        length: usize,
+        timeout: impl Into<Timeout>,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<bool, Error> {
+        let deadline = timeout.into().starting(Instant::now());
+        loop {
+            if self.place(length)?.is_some() {
+                return Ok(true);
+            }
+            let now = Instant::now();
+            if deadline.reached(now) {
+                return Err(Error::TimedOut);
+            }
+            if !goes_on() {
+                return Ok(false);
+            }
+            let soon = Deadline::at(now + LOOKS);
+            if self.sleep(length, deadline.min(soon))?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
     pub(super) fn memory(&self) -> &LaneMemory {
         self.producer.memory()
     }
@@ -382,16 +415,21 @@ impl Sender {
             if deadline.reached(Instant::now()) {
                 return Err(Error::TimedOut);
             }
-            space::wait(self.memory().space());
-            let place = self.place(length);
-            if matches!(place, Ok(None)) {
-                self.guest.sleep(self.memory().space(), deadline)?;
-            }
-            space::waited(self.memory().space());
-            if let Some(place) = place? {
+            if let Some(place) = self.sleep(length, deadline)? {
                 return Ok(place);
             }
         }
+    }
+
+    /// Sleeps once, until there may be room, unless there is some at the last look.
+    fn sleep(&mut self, length: usize, deadline: Deadline) -> Result<Option<Place>, Error> {
+        space::wait(self.memory().space());
+        let place = self.place(length);
+        if matches!(place, Ok(None)) {
+            self.guest.sleep(self.memory().space(), deadline)?;
+        }
+        space::waited(self.memory().space());
+        place
     }
 
     #[inline]
@@ -435,48 +473,50 @@ impl Guest {
         if !self.ground.is_here() {
             return Err(Error::Forked);
         }
-        match self.watch.gone() {
-            None => Ok(()),
-            Some(Gone::Closed) => Err(Error::Closed),
-            Some(Gone::Died) => Err(Error::ReceiverDead),
-        }
+        self.watch.gone(&self.link).map_or(Ok(()), told)
     }
 
     /// Asks the system whether the receiver is there.
     #[cold]
     fn ask(&self) -> Result<(), Error> {
-        let link: BorrowedFd<'_> = self.link.get().map_err(|_| Error::Forked)?;
-        if !shared::is_abandoned(link) {
-            return Ok(());
-        }
-        // The word comes first, when the receiver leaves.
-        self.check()?;
-        Err(Error::ReceiverDead)
+        self.watch.ask(&self.link).map_or(Ok(()), told)
     }
 
-    /// Until somebody makes room, or the receiver is gone.
+    /// Until somebody makes room, or the receiver is gone. May return before.
     fn sleep(&self, space: &AtomicU32, deadline: Deadline) -> Result<(), Error> {
         let word = self.watch.word();
+        let nap = Deadline::at(Instant::now() + self.watch.nap()).min(deadline);
         // Until the others are awake: if this one is killed before, the kernel wakes
         // the next. Nobody else sleeps on the other word.
         let _pending = word.map(|(word, value)| Pending::on(word, value));
         let slept = match word {
-            Some(word) if self.watch.gone().is_none() => {
-                shared::sleep_on_two([(space, space::WAITS), word], deadline)
+            Some(word) => {
+                self.check()?;
+                shared::sleep_on_two([(space, space::WAITS), word], nap)
             }
-            Some(_) => Ok(()),
             None => Err(std::io::ErrorKind::Unsupported.into()),
         };
         if slept.is_err() {
-            let soon = Deadline::at(Instant::now() + LOOKS);
-            shared::sleep(space, space::WAITS, deadline.min(soon));
-            self.ask()?;
+            shared::sleep(space, space::WAITS, nap);
         }
-        if self.watch.gone().is_some() {
-            self.watch.wake_others();
+        if let Some((word, _)) = word.filter(|(word, value)| word.load(Ordering::Relaxed) != *value)
+        {
+            // The kernel wakes one of those who sleep on a word whose holder ends.
+            wake(word);
         }
-        Ok(())
+        match nap.reached(Instant::now()) {
+            true => self.ask(),
+            false => Ok(()),
+        }
     }
+}
+
+fn told(gone: Gone) -> Result<(), Error> {
+    Err(match gone {
+        Gone::Closed => Error::Closed,
+        Gone::Died => Error::ReceiverDead,
+        Gone::Nonsense => Error::Invalid("what its receiver says of itself makes no sense".into()),
+    })
 }
 
 impl Drop for Sender {

@@ -258,6 +258,13 @@ impl TryFrom<&Spec> for Form {
         if !spec.extra_fds.is_empty() {
             return Err(descriptor("extra_fds"));
         }
+        if spec.channel.is_some() {
+            return Err(Invalid::new(
+                "channel",
+                "is for a child of spawn()",
+                "leave it out: what is written as text is for others to run",
+            ));
+        }
         let name = |name: &OsString| {
             name.to_str().map(str::to_owned).ok_or_else(|| {
                 Invalid::new(

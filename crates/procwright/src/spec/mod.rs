@@ -16,6 +16,9 @@ use bytes::Bytes;
 
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
+#[cfg(not(procwright_loom))]
+use crate::queue;
+use crate::queue::Channel;
 use crate::terminal::{Modes, Size};
 use crate::time::Timeout;
 
@@ -71,6 +74,12 @@ pub struct Spec {
     /// Whether the program gets what it needs to watch this process: see
     /// [`Command::liveness`](crate::Command::liveness).
     pub liveness: bool,
+    /// Whether the program gets a queue, and which way that goes: see
+    /// [`Command::channel`](crate::Command::channel). Not for `run`.
+    pub channel: Option<Channel>,
+    /// What that queue is like, if it is made here.
+    #[cfg(not(procwright_loom))]
+    pub(crate) channel_options: queue::Options,
     /// What the program reads.
     pub stdin: Stdin,
     /// Where its output goes.
@@ -237,6 +246,9 @@ impl Spec {
             pty_modes: None,
             die_with_parent: None,
             liveness: false,
+            channel: None,
+            #[cfg(not(procwright_loom))]
+            channel_options: queue::Options::new(),
             stdin: Stdin::Null,
             stdout: Sink::Capture,
             stderr: Sink::Capture,

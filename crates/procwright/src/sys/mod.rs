@@ -7,6 +7,7 @@
 
 pub(crate) mod fd;
 pub(crate) mod file;
+pub(crate) mod folder;
 pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod job;
@@ -19,6 +20,8 @@ pub(crate) mod poll;
 pub(crate) mod proc;
 pub(crate) mod pty;
 pub(crate) mod ready;
+#[allow(dead_code, unused_imports)]
+pub(crate) mod rendezvous;
 pub(crate) mod robust;
 #[cfg(not(procwright_loom))]
 pub(crate) mod shared;

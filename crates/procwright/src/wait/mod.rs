@@ -53,6 +53,13 @@ pub use stats::{Mechanism, Stats, stats};
 pub trait Waitable {
     /// What to wait for. It must be the same for as long as this is in a set.
     fn awaits(&self) -> Awaits<'_>;
+
+    /// Whether it has come about, for what says so
+    /// [when asked](Awaits::asked_when_readable); not called for anything else. If it
+    /// has not, the descriptor must become readable once it may have.
+    fn has_come(&mut self) -> bool {
+        true
+    }
 }
 
 /// What a [`Waitable`] waits for.
@@ -62,6 +69,8 @@ pub struct Awaits<'a>(Source<'a>);
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
     Readable(BorrowedFd<'a>),
+    /// May have come about when this is readable.
+    Asked(BorrowedFd<'a>),
     Process(&'a Watched),
     Nothing(Impossible),
 }
@@ -89,6 +98,26 @@ impl<'a> Awaits<'a> {
     /// readable and which the system refuses.
     pub const fn readable(fd: BorrowedFd<'a>) -> Awaits<'a> {
         Awaits(Source::Readable(fd))
+    }
+
+    /// Until [`Waitable::has_come`] says so. It is asked when this goes into a set, and
+    /// then whenever the descriptor is readable: for those on which more comes than what
+    /// is awaited.
+    pub const fn asked_when_readable(fd: BorrowedFd<'a>) -> Awaits<'a> {
+        Awaits(Source::Asked(fd))
+    }
+
+    /// Of something that is shared, and so cannot be asked.
+    fn of_shared(self) -> Awaits<'a> {
+        match self.0 {
+            Source::Asked(_) => Awaits(Source::Nothing(Impossible {
+                kind: io::ErrorKind::Unsupported,
+                errno: None,
+                why: "what a set has to ask cannot be in it by a shared reference; \
+                      put it in itself, in a box, or by `&mut`",
+            })),
+            _ => self,
+        }
     }
 
     /// This cannot be awaited, or not now: it cannot be put into a set. The error
@@ -172,7 +201,23 @@ impl Waitable for Cancel {
 
 impl<W: Waitable + ?Sized> Waitable for &W {
     fn awaits(&self) -> Awaits<'_> {
+        (**self).awaits().of_shared()
+    }
+}
+
+impl<W: Waitable + ?Sized> Waitable for Arc<W> {
+    fn awaits(&self) -> Awaits<'_> {
+        (**self).awaits().of_shared()
+    }
+}
+
+impl<W: Waitable + ?Sized> Waitable for &mut W {
+    fn awaits(&self) -> Awaits<'_> {
         (**self).awaits()
+    }
+
+    fn has_come(&mut self) -> bool {
+        (**self).has_come()
     }
 }
 
@@ -180,10 +225,8 @@ impl<W: Waitable + ?Sized> Waitable for Box<W> {
     fn awaits(&self) -> Awaits<'_> {
         (**self).awaits()
     }
-}
 
-impl<W: Waitable + ?Sized> Waitable for Arc<W> {
-    fn awaits(&self) -> Awaits<'_> {
-        (**self).awaits()
+    fn has_come(&mut self) -> bool {
+        (**self).has_come()
     }
 }

@@ -104,6 +104,19 @@ impl<M: Memory> Consumer<M> {
         }
     }
 
+    /// Whether there is a next message. It stays the next.
+    ///
+    /// # Errors
+    /// As [`next`](Consumer::next), which will say so again.
+    pub(crate) fn has_next(&mut self) -> Result<bool, Damage> {
+        let was = (self.block, self.position, self.tail);
+        let (passed, floor, left) = (self.passed, self.floor, self.left);
+        let next = self.next();
+        (self.block, self.position, self.tail) = was;
+        (self.passed, self.floor, self.left) = (passed, floor, left);
+        Ok(next?.is_some())
+    }
+
     /// Looks how far the sender has got; whether there is more.
     #[inline]
     fn look(&mut self) -> Result<bool, Damage> {

@@ -67,7 +67,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     let started = Instant::now();
     let started_ticks = proc::now_ticks();
     let mut early = false;
-    let (running, ends) = child::start(spec, feeds, Trace::begin(), || {
+    let (running, ends) = child::start(spec, feeds, None, Trace::begin(), || {
         // What has happened before there is a program to answer it.
         let watch = extras.watch.as_ref();
         early = watch.is_some_and(|watch| is_readable(watch.fd()));
@@ -122,6 +122,13 @@ pub(crate) fn check(spec: &Spec) -> Result<(), Invalid> {
             "stdin",
             "is a pipe that nobody would write to",
             hint,
+        ));
+    }
+    if spec.channel.is_some() {
+        return Err(Invalid::new(
+            "channel",
+            "is for spawn(), not for run()",
+            "spawn the child, and take its end of the queue there",
         ));
     }
     Ok(())

@@ -23,6 +23,8 @@
 //!   tells of. In a file of its own, at the place of the number [`cells`] and then
 //!   so many numbers of 32 bits as stand before it; the facts are beside the first
 //!   cell.
+//! - `PlacedWord::hold(file, at)`: the same at a place of somebody's file. Whichever
+//!   thread drops it, the word says from then on that nobody holds it.
 //! - `View::map(file)`: somebody's cells for reading, refused if they could be
 //!   changed under us by anybody but the kernel and the one who made them.
 //! - `Rights::map(file)`: somebody's rights. `claim(rights, cell)`: if nobody has
@@ -56,6 +58,12 @@ mod memory;
 mod mutex;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod pending;
+#[cfg(all(
+    not(procwright_loom),
+    target_os = "linux",
+    any(target_env = "gnu", target_env = "musl")
+))]
+mod placed;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod rights;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -88,7 +96,16 @@ pub(crate) use flag::Flag;
 pub(crate) use imp::Pending;
 pub(crate) use imp::{Claimed, Held, Ledger, Rights, View, rights, sleep, wake};
 pub(crate) use imp::{MANY, may_sleep_on_many, sleep_alone, sleep_on_many, wake_alone};
+#[cfg(not(all(target_os = "linux", any(target_env = "gnu", target_env = "musl"))))]
+#[cfg_attr(procwright_loom, expect(unused_imports, reason = "no queues there"))]
+pub(crate) use mutex::PlacedWord;
 pub(crate) use mutex::ThreadWord;
+#[cfg(all(
+    not(procwright_loom),
+    target_os = "linux",
+    any(target_env = "gnu", target_env = "musl")
+))]
+pub(crate) use placed::PlacedWord;
 pub(crate) use word::Word;
 
 /// The holder has died with the word in hand: the kernel sets this bit.

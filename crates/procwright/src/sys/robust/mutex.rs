@@ -33,95 +33,40 @@ use crate::sys::unsupported;
 /// there are 64 bits.
 const BEFORE_LINKS: usize = 24;
 
+/// What stands there.
+#[cfg(not(procwright_loom))]
+pub(super) type Content = [u32; BEFORE_LINKS / 4];
+
 /// The part of a word that says whose it is.
 const HOLDER: u32 = 0x3fff_ffff;
 
-/// A word that the calling thread holds, until this is dropped or it ends.
+/// Two pages with a lock across the border between them.
+///
+/// Whoever has it sees to it that it is unlocked and unmapped, and when: while it
+/// is locked it is in the list of the thread that has locked it.
 #[derive(Debug)]
-pub(crate) struct ThreadWord {
+pub(super) struct Lock {
     pages: NonNull<u8>,
-    file: OwnedFd,
+    /// Which of the numbers in the first page is the word.
     index: usize,
-    process: Ourselves,
-    /// A lock is unlocked by the thread that has it.
-    _stays: PhantomData<*const ()>,
 }
 
-thread_local! {
-    /// How many this thread holds, and in which process: a fork has none.
-    static HELD: Cell<(Ourselves, usize)> = const { Cell::new((Ourselves::NOBODY, 0)) };
-}
-
-fn held() -> usize {
-    match HELD.get() {
-        (process, held) if process.are_we() => held,
-        _ => 0,
-    }
-}
-
-impl ThreadWord {
-    /// Holds a word; none if this thread has [`MOST`].
+impl Lock {
+    /// Nobody has locked it yet.
     ///
-    /// # Errors
-    /// When there is no memory or descriptor left; `Unsupported` where the kernel
-    /// does not mark the words of a thread that ends, or the C library's locks are
-    /// not what we know.
-    pub(crate) fn hold(facts: &Facts) -> io::Result<Option<ThreadWord>> {
-        if held() >= MOST {
-            return Ok(None);
-        }
-        if !marks_words()? {
-            return Err(unsupported("a robust list that the kernel walks"));
-        }
-        let mut word = ThreadWord::map()?;
-        for (to, fact) in word.words()[1..].iter().zip(facts) {
-            to.store(*fact, Ordering::Relaxed);
-        }
-        // SAFETY: it lies within our two pages, aligned, and is zero; nobody else
-        // has it. It stays there until it is unlocked.
-        unsafe {
-            let lock = word.lock();
-            initialise(lock)?;
-            done(libc::pthread_mutex_lock(lock))?;
-        }
-        // From here on it has to be unlocked, which is what dropping it does.
-        let process = Ourselves::now();
-        HELD.set((process, held() + 1));
-        word.process = process;
-        let found = word.as_the_kernel_finds_it()?;
-        word.index = found.ok_or_else(|| unsupported("a robust lock whose word is known"))?;
-        // Without it the kernel wakes nobody. The C library sees a lock that
-        // others wait for.
-        word.word().fetch_or(AWAITED, Ordering::SeqCst);
-        Ok(Some(word))
-    }
-
-    /// The file that it is in, for whoever is to watch.
-    pub(crate) fn file(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
-    }
-
-    /// Its place in there.
-    pub(crate) fn cell(&self) -> usize {
-        cells() + self.index
-    }
-
-    /// Both pages, with nothing in them yet. Its `process` is none, so that
-    /// dropping it unlocks nothing.
-    fn map() -> io::Result<ThreadWord> {
-        let file = memory::sealable()?;
+    /// The page of the file has its memory, and stays: nobody can cut the file short.
+    pub(super) fn map(file: BorrowedFd<'_>, at: u64) -> io::Result<Lock> {
         // SAFETY: fresh mappings: two pages at a place of the kernel's choice,
         // whose first is replaced in one step.
         let pages = unsafe {
-            let writable = ProtFlags::READ | ProtFlags::WRITE;
             let size = 2 * sheet();
             // The links are a fork's as well, as they were: musl leaves the list
             // of the thread that forks as it is, and writes to its first entry
             // when the fork takes a lock.
             let pages =
-                rustix::mm::mmap_anonymous(ptr::null_mut(), size, writable, MapFlags::PRIVATE)?;
+                rustix::mm::mmap_anonymous(ptr::null_mut(), size, WRITABLE, MapFlags::PRIVATE)?;
             let flags = MapFlags::SHARED | MapFlags::FIXED;
-            let mapped = rustix::mm::mmap(pages, sheet(), writable, flags, &file, 0)
+            let mapped = rustix::mm::mmap(pages, sheet(), WRITABLE, flags, file, at)
                 // A fork could write to the word.
                 .and_then(|_| rustix::mm::madvise(pages, sheet(), Advice::LinuxDontFork));
             if let Err(error) = mapped {
@@ -130,30 +75,67 @@ impl ThreadWord {
             }
             NonNull::new(pages.cast()).ok_or(io::ErrorKind::OutOfMemory)?
         };
-        let word = ThreadWord {
-            pages,
-            file,
-            index: 0,
-            process: Ourselves::NOBODY,
-            _stays: PhantomData,
-        };
-        memory::seal(&word.file)?;
-        Ok(word)
+        Ok(Lock { pages, index: 0 })
+    }
+
+    /// The calling thread has it from now on.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub(super) fn lock(&self) -> io::Result<()> {
+        // SAFETY: it lies within our two pages, aligned; nobody else uses it. It
+        // stays there until it is unlocked.
+        unsafe {
+            initialise(self.place())?;
+            done(libc::pthread_mutex_lock(self.place()))
+        }
+    }
+
+    /// Finds the word that the kernel would mark if this thread ended now, once
+    /// this thread has locked it.
+    ///
+    /// # Errors
+    /// `Unsupported` if it would mark none, or another.
+    pub(super) fn find_word(&mut self) -> io::Result<()> {
+        let found = self.as_the_kernel_finds_it()?;
+        self.index = found.ok_or_else(|| unsupported("a robust lock whose word is known"))?;
+        Ok(())
+    }
+
+    /// # Safety
+    /// The calling thread has locked it, and what is in the first page is what the
+    /// C library has written there.
+    pub(super) unsafe fn unlock(&self) {
+        // SAFETY: the caller's word for it.
+        unsafe { libc::pthread_mutex_unlock(self.place()) };
+    }
+
+    /// # Safety
+    /// It is in no list of a thread that runs, and nothing refers to it.
+    pub(super) unsafe fn unmap(&self) {
+        // The kernel looks at an entry after it was taken out only while the
+        // thread is inside the unlocking: that is over.
+        //
+        // SAFETY: both pages are ours; the rest is the caller's word.
+        let _ = unsafe { rustix::mm::munmap(self.pages.as_ptr().cast(), 2 * sheet()) };
     }
 
     /// The numbers of the first page.
-    fn words(&self) -> &[AtomicU32] {
-        // SAFETY: the page is mapped until `self` is dropped, in the process that
-        // may ask; the C library, too, changes nothing in it but by atomics while
-        // it is locked.
+    pub(super) fn words(&self) -> &[AtomicU32] {
+        // SAFETY: the page is mapped until `unmap`, in the process that may ask; the
+        // C library, too, changes nothing in it but by atomics while it is locked.
         unsafe { std::slice::from_raw_parts(self.pages.cast().as_ptr(), sheet() / 4) }
     }
 
-    fn word(&self) -> &AtomicU32 {
+    pub(super) fn word(&self) -> &AtomicU32 {
         &self.words()[self.index]
     }
 
-    fn lock(&self) -> *mut libc::pthread_mutex_t {
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    fn place(&self) -> *mut libc::pthread_mutex_t {
         // SAFETY: within the pages.
         unsafe { self.pages.add(sheet() - BEFORE_LINKS).cast().as_ptr() }
     }
@@ -204,6 +186,123 @@ impl ThreadWord {
     }
 }
 
+/// For a lock that somebody else than its thread lets go.
+#[cfg(not(procwright_loom))]
+impl Lock {
+    /// What stands before the links.
+    pub(super) fn content(&self) -> Content {
+        let first = (sheet() - BEFORE_LINKS) / 4;
+        std::array::from_fn(|i| self.words()[first + i].load(Ordering::Relaxed))
+    }
+
+    /// Puts memory of this process's own in the place of the page of the file, with
+    /// that before the links, whoever has locked it.
+    ///
+    /// # Errors
+    /// If it cannot be told what is there now.
+    pub(super) fn part_from_file(&self, content: Content) -> io::Result<()> {
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+        let at = self.pages.as_ptr().cast();
+        // Between this and the stores the kernel finds no holder: then there is
+        // nothing to mark.
+        //
+        // SAFETY: a page of ours, which stays mapped; what looks at it is the
+        // thread that has it locked, and not before it unlocks it.
+        unsafe { rustix::mm::mmap_anonymous(at, sheet(), WRITABLE, flags)? };
+        let first = (sheet() - BEFORE_LINKS) / 4;
+        for (to, number) in self.words()[first..].iter().zip(content) {
+            to.store(number, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The same, for whoever takes it over from who has `self`.
+    pub(super) fn twin(&self) -> Lock {
+        Lock { ..*self }
+    }
+}
+
+const WRITABLE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
+thread_local! {
+    /// How many this thread holds, and in which process: a fork has none.
+    static HELD: Cell<(Ourselves, usize)> = const { Cell::new((Ourselves::NOBODY, 0)) };
+}
+
+pub(super) fn held() -> usize {
+    match HELD.get() {
+        (process, held) if process.are_we() => held,
+        _ => 0,
+    }
+}
+
+pub(super) fn holds_one_more() {
+    HELD.set((Ourselves::now(), held() + 1));
+}
+
+pub(super) fn holds_one_less() {
+    HELD.set((Ourselves::now(), held().saturating_sub(1)));
+}
+
+/// A word that the calling thread holds, until this is dropped or it ends.
+#[derive(Debug)]
+pub(crate) struct ThreadWord {
+    lock: Lock,
+    file: OwnedFd,
+    process: Ourselves,
+    /// A lock is unlocked by the thread that has it.
+    _stays: PhantomData<*const ()>,
+}
+
+impl ThreadWord {
+    /// Holds a word; none if this thread has [`MOST`].
+    ///
+    /// # Errors
+    /// When there is no memory or descriptor left; `Unsupported` where the kernel
+    /// does not mark the words of a thread that ends, or the C library's locks are
+    /// not what we know.
+    pub(crate) fn hold(facts: &Facts) -> io::Result<Option<ThreadWord>> {
+        if held() >= MOST {
+            return Ok(None);
+        }
+        if !marks_words()? {
+            return Err(unsupported("a robust list that the kernel walks"));
+        }
+        let file = memory::sealable()?;
+        let lock = Lock::map(file.as_fd(), 0)?;
+        // Its process is none yet, so that dropping it unlocks nothing.
+        let mut word = ThreadWord {
+            lock,
+            file,
+            process: Ourselves::NOBODY,
+            _stays: PhantomData,
+        };
+        memory::seal(&word.file)?;
+        for (to, fact) in word.lock.words()[1..].iter().zip(facts) {
+            to.store(*fact, Ordering::Relaxed);
+        }
+        word.lock.lock()?;
+        // From here on it has to be unlocked, which is what dropping it does.
+        word.process = Ourselves::now();
+        holds_one_more();
+        word.lock.find_word()?;
+        // Without it the kernel wakes nobody. The C library sees a lock that
+        // others wait for.
+        word.lock.word().fetch_or(AWAITED, Ordering::SeqCst);
+        Ok(Some(word))
+    }
+
+    /// The file that it is in, for whoever is to watch.
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Its place in there.
+    pub(crate) fn cell(&self) -> usize {
+        cells() + self.lock.index()
+    }
+}
+
 impl Drop for ThreadWord {
     fn drop(&mut self) {
         let process = Ourselves::now();
@@ -214,17 +313,14 @@ impl Drop for ThreadWord {
         }
         if self.process == process {
             // SAFETY: it is locked, by this thread: whoever has `self` is the
-            // thread that made it.
-            unsafe { libc::pthread_mutex_unlock(self.lock()) };
+            // thread that made it; the file is sealed against all others.
+            unsafe { self.lock.unlock() };
             // The C library has woken one, if any.
-            wake(self.word());
-            HELD.set((process, held().saturating_sub(1)));
+            wake(self.lock.word());
+            holds_one_less();
         }
-        // The kernel looks at an entry after it was taken out only while the
-        // thread is inside the unlocking: that is over, and nobody else locks.
-        //
-        // SAFETY: both pages are ours, and no reference outlives `self`.
-        let _ = unsafe { rustix::mm::munmap(self.pages.as_ptr().cast(), 2 * sheet()) };
+        // SAFETY: it is not locked, and nobody else locks it.
+        unsafe { self.lock.unmap() };
     }
 }
 
@@ -263,7 +359,7 @@ fn done(result: i32) -> io::Result<()> {
 /// Whether the kernel marks the words of a thread that ends, which a thread of
 /// ours tries once. It has a list of its own: one of the C library's would not
 /// tell, since musl marks the words of a thread that ends itself.
-fn marks_words() -> io::Result<bool> {
+pub(super) fn marks_words() -> io::Result<bool> {
     // No lock: a fork would inherit it held. Two who try at once do no harm.
     static KNOWN: AtomicU8 = AtomicU8::new(0);
     const YES: u8 = 1;

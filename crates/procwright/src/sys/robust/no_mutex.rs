@@ -24,3 +24,24 @@ impl ThreadWord {
         match self.0 {}
     }
 }
+
+#[derive(Debug)]
+pub(crate) struct PlacedWord(Infallible);
+
+impl PlacedWord {
+    pub(crate) fn hold(_: BorrowedFd<'_>, _: u64) -> io::Result<Option<PlacedWord>> {
+        Err(unsupported("a word that a thread holds"))
+    }
+
+    pub(crate) fn place(&self) -> u32 {
+        match self.0 {}
+    }
+
+    pub(crate) fn value(&self) -> u32 {
+        match self.0 {}
+    }
+
+    pub(crate) fn has_died(&self) -> bool {
+        match self.0 {}
+    }
+}

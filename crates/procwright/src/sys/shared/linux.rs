@@ -3,7 +3,7 @@
 
 use std::io;
 use std::num::NonZeroU32;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -29,6 +29,9 @@ const SIZE: SealFlags = SealFlags::SHRINK
 
 /// `HUGETLBFS_MAGIC`, which not every C library's headers have.
 const HUGE_PAGES: u32 = 0x9584_58f6;
+
+/// `TMPFS_MAGIC`.
+const FILES_IN_MEMORY: u32 = 0x0102_1994;
 
 pub(crate) fn create(size: u64) -> io::Result<OwnedFd> {
     // The kernel would send SIGXFSZ, which ends who has not asked for it.
@@ -74,6 +77,34 @@ pub(crate) fn reopen(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         Ok(own) => Ok(own),
         Err(Errno::NOENT) => Err(unsupported("opening a file anew, which needs /proc,")),
         Err(other) => Err(other.into()),
+    }
+}
+
+pub(crate) fn of_process(pid: u32, number: u32) -> io::Result<Option<OwnedFd>> {
+    use rustix::fs::{FileType, Mode, fstat, fstatfs, open};
+    // Only looked up: to open somebody's device can set something going.
+    let path = format!("/proc/{pid}/fd/{number}");
+    let found = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        Err(Errno::NOENT | Errno::SRCH) => return Ok(None),
+        found => found?,
+    };
+    let is_file = FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::RegularFile;
+    if !is_file || fstatfs(&found)?.f_type as u32 != FILES_IN_MEMORY {
+        return Ok(None);
+    }
+    reopen(found.as_fd()).map(Some)
+}
+
+pub(crate) fn append(file: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
+    use rustix::io::{ReadWriteFlags, pwritev2};
+    loop {
+        let what = [io::IoSlice::new(bytes)];
+        match pwritev2(file, &what, 0, ReadWriteFlags::APPEND) {
+            Ok(count) if count == bytes.len() => return Ok(()),
+            Ok(_) => return Err(io::ErrorKind::WriteZero.into()),
+            Err(Errno::INTR) => {}
+            Err(other) => return Err(other.into()),
+        }
     }
 }
 
@@ -310,10 +341,15 @@ pub(crate) fn link() -> io::Result<(OwnedFd, OwnedFd)> {
     )?)
 }
 
-pub(crate) fn ring(link: BorrowedFd<'_>) {
+pub(crate) fn ring(link: BorrowedFd<'_>) -> bool {
     let quietly = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    // Full is as rung as can be, and nobody there is found out in another way.
-    while rustix::net::send(link, b"!", quietly) == Err(Errno::INTR) {}
+    loop {
+        match rustix::net::send(link, b"!", quietly) {
+            Err(Errno::INTR) => {}
+            // Full is as rung as can be.
+            told => return matches!(told, Ok(_) | Err(Errno::AGAIN)),
+        }
+    }
 }
 
 pub(crate) fn silence(link: BorrowedFd<'_>) -> bool {

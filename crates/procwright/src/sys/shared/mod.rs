@@ -9,6 +9,10 @@
 //! - `reopen(file)`: the same file, and an open file description of its own: what
 //!   is locked through it is free when this process has ended, whoever else has
 //!   the file. `Unsupported` where that cannot be had.
+//! - `of_process(pid, number)`: the same of what another process has under that
+//!   number; none if that is no file in memory, or nothing. Of nothing else more is
+//!   done than to look what it is.
+//! - `append(file, bytes)`: behind what is there then, whoever else does so.
 //! - `lock(file, byte)`: whether it could be locked; it stays so until the last
 //!   descriptor of the open file description is closed, or `unlock`.
 //! - `provide(file, at, length)`: there is memory for that part from now on, or an
@@ -18,7 +22,8 @@
 //!   somebody wakes. May return for nothing. `sleep_on_two(…)`: until one of two words is another than that, or somebody
 //!   wakes; `Unsupported` where one can sleep on one only.
 //! - `link()`: two ends, each of which tells when the other is gone, which never
-//!   block. `ring(end)` makes the other end readable and sends no signal;
+//!   block. `ring(end)` makes the other end readable and sends no signal, and says
+//!   whether anybody is there;
 //!   `silence(end)` ends that, and says whether the other is there;
 //!   `is_abandoned(end)`: whether it is not.
 
@@ -30,8 +35,8 @@ mod imp;
 mod imp;
 
 pub(crate) use imp::{
-    Region, create, discard, is_abandoned, link, lock, provide, reopen, ring, silence, size, sleep,
-    sleep_on_two, unlock,
+    Region, append, create, discard, is_abandoned, link, lock, of_process, provide, reopen, ring,
+    silence, size, sleep, sleep_on_two, unlock,
 };
 
 use std::ops::Deref;

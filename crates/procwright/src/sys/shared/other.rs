@@ -21,6 +21,14 @@ pub(crate) fn reopen(_: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Err(unsupported("a queue"))
 }
 
+pub(crate) fn of_process(_: u32, _: u32) -> io::Result<Option<OwnedFd>> {
+    Err(unsupported("a queue"))
+}
+
+pub(crate) fn append(_: BorrowedFd<'_>, _: &[u8]) -> io::Result<()> {
+    Err(unsupported("a queue"))
+}
+
 pub(crate) fn lock(_: BorrowedFd<'_>, _: u64) -> io::Result<bool> {
     Err(unsupported("a queue"))
 }
@@ -37,7 +45,9 @@ pub(crate) fn link() -> io::Result<(OwnedFd, OwnedFd)> {
     Err(unsupported("a queue"))
 }
 
-pub(crate) fn ring(_: BorrowedFd<'_>) {}
+pub(crate) fn ring(_: BorrowedFd<'_>) -> bool {
+    false
+}
 
 pub(crate) fn silence(_: BorrowedFd<'_>) -> bool {
     false

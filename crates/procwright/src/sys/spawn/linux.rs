@@ -60,8 +60,8 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Spawned, Failed> {
 }
 
 fn start(plan: &Plan, report: &Report, memory: c_int) -> Result<Spawned, Failed> {
-    let argv = pointers(&plan.argv, None);
-    let envp = pointers(&plan.env, plan.signed.as_ref());
+    let argv = pointers(&plan.argv, &[]);
+    let envp = pointers(&plan.env, &plan.signed);
     let context = Context {
         plan,
         argv: &argv,
@@ -142,9 +142,9 @@ fn reap_failed(pid: i32) {
     {}
 }
 
-fn pointers(strings: &[CString], signed: Option<&Signed>) -> Vec<*const c_char> {
+fn pointers(strings: &[CString], signed: &[Signed]) -> Vec<*const c_char> {
     let strings = strings.iter().map(|s| s.as_ptr());
-    let mut all: Vec<_> = strings.chain(signed.map(Signed::as_ptr)).collect();
+    let mut all: Vec<_> = strings.chain(signed.iter().map(Signed::as_ptr)).collect();
     all.push(ptr::null());
     all
 }
@@ -159,7 +159,7 @@ extern "C" fn child(context: *mut c_void) -> c_int {
             return fail(context.report, index);
         }
     }
-    if let Some(signed) = &context.plan.signed {
+    for signed in &context.plan.signed {
         // SAFETY: a system call without arguments. Raw, since an old C library
         // remembers the number, and its memory is that of our parent.
         let number = unsafe { libc::syscall(libc::SYS_getpid) };

@@ -120,7 +120,7 @@ pub(crate) struct Plan {
     pub(crate) argv: Vec<CString>,
     pub(crate) env: Vec<CString>,
     /// Beside it.
-    pub(crate) signed: Option<Signed>,
+    pub(crate) signed: Vec<Signed>,
     /// Whether the actions change user or group. Such a child gets a copy of
     /// the memory instead of sharing it.
     pub(crate) changes_credentials: bool,

@@ -163,11 +163,15 @@ impl<T: Waitable> WaitSet<T> {
     /// If the system refuses: no memory, too many watches, a descriptor that
     /// cannot be polled. If `item` says that it [cannot be
     /// awaited](super::Awaits::impossible).
-    pub fn add(&mut self, item: T, event: Event) -> io::Result<Key> {
+    pub fn add(&mut self, mut item: T, event: Event) -> io::Result<Key> {
         self.check()?;
         let key = self.next_key;
         let watching = match item.awaits().0 {
             Source::Readable(fd) => self.watch(fd, key, On::Read, Mechanism::Descriptor)?,
+            Source::Asked(_) => match item.has_come() {
+                true => Watching::Over,
+                false => self.watch_asked(&item, key)?,
+            },
             Source::Process(process) => self.watch_process(process, key, event)?,
             Source::Nothing(why) => return Err(why.error()),
         };
@@ -321,6 +325,13 @@ impl<T: Waitable> WaitSet<T> {
             // Taken out after the bell was rung for it.
             return Ok(());
         };
+        let is_asked = matches!(member.item.awaits().0, Source::Asked(_));
+        // Of who had come before it went in the bell tells.
+        let is_over = matches!(member.watching, Watching::Over);
+        if is_asked && !is_over && !member.item.has_come() {
+            self.members.insert(key, member);
+            return Ok(());
+        }
         let next = self.next_step(&member, key);
         if next.is_ok() {
             // From now on it would only keep the set ready.

@@ -36,6 +36,14 @@ impl<T: Waitable> WaitSet<T> {
         Ok(Watching::Here(mechanism, self.enter(fd, key, on)?))
     }
 
+    pub(super) fn watch_asked(&self, item: &T, key: u64) -> io::Result<Watching> {
+        match item.awaits().0 {
+            Source::Asked(fd) => self.watch(fd, key, On::Read, Mechanism::Descriptor),
+            // It was something else a moment ago.
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
     /// The duplicate, if that very descriptor was in the set before.
     fn enter(&self, fd: BorrowedFd<'_>, key: u64, on: On) -> io::Result<Option<OwnedFd>> {
         match self.ready.add(fd, key, on) {
@@ -129,7 +137,7 @@ impl<T: Waitable> WaitSet<T> {
         };
         match (twin, member.item.awaits().0) {
             (Some(twin), _) => self.ready.remove(twin.as_fd()),
-            (None, Source::Readable(fd)) => self.ready.remove(fd),
+            (None, Source::Readable(fd) | Source::Asked(fd)) => self.ready.remove(fd),
             (None, Source::Process(process)) => {
                 if let Some(fd) = process.pidfd() {
                     self.ready.remove(fd);

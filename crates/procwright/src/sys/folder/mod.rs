@@ -1,0 +1,163 @@
+//! A directory that is this user's alone, and small files in it.
+//!
+//! Each step on the way is taken from the one before and follows no link, so that
+//! nobody can put another directory in the place of one that was looked at.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+/// It, and nothing that was opened in it.
+#[derive(Debug)]
+pub(crate) struct Folder(OwnedFd);
+
+const STEP: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+impl Folder {
+    /// The last of the directories `below`, one in the other, the first in `base`.
+    /// With `make`, those are made that are not there.
+    ///
+    /// # Errors
+    /// `NotFound` without `make`. `PermissionDenied` if one of those below is another
+    /// user's, or others may enter it. `NotADirectory` if it is none, or a link to one.
+    pub(crate) fn open(base: &Path, below: &[&OsStr], make: bool) -> io::Result<Folder> {
+        let follow = STEP.difference(OFlags::NOFOLLOW);
+        let mut here = openat(CWD, base, follow, Mode::empty())?;
+        for step in below {
+            let next = match openat(&here, *step, STEP, Mode::empty()) {
+                Err(Errno::NOENT) if make => {
+                    // Who was faster has made it as well.
+                    match rustix::fs::mkdirat(&here, *step, Mode::RWXU) {
+                        Ok(()) | Err(Errno::EXIST) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                    openat(&here, *step, STEP, Mode::empty())
+                }
+                next => next,
+            };
+            here = match next {
+                // What a link is told to who follows none.
+                Err(Errno::LOOP) => return Err(Errno::NOTDIR.into()),
+                next => next?,
+            };
+            let stat = fstat(&here)?;
+            let others = Mode::RWXG | Mode::RWXO;
+            if stat.st_uid != rustix::process::geteuid().as_raw()
+                || Mode::from_raw_mode(stat.st_mode).intersects(others)
+            {
+                return Err(Errno::ACCESS.into());
+            }
+        }
+        Ok(Folder(here))
+    }
+
+    /// A file in it, for reading and writing; with `make` an empty one if there is
+    /// none.
+    ///
+    /// # Errors
+    /// `NotFound` without `make`. `InvalidInput` if it is no file, or a link to one.
+    pub(crate) fn file(&self, name: &str, make: bool) -> io::Result<File> {
+        let mut how = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Should it be something that blocks who opens it.
+        how |= OFlags::NONBLOCK | OFlags::NOCTTY;
+        if make {
+            how |= OFlags::CREATE;
+        }
+        let no_file = || io::Error::from(io::ErrorKind::InvalidInput);
+        let file = match openat(&self.0, name, how, Mode::RUSR | Mode::WUSR) {
+            Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => return Err(no_file()),
+            file => file?,
+        };
+        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Err(no_file());
+        }
+        Ok(file.into())
+    }
+
+    /// Whether the file has that name still.
+    pub(crate) fn names(&self, name: &str, file: &File) -> io::Result<bool> {
+        let ours = fstat(file)?;
+        match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(there) => Ok((there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+        match unlinkat(&self.0, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn queues() -> [&'static OsStr; 2] {
+        [OsStr::new("ours"), OsStr::new("queues")]
+    }
+
+    #[test]
+    fn only_what_is_ours_alone_is_entered() {
+        let base = tempfile::tempdir().unwrap();
+        let open = |make| Folder::open(base.path(), &queues(), make);
+        let kind = |opened: io::Result<Folder>| opened.unwrap_err().kind();
+        assert_eq!(kind(open(false)), io::ErrorKind::NotFound);
+        let folder = open(true).unwrap();
+        let ours = base.path().join("ours");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&ours), 0o700);
+        assert_eq!(mode(&ours.join("queues")), 0o700);
+        assert!(
+            !folder
+                .names("a", &File::open("/dev/null").unwrap())
+                .unwrap()
+        );
+
+        std::fs::set_permissions(&ours, PermissionsExt::from_mode(0o710)).unwrap();
+        assert_eq!(kind(open(true)), io::ErrorKind::PermissionDenied);
+        std::fs::remove_dir_all(&ours).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), &ours).unwrap();
+        assert_eq!(kind(open(true)), io::ErrorKind::NotADirectory);
+        std::fs::remove_file(&ours).unwrap();
+        std::fs::write(&ours, b"").unwrap();
+        assert_eq!(kind(open(true)), io::ErrorKind::NotADirectory);
+    }
+
+    #[test]
+    fn a_name_is_that_of_one_file() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = Folder::open(base.path(), &queues(), true).unwrap();
+        let missing = folder.file("a", false).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        let first = folder.file("a", true).unwrap();
+        assert!(folder.names("a", &first).unwrap());
+        folder.remove("a").unwrap();
+        folder.remove("a").unwrap();
+        assert!(!folder.names("a", &first).unwrap());
+        let second = folder.file("a", true).unwrap();
+        assert!(!folder.names("a", &first).unwrap());
+        assert!(folder.names("a", &second).unwrap());
+
+        let at = base.path().join("ours/queues");
+        std::os::unix::fs::symlink("/dev/null", at.join("link")).unwrap();
+        std::fs::create_dir(at.join("directory")).unwrap();
+        for name in ["link", "directory"] {
+            let refused = folder.file(name, true).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{name}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Linux: Unix sockets in the abstract namespace. They are those of a network
+//! namespace: in another one nobody is found.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
+    bind, recv, send, socket_with,
+};
+
+use super::{Introduced, Name};
+
+/// So many may have come who were not let in, if the system allows it: no queue has
+/// more lanes.
+const BACKLOG: i32 = 4096;
+
+const QUIET: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+
+fn socket() -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, QUIET, None)?;
+    Ok(socket)
+}
+
+fn address(name: &Name) -> io::Result<SocketAddrUnix> {
+    let end = name.iter().rposition(|byte| *byte != 0);
+    let Some(end) = end else {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    };
+    Ok(SocketAddrUnix::new_abstract_name(&name[..=end])?)
+}
+
+pub(crate) fn listen(name: &Name) -> io::Result<OwnedFd> {
+    let socket = socket()?;
+    bind(&socket, &address(name)?)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+pub(crate) fn connect(name: &Name) -> io::Result<OwnedFd> {
+    let socket = socket()?;
+    let address = address(name)?;
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    // The name of one who is gone is anybody's.
+    if !is_one_of_us(socket.as_fd()) {
+        return Err(Errno::PERM.into());
+    }
+    Ok(socket)
+}
+
+pub(crate) fn accept(listener: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
+    loop {
+        match accept_with(listener, QUIET) {
+            Ok(link) if is_one_of_us(link.as_fd()) => return Ok(Some(link)),
+            Ok(_) | Err(Errno::INTR | Errno::CONNABORTED) => {}
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn is_one_of_us(link: BorrowedFd<'_>) -> bool {
+    let ours = rustix::process::geteuid();
+    socket_peercred(link).is_ok_and(|peer| peer.uid == ours || peer.uid.is_root())
+}
+
+pub(crate) fn introduce(link: BorrowedFd<'_>, number: u32) -> io::Result<()> {
+    loop {
+        // So few bytes go as a whole, and there is room for them.
+        match send(link, &number.to_le_bytes(), SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Ok(()),
+        }
+    }
+}
+
+pub(crate) fn introduced(link: BorrowedFd<'_>) -> Introduced {
+    let mut number = [0; 4];
+    loop {
+        match recv(link, &mut number, RecvFlags::DONTWAIT) {
+            Ok((_, 4)) => return Introduced::As(u32::from_le_bytes(number)),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Introduced::NotYet,
+            _ => return Introduced::Gone,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::shared;
+
+    fn name(text: &str) -> Name {
+        let mut name = [0; 32];
+        let text = format!("{text}-{}", std::process::id());
+        name[..text.len()].copy_from_slice(text.as_bytes());
+        name
+    }
+
+    #[test]
+    fn nobody_waits_for_the_other() {
+        let place = name("pw-meet");
+        assert_eq!(
+            connect(&place).unwrap_err().kind(),
+            io::ErrorKind::ConnectionRefused
+        );
+        let listener = listen(&place).unwrap();
+        assert!(accept(listener.as_fd()).unwrap().is_none());
+        let silent = connect(&place).unwrap();
+        let link = connect(&place).unwrap();
+        introduce(link.as_fd(), 7).unwrap();
+        shared::ring(link.as_fd());
+        let first = accept(listener.as_fd()).unwrap().unwrap();
+        let second = accept(listener.as_fd()).unwrap().unwrap();
+        assert_eq!(introduced(first.as_fd()), Introduced::NotYet);
+        assert_eq!(introduced(second.as_fd()), Introduced::As(7));
+        assert!(shared::silence(second.as_fd()));
+        drop(silent);
+        assert_eq!(introduced(first.as_fd()), Introduced::Gone);
+    }
+
+    #[test]
+    fn who_was_not_let_in_is_told_of_the_end() {
+        let place = name("pw-end");
+        let listener = listen(&place).unwrap();
+        let link = connect(&place).unwrap();
+        assert!(!shared::is_abandoned(link.as_fd()));
+        drop(listener);
+        assert!(shared::is_abandoned(link.as_fd()));
+        assert!(connect(&[0; 32]).is_err());
+    }
+}

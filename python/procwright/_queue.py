@@ -1,0 +1,81 @@
+"""The Python half of the classes for queues, which are native.
+
+What is needed for each message is not here, but for that of event loops.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar
+
+from . import _core
+from ._options import _invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+T = TypeVar("T")
+
+
+async def _wait(receiver: _core.Receiver, look: Callable[[], T | None], timeout: float | None) -> T:
+    """What `look` finds, once it finds something."""
+    from time import monotonic
+
+    from ._async import checkpoint, readable
+    from ._waiting import _seconds
+
+    seconds = _seconds(timeout)
+    if seconds is not None and math.isnan(seconds):
+        raise _invalid("timeout is not a number (NaN): pass seconds, or None for no limit")
+    until = None if seconds is None else monotonic() + seconds
+    # A loop has room for one who waits for a descriptor.
+    receiver._await(True)
+    try:
+        await checkpoint()
+        while (found := look()) is None:
+            left = None if until is None else until - monotonic()
+            if left is not None and left <= 0:
+                raise _too_late()
+            await readable(receiver._watch(), left)
+        return found
+    finally:
+        receiver._await(False)
+
+
+def _too_late() -> Exception:
+    from ._queue_errors import _NoMessageInTime
+
+    return _NoMessageInTime("no room or no message within the time")
+
+
+async def _recv_async(receiver: _core.Receiver, timeout: float | None) -> bytes:
+    return await _wait(receiver, receiver._look, timeout)
+
+
+async def _next_async(receiver: _core.Receiver) -> bytes:
+    from ._queue_errors import _EndOfQueue
+
+    try:
+        return await _recv_async(receiver, None)
+    except _EndOfQueue:
+        raise StopAsyncIteration from None
+
+
+def _send(invitation: _core.Invitation, sock: Any) -> None:
+    from ._invitations import send
+
+    send(invitation, sock)
+
+
+def _receive(sock: Any) -> _core.Invitation:
+    from ._invitations import receive
+
+    return receive(_core.Invitation._receive, sock)
+
+
+def _reduce(invitation: _core.Invitation) -> tuple[object, ...]:
+    from ._invitations import reduced
+
+    return reduced(invitation)

@@ -1,0 +1,180 @@
+"""The exceptions of queues. Imported when the first one is needed."""
+
+from __future__ import annotations
+
+import errno
+import queue as standard
+
+
+class QueueError(Exception):
+    """Something went wrong with a queue. What all its exceptions have in common."""
+
+    #: How many messages a `send_many` had sent.
+    sent: int
+
+
+class Empty(QueueError, standard.Empty):
+    """There is no message now. A `queue.Empty` of the standard library."""
+
+
+class Full(QueueError, standard.Full):
+    """There is no room, and the lane may not grow or was told not to wait.
+
+    A `queue.Full` of the standard library.
+    """
+
+
+class TimedOut(QueueError, TimeoutError):
+    """The time is up. Nothing was sent or received.
+
+    A `TimeoutError`; and as the standard library has it, `queue.Empty` for who was to
+    receive, `queue.Full` for who was to send.
+    """
+
+
+class _NoMessageInTime(TimedOut, Empty):
+    pass
+
+
+class _NoRoomInTime(TimedOut, Full):
+    pass
+
+
+class Closed(QueueError):
+    """The other side has left.
+
+    For a receiver, an `EOFError`: every sender is gone, no invitation is left, and all
+    that they had sent was received. For a sender, a `BrokenPipeError`: the receiver was
+    closed.
+    """
+
+
+class _EndOfQueue(Closed, EOFError):
+    pass
+
+
+class _WithNumber(QueueError, OSError):
+    _number: int
+
+    def __init__(self, text: str) -> None:
+        super().__init__(self._number, text)
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.strerror,))
+
+
+class _BrokenQueue(Closed, _WithNumber, BrokenPipeError):
+    _number = errno.EPIPE
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_broken_queue, (self.strerror,))
+
+
+def _broken_queue(text: str) -> Closed:
+    return _BrokenQueue(text)
+
+
+class ReceiverDead(_WithNumber):
+    """The receiver's process has died, or runs another program.
+
+    What it had not received is lost. An `OSError` with `errno.EOWNERDEAD`.
+    """
+
+    _number = errno.EOWNERDEAD
+
+
+class NoLane(_WithNumber):
+    """There are as many senders as the queue has lanes. An `OSError` with `errno.EBUSY`."""
+
+    _number = errno.EBUSY
+
+
+class Unsupported(_WithNumber):
+    """There are no queues here. An `OSError` with `errno.ENOTSUP`."""
+
+    _number = errno.ENOTSUP
+
+
+class TooLarge(QueueError, ValueError):
+    """A message of `length` bytes does not fit, however empty the queue is.
+
+    At most `most` do. Make the queue with a larger `limit`.
+    """
+
+    def __init__(self, text: str, length: int, most: int) -> None:
+        super().__init__(text, length, most)
+        self.length = length
+        self.most = most
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Damaged(QueueError):
+    """What the other side has left in memory makes no sense.
+
+    That `lane` is not used any more; all others are. `peer` is the number of the process
+    at its other end, as far as that is known.
+    """
+
+    def __init__(self, text: str, lane: int, peer: int | None) -> None:
+        super().__init__(text, lane, peer)
+        self.lane = lane
+        self.peer = peer
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class WrongVersion(QueueError):
+    """The queue was made by a program that uses another version of the format."""
+
+
+class Forked(QueueError, RuntimeError):
+    """This end of the queue is that of the process which this one was forked from.
+
+    Attach anew, with an invitation that was made for the fork.
+    """
+
+
+class Busy(QueueError, RuntimeError):
+    """Somebody uses this end of the queue already, or a message is still used in place."""
+
+
+class EndClosed(QueueError, ValueError):
+    """This end was closed in this process, before or while it was used.
+
+    A `ValueError`, as with every file of Python's.
+    """
+
+
+_hidden: type[QueueError]
+for _hidden, _shown in (
+    (_NoMessageInTime, TimedOut),
+    (_NoRoomInTime, TimedOut),
+    (_EndOfQueue, Closed),
+    (_BrokenQueue, Closed),
+):
+    # To people they are one: which of the standard library's it is as well is a detail.
+    _hidden.__name__ = _shown.__name__
+
+for _public in (
+    QueueError,
+    Empty,
+    Full,
+    TimedOut,
+    Closed,
+    ReceiverDead,
+    NoLane,
+    Unsupported,
+    TooLarge,
+    Damaged,
+    WrongVersion,
+    Forked,
+    Busy,
+    EndClosed,
+):
+    _public.__module__ = "procwright.queue"

@@ -1,0 +1,74 @@
+"""Messages between processes, in memory that they share: many senders, one receiver.
+
+>>> from procwright.queue import Receiver
+>>> receiver = Receiver()
+>>> sender = receiver.sender()  # or, in another process, Sender.attach(receiver.invite())
+>>> sender.send(b"hello")
+>>> receiver.recv()
+b'hello'
+"""
+
+from __future__ import annotations
+
+from ._core import Invitation, Receiver, Reservation, Sender, View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._queue_errors import (
+        Busy,
+        Closed,
+        Damaged,
+        Empty,
+        EndClosed,
+        Forked,
+        Full,
+        NoLane,
+        QueueError,
+        ReceiverDead,
+        TimedOut,
+        TooLarge,
+        Unsupported,
+        WrongVersion,
+    )
+    from ._queue_objects import ObjectReceiver, ObjectSender
+
+__all__ = [
+    "Busy",
+    "Closed",
+    "Damaged",
+    "Empty",
+    "EndClosed",
+    "Forked",
+    "Full",
+    "Invitation",
+    "NoLane",
+    "ObjectReceiver",
+    "ObjectSender",
+    "QueueError",
+    "Receiver",
+    "ReceiverDead",
+    "Reservation",
+    "Sender",
+    "TimedOut",
+    "TooLarge",
+    "Unsupported",
+    "View",
+    "WrongVersion",
+]
+
+
+def __getattr__(name: str) -> object:
+    # The exceptions derive from those of the standard library's queue, and objects need
+    # pickle: both wait until they are asked for.
+    if name in __all__:
+        import importlib
+
+        module = "._queue_objects" if name.startswith("Object") else "._queue_errors"
+        value: object = getattr(importlib.import_module(module, __package__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,207 @@
+//! One end of a queue, which many Python threads may have and one may use.
+
+#![allow(unsafe_code)]
+
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use procwright::queue;
+
+/// An end of a queue. Whoever uses it takes it out, so that nobody else is inside
+/// meanwhile, in whatever way they got here: another thread, a signal handler of this
+/// very call, code that is unpickled.
+pub(super) struct End<T> {
+    /// Locked with the interpreter lock held and for a moment only, so that no fork
+    /// finds it locked.
+    state: Mutex<State<T>>,
+    /// Whose it is.
+    process: u32,
+}
+
+struct State<T> {
+    place: Place<T>,
+    /// To be dropped by whoever has it out.
+    is_closing: bool,
+}
+
+enum Place<T> {
+    Here(Box<T>),
+    /// Somebody uses it.
+    Out,
+    /// Memory of it is lent to an object of Python's.
+    Lent,
+    Closed,
+}
+
+/// Why it cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Away {
+    Busy,
+    Lent,
+    Closed,
+    /// It was out when this process was forked.
+    Forked,
+}
+
+impl<T> End<T> {
+    pub(super) fn new(item: T) -> End<T> {
+        End {
+            state: Mutex::new(State {
+                place: Place::Here(Box::new(item)),
+                is_closing: false,
+            }),
+            process: std::process::id(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drops it, now or as soon as whoever has it out is done.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closing = true;
+        if matches!(state.place, Place::Here(_)) {
+            let dropped = std::mem::replace(&mut state.place, Place::Closed);
+            drop(state);
+            drop(dropped);
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().is_closing
+    }
+
+    /// Whether this process is a fork of the one whose end it is. The core knows
+    /// that better, but not where the end is out.
+    pub(super) fn is_inherited(&self) -> bool {
+        self.process != std::process::id()
+    }
+}
+
+/// An end that was taken out of its place, to which it goes back.
+pub(super) struct Use<E: Deref<Target = End<T>>, T> {
+    end: E,
+    /// Owned. Not a `Box`, which what is lent of it may not lie in.
+    item: NonNull<T>,
+}
+
+// SAFETY: only the pointer keeps it from being so by itself, and that is as good as
+// the `Box` that it was made of.
+unsafe impl<E: Deref<Target = End<T>> + Send, T: Send> Send for Use<E, T> {}
+
+impl<T, E: Deref<Target = End<T>>> Use<E, T> {
+    /// # Errors
+    /// If somebody else uses it, or it is closed.
+    pub(super) fn of(end: E) -> Result<Use<E, T>, Away> {
+        let away = {
+            let mut state = end.lock();
+            let place = std::mem::replace(&mut state.place, Place::Out);
+            match place {
+                Place::Here(item) => {
+                    drop(state);
+                    let item = NonNull::from(Box::leak(item));
+                    return Ok(Use { end, item });
+                }
+                Place::Closed => {
+                    state.place = Place::Closed;
+                    return Err(Away::Closed);
+                }
+                Place::Lent => {
+                    state.place = Place::Lent;
+                    Away::Lent
+                }
+                Place::Out => Away::Busy,
+            }
+        };
+        match end.is_inherited() {
+            true => Err(Away::Forked),
+            false => Err(away),
+        }
+    }
+
+    pub(super) fn end(&self) -> &End<T> {
+        &self.end
+    }
+
+    /// Lends something of it, for as long as the loan lasts.
+    ///
+    /// # Errors
+    /// Those of `make`, and the end again.
+    pub(super) fn lend<X>(
+        self,
+        make: impl for<'a> FnOnce(&'a mut T) -> Result<T::Lent<'a>, X>,
+    ) -> Result<Loan<E, T>, (Use<E, T>, X)>
+    where
+        T: Lends,
+    {
+        // SAFETY: it is owned, and outlives what is lent, which the loan drops first.
+        // Until then the loan lets nobody get at it. `make` works for any lifetime,
+        // so it has kept nothing elsewhere.
+        let item = unsafe { &mut *self.item.as_ptr() };
+        match make(item) {
+            Ok(lent) => Ok(Loan { lent, of: self }),
+            Err(error) => Err((self, error)),
+        }
+    }
+}
+
+impl<T, E: Deref<Target = End<T>>> Deref for Use<E, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: owned, and nothing is lent.
+        unsafe { self.item.as_ref() }
+    }
+}
+
+impl<T, E: Deref<Target = End<T>>> DerefMut for Use<E, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: owned, and nothing is lent.
+        unsafe { self.item.as_mut() }
+    }
+}
+
+impl<T, E: Deref<Target = End<T>>> Drop for Use<E, T> {
+    fn drop(&mut self) {
+        // SAFETY: it is that of a `Box`, made into one again once, here.
+        let item = unsafe { Box::from_raw(self.item.as_ptr()) };
+        let mut state = self.end.lock();
+        if !state.is_closing {
+            state.place = Place::Here(item);
+            return;
+        }
+        state.place = Place::Closed;
+        drop(state);
+        drop(item);
+    }
+}
+
+/// An end that lends memory.
+pub(super) trait Lends: 'static {
+    type Lent<'a>;
+}
+
+impl Lends for queue::Receiver {
+    type Lent<'a> = queue::View<'a>;
+}
+
+impl Lends for queue::Sender {
+    type Lent<'a> = queue::Reservation<'a>;
+}
+
+/// What an end has lent, together with the end. In this order they are dropped.
+pub(super) struct Loan<E: Deref<Target = End<T>>, T: Lends> {
+    pub(super) lent: T::Lent<'static>,
+    pub(super) of: Use<E, T>,
+}
+
+impl<T: Lends, E: Deref<Target = End<T>>> Loan<E, T> {
+    /// It goes to an object of Python's: whoever wants the end meanwhile is told so.
+    pub(super) fn given(self) -> Loan<E, T> {
+        self.of.end.lock().place = Place::Lent;
+        self
+    }
+}

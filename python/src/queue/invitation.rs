@@ -1,0 +1,181 @@
+//! What a sender needs of a queue, on its way to another process.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use procwright::duplicate_fd;
+use procwright::queue;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::errors::{Side, failed};
+use super::python;
+use crate::errors::{refused, strerror, system};
+
+/// A place at a queue, for one process, as it is handed there: descriptors and a few bytes.
+///
+/// `receiver.invite()` makes one, and `Sender.attach(invitation)` uses it up; `clone()` of
+/// that sender makes more. In between it goes as an argument or through a queue of
+/// multiprocessing; over a Unix socket, by `send` and `receive`; or by inheritance: pass
+/// `pass_fds=invitation.fds` to `spawn`, tell the program numbers and `ticket`, and put
+/// them together there as `Invitation(fds, ticket)`, which leaves the descriptors the
+/// caller's.
+///
+/// As long as it is there, in whatever process, the receiver takes it for one who may
+/// send: once it is handed over, close it, or let go of it.
+#[pyclass(module = "procwright.queue", frozen, weakref)]
+pub(crate) struct Invitation {
+    /// None once it is used up, or closed. Locked with the interpreter lock held and for
+    /// a moment only.
+    place: Mutex<Option<queue::Invitation>>,
+}
+
+#[pymethods]
+impl Invitation {
+    #[new]
+    fn new(py: Python<'_>, fds: &Bound<'_, PyAny>, ticket: &str) -> PyResult<Invitation> {
+        let another = |number: PyResult<Bound<'_, PyAny>>| duplicate(py, number?.extract()?);
+        let files = fds.try_iter()?.map(another);
+        let files: Vec<OwnedFd> = files.collect::<PyResult<_>>()?;
+        let files = files.try_into().map_err(|given: Vec<OwnedFd>| {
+            let what = format!(
+                "{} descriptors are not those of one: pass what its `fds` gave, in that order",
+                given.len()
+            );
+            failed(py, &queue::Error::Invalid(what), Side::Sender)
+        })?;
+        let invitation = queue::Invitation::from_parts(files, ticket);
+        let invitation = invitation.map_err(|error| failed(py, &error, Side::Sender))?;
+        Ok(Invitation::of(invitation))
+    }
+
+    /// Its descriptors. They stay this object's.
+    #[getter]
+    fn fds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let place = self.lock();
+        let files = place.as_ref().ok_or_else(used_up)?.files();
+        PyTuple::new(py, files.map(|file| file.as_raw_fd()))
+    }
+
+    /// What has to be told beside the descriptors.
+    #[getter]
+    fn ticket(&self) -> PyResult<String> {
+        Ok(self.lock().as_ref().ok_or_else(used_up)?.ticket())
+    }
+
+    /// Sends it over a connected Unix socket, or a connection of multiprocessing.
+    ///
+    /// Waits for room as the socket's own methods do, with its timeout. Raises
+    /// `InvalidValue` for another kind of socket.
+    fn send(slf: &Bound<'_, Self>, sock: &Bound<'_, PyAny>) -> PyResult<()> {
+        python(slf.py(), "_send", (slf, sock)).map(drop)
+    }
+
+    /// Receives one from a connected Unix socket, or a connection of multiprocessing.
+    ///
+    /// Waits for it as the socket's own methods do, with its timeout. Raises `InvalidValue`
+    /// if something else comes, or the other side closes it.
+    #[staticmethod]
+    fn receive<'py>(py: Python<'py>, sock: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        python(py, "_receive", (sock,))
+    }
+
+    /// Gives the place back, if nobody else has it. Again and again, if need be.
+    fn close(&self) {
+        let place = self.lock().take();
+        drop(place);
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.lock().is_none()
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, error, traceback, /))]
+    fn __exit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        error: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) {
+        let _ = (kind, error, traceback);
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        match self.ticket() {
+            Ok(ticket) => format!("<procwright.queue.Invitation {ticket}>"),
+            Err(_) => "<procwright.queue.Invitation, used up>".to_owned(),
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), "_reduce", (slf,))
+    }
+
+    fn _send(&self, py: Python<'_>, fd: RawFd) -> PyResult<()> {
+        let socket = duplicate(py, fd)?;
+        let invitation = self.again(py)?;
+        let sent = py.detach(|| invitation.send(&socket));
+        sent.map_err(|error| refused(py, &error))
+    }
+
+    #[staticmethod]
+    fn _receive(py: Python<'_>, fd: RawFd) -> PyResult<Invitation> {
+        let socket = duplicate(py, fd)?;
+        let received = py.detach(|| queue::Invitation::receive(&socket));
+        let received = received.map_err(|error| failed(py, &error, Side::Sender))?;
+        Ok(Invitation::of(received))
+    }
+}
+
+fn duplicate(py: Python<'_>, number: RawFd) -> PyResult<OwnedFd> {
+    duplicate_fd(number).map_err(|error| {
+        let reason = strerror(py, error.raw_os_error().unwrap_or(0), &error);
+        reason.map_or_else(
+            |error| error,
+            |reason| system(&error, format!("descriptor {number}: {reason}")),
+        )
+    })
+}
+
+fn used_up() -> PyErr {
+    PyValueError::new_err("the invitation was used up, or closed: ask the receiver for another")
+}
+
+impl Invitation {
+    pub(super) fn of(invitation: queue::Invitation) -> Invitation {
+        Invitation {
+            place: Mutex::new(Some(invitation)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<queue::Invitation>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Somebody has attached.
+    pub(super) fn use_up(&self) {
+        self.close();
+    }
+
+    /// The same place once more: whoever attaches uses it up, and who could not has it
+    /// still.
+    pub(super) fn again(&self, py: Python<'_>) -> PyResult<queue::Invitation> {
+        let place = self.lock();
+        let invitation = place.as_ref().ok_or_else(used_up)?;
+        let mut files = Vec::new();
+        for file in invitation.files() {
+            let file = file.try_clone_to_owned();
+            files.push(file.map_err(|error| refused(py, &error))?);
+        }
+        let files = files.try_into().map_err(|_| used_up())?;
+        let again = queue::Invitation::from_parts(files, &invitation.ticket());
+        again.map_err(|error| failed(py, &error, Side::Sender))
+    }
+}

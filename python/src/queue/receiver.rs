@@ -1,0 +1,288 @@
+//! The side that receives.
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use procwright::queue::{self, Error, Options};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use super::doors::Doors;
+use super::end::{End, Use};
+use super::errors::{Side, away, failed, is_end};
+use super::{Invitation, Sender, View, copy, deadline, python, waiting};
+
+/// Receives what the senders of a queue send, each one's messages in their order.
+///
+/// Making one makes the queue. `lanes` is how many senders there may be at a time, from 1
+/// to 4,096; each has a lane, which takes `first` bytes of memory at first and `limit` at
+/// most. Half of `limit` is room for messages that wait, and for one message. The queue is
+/// there as long as its receiver is.
+///
+/// It is for one thread at a time: who comes while another is inside is told `Busy`. As a
+/// context manager it is closed in the end; iterating receives until all senders are gone.
+///
+/// Raises `Unsupported` where there are no queues, `InvalidValue` for a shape that no
+/// queue can have.
+///
+/// >>> from procwright.queue import Receiver
+/// >>> with Receiver() as receiver:
+/// ...     with receiver.sender() as sender:
+/// ...         sender.send(b"hello")
+/// ...     list(receiver)
+/// [b'hello']
+#[pyclass(module = "procwright.queue", frozen, weakref)]
+pub(crate) struct Receiver {
+    end: Arc<End<queue::Receiver>>,
+    doors: Doors,
+    /// Whether a task of an event loop waits.
+    is_awaited: AtomicBool,
+}
+
+/// A number that may not be in a `u32`, for the error that says so.
+fn number(lanes: i64) -> u32 {
+    u32::try_from(lanes).unwrap_or(0)
+}
+
+#[pymethods]
+impl Receiver {
+    #[new]
+    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20))]
+    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864)")]
+    fn new(py: Python<'_>, lanes: i64, first: usize, limit: usize) -> PyResult<Receiver> {
+        let options = Options::new().lanes(number(lanes));
+        let made = py.detach(|| options.first(first).limit(limit).create());
+        Receiver::made(py, made)
+    }
+
+    /// A place at this queue for one process, which may have any number of senders: to be
+    /// passed to it as an argument, pickled, sent or inherited.
+    fn invite(&self, py: Python<'_>) -> PyResult<Invitation> {
+        let invited = self.take(py)?.invite();
+        invited
+            .map(Invitation::of)
+            .map_err(|error| told(py, &error))
+    }
+
+    /// A sender in this process: see `Sender.attach`.
+    #[pyo3(signature = (overflow="block", limit=None))]
+    fn sender(&self, py: Python<'_>, overflow: &str, limit: Option<usize>) -> PyResult<Sender> {
+        let made = self.take(py)?.sender();
+        Sender::made(py, made, overflow, limit)
+    }
+
+    /// Receives a message: waits until there is one.
+    ///
+    /// Raises `TimedOut`, which is a `TimeoutError` and a `queue.Empty` of the standard
+    /// library, if the time comes first; `Closed`, an `EOFError`, if there will be none:
+    /// every sender is gone, and no invitation is left; `Damaged` once for a lane that
+    /// is not read any more, `Busy`, `EndClosed` or `Forked`. Signal handlers run
+    /// as usual; if one raises, nothing was received.
+    #[pyo3(signature = (timeout=None))]
+    fn recv<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
+        let used = self.take(py)?;
+        let message = waiting::for_message(py, used, deadline(py, timeout)?, &self.doors)?;
+        copy::bytes(py, &message.lent)
+    }
+
+    /// Receives a message if there is one, else raises `Empty`, a `queue.Empty`.
+    fn try_recv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        match self._look(py)? {
+            Some(message) => Ok(message),
+            None => Err(told(py, &Error::Empty)),
+        }
+    }
+
+    fn _look<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        match self.take(py)?.lend(queue::Receiver::try_recv_view) {
+            Ok(message) => copy::bytes(py, &message.lent).map(Some),
+            Err((_, Error::Empty)) => Ok(None),
+            Err((_, error)) => Err(told(py, &error)),
+        }
+    }
+
+    /// Waits for a message, and receives it and what has come besides: a list of one
+    /// message to `most`. Each sender's are in their order. Raises as `recv`.
+    #[pyo3(signature = (most, timeout=None))]
+    fn recv_many<'py>(
+        &self,
+        py: Python<'py>,
+        most: usize,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let used = self.take(py)?;
+        let first = waiting::for_message(py, used, deadline(py, timeout)?, &self.doors)?;
+        let messages = PyList::new(py, [copy::bytes(py, &first.lent)?])?;
+        drop(first.lent);
+        let mut used = first.of;
+        while messages.len() < most {
+            // Whatever else it finds, it finds again.
+            match used.lend(queue::Receiver::try_recv_view) {
+                Ok(message) => {
+                    messages.append(copy::bytes(py, &message.lent)?)?;
+                    drop(message.lent);
+                    used = message.of;
+                }
+                Err(_) => break,
+            }
+        }
+        Ok(messages)
+    }
+
+    /// Receives a message without a copy, to be read where it is: a `View`.
+    ///
+    ///     with receiver.recv_view() as message:
+    ///         parse(message)
+    ///
+    /// In the block it is a `memoryview`. The message is received when the block is left;
+    /// until then the receiver is `Busy`. Raises as `recv`.
+    #[pyo3(signature = (timeout=None))]
+    fn recv_view(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<View> {
+        let used = self.take_along(py)?;
+        let message = waiting::for_message(py, used, deadline(py, timeout)?, &self.doors)?;
+        Ok(View::of(message))
+    }
+
+    /// The same if there is one, else raises `Empty`.
+    fn try_recv_view(&self, py: Python<'_>) -> PyResult<View> {
+        match self._look_view(py)? {
+            Some(message) => Ok(message),
+            None => Err(told(py, &Error::Empty)),
+        }
+    }
+
+    fn _look_view(&self, py: Python<'_>) -> PyResult<Option<View>> {
+        match self.take_along(py)?.lend(queue::Receiver::try_recv_view) {
+            Ok(message) => Ok(Some(View::of(message))),
+            Err((_, Error::Empty)) => Ok(None),
+            Err((_, error)) => Err(told(py, &error)),
+        }
+    }
+
+    /// As `recv`, for asyncio and trio. One task at a time.
+    #[pyo3(signature = (timeout=None))]
+    fn recv_async<'py>(
+        slf: &Bound<'py, Self>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), "_recv_async", (slf, timeout))
+    }
+
+    /// A descriptor for event loops, which stays this object's: readable when there may be
+    /// something to receive. Whenever it is, call `try_recv` until that raises; from then
+    /// on it tells of the next message.
+    fn readiness_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let mut used = self.take(py)?;
+        let number = used.readiness_fd().map(|fd| fd.as_raw_fd());
+        number.map_err(|error| told(py, &error))
+    }
+
+    /// The descriptor, for who has just looked: it tells of what comes after that look.
+    fn _watch(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let mut used = self.take(py)?;
+        let number = self.doors.message(&mut used).map(|fd| fd.as_raw_fd());
+        number.map_err(|error| told(py, &error))
+    }
+
+    /// Says that a task waits from now on, or that it does no more.
+    fn _await(&self, py: Python<'_>, waits: bool) -> PyResult<()> {
+        if self.is_awaited.swap(waits, Ordering::Relaxed) && waits {
+            return Err(away(py, super::end::Away::Busy, Side::Receiver));
+        }
+        Ok(())
+    }
+
+    /// Closes it: senders are told so, and what was not received is lost.
+    ///
+    /// From any thread, any number of times; returns at once. Who waits for a message is
+    /// told `EndClosed`. If a `View` is out, the queue ends with it.
+    fn close(&self) {
+        self.end.close();
+        self.doors.close();
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.end.is_closed()
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        // Or the block would run with nothing to receive from.
+        drop(slf.get().take(slf.py())?);
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (kind, error, traceback, /))]
+    fn __exit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        error: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) {
+        let _ = (kind, error, traceback);
+        self.close();
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        match self.recv(py, None) {
+            Ok(message) => Ok(Some(message)),
+            Err(error) if is_end(py, &error)? => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn __aiter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), "_next_async", (slf,))
+    }
+
+    fn __repr__(&self) -> &'static str {
+        match self.end.is_closed() {
+            false => "<procwright.queue.Receiver>",
+            true => "<procwright.queue.Receiver, closed>",
+        }
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a Receiver cannot be pickled, a queue has one: to send to it, pass \
+             receiver.invite()",
+        ))
+    }
+}
+
+impl Receiver {
+    fn made(py: Python<'_>, made: Result<queue::Receiver, Error>) -> PyResult<Receiver> {
+        let made = made.map_err(|error| told(py, &error))?;
+        Ok(Receiver {
+            end: Arc::new(End::new(made)),
+            doors: Doors::default(),
+            is_awaited: AtomicBool::new(false),
+        })
+    }
+
+    fn take(&self, py: Python<'_>) -> PyResult<Use<&End<queue::Receiver>, queue::Receiver>> {
+        Use::of(&*self.end).map_err(|why| away(py, why, Side::Receiver))
+    }
+
+    /// The same, to be kept.
+    fn take_along(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<Use<Arc<End<queue::Receiver>>, queue::Receiver>> {
+        Use::of(Arc::clone(&self.end)).map_err(|why| away(py, why, Side::Receiver))
+    }
+}
+
+fn told(py: Python<'_>, error: &Error) -> PyErr {
+    failed(py, error, Side::Receiver)
+}

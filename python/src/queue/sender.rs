@@ -1,0 +1,372 @@
+//! The side that sends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use procwright::queue::{self, Error, Overflow};
+use procwright::time::Deadline;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use super::data::Data;
+use super::end::{End, Use};
+use super::errors::{Side, away, failed};
+use super::{Invitation, Reservation, copy, deadline, waiting};
+use crate::values::choice;
+
+/// Sends messages to a queue's receiver.
+///
+/// `Sender.attach(invitation)` and `receiver.sender()` make one. What one sender sends is
+/// received in that order; between senders there is no order, and none waits for another.
+/// What was sent is received, even if this process is killed then.
+///
+/// It is for one thread at a time: who comes while another is inside is told `Busy`;
+/// `clone()` makes another for another thread. As a context manager it is closed in the
+/// end.
+#[pyclass(module = "procwright.queue", frozen, weakref)]
+pub(crate) struct Sender {
+    end: Arc<End<queue::Sender>>,
+    overflow: Overflow,
+    limit: Option<usize>,
+}
+
+/// The names of what can happen when there is no room.
+const OVERFLOWS: [(&str, Overflow); 3] = [
+    ("block", Overflow::Block),
+    ("fail", Overflow::Fail),
+    ("drop_newest", Overflow::DropNewest),
+];
+
+#[pymethods]
+impl Sender {
+    /// Takes a place at a queue, with an `Invitation`, which is used up if that succeeds.
+    ///
+    /// `overflow` is what happens to a message that finds no room when its lane may not
+    /// grow further: "block", `send` waits; "fail", it raises `Full`; "drop_newest", the
+    /// message is thrown away and counted in `dropped`. With a `limit` this lane grows no
+    /// further than to blocks of so many bytes.
+    ///
+    /// Raises `NoLane` if there are as many senders as lanes; `ReceiverDead`, an `OSError`
+    /// with EOWNERDEAD; `Closed`; `WrongVersion`, `InvalidValue`, `Unsupported`.
+    #[staticmethod]
+    #[pyo3(signature = (invitation, overflow="block", limit=None))]
+    fn attach(
+        py: Python<'_>,
+        invitation: &Bound<'_, Invitation>,
+        overflow: &str,
+        limit: Option<usize>,
+    ) -> PyResult<Sender> {
+        let place = invitation.get().again(py)?;
+        let made = py.detach(|| queue::Sender::attach(place));
+        let sender = Sender::made(py, made, overflow, limit)?;
+        invitation.get().use_up();
+        Ok(sender)
+    }
+
+    /// Sends a message: bytes, or what has a buffer in one piece, such as a bytearray, an
+    /// array or a memoryview.
+    ///
+    /// If there is no room, `overflow` says what happens; with a timeout it waits for so
+    /// many seconds in any case, and raises `TimedOut`, which is a `TimeoutError` and a
+    /// `queue.Full` of the standard library. Signal handlers run as usual.
+    ///
+    /// Raises `ReceiverDead`, an `OSError` with EOWNERDEAD; `Closed`, a `BrokenPipeError`,
+    /// if the receiver was closed; `TooLarge`, `Full`, `Damaged`, `Busy`, `EndClosed`,
+    /// `Forked`, and `OSError` when there is no memory. Then nothing was sent.
+    #[pyo3(signature = (data, timeout=None))]
+    fn send(&self, py: Python<'_>, data: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
+        let data = Data::of(data)?;
+        let mut sender = self.take(py)?;
+        if !put(py, &mut sender, data.as_slice())? {
+            self.overflowing(py, &mut sender, data.as_slice(), timeout)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a message if there is room now, whatever is to happen otherwise; else raises
+    /// `Full`, a `queue.Full`.
+    fn try_send(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let data = Data::of(data)?;
+        match put(py, &mut *self.take(py)?, data.as_slice())? {
+            true => Ok(()),
+            false => Err(told(py, &Error::Full)),
+        }
+    }
+
+    /// Sends many at the price of one, and says how many were sent: fewer than there are
+    /// if some were thrown away.
+    ///
+    /// Raises as `send`. Messages before the one that failed were sent: how many is in
+    /// the attribute `sent` of the exception.
+    fn send_many(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let messages = messages.try_iter()?.map(|message| Data::of(&message?));
+        let messages: Vec<Data<'_>> = messages.collect::<PyResult<_>>()?;
+        let slices: Vec<&[u8]> = messages.iter().map(Data::as_slice).collect();
+        let mut sender = self.take(py)?;
+        let (sent, result) = self.put_many(py, &mut sender, &slices);
+        match result {
+            Ok(()) => Ok(sent),
+            Err(error) => {
+                error.value(py).setattr("sent", sent)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Room for a message of `length` bytes, to be made in place, without a copy: a
+    /// `Reservation`.
+    ///
+    ///     with sender.reserve(1024) as message:
+    ///         message[:] = ...
+    ///
+    /// In the block it is a `memoryview`. The message is sent when the block is left; if
+    /// an exception leaves it, nothing is sent. Raises as `send`, and `Full` also under
+    /// "drop_newest".
+    #[pyo3(signature = (length, timeout=None))]
+    fn reserve(
+        &self,
+        py: Python<'_>,
+        length: usize,
+        timeout: Option<f64>,
+    ) -> PyResult<Reservation> {
+        let until = deadline(py, timeout)?;
+        let end = Arc::clone(&self.end);
+        let mut sender = Use::of(end).map_err(|why| away(py, why, Side::Sender))?;
+        if self.waits(timeout) {
+            room(py, &mut sender, length, until)?;
+        }
+        match sender.lend(|sender| sender.reserve(length)) {
+            Ok(place) => Ok(Reservation::of(place)),
+            Err((_, error)) => Err(told(py, &error)),
+        }
+    }
+
+    /// Sends several pieces as one message. With `waits` false, only if there is room now.
+    fn _send_joined(
+        &self,
+        py: Python<'_>,
+        parts: Vec<Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+        waits: bool,
+    ) -> PyResult<()> {
+        let parts: Vec<Data<'_>> = parts.iter().map(Data::of).collect::<PyResult<_>>()?;
+        let until = deadline(py, timeout)?;
+        let mut sender = self.take(py)?;
+        let length = parts.iter().map(Data::len).sum();
+        if !waits {
+            let none = sender.wait_for_room(length, Duration::ZERO, || true);
+            let none = none.map_err(|error| match error {
+                Error::TimedOut => Error::Full,
+                error => error,
+            });
+            none.map_err(|error| told(py, &error))?;
+        } else if self.waits(timeout) {
+            room(py, &mut sender, length, until)?;
+        }
+        let slices: Vec<&[u8]> = parts.iter().map(Data::as_slice).collect();
+        let mut join = || {
+            let mut place = sender.reserve(length)?;
+            let mut rest = &mut *place;
+            for part in &slices {
+                let (here, behind) = rest.split_at_mut(part.len());
+                here.copy_from_slice(part);
+                rest = behind;
+            }
+            place.commit();
+            Ok(())
+        };
+        let joined = match length < copy::LONG {
+            true => join(),
+            false => py.detach(join),
+        };
+        match joined {
+            // It was counted.
+            Err(Error::Full) if self.overflow == Overflow::DropNewest => Ok(()),
+            joined => joined.map_err(|error| told(py, &error)),
+        }
+    }
+
+    /// Another one for the same queue, in this process: for another thread.
+    #[pyo3(signature = (overflow=None))]
+    fn clone(&self, py: Python<'_>, overflow: Option<&str>) -> PyResult<Sender> {
+        let made = self.take(py)?.try_clone();
+        Sender::made(py, made, overflow.unwrap_or(self.overflow()), self.limit)
+    }
+
+    /// How many messages were thrown away under "drop_newest".
+    #[getter]
+    fn dropped(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.take(py)?.dropped())
+    }
+
+    /// What happens to a message that finds no room.
+    #[getter]
+    fn overflow(&self) -> &'static str {
+        let known = OVERFLOWS.iter().find(|(_, known)| *known == self.overflow);
+        known.map_or("other", |(name, _)| name)
+    }
+
+    /// Closes it: what was sent will be received. From any thread, any number of times;
+    /// if somebody is inside, or a `Reservation` is out, once that is over.
+    fn close(&self) {
+        self.end.close();
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.end.is_closed()
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        // Or the block would run with nothing to send by.
+        drop(slf.get().take(slf.py())?);
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (kind, error, traceback, /))]
+    fn __exit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        error: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) {
+        let _ = (kind, error, traceback);
+        self.close();
+    }
+
+    fn __repr__(&self) -> &'static str {
+        match self.end.is_closed() {
+            false => "<procwright.queue.Sender>",
+            true => "<procwright.queue.Sender, closed>",
+        }
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a Sender cannot be pickled, its lane is this process's: pass receiver.invite()",
+        ))
+    }
+}
+
+impl Sender {
+    pub(super) fn made(
+        py: Python<'_>,
+        made: Result<queue::Sender, Error>,
+        overflow: &str,
+        limit: Option<usize>,
+    ) -> PyResult<Sender> {
+        let known = OVERFLOWS.into_iter().find(|(name, _)| *name == overflow);
+        let Some((_, overflow)) = known else {
+            let choices = "\"block\", \"fail\" or \"drop_newest\"";
+            return Err(choice(py, "overflow", overflow, choices));
+        };
+        let mut sender = made.map_err(|error| told(py, &error))?;
+        sender.set_overflow(overflow);
+        if let Some(limit) = limit {
+            sender.set_limit(limit);
+        }
+        Ok(Sender {
+            end: Arc::new(End::new(sender)),
+            overflow,
+            limit,
+        })
+    }
+
+    fn take(&self, py: Python<'_>) -> PyResult<Use<&End<queue::Sender>, queue::Sender>> {
+        Use::of(&*self.end).map_err(|why| away(py, why, Side::Sender))
+    }
+
+    /// Whether it is waited for room.
+    fn waits(&self, timeout: Option<f64>) -> bool {
+        timeout.is_some() || self.overflow == Overflow::Block
+    }
+
+    /// There was no room.
+    fn overflowing(
+        &self,
+        py: Python<'_>,
+        sender: &mut queue::Sender,
+        message: &[u8],
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        if !self.waits(timeout) {
+            return sender.send(message).map_err(|error| told(py, &error));
+        }
+        room(py, sender, message.len(), deadline(py, timeout)?)?;
+        match put(py, sender, message)? {
+            true => Ok(()),
+            false => Err(told(py, &Error::Full)),
+        }
+    }
+
+    /// How many were sent, and whether all that were to be.
+    fn put_many(
+        &self,
+        py: Python<'_>,
+        sender: &mut queue::Sender,
+        messages: &[&[u8]],
+    ) -> (usize, PyResult<()>) {
+        let dropped = sender.dropped();
+        let mut at = 0;
+        while at < messages.len() {
+            let mut taken = 0;
+            // Under "block" it is we who wait.
+            if self.overflow == Overflow::Block {
+                sender.set_overflow(Overflow::Fail);
+            }
+            let many = messages[at..].iter().map(|message| {
+                taken += 1;
+                *message
+            });
+            let result = py.detach(|| sender.send_many(many));
+            sender.set_overflow(self.overflow);
+            let Err(error) = result else {
+                at = messages.len();
+                break;
+            };
+            // The last one that it took was not sent.
+            at += taken - 1;
+            let waited = match error {
+                Error::Full if self.overflow == Overflow::Block => {
+                    waiting::for_room(py, sender, messages[at].len(), Deadline::NEVER)
+                }
+                error => Err(told(py, &error)),
+            };
+            if let Err(error) = waited {
+                return (at - (sender.dropped() - dropped) as usize, Err(error));
+            }
+        }
+        (at - (sender.dropped() - dropped) as usize, Ok(()))
+    }
+}
+
+/// Sends it if there is room now; whether there was.
+fn put(py: Python<'_>, sender: &mut queue::Sender, message: &[u8]) -> PyResult<bool> {
+    let sent = match message.len() < copy::LONG {
+        true => sender.try_send(message),
+        false => py.detach(|| sender.try_send(message)),
+    };
+    match sent {
+        Ok(()) => Ok(true),
+        Err(Error::Full) => Ok(false),
+        Err(error) => Err(told(py, &error)),
+    }
+}
+
+/// Waits for room, mostly not at all.
+fn room(
+    py: Python<'_>,
+    sender: &mut queue::Sender,
+    length: usize,
+    until: Deadline,
+) -> PyResult<()> {
+    match sender.wait_for_room(length, Duration::ZERO, || true) {
+        Ok(_) => Ok(()),
+        Err(Error::TimedOut) => waiting::for_room(py, sender, length, until),
+        Err(error) => Err(told(py, &error)),
+    }
+}
+
+fn told(py: Python<'_>, error: &Error) -> PyErr {
+    failed(py, error, Side::Sender)
+}

@@ -1,0 +1,120 @@
+//! Messages that are read where they are.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use procwright::queue::Receiver;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyMemoryView};
+
+use super::copy;
+use super::end::{End, Loan};
+use super::errors::Side;
+use super::window::{Memory, Window};
+
+type Lent = Loan<Arc<End<Receiver>>, Receiver>;
+
+impl Memory for Lent {
+    fn area(&mut self) -> NonNull<[u8]> {
+        NonNull::from(&*self.lent)
+    }
+
+    fn is_inherited(&self) -> bool {
+        self.of.end().is_inherited()
+    }
+}
+
+/// A message in the queue's memory: see `Receiver.recv_view`.
+///
+/// A context manager, in whose block it is a read-only `memoryview`; and an object with
+/// a buffer itself. The message is received when it is released: when the block is left,
+/// by `release()`, or when nobody has the object any more. Until then its receiver is
+/// `Busy`, and if this process dies, the message is not received.
+///
+/// It cannot be released while something uses its memory, such as a slice of the
+/// memoryview: that raises `BufferError`, and the message stays where it is. Where the
+/// block is left by another exception, it is released with the last that uses it.
+///
+/// After a fork the memory is not in the child: there even to look at a memoryview that
+/// was made before ends the process.
+#[pyclass(module = "procwright.queue", frozen, weakref)]
+pub(crate) struct View(Window<Lent>);
+
+#[pymethods]
+impl View {
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyMemoryView>> {
+        slf.get().0.enter(slf)
+    }
+
+    #[pyo3(signature = (kind, error, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        error: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let _ = (error, traceback);
+        match self.release(py) {
+            // That other exception is what has to be told, and its traceback may be
+            // what keeps a slice alive.
+            Err(_) if !kind.is_none() => Ok(()),
+            released => released,
+        }
+    }
+
+    /// The message has been received. Again and again, if need be.
+    fn release(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.take(py).map(drop)
+    }
+
+    #[getter]
+    fn released(&self) -> bool {
+        !self.0.is_open()
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.0.len(py)
+    }
+
+    /// A copy of `length` bytes from `start` on.
+    fn _copy<'py>(
+        slf: &Bound<'py, Self>,
+        start: usize,
+        length: usize,
+    ) -> PyResult<Bound<'py, PyByteArray>> {
+        let data = super::data::Data::of(slf.as_any())?;
+        let end = start.saturating_add(length).min(data.len());
+        copy::bytearray(slf.py(), &data.as_slice()[start.min(end)..end])
+    }
+
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        // SAFETY: this is that call.
+        unsafe { slf.get().0.export(&slf, view, flags) }
+    }
+
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        let _ = view;
+        self.0.release();
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        match self.0.len(py) {
+            Ok(length) => format!("<procwright.queue.View of {length} bytes>"),
+            Err(_) => "<procwright.queue.View, released>".to_owned(),
+        }
+    }
+}
+
+impl View {
+    pub(super) fn of(message: Lent) -> View {
+        View(Window::on(message.given(), Side::Receiver))
+    }
+}
