@@ -26,8 +26,8 @@ class Child:
 
     Dropping it neither blocks nor kills, and leaves no zombie: the program goes on,
     its streams are closed, and it is reaped in the background. As a context manager:
-    leaving normally closes `stdin` and waits for the program, leaving by an exception
-    stops it.
+    leaving normally closes `stdin` and its `sender()`, and waits for the program, leaving
+    by an exception stops it.
     """
 
     def __init__(
@@ -58,6 +58,8 @@ class Child:
         #: Both outputs as one, line by line, None unless that was asked for.
         self.merged: Any = None
         self._callers: list[Caller] = []
+        self._receiver: _core.Receiver | None = None
+        self._sender: _core.Sender | None = None
         if has_stdin:
             self.stdin = self._text_writer(Writer(core))
         if has_stdout:
@@ -291,6 +293,9 @@ class Child:
             return
         if self.stdin is not None:
             self.stdin.close()
+        if self._sender is not None:
+            self._sender.close()
+        self._core.close_sender()
         try:
             self.wait()
             for caller in self._callers:
@@ -298,6 +303,31 @@ class Child:
         except BaseException:
             self.stop()
             raise
+
+    def receiver(self) -> _core.Receiver:
+        """What it sends to, if it was spawned with `channel="from_child"`.
+
+        Always the same. It was there before the child, so that nothing is too early for it;
+        once the child has ended and what it had sent is received, it says `queue.Closed`, and
+        iterating over it ends. Raises `queue.NoChannel` if there is none.
+        """
+        if self._receiver is None:
+            self._receiver = self._core.receiver()
+        return self._receiver
+
+    def sender(self, timeout: float | None = None) -> _core.Sender:
+        """Sends to it, if it was spawned with `channel="to_child"`. Always the same.
+
+        Waits until the child has made its `queue.Receiver.of_parent()`. Signal handlers run
+        as usual. Leaving a `with` block of the child closes it, so that the child comes to
+        the end of what it iterates over.
+
+        Raises `queue.NoChannel` if there is none, or the child ends before; `queue.TimedOut`,
+        a `TimeoutError`, if the time comes first: then it can be called again.
+        """
+        if self._sender is None:
+            self._sender = self._core.sender(_seconds(timeout))
+        return self._sender
 
     def monitor(self) -> _core.LivenessMonitor:
         """A monitor of its process: whether it is alive, for one load from memory.

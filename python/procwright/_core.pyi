@@ -252,7 +252,7 @@ class WaitSet:
 
     def __new__(cls, timeout: float | None) -> WaitSet: ...
     def add(
-        self, place: int, item: Handle | Cancel | LivenessMonitor | int, event: str
+        self, place: int, item: Handle | Cancel | LivenessMonitor | Receiver | int, event: str
     ) -> None: ...
     def wait(self, want: int, done: list[int]) -> bool: ...
     def look(self, want: int, done: list[int]) -> bool: ...
@@ -348,6 +348,7 @@ class RawSpawn(RawSetup):
     overflow: tuple[str, int, int | None] | None
     merged: bool
     stall_after: float | None
+    channel: str | None
     on_event: Callable[..., object]
 
 @type_check_only
@@ -370,6 +371,9 @@ class RawFigures(TypedDict):
 class Child:
     """A program that was started."""
 
+    def receiver(self) -> Receiver: ...
+    def sender(self, timeout: float | None) -> Sender: ...
+    def close_sender(self) -> None: ...
     def process(self) -> Handle: ...
     def streams(self) -> tuple[bool, bool, bool, bool]: ...
     def poll(self) -> _RawStatus | None: ...
@@ -541,6 +545,10 @@ class Receiver:
     """Receives what the senders of a queue send, each one's messages in their order."""
 
     def __new__(cls, *, lanes: int = 64, first: int = 16384, limit: int = 67108864) -> Receiver: ...
+    @staticmethod
+    def of_parent(*, lanes: int = 64, first: int = 16384, limit: int = 67108864) -> Receiver:
+        """Receives from the process that has spawned this one with `channel="to_child"`."""
+
     def invite(self) -> Invitation:
         """A place at this queue for one process, which may have any number of senders."""
 
@@ -625,6 +633,10 @@ class Sender:
         invitation: Invitation, overflow: _Overflow = "block", limit: int | None = None
     ) -> Sender:
         """Takes a place at a queue."""
+
+    @staticmethod
+    def of_parent(overflow: _Overflow = "block", limit: int | None = None) -> Sender:
+        """Sends to the process that has spawned this one with `channel="from_child"`."""
 
     def send(self, data: ReadableBuffer, timeout: float | None = None) -> None:
         """Sends a message."""

@@ -133,6 +133,46 @@ class WrongVersion(QueueError):
     """The queue was made by a program that uses another version of the format."""
 
 
+class ReceiverAlive(QueueError):
+    """The queue has a receiver, which lives. `pid` is its process, as far as that is known."""
+
+    def __init__(self, text: str, pid: int | None) -> None:
+        super().__init__(text, pid)
+        self.pid = pid
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class NameTaken(QueueError):
+    """There is a queue of that `name`, and its receiver lives, or is about to be made.
+
+    `pid` is the receiver's process, as far as that is known.
+    """
+
+    def __init__(self, text: str, name: str, pid: int | None) -> None:
+        super().__init__(text, name, pid)
+        self.name = name
+        self.pid = pid
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class NoQueue(_WithNumber, FileNotFoundError):
+    """There is no queue of that name, or nobody has it any more. A `FileNotFoundError`."""
+
+    _number = errno.ENOENT
+
+
+class NoParent(QueueError):
+    """This program was not spawned with such a channel, or that was taken before."""
+
+
+class NoChannel(QueueError):
+    """A child has no such channel, or none any more."""
+
+
 class Forked(QueueError, RuntimeError):
     """This end of the queue is that of the process which this one was forked from.
 
@@ -173,6 +213,11 @@ for _public in (
     TooLarge,
     Damaged,
     WrongVersion,
+    ReceiverAlive,
+    NameTaken,
+    NoQueue,
+    NoParent,
+    NoChannel,
     Forked,
     Busy,
     EndClosed,

@@ -60,6 +60,7 @@ def spawn(
     die_with_parent: bool | str | int = False,
     pass_fds: Iterable[int] = (),
     liveness: bool = False,
+    channel: Literal["from_child", "to_child"] | None = None,
     pty: bool | tuple[int, int] = False,
     stop: _core.Stop | None = None,
     on_event: Callable[[Event], object] | None = None,
@@ -73,6 +74,10 @@ def spawn(
     args, shell, env, extra_env, cwd, user, group, extra_groups, umask, rlimits, nice,
     process_group, start_new_session, die_with_parent, pass_fds, liveness
         As with `run`.
+    channel
+        A queue between us and the program. "from_child": it sends, by
+        `queue.Sender.of_parent()`, to `child.receiver()`. "to_child": it receives, by
+        `queue.Receiver.of_parent()`, from `child.sender()`.
     input, stdin
         PIPE gives `child.stdin` to write to. Else as with `run`: `input` is the data
         itself; `stdin` a path object, a file or descriptor, an iterable of bytes or an
@@ -177,6 +182,7 @@ def spawn(
             "overflow": policy._raw(),
             "merged": bool(merged),
             "stall_after": _seconds(stall_after),
+            "channel": channel,
             "on_event": _log if on_event is None else _tell(on_event),
         }
     )

@@ -159,7 +159,9 @@ def _each_once(things: Any) -> list[Any]:
     return list(found.values())
 
 
-def _watched(thing: Any) -> _core.Handle | _core.Cancel | _core.LivenessMonitor | int | None:
+def _watched(
+    thing: Any,
+) -> _core.Handle | _core.Cancel | _core.LivenessMonitor | _core.Receiver | int | None:
     """What the core can watch; None for what is over."""
     if isinstance(thing, (Process, int, str)):
         return _opened(thing)
@@ -168,6 +170,9 @@ def _watched(thing: Any) -> _core.Handle | _core.Cancel | _core.LivenessMonitor 
         return thing if thing.alive() else None
     if isinstance(thing, _core.Cancel):
         return thing
+    if isinstance(receiver := getattr(thing, "receiver", thing), _core.Receiver):
+        # Or an ObjectReceiver.
+        return None if receiver.closed else receiver
     if isinstance(own := getattr(thing, "process", None), Process):
         # A child of ours.
         return own._handle

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
 use procwright::error::Invalid;
+use procwright::queue::{self, Channel};
 use procwright::stream::MergedReader;
 use procwright::terminal::Size;
 use procwright::{BoxError, Command, Event, Overflow, WaitError};
@@ -17,12 +18,13 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::errors::{self, invalid, not_started};
 use crate::options::Setup;
 use crate::process::Handle;
+use crate::queue::{Receiver, Sender};
 use crate::report::{self, status};
 use crate::run::tell;
 use crate::signals::{Bell, Signals};
 use crate::stream::{Source, patiently, stalled};
 use crate::taps::{Held, Pieces};
-use crate::values::{Stop, seconds};
+use crate::values::{Stop, choice, seconds};
 
 /// A program that was started.
 #[pyclass(module = "procwright._core", frozen)]
@@ -33,6 +35,8 @@ pub(crate) struct Child {
     stdin: Mutex<Option<procwright::stream::Writer>>,
     outputs: [Mutex<Option<procwright::stream::Reader>>; 2],
     merged: Mutex<Option<MergedReader>>,
+    /// What it sends to, until somebody takes that.
+    receiver: Mutex<Option<queue::Receiver>>,
     hook: Hook,
 }
 
@@ -43,6 +47,7 @@ struct Options {
     overflow: Option<(String, u64, Option<u64>)>,
     merged: bool,
     stall_after: Option<f64>,
+    channel: Option<String>,
     on_event: Py<PyAny>,
 }
 
@@ -55,9 +60,11 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
         overflow,
         merged,
         stall_after,
+        channel,
         on_event,
     } = options.extract()?;
     spec.merged = merged;
+    let channel = channel.map(|way| channel_of(py, &way)).transpose()?;
     let overflow = overflow.map(|parts| policy(py, parts)).transpose()?;
     let stall_after = seconds("stall_after", stall_after).map_err(|error| invalid(py, &error))?;
     let hook: Hook = Arc::new(Mutex::new(Some(on_event)));
@@ -68,6 +75,9 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
             .on_stream_event(listener(listening));
         if let Some(next) = next {
             command = command.stdin_iter(Pieces::new(next));
+        }
+        if let Some(channel) = channel {
+            command = command.channel(channel);
         }
         command.spawn_with(overflow)
     });
@@ -81,6 +91,7 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
             Mutex::new(child.stderr.take()),
         ],
         merged: Mutex::new(child.merged.take()),
+        receiver: Mutex::new(child.receiver().ok()),
         child,
         command,
         hook,
@@ -133,6 +144,17 @@ fn unraisable(error: BoxError) {
     });
 }
 
+fn channel_of(py: Python<'_>, way: &str) -> PyResult<Channel> {
+    match way {
+        "from_child" => Ok(Channel::FromChild),
+        "to_child" => Ok(Channel::ToChild),
+        other => {
+            let ways = "\"from_child\" or \"to_child\"";
+            Err(choice(py, "channel", other, ways))
+        }
+    }
+}
+
 fn policy(
     py: Python<'_>,
     (policy, memory, disk): (String, u64, Option<u64>),
@@ -164,6 +186,35 @@ impl Child {
     fn __clear__(&self) {
         let hook = take(&self.hook);
         drop(hook);
+    }
+
+    /// What it sends to: to be taken once.
+    fn receiver(&self, py: Python<'_>) -> PyResult<Receiver> {
+        let receiver = take(&self.receiver);
+        let none = || queue::Error::NoChannel("it was started without one from it".into());
+        Receiver::made(py, receiver.ok_or_else(none))
+    }
+
+    /// To what it receives: waits until that is there. To be taken once.
+    fn sender(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Sender> {
+        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
+        let deadline = timeout.starting(Instant::now());
+        let made = patiently(py, deadline, |patience| {
+            match self.child.sender_with(patience) {
+                Err(queue::Error::TimedOut) => Err(io::ErrorKind::TimedOut.into()),
+                Err(queue::Error::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {
+                    Err(error)
+                }
+                made => Ok(made),
+            }
+        })?;
+        let made = made.unwrap_or(Err(queue::Error::TimedOut));
+        Sender::made(py, made, "block", None)
+    }
+
+    /// Nobody will send to it any more, unless somebody has taken that.
+    fn close_sender(&self) {
+        self.child.close_sender();
     }
 
     /// Its process, to ask about it, to signal it and to wait for it.

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use crate::errors::{invalid, system};
 use crate::liveness::LivenessMonitor;
 use crate::process::Handle;
+use crate::queue::{LentReceiver, Receiver};
 use crate::signals::{Bell, Signals};
 use crate::stream::Watcher;
 use crate::values::{Cancel, choice, seconds};
@@ -47,6 +48,8 @@ enum What {
     Process(Process),
     Cancel(procwright::Cancel),
     Monitor(Arc<Monitor>),
+    /// Nobody else has it while it is in the set, which asks it.
+    Queue(LentReceiver),
     /// A duplicate: the caller may close theirs while we wait.
     Fd(OwnedFd),
 }
@@ -57,7 +60,15 @@ impl Waitable for Item {
             What::Process(process) => process.awaits(),
             What::Cancel(cancel) => cancel.awaits(),
             What::Monitor(monitor) => monitor.awaits(),
+            What::Queue(receiver) => receiver.awaits(),
             What::Fd(fd) => Awaits::readable(fd.as_fd()),
+        }
+    }
+
+    fn has_come(&mut self) -> bool {
+        match &mut self.what {
+            What::Queue(receiver) => receiver.has_come(),
+            _ => true,
         }
     }
 }
@@ -77,7 +88,7 @@ impl WaitSet {
         })
     }
 
-    /// Puts in a process, a `Cancel`, a `LivenessMonitor` or the number of a
+    /// Puts in a process, a `Cancel`, a `LivenessMonitor`, a queue's `Receiver` or the number of a
     /// descriptor, to be known by its `place`.
     fn add(
         &self,
@@ -99,6 +110,9 @@ impl WaitSet {
         } else if let Ok(monitor) = item.cast::<LivenessMonitor>() {
             let monitor = Arc::clone(&monitor.get().0);
             (What::Monitor(monitor), "a LivenessMonitor".into())
+        } else if let Ok(receiver) = item.cast::<Receiver>() {
+            let receiver = receiver.get().take_along(py)?;
+            (What::Queue(receiver), "a queue's Receiver".into())
         } else {
             let number: RawFd = item.extract()?;
             let fd = duplicate_fd(number);
@@ -205,8 +219,8 @@ impl WaitSet {
 }
 
 impl Members {
-    /// The places of those that have ended, and why the wait is over.
-    fn take(&mut self, want: i64, deadline: Deadline) -> io::Result<(Vec<usize>, Outcome)> {
+    /// Those that have ended, and why the wait is over.
+    fn take(&mut self, want: i64, deadline: Deadline) -> io::Result<(Vec<Item>, Outcome)> {
         let want = match want {
             0 => Want::Any,
             want => usize::try_from(want).map_or(Want::All, Want::First),
@@ -218,8 +232,9 @@ impl Members {
                 monitor.confirm();
             }
         }
-        let places = waited.ended.iter().map(|(_, item)| item.place);
-        Ok((places.collect(), waited.outcome))
+        // To be dropped with the interpreter lock held, says a receiver's place.
+        let ended = waited.ended.into_iter().map(|(_, item)| item);
+        Ok((ended.collect(), waited.outcome))
     }
 
     fn satisfied(&self, want: i64, ended: usize) -> bool {
@@ -285,9 +300,9 @@ pub(crate) fn sleep(
 }
 
 /// Puts `ended` into `done`, and says how many these were.
-fn put(ended: &[usize], done: &Bound<'_, PyList>) -> PyResult<usize> {
-    for place in ended {
-        done.append(place)?;
+fn put(ended: &[Item], done: &Bound<'_, PyList>) -> PyResult<usize> {
+    for item in ended {
+        done.append(item.place)?;
     }
     Ok(ended.len())
 }

@@ -11,7 +11,7 @@ use procwright::queue;
 /// An end of a queue. Whoever uses it takes it out, so that nobody else is inside
 /// meanwhile, in whatever way they got here: another thread, a signal handler of this
 /// very call, code that is unpickled.
-pub(super) struct End<T> {
+pub(crate) struct End<T> {
     /// Locked with the interpreter lock held and for a moment only, so that no fork
     /// finds it locked.
     state: Mutex<State<T>>,
@@ -82,7 +82,7 @@ impl<T> End<T> {
 }
 
 /// An end that was taken out of its place, to which it goes back.
-pub(super) struct Use<E: Deref<Target = End<T>>, T> {
+pub(crate) struct Use<E: Deref<Target = End<T>>, T> {
     end: E,
     /// Owned. Not a `Box`, which what is lent of it may not lie in.
     item: NonNull<T>,

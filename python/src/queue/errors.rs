@@ -35,7 +35,18 @@ pub(super) fn failed(py: Python<'_>, error: &Error, side: Side) -> PyErr {
         (Error::Damaged { lane, peer, .. }, _) => {
             return typed(py, QUEUES, "Damaged", (text, *lane, *peer));
         }
-        (Error::Invalid(_), _) => return typed(py, MODULE, "InvalidValue", (text,)),
+        (Error::ReceiverAlive { pid }, _) => {
+            return typed(py, QUEUES, "ReceiverAlive", (text, *pid));
+        }
+        (Error::NameTaken { name, pid }, _) => {
+            return typed(py, QUEUES, "NameTaken", (text, name, *pid));
+        }
+        (Error::NoQueue(_), _) => "NoQueue",
+        (Error::NoParent(_), _) => "NoParent",
+        (Error::NoChannel(_), _) => "NoChannel",
+        (Error::Invalid(_) | Error::BadName(_), _) => {
+            return typed(py, MODULE, "InvalidValue", (text,));
+        }
         (Error::Io(error), _) => return refused(py, error),
         (Error::ReceiverDead, _) => "ReceiverDead",
         (Error::Closed, Side::Receiver) => "_EndOfQueue",

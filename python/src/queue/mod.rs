@@ -17,7 +17,7 @@ mod waiting;
 mod window;
 
 pub(crate) use invitation::Invitation;
-pub(crate) use receiver::Receiver;
+pub(crate) use receiver::{LentReceiver, Receiver};
 pub(crate) use reservation::Reservation;
 pub(crate) use sender::Sender;
 pub(crate) use view::View;

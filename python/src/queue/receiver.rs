@@ -41,9 +41,14 @@ pub(crate) struct Receiver {
     is_awaited: AtomicBool,
 }
 
-/// A number that may not be in a `u32`, for the error that says so.
-fn number(lanes: i64) -> u32 {
-    u32::try_from(lanes).unwrap_or(0)
+/// A receiver that was taken out, to be kept.
+pub(crate) type LentReceiver = Use<Arc<End<queue::Receiver>>, queue::Receiver>;
+
+/// What a new queue is like.
+fn shape(lanes: i64, first: usize, limit: usize) -> Options {
+    // What no `u32` can be is refused with 0.
+    let lanes = u32::try_from(lanes).unwrap_or(0);
+    Options::new().lanes(lanes).first(first).limit(limit)
 }
 
 #[pymethods]
@@ -52,8 +57,21 @@ impl Receiver {
     #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20))]
     #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864)")]
     fn new(py: Python<'_>, lanes: i64, first: usize, limit: usize) -> PyResult<Receiver> {
-        let options = Options::new().lanes(number(lanes));
-        let made = py.detach(|| options.first(first).limit(limit).create());
+        let options = shape(lanes, first, limit);
+        let made = py.detach(|| options.create());
+        Receiver::made(py, made)
+    }
+
+    /// Receives from the process that has spawned this one with `channel="to_child"`.
+    ///
+    /// Once: then the descriptors are not inherited any more. Raises `NoParent` if this
+    /// process was not spawned so, or it was taken before.
+    #[staticmethod]
+    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20))]
+    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864)")]
+    fn of_parent(py: Python<'_>, lanes: i64, first: usize, limit: usize) -> PyResult<Receiver> {
+        let options = shape(lanes, first, limit);
+        let made = py.detach(|| options.of_parent());
         Receiver::made(py, made)
     }
 
@@ -261,7 +279,7 @@ impl Receiver {
 }
 
 impl Receiver {
-    fn made(py: Python<'_>, made: Result<queue::Receiver, Error>) -> PyResult<Receiver> {
+    pub(crate) fn made(py: Python<'_>, made: Result<queue::Receiver, Error>) -> PyResult<Receiver> {
         let made = made.map_err(|error| told(py, &error))?;
         Ok(Receiver {
             end: Arc::new(End::new(made)),
@@ -275,10 +293,7 @@ impl Receiver {
     }
 
     /// The same, to be kept.
-    fn take_along(
-        &self,
-        py: Python<'_>,
-    ) -> PyResult<Use<Arc<End<queue::Receiver>>, queue::Receiver>> {
+    pub(crate) fn take_along(&self, py: Python<'_>) -> PyResult<LentReceiver> {
         Use::of(Arc::clone(&self.end)).map_err(|why| away(py, why, Side::Receiver))
     }
 }

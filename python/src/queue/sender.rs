@@ -63,6 +63,18 @@ impl Sender {
         Ok(sender)
     }
 
+    /// Sends to the process that has spawned this one with `channel="from_child"`.
+    ///
+    /// Once: then the descriptors are not inherited any more; make more with `clone()`.
+    /// Raises `NoParent` if this process was not spawned so, or it was taken before;
+    /// otherwise as `attach`.
+    #[staticmethod]
+    #[pyo3(signature = (overflow="block", limit=None))]
+    fn of_parent(py: Python<'_>, overflow: &str, limit: Option<usize>) -> PyResult<Sender> {
+        let made = py.detach(queue::Sender::of_parent);
+        Sender::made(py, made, overflow, limit)
+    }
+
     /// Sends a message: bytes, or what has a buffer in one piece, such as a bytearray, an
     /// array or a memoryview.
     ///
@@ -249,7 +261,7 @@ impl Sender {
 }
 
 impl Sender {
-    pub(super) fn made(
+    pub(crate) fn made(
         py: Python<'_>,
         made: Result<queue::Sender, Error>,
         overflow: &str,

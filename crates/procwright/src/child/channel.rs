@@ -1,11 +1,12 @@
 //! A queue between a child and its parent, as the parent has it.
 
-use std::time::Instant;
+use std::sync::{MutexGuard, PoisonError};
 
 use super::{Child, Unstarted};
 use crate::error::{Invalid, SpawnError, Step};
+use crate::handle::Patience;
 use crate::heirloom::Heirloom;
-use crate::queue::{Error, OurEnd, Receiver, Sender};
+use crate::queue::{Channel, Error, OurEnd, Receiver, Sender};
 use crate::spec::Spec;
 use crate::time::Timeout;
 
@@ -34,7 +35,7 @@ impl Child {
     /// # Errors
     /// [`Error::NoChannel`] if there is none, or it was taken before.
     pub fn receiver(&mut self) -> Result<Receiver, Error> {
-        self.channel.receiver()
+        self.our_end().receiver()
     }
 
     /// Sends to the child, if it was started with
@@ -51,9 +52,32 @@ impl Child {
     /// [`Error::TimedOut`]; then it can be called again. Otherwise as
     /// [`Sender::attach`].
     pub fn sender(&mut self, timeout: impl Into<Timeout>) -> Result<Sender, Error> {
-        let deadline = timeout.into().starting(Instant::now());
-        // Ours alone, so that the channel can be borrowed as well.
-        let process = self.process().clone();
-        self.channel.sender(process.pidfd(), deadline)
+        self.sender_with(Patience::from(timeout))
+    }
+
+    /// The same; and a wait may be interrupted, which is [`Error::Io`] of the kind
+    /// [`Interrupted`](std::io::ErrorKind::Interrupted): then it can be called again.
+    ///
+    /// # Errors
+    /// As [`sender`](Child::sender).
+    pub fn sender_with(&self, patience: Patience<'_>) -> Result<Sender, Error> {
+        // Not locked meanwhile. Who comes while another waits finds it taken.
+        let mut end = std::mem::replace(&mut *self.our_end(), OurEnd::Taken(Channel::ToChild));
+        let sender = end.sender(self.process().pidfd(), patience);
+        *self.our_end() = end;
+        sender
+    }
+
+    /// Nobody will send to the child. If a [`sender`](Child::sender) was taken, that
+    /// is closed where it is.
+    pub fn close_sender(&self) {
+        let mut end = self.our_end();
+        if let OurEnd::Socket(_) = &*end {
+            *end = OurEnd::Taken(Channel::ToChild);
+        }
+    }
+
+    fn our_end(&self) -> MutexGuard<'_, OurEnd> {
+        self.channel.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+#[cfg(not(procwright_loom))]
+use std::sync::Mutex;
 use std::time::Instant;
 
 use super::Unstarted;
@@ -62,7 +64,7 @@ pub struct Child {
     /// To its terminal, if it has one of its own.
     line: Option<Arc<Line>>,
     #[cfg(not(procwright_loom))]
-    pub(super) channel: OurEnd,
+    pub(super) channel: Mutex<OurEnd>,
 }
 
 /// Starts `spec` and leaves it to the caller.
@@ -126,7 +128,7 @@ pub(crate) fn spawn(
         watch,
         line,
         #[cfg(not(procwright_loom))]
-        channel,
+        channel: Mutex::new(channel),
     })
 }
 

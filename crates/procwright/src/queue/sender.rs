@@ -285,15 +285,14 @@ impl Sender {
             if self.place(length)?.is_some() {
                 return Ok(true);
             }
-            let now = Instant::now();
-            if deadline.reached(now) {
+            if deadline.reached(Instant::now()) {
                 return Err(Error::TimedOut);
             }
             if !goes_on() {
                 return Ok(false);
             }
-            let soon = Deadline::at(now + LOOKS);
-            if self.sleep(length, deadline.min(soon))?.is_some() {
+            // That is once: whoever waits for room looks after its receiver now and then.
+            if self.sleep(length, deadline)?.is_some() {
                 return Ok(true);
             }
         }

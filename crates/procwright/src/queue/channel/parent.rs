@@ -4,12 +4,12 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::{Channel, SOCKET, VARIABLE};
+use crate::handle::Patience;
 use crate::heirloom::Heirloom;
 use crate::queue::{Error, Invitation, Options, Receiver, Sender};
 use crate::sys::fork::Kept;
 use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::shared;
-use crate::time::Deadline;
 
 /// What we have of a child's channel.
 #[derive(Debug)]
@@ -69,21 +69,28 @@ impl OurEnd {
     pub(crate) fn sender(
         &mut self,
         exit: Option<BorrowedFd<'_>>,
-        deadline: Deadline,
+        patience: Patience<'_>,
     ) -> Result<Sender, Error> {
         let OurEnd::Socket(socket) = self else {
             return Err(self.is_not(Channel::ToChild));
         };
         let socket = socket.get().map_err(|_| Error::Forked)?;
-        let mut fds = vec![Fd::from_borrowed_fd(socket, Flags::IN)];
-        fds.extend(exit.map(|exit| Fd::from_borrowed_fd(exit, Flags::IN)));
-        while match poll::poll(&mut fds, deadline) {
+        let others = exit.into_iter().chain(patience.interrupt());
+        let mut fds: Vec<_> = std::iter::once(socket)
+            .chain(others)
+            .map(|fd| Fd::from_borrowed_fd(fd, Flags::IN))
+            .collect();
+        while match poll::poll(&mut fds, patience.deadline()) {
             Ok(0) => return Err(Error::TimedOut),
             Ok(_) => false,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Err(error) => return Err(error.into()),
         } {}
         if fds[0].revents().is_empty() {
+            let is_last = fds.last().is_some_and(|last| !last.revents().is_empty());
+            if patience.interrupt().is_some() && is_last {
+                return Err(io::Error::from(io::ErrorKind::Interrupted).into());
+            }
             return Err(Error::NoChannel(format!("it has ended before {MADE}")));
         }
         let invitation = match Invitation::receive(socket) {
