@@ -31,11 +31,12 @@ def limit(length):
 class Peer:
     """A queue that all have before they part: sends with `put`, gets with `get`."""
 
-    def __init__(self, put, get, get_many=None):
-        self.put, self.get, self.get_many = put, get, get_many
+    def __init__(self, put, get, put_many=None, get_many=None):
+        self.put, self.get = put, get
+        self.put_many, self.get_many = put_many, get_many
 
     def sender(self, door):
-        return self.put
+        return self.put, self.put_many
 
     def receiver(self, doors):
         return self.get_many or (lambda: (self.get(),))
@@ -84,7 +85,13 @@ def faster_fifo(length, many=False):
     def put(message):
         made.put(message, timeout=forever)
 
-    return Peer(put, lambda: made.get(timeout=forever), get_many if many else None)
+    def put_many(messages):
+        made.put_many(messages, timeout=forever)
+
+    def get():
+        return made.get(timeout=forever)
+
+    return Peer(put, get, put_many, get_many) if many else Peer(put, get)
 
 
 class Ours:
@@ -96,7 +103,9 @@ class Ours:
     def sender(self, door):
         queues = importlib.import_module("procwright.queue")
         sender = queues.Sender.attach(queues.Invitation.receive(door))
-        return (queues.ObjectSender(sender) if self.are_objects else sender).send
+        if self.are_objects:
+            sender = queues.ObjectSender(sender)
+        return sender.send, sender.send_many if self.many else None
 
     def receiver(self, doors):
         queues = importlib.import_module("procwright.queue")
@@ -183,7 +192,8 @@ def trip(make, messages, ms):
     last = 1 << 40
 
     def answer(door):
-        receive, send = there.receiver([door]), back.sender(door)
+        receive = there.receiver([door])
+        send, _ = back.sender(door)
         number = 0
         while number < last:
             (message,) = receive()
@@ -193,7 +203,8 @@ def trip(make, messages, ms):
 
     doors = []
     children = [part(answer, doors)]
-    send, receive = there.sender(doors[0]), back.receiver(doors)
+    send, _ = there.sender(doors[0])
+    receive = back.receiver(doors)
 
     def once(number):
         send(messages.make(number))
@@ -221,15 +232,18 @@ def rate(make, messages, ms):
 
     def send_all(sender):
         def party(door):
-            send = made.sender(door)
+            send, send_many = made.sender(door)
             door.send(b".")
             told(door)
             number = sender << 48
             end = time.monotonic() + ms / 1000
             while time.monotonic() < end:
-                for _ in range(CHUNK):
-                    send(messages.make(number))
-                    number += 1
+                if send_many:
+                    send_many([messages.make(number + more) for more in range(CHUNK)])
+                else:
+                    for more in range(CHUNK):
+                        send(messages.make(number + more))
+                number += CHUNK
             send(messages.make(number | last))
             told(door)
 

@@ -38,6 +38,7 @@ pub fn measure<W: Way>(plan: Plan) -> Result<Growth, String> {
     Ok(party::run(W::IS_OF_THREADS, 1, sender, |doors| {
         let mut rx = W::receiver(&common, &plan, &doors);
         party::hear(&doors[0]);
+        rx.meet();
         let empty = rx.held();
         party::tell(&doors[0], 0);
         let fill_s = party::hear(&doors[0]) as f64 / 1e9;

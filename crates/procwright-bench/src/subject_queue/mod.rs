@@ -105,6 +105,9 @@ pub trait Rx {
         None
     }
 
+    /// All senders are there now.
+    fn meet(&mut self) {}
+
     /// Looks once more when all was received, as a receiver would.
     fn rest(&mut self) {}
 }
