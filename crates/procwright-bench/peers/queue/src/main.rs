@@ -32,8 +32,9 @@ fn main() -> ExitCode {
         Some((first, rest)) if first == "queue" => suite::run(rest),
         Some((subject, rest)) => case::parse(rest).and_then(|case| {
             case::watch();
-            let line = subject_of(subject, &case)?;
-            print(&line)
+            let line = subject_of(subject, &case);
+            clean();
+            print(&line?)
         }),
         None => Err("SUBJECT CASE …, or queue --json OUT".to_owned()),
     };
@@ -86,6 +87,20 @@ fn name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("procwright-bench-{}-{count}", std::process::id())
+}
+
+/// What some leave behind under such a name.
+fn clean() {
+    let ours = format!("procwright-bench-{}-", std::process::id());
+    for file in std::fs::read_dir("/dev/shm")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        if file.file_name().to_string_lossy().contains(&ours) {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
 }
 
 /// How many messages a queue of fixed size has room for: what stays in the caches
