@@ -126,7 +126,8 @@ class Figures:
         ratios = [
             ratio
             for ratio in self.report["ratios"]
-            if ratio["under"].startswith(("floor", "rtrb")) and ratio["over"] in NAMES
+            if ratio["case"].startswith(("round trip", "256 MiB"))
+            and ratio["under"].startswith(("floor", "rtrb"))
         ]
         if not ratios:
             return []

@@ -162,7 +162,7 @@ impl Rx for WordEnd {
 
 impl Tx for WordEnd {
     #[inline]
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         let End { slot, count, .. } = &mut self.0;
         *count += 1;
         // SAFETY: the last one was answered.
@@ -219,7 +219,7 @@ impl Rx for FutexEnd {
 }
 
 impl Tx for FutexEnd {
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         let End { slot, count, .. } = &mut self.0;
         *count += 1;
         // SAFETY: the last one was answered.
@@ -294,7 +294,7 @@ impl Rx for FreshEnd {
 }
 
 impl Tx for FreshEnd {
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         let FreshEnd { end, at } = self;
         let range = end.slot.range(*at + length);
         let start = range.start.wrapping_add(*at);

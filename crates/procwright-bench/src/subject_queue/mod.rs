@@ -114,8 +114,9 @@ pub trait Rx {
 
 /// A sending end.
 pub trait Tx {
-    /// Sends a message of that length, which `fill` writes. Waits for room.
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8]));
+    /// Sends a message of that length, which `fill` writes, maybe more than once. Waits
+    /// for room.
+    fn send(&mut self, length: usize, fill: impl FnMut(&mut [u8]));
 
     /// Sends many, which may be shown to the receiver at once.
     fn send_many(&mut self, count: u64, length: usize, mut fill: impl FnMut(u64, &mut [u8])) {

@@ -116,7 +116,7 @@ impl Copies {
 
 impl Tx for Copies {
     #[inline]
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         let bytes = &mut self.bytes[..length];
         fill(bytes);
         self.sender.send(bytes).expect("the receiver");
@@ -129,7 +129,7 @@ pub struct InPlace(Sender);
 
 impl Tx for InPlace {
     #[inline]
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         let mut place = self.0.reserve(length).expect("the receiver");
         fill(&mut place);
         place.commit();
@@ -144,7 +144,7 @@ pub struct Batched {
 }
 
 impl Tx for Batched {
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         let bytes = &mut self.bytes[..length];
         fill(bytes);
         self.sender.send(bytes).expect("the receiver");

@@ -74,7 +74,7 @@ impl Rx for Receiver {
 
 impl Tx for Sender {
     #[inline]
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         let bytes = &mut self.bytes[..length];
         fill(bytes);
         loop {
@@ -90,7 +90,7 @@ impl Tx for Sender {
 pub struct BatchSender(Sender);
 
 impl Tx for BatchSender {
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         self.0.send(length, fill);
     }
 

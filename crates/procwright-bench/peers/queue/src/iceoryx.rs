@@ -37,6 +37,7 @@ pub struct Sender {
     publisher: Publisher<ipc::Service, [u8], ()>,
     /// Only of who sleeps.
     notifier: Option<Notifier<ipc::Service>>,
+    retry: Pause,
     _services: Services,
 }
 
@@ -117,6 +118,7 @@ impl Way for Iceoryx2 {
         let notifier = services.bell.notifier_builder().create();
         Sender {
             publisher,
+            retry: plan.pause(),
             notifier: (!plan.is_spinning).then(|| notifier.expect("a notifier")),
             _services: services,
         }
@@ -150,15 +152,21 @@ impl Rx for Receiver {
 
 impl Tx for Sender {
     #[inline]
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
-        let mut sample = self.publisher.loan_slice_uninit(length).expect("a sample");
-        let bytes = sample.payload_mut();
-        // SAFETY: written before anything is read.
-        fill(unsafe { &mut *(bytes as *mut [_] as *mut [u8]) });
-        // SAFETY: all of it was written.
-        let sample = unsafe { sample.assume_init() };
-        let receivers = sample.send().expect("the subscriber");
-        assert_eq!(receivers, 1, "it was thrown away");
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
+        loop {
+            let mut sample = self.publisher.loan_slice_uninit(length).expect("a sample");
+            let bytes = sample.payload_mut();
+            // SAFETY: written before anything is read.
+            fill(unsafe { &mut *(bytes as *mut [_] as *mut [u8]) });
+            // SAFETY: all of it was written.
+            let sample = unsafe { sample.assume_init() };
+            // To nobody, where the subscriber is not seen to be connected yet and there
+            // is no room: whatever the strategy, that is thrown away.
+            if sample.send().expect("the subscriber") > 0 {
+                break;
+            }
+            self.retry.pause();
+        }
         if let Some(notifier) = &self.notifier {
             notifier.notify().expect("the listener");
         }

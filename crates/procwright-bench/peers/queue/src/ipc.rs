@@ -65,7 +65,7 @@ macro_rules! way {
         }
 
         impl Tx for Sender<$tx> {
-            fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+            fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
                 let Sender($sender, $bytes) = self;
                 let $bytes = &mut $bytes[..length];
                 fill($bytes);

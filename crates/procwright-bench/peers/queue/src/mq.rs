@@ -102,7 +102,7 @@ impl Rx for End {
 }
 
 impl Tx for End {
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         let bytes = &mut self.bytes[..length];
         fill(bytes);
         loop {

@@ -253,7 +253,7 @@ impl Sender {
 }
 
 impl Tx for Sender {
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         let all = self.header + length;
         fill(&mut self.bytes[self.header..all]);
         let mut done = 0;

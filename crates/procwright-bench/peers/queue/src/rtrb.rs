@@ -103,7 +103,7 @@ impl Rx for Receiver {
 
 impl Tx for Sender {
     #[inline]
-    fn send(&mut self, length: usize, fill: impl FnOnce(&mut [u8])) {
+    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
         while self.producer.slots() < 1 + length / 8 {
             self.pause.pause();
         }
