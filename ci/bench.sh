@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the subjects that it can get, names the others, and measures.
 #
-#   [ONLY=run|wait|streams|command|liveness] [QUICK=1 | ROUNDS=n] ci/bench.sh
+#   [ONLY=run|wait|streams|command|liveness|queue] [QUICK=1 | ROUNDS=n] ci/bench.sh
 #
 # QUICK ends a suite within a minute or two; a figure to quote takes 15 rounds, the
 # default. SKIP leaves subjects out by name: SKIP='ruby-capture3 go-exec' halves it.
@@ -102,6 +102,7 @@ fi
 ! want streams || . ci/bench/streams.sh
 ! want command || . ci/bench/command.sh
 ! want liveness || . ci/bench/liveness.sh
+! want queue || . ci/bench/queue.sh
 
 for subject in ${SKIP:-}; do missing "$subject" 'left out on request'; done
 

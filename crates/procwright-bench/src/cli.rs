@@ -16,7 +16,7 @@ pub struct Request {
 }
 
 /// The suites that exist.
-pub const SUITES: [&str; 5] = ["run", "wait", "streams", "command", "liveness"];
+pub const SUITES: [&str; 6] = ["run", "wait", "streams", "command", "liveness", "queue"];
 
 /// Reads the arguments, without the program's name.
 ///

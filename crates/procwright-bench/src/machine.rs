@@ -49,10 +49,11 @@ impl Machine {
             ),
         ];
         let package = |name| format!("import importlib.metadata as m; print(m.version({name:?}))");
-        let [plumbum, sh] = ["plumbum", "sh"].map(package);
+        let [plumbum, sh, fifo] = ["plumbum", "sh", "faster-fifo"].map(package);
         let versions = versions.into_iter().chain([
             ("plumbum", vec![python.as_str(), "-c", plumbum.as_str()]),
             ("sh", vec![python.as_str(), "-c", sh.as_str()]),
+            ("faster-fifo", vec![python.as_str(), "-c", fifo.as_str()]),
         ]);
         let mut versions: BTreeMap<String, String> = versions
             .map(|(name, argv)| (name.to_owned(), first_line(&argv)))
@@ -62,7 +63,12 @@ impl Machine {
             ("tokio", "tokio"),
             ("iceoryx2", "iceoryx2-bb-posix"),
         ] {
-            versions.insert(peer.to_owned(), locked(&tools.peers, peer, package));
+            let lock = lock(&tools.peers, peer);
+            versions.insert(peer.to_owned(), locked(&lock, package));
+        }
+        let lock = lock(&tools.peers, "queue");
+        for peer in QUEUE_PEERS {
+            versions.insert(peer.to_owned(), locked(&lock, peer));
         }
         Machine {
             cpu: field("/proc/cpuinfo", "model name"),
@@ -79,10 +85,17 @@ impl Machine {
     }
 }
 
-/// The version of a crate that a peer outside the workspace is built with.
-fn locked(peers: &Path, peer: &str, name: &str) -> String {
+/// Crates of the suite `queue`.
+pub const QUEUE_PEERS: [&str; 4] = ["iceoryx2", "cloudtoid-interprocess", "ipc-channel", "rtrb"];
+
+/// What a peer outside the workspace is built with.
+fn lock(peers: &Path, peer: &str) -> String {
     let lock = peers.join(peer).join("Cargo.lock");
-    let lock = std::fs::read_to_string(lock).unwrap_or_default();
+    std::fs::read_to_string(lock).unwrap_or_default()
+}
+
+/// The version of a crate in the text of a `Cargo.lock`.
+pub fn locked(lock: &str, name: &str) -> String {
     let after = lock
         .split(&format!("name = \"{name}\"\nversion = \""))
         .nth(1)

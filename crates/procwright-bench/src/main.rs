@@ -9,7 +9,7 @@ use procwright_bench::report::Report;
 use procwright_bench::round::Effort;
 use procwright_bench::tools::Tools;
 use procwright_bench::{
-    capture, cli, command, limit, liveness, plot, spawn, startup, streams, table, wait,
+    capture, cli, command, limit, liveness, plot, queue, spawn, startup, streams, table, wait,
 };
 
 fn main() -> ExitCode {
@@ -43,6 +43,7 @@ fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
         "streams" => streams::run(tools, effort, &mut report, save)?,
         "command" => command::run(tools, effort, &mut report, save)?,
         "liveness" => liveness::run(tools, effort, &mut report, save)?,
+        "queue" => queue::run(tools, effort, None, &mut report, save)?,
         _ => {
             for part in [startup::run, spawn::run, limit::run] {
                 part(tools, effort, &mut report);
@@ -56,9 +57,7 @@ fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
 
 fn write(dir: &Path, report: &Report) -> io::Result<()> {
     let file = |ending: &str| dir.join(format!("{}.{ending}", report.suite));
-    let mut json = serde_json::to_vec_pretty(report)?;
-    json.push(b'\n');
-    std::fs::write(file("json"), json)?;
+    report.write(&file("json"))?;
     std::fs::write(file("md"), table::markdown(report))?;
     std::fs::write(file("svg"), plot::svg(report))
 }

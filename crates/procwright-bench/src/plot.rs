@@ -13,7 +13,7 @@ const LINE: f64 = 18.0;
 const HEAD: f64 = 40.0;
 
 /// The metrics that are drawn; each case has one of them at least.
-const METRICS: [&str; 10] = [
+const METRICS: [&str; 13] = [
     "time",
     "rate",
     "p50",
@@ -24,6 +24,9 @@ const METRICS: [&str; 10] = [
     "look",
     "held up",
     "child's time",
+    "calls",
+    "sender's",
+    "to send",
 ];
 
 /// The whole report.
@@ -95,6 +98,7 @@ fn colour(subject: &str) -> &'static str {
         "wait" | "wait process" => "#2a7de1",
         floor if floor.starts_with("floor") || floor == "discard" => "#bbbbbb",
         floor if floor.starts_with("plain load") => "#bbbbbb",
+        "rtrb-threads" => "#bbbbbb",
         _ => "#e0a030",
     }
 }

@@ -1,6 +1,8 @@
 //! What a suite found, as JSON.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -81,6 +83,16 @@ impl Report {
             rows: Vec::new(),
             ratios: Vec::new(),
         }
+    }
+
+    /// As JSON, into that file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        let mut json = serde_json::to_vec_pretty(self)?;
+        json.push(b'\n');
+        std::fs::write(file, json)
     }
 
     /// Adds a row, if there are figures.

@@ -14,6 +14,8 @@ pub struct Tools {
     pub python: PathBuf,
     /// Name and reason of what could not be built.
     pub unbuilt: BTreeMap<String, String>,
+    /// The program with the subjects of the suite `queue`, which may stand alone.
+    pub queue: PathBuf,
 }
 
 impl Tools {
@@ -30,6 +32,7 @@ impl Tools {
             peers: Path::new(env!("CARGO_MANIFEST_DIR")).join("peers"),
             python: dir.join("venv/bin/python"),
             unbuilt,
+            queue: dir.join("bin/bench-queue"),
         }
     }
 
