@@ -338,7 +338,7 @@ alone! {
                     common::figure(&format!("{done} calls"));
                     break;
                 }
-                steps += common::scaled(7, 1) as usize;
+                steps += common::scaled(13, 1) as usize;
             }
         }
     }

@@ -169,15 +169,18 @@ alone! {
             scope.spawn(move || {
                 told.send(sys::thread_id()).unwrap();
                 assert!(matches!(sender.send(&count.to_le_bytes()), Err(Error::ReceiverDead)));
+                told.send(0).unwrap();
                 gone.recv().unwrap();
                 // There is no room yet.
                 for next in count..count + 1000 {
                     sender.send(&next.to_le_bytes()).unwrap();
                 }
             });
-            let thread = thread.recv().unwrap();
+            let (said, thread) = (&thread, thread.recv().unwrap());
             until_in(thread, libc::SYS_futex_waitv);
             end(pid);
+            // Before there is another: then it might just go on.
+            said.recv().unwrap();
             let mut receiver = Receiver::take_over(&next).unwrap();
             go.send(()).unwrap();
             until_in(thread, libc::SYS_futex_waitv);
