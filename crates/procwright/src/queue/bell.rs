@@ -49,6 +49,14 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
+    /// One that numbers its sleeps from another number on. Who takes over takes one at
+    /// random: a sender that has not noticed yet has rung for one of the last
+    /// receiver's, and that number must not come again soon.
+    pub(crate) fn after(number: u64) -> Sleeper {
+        let sleeps = (number % u64::from(u32::MAX >> 2)) as u32;
+        Sleeper { sleeps }
+    }
+
     /// To be said before the last look. What the word is then is returned: it is
     /// to be slept on as long as it is that.
     pub(crate) fn arm(&mut self, bell: &AtomicU32, how: Sleep) -> u32 {

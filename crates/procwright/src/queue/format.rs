@@ -69,6 +69,7 @@ const STATES: u64 = 1024;
 pub(crate) const TAIL: u64 = 0;
 pub(crate) const SPACE: u64 = LINE;
 pub(crate) const PEER: u64 = 2 * LINE;
+pub(crate) const PEER_SIZE: u64 = 32;
 
 /// A queue has at most so many lanes: their states fit into a plot, and the
 /// numbers of the locks that stand for them into a file.

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::Error;
 use super::format::{
-    BELL, CLAIMS, GUESTS, Geometry, HEADER, Header, NotOurs, PLOT, READER, State, reader,
+    BELL, CLAIMS, GUESTS, Geometry, HEADER, Header, NotOurs, PLOT, READER, READER_LOCK, State,
+    reader,
 };
+use crate::liveness::nonce;
 use crate::sys::fork::Kept;
 use crate::sys::robust::Flag;
 use crate::sys::shared::{self, Region, Word};
@@ -55,8 +57,15 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// A new queue.
-    pub(super) fn create(geometry: Geometry, nonce: u64) -> io::Result<Ground> {
+    /// A new queue, whose receiver we are to be.
+    pub(super) fn new(geometry: Geometry) -> Result<Ground, Error> {
+        let ground = Ground::create(geometry, nonce()).map_err(Error::of)?;
+        // Nobody else knows it yet.
+        shared::lock(ground.file()?, READER_LOCK)?;
+        Ok(ground)
+    }
+
+    fn create(geometry: Geometry, nonce: u64) -> io::Result<Ground> {
         let header = Header { geometry, nonce };
         let file = shared::create(geometry.file_size())?;
         let file = shared::reopen(file.as_fd())?;
@@ -77,7 +86,6 @@ impl Ground {
     }
 
     /// The same, for who is to receive.
-    #[allow(dead_code)]
     pub(super) fn inherit(file: BorrowedFd<'_>, nonce: u64) -> Result<Ground, Error> {
         Ground::open(file, nonce, true)
     }

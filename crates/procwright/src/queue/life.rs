@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Error;
-use super::format::{LIVENESS, PLOT, reader};
+use super::format::{LIVENESS, PLOT};
 use super::ground::Ground;
+use super::link::{Link, Links};
 use super::page::{LifeWord, Page, plot_of};
 use crate::liveness::{Holder, Seen};
 use crate::process::Process;
-use crate::sys::fork::Kept;
+use crate::sys::rendezvous::Name;
 use crate::sys::robust::PlacedWord;
-use crate::sys::shared;
 
 /// The receiver's side. It says that the receiver is there until it is dropped.
 #[derive(Debug)]
@@ -32,12 +32,12 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// Says that this process receives from now on. No other does: the caller has
-    /// the lock that says so.
+    /// Says that this process receives from now on, and where it is to be had. No
+    /// other does: the caller has the lock that says so.
     ///
     /// # Errors
     /// In a fork; when there is no memory left.
-    pub(super) fn hold(ground: &Arc<Ground>) -> Result<Life, Error> {
+    pub(super) fn hold(ground: &Arc<Ground>, name: Name) -> Result<Life, Error> {
         let epoch = Page::epochs(&ground.receivers) + 1;
         let mut life = Life {
             ground: Arc::clone(ground),
@@ -47,7 +47,7 @@ impl Life {
                 word: None,
                 holder: Holder::ourselves(),
                 is_closed: false,
-                name: [0; reader::NAME_LENGTH],
+                name,
             },
         };
         life.hold_word(epoch)?;
@@ -152,11 +152,11 @@ impl Watch {
 
     /// One relaxed load of the receiver's word while it lives.
     #[inline]
-    pub(super) fn gone(&self, link: &Kept) -> Option<Gone> {
+    pub(super) fn gone(&self, links: &Links) -> Option<Gone> {
         let (at, value) = self.place();
         match self.look(at).load(Ordering::Relaxed) == value {
             true => None,
-            false => self.why(link),
+            false => self.why(&links.now()),
         }
     }
 
@@ -179,8 +179,8 @@ impl Watch {
 
     /// Asks whether it is there, whatever its word says.
     #[cold]
-    pub(super) fn ask(&self, link: &Kept) -> Option<Gone> {
-        match is_abandoned(link) {
+    pub(super) fn ask(&self, links: &Links) -> Option<Gone> {
+        match links.now().is_abandoned() {
             // The page comes first, when the receiver leaves.
             true => match Page::read(&self.ground.receivers) {
                 Ok(Some(page)) if page.is_closed => Some(Gone::Closed),
@@ -207,7 +207,7 @@ impl Watch {
 
     /// The word does not say that it lives.
     #[cold]
-    fn why(&self, link: &Kept) -> Option<Gone> {
+    fn why(&self, link: &Link) -> Option<Gone> {
         let Ok(page) = Page::read(&self.ground.receivers) else {
             return Some(Gone::Nonsense);
         };
@@ -216,13 +216,16 @@ impl Watch {
         }
         let mut asked = self.asked();
         if let Some(page) = &page {
+            // Before what is remembered of the last one.
+            if link.is_to_another(page) {
+                return Some(Gone::Died);
+            }
             if page.epoch != asked.epoch {
                 *asked = Asked::default();
                 asked.epoch = page.epoch;
             }
-            if let Some(word) = page.word.filter(|word| self.is_held(*word)) {
-                // If that is another receiver, this link is not to it.
-                if is_abandoned(link) {
+            if let Some(word) = page.word.filter(|word| word.is_held(&self.ground)) {
+                if link.is_abandoned() {
                     return Some(Gone::Died);
                 }
                 let word = word.at << 32 | u64::from(word.value);
@@ -233,22 +236,15 @@ impl Watch {
         self.word.store(0, Ordering::Relaxed);
         asked.whether_it_lives(link, page.as_ref())
     }
-
-    fn is_held(&self, word: LifeWord) -> bool {
-        // Nobody needs to have put memory there, and to look then may be a SIGBUS.
-        let file = self.ground.file();
-        let is_there = file.is_ok_and(|file| shared::provide(file, word.at, 4).is_ok());
-        is_there && self.look(word.at).load(Ordering::Acquire) == word.value
-    }
 }
 
 impl Asked {
-    fn whether_it_lives(&mut self, link: &Kept, page: Option<&Page>) -> Option<Gone> {
+    fn whether_it_lives(&mut self, link: &Link, page: Option<&Page>) -> Option<Gone> {
         let now = Instant::now();
         if self.next.is_some_and(|next| now < next) {
             return None;
         }
-        if is_abandoned(link) || self.process_has_ended(page) {
+        if link.is_abandoned() || self.process_has_ended(page) {
             // Not to be forgotten: it is asked again the next time.
             return Some(Gone::Died);
         }
@@ -276,7 +272,14 @@ impl Asked {
     }
 }
 
-fn is_abandoned(link: &Kept) -> bool {
-    // In a fork it is not there, which who asks has seen before.
-    link.get().is_ok_and(shared::is_abandoned)
+impl Gone {
+    pub(super) fn told(self) -> Error {
+        match self {
+            Gone::Closed => Error::Closed,
+            Gone::Died => Error::ReceiverDead,
+            Gone::Nonsense => {
+                Error::Invalid("what its receiver says of itself makes no sense".into())
+            }
+        }
+    }
 }

@@ -4,9 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::format::{DONE, HEAD, PEER, PLOT, SPACE, TAIL};
+use super::format::{DONE, HEAD, PEER, PEER_SIZE, PLOT, SPACE, TAIL};
 use super::ground::Ground;
 use super::lane::{Memory, Place};
+use crate::liveness::Holder;
 use crate::sys::shared::{self, Region, Word};
 
 /// A lane's memory.
@@ -40,7 +41,7 @@ impl LaneMemory {
     /// Before anything is written to the lane's page.
     pub(super) fn provide_page(&self) -> io::Result<()> {
         let at = self.ground.geometry().lane(self.lane);
-        shared::provide(self.ground.file()?, at, PEER + 8)
+        shared::provide(self.ground.file()?, at, PEER + PEER_SIZE)
     }
 
     pub(super) fn lane(&self) -> u32 {
@@ -51,20 +52,43 @@ impl LaneMemory {
         self.region.look(SPACE)
     }
 
-    /// The sender's process, and the number of its invitation, as it says.
+    /// The sender's process, and its number as a guest, as it says.
     pub(super) fn peer(&self) -> (u32, u32) {
-        let at = |at| self.region.look::<AtomicU32>(at).load(Ordering::Acquire);
-        (at(PEER), at(PEER + 4))
+        (self.number(PEER), self.number(PEER + 4))
     }
 
-    pub(super) fn set_peer(&self, pid: u32, guest: u32) {
-        let set = |at, value| {
-            self.region
-                .look::<AtomicU32>(at)
-                .store(value, Ordering::Release)
-        };
-        set(PEER, pid);
-        set(PEER + 4, guest);
+    /// More of that process.
+    pub(super) fn holder(&self) -> Holder {
+        let known = |at| Some(self.long_number(at)).filter(|number| *number != 0);
+        Holder {
+            pid: self.number(PEER).cast_signed(),
+            inode: known(PEER + 8),
+            start_ticks: self.long_number(PEER + 16),
+            namespace: known(PEER + 24),
+        }
+    }
+
+    fn number(&self, at: u64) -> u32 {
+        self.region.look::<AtomicU32>(at).load(Ordering::Acquire)
+    }
+
+    fn long_number(&self, at: u64) -> u64 {
+        self.region.look::<AtomicU64>(at).load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_peer(&self, holder: &Holder, guest: u32) {
+        for (at, value) in [
+            (8, holder.inode.unwrap_or(0)),
+            (16, holder.start_ticks),
+            (24, holder.namespace.unwrap_or(0)),
+        ] {
+            let word = self.region.look::<AtomicU64>(PEER + at);
+            word.store(value, Ordering::Release);
+        }
+        for (at, value) in [(0, holder.pid.cast_unsigned()), (4, guest)] {
+            let word = self.region.look::<AtomicU32>(PEER + at);
+            word.store(value, Ordering::Release);
+        }
     }
 
     /// The bytes of a message that was received, or is being made.
@@ -123,6 +147,7 @@ impl Memory for LaneMemory {
         self.done.load(Ordering::Relaxed)
     }
 
+    #[inline]
     fn set_done(&self, word: u64) {
         // Before anything is given back: another process may go by it.
         self.done.store(word, Ordering::Release);

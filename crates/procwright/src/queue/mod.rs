@@ -75,7 +75,11 @@ mod lane;
 
 // Not where loom takes the place of the atomics: it knows no shared memory.
 #[cfg(not(procwright_loom))]
+mod claims;
+#[cfg(not(procwright_loom))]
 mod ground;
+#[cfg(not(procwright_loom))]
+mod guest;
 #[cfg(not(procwright_loom))]
 mod guests;
 #[cfg(not(procwright_loom))]
@@ -83,9 +87,10 @@ mod invitation;
 #[cfg(not(procwright_loom))]
 mod life;
 #[cfg(not(procwright_loom))]
+mod link;
+#[cfg(not(procwright_loom))]
 mod memory;
 #[cfg(not(procwright_loom))]
-#[allow(dead_code)]
 mod names;
 #[cfg(not(procwright_loom))]
 mod options;
@@ -99,6 +104,8 @@ mod reservation;
 mod sender;
 #[cfg(not(procwright_loom))]
 mod stat;
+#[cfg(not(procwright_loom))]
+mod take_over;
 #[cfg(not(procwright_loom))]
 mod view;
 #[cfg(not(procwright_loom))]

@@ -49,16 +49,17 @@ pub(super) struct Found {
     pub(super) nonce: u64,
 }
 
-/// The queue of that name, as somebody has it.
+/// The queue of that name, as somebody has it, and the file that said so.
 ///
 /// # Errors
 /// [`Error::NoQueue`], [`Error::BadName`], [`Error::WrongVersion`]; [`Error::Io`] if
 /// the directory is not ours alone, or only processes have it into which we may not
 /// look.
-pub(super) fn find(name: &str) -> Result<Found, Error> {
+pub(super) fn find(name: &str) -> Result<(Found, NameFile), Error> {
     let name = Name::new(name)?;
-    match name.file()?.find()? {
-        Some(found) => Ok(found),
+    let file = name.file()?;
+    match file.find()? {
+        Some(found) => Ok((found, file)),
         None => Err(Error::NoQueue(name.text)),
     }
 }

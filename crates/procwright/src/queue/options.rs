@@ -1,6 +1,7 @@
 //! The shape of a new queue.
 
 use super::format::{Geometry, MOST_LANES};
+use super::ground::Ground;
 use super::{Error, Receiver};
 use crate::error::Invalid;
 
@@ -70,13 +71,16 @@ impl Options {
     /// [`Error::Unsupported`]; [`Error::Io`] for numbers that no queue can have,
     /// and when there is no memory or descriptor left.
     pub fn create(self) -> Result<Receiver, Error> {
-        let geometry = self.geometry().map_err(|invalid| {
+        Receiver::begin(Ground::new(self.checked()?)?, false, None)
+    }
+
+    pub(super) fn checked(self) -> Result<Geometry, Error> {
+        self.geometry().map_err(|invalid| {
             Error::Io(std::io::Error::new(
                 std::io::ErrorKind::InvalidInput,
                 invalid,
             ))
-        })?;
-        Receiver::create(geometry)
+        })
     }
 
     fn geometry(self) -> Result<Geometry, Invalid> {

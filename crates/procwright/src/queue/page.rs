@@ -8,9 +8,10 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::format::{LIVENESS, PLOT, READER, WORDS, reader};
-use crate::liveness::Holder;
+use super::ground::Ground;
+use crate::liveness::{Holder, Seen};
 use crate::sys::robust::{AWAITED, DIED, TID};
-use crate::sys::shared::Region;
+use crate::sys::shared::{self, Region};
 
 /// What stands there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,21 @@ pub(super) struct LifeWord {
     pub(super) at: u64,
     /// What it says as long as it is held.
     pub(super) value: u32,
+}
+
+impl LifeWord {
+    /// Whether somebody holds it.
+    pub(super) fn is_held(self, ground: &Ground) -> bool {
+        // Nobody needs to have put memory there, and to look then may be a SIGBUS.
+        let file = ground.file();
+        let is_there = file.is_ok_and(|file| shared::provide(file, self.at, 4).is_ok());
+        is_there
+            && ground
+                .receivers
+                .look::<AtomicU32>(self.at)
+                .load(Ordering::Acquire)
+                == self.value
+    }
 }
 
 /// What stands there makes no sense.
@@ -70,6 +86,18 @@ impl Page {
     /// more.
     pub(super) fn epochs(region: &Region) -> u64 {
         at64(region, reader::SEQUENCE).load(Ordering::Acquire) / 2
+    }
+
+    /// Whether that receiver is known to be there, without a link to it.
+    pub(super) fn is_held(&self, ground: &Ground) -> bool {
+        match self.word {
+            Some(word) => word.is_held(ground),
+            None => match Seen::of(&self.holder) {
+                Seen::It(process) => process.is_alive(),
+                Seen::Gone => false,
+                Seen::Hidden => true,
+            },
+        }
     }
 
     /// By the receiver: it is the only one.
@@ -203,7 +231,6 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
-    use crate::sys::shared;
 
     fn region() -> Region {
         let size = LIVENESS + WORDS * PLOT;

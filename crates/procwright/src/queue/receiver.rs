@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::bell::{Sleep, Sleeper, space};
-use super::format::{Geometry, READER_LOCK, State};
 use super::ground::Ground;
 use super::guests::Guests;
 use super::lane::{Consumer, Damage, Place};
 use super::life::Life;
 use super::memory::LaneMemory;
+use super::take_over::Held;
 use super::view::{Batch, View};
 use super::{Error, Invitation, Options, Sender};
 use crate::liveness::nonce;
@@ -22,47 +22,51 @@ use crate::time::{Deadline, Timeout};
 /// Receives what the [`Sender`]s of a queue send, each one's messages in their
 /// order.
 ///
-/// The queue is there as long as its receiver is: if that is dropped, senders are
-/// told that it is [closed](Error::Closed), and if its process dies, that it is
-/// [dead](Error::ReceiverDead).
+/// If it is dropped, senders are told that the queue is [closed](Error::Closed). If
+/// its process dies, they are told that it is [dead](Error::ReceiverDead), until
+/// another receiver has [taken over](Receiver::take_over): then they go on where they
+/// were.
 ///
 /// It is for one thread at a time.
 #[derive(Debug)]
 pub struct Receiver {
-    ground: Arc<Ground>,
+    pub(super) ground: Arc<Ground>,
+    /// Its name. Before its life: who opens the name when it is gone finds no queue
+    /// that is closed.
+    _held: Option<Held>,
     life: Life,
-    guests: Guests,
+    pub(super) guests: Guests,
     /// Those whose lanes are to be taken back yet.
-    gone: Vec<u32>,
-    lanes: Vec<Lane>,
+    pub(super) gone: Vec<u32>,
+    pub(super) lanes: Vec<Lane>,
     /// The one that is read now, and how many messages it may have yet before it
     /// is the next one's turn.
-    turn: usize,
+    pub(super) turn: usize,
     left: u32,
     bell: Word<AtomicU32>,
     sleeper: Sleeper,
     claims: Word<AtomicU32>,
     /// What they were when the states were looked at.
-    claimed: Option<u32>,
+    pub(super) claimed: Option<u32>,
     /// How often there was a look since the guests were attended to.
-    looks: u32,
+    pub(super) looks: u32,
     /// How many looks it is worth to spend before a sleep.
     patience: u32,
     /// Whether somebody sleeps on our descriptor.
     is_watched: bool,
     is_armed: bool,
     /// Which lanes are in `lanes`.
-    is_open: Vec<bool>,
+    pub(super) is_open: Vec<bool>,
 }
 
 /// A lane that somebody has, or had.
 #[derive(Debug)]
-struct Lane {
-    consumer: Consumer<LaneMemory>,
+pub(super) struct Lane {
+    pub(super) consumer: Consumer<LaneMemory>,
     /// It has no sender any more, but maybe messages.
-    is_left: bool,
+    pub(super) is_left: bool,
     /// It was damaged: it is kept until its sender is gone.
-    is_refused: bool,
+    pub(super) is_refused: bool,
 }
 
 /// So many messages of a lane before it is the next one's turn.
@@ -90,21 +94,24 @@ impl Receiver {
         Options::new().create()
     }
 
-    pub(super) fn create(geometry: Geometry) -> Result<Receiver, Error> {
-        let ground = Ground::create(geometry, nonce()).map_err(Error::of)?;
-        // Nobody else knows it yet.
-        shared::lock(ground.file()?, READER_LOCK)?;
+    /// One that has read nothing yet.
+    pub(super) fn assemble(
+        ground: Arc<Ground>,
+        life: Life,
+        guests: Guests,
+        held: Option<Held>,
+    ) -> Receiver {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let ground = Arc::new(ground);
-        Ok(Receiver {
-            life: Life::hold(&ground)?,
-            guests: Guests::new()?,
+        Receiver {
+            _held: held,
+            life,
+            guests,
             gone: Vec::new(),
             lanes: Vec::new(),
             turn: 0,
             left: TURN,
             bell: ground.bell(),
-            sleeper: Sleeper::default(),
+            sleeper: Sleeper::after(nonce()),
             claims: ground.claims(),
             claimed: None,
             looks: 0,
@@ -112,9 +119,17 @@ impl Receiver {
             patience: if cpus > 1 { PATIENCE } else { 0 },
             is_watched: false,
             is_armed: false,
-            is_open: vec![false; geometry.lanes() as usize],
+            is_open: vec![false; ground.geometry().lanes() as usize],
             ground,
-        })
+        }
+    }
+
+    pub(super) fn nonce(&self) -> u64 {
+        self.ground.header.nonce
+    }
+
+    pub(super) fn file(&self) -> Result<BorrowedFd<'_>, Error> {
+        Ok(self.ground.file()?)
     }
 
     /// A place at this queue for one process, to be sent there or inherited.
@@ -123,13 +138,15 @@ impl Receiver {
     /// When no descriptor is left; [`Error::Forked`].
     pub fn invite(&mut self) -> Result<Invitation, Error> {
         self.check()?;
-        let file = self.ground.file()?.try_clone_to_owned()?;
+        // With an open file description of its own: ours has the lock that says that
+        // there is a receiver, and whoever has it would keep the lock when we are gone.
+        let file = shared::reopen(self.ground.file()?)?;
         let guest = self.ground.number()?;
         let link = self.guests.add(guest)?;
         Ok(Invitation {
             file,
             link,
-            nonce: self.ground.header.nonce,
+            nonce: self.nonce(),
             guest,
         })
     }
@@ -261,8 +278,22 @@ impl Receiver {
     /// Whether there is a message now, or damage. It stays there.
     pub(super) fn has_next(&mut self) -> Result<bool, Error> {
         self.look_at_claims()?;
-        let mut lanes = self.lanes.iter_mut().filter(|lane| !lane.is_refused);
-        Ok(lanes.any(|lane| lane.consumer.has_next().unwrap_or(true)))
+        let mut at = 0;
+        while at < self.lanes.len() {
+            let lane = &mut self.lanes[at];
+            if !lane.is_refused && lane.consumer.has_next().unwrap_or(true) {
+                return Ok(true);
+            }
+            // What a look that finds nothing does as well.
+            lane.release();
+            if lane.is_over() {
+                let lane = self.lanes.swap_remove(at);
+                self.reclaim(&lane);
+            } else {
+                at += 1;
+            }
+        }
+        Ok(false)
     }
 
     #[inline]
@@ -346,97 +377,6 @@ impl Receiver {
         Ok(None)
     }
 
-    /// Damage in the lane that is read now.
-    #[cold]
-    fn refuse(&mut self, damage: Damage) -> Error {
-        let lane = &mut self.lanes[self.turn];
-        lane.is_refused = true;
-        lane.consumer.refuse();
-        let memory = lane.consumer.memory();
-        // Who waits for room is told.
-        if space::made(memory.space()) {
-            wake(memory.space());
-        }
-        Error::Damaged {
-            lane: memory.lane(),
-            peer: Some(memory.peer().0.cast_signed()).filter(|pid| *pid > 0),
-            what: damage.0,
-        }
-    }
-
-    /// A lane is free again.
-    #[cold]
-    fn reclaim(&mut self, lane: &Lane) {
-        let memory = lane.consumer.memory();
-        let number = memory.lane();
-        self.ground.set_state(number, State::Clearing);
-        Consumer::clear(memory, self.ground.geometry());
-        space::waited(memory.space());
-        self.is_open[number as usize] = false;
-        self.ground.set_state(number, State::Free);
-    }
-
-    /// Somebody has come, or left.
-    #[cold]
-    fn look_at_claims(&mut self) -> Result<(), Error> {
-        let geometry = *self.ground.geometry();
-        for number in 0..geometry.lanes() {
-            let state = self.ground.state(number).load(Ordering::Acquire);
-            if state == State::Free as u32 {
-                continue;
-            }
-            if !self.is_open[number as usize] {
-                let memory = || LaneMemory::map(&self.ground, number).map_err(Error::of);
-                let consumer = match Consumer::new(memory()?, geometry) {
-                    Ok(consumer) => consumer,
-                    // Only who writes where it may not can have done this. Its
-                    // sender will see that this is not its lane any more.
-                    Err(_) => {
-                        Consumer::clear(&memory()?, &geometry);
-                        Consumer::new(memory()?, geometry).map_err(|damage| Error::Damaged {
-                            lane: number,
-                            peer: None,
-                            what: damage.0,
-                        })?
-                    }
-                };
-                self.is_open[number as usize] = true;
-                self.lanes.push(Lane {
-                    consumer,
-                    is_left: false,
-                    is_refused: false,
-                });
-            }
-            if state != State::Taken as u32 {
-                for lane in &mut self.lanes {
-                    lane.is_left |= lane.consumer.memory().lane() == number;
-                }
-            }
-        }
-        // A link is closed when no thread of its process runs any more, so all
-        // that was sent is there. It tells once: so if a lane could not be mapped,
-        // they are remembered until it can.
-        for lane in &mut self.lanes {
-            lane.is_left |= self.gone.contains(&lane.consumer.memory().peer().1);
-        }
-        self.gone.clear();
-        Ok(())
-    }
-
-    /// Sees who has rung and who is gone, and sleeps until somebody has or is.
-    #[cold]
-    pub(super) fn attend(&mut self, deadline: Deadline) -> Result<(), Error> {
-        self.looks = 0;
-        let gone = self.guests.wait(deadline)?;
-        self.gone.extend(gone);
-        if self.gone.is_empty() {
-            return Ok(());
-        }
-        // Whoever was killed when it had taken a lane may not have said so.
-        self.claimed = None;
-        self.look_at_claims()
-    }
-
     /// Sleeps until there is a message.
     fn wait(&mut self, deadline: Deadline) -> Result<Place, Error> {
         self.disarm();
@@ -447,7 +387,7 @@ impl Receiver {
             if let Some(place) = self.be_patient()? {
                 return Ok(place);
             }
-            if self.guests.is_empty() {
+            if self.is_forsaken()? {
                 // They were gone before this last look.
                 return self.look_at_lanes()?.ok_or(Error::Closed);
             }
@@ -522,8 +462,7 @@ impl Receiver {
         if self.is_watched {
             self.attend(Deadline::at(Instant::now()))?;
             self.arm(Sleep::Link);
-        }
-        if !self.is_watched && !self.guests.is_empty() {
+        } else if !self.is_forsaken()? {
             return Err(Error::Empty);
         }
         match self.look_at_lanes()? {

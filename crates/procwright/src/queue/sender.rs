@@ -1,21 +1,17 @@
 //! The side that sends.
 
-use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 use super::bell::{Ringer, Sleep, space};
-use super::format::{State, lane_lock};
-use super::ground::Ground;
+use super::guest::Guest;
 use super::lane::{Place, Producer, Shortage};
-use super::life::{Gone, Watch};
 use super::memory::LaneMemory;
 use super::reservation::Reservation;
 use super::{Error, Invitation};
-use crate::sys::fork::Kept;
-use crate::sys::robust::{Pending, wake};
-use crate::sys::shared::{self, Word};
+use crate::sys::robust::wake;
+use crate::sys::shared::Word;
 use crate::time::{Deadline, Timeout};
 
 /// What happens to a message that finds no room, when its lane may not grow
@@ -52,20 +48,6 @@ pub struct Sender {
     unchecked: u32,
 }
 
-/// A process's place at a queue, which its senders share.
-#[derive(Debug)]
-struct Guest {
-    ground: Arc<Ground>,
-    watch: Watch,
-    /// To wake the receiver when it sleeps on its descriptor; and it tells when
-    /// nobody reads it.
-    link: Kept,
-    number: u32,
-    /// One at a time: locks of lanes are the process's, and nothing between its
-    /// senders.
-    claims: Mutex<()>,
-}
-
 /// Whether the receiver is there is asked of the system, too, once in so many
 /// messages: should the kernel have failed to mark its word.
 const UNCHECKED: u32 = 4096;
@@ -79,15 +61,24 @@ impl Sender {
     /// [`Error::Unsupported`], or [`Error::Io`] when there is no memory or
     /// descriptor left.
     pub fn attach(invitation: Invitation) -> Result<Sender, Error> {
-        let ground = Ground::attach(invitation.file.as_fd(), invitation.nonce)?;
-        let ground = Arc::new(ground);
-        Sender::claim(Arc::new(Guest {
-            watch: Watch::new(&ground),
-            ground,
-            link: Kept::new(invitation.link),
-            number: invitation.guest,
-            claims: Mutex::new(()),
-        }))
+        Sender::of(Arc::new(Guest::invited(invitation)?))
+    }
+
+    /// Takes a place at the queue of that name, which this user's
+    /// [receiver](super::Receiver::open) has made. Whatever that one does meanwhile: it
+    /// may be stopped.
+    ///
+    /// As long as this sender is there, the queue is: another receiver that opens the
+    /// name when this one has died takes it over.
+    ///
+    /// # Errors
+    /// [`Error::NoQueue`] if there is none, or nobody has it any more;
+    /// [`Error::ReceiverDead`] if there is one, and its receiver has died;
+    /// [`Error::Io`] of kind `PermissionDenied` if the directory of the names is
+    /// another user's, or others may enter it; [`Error::BadName`], and as
+    /// [`attach`](Sender::attach).
+    pub fn open(name: &str) -> Result<Sender, Error> {
+        Sender::of(Arc::new(Guest::by_name(name)?))
     }
 
     /// Another one for the same queue, in this process.
@@ -96,48 +87,25 @@ impl Sender {
     /// As [`attach`](Sender::attach); [`Error::Forked`].
     pub fn try_clone(&self) -> Result<Sender, Error> {
         self.check()?;
-        let mut new = Sender::claim(Arc::clone(&self.guest))?;
+        let mut new = Sender::of(Arc::clone(&self.guest))?;
         new.overflow = self.overflow;
         Ok(new)
     }
 
-    /// Takes a free lane.
-    fn claim(guest: Arc<Guest>) -> Result<Sender, Error> {
-        guest.check()?;
-        let ground = &guest.ground;
-        let alone = guest.claims.lock().unwrap_or_else(PoisonError::into_inner);
-        let lanes = ground.geometry().lanes();
-        for lane in 0..lanes {
-            let state = ground.state(lane);
-            // Not locked before it is seen to be free: the locks of others' lanes
-            // say whether they are there.
-            if state.load(Ordering::Acquire) != State::Free as u32
-                || !shared::lock(ground.file()?, lane_lock(lane))?
-            {
-                continue;
-            }
-            let entered = guest.enter(lane);
-            if !matches!(entered, Ok(Some(_))) {
-                shared::unlock(ground.file()?, lane_lock(lane));
-            }
-            let Some(mut producer) = entered? else {
-                continue;
-            };
-            if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
-                producer.be_patient();
-            }
-            drop(alone);
-            return Ok(Sender {
-                producer,
-                bell: ground.bell(),
-                guest,
-                ringer: Ringer::new(),
-                overflow: Overflow::default(),
-                dropped: 0,
-                unchecked: 0,
-            });
+    fn of(guest: Arc<Guest>) -> Result<Sender, Error> {
+        let mut producer = guest.claim()?;
+        if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
+            producer.be_patient();
         }
-        Err(Error::NoLane(lanes))
+        Ok(Sender {
+            producer,
+            bell: guest.ground.bell(),
+            guest,
+            ringer: Ringer::new(),
+            overflow: Overflow::default(),
+            dropped: 0,
+            unchecked: 0,
+        })
     }
 
     /// What happens when there is no room. [`Overflow::Block`] at first.
@@ -307,13 +275,7 @@ impl Sender {
     fn wake(&self, sleep: Sleep) {
         match sleep {
             Sleep::Word => wake(&self.bell),
-            Sleep::Link => {
-                // Full is as rung as can be. Nobody there is found out in another
-                // way, and no signal comes of it.
-                if let Ok(link) = self.guest.link.get() {
-                    shared::ring(link);
-                }
-            }
+            Sleep::Link => self.guest.ring(),
         }
     }
 
@@ -382,7 +344,8 @@ impl Sender {
             space::wait(self.memory().space());
             let place = self.place(length);
             if matches!(place, Ok(None)) {
-                self.guest.sleep(self.memory().space(), deadline)?;
+                let space = self.memory().space();
+                self.guest.sleep(space, space::WAITS, deadline)?;
             }
             space::waited(self.memory().space());
             if let Some(place) = place? {
@@ -397,102 +360,13 @@ impl Sender {
     }
 }
 
-impl Guest {
-    /// Takes a lane that is locked; none if it is not to be had.
-    fn enter(&self, lane: u32) -> Result<Option<Producer<LaneMemory>>, Error> {
-        let ground = &self.ground;
-        let state = ground.state(lane);
-        // Others take it under the lock only; but between the look and the lock it may
-        // have been taken, and its sender be about to leave: it is theirs until then.
-        if state.load(Ordering::Acquire) != State::Free as u32 {
-            return Ok(None);
-        }
-        let change = |new: State| {
-            let (free, order) = (State::Free as u32, (Ordering::AcqRel, Ordering::Relaxed));
-            let is_done = state.compare_exchange(free, new as u32, order.0, order.1);
-            ground.claims().fetch_add(1, Ordering::AcqRel);
-            is_done.is_ok()
-        };
-        let memory = LaneMemory::map(ground, lane).map_err(Error::of)?;
-        memory.provide_page().map_err(Error::of)?;
-        let Ok(producer) = Producer::new(memory, *ground.geometry()) else {
-            // Somebody has left nonsense in a lane that is not theirs. The receiver
-            // finds that and puts it in order.
-            change(State::Left);
-            return Ok(None);
-        };
-        producer.memory().set_peer(std::process::id(), self.number);
-        // Not so if somebody got on without a lock.
-        Ok(change(State::Taken).then_some(producer))
-    }
-
-    /// Two loads.
-    #[inline]
-    fn check(&self) -> Result<(), Error> {
-        if !self.ground.is_here() {
-            return Err(Error::Forked);
-        }
-        self.watch.gone(&self.link).map_or(Ok(()), told)
-    }
-
-    /// Asks the system whether the receiver is there.
-    #[cold]
-    fn ask(&self) -> Result<(), Error> {
-        self.watch.ask(&self.link).map_or(Ok(()), told)
-    }
-
-    /// Until somebody makes room, or the receiver is gone. May return before.
-    fn sleep(&self, space: &AtomicU32, deadline: Deadline) -> Result<(), Error> {
-        let word = self.watch.word();
-        let nap = Deadline::at(Instant::now() + self.watch.nap()).min(deadline);
-        // Until the others are awake: if this one is killed before, the kernel wakes
-        // the next. Nobody else sleeps on the other word.
-        let _pending = word.map(|(word, value)| Pending::on(word, value));
-        let slept = match word {
-            Some(word) => {
-                self.check()?;
-                shared::sleep_on_two([(space, space::WAITS), word], nap)
-            }
-            None => Err(std::io::ErrorKind::Unsupported.into()),
-        };
-        if slept.is_err() {
-            shared::sleep(space, space::WAITS, nap);
-        }
-        if let Some((word, _)) = word.filter(|(word, value)| word.load(Ordering::Relaxed) != *value)
-        {
-            // The kernel wakes one of those who sleep on a word whose holder ends.
-            wake(word);
-        }
-        match nap.reached(Instant::now()) {
-            true => self.ask(),
-            false => Ok(()),
-        }
-    }
-}
-
-fn told(gone: Gone) -> Result<(), Error> {
-    Err(match gone {
-        Gone::Closed => Error::Closed,
-        Gone::Died => Error::ReceiverDead,
-        Gone::Nonsense => Error::Invalid("what its receiver says of itself makes no sense".into()),
-    })
-}
-
 impl Drop for Sender {
     /// What was sent will be received.
     fn drop(&mut self) {
-        let ground = &self.guest.ground;
         // A fork's copy is nobody's.
-        if !ground.is_here() {
-            return;
+        if self.guest.ground.is_here() {
+            self.guest.leave(self.memory().lane());
+            self.ring();
         }
-        let lane = self.memory().lane();
-        // First: afterwards it may be that of another sender of this process.
-        if let Ok(file) = ground.file() {
-            shared::unlock(file, lane_lock(lane));
-        }
-        ground.set_state(lane, State::Left);
-        ground.claims().fetch_add(1, Ordering::AcqRel);
-        self.ring();
     }
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 
 use super::Error;
 use super::bell::Sleep;
-use super::format::{Cursor, DONE, HEAD, PEER, READER_LOCK, REFUSED, SPACE, State, TAIL, lane_lock};
+use super::format::{
+    Cursor, DONE, HEAD, PEER, READER_LOCK, REFUSED, SPACE, State, TAIL, lane_lock,
+};
 use super::ground::Ground;
 use super::names::{self, Name};
 use super::page::Page;
@@ -26,6 +28,8 @@ pub struct Stat {
     pub memory: u64,
     /// How often somebody began to receive, or went on in another thread.
     pub epoch: u64,
+    /// Changes whenever a sender comes or leaves.
+    pub claims: u32,
     /// Who receives.
     pub receiver: ReceiverStat,
     /// The lanes that somebody has, or had: not those that are free.
@@ -153,7 +157,7 @@ impl LaneState {
 /// the directory of the names cannot be used, or the processes that have the queue may
 /// not be looked into; [`Error::Invalid`] if what they have makes no sense.
 pub fn stat(name: &str) -> Result<Stat, Error> {
-    let found = names::find(name)?;
+    let (found, _) = names::find(name)?;
     let ground = Ground::attach(found.file.as_fd(), found.nonce)?;
     Stat::of(&ground)
 }
@@ -182,6 +186,7 @@ impl Stat {
             first: geometry.size(0),
             limit: geometry.window(),
             memory: shared::memory(file)?,
+            claims: ground.claims().load(Ordering::Relaxed),
             epoch: Page::epochs(&ground.receivers),
             receiver: ReceiverStat::of(ground, file, page.as_ref())?,
             taken,

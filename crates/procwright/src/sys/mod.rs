@@ -20,7 +20,6 @@ pub(crate) mod poll;
 pub(crate) mod proc;
 pub(crate) mod pty;
 pub(crate) mod ready;
-#[allow(dead_code, unused_imports)]
 pub(crate) mod rendezvous;
 pub(crate) mod robust;
 #[cfg(not(procwright_loom))]

@@ -59,6 +59,24 @@ impl<M: Memory> Consumer<M> {
         })
     }
 
+    /// That of a lane which the last receiver has refused to read: nothing is read.
+    pub(crate) fn refused(memory: M, shape: Geometry) -> Consumer<M> {
+        let begin = Cursor {
+            block: 0,
+            position: 0,
+        };
+        Consumer {
+            memory,
+            shape,
+            block: 0,
+            position: 0,
+            tail: begin,
+            passed: 1,
+            floor: 0,
+            left: 0,
+        }
+    }
+
     pub(crate) fn memory(&self) -> &M {
         &self.memory
     }
@@ -165,6 +183,11 @@ impl<M: Memory> Consumer<M> {
     pub(crate) fn release(&mut self) -> bool {
         let often = (self.shape.size(self.block) / 8).min(SWEEP);
         let is_new = self.position != self.floor || self.left != 0;
+        if is_new {
+            // Before the sender is told, which is not often: whoever takes over must
+            // not receive it again. The sender looks at that line when it is told.
+            self.memory.set_done(self.here().to_word());
+        }
         if is_new && (self.is_at_end() || self.left != 0 || self.position - self.floor >= often) {
             self.tell();
             return true;
@@ -172,11 +195,15 @@ impl<M: Memory> Consumer<M> {
         false
     }
 
-    fn tell(&mut self) {
-        let head = Cursor {
+    fn here(&self) -> Cursor {
+        Cursor {
             block: self.block,
             position: self.position,
-        };
+        }
+    }
+
+    fn tell(&mut self) {
+        let head = self.here();
         if self.left != 0 || !self.shape.keeps(self.block) {
             // Not while it sends: it would have to get the same memory again, which
             // costs more than all else. When it goes back to a small block, it
@@ -184,7 +211,7 @@ impl<M: Memory> Consumer<M> {
             let has_moved = self.memory.tail() != self.tail.to_word();
             let rests = !has_moved && !self.memory.is_awaited();
             if rests || self.left != 0 {
-                self.give_back(head, rests);
+                self.give_back(rests);
             }
         }
         self.floor = self.position;
@@ -194,9 +221,7 @@ impl<M: Memory> Consumer<M> {
     /// Gives back the memory of what the sender does not know to be read yet: where
     /// it knows, it may write.
     #[cold]
-    fn give_back(&mut self, head: Cursor, rests: bool) {
-        // Whoever takes over after a kill in here must not read it again.
-        self.memory.set_done(head.to_word());
+    fn give_back(&mut self, rests: bool) {
         for block in 0..self.shape.blocks() {
             if self.left & 1 << block != 0 && !self.shape.keeps(block) {
                 self.memory

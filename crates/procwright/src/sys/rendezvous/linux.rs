@@ -2,10 +2,9 @@
 //! namespace: in another one nobody is found.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
     bind, recv, send, socket_with,
@@ -68,8 +67,37 @@ pub(crate) fn accept(listener: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
 }
 
 fn is_one_of_us(link: BorrowedFd<'_>) -> bool {
-    let ours = rustix::process::geteuid();
-    socket_peercred(link).is_ok_and(|peer| peer.uid == ours || peer.uid.is_root())
+    let ours = rustix::process::geteuid().as_raw();
+    peer(link).is_ok_and(|peer| peer.uid == ours || peer.uid == 0)
+}
+
+pub(crate) fn is_of(link: BorrowedFd<'_>, pid: i32) -> bool {
+    peer(link).is_ok_and(|peer| peer.pid == pid)
+}
+
+/// Not rustix's: that has no place for a process that cannot be seen from here, whose
+/// number is 0.
+fn peer(link: BorrowedFd<'_>) -> io::Result<libc::ucred> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: u32::MAX,
+        gid: u32::MAX,
+    };
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: both are ours, and the size is that of the struct.
+    let asked = unsafe {
+        libc::getsockopt(
+            link.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut size,
+        )
+    };
+    match asked {
+        0 => Ok(peer),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 pub(crate) fn introduce(link: BorrowedFd<'_>, number: u32) -> io::Result<()> {

@@ -13,6 +13,8 @@
 //!   before, this end tells as if it had been in.
 //! - `accept(listener)`: the other end of the next link; none if nobody has come.
 //!   Who is of another user is let out again, unless that is root.
+//! - `is_of(link, pid)`: whether the other end of a link, or of a pair of sockets, was
+//!   made by that process.
 //! - `introduce(link, number)`, and on the other side `introduced(link)`: the first
 //!   thing to be said.
 
@@ -23,7 +25,7 @@ mod imp;
 #[path = "other.rs"]
 mod imp;
 
-pub(crate) use imp::{accept, connect, introduce, introduced, listen};
+pub(crate) use imp::{accept, connect, introduce, introduced, is_of, listen};
 
 /// So many bytes, of which the last are 0.
 pub(crate) type Name = [u8; 32];

@@ -18,6 +18,10 @@ pub(crate) fn accept(_: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
     Err(unsupported("a queue"))
 }
 
+pub(crate) fn is_of(_: BorrowedFd<'_>, _: i32) -> bool {
+    false
+}
+
 pub(crate) fn introduce(_: BorrowedFd<'_>, _: u32) -> io::Result<()> {
     Err(unsupported("a queue"))
 }

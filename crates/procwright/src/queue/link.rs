@@ -1,0 +1,151 @@
+//! A sender's way to the receiver's ear.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Error;
+use super::ground::Ground;
+use super::life::Gone;
+use super::page::Page;
+use crate::sys::fork::Kept;
+use crate::sys::rendezvous::{self, Name};
+use crate::sys::shared;
+
+/// One link.
+#[derive(Debug)]
+pub(super) struct Link {
+    end: Kept,
+    /// Of the receiver at its other end: where it is to be had. All 0 if that is
+    /// nowhere.
+    name: Name,
+}
+
+/// The link of a process, which changes when another receiver takes over.
+#[derive(Debug)]
+pub(super) struct Links {
+    now: Mutex<Arc<Link>>,
+    /// Of the process, as a guest of the queue.
+    number: u32,
+}
+
+impl Link {
+    /// One that came with an invitation: it is to the receiver that is there now, or
+    /// to one before it.
+    pub(super) fn invited(end: OwnedFd, ground: &Ground) -> Link {
+        let page = Page::read(&ground.receivers);
+        let name = match page {
+            // Who dies lets go of one descriptor after the other. So it is not enough
+            // to look whether the other end is open: another may have taken over.
+            Ok(Some(page)) if rendezvous::is_of(end.as_fd(), page.holder.pid) => page.name,
+            _ => Name::default(),
+        };
+        let end = Kept::new(end);
+        Link { end, name }
+    }
+
+    /// A new one to the receiver that says that it is there. It has been rung then.
+    ///
+    /// # Errors
+    /// [`Error::ReceiverDead`] if nobody is.
+    fn to_receiver(ground: &Ground, number: u32) -> Result<Link, Error> {
+        let page = match Page::read(&ground.receivers) {
+            Ok(Some(page)) if page.is_closed => return Err(Error::Closed),
+            Ok(Some(page)) => page,
+            // Whoever was killed there.
+            Ok(None) => return Err(Error::ReceiverDead),
+            Err(_) => return Err(Gone::Nonsense.told()),
+        };
+        let made = rendezvous::connect(&page.name)
+            .and_then(|end| rendezvous::introduce(end.as_fd(), number).map(|()| end));
+        let end = made.map_err(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::BrokenPipe => Error::ReceiverDead,
+            io::ErrorKind::WouldBlock => Error::Io(io::Error::new(
+                error.kind(),
+                "too many have come to the queue since its receiver received anything",
+            )),
+            _ => Error::of(error),
+        })?;
+        Ok(Link {
+            end: Kept::new(end),
+            name: page.name,
+        })
+    }
+
+    /// Whether it is to another receiver than that which the page is of. Who has no
+    /// name is the first one.
+    pub(super) fn is_to_another(&self, page: &Page) -> bool {
+        self.name != page.name
+    }
+
+    fn is_to(&self, page: &Page) -> bool {
+        !self.is_to_another(page) && !self.is_abandoned()
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        // In a fork it is not there, which who asks has seen before.
+        self.end.get().is_ok_and(shared::is_abandoned)
+    }
+
+    /// Says whether anybody is there. No signal comes of it.
+    fn ring(&self) -> bool {
+        self.end.get().is_ok_and(shared::ring)
+    }
+}
+
+impl Links {
+    pub(super) fn new(link: Link, number: u32) -> Links {
+        let now = Mutex::new(Arc::new(link));
+        Links { now, number }
+    }
+
+    /// Of one who was not invited.
+    ///
+    /// # Errors
+    /// [`Error::ReceiverDead`], [`Error::Closed`], [`Error::Io`].
+    pub(super) fn come(ground: &Ground) -> Result<Links, Error> {
+        let number = ground.number()?;
+        Ok(Links::new(Link::to_receiver(ground, number)?, number))
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<Link>> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now(&self) -> Arc<Link> {
+        Arc::clone(&self.lock())
+    }
+
+    /// Another link, if there is another receiver.
+    ///
+    /// # Errors
+    /// [`Error::ReceiverDead`] if there is not.
+    pub(super) fn renew(&self, ground: &Ground) -> Result<(), Error> {
+        let mut now = self.lock();
+        let page = Page::read(&ground.receivers);
+        // Another sender of this process may have been faster.
+        let is_new = matches!(&page, Ok(Some(page)) if now.is_to(page));
+        if !is_new {
+            *now = Arc::new(Link::to_receiver(ground, self.number)?);
+        }
+        Ok(())
+    }
+
+    /// Wakes the receiver that sleeps on its descriptor, whoever it is by now.
+    pub(super) fn ring(&self, ground: &Ground) {
+        let link = self.now();
+        let is_heard = link.ring();
+        // A receiver that is about to be gone may have heard it, and another one
+        // sleep.
+        let page = Page::read(&ground.receivers);
+        if !is_heard || matches!(&page, Ok(Some(page)) if link.is_to_another(page)) {
+            // If there is none, that is found out in another way. If there is, it
+            // hears of a new link as of a ring.
+            let _ = self.renew(ground);
+        }
+    }
+}
