@@ -75,6 +75,8 @@ mod lane;
 
 // Not where loom takes the place of the atomics: it knows no shared memory.
 #[cfg(not(procwright_loom))]
+mod appear;
+#[cfg(not(procwright_loom))]
 mod claims;
 #[cfg(not(procwright_loom))]
 mod ground;

@@ -115,6 +115,12 @@ impl Name {
         Ok(names)
     }
 
+    /// Readable once a file in the directory of the names, which is made if it is not
+    /// there, was made, written to or removed.
+    pub(super) fn watch(&self) -> Result<OwnedFd, Error> {
+        Ok(self.folder(true)?.watch()?)
+    }
+
     pub(super) fn text(&self) -> &str {
         &self.text
     }

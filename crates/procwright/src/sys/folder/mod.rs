@@ -12,6 +12,13 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[path = "inotify.rs"]
+mod watch;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "no_watch.rs"]
+mod watch;
+
 /// It, and nothing that was opened in it.
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
@@ -100,6 +107,14 @@ impl Folder {
             names.extend(entry.file_name().to_str().ok().map(str::to_owned));
         }
         Ok(names)
+    }
+
+    /// Readable once something in it, or it itself, has changed.
+    ///
+    /// # Errors
+    /// `Unsupported` where there is no inotify, or no /proc.
+    pub(crate) fn watch(&self) -> io::Result<OwnedFd> {
+        watch::watch(&self.0)
     }
 
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {

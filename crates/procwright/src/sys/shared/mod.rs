@@ -38,8 +38,8 @@ mod imp;
 mod imp;
 
 pub(crate) use imp::{
-    Region, append, create, discard, is_abandoned, is_locked, link, lock, memory, number_at, of_process, provide, reopen, ring,
-    silence, size, sleep, sleep_on_two, unlock,
+    Region, append, create, discard, is_abandoned, is_locked, link, lock, memory, number_at,
+    of_process, provide, reopen, ring, silence, size, sleep, sleep_on_two, unlock,
 };
 
 use std::ops::Deref;
