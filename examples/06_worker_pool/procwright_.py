@@ -3,7 +3,7 @@
 import multiprocessing
 import time
 
-from procwright.queue import ReceiverDead, Receiver, Sender
+from procwright.queue import Receiver, ReceiverDead, Sender
 
 
 def killed(invitation, said):
