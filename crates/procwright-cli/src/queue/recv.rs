@@ -5,7 +5,7 @@ use std::mem;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use procwright::queue::{self, Error, Options, Receiver};
+use procwright::queue::{self, Error, LaneStat, LaneState, Options, Receiver};
 use procwright::time::{Deadline, Timeout};
 use procwright::wait::Waitable;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,17 +16,23 @@ use crate::args::{FormatArg, RecvArgs};
 use crate::exit::End;
 use crate::message::say;
 
+/// What a lane takes at first, if it may take that much.
+const FIRST: usize = 16 << 10;
+
 /// So many messages of a sender are written at once.
 const MOST: u64 = 256;
 
 pub(super) fn recv(args: &RecvArgs) -> Result<End, End> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let options = Options::new().lanes(args.lanes).limit(limit);
+    let options = options.first(limit.min(FIRST));
     let receiver = options.open(&args.name).map_err(|error| refused(&error))?;
+    let stat = queue::stat(&args.name).map_err(|error| refused(&error))?;
     let mut printer = Printer {
         args,
         receiver,
-        had_senders: false,
+        begun: stat.claims,
+        had_senders: !stat.taken.is_empty(),
         printed: 0,
         text: Vec::new(),
     };
@@ -38,7 +44,9 @@ pub(super) fn recv(args: &RecvArgs) -> Result<End, End> {
 struct Printer<'a> {
     args: &'a RecvArgs,
     receiver: Receiver,
-    /// Whether anybody was ever there who sends.
+    /// How often somebody had come when this began.
+    begun: u32,
+    /// Whether anybody was there who sends.
     had_senders: bool,
     printed: u64,
     /// What is written next.
@@ -112,7 +120,6 @@ impl Printer<'_> {
         match written {
             Ok(()) => {
                 self.printed += batch.len() as u64;
-                self.had_senders = true;
                 Ok(())
             }
             Err(error) => {
@@ -129,15 +136,17 @@ impl Printer<'_> {
     /// Whether some were there who sent, and none is now.
     fn are_gone(&mut self) -> Result<bool, End> {
         let stat = queue::stat(&self.args.name).map_err(|error| refused(&error))?;
-        self.had_senders |= !stat.taken.is_empty();
+        // Also one who came and left between two looks.
+        self.had_senders |= stat.claims != self.begun;
         Ok(self.had_senders && stat.taken.is_empty())
     }
 
-    /// Whoever has a lane keeps the queue, for who receives next: so it is closed only
-    /// if nobody does. The end of this process says the rest.
+    /// Who sends keeps the queue, for who receives next: so it is closed only if nobody
+    /// does. The end of this process says the rest.
     fn leave(self) {
         let stat = queue::stat(&self.args.name);
-        if stat.is_ok_and(|stat| !stat.taken.is_empty()) {
+        let sends = |lane: &LaneStat| lane.state == LaneState::Taken;
+        if stat.is_ok_and(|stat| stat.taken.iter().any(sends)) {
             mem::forget(self.receiver);
         }
     }

@@ -28,6 +28,8 @@ pub struct Stat {
     pub memory: u64,
     /// How often somebody began to receive, or went on in another thread.
     pub epoch: u64,
+    /// Changes whenever a sender comes or leaves.
+    pub claims: u32,
     /// Who receives.
     pub receiver: ReceiverStat,
     /// The lanes that somebody has, or had: not those that are free.
@@ -184,6 +186,7 @@ impl Stat {
             first: geometry.size(0),
             limit: geometry.window(),
             memory: shared::memory(file)?,
+            claims: ground.claims().load(Ordering::Relaxed),
             epoch: Page::epochs(&ground.receivers),
             receiver: ReceiverStat::of(ground, file, page.as_ref())?,
             taken,
