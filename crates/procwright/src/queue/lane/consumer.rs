@@ -110,7 +110,7 @@ impl<M: Memory> Consumer<M> {
 
     /// The next message, if there is no doubt about it: it lies on the way that was
     /// looked at, or is in the mailbox. Else none, and nothing has happened.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_at_once(&mut self) -> Option<Place> {
         if self.position == self.tail.position {
             return self.open_mailbox();
@@ -129,7 +129,7 @@ impl<M: Memory> Consumer<M> {
         (need <= self.clear - self.position).then(|| self.hand_out(place, length))
     }
 
-    #[inline]
+    #[inline(always)]
     fn hand_out(&mut self, place: u64, length: u64) -> Place {
         self.position += Record::takes(length);
         // What had this place before may have been in the mailbox.
@@ -141,7 +141,7 @@ impl<M: Memory> Consumer<M> {
     /// The next message, if it is in the mailbox: then the line that has the tail is all
     /// that is looked at. The sender may be writing the next one there meanwhile;
     /// this one is in its place in the ring all the same.
-    #[inline]
+    #[inline(always)]
     fn open_mailbox(&mut self) -> Option<Place> {
         let tail = self.memory.tail();
         // In units of 8, and in the same block, or it would be much more.

@@ -31,7 +31,7 @@ mod tests;
 
 use std::io;
 
-use crate::queue::format::{MAILBOX, SHORT};
+use crate::queue::format::MAILBOX;
 
 pub(crate) use consumer::Consumer;
 pub(crate) use producer::{Producer, Shortage};
@@ -68,6 +68,7 @@ pub(crate) trait Memory {
     fn set_stamp(&self, stamp: u64);
     /// Its bytes, relaxed.
     fn mail(&self) -> [u64; MAILBOX];
+    /// `at` is below [`MAILBOX`].
     fn set_mail(&self, at: usize, word: u64);
 
     fn copy_in(&self, place: u64, bytes: &[u8]);
@@ -83,22 +84,25 @@ pub(crate) trait Memory {
     fn discard(&self, place: u64, length: u64);
 }
 
-/// A message of at most [`SHORT`] bytes, in words; what is behind its end is 0.
+/// The words of a message, with their numbers; what is behind its end is 0.
 #[inline(always)]
-fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    debug_assert!(bytes.len() <= SHORT);
+fn each_word(bytes: &[u8], mut take: impl FnMut(usize, u64)) {
     let (whole, rest) = bytes.as_chunks::<8>();
-    let last = (!rest.is_empty()).then(|| match bytes.last_chunk::<8>() {
-        // Not a copy of so many bytes, which is a call.
-        Some(last) => u64::from_le_bytes(*last) >> (8 * (8 - rest.len())),
-        None => rest
-            .iter()
-            .rev()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
-    });
-    let whole = whole.iter().map(|word| u64::from_le_bytes(*word));
     // In memory they lie as they were, whatever the machine's order is.
-    whole.chain(last).map(u64::to_le)
+    for (at, word) in whole.iter().enumerate() {
+        take(at, u64::from_ne_bytes(*word));
+    }
+    if !rest.is_empty() {
+        // Not a copy of so many bytes, which is a call.
+        let last = match bytes.last_chunk::<8>() {
+            Some(last) => u64::from_le_bytes(*last) >> (8 * (8 - rest.len())),
+            None => {
+                let bytes = rest.iter().rev();
+                bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
+            }
+        };
+        take(whole.len(), last.to_le());
+    }
 }
 
 /// Where a message's bytes are.

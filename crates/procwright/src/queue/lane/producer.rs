@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Damage, Memory, Place, words};
+use super::{Damage, Memory, Place, each_word};
 use crate::queue::format::{Cursor, Geometry, Kind, RECORD, REFUSED, Record, SHORT, Stamp};
 use crate::sync::{Ordering, fence};
 
@@ -185,10 +185,10 @@ impl<M: Memory> Producer<M> {
         self.memory.set_stamp(Stamp::to_word(length, self.position));
         // Who sees one of these bytes sees whose they are.
         fence(Ordering::Release);
-        for (at, word) in words(bytes).enumerate() {
+        each_word(bytes, |at, word| {
             self.memory.set_mail(at, word);
             self.memory.set_record(place + RECORD + 8 * at as u64, word);
-        }
+        });
         self.finish(length);
         self.publish();
         true
