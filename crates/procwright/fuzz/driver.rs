@@ -194,7 +194,7 @@ impl Stage {
                         sender.send_many(lengths.iter().map(|n| &[0x22; 256][..usize::from(*n)]));
                 }
             }
-            _ if program.byte() % 4 == 0 => {
+            _ if program.byte().is_multiple_of(4) => {
                 // Its lane is taken back, and it or another taken anew.
                 self.spoilt = None;
                 while self.receive() {}

@@ -360,7 +360,9 @@ rows! {
     reserve_and_commit: Row { work: Victim::reserve, ..PLAIN };
     reserve_and_forget: Row {
         lengths: &[3],
-        work: |victim| drop(victim.sender.as_mut().unwrap().reserve(10).unwrap()),
+        work: |victim| {
+            let _ = victim.sender.as_mut().unwrap().reserve(10).unwrap();
+        },
         ..PLAIN
     };
     // The first block is full: on to the second.
