@@ -52,7 +52,6 @@
 //! - A queue ends with its receiver. No other can take it over; what was sent and
 //!   not received is lost.
 //! - A queue has no name. Who is to send is given an [`Invitation`].
-//! - There are none in Python.
 //!
 //! # Platform
 //!
