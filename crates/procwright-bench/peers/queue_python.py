@@ -24,8 +24,8 @@ CHUNK = 32
 
 
 def limit(length):
-    """Room for a faster-fifo, as it has to be told: that of some messages."""
-    return max(1_000_000, 16 * length)
+    """Room for a faster-fifo, as it has to be told: what is put at once must fit."""
+    return max(1_000_000, 4 * CHUNK * length)
 
 
 class Peer:
