@@ -259,10 +259,10 @@ impl<M: Memory> Consumer<M> {
         Ok(true)
     }
 
-    /// Whether it is worth to look.
+    /// Whether it is worth to look: also where the way on was seen, but not gone.
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
-        self.memory.tail() != self.tail.to_word()
+        !self.is_at_end() || self.memory.tail() != self.tail.to_word()
     }
 
     #[cold]
