@@ -7,7 +7,7 @@ end
 
 require_relative "procwright/version"
 require_relative "procwright/errors"
-require_relative "procwright/native"
+require "procwright/native"
 require_relative "procwright/text"
 require_relative "procwright/options"
 require_relative "procwright/values"
