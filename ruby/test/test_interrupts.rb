@@ -148,6 +148,28 @@ class TestInterrupts < Minitest::Test
     assert_predicate other.status, :signaled?
   end
 
+  def test_races_of_raise_and_kill_leave_nothing
+    calls = [
+      -> { Procwright.run(marked, CHILD, "sleep-forever") },
+      -> { Procwright.run(marked, CHILD, "exit", "0") },
+      -> { Procwright.spawn(marked, CHILD, "cat", stdin: :pipe) { |one| one.stdout.read } },
+      -> { Procwright::Open3.capture3(marked, CHILD, "echo", "x") },
+      -> { Procwright.wait([@child]) }
+    ]
+    before = tasks
+    (ENV["STRESS"] ? 100_000 : 120).times do |round|
+      thread = Thread.new { calls[round % calls.size].call }
+      thread.report_on_exception = false
+      # From before the start to long after it.
+      (round * 37 % 400).times { Thread.pass }
+      round % 3 == 0 ? thread.kill : thread.raise(Boom)
+      raised { thread.value }
+    end
+    @child.stop
+    assert gone?
+    eventually { tasks <= before }
+  end
+
   def test_who_does_not_want_to_be_interrupted_is_not
     blocked = Queue.new
     thread = Thread.new do

@@ -47,7 +47,7 @@ class TestSignatures < Minitest::Test
 
       assert_match(/(class|module) #{constant}\b/, private_here)
       mine = place.public_instance_methods(false) - USUAL - names["Procwright::#{constant}"].map(&:last)
-      mine -= %i[native native_if_open holds? line_now part text tell lend command parts]
+      mine -= %i[native native_if_open holds? line_now part text tell abandon command parts]
       mine -= place.members.map { |name| :"#{name}=" } if place < Struct
       assert_empty mine, constant
     end

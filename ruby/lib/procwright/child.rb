@@ -32,8 +32,7 @@ module Procwright
   # @raise [SpawnError]
   def self.spawn(*argv, **given, &block)
     argv, options = Options.of("spawn", argv, given, Options::SPAWN)
-    child = Child.new(argv, options)
-    block ? child.lend(&block) : child
+    block ? Child.lend(argv, options, &block) : Child.new(argv, options)
   end
 
   # A program that was started: what {Procwright.spawn} gives.
@@ -56,7 +55,7 @@ module Procwright
       text = Options.text(options)
       overflow = Overflow.of(options[:overflow])
       @hook = options[:on_event] && Options.hook(options[:on_event])
-      @native = Native.spawn(setup(options, overflow, text))
+      Native.spawn(self, setup(options, overflow, text))
       @process = Process.of(@native.process)
       @pid = @native.pid
       make_streams(text, bare: overflow.policy == :block, terminal: options[:pty])
@@ -172,17 +171,24 @@ module Procwright
       raise TypeError, "a child cannot be copied: use this one, from any thread"
     end
 
-    # Gives it to a block, and ends it with that.
+    # Starts one, gives it to a block, and ends it with that. What interrupts us the moment
+    # after the start finds it in our hands already.
     # @private
-    def lend
-      value = yield self
-      @stdin&.close
-      wait
+    def self.lend(argv, options)
+      child = allocate
+      child.__send__(:initialize, argv, options)
+      value = yield child
+      child.stdin&.close
+      child.wait
       ended = true
       value
     ensure
-      stop unless ended
+      child.abandon unless ended
     end
+
+    # Stops it, if it was started.
+    # @private
+    def abandon = @native && stop
 
     # @private
     def command = Shellwords.join(@argv)

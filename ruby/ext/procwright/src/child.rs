@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
 use magnus::{
-    Class, Error, Module, Object, RArray, RHash, RModule, RString, Ruby, function, method,
+    Class, Error, Module, Object, RArray, RHash, RModule, RObject, RString, Ruby, function, method,
 };
 use procwright::terminal::Size;
 use procwright::{Command, Event, WaitError};
@@ -23,7 +23,7 @@ use crate::values::{seconds, stop};
 use crate::writer::Writer;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
-    native.define_singleton_method("spawn", function!(spawn, 1))?;
+    native.define_singleton_method("spawn", function!(spawn, 2))?;
     let class = native.define_class("Child", ruby.class_object())?;
     class.undef_default_alloc_func();
     class.define_method("pid", method!(Child::pid, 0))?;
@@ -49,8 +49,10 @@ struct Child {
     events: Mutex<mpsc::Receiver<Event>>,
 }
 
-/// Starts a program, and leaves it to the caller.
-fn spawn(ruby: &Ruby, hash: RHash) -> Result<Child, Error> {
+/// Starts a program, and leaves it to `holder`, as its `@native`. It cannot be returned:
+/// Ruby looks for interrupts when a method of C's is left, and what one throws there takes
+/// the place of the value. The program would be nobody's.
+fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
     guarded(|| {
         let options = Options { ruby, hash };
         let spec = options.spec()?;
@@ -73,7 +75,7 @@ fn spawn(ruby: &Ruby, hash: RHash) -> Result<Child, Error> {
         let mut child = spawned.map_err(|error| not_started(&error))?;
         let words = child.argv().iter().map(|word| word.to_string_lossy());
         let command = words.collect::<Vec<_>>().join(" ");
-        Ok(Child {
+        let child = Child {
             stdin: Mutex::new(child.stdin.take()),
             outputs: [
                 Mutex::new(child.stdout.take()),
@@ -82,7 +84,8 @@ fn spawn(ruby: &Ruby, hash: RHash) -> Result<Child, Error> {
             child,
             command,
             events: Mutex::new(told),
-        })
+        };
+        holder.ivar_set("@native", child)
     })
 }
 
