@@ -133,7 +133,9 @@ module Procwright
     # Sends it a signal. Nothing if it has ended.
     # @param signal [String, Symbol, Integer]
     def signal(signal)
-      @process.signal(signal) if status.nil?
+      # Wrong is wrong, whether it has ended or not.
+      name = Native.signal_name(Options.signal(signal))
+      @process.signal(name) if status.nil?
       nil
     rescue NoSuchProcess
       # It ended at this very moment.
