@@ -497,11 +497,13 @@ fn an_invitation_goes_over_no_other_kind_of_socket() {
 /// The tail was seen with the first one; between the two is a record that leads on.
 #[test]
 fn what_lies_behind_a_jump_or_a_skip_is_there_at_once() {
-    for options in [Options::new().first(4096), Options::new().fixed(8192)] {
+    for options in [Options::new().first(4096), Options::new().fixed(16384)] {
         let mut receiver = options.create().unwrap();
         let mut sender = receiver.sender().unwrap();
         for _ in 0..20 {
-            sender.send_many([[1; 3000].as_slice(), &[2; 3000]]).unwrap();
+            sender
+                .send_many([[1; 3000].as_slice(), &[2; 3000]])
+                .unwrap();
             assert_eq!(receiver.try_recv().unwrap(), [1; 3000]);
             assert_eq!(receiver.try_recv().unwrap(), [2; 3000]);
             assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
