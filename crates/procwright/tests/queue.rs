@@ -542,9 +542,9 @@ alone! {
         assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
         let descriptor = receiver.readiness_fd().unwrap().try_clone_to_owned().unwrap();
         while receiver.try_recv().is_ok() {}
-        assert!(!sys::readable(&descriptor));
+        assert!(!sys::readable(descriptor.as_fd()));
         sender.send(b"y").unwrap();
         let _other = receiver.invite().unwrap();
-        assert!(sys::readable(&descriptor));
+        assert!(sys::readable(descriptor.as_fd()));
     }
 }
