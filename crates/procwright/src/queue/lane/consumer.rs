@@ -239,6 +239,8 @@ impl<M: Memory> Consumer<M> {
         let next = self.next();
         (self.block, self.position, self.tail) = was;
         (self.passed, self.floor, self.left) = (passed, floor, left);
+        // What was clear may have been so in a block further on.
+        self.clear = self.position;
         Ok(next?.is_some())
     }
 

@@ -59,6 +59,27 @@ fn take(consumer: &mut Consumer<End>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// A look changes nothing, wherever the way leads.
+#[test]
+fn a_look_goes_no_further() {
+    let heap = Heap::new(shape());
+    let (mut sender, mut receiver) = (producer(&heap), consumer(&heap));
+    // Over the ends of rings, and through several blocks.
+    let lengths = [8, 8, 20, 60, 8, 200, 500, 8, 8, 900, 30];
+    for (number, length) in lengths.into_iter().enumerate() {
+        put(&mut sender, &message(number as u64, length)).unwrap();
+    }
+    sender.publish();
+    for (number, length) in lengths.into_iter().enumerate() {
+        for _ in 0..2 {
+            assert_eq!(receiver.has_next(), Ok(true));
+        }
+        assert_eq!(take(&mut receiver), Some(message(number as u64, length)));
+    }
+    assert_eq!(receiver.has_next(), Ok(false));
+    receiver.release();
+}
+
 /// All that is there, released.
 fn drain(consumer: &mut Consumer<End>) -> Vec<Vec<u8>> {
     let all = std::iter::from_fn(|| take(consumer)).collect();
