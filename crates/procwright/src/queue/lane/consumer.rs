@@ -234,7 +234,9 @@ impl<M: Memory> Consumer<M> {
         }
     }
 
-    /// Whether there is a next message. It stays the next.
+    /// Whether there is a next message. It stays the next. If there is none, it may have
+    /// gone on all the same, as [`next`](Consumer::next) does: to where the sender waits
+    /// for it.
     ///
     /// # Errors
     /// As [`next`](Consumer::next), which will say so again.
@@ -245,10 +247,13 @@ impl<M: Memory> Consumer<M> {
         // record would be looked for in another place.
         let (clear, shift) = (self.clear, self.shift);
         let next = self.next();
+        if next == Ok(None) {
+            return Ok(false);
+        }
         (self.block, self.position, self.tail) = was;
         (self.passed, self.floor, self.left) = (passed, floor, left);
         (self.clear, self.shift) = (clear, shift);
-        Ok(next?.is_some())
+        next.map(|_| true)
     }
 
     /// Looks how far the sender has got; whether there is more.
