@@ -234,6 +234,24 @@ def test_cancelling_on_asyncio():
     assert descriptors() == before
 
 
+@pytest.mark.parametrize("run", LOOPS)
+def test_closing_wakes_who_awaits(run, when_blocked):
+    receiver = Receiver()
+    invitation = receiver.invite()
+    # Those of the loops, on x86-64 and aarch64: epoll_wait(2), epoll_pwait(2).
+    when_blocked({"232", "281", "22"}, receiver.close)
+
+    async def main():
+        with pytest.raises(queue.EndClosed):
+            await receiver.recv_async(LONG)
+
+    run(main)
+    assert receiver.closed
+    # It is gone, not only said to be.
+    with pytest.raises(queue.Closed):
+        queue.Sender.attach(invitation)
+
+
 def test_cancelling_on_trio():
     trio = pytest.importorskip("trio")
     receiver = Receiver()

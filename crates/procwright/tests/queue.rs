@@ -78,6 +78,25 @@ fn many_are_sent_and_received_at_once() {
     assert_eq!(received, sent);
 }
 
+/// A lane has its turn, and then the others have theirs: what is left of it was looked at
+/// already, and is there all the same.
+#[test]
+fn who_only_looks_sees_what_is_left_of_a_turn() {
+    let mut receiver = Receiver::new().unwrap();
+    let mut senders = [receiver.sender().unwrap(), receiver.sender().unwrap()];
+    for (number, sender) in (0..).zip(&mut senders) {
+        let sent: Vec<Vec<u8>> = (0..600).map(|at| message(number, at, 16)).collect();
+        sender.send_many(sent.iter().map(Vec::as_slice)).unwrap();
+    }
+    let mut next = [0, 0];
+    for _ in 0..1200 {
+        let (sender, number) = parse(&receiver.try_recv().unwrap());
+        assert_eq!(number, next[sender as usize]);
+        next[sender as usize] += 1;
+    }
+    assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+}
+
 #[test]
 fn a_message_is_made_in_place() {
     let mut receiver = Receiver::new().unwrap();

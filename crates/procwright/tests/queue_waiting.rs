@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::sys;
 use procwright::Stdin;
 use procwright::liveness::{Monitor, Token};
-use procwright::queue::{Error, Receiver, Sender};
+use procwright::queue::{Error, Options, Receiver, Sender};
 use procwright::wait::{Event, Key, Outcome, WaitSet, Waitable, Want};
 
 type Set<'a> = WaitSet<Box<dyn Waitable + 'a>>;
@@ -167,4 +167,24 @@ alone! {
         });
         assert_eq!(status, 0);
     }
+}
+
+/// What keeps the next message from having room is no message: only that the ring begins
+/// anew. A set that finds nothing else has to go over it, or both would wait.
+#[test]
+fn a_set_makes_room_for_who_waits() {
+    let mut receiver = Options::new().first(4096).limit(4096).create().unwrap();
+    let mut sender = receiver.sender().unwrap();
+    sender.send(&[1; 3000]).unwrap();
+    assert_eq!(receiver.recv().unwrap(), [1; 3000]);
+    let mut set = Set::new().unwrap();
+    set.add(Box::new(&mut receiver), Event::Exited).unwrap();
+    let long = [2; 4080];
+    assert!(matches!(sender.try_send(&long), Err(Error::Full)));
+    assert!(is_readable(&set));
+    nothing(&mut set);
+    sender.try_send(&long).unwrap();
+    assert_eq!(set.wait(Want::Any, None).unwrap().ended.len(), 1);
+    drop(set);
+    assert_eq!(receiver.recv().unwrap(), long);
 }

@@ -17,12 +17,17 @@ pub(crate) struct End<T> {
     state: Mutex<State<T>>,
     /// Whose it is.
     process: u32,
+    /// Makes its descriptor readable, for who watches that.
+    wake: fn(&mut T),
 }
 
 struct State<T> {
     place: Place<T>,
-    /// To be dropped by whoever has it out.
+    /// To be dropped by whoever has it out, or watches it.
     is_closing: bool,
+    /// An event loop has its descriptor, which must not be closed under it: no loop is
+    /// told of that.
+    is_watched: bool,
 }
 
 enum Place<T> {
@@ -45,13 +50,15 @@ pub(super) enum Away {
 }
 
 impl<T> End<T> {
-    pub(super) fn new(item: T) -> End<T> {
+    pub(super) fn new(item: T, wake: fn(&mut T)) -> End<T> {
         End {
             state: Mutex::new(State {
                 place: Place::Here(Box::new(item)),
                 is_closing: false,
+                is_watched: false,
             }),
             process: std::process::id(),
+            wake,
         }
     }
 
@@ -59,14 +66,37 @@ impl<T> End<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops it, now or as soon as whoever has it out is done.
+    /// Drops it, now or as soon as whoever has it out is done, or who watches it, who is
+    /// woken for that.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.is_closing = true;
+        let is_watched = state.is_watched;
+        match &mut state.place {
+            Place::Here(item) if is_watched => (self.wake)(item),
+            _ => Self::drop_if_here(state),
+        }
+    }
+
+    fn drop_if_here(mut state: MutexGuard<'_, State<T>>) {
         if matches!(state.place, Place::Here(_)) {
             let dropped = std::mem::replace(&mut state.place, Place::Closed);
             drop(state);
             drop(dropped);
+        }
+    }
+
+    /// From now on an event loop may watch its descriptor. False if one does already.
+    pub(super) fn watch(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_watched, true)
+    }
+
+    /// It does no more.
+    pub(super) fn unwatch(&self) {
+        let mut state = self.lock();
+        state.is_watched = false;
+        if state.is_closing {
+            Self::drop_if_here(state);
         }
     }
 
@@ -100,6 +130,11 @@ impl<T, E: Deref<Target = End<T>>> Use<E, T> {
             let mut state = end.lock();
             let place = std::mem::replace(&mut state.place, Place::Out);
             match place {
+                // Closed, and somebody watches it yet.
+                Place::Here(item) if state.is_closing => {
+                    state.place = Place::Here(item);
+                    return Err(Away::Closed);
+                }
                 Place::Here(item) => {
                     drop(state);
                     let item = NonNull::from(Box::leak(item));
@@ -167,9 +202,12 @@ impl<T, E: Deref<Target = End<T>>> DerefMut for Use<E, T> {
 impl<T, E: Deref<Target = End<T>>> Drop for Use<E, T> {
     fn drop(&mut self) {
         // SAFETY: it is that of a `Box`, made into one again once, here.
-        let item = unsafe { Box::from_raw(self.item.as_ptr()) };
+        let mut item = unsafe { Box::from_raw(self.item.as_ptr()) };
         let mut state = self.end.lock();
-        if !state.is_closing {
+        if state.is_closing && state.is_watched {
+            (self.end.wake)(&mut item);
+        }
+        if !state.is_closing || state.is_watched {
             state.place = Place::Here(item);
             return;
         }

@@ -2,7 +2,6 @@
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use procwright::queue::{self, Error, Options};
 use pyo3::exceptions::PyTypeError;
@@ -10,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::doors::Doors;
-use super::end::{End, Use};
+use super::end::{Away, End, Use};
 use super::errors::{Side, away, failed, is_end};
 use super::{Invitation, Sender, View, copy, deadline, python, waiting};
 
@@ -38,8 +37,6 @@ use super::{Invitation, Sender, View, copy, deadline, python, waiting};
 pub(crate) struct Receiver {
     end: Arc<End<queue::Receiver>>,
     doors: Doors,
-    /// Whether a task of an event loop waits.
-    is_awaited: AtomicBool,
 }
 
 /// A receiver that was taken out, to be kept.
@@ -267,8 +264,10 @@ impl Receiver {
 
     /// Says that a task waits from now on, or that it does no more.
     fn _await(&self, py: Python<'_>, waits: bool) -> PyResult<()> {
-        if self.is_awaited.swap(waits, Ordering::Relaxed) && waits {
-            return Err(away(py, super::end::Away::Busy, Side::Receiver));
+        match waits {
+            false => self.end.unwatch(),
+            true if self.end.watch() => {}
+            true => return Err(away(py, Away::Busy, Side::Receiver)),
         }
         Ok(())
     }
@@ -276,7 +275,7 @@ impl Receiver {
     /// Closes it: senders are told so, and what was not received is lost.
     ///
     /// From any thread, any number of times; returns at once. Who waits for a message is
-    /// told `EndClosed`. If a `View` is out, the queue ends with it.
+    /// told `EndClosed`. If a `View` is out, or a task waits, the queue ends with it.
     fn close(&self) {
         self.end.close();
         self.doors.close();
@@ -342,10 +341,11 @@ impl Receiver {
 impl Receiver {
     pub(crate) fn made(py: Python<'_>, made: Result<queue::Receiver, Error>) -> PyResult<Receiver> {
         let made = made.map_err(|error| told(py, &error))?;
+        // Its descriptor becomes readable when it is asked for.
+        let wake = |receiver: &mut queue::Receiver| drop(receiver.readiness_fd());
         Ok(Receiver {
-            end: Arc::new(End::new(made)),
+            end: Arc::new(End::new(made, wake)),
             doors: Doors::default(),
-            is_awaited: AtomicBool::new(false),
         })
     }
 

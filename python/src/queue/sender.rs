@@ -288,7 +288,7 @@ impl Sender {
             sender.set_limit(limit);
         }
         Ok(Sender {
-            end: Arc::new(End::new(sender)),
+            end: Arc::new(End::new(sender, |_| {})),
             overflow,
             limit,
         })

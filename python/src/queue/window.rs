@@ -67,7 +67,11 @@ impl<L: Memory> Window<L> {
         let loan = state.loan.as_mut().ok_or_else(over)?;
         match loan.is_inherited() {
             false => Ok(loan.area().len()),
-            true => Err(failed(py, &Error::Forked, self.side)),
+            true => {
+                // Not under the lock: that runs code of Python's.
+                drop(state);
+                Err(failed(py, &Error::Forked, self.side))
+            }
         }
     }
 
@@ -115,6 +119,7 @@ impl<L: Memory> Window<L> {
         let mut state = self.lock();
         let loan = state.loan.as_mut().ok_or_else(over)?;
         if loan.is_inherited() {
+            drop(state);
             return Err(failed(owner.py(), &Error::Forked, self.side));
         }
         let area = loan.area();

@@ -262,7 +262,7 @@ impl Receiver {
     /// time.
     #[inline]
     fn is_quiet(&mut self) -> bool {
-        let is_idle = |lane: &Lane| !lane.is_left && !lane.consumer.has_more();
+        let is_idle = |lane: &Lane| !lane.is_left && !lane.has_more();
         self.looks += 1;
         self.looks < LOOKS
             && !self.is_armed
@@ -541,11 +541,10 @@ impl Receiver {
         // A look is one at each lane.
         let looks = self.patience / self.lanes.len().max(1) as u32;
         for look in 0..looks {
-            let new = |lane: &Lane| lane.consumer.has_more();
             if self.claimed != Some(self.claims.load(Ordering::Relaxed)) {
                 return true;
             }
-            if self.lanes.iter().any(new) {
+            if self.lanes.iter().any(Lane::has_more) {
                 self.patience = (2 * self.patience).min(PATIENCE);
                 return true;
             }
@@ -623,6 +622,12 @@ impl Lane {
                 wake(space);
             }
         }
+    }
+
+    /// Whether it is worth to look.
+    #[inline]
+    fn has_more(&self) -> bool {
+        !self.is_refused && self.consumer.has_more()
     }
 
     /// Whether nobody will send or receive here any more.

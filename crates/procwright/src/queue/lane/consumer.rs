@@ -144,15 +144,18 @@ impl<M: Memory> Consumer<M> {
     #[inline(always)]
     fn open_mailbox(&mut self) -> Option<Place> {
         let tail = self.memory.tail();
-        // In units of 8, and in the same block, or it would be much more.
-        let shown = tail.wrapping_sub(self.tail.to_word()).wrapping_mul(8);
+        // In units of 8, and in the same block, or it is much more.
+        let shown = tail.wrapping_sub(self.tail.to_word());
         let stamp = self.memory.stamp();
         let length = Stamp::parse(stamp, self.position)?;
         let mail = self.memory.mail();
         // If one of these bytes was another's, the stamp is another's now.
         fence(Ordering::Acquire);
         let need = Record::takes(length);
-        if self.memory.stamp() != stamp || shown != need || need > self.lap_end() - self.position {
+        if self.memory.stamp() != stamp
+            || shown != need / 8
+            || need > self.lap_end() - self.position
+        {
             return None;
         }
         let place = self.place();
@@ -206,7 +209,9 @@ impl<M: Memory> Consumer<M> {
             let (place, lap_end) = (self.place(), self.lap_end());
             let lap = lap_end - self.position;
             let seen = self.tail.position.min(self.floor + size);
-            let until = seen - self.position;
+            // Not less than nothing: what is in the mailbox is not held to what has been
+            // released, so a sender that writes over that has led further.
+            let until = seen.saturating_sub(self.position);
             self.clear = seen.min(lap_end);
             self.shift = place.wrapping_sub(self.position);
             let kind = match until {
@@ -229,19 +234,26 @@ impl<M: Memory> Consumer<M> {
         }
     }
 
-    /// Whether there is a next message. It stays the next.
+    /// Whether there is a next message. It stays the next. If there is none, it may have
+    /// gone on all the same, as [`next`](Consumer::next) does: to where the sender waits
+    /// for it.
     ///
     /// # Errors
     /// As [`next`](Consumer::next), which will say so again.
     pub(crate) fn has_next(&mut self) -> Result<bool, Damage> {
         let was = (self.block, self.position, self.tail);
         let (passed, floor, left) = (self.passed, self.floor, self.left);
+        // These are of where it is, too: with those of another lap or block the next
+        // record would be looked for in another place.
+        let (clear, shift) = (self.clear, self.shift);
         let next = self.next();
+        if next == Ok(None) {
+            return Ok(false);
+        }
         (self.block, self.position, self.tail) = was;
         (self.passed, self.floor, self.left) = (passed, floor, left);
-        // What was clear may have been so in a block further on.
-        self.clear = self.position;
-        Ok(next?.is_some())
+        (self.clear, self.shift) = (clear, shift);
+        next.map(|_| true)
     }
 
     /// Looks how far the sender has got; whether there is more.
@@ -261,7 +273,8 @@ impl<M: Memory> Consumer<M> {
         Ok(true)
     }
 
-    /// Whether it is worth to look: also where the way on was seen, but not gone.
+    /// Whether it is worth to look. There may be more than was looked at, or some of that
+    /// is left: the lane's turn was over.
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
         !self.is_at_end() || self.memory.tail() != self.tail.to_word()

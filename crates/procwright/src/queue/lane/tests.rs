@@ -95,6 +95,8 @@ enum Step {
     SendOne(usize),
     /// So many messages, and released.
     Receive(usize),
+    /// Whether there is one is asked, and nothing is received.
+    Ask,
     /// The receiver dies, and another goes on.
     TakeOver,
 }
@@ -108,6 +110,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (1..20usize).prop_map(Step::Receive),
         2 => Just(Step::Receive(1)),
         1 => Just(Step::Receive(usize::MAX)),
+        2 => Just(Step::Ask),
         1 => Just(Step::TakeOver),
     ];
     prop::collection::vec(step, 1..60)
@@ -161,6 +164,9 @@ proptest! {
                         prop_assert_eq!(Some(bytes), model.pop_front());
                     }
                     consumer.release();
+                }
+                Step::Ask => {
+                    prop_assert_eq!(consumer.has_next(), Ok(!model.is_empty()));
                 }
                 Step::TakeOver => {
                     // What was taken and not released comes again.
@@ -602,4 +608,78 @@ fn what_was_shown_on_the_way_is_told_of() {
     assert!(producer.publish());
     assert!(!producer.publish());
     assert_eq!(drain(&mut consumer(&heap)), sent);
+}
+
+/// The way to it leads to where the block begins, or to another block.
+#[test]
+fn who_asks_whether_there_is_more_stays_where_it_is() {
+    for (before, length) in [(24, 24), (0, 41), (0, 1000)] {
+        let heap = Heap::new(shape());
+        let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
+        put(&mut producer, &message(1, before)).unwrap();
+        producer.publish();
+        drain(&mut consumer);
+        let (second, third) = (message(2, 8), message(3, length));
+        put(&mut producer, &second).unwrap();
+        put(&mut producer, &third).unwrap();
+        producer.publish();
+        assert_eq!(take(&mut consumer), Some(second));
+        consumer.release();
+        for _ in 0..2 {
+            assert_eq!(consumer.has_next(), Ok(true));
+        }
+        assert_eq!(take(&mut consumer), Some(third));
+        assert_eq!(consumer.has_next(), Ok(false));
+    }
+}
+
+#[test]
+fn what_was_seen_and_not_received_yet_is_more() {
+    let heap = Heap::new(shape());
+    let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
+    for number in 0..2 {
+        put(&mut producer, &message(number, 8)).unwrap();
+    }
+    producer.publish();
+    for more in [true, false] {
+        assert!(take(&mut consumer).is_some());
+        assert_eq!(consumer.has_more(), more);
+    }
+}
+
+/// It writes message after message into its mailbox while nothing is released: over the
+/// first ones.
+#[test]
+fn a_sender_that_laps_its_receiver_in_the_mailbox_is_found() {
+    let heap = Heap::new(Geometry::tiny(6, 1, 64));
+    producer(&heap);
+    let mut consumer = consumer(&heap);
+    let word = |position| Cursor { block: 0, position }.to_word();
+    let mut position = 0;
+    for _ in 0..5 {
+        heap.spoil_mailbox(Stamp::to_word(24, position), [7; MAILBOX]);
+        position += Record::takes(24);
+        heap.end().set_tail(word(position));
+        if !matches!(consumer.next(), Ok(Some(_))) {
+            break;
+        }
+    }
+    heap.end().set_tail(word(position + 64));
+    assert!(consumer.next().is_err());
+}
+
+/// In a block that is four further on, the difference of the cursors is the same but for
+/// a bit that a multiplication would lose.
+#[test]
+fn a_mailbox_is_that_of_the_block_where_the_tail_is() {
+    let heap = Heap::new(shape());
+    producer(&heap);
+    let mut consumer = consumer(&heap);
+    heap.spoil_mailbox(Stamp::to_word(8, 0), [7; MAILBOX]);
+    let tail = Cursor {
+        block: 4,
+        position: 16,
+    };
+    heap.end().set_tail(tail.to_word());
+    assert!(consumer.next().is_err());
 }
