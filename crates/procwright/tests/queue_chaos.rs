@@ -530,7 +530,7 @@ fn chaos(book: Book, seed: u64, names: &std::path::Path) -> (u64, u64, u64) {
                     continue;
                 }
                 // By both ways, where there are two.
-                let invitation = invitation.filter(|_| !place.named || seed % 2 == 0);
+                let invitation = invitation.filter(|_| !place.named || seed & 1 == 0);
                 crowd.senders.push(sys::fork_that(|| {
                     // A fork's copies of others' places.
                     drop(std::mem::take(&mut places));
