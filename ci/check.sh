@@ -42,3 +42,21 @@ ensure_venv ./python 'ruff==0.17.*' 'mypy==2.*'
 "$venv/bin/ruff" format --check python ci examples
 "$venv/bin/mypy" --strict python/procwright
 "$venv/bin/stubtest" procwright --mypy-config-file python/pyproject.toml
+
+if ruby_builds; then
+    say 'Format, lints and signatures: Ruby'
+    (
+        # In a workspace of its own; the lints are those of the others.
+        cd ruby/ext/procwright
+        cargo fmt --check
+        cargo clippy --quiet --locked --target-dir "${CARGO_TARGET_DIR:-../../../target}/ruby" -- -D warnings
+    )
+    find ruby -name '*.rb' -not -path 'ruby/pkg/*' -print0 | xargs -0 -n 1 ruby -wc >/dev/null
+    if ruby -e 'Gem.bin_path("rbs", "rbs")' 2>/dev/null; then
+        ruby -e 'load Gem.bin_path("rbs", "rbs")' -- -r timeout -I ruby/sig validate --silent
+    else
+        skip 'signatures: there is no rbs'
+    fi
+else
+    skip 'lints of the Ruby library: it cannot be built here'
+fi

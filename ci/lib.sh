@@ -50,3 +50,10 @@ versions_missing() {
         [[ " $* " == *" $one "* ]] || echo "$one"
     done
 }
+
+# ruby_builds: whether Ruby's headers, libclang and what the tests need are here.
+ruby_builds() {
+    ruby -rrbconfig -rminitest -e 'exit File.exist?(RbConfig::CONFIG["rubyhdrdir"] + "/ruby.h")' 2>/dev/null &&
+        command -v rake >/dev/null &&
+        { [ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null; }
+}

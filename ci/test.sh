@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that must pass: Rust, the Python package, the documentation's
-# examples. Run by `make test`, after ci/deps.sh.
+# Everything that must pass: Rust, the Python package, the Ruby library, the
+# documentation's examples. Run by `make test`, after ci/deps.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/lib.sh
@@ -33,6 +33,13 @@ for one in "${found[@]}"; do
     tested+=("${one%% *}")
 done
 echo "Tested on Python ${tested[*]}; not found: $(versions_missing "${tested[@]}" | xargs)"
+
+say 'Ruby library'
+if ruby -e 'exit RUBY_VERSION >= "3.1"' 2>/dev/null && ruby_builds; then
+    (cd ruby && rake --quiet && rake --quiet test_gem)
+else
+    skip 'tests of the Ruby library: Ruby 3.1 with its headers, minitest, rake and libclang are needed'
+fi
 
 say 'Documentation and examples'
 PATH=$PWD/$venv/bin:$PATH "$venv/bin/python" ci/docs.py

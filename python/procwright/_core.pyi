@@ -544,9 +544,23 @@ class Invitation:
 class Receiver:
     """Receives what the senders of a queue send, each one's messages in their order."""
 
-    def __new__(cls, *, lanes: int = 64, first: int = 16384, limit: int = 67108864) -> Receiver: ...
+    def __new__(
+        cls,
+        *,
+        lanes: int = 64,
+        first: int = 16384,
+        limit: int = 67108864,
+        keep: int = 8388608,
+    ) -> Receiver: ...
     @staticmethod
-    def open(name: str, *, lanes: int = 64, first: int = 16384, limit: int = 67108864) -> Receiver:
+    def open(
+        name: str,
+        *,
+        lanes: int = 64,
+        first: int = 16384,
+        limit: int = 67108864,
+        keep: int = 8388608,
+    ) -> Receiver:
         """Makes a queue of that name, or takes it over from a receiver that has died."""
 
     @staticmethod
@@ -554,7 +568,9 @@ class Receiver:
         """Receives in the place of a receiver that has died."""
 
     @staticmethod
-    def of_parent(*, lanes: int = 64, first: int = 16384, limit: int = 67108864) -> Receiver:
+    def of_parent(
+        *, lanes: int = 64, first: int = 16384, limit: int = 67108864, keep: int = 8388608
+    ) -> Receiver:
         """Receives from the process that has spawned this one with `channel="to_child"`."""
 
     def invite(self) -> Invitation:

@@ -570,52 +570,76 @@ def rss() -> int:
         return int(file.read().split()[1]) * mmap.PAGESIZE
 
 
-def one_round(number: int) -> None:
+def both():
     receiver = Receiver(lanes=4)
     with receiver.invite() as invitation:
         sender = Sender.attach(invitation)
-    other = sender.clone()
     sender.send(b"x" * 3000)
-    with other.reserve(100) as message:
+    return receiver, sender
+
+
+def closed():
+    receiver, sender = both()
+    sender.clone().close()
+    assert len(receiver.recv()) == 3000
+    receiver.close()
+    sender.close()
+
+
+def dropped():
+    receiver, sender = both()
+    with sender.reserve(100) as message:
         message[:] = bytes(100)
+    del sender
     with receiver.recv_view():
         pass
-    view = receiver.recv_view()
-    kept = memoryview(view)
-    objects = queue.ObjectSender(sender)
-    objects.send([number])
-    if number % 3 == 0:
-        # A circle, and all of it garbage.
-        circle = [receiver, sender, other, view, kept, objects]
-        circle.append(circle)
-        return
+
+
+def in_use():
+    receiver, sender = both()
+    view, place = receiver.recv_view(), sender.reserve(100)
+    kept = memoryview(view), memoryview(place)
     with pytest.raises(BufferError):
         view.release()
-    kept.release()
-    view.release()
-    if number % 50 == 0:
-        assert queue.ObjectReceiver(receiver).recv(LONG) == [number]
-        with pytest.raises(TimeoutError):
-            receiver.recv(0.012)
-    if number % 3 == 1:
-        receiver.close()
-        sender.close()
+    receiver.close()
+    del receiver, sender, view, place
+    assert len(kept[0]) == 3000
 
 
-def test_nothing_leaks():
-    for number in range(100):
-        one_round(number)
+def garbage():
+    receiver, sender = both()
+    objects = queue.ObjectSender(sender)
+    objects.send([1])
+    circle = [receiver, objects, receiver.recv_view(), memoryview(sender.reserve(1))]
+    circle.append(circle)
+
+
+@pytest.mark.parametrize("leave", [closed, dropped, in_use, garbage])
+def test_nothing_leaks(leave):
+    for _ in range(50):
+        leave()
     gc.collect()
-    before = descriptors(), len(os.listdir("/proc/self/task")), rss()
-    for number in range(2000):
-        one_round(number)
-        if number % 100 == 0:
+    before = len(descriptors()), len(os.listdir("/proc/self/task")), rss()
+    for number in range(500):
+        leave()
+        if number % 50 == 0:
             gc.collect()
     gc.collect()
-    assert len(descriptors()) == len(before[0])
-    assert len(os.listdir("/proc/self/task")) == before[1]
-    # 2,000 lanes of 4 KiB alone would be more.
-    assert rss() - before[2] < 4 << 20
+    # One page of each would be more.
+    assert rss() - before[2] < 500 * mmap.PAGESIZE
+    assert (len(descriptors()), len(os.listdir("/proc/self/task"))) == before[:2]
+
+
+def test_waiting_leaks_nothing():
+    receiver, sender = both()
+    assert len(receiver.recv()) == 3000
+    for number in range(60):
+        if number == 10:
+            before = descriptors()
+        with pytest.raises(TimeoutError):
+            receiver.recv(0.012)
+    assert descriptors() == before
+    del receiver, sender
 
 
 def test_no_thread_is_started():

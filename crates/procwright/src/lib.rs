@@ -43,7 +43,7 @@ pub mod wait;
 
 pub use cancel::Cancel;
 pub use child::{Child, Communication, WaitError, duplicate_fd};
-pub use command::{BoxError, Collected, Command, Failure};
+pub use command::{BoxError, Collected, Command, Failure, Ongoing};
 pub use drain::{Flow, Segment};
 pub use holders::{Holder, Holders};
 pub use process::Process;

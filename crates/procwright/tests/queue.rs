@@ -493,3 +493,75 @@ fn an_invitation_goes_over_no_other_kind_of_socket() {
     here.read_exact(&mut bytes).unwrap();
     assert_eq!(&bytes, b"theirs");
 }
+
+/// The tail was seen with the first one; between the two is a record that leads on.
+#[test]
+fn what_lies_behind_a_jump_or_a_skip_is_there_at_once() {
+    for options in [Options::new().first(4096), Options::new().fixed(16384)] {
+        let mut receiver = options.create().unwrap();
+        let mut sender = receiver.sender().unwrap();
+        for _ in 0..20 {
+            sender
+                .send_many([[1; 3000].as_slice(), &[2; 3000]])
+                .unwrap();
+            assert_eq!(receiver.try_recv().unwrap(), [1; 3000]);
+            assert_eq!(receiver.try_recv().unwrap(), [2; 3000]);
+            assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+        }
+    }
+}
+
+alone! {
+    /// Each look is one of many, a moment apart: who is gone is seen within a few.
+    fn who_looks_now_and_then_learns_of_the_end() {
+        let mut receiver = Receiver::new().unwrap();
+        let sender = receiver.sender().unwrap();
+        assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+        drop(sender);
+        let mut looks = 0;
+        common::eventually(|| {
+            looks += 1;
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            matches!(receiver.try_recv(), Err(Error::Closed))
+        });
+        assert!(looks < 10, "{looks}");
+    }
+}
+
+alone! {
+    /// One is always sending, so the receiver has no reason to sleep.
+    fn those_who_have_left_keep_no_descriptor() {
+        let mut receiver = Receiver::new().unwrap();
+        let mut busy = receiver.sender().unwrap();
+        let before = common::fds().len();
+        for _ in 0..100 {
+            let mut sender = receiver.sender().unwrap();
+            sender.send(b"").unwrap();
+            drop(sender);
+            busy.send(b"").unwrap();
+            receiver.recv().unwrap();
+            receiver.recv().unwrap();
+        }
+        assert!(common::fds().len() <= before + 2, "{:?}", common::fds());
+    }
+}
+
+alone! {
+    /// To invite another takes away no ring.
+    fn an_invitation_leaves_the_descriptor_readable() {
+        let mut receiver = Receiver::new().unwrap();
+        let mut sender = receiver.sender().unwrap();
+        receiver.readiness_fd().unwrap();
+        assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+        sender.send(b"x").unwrap();
+        assert!(sys::readable(receiver.readiness_fd().unwrap()));
+        assert!(matches!(receiver.try_recv(), Ok(_)));
+        assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+        let descriptor = receiver.readiness_fd().unwrap().try_clone_to_owned().unwrap();
+        while receiver.try_recv().is_ok() {}
+        assert!(!sys::readable(descriptor.as_fd()));
+        sender.send(b"y").unwrap();
+        let _other = receiver.invite().unwrap();
+        assert!(sys::readable(descriptor.as_fd()));
+    }
+}

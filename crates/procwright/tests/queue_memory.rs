@@ -18,7 +18,8 @@ fn occupied(receiver: &mut Receiver) -> u64 {
 fn a_flood_is_given_back() {
     let flood = common::scaled(64 << 20, 1 << 30);
     let limit = 4 * flood as usize;
-    let mut receiver = Options::new().limit(limit).create().unwrap();
+    let options = Options::new().limit(limit).keep(256 << 10);
+    let mut receiver = options.create().unwrap();
     let mut sender = receiver.sender().unwrap();
     let message = vec![7; 60_000];
     let count = flood / 60_000;

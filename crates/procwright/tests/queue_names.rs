@@ -407,3 +407,81 @@ alone! {
         assert_eq!(names.count(), 0);
     }
 }
+
+alone! {
+    /// It finds nobody by name there, and nobody's number means anything; its link is
+    /// as good as anybody's.
+    fn one_who_was_invited_into_other_namespaces_sends() {
+        let _names = Names::new();
+        let mut receiver = Receiver::open("work").unwrap();
+        let invitation = receiver.invite().unwrap();
+        let status = sys::in_fork(|| {
+            if !sys::unshare_pids_and_networks() {
+                return 7;
+            }
+            // The first in there.
+            let inside = sys::in_fork(|| {
+                let mut sender = Sender::attach(invitation).unwrap();
+                for _ in 0..3 {
+                    sender.send(b"x").unwrap();
+                    // Until what is known of the receiver is known no more.
+                    std::thread::sleep(Duration::from_millis(30));
+                }
+                0
+            });
+            i32::from(inside != 0)
+        });
+        // Not everybody may have some.
+        if libc::WEXITSTATUS(status) != 7 {
+            assert_eq!(status, 0);
+            for _ in 0..3 {
+                assert_eq!(receiver.recv().unwrap(), b"x");
+            }
+        }
+    }
+}
+
+alone! {
+    /// Names of sockets are nobody's once their owner is gone: a sender whose receiver
+    /// has died is told that, whoever listens there now.
+    fn who_takes_the_name_of_a_dead_receiver_deceives_nobody() {
+        // Nobody else may be another user.
+        if sys::effective_uid() != 0 {
+            return;
+        }
+        let _names = Names::new();
+        let pid = receiving("work", |_| ());
+        let mut sender = Sender::open("work").unwrap();
+        sender.send(b"x").unwrap();
+        let names = std::fs::read_to_string("/proc/net/unix").unwrap();
+        let mut places: Vec<_> = names
+            .lines()
+            .filter_map(|line| Some(line.split_once('@')?.1.trim().to_owned()))
+            .filter(|name| name.starts_with("procwright-"))
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        end(pid);
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let thief = sys::fork_pausing_after(|| {
+            sys::become_user(65_534);
+            use std::os::linux::net::SocketAddrExt;
+            use std::os::unix::net::{SocketAddr, UnixListener};
+            // That of others' queues as well: they are taken.
+            let bound: Vec<_> = places
+                .iter()
+                .filter_map(|name| UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).ok())
+                .collect();
+            assert!(!bound.is_empty());
+            std::mem::forget(bound);
+            theirs.write_all(b".").unwrap();
+        });
+        ours.read_exact(&mut [0]).unwrap();
+        let sent = sender.send(b"y");
+        assert!(matches!(sent, Err(Error::ReceiverDead)), "{sent:?}");
+        let opened = Sender::open("work").map(|_| ());
+        assert!(matches!(opened, Err(Error::ReceiverDead)), "{opened:?}");
+        end(thief);
+        drop(sender);
+    }
+}

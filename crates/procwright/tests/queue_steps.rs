@@ -375,7 +375,7 @@ rows! {
     };
     // To a block whose memory is not kept: it is provided in steps.
     grow_beyond_what_is_kept: Row {
-        options: Options::new().first(1 << 17).limit(4 << 20),
+        options: Options::new().first(1 << 17).limit(4 << 20).keep(256 << 10),
         lengths: &[130_000, 260_000, 300],
         ready: |victim| {
             victim.attach();

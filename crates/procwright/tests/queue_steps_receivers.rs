@@ -409,6 +409,7 @@ macro_rules! rows {
 
 const SMALL: Options = Options::new().lanes(8).first(4096).limit(1 << 16);
 const FIXED: Options = Options::new().lanes(8).fixed(4096);
+const LARGE: Options = Options::new().lanes(8).first(1 << 17).limit(4 << 20);
 
 const PLAIN: Row = Row {
     name: "",
@@ -458,7 +459,7 @@ rows! {
     // The sender goes back to a small block, and the large one's memory is given
     // back.
     give_back: Row {
-        options: Options::new().lanes(8).first(1 << 17).limit(4 << 20),
+        options: LARGE.keep(256 << 10),
         before: |senders| senders.send(&[130_000, 260_000, 300]),
         ready: Victim::take_all,
         then: |senders| senders.send(&[300]),
@@ -468,8 +469,8 @@ rows! {
     // The memory of what was read in a block that goes on is given back: before the
     // sender may write there again.
     give_back_in_place: Row {
-        options: Options::new().lanes(8).fixed(1 << 19),
-        before: |senders| senders.send(&[200_000, 200_000]),
+        options: LARGE.keep(1 << 17),
+        before: |senders| senders.send(&[140_000, 60_000]),
         ready: |_| {},
         work: Victim::view,
         fills: true,

@@ -18,8 +18,9 @@ use super::{Invitation, Sender, View, copy, deadline, python, waiting};
 ///
 /// Making one makes the queue. `lanes` is how many senders there may be at a time, from 1
 /// to 4,096; each has a lane, which takes `first` bytes of memory at first and `limit` at
-/// most. Half of `limit` is room for messages that wait, and for one message. The queue is
-/// there as long as its receiver is.
+/// most, and keeps the memory of blocks of up to `keep` bytes when they are empty. Half of
+/// `limit` is room for messages that wait, and for one message. The queue is there as long
+/// as its receiver is.
 ///
 /// It is for one thread at a time: who comes while another is inside is told `Busy`. As a
 /// context manager it is closed in the end; iterating receives until all senders are gone.
@@ -45,19 +46,29 @@ pub(crate) struct Receiver {
 pub(crate) type LentReceiver = Use<Arc<End<queue::Receiver>>, queue::Receiver>;
 
 /// What a new queue is like.
-fn shape(lanes: i64, first: usize, limit: usize) -> Options {
+fn shape(lanes: i64, first: usize, limit: usize, keep: usize) -> Options {
     // What no `u32` can be is refused with 0.
     let lanes = u32::try_from(lanes).unwrap_or(0);
-    Options::new().lanes(lanes).first(first).limit(limit)
+    Options::new()
+        .lanes(lanes)
+        .first(first)
+        .limit(limit)
+        .keep(keep)
 }
 
 #[pymethods]
 impl Receiver {
     #[new]
-    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20))]
-    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864)")]
-    fn new(py: Python<'_>, lanes: i64, first: usize, limit: usize) -> PyResult<Receiver> {
-        let options = shape(lanes, first, limit);
+    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20, keep=8 << 20))]
+    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=8388608)")]
+    fn new(
+        py: Python<'_>,
+        lanes: i64,
+        first: usize,
+        limit: usize,
+        keep: usize,
+    ) -> PyResult<Receiver> {
+        let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.create());
         Receiver::made(py, made)
     }
@@ -67,10 +78,16 @@ impl Receiver {
     /// Once: then the descriptors are not inherited any more. Raises `NoParent` if this
     /// process was not spawned so, or it was taken before.
     #[staticmethod]
-    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20))]
-    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864)")]
-    fn of_parent(py: Python<'_>, lanes: i64, first: usize, limit: usize) -> PyResult<Receiver> {
-        let options = shape(lanes, first, limit);
+    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20, keep=8 << 20))]
+    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=8388608)")]
+    fn of_parent(
+        py: Python<'_>,
+        lanes: i64,
+        first: usize,
+        limit: usize,
+        keep: usize,
+    ) -> PyResult<Receiver> {
+        let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.of_parent());
         Receiver::made(py, made)
     }
@@ -88,16 +105,17 @@ impl Receiver {
     /// Raises `NameTaken` if the receiver of that queue lives; otherwise as `Receiver`, and
     /// `OSError` if the directory is not this user's alone.
     #[staticmethod]
-    #[pyo3(signature = (name, *, lanes=64, first=16 << 10, limit=64 << 20))]
-    #[pyo3(text_signature = "(name, *, lanes=64, first=16384, limit=67108864)")]
+    #[pyo3(signature = (name, *, lanes=64, first=16 << 10, limit=64 << 20, keep=8 << 20))]
+    #[pyo3(text_signature = "(name, *, lanes=64, first=16384, limit=67108864, keep=8388608)")]
     fn open(
         py: Python<'_>,
         name: &str,
         lanes: i64,
         first: usize,
         limit: usize,
+        keep: usize,
     ) -> PyResult<Receiver> {
-        let options = shape(lanes, first, limit);
+        let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.open(name));
         Receiver::made(py, made)
     }

@@ -1,5 +1,6 @@
 //! The builder that a run or a child starts from.
 
+mod ongoing;
 mod pty;
 mod spawn;
 mod taps;
@@ -14,16 +15,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::cancel::Cancel;
-use crate::child::Unstarted;
 use crate::error::Invalid;
 use crate::process::{Signal, Stop};
 use crate::queue::Channel;
-use crate::run::{
-    self, Error, Event, Extras, Foreign, Outcome, Output, Producer, Reason, Trouble, Watch,
-};
+use crate::run::{self, Error, Event, Extras, Foreign, Output, Producer, Reason, Watch};
 use crate::spec::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
 use crate::spool::Memory;
 use crate::time::Timeout;
+
+pub use ongoing::Ongoing;
 
 /// An error of code that takes part in a run: an iterator, a callback.
 pub use crate::spool::fifo::BoxError;
@@ -537,6 +537,15 @@ impl<'a> Command<'a> {
     /// # Errors
     /// [`Error::Invalid`] and [`Error::Spawn`] only.
     pub fn run_into<M: Memory>(self) -> Result<Collected<M>, Error> {
+        self.begin_into().map(Ongoing::finish)
+    }
+
+    /// Starts the program, for callers who have to be elsewhere now and then while
+    /// it runs: see [`Ongoing`].
+    ///
+    /// # Errors
+    /// As [`run_into`](Command::run_into).
+    pub fn begin_into<M: Memory>(self) -> Result<Ongoing<'a, M>, Error> {
         let Command { spec, extras, .. } = self;
         if extras.listener.is_some() {
             let hint = "a run reads its streams; what it has to tell comes by on_event";
@@ -568,17 +577,9 @@ impl<'a> Command<'a> {
                 "give stdout or stderr the sink Relay",
             )));
         }
-        let failed = |unstarted: Unstarted| Error::unstarted(unstarted, &spec);
-        let outcome: Outcome<M> = run::execute(&spec, extras).map_err(failed)?;
-        Ok(Collected {
-            report: outcome.report,
-            stdout: outcome.stdout,
-            stderr: outcome.stderr,
-            merged: outcome.merged,
-            failure: outcome.trouble.map(|trouble| match trouble {
-                Trouble::Foreign(what, error) => Failure::Foreign(what, error),
-                Trouble::Io(error) => Failure::Io(error),
-            }),
-        })
+        let spec = Arc::new(spec);
+        let started = run::start(&spec, extras);
+        let run = started.map_err(|unstarted| Error::unstarted(unstarted, &spec))?;
+        Ok(Ongoing::new(run))
     }
 }

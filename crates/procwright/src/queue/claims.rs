@@ -130,13 +130,31 @@ impl Receiver {
         self.looks = 0;
         self.look_for_orphans()?;
         let waited = self.guests.wait(&mut self.gone, deadline);
+        self.attended = shared::last_tick();
         if !self.gone.is_empty() {
             // Whoever was killed when it had taken a lane may not have said so.
             self.claimed = None;
             self.look_at_claims()?;
             self.look_for_orphans()?;
         }
+        // Its lock was looked at before the sleep, and nothing will tell of it again.
+        if self.guests.has_lost_an_orphan() {
+            self.look_for_orphans()?;
+        }
         Ok(waited?)
+    }
+
+    /// Gives back the links of those who have left, before there is another: who
+    /// invites many, one after the other, and always has something to receive, would
+    /// run out of descriptors.
+    pub(super) fn see_who_has_left(&mut self) {
+        let is_armed = self.is_armed;
+        // What goes wrong is told by the next call that receives.
+        let _ = self.attend(Deadline::at(Instant::now()));
+        if is_armed {
+            // Whoever has rung was for who sleeps on the descriptor.
+            self.guests.ring_ourselves();
+        }
     }
 
     /// Whether nobody is left who could send. Who has come and was not let in yet is

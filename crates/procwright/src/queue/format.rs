@@ -84,10 +84,6 @@ pub(crate) const PEER_SIZE: u64 = 32;
 /// numbers of the locks that stand for them into a file.
 pub(crate) const MOST_LANES: u32 = 4096;
 
-/// Memory of blocks of at most this size stays with a lane while somebody has it;
-/// of larger ones the reader gives back what it has read.
-pub(crate) const KEPT: u64 = 256 * 1024;
-
 /// What stands in front of each message.
 pub(crate) const RECORD: u64 = 8;
 
@@ -105,27 +101,29 @@ pub(crate) struct Geometry {
     /// The first block has 2 to this power bytes, and each next one twice as many.
     first: u32,
     blocks: u32,
-    /// [`KEPT`], but for tests.
-    kept: u64,
+    /// Memory of so many blocks stays with a lane while somebody has it; of the larger
+    /// ones the reader gives back what it has read.
+    kept: u32,
 }
 
 impl Geometry {
     /// None if there is no such queue.
-    pub(crate) fn new(lanes: u32, first: u32, blocks: u32) -> Option<Geometry> {
+    pub(crate) fn new(lanes: u32, first: u32, blocks: u32, kept: u32) -> Option<Geometry> {
         let has_lanes = (1..=MOST_LANES).contains(&lanes);
         // From a page to a gibibyte, the largest that a message's length is for.
         let has_blocks = first >= 12 && blocks >= 1 && first.checked_add(blocks)? <= 31;
-        (has_lanes && has_blocks).then_some(Geometry {
+        let keeps_some = (1..=blocks).contains(&kept);
+        (has_lanes && has_blocks && keeps_some).then_some(Geometry {
             lanes,
             first,
             blocks,
-            kept: KEPT,
+            kept,
         })
     }
 
     /// Blocks so small that a model can go through all that may happen to them.
     #[cfg(test)]
-    pub(crate) fn tiny(first: u32, blocks: u32, kept: u64) -> Geometry {
+    pub(crate) fn tiny(first: u32, blocks: u32, kept: u32) -> Geometry {
         Geometry {
             lanes: 1,
             first,
@@ -136,12 +134,12 @@ impl Geometry {
 
     /// Whether the memory of a block stays with the lane while somebody has it.
     pub(crate) fn keeps(&self, block: u32) -> bool {
-        self.size(block) <= self.kept
+        block < self.kept
     }
 
     /// Memory is given back in multiples of this, at multiples of it: whole pages.
     pub(crate) fn grain(&self) -> u64 {
-        PLOT.min(self.kept)
+        PLOT.min(self.size(self.kept - 1))
     }
 
     pub(crate) fn lanes(&self) -> u32 {
@@ -230,6 +228,7 @@ impl Header {
             (24, shape.blocks),
             // Flags: none is defined yet.
             (28, 0),
+            (48, shape.kept),
         ] {
             bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
         }
@@ -258,10 +257,10 @@ impl Header {
         if number(12) != ORDER {
             return Err(NotOurs::NoQueue("its byte order is another"));
         }
-        let geometry = Geometry::new(number(16), number(20), number(24))
+        let geometry = Geometry::new(number(16), number(20), number(24), number(48))
             .ok_or(NotOurs::NoQueue("it has an impossible shape"))?;
         // Whoever sets a flag means something that we would get wrong.
-        if number(28) != 0 || bytes[48..].iter().any(|byte| *byte != 0) {
+        if number(28) != 0 || bytes[52..].iter().any(|byte| *byte != 0) {
             return Err(NotOurs::NoQueue("it has features that are not known here"));
         }
         if whole(40) != geometry.file_size() {
@@ -410,7 +409,7 @@ mod tests {
     use super::*;
 
     fn usual() -> Geometry {
-        Geometry::new(64, 14, 12).unwrap()
+        Geometry::new(64, 14, 12, 10).unwrap()
     }
 
     #[test]
@@ -424,10 +423,13 @@ mod tests {
             (64, u32::MAX, 1),
             (64, 14, u32::MAX),
         ] {
-            assert_eq!(Geometry::new(lanes, first, blocks), None);
+            assert_eq!(Geometry::new(lanes, first, blocks, 1), None);
+        }
+        for kept in [0, 13, u32::MAX] {
+            assert_eq!(Geometry::new(64, 14, 12, kept), None);
         }
         for (lanes, first, blocks) in [(1, 12, 1), (4096, 14, 17), (1, 30, 1)] {
-            let shape = Geometry::new(lanes, first, blocks).unwrap();
+            let shape = Geometry::new(lanes, first, blocks, blocks).unwrap();
             assert!(shape.file_size() < 1 << 53);
         }
     }
@@ -435,7 +437,7 @@ mod tests {
     #[test]
     fn regions_do_not_overlap() {
         for lanes in [1, 7, 512, 513, 4096] {
-            let shape = Geometry::new(lanes, 12, 3).unwrap();
+            let shape = Geometry::new(lanes, 12, 3, 1).unwrap();
             assert!(shape.line(lanes - 1) + LINE <= shape.shared());
             assert!(shape.state(lanes - 1) + 4 <= shape.shared() + PLOT);
             assert!(shape.state(0) >= shape.shared() + GUESTS + LINE);

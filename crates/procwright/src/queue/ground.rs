@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Error;
 use super::format::{
@@ -22,13 +22,11 @@ impl Header {
         if size < PLOT {
             return Err(Error::Invalid("it is too short for a queue".into()));
         }
-        let first = Region::map(file, 0, PLOT, false).map_err(Error::of)?;
+        // Read, not mapped: nobody needs to have put memory there.
         let mut bytes = [0; HEADER];
         for (i, part) in bytes.chunks_mut(8).enumerate() {
-            let word = first
-                .look::<AtomicU64>(8 * i as u64)
-                .load(Ordering::Relaxed);
-            part.copy_from_slice(&word.to_ne_bytes());
+            let word = shared::number_at(file, 8 * i as u64).map_err(Error::of)?;
+            part.copy_from_slice(&word.to_le_bytes());
         }
         let header = Header::parse(&bytes).map_err(|why| match why {
             NotOurs::NoQueue(why) => Error::Invalid(why.into()),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::process::Process;
 use crate::sys::fork::Kept;
 use crate::sys::ready::{On, ReadySet};
-use crate::sys::rendezvous::{self, Introduced};
+use crate::sys::rendezvous::{self, Came, Introduced};
 use crate::sys::shared;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
@@ -45,12 +45,18 @@ struct Orphans {
     watched: BTreeMap<u32, Process>,
     /// There are some whose process cannot be seen.
     are_hidden: bool,
+    /// The end of one was told of, and nobody has looked at its lane since.
+    has_ended: bool,
 }
 
 /// What stands for `wake` in the set, and for the listener; behind this, lanes.
 const OURSELVES: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
 const ORPHANS: u64 = 1 << 63;
+
+/// So many are let in at once. Those of another user come no further, but anybody may
+/// come, and go on coming.
+const AT_ONCE: usize = 64;
 
 /// How often it is looked whether an orphan is there whose end nothing tells of.
 const LOOKS: Duration = Duration::from_secs(1);
@@ -126,7 +132,10 @@ impl Guests {
             match key {
                 OURSELVES => self.wake.silence(),
                 LISTENER => has_come = true,
-                ORPHANS.. => self.forget((key - ORPHANS) as u32),
+                ORPHANS.. => {
+                    self.forget((key - ORPHANS) as u32);
+                    self.orphans.has_ended = true;
+                }
                 _ => gone.extend(self.hear(key)?),
             }
         }
@@ -167,20 +176,24 @@ impl Guests {
         Ok(gone.filter(|_| !others.any(|guest| guest == gone)))
     }
 
-    /// Lets in who has come.
+    /// Lets in who has come; the descriptor tells of those who are left.
     fn let_in(&mut self) -> io::Result<()> {
-        loop {
+        for _ in 0..AT_ONCE {
             let Some(listener) = &self.listener else {
                 return Ok(());
             };
-            let Some(link) = rendezvous::accept(listener.get()?)? else {
-                return Ok(());
-            };
-            let key = self.insert(link, None)?;
-            // Who is gone already has rung nobody and has no lane that is known to be
-            // its own: that is an orphan's then.
-            self.hear(key)?;
+            match rendezvous::accept(listener.get()?)? {
+                Came::In(link) => {
+                    let key = self.insert(link, None)?;
+                    // Who is gone already has rung nobody and has no lane that is known
+                    // to be its own: that is an orphan's then.
+                    self.hear(key)?;
+                }
+                Came::NotOurs => {}
+                Came::Nobody => return Ok(()),
+            }
         }
+        Ok(())
     }
 
     /// The numbers of all who have a link.
@@ -201,6 +214,11 @@ impl Guests {
             self.orphans.watched.insert(lane, process);
         }
         Ok(())
+    }
+
+    /// Whether the end of an orphan was told of: once.
+    pub(super) fn has_lost_an_orphan(&mut self) -> bool {
+        std::mem::take(&mut self.orphans.has_ended)
     }
 
     /// That lane is no orphan's any more.
@@ -224,5 +242,49 @@ impl Guests {
 impl AsFd for Guests {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.set.as_fd()
+    }
+}
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android")))]
+mod tests {
+    use super::*;
+
+    fn listening(text: &str) -> (Guests, rendezvous::Name) {
+        let mut name = rendezvous::Name::default();
+        let text = format!("{text}-{}", std::process::id());
+        name[..text.len()].copy_from_slice(text.as_bytes());
+        let listener = rendezvous::listen(&name).unwrap();
+        (Guests::listening(listener, false).unwrap(), name)
+    }
+
+    fn wait(guests: &mut Guests) {
+        let now = Deadline::at(Instant::now());
+        guests.wait(&mut Vec::new(), now).unwrap();
+    }
+
+    #[test]
+    fn who_goes_on_coming_holds_nobody_up() {
+        let (mut guests, name) = listening("pw-flood");
+        let come = |_| rendezvous::connect(&name).unwrap();
+        let all: Vec<_> = (0..AT_ONCE + 1).map(come).collect();
+        wait(&mut guests);
+        assert_eq!(guests.links.len(), AT_ONCE);
+        // The last one is told of still.
+        wait(&mut guests);
+        assert_eq!(guests.links.len(), all.len());
+    }
+
+    #[test]
+    fn the_end_of_an_orphan_is_told_of_once() {
+        let (mut guests, _) = listening("pw-orphan");
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let process = Process::open(child.id().cast_signed()).unwrap();
+        guests.watch(3, process).unwrap();
+        assert!(!guests.has_lost_an_orphan());
+        child.wait().unwrap();
+        wait(&mut guests);
+        assert!(!guests.watches(3));
+        assert!(guests.has_lost_an_orphan());
+        assert!(!guests.has_lost_an_orphan());
     }
 }

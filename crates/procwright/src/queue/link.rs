@@ -1,16 +1,17 @@
 //! A sender's way to the receiver's ear.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Error;
 use super::ground::Ground;
 use super::life::Gone;
 use super::page::Page;
+use crate::liveness::Holder;
 use crate::sys::fork::Kept;
 use crate::sys::rendezvous::{self, Name};
-use crate::sys::shared;
+use crate::sys::{proc, shared};
 
 /// One link.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl Link {
         let name = match page {
             // Who dies lets go of one descriptor after the other. So it is not enough
             // to look whether the other end is open: another may have taken over.
-            Ok(Some(page)) if rendezvous::is_of(end.as_fd(), page.holder.pid) => page.name,
+            Ok(Some(page)) if is_of(end.as_fd(), &page.holder) => page.name,
             _ => Name::default(),
         };
         let end = Kept::new(end);
@@ -60,6 +61,8 @@ impl Link {
             .and_then(|end| rendezvous::introduce(end.as_fd(), number).map(|()| end));
         let end = made.map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::BrokenPipe => Error::ReceiverDead,
+            // Whoever it is has taken the name of one who is gone.
+            io::ErrorKind::PermissionDenied if !page.is_held(ground) => Error::ReceiverDead,
             io::ErrorKind::WouldBlock => Error::Io(io::Error::new(
                 error.kind(),
                 "too many have come to the queue since its receiver received anything",
@@ -90,6 +93,18 @@ impl Link {
     /// Says whether anybody is there. No signal comes of it.
     fn ring(&self) -> bool {
         self.end.get().is_ok_and(shared::ring)
+    }
+}
+
+/// Whether the other end is that of this receiver. In another pid namespace its number
+/// means nothing, and where it is to be had nobody may find it: then a link that is not
+/// closed is good, until it is.
+fn is_of(end: BorrowedFd<'_>, receiver: &Holder) -> bool {
+    let (theirs, ours) = (receiver.namespace, proc::pid_namespace());
+    let is_elsewhere = theirs.is_some() && ours.is_some() && theirs != ours;
+    match is_elsewhere {
+        true => !shared::is_abandoned(end),
+        false => rendezvous::is_of(end, receiver.pid),
     }
 }
 

@@ -16,6 +16,7 @@ pub struct Options {
     lanes: u32,
     first: usize,
     limit: usize,
+    keep: usize,
 }
 
 impl Default for Options {
@@ -25,12 +26,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// 64 lanes, each of 16 KiB at first and 64 MiB at most.
+    /// 64 lanes, each of 16 KiB at first and 64 MiB at most, which keep blocks of up to
+    /// 8 MiB.
     pub const fn new() -> Options {
         Options {
             lanes: 64,
             first: 16 << 10,
             limit: 64 << 20,
+            keep: 8 << 20,
         }
     }
 
@@ -54,6 +57,16 @@ impl Options {
     #[must_use]
     pub const fn limit(mut self, bytes: usize) -> Options {
         self.limit = bytes;
+        self
+    }
+
+    /// A lane that has grown keeps the memory of its blocks of up to this size, of all
+    /// together less than twice as much, and of the first one in any case. Of larger
+    /// ones it gives back what was received, and takes it anew for what is sent next:
+    /// good after a flood, and slow for messages that need such a block each time.
+    #[must_use]
+    pub const fn keep(mut self, bytes: usize) -> Options {
+        self.keep = bytes;
         self
     }
 
@@ -97,7 +110,8 @@ impl Options {
         // gibibyte.
         let blocks = (limit / first + 1).ilog2();
         let blocks = blocks.clamp(1, 31 - first.ilog2());
-        match Geometry::new(self.lanes, first.ilog2(), blocks) {
+        let kept = (self.keep / first).max(1).ilog2() + 1;
+        match Geometry::new(self.lanes, first.ilog2(), blocks, kept.min(blocks)) {
             Some(geometry) => Ok(geometry),
             None => wrong("limit", "is impossible", "pass at most 2 GiB"),
         }

@@ -48,13 +48,15 @@ pub struct Receiver {
     claims: Word<AtomicU32>,
     /// What they were when the states were looked at.
     pub(super) claimed: Option<u32>,
-    /// How often there was a look since the guests were attended to.
+    /// How often there was a look since the guests were attended to, and when that was,
+    /// as the last tick of the clock.
     pub(super) looks: u32,
+    pub(super) attended: Duration,
     /// How many looks it is worth to spend before a sleep.
     patience: u32,
     /// Whether somebody sleeps on our descriptor.
     is_watched: bool,
-    is_armed: bool,
+    pub(super) is_armed: bool,
     /// Which lanes are in `lanes`.
     pub(super) is_open: Vec<bool>,
 }
@@ -75,8 +77,10 @@ const TURN: u32 = 256;
 /// No place.
 const NOWHERE: u64 = u64::MAX;
 
-/// After so many looks the system is asked who is there.
+/// After so many looks the system is asked who is there. Where there is nothing, also
+/// after so long: who looks once a second would take an hour for so many.
 const LOOKS: u32 = 4096;
+const UNATTENDED: Duration = NAP;
 
 /// Most sleeps are short, and are woken by a word, for less. Whether a sender is
 /// killed just when it was about to wake us is told by its link: so nobody sleeps
@@ -120,6 +124,7 @@ impl Receiver {
             claims: ground.claims(),
             claimed: None,
             looks: 0,
+            attended: shared::last_tick(),
             // Looking takes from a sender on the same processor. But one may be all
             // that this thread may use, and the sender be on another: it finds out.
             patience: if cpus > 1 { PATIENCE } else { LEAST_PATIENCE },
@@ -144,6 +149,7 @@ impl Receiver {
     /// When no descriptor is left; [`Error::Forked`].
     pub fn invite(&mut self) -> Result<Invitation, Error> {
         self.check()?;
+        self.see_who_has_left();
         // With an open file description of its own: ours has the lock that says that
         // there is a receiver, and whoever has it would keep the lock when we are gone.
         let file = shared::reopen(self.ground.file()?)?;
@@ -265,6 +271,13 @@ impl Receiver {
             && self.claimed == Some(self.claims.load(Ordering::Relaxed))
             && !self.guests.is_empty()
             && self.lanes.iter().all(is_idle)
+            && !self.is_unattended()
+    }
+
+    /// For who looks all the time and never sleeps: this clock costs no system call,
+    /// wherever there is any.
+    fn is_unattended(&self) -> bool {
+        shared::last_tick().saturating_sub(self.attended) >= UNATTENDED
     }
 
     fn try_recv_anything(&mut self) -> Result<View<'_>, Error> {
@@ -569,8 +582,13 @@ impl Receiver {
         if self.is_watched {
             self.attend(Deadline::at(Instant::now()))?;
             self.arm(Sleep::Link);
-        } else if !self.is_forsaken()? {
-            return Err(Error::Empty);
+        } else {
+            if self.is_unattended() {
+                self.attend(Deadline::at(Instant::now()))?;
+            }
+            if !self.is_forsaken()? {
+                return Err(Error::Empty);
+            }
         }
         match self.look_at_lanes()? {
             Some(place) => {

@@ -25,7 +25,7 @@ pub use output::{Output, Reason, Report, StreamInfo};
 pub(crate) use tap::{Duty, FullFile, Kind, Lines, Tee, Writer};
 pub use tap::{Piece, Tap};
 
-pub(crate) use engine::{check, execute};
+pub(crate) use engine::{Run, check, start};
 
 pub use watch::{Demand, Moment, Watch};
 

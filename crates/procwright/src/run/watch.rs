@@ -67,4 +67,7 @@ pub enum Demand {
     Stop,
     /// Stop it without more grace.
     Kill,
+    /// Give the caller a turn, if it is one who takes them
+    /// ([`Ongoing::proceed`](crate::Ongoing::proceed)).
+    Pause,
 }

@@ -239,6 +239,8 @@ impl<M: Memory> Consumer<M> {
         let next = self.next();
         (self.block, self.position, self.tail) = was;
         (self.passed, self.floor, self.left) = (passed, floor, left);
+        // What was clear may have been so in a block further on.
+        self.clear = self.position;
         Ok(next?.is_some())
     }
 
@@ -259,10 +261,10 @@ impl<M: Memory> Consumer<M> {
         Ok(true)
     }
 
-    /// Whether it is worth to look.
+    /// Whether it is worth to look: also where the way on was seen, but not gone.
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
-        self.memory.tail() != self.tail.to_word()
+        !self.is_at_end() || self.memory.tail() != self.tail.to_word()
     }
 
     #[cold]

@@ -284,7 +284,7 @@ fn send(words: Arc<Words>, bell: &Futex, numbers: u64, fault: Fault) {
 
 /// A message and a jump fill the first block.
 fn shape() -> Geometry {
-    Geometry::tiny(5, 2, 32)
+    Geometry::tiny(5, 2, 1)
 }
 
 /// The receiver sleeps whenever there is nothing.
@@ -347,7 +347,7 @@ fn loom_without_the_last_look_one_is() {
 /// Growth, and back to a smaller block, while the receiver reads all the time.
 fn grow(fault: Wrong) {
     model(move || {
-        let shape = Geometry::tiny(5, 3, 32);
+        let shape = Geometry::tiny(5, 3, 1);
         let words = Words::with(&shape, fault);
         let sender = {
             let words = words.clone();
@@ -389,7 +389,7 @@ fn loom_without_release_it_is_not() {
 /// receiver copies the first.
 fn find_in_mailbox(fault: Wrong) {
     model(move || {
-        let shape = Geometry::tiny(6, 1, 64);
+        let shape = Geometry::tiny(6, 1, 1);
         let words = Words::with(&shape, fault);
         let mut producer = Producer::new(End(words.clone()), shape).unwrap();
         let mut consumer = Consumer::new(End(words), shape).unwrap();

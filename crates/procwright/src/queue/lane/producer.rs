@@ -48,7 +48,9 @@ pub(crate) struct Producer<M> {
     floor: u64,
     /// Up to here this block has memory.
     ready: u64,
-    /// The blocks whose memory is kept and was provided, a bit each.
+    /// Where this block was entered.
+    entered: u64,
+    /// The blocks whose memory is kept and was provided whole, a bit each.
     provided: u32,
     /// The tail that the receiver sees.
     published: u64,
@@ -92,6 +94,7 @@ impl<M: Memory> Producer<M> {
             clear: cursor.position,
             floor: cursor.position,
             ready: cursor.position,
+            entered: cursor.position,
             provided: 0,
             published: word,
             is_untold: false,
@@ -343,15 +346,14 @@ impl<M: Memory> Producer<M> {
         let ready = match self.is_provided(block) {
             true => begins + size,
             false => {
-                let wanted = match self.shape.keeps(block) {
-                    true => size,
-                    false => (need + RECORD).next_multiple_of(STEP).min(size),
-                };
+                let wanted = (need + RECORD).next_multiple_of(STEP).min(size);
                 let start = self.shape.start(block);
                 self.memory
                     .provide(start, wanted)
                     .map_err(Shortage::Memory)?;
-                self.note_provided(block);
+                if wanted == size {
+                    self.note_provided(block);
+                }
                 begins + wanted
             }
         };
@@ -366,6 +368,7 @@ impl<M: Memory> Producer<M> {
         self.position = begins;
         self.floor = begins;
         self.ready = ready;
+        self.entered = begins;
         self.clear_up_to(begins + size - RECORD)
     }
 
@@ -390,23 +393,22 @@ impl<M: Memory> Producer<M> {
     fn provide(&mut self, length: u64) -> Result<(), Shortage> {
         let size = self.shape.size(self.block);
         let start = self.shape.start(self.block);
-        if self.shape.keeps(self.block) {
-            if !self.is_provided(self.block) {
-                self.memory.provide(start, size).map_err(Shortage::Memory)?;
-                self.note_provided(self.block);
-            }
+        if self.is_provided(self.block) {
             // For this lap and all others.
             self.ready = u64::MAX;
             return Ok(());
         }
-        // The receiver gives back what it has read, so what is behind the floor
-        // has no memory, or will have none.
+        // The receiver gives back what it has read, if that is not kept, so what is
+        // behind the floor has no memory, or will have none.
         let free = self.floor + size;
         let wanted = self.position + length + RECORD;
         if wanted.min(free) <= self.ready {
             return Ok(());
         }
-        let step = STEP.min(size / 4);
+        let step = match size <= STEP {
+            true if self.shape.keeps(self.block) => size,
+            _ => STEP.min(size / 4),
+        };
         let until = wanted
             .max(self.ready + step)
             .next_multiple_of(step)
@@ -420,6 +422,9 @@ impl<M: Memory> Producer<M> {
                 .map_err(Shortage::Memory)?;
             self.ready = end;
             from = end;
+        }
+        if self.ready - self.entered >= size {
+            self.note_provided(self.block);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::queue::format::{Cursor, Geometry, Kind, MAILBOX, REFUSED, Record, SHO
 
 /// Eight blocks of 64 bytes to 8 KiB, of which those up to 256 are kept.
 fn shape() -> Geometry {
-    Geometry::tiny(6, 8, 256)
+    Geometry::tiny(6, 8, 3)
 }
 
 fn producer(heap: &Rc<Heap>) -> Producer<End> {
@@ -57,6 +57,27 @@ fn take(consumer: &mut Consumer<End>) -> Option<Vec<u8>> {
         assert_eq!(mail, bytes);
     }
     Some(bytes)
+}
+
+/// A look changes nothing, wherever the way leads.
+#[test]
+fn a_look_goes_no_further() {
+    let heap = Heap::new(shape());
+    let (mut sender, mut receiver) = (producer(&heap), consumer(&heap));
+    // Over the ends of rings, and through several blocks.
+    let lengths = [8, 8, 20, 60, 8, 200, 500, 8, 8, 900, 30];
+    for (number, length) in lengths.into_iter().enumerate() {
+        put(&mut sender, &message(number as u64, length)).unwrap();
+    }
+    sender.publish();
+    for (number, length) in lengths.into_iter().enumerate() {
+        for _ in 0..2 {
+            assert_eq!(receiver.has_next(), Ok(true));
+        }
+        assert_eq!(take(&mut receiver), Some(message(number as u64, length)));
+    }
+    assert_eq!(receiver.has_next(), Ok(false));
+    receiver.release();
 }
 
 /// All that is there, released.
@@ -175,7 +196,7 @@ proptest! {
         stamp in stamp(),
         mail in any::<[u64; MAILBOX]>(),
     ) {
-        let heap = Heap::new(Geometry::tiny(6, 3, 64));
+        let heap = Heap::new(Geometry::tiny(6, 3, 1));
         heap.spoil(tail, head, &bytes);
         heap.spoil_mailbox(stamp, mail);
         let Ok(mut consumer) = Consumer::new(heap.end(), heap.shape) else { return Ok(()) };
@@ -378,7 +399,7 @@ fn a_dead_senders_mailbox_is_not_believed() {
 #[test]
 fn a_short_message_is_found_in_the_mailbox() {
     for length in 0..=SHORT {
-        let heap = Heap::new(Geometry::tiny(10, 1, 1024));
+        let heap = Heap::new(Geometry::tiny(10, 1, 1));
         let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
         // The first one gets memory.
         put(&mut producer, b"").unwrap();
@@ -408,7 +429,7 @@ fn a_short_message_is_found_in_the_mailbox() {
 
 #[test]
 fn what_is_too_long_for_the_mailbox_is_not_sent_so() {
-    let heap = Heap::new(Geometry::tiny(10, 1, 1024));
+    let heap = Heap::new(Geometry::tiny(10, 1, 1));
     let mut producer = producer(&heap);
     put(&mut producer, b"").unwrap();
     producer.publish();
@@ -420,7 +441,7 @@ fn what_is_too_long_for_the_mailbox_is_not_sent_so() {
 #[test]
 fn a_message_that_needs_the_whole_ring_gets_it() {
     for first in 0..6 {
-        let heap = Heap::new(Geometry::tiny(6, 1, 64));
+        let heap = Heap::new(Geometry::tiny(6, 1, 1));
         let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
         for number in 0..first {
             put(&mut producer, &message(number, 1)).unwrap_or_default();
@@ -550,7 +571,7 @@ fn a_wrong_head_is_found() {
 #[test]
 fn a_lane_is_good_again_wherever_its_tail_was() {
     for blocks in [1, 8] {
-        let shape = Geometry::tiny(6, blocks, 256);
+        let shape = Geometry::tiny(6, blocks, blocks.min(3));
         for position in [(1 << 62) - 8, (1 << 62) - 64, 1 << 61] {
             let heap = Heap::new(shape);
             let tail = Cursor { block: 0, position }.to_word();

@@ -12,7 +12,7 @@ use crate::run::{Duty, Outcome, Trouble};
 use crate::spool::Memory;
 
 impl<M: Memory> Run<'_, M> {
-    pub(super) fn conclude(mut self) -> Outcome<M> {
+    pub(crate) fn conclude(mut self) -> Outcome<M> {
         let held = self.still_held();
         let collected = self.running.collect();
         let (status, usage) = match self.running.ended() {

@@ -12,9 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::output::Reason;
 use super::tap::Consumer;
-use super::{
-    Demand, Duty, EventHook, Every, Extras, Foreign, Kind, Moment, Outcome, Trouble, Watch,
-};
+use super::{Demand, Duty, EventHook, Every, Extras, Foreign, Kind, Moment, Trouble, Watch};
 use crate::cancel::Cancel;
 use crate::child::{self, Running, Unstarted};
 use crate::drain::{Inline, Turn};
@@ -40,8 +38,11 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 const NAMES: [&str; 2] = ["stdout", "stderr"];
 
-/// Runs `spec` and returns when nothing of it is left to wait for.
-pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outcome<M>, Unstarted> {
+/// Starts `spec`. Nothing is moved, and no clock looked at, before [`Run::drive`].
+pub(crate) fn start<'a, M: Memory>(
+    spec: &Arc<Spec>,
+    extras: Extras<'a>,
+) -> Result<Run<'a, M>, Unstarted> {
     check(spec)?;
     let mut taps = extras.taps;
     for (taps, file) in taps.iter_mut().zip(full_files(spec)?) {
@@ -74,7 +75,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     })?;
     // From here on the child exists, and every way out stops and reaps it.
     let mut run = Run {
-        spec,
+        spec: Arc::clone(spec),
         started,
         started_ticks,
         deadline: spec.timeout.starting(started),
@@ -96,6 +97,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
         trouble: None,
         last_looks: 0,
         killing: false,
+        pausing: false,
         refused: false,
         given_up: false,
     };
@@ -109,8 +111,7 @@ pub(crate) fn execute<M: Memory>(spec: &Spec, extras: Extras<'_>) -> Result<Outc
     if early {
         run.ask_watch(false);
     }
-    run.drive();
-    Ok(run.conclude())
+    Ok(run)
 }
 
 /// Finds what can be found wrong in a run before it prepares anything.
@@ -158,8 +159,8 @@ struct Stop {
 }
 
 /// A run under way.
-struct Run<'a, M> {
-    spec: &'a Spec,
+pub(crate) struct Run<'a, M> {
+    spec: Arc<Spec>,
     started: Instant,
     /// The same in the unit of `/proc`: nothing of the run is older.
     started_ticks: u64,
@@ -185,6 +186,8 @@ struct Run<'a, M> {
     last_looks: u8,
     /// The watch wants no more grace.
     killing: bool,
+    /// The watch wants the caller to have a turn.
+    pausing: bool,
     /// The system has refused us once, and the streams were given up.
     refused: bool,
     /// The system refuses to let us wait.
@@ -192,7 +195,9 @@ struct Run<'a, M> {
 }
 
 impl<M: Memory> Run<'_, M> {
-    fn drive(&mut self) {
+    /// Goes on until nothing is left to wait for, or until the watch wants a pause.
+    /// Whether it is over.
+    pub(crate) fn drive(&mut self) -> bool {
         let _no_sigpipe = self.inline.feeds().then(NoSigpipe::new);
         loop {
             let now = Instant::now();
@@ -213,7 +218,10 @@ impl<M: Memory> Run<'_, M> {
                 }
             }
             if self.is_over(now) {
-                return;
+                return true;
+            }
+            if std::mem::take(&mut self.pausing) {
+                return false;
             }
             self.tick(now);
             let watch = [
@@ -359,7 +367,13 @@ impl<M: Memory> Run<'_, M> {
                 false => Demand::Stop,
             }
         });
-        self.demanded |= demand != Demand::Nothing;
+        self.demand(demand);
+    }
+
+    /// Does what the watch wants, or the caller of a run that pauses.
+    pub(crate) fn demand(&mut self, demand: Demand) {
+        self.pausing |= demand == Demand::Pause;
+        self.demanded |= matches!(demand, Demand::Stop | Demand::Kill);
         // Also when it is the first demand, before there is a stop.
         self.killing |= demand == Demand::Kill;
     }

@@ -10,7 +10,7 @@ use rustix::net::{
     bind, recv, send, socket_with,
 };
 
-use super::{Introduced, Name};
+use super::{Came, Introduced, Name};
 
 /// So many may have come who were not let in, if the system allows it: no queue has
 /// more lanes.
@@ -55,12 +55,13 @@ pub(crate) fn connect(name: &Name) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-pub(crate) fn accept(listener: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
+pub(crate) fn accept(listener: BorrowedFd<'_>) -> io::Result<Came> {
     loop {
         match accept_with(listener, QUIET) {
-            Ok(link) if is_one_of_us(link.as_fd()) => return Ok(Some(link)),
-            Ok(_) | Err(Errno::INTR | Errno::CONNABORTED) => {}
-            Err(Errno::AGAIN) => return Ok(None),
+            Ok(link) if is_one_of_us(link.as_fd()) => return Ok(Came::In(link)),
+            Ok(_) => return Ok(Came::NotOurs),
+            Err(Errno::INTR | Errno::CONNABORTED) => {}
+            Err(Errno::AGAIN) => return Ok(Came::Nobody),
             Err(error) => return Err(error.into()),
         }
     }
@@ -143,13 +144,16 @@ mod tests {
             io::ErrorKind::ConnectionRefused
         );
         let listener = listen(&place).unwrap();
-        assert!(accept(listener.as_fd()).unwrap().is_none());
+        assert!(matches!(accept(listener.as_fd()), Ok(Came::Nobody)));
         let silent = connect(&place).unwrap();
         let link = connect(&place).unwrap();
         introduce(link.as_fd(), 7).unwrap();
         shared::ring(link.as_fd());
-        let first = accept(listener.as_fd()).unwrap().unwrap();
-        let second = accept(listener.as_fd()).unwrap().unwrap();
+        let next = || match accept(listener.as_fd()) {
+            Ok(Came::In(link)) => link,
+            other => panic!("{other:?}"),
+        };
+        let (first, second) = (next(), next());
         assert_eq!(introduced(first.as_fd()), Introduced::NotYet);
         assert_eq!(introduced(second.as_fd()), Introduced::As(7));
         assert!(shared::silence(second.as_fd()));

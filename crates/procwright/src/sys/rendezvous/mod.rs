@@ -11,12 +11,14 @@
 //!   come who were not let in, `PermissionDenied` if another user listens there.
 //!   What is sent over it comes when the other side has let it in. If that is gone
 //!   before, this end tells as if it had been in.
-//! - `accept(listener)`: the other end of the next link; none if nobody has come.
-//!   Who is of another user is let out again, unless that is root.
+//! - `accept(listener)`: the other end of the next link. Who is of another user is let
+//!   out again, unless that is root.
 //! - `is_of(link, pid)`: whether the other end of a link, or of a pair of sockets, was
 //!   made by that process.
 //! - `introduce(link, number)`, and on the other side `introduced(link)`: the first
 //!   thing to be said.
+
+use std::os::fd::OwnedFd;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[path = "linux.rs"]
@@ -29,6 +31,15 @@ pub(crate) use imp::{accept, connect, introduce, introduced, is_of, listen};
 
 /// So many bytes, of which the last are 0.
 pub(crate) type Name = [u8; 32];
+
+/// Who has come.
+#[derive(Debug)]
+pub(crate) enum Came {
+    In(OwnedFd),
+    /// One of another user, who is out again.
+    NotOurs,
+    Nobody,
+}
 
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

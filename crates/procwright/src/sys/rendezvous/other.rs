@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use super::{Introduced, Name};
+use super::{Came, Introduced, Name};
 use crate::sys::unsupported;
 
 pub(crate) fn listen(_: &Name) -> io::Result<OwnedFd> {
@@ -14,7 +14,7 @@ pub(crate) fn connect(_: &Name) -> io::Result<OwnedFd> {
     Err(unsupported("a queue"))
 }
 
-pub(crate) fn accept(_: BorrowedFd<'_>) -> io::Result<Option<OwnedFd>> {
+pub(crate) fn accept(_: BorrowedFd<'_>) -> io::Result<Came> {
     Err(unsupported("a queue"))
 }
 

@@ -8,6 +8,11 @@ pub(crate) fn unshare_pids() -> bool {
     unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS) == 0 }
 }
 
+/// Gives this thread a network of its own as well: no socket that has a name is there.
+pub(crate) fn unshare_pids_and_networks() -> bool {
+    unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNET) == 0 }
+}
+
 /// Mounts a `/proc` of the pid namespace that this process is in.
 pub(crate) fn mount_proc() {
     unsafe {

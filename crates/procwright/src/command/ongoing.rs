@@ -1,0 +1,99 @@
+//! A run whose caller takes turns with it.
+
+use super::{Collected, Failure};
+use crate::run::{Demand, Run, Trouble};
+use crate::spool::Memory;
+
+/// A run that was started, and whose caller takes turns with it: what
+/// [`Command::begin_into`](crate::Command::begin_into) gives.
+///
+/// For hosts whose language has to be entered to learn what has happened, and may throw
+/// something then that unwinds whatever frames it finds: nothing of the run is on the
+/// stack meanwhile. Its [`Watch`](crate::Watch) asks for the turn, with
+/// [`Demand::Pause`].
+///
+/// Between two turns nothing is read and no deadline looked at. Dropped before its end,
+/// it closes its streams and leaves the program to itself: [`kill`](Ongoing::kill) and
+/// [`finish`](Ongoing::finish) it instead.
+///
+/// ```
+/// use procwright::{BoxError, Command, Demand, Moment, Watch};
+/// use std::io::{PipeReader, Read, Write};
+/// use std::os::fd::{AsFd, BorrowedFd};
+///
+/// /// Asks for a turn for each byte that comes.
+/// struct Bell(PipeReader);
+///
+/// impl Watch for Bell {
+///     fn fd(&self) -> BorrowedFd<'_> {
+///         self.0.as_fd()
+///     }
+///     fn ready(&mut self, _moment: Moment<'_>) -> Result<Demand, BoxError> {
+///         self.0.read_exact(&mut [0])?;
+///         Ok(Demand::Pause)
+///     }
+/// }
+///
+/// let (bell, mut ring) = std::io::pipe()?;
+/// let mut run = Command::new("cat")
+///     .arg("/dev/zero")
+///     .stdout(procwright::Sink::Null)
+///     .watch(Bell(bell))
+///     .begin_into::<Vec<u8>>()?;
+/// ring.write_all(&[1])?;
+/// assert!(!run.proceed()); // our turn
+/// run.kill();
+/// let collected = run.finish();
+/// assert_eq!(collected.report.reason, procwright::Reason::Cancelled);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Ongoing<'a, M>(Run<'a, M>);
+
+impl<'a, M: Memory> Ongoing<'a, M> {
+    pub(super) fn new(run: Run<'a, M>) -> Ongoing<'a, M> {
+        Ongoing(run)
+    }
+
+    /// Goes on, until the watch asks for a pause. Whether the run is over.
+    ///
+    /// # Blocking
+    /// Until then.
+    pub fn proceed(&mut self) -> bool {
+        self.0.drive()
+    }
+
+    /// Has it stopped, as a cancel does. Nothing more if it is being stopped.
+    pub fn stop(&mut self) {
+        self.0.demand(Demand::Stop);
+    }
+
+    /// Has it stopped without more grace.
+    pub fn kill(&mut self) {
+        self.0.demand(Demand::Kill);
+    }
+
+    /// Goes on to the end, without pauses, and gives what came of it.
+    ///
+    /// # Blocking
+    /// Until then.
+    pub fn finish(mut self) -> Collected<M> {
+        while !self.proceed() {}
+        let outcome = self.0.conclude();
+        Collected {
+            report: outcome.report,
+            stdout: outcome.stdout,
+            stderr: outcome.stderr,
+            merged: outcome.merged,
+            failure: outcome.trouble.map(|trouble| match trouble {
+                Trouble::Foreign(what, error) => Failure::Foreign(what, error),
+                Trouble::Io(error) => Failure::Io(error),
+            }),
+        }
+    }
+}
+
+impl<M> std::fmt::Debug for Ongoing<'_, M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ongoing").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,230 @@
+//! A child, as `lib/procwright/child.rb` completes it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Instant;
+
+use magnus::{
+    Class, Error, Module, Object, RArray, RHash, RModule, RObject, RString, Ruby, function, method,
+};
+use procwright::terminal::Size;
+use procwright::{Command, Event, WaitError};
+
+use crate::errors::{self, guarded, made, not_started, panicked, system};
+use crate::gvl::briefly_unlocked;
+use crate::options::Options;
+use crate::patient::{at_once_or_patiently, uninterrupted};
+use crate::process::Handle;
+use crate::reader::Reader;
+use crate::report;
+use crate::run::parts;
+use crate::values::{seconds, stop};
+use crate::writer::Writer;
+
+pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
+    native.define_singleton_method("spawn", function!(spawn, 2))?;
+    let class = native.define_class("Child", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    class.define_method("pid", method!(Child::pid, 0))?;
+    class.define_method("process", method!(Child::process, 0))?;
+    class.define_method("stdin", method!(Child::stdin, 0))?;
+    class.define_method("output", method!(Child::output, 1))?;
+    class.define_method("poll", method!(Child::poll, 0))?;
+    class.define_method("wait", method!(Child::wait, 1))?;
+    class.define_method("stop", method!(Child::stop, 1))?;
+    class.define_method("resize", method!(Child::resize, 2))?;
+    class.define_method("report", method!(Child::report, 2))?;
+    class.define_method("events", method!(Child::events, 0))
+}
+
+/// A program that was started.
+#[magnus::wrap(class = "Procwright::Native::Child", free_immediately)]
+struct Child {
+    child: procwright::Child,
+    /// As errors call it.
+    command: String,
+    stdin: Mutex<Option<procwright::stream::Writer>>,
+    outputs: [Mutex<Option<procwright::stream::Reader>>; 2],
+    events: Mutex<mpsc::Receiver<Event>>,
+}
+
+/// Starts a program, and leaves it to `holder`, as its `@native`. It cannot be returned:
+/// Ruby looks for interrupts when a method of C's is left, and what one throws there takes
+/// the place of the value. The program would be nobody's.
+fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
+    guarded(|| {
+        let options = Options { ruby, hash };
+        let spec = options.spec()?;
+        let overflow = options.overflow()?;
+        let stall_after = seconds("stall_after", options.get("stall_after")?)?;
+        let (tell, told) = mpsc::channel();
+        // Nobody there may wait for Ruby: what happens is kept until Ruby asks.
+        let tell = Arc::new(Mutex::new(tell));
+        let spawned = briefly_unlocked(|| {
+            let tell = Arc::clone(&tell);
+            let command = Command::from_spec(spec.clone())
+                .stall_after(stall_after)
+                .on_stream_event(move |event| {
+                    let tell = tell.lock().unwrap_or_else(PoisonError::into_inner);
+                    let _ = tell.send(event.clone());
+                });
+            command.spawn_with(overflow)
+        })?;
+        let spawned = spawned.map_err(|panic| panicked(&*panic))?;
+        let mut child = spawned.map_err(|error| not_started(&error))?;
+        let words = child.argv().iter().map(|word| word.to_string_lossy());
+        let command = words.collect::<Vec<_>>().join(" ");
+        let child = Child {
+            stdin: Mutex::new(child.stdin.take()),
+            outputs: [
+                Mutex::new(child.stdout.take()),
+                Mutex::new(child.stderr.take()),
+            ],
+            child,
+            command,
+            events: Mutex::new(told),
+        };
+        holder.ivar_set("@native", child)
+    })
+}
+
+impl Child {
+    fn pid(&self) -> i32 {
+        self.child.pid()
+    }
+
+    fn process(&self) -> Handle {
+        Handle(self.child.process().clone())
+    }
+
+    /// Its stdin, once.
+    fn stdin(&self) -> Result<Option<Writer>, Error> {
+        guarded(|| {
+            let taken = take(&self.stdin);
+            Ok(taken.map(|writer| Writer::new(writer, format!("stdin of {}", self.command))))
+        })
+    }
+
+    /// Its stdout (1) or stderr (2), once.
+    fn output(&self, number: usize) -> Result<Option<Reader>, Error> {
+        guarded(|| {
+            let name = if number == 1 { "stdout" } else { "stderr" };
+            let place = self.outputs.get(number.wrapping_sub(1));
+            let Some(taken) = place.and_then(take) else {
+                return Ok(None);
+            };
+            Reader::new(taken, format!("{name} of {}", self.command)).map(Some)
+        })
+    }
+
+    /// How it ended, nil while it is alive. Reaps it.
+    fn poll(ruby: &Ruby, this: &Child) -> Result<Option<RArray>, Error> {
+        guarded(|| {
+            let exit = this.child.try_wait();
+            exit.map(|exit| report::status(ruby, exit)).transpose()
+        })
+    }
+
+    /// Waits until it has ended; nil if the timeout came first.
+    fn wait(ruby: &Ruby, this: &Child, timeout: Option<f64>) -> Result<Option<RArray>, Error> {
+        guarded(|| {
+            let deadline = seconds("timeout", timeout)?.starting(Instant::now());
+            let waited =
+                at_once_or_patiently(deadline, |patience| match this.child.wait_with(patience) {
+                    Ok(Some(exit)) => Ok(Ok(exit)),
+                    Ok(None) => Err(io::ErrorKind::TimedOut.into()),
+                    Err(WaitError::Interrupted) => Err(io::ErrorKind::Interrupted.into()),
+                    Err(error) => Ok(Err(error)),
+                })?;
+            match waited {
+                Ok(Ok(exit)) => report::status(ruby, exit).map(Some),
+                Ok(Err(WaitError::Stalled(error))) => Err(errors::stalled(&error)),
+                Ok(Err(WaitError::Process(error))) => Err(errors::process(&error)),
+                Ok(Err(error)) => Err(made("internal", (error.to_string(),))),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+                Err(error) => Err(system(&error, error.to_string())),
+            }
+        })
+    }
+
+    /// Pid, name and state of each process that could not be ended. What interrupts
+    /// it ends the grace, and is raised when all is over.
+    fn stop(ruby: &Ruby, this: &Child, parts: Option<RArray>) -> Result<RArray, Error> {
+        guarded(|| {
+            let policy = parts.map(stop).transpose()?;
+            let policy = policy.unwrap_or_else(|| this.child.stop_policy());
+            let survivors = uninterrupted(policy, |policy, hurry| {
+                let ready = || {
+                    hurry.silence();
+                    Err(())
+                };
+                this.child.stop_watching(policy, hurry.as_fd(), ready).0
+            })?;
+            report::survivors(ruby, &survivors)
+        })
+    }
+
+    /// Says how large its terminal is.
+    fn resize(&self, rows: u16, columns: u16) -> Result<(), Error> {
+        guarded(|| {
+            let resized = self.child.resize(Size { rows, columns });
+            resized.map_err(|error| match error.kind() {
+                io::ErrorKind::Unsupported => made("invalid", (error.to_string(),)),
+                io::ErrorKind::NotConnected => {
+                    let gone = io::Error::from(rustix::io::Errno::PIPE);
+                    system(&gone, error.to_string())
+                }
+                _ => system(&error, error.to_string()),
+            })
+        })
+    }
+
+    /// What a run reports, with what was read of both streams; nil while it lives.
+    fn report(
+        ruby: &Ruby,
+        this: &Child,
+        stdout: Option<RString>,
+        stderr: Option<RString>,
+    ) -> Result<Option<RHash>, Error> {
+        guarded(|| {
+            let Some(report) = this.child.report() else {
+                return Ok(None);
+            };
+            let hash = report::hash(ruby, &report)?;
+            let last_words = match report.is_of_a_terminal() {
+                true => stdout,
+                false => stderr,
+            };
+            let shown = last_words.map(crate::string::bytes).unwrap_or_default();
+            hash.aset(ruby.to_symbol("explanation"), report.explain(&shown))?;
+            hash.aset(ruby.to_symbol("stdout"), stdout)?;
+            hash.aset(ruby.to_symbol("stderr"), stderr)?;
+            hash.aset(ruby.to_symbol("merged"), ruby.qnil())?;
+            Ok(Some(hash))
+        })
+    }
+
+    /// What has happened to its streams since the last time.
+    fn events(ruby: &Ruby, this: &Child) -> Result<RArray, Error> {
+        guarded(|| {
+            let array = ruby.ary_new();
+            loop {
+                let next = this
+                    .events
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .try_recv();
+                match next {
+                    Ok(event) => array.push(parts(ruby, &event)?)?,
+                    Err(_) => return Ok(array),
+                }
+            }
+        })
+    }
+}
+
+fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
+    let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+    place.take()
+}

@@ -1,0 +1,182 @@
+//! What Ruby hands over, as a [`Spec`].
+
+use std::ffi::OsString;
+use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value};
+use procwright::spec::{Account, Limit, Rlimit};
+use procwright::terminal::Size;
+use procwright::{Beyond, Overflow, Sink, Spec, Stdin, Until, duplicate_fd};
+
+use crate::errors::{choice, system};
+use crate::string::bytes;
+use crate::values::{seconds, signal, stop};
+
+/// The options in the shapes that `lib/procwright/options.rb` gives them.
+#[derive(Clone, Copy)]
+pub(crate) struct Options<'a> {
+    pub(crate) ruby: &'a Ruby,
+    pub(crate) hash: RHash,
+}
+
+impl Options<'_> {
+    pub(crate) fn get<T: TryConvert>(&self, name: &str) -> Result<T, Error> {
+        self.hash.lookup(self.ruby.to_symbol(name))
+    }
+
+    fn path(&self, name: &str) -> Result<Option<PathBuf>, Error> {
+        Ok(self.get::<Option<RString>>(name)?.map(path))
+    }
+
+    fn account(&self, name: &str) -> Result<Option<Account>, Error> {
+        self.get::<Option<Value>>(name)?.map(account).transpose()
+    }
+
+    /// What a run and a spawned child have in common.
+    pub(crate) fn spec(&self) -> Result<Spec, Error> {
+        let mut spec = Spec::new(each(self.get("argv")?, |word| {
+            RString::try_convert(word).map(os)
+        })?);
+        // A thread that sets a variable does so with Ruby's lock held: so the copy is
+        // taken while we hold it, not in the middle of the run.
+        spec.env = Some(match self.get::<Option<RArray>>("env")? {
+            Some(env) => each(env, |pair| {
+                let (key, value): (RString, RString) = TryConvert::try_convert(pair)?;
+                Ok((os(key), os(value)))
+            })?,
+            None => std::env::vars_os().collect(),
+        });
+        spec.extra_env = each(self.get("extra_env")?, |pair| {
+            let (key, value): (RString, Option<RString>) = TryConvert::try_convert(pair)?;
+            Ok((os(key), value.map(os)))
+        })?;
+        spec.cwd = self.path("cwd")?;
+        spec.user = self.account("user")?;
+        spec.group = self.account("group")?;
+        let groups = self.get::<Option<RArray>>("extra_groups")?;
+        spec.extra_groups = groups.map(|groups| each(groups, account)).transpose()?;
+        spec.umask = self.get("umask")?;
+        spec.rlimits = each(self.get("rlimits")?, |limit| {
+            let (resource, soft, hard) = TryConvert::try_convert(limit)?;
+            Ok(Rlimit {
+                resource,
+                soft,
+                hard,
+            })
+        })?;
+        spec.nice = self.get("nice")?;
+        spec.process_group = self.get("process_group")?;
+        spec.new_session = self.get("new_session")?;
+        let size = self.get::<Option<(u16, u16)>>("pty")?;
+        spec.pty = size.map(|(rows, columns)| Size { rows, columns });
+        let death = self.get::<Option<Value>>("die_with_parent")?;
+        spec.die_with_parent = death.map(signal).transpose()?;
+        spec.extra_fds = each(self.get("fds")?, |pair| {
+            let (ours, theirs): (RawFd, RawFd) = TryConvert::try_convert(pair)?;
+            Ok((fd("a descriptor", ours)?, theirs))
+        })?;
+        if let Some(parts) = self.get::<Option<RArray>>("stop")? {
+            spec.stop = stop(parts)?;
+        }
+        spec.stdin = self.stdin()?;
+        spec.stdout = self.sink("stdout")?;
+        spec.stderr = self.sink("stderr")?;
+        spec.merged = self.get("merged")?;
+        Ok(spec)
+    }
+
+    /// Puts in what is for a run alone.
+    pub(crate) fn complete(&self, spec: &mut Spec) -> Result<(), Error> {
+        spec.timeout = seconds("timeout", self.get("timeout")?)?;
+        spec.idle_timeout = seconds("idle_timeout", self.get("idle_timeout")?)?;
+        spec.until = match &*self.get::<Symbol>("until")?.name()? {
+            "eof" => Until::Eof,
+            "exit" => Until::Exit,
+            other => return Err(choice("until", other, ":eof or :exit")),
+        };
+        spec.limit = self
+            .get::<Option<(u64, bool)>>("limit")?
+            .map(|(bytes, fails)| Limit {
+                bytes,
+                beyond: match fails {
+                    true => Beyond::Fail,
+                    false => Beyond::HeadAndTail,
+                },
+            });
+        spec.keep_full = self.path("keep_full")?;
+        Ok(())
+    }
+
+    pub(crate) fn overflow(&self) -> Result<Option<Overflow>, Error> {
+        type Parts = (Symbol, u64, Option<u64>);
+        let Some((policy, memory, disk)) = self.get::<Option<Parts>>("overflow")? else {
+            return Ok(None);
+        };
+        Ok(Some(match &*policy.name()? {
+            "spill" => Overflow::Spill { memory, disk },
+            "drop_oldest" => Overflow::DropOldest { memory },
+            "drop_newest" => Overflow::DropNewest { memory },
+            "fail" => Overflow::Fail { memory },
+            other => {
+                let choices = ":spill, :block, :drop_oldest, :drop_newest or :fail";
+                return Err(choice("overflow", other, choices));
+            }
+        }))
+    }
+
+    fn stdin(&self) -> Result<Stdin, Error> {
+        let (kind, value): (Symbol, Value) = self.get("stdin")?;
+        Ok(match &*kind.name()? {
+            "inherit" => Stdin::Inherit,
+            "pipe" => Stdin::Pipe,
+            "bytes" => Stdin::Bytes(Bytes::from(bytes(RString::try_convert(value)?))),
+            "file" => Stdin::File(path(RString::try_convert(value)?)),
+            "fd" => Stdin::Fd(fd("stdin", RawFd::try_convert(value)?)?),
+            _ => Stdin::Null,
+        })
+    }
+
+    fn sink(&self, name: &str) -> Result<Sink, Error> {
+        let (kind, value): (Symbol, Value) = self.get(name)?;
+        Ok(match &*kind.name()? {
+            "inherit" => Sink::Inherit,
+            "null" => Sink::Null,
+            "merged" => Sink::Merged,
+            append @ ("file" | "append") => Sink::File {
+                path: path(RString::try_convert(value)?),
+                append: append == "append",
+            },
+            "fd" => Sink::Fd(fd(name, RawFd::try_convert(value)?)?),
+            _ => Sink::Capture,
+        })
+    }
+}
+
+fn each<T>(array: RArray, item: impl Fn(Value) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+    array.into_iter().map(item).collect()
+}
+
+fn os(string: RString) -> OsString {
+    OsString::from_vec(bytes(string))
+}
+
+fn path(string: RString) -> PathBuf {
+    os(string).into()
+}
+
+fn account(value: Value) -> Result<Account, Error> {
+    match RString::from_value(value) {
+        Some(name) => Ok(Account::Name(name.to_string()?)),
+        None => Ok(Account::Id(u32::try_convert(value)?)),
+    }
+}
+
+/// A duplicate: what the caller does with the number meanwhile is no concern of ours.
+fn fd(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
+    let duplicate = duplicate_fd(number).map(Arc::new);
+    duplicate.map_err(|error| system(&error, format!("{name} is descriptor {number}: {error}")))
+}

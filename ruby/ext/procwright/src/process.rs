@@ -1,0 +1,134 @@
+//! Any process, as `lib/procwright/process.rb` completes it.
+
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::time::UNIX_EPOCH;
+
+use magnus::{
+    Class, Error, Module, Object, RArray, RModule, RString, Ruby, Value, function, method,
+};
+use procwright::process::{Id, ProcessError};
+use procwright::{Process, duplicate_fd};
+
+use crate::errors::{self, guarded, invalid, system};
+use crate::patient::uninterrupted;
+use crate::report;
+use crate::string::text;
+use crate::values::{signal, stop};
+
+pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
+    let class = native.define_class("Handle", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    class.define_singleton_method("of_pid", function!(Handle::of_pid, 1))?;
+    class.define_singleton_method("of_id", function!(Handle::of_id, 1))?;
+    class.define_singleton_method("of_pidfd", function!(Handle::of_pidfd, 1))?;
+    class.define_method("pid", method!(Handle::pid, 0))?;
+    class.define_method("id", method!(Handle::id, 0))?;
+    class.define_method("alive?", method!(Handle::is_alive, 0))?;
+    class.define_method("exit", method!(Handle::exit, 0))?;
+    class.define_method("signal", method!(Handle::signal, 1))?;
+    class.define_method("stop", method!(Handle::stop, 1))?;
+    class.define_method("name", method!(Handle::name, 0))?;
+    class.define_method("exe", method!(Handle::exe, 0))?;
+    class.define_method("start_time", method!(Handle::start_time, 0))?;
+    class.define_method("pidfd", method!(Handle::pidfd, 0))?;
+    class.define_method("same?", method!(Handle::same, 1))
+}
+
+/// One process, for good.
+#[magnus::wrap(class = "Procwright::Native::Handle", free_immediately)]
+pub(crate) struct Handle(pub(crate) Process);
+
+impl Handle {
+    fn of_pid(pid: i32) -> Result<Handle, Error> {
+        guarded(|| known(Process::open(pid)).map(Handle))
+    }
+
+    fn of_id(id: String) -> Result<Handle, Error> {
+        guarded(|| {
+            let id: Id = id.parse().map_err(|error| invalid(&error))?;
+            known(Process::open_id(id)).map(Handle)
+        })
+    }
+
+    /// By a pidfd, which stays the caller's.
+    fn of_pidfd(number: RawFd) -> Result<Handle, Error> {
+        guarded(|| {
+            let fd = duplicate_fd(number);
+            let fd = fd.map_err(|error| system(&error, format!("pidfd {number}: {error}")))?;
+            known(Process::from_pidfd(fd)).map(Handle)
+        })
+    }
+
+    fn pid(&self) -> i32 {
+        self.0.pid()
+    }
+
+    fn id(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    fn is_alive(&self) -> Result<bool, Error> {
+        guarded(|| Ok(self.0.is_alive()))
+    }
+
+    fn exit(ruby: &Ruby, this: &Handle) -> Result<Option<RArray>, Error> {
+        guarded(|| {
+            let exit = this.0.exit();
+            exit.map(|exit| report::status(ruby, exit)).transpose()
+        })
+    }
+
+    fn signal(&self, value: Value) -> Result<(), Error> {
+        guarded(|| known(self.0.signal(signal(value)?)))
+    }
+
+    /// As that of a `Child`.
+    fn stop(ruby: &Ruby, this: &Handle, parts: RArray) -> Result<RArray, Error> {
+        guarded(|| {
+            let stopped = uninterrupted(stop(parts)?, |policy, hurry| {
+                let ready = || {
+                    hurry.silence();
+                    Err(())
+                };
+                let stopped = this.0.stop_watching(policy, hurry.as_fd(), ready);
+                stopped.map(|(survivors, _)| survivors)
+            })?;
+            report::survivors(ruby, &known(stopped)?)
+        })
+    }
+
+    fn name(&self) -> Result<String, Error> {
+        guarded(|| known(self.0.name()))
+    }
+
+    fn exe(ruby: &Ruby, this: &Handle) -> Result<RString, Error> {
+        guarded(|| {
+            let exe = known(this.0.exe())?;
+            Ok(text(ruby, exe.as_os_str().as_bytes()))
+        })
+    }
+
+    /// Seconds since 1970.
+    fn start_time(&self) -> Result<f64, Error> {
+        guarded(|| {
+            let start = known(self.0.start_time())?;
+            Ok(start.duration_since(UNIX_EPOCH).map_or_else(
+                |before| -before.duration().as_secs_f64(),
+                |since| since.as_secs_f64(),
+            ))
+        })
+    }
+
+    fn pidfd(&self) -> Option<RawFd> {
+        self.0.pidfd().map(|fd| fd.as_raw_fd())
+    }
+
+    fn same(&self, other: &Handle) -> bool {
+        self.0 == other.0
+    }
+}
+
+fn known<T>(result: Result<T, ProcessError>) -> Result<T, Error> {
+    result.map_err(|error| errors::process(&error))
+}

@@ -1,0 +1,95 @@
+//! Bytes of ours as strings of Ruby's, without a copy where there are many.
+#![allow(unsafe_code)]
+#![allow(deprecated)]
+
+use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
+use magnus::{Error, RString, Ruby, TryConvert, Value};
+
+use crate::errors::no_memory;
+
+/// Up to this size a copy is cheaper than what else there is to do.
+const SMALL: usize = 32 * 1024;
+
+/// More than Ruby keeps inside of an object (640 bytes since 3.2).
+const OUTSIDE: i64 = 4096;
+
+/// A binary string.
+///
+/// # Errors
+/// `NoMemoryError`.
+pub(crate) fn copied(bytes: &[u8]) -> Result<RString, Error> {
+    let length = i64::try_from(bytes.len()).map_err(|_| no_memory())?;
+    // In a frame that catches: the caller may hold a lock of ours.
+    let made = protect(|| {
+        // SAFETY: we have Ruby's lock, and `bytes` has this length.
+        unsafe { rb_sys::rb_str_new(bytes.as_ptr().cast(), length) }
+    })?;
+    value(made)
+}
+
+/// A binary string that has this memory from now on.
+///
+/// # Errors
+/// `NoMemoryError`.
+pub(crate) fn adopted(mut data: Vec<u8>) -> Result<RString, Error> {
+    if data.len() < SMALL {
+        return copied(&data);
+    }
+    // Ruby wants a NUL behind the last byte. Where the block has no room, the allocator
+    // mostly gives it without moving.
+    data.try_reserve_exact(1).map_err(|_| no_memory())?;
+    let capacity = i64::try_from(data.capacity() - 1).map_err(|_| no_memory())?;
+    let length = i64::try_from(data.len()).map_err(|_| no_memory())?;
+    // SAFETY: we have Ruby's lock.
+    let string = protect(|| unsafe { rb_sys::rb_str_buf_new(OUTSIDE) })?;
+    let object = string as *mut rb_sys::RString;
+    // SAFETY: it is a fresh string, which nobody else has seen. With that capacity its
+    // bytes lie outside of the object, in a block of their own that `ruby_xfree` frees:
+    // the flag says so (were it not set, we would copy). Its place takes a block that
+    // comes from `malloc` as well, see `ALLOCATOR`, and is as large as it says. Up to
+    // where the length is set nothing is allocated, so that the collector does not look
+    // at it. The fields are those of the headers that this is compiled with.
+    unsafe {
+        let flags = (*object).basic.flags;
+        let outside = rb_sys::ruby_rstring_flags::RSTRING_NOEMBED as rb_sys::VALUE;
+        if flags & outside == 0 {
+            return copied(&data);
+        }
+        let mut data = std::mem::ManuallyDrop::new(data);
+        let heap = &mut (*object).as_.heap;
+        let before = std::mem::replace(&mut heap.ptr, data.as_mut_ptr().cast());
+        heap.aux.capa = capacity as _;
+        rb_sys::rb_str_set_len(string, length);
+        rb_sys::ruby_xfree(before.cast());
+        // So that the collector knows what it would gain.
+        rb_sys::rb_gc_adjust_memory_usage(capacity as _);
+    }
+    value(string)
+}
+
+fn value(string: rb_sys::VALUE) -> Result<RString, Error> {
+    // SAFETY: Ruby has just made it.
+    RString::try_convert(unsafe { Value::from_raw(string) })
+}
+
+/// The bytes of a string.
+pub(crate) fn bytes(string: RString) -> Vec<u8> {
+    // SAFETY: copied before anything else is done.
+    unsafe { string.as_slice() }.to_vec()
+}
+
+/// Lends the bytes to `using`, which may let go of Ruby's lock meanwhile.
+pub(crate) fn lent<T>(string: RString, using: impl FnOnce(&[u8]) -> T) -> T {
+    // One that nobody can change. It has the same memory if that is large.
+    let frozen = RString::new_frozen(string);
+    // SAFETY: frozen, so it is neither changed nor moved elsewhere by Ruby; and it is
+    // found in this frame, which keeps it from being freed, or moved as an object.
+    let done = using(unsafe { frozen.as_slice() });
+    std::hint::black_box(frozen.as_raw());
+    done
+}
+
+/// Text of ours, or of the system's: in the encoding of file names.
+pub(crate) fn text(ruby: &Ruby, bytes: &[u8]) -> RString {
+    ruby.enc_str_new(bytes, ruby.filesystem_encindex())
+}

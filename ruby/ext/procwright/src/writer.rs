@@ -1,0 +1,113 @@
+//! The stream into a child.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::OnceLock;
+
+use magnus::{Class, Error, Module, RModule, RString, Ruby, method};
+use procwright::stream::{self as core, Readiness};
+use procwright::time::Deadline;
+
+use crate::errors::{guarded, stream};
+use crate::patient::{heard, now, patiently};
+use crate::string::lent;
+
+pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
+    let class = native.define_class("Writer", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    class.define_method("write", method!(Writer::write, 1))?;
+    class.define_method("write_now", method!(Writer::write_now, 1))?;
+    class.define_method("readiness_fd", method!(Writer::readiness_fd, 0))?;
+    class.define_method("pipe", method!(Writer::pipe, 0))?;
+    class.define_method("close", method!(Writer::close, 0))?;
+    class.define_method("closed?", method!(Writer::is_closed, 0))?;
+    class.define_method("label", method!(Writer::label, 0))
+}
+
+/// Bytes into a child.
+#[magnus::wrap(class = "Procwright::Native::Writer", free_immediately)]
+pub(crate) struct Writer {
+    pub(crate) writer: core::Writer,
+    /// As errors call it.
+    pub(crate) name: String,
+    readiness: OnceLock<Readiness>,
+}
+
+impl Writer {
+    pub(crate) fn new(writer: core::Writer, name: String) -> Writer {
+        Writer {
+            writer,
+            name,
+            readiness: OnceLock::new(),
+        }
+    }
+
+    /// Writes all of it.
+    fn write(&self, data: RString) -> Result<usize, Error> {
+        guarded(|| {
+            self.check()?;
+            lent(data, |data| {
+                let mut done = 0;
+                let written = patiently(Deadline::NEVER, |patience| {
+                    while done < data.len() {
+                        heard(patience)?;
+                        done += self.writer.write_with(&data[done..], patience)?;
+                    }
+                    Ok(())
+                })?;
+                written.map_err(|error| stream(&error, &self.name, true))?;
+                Ok(data.len())
+            })
+        })
+    }
+
+    /// Writes what there is room for; nil if there is none.
+    fn write_now(&self, data: RString) -> Result<Option<usize>, Error> {
+        guarded(|| {
+            self.check()?;
+            match lent(data, |data| self.writer.write_with(data, now())) {
+                Ok(n) => Ok(Some(n)),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+                Err(error) => Err(stream(&error, &self.name, false)),
+            }
+        })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let checked = self.writer.check();
+        checked.map_err(|error| stream(&error, &self.name, false))
+    }
+
+    /// As that of a `Reader`, for room to write.
+    fn readiness_fd(&self) -> Result<RawFd, Error> {
+        guarded(|| {
+            if let Some(readiness) = self.readiness.get() {
+                return Ok(readiness.as_raw_fd());
+            }
+            let readiness = self.writer.readiness();
+            let readiness = readiness.map_err(|error| stream(&error, &self.name, false))?;
+            Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
+        })
+    }
+
+    /// The number of the pipe.
+    fn pipe(&self) -> Result<RawFd, Error> {
+        guarded(|| {
+            let pipe = self.writer.lend_pipe();
+            pipe.map_err(|error| stream(&error, &self.name, false))
+        })
+    }
+
+    /// Closes it, from any thread. False if it was closed.
+    fn close(&self) -> Result<bool, Error> {
+        guarded(|| Ok(self.writer.close()))
+    }
+
+    fn is_closed(&self) -> bool {
+        self.writer.is_closed()
+    }
+
+    fn label(&self) -> &str {
+        &self.name
+    }
+}

@@ -1,0 +1,259 @@
+# frozen_string_literal: true
+
+require "timeout"
+
+module Procwright
+  # In every exception of this library: `rescue Procwright::Error` catches all.
+  # Each is also of the kind that Ruby has for it, such as IOError.
+  module Error; end
+
+  # A value that cannot be used. Nothing was started.
+  class InvalidValue < ArgumentError
+    include Error
+  end
+
+  # A mistake in this library. Please report it. The process goes on.
+  class InternalError < StandardError
+    include Error
+  end
+
+  # In each exception of a program that could not be started, and of which nothing is
+  # left. The exceptions are those of the system, as Process.spawn raises them: a
+  # program that does not exist is an Errno::ENOENT.
+  module SpawnError
+    include Error
+
+    # @return [Symbol] the step that failed: `:exec`, `:chdir`, ...
+    attr_reader :step
+    # @return [String] what it failed with: a path, a name
+    attr_reader :object
+    # @return [String] the whole text
+    attr_reader :message
+
+    alias to_s message
+
+    # @private
+    def self.made(errno, object, step, message)
+      Errors.of_system(self, errno).new.tap do |error|
+        error.instance_exec do
+          @step = step.to_sym
+          @object = object
+          @message = message
+        end
+      end
+    end
+  end
+
+  # A process that is not there.
+  class NoSuchProcess < Errno::ESRCH
+    include Error
+    # @return [Integer, nil]
+    attr_reader :pid
+
+    def initialize(pid, message)
+      super()
+      @pid = pid
+      @message = message
+    end
+
+    def message = @message
+    alias to_s message
+  end
+
+  # In each exception of a run that did not end as it should, with all that came of it.
+  module RunError
+    include Error
+    # @return [Result]
+    attr_reader :result
+
+    def initialize(result, message = result.explanation)
+      super(message)
+      @result = result
+    end
+  end
+
+  # The program failed, and `run!` or {Result#check!} was called.
+  class CommandFailed < StandardError
+    include RunError
+  end
+
+  # The timeout came, and the run was stopped. A Timeout::Error.
+  class TimeoutExpired < ::Timeout::Error
+    include RunError
+  end
+
+  # No output came for the idle timeout, and the run was stopped.
+  class IdleTimeout < TimeoutExpired; end
+
+  # More output came than the limit allows, and the run was stopped.
+  class OutputLimitExceeded < StandardError
+    include RunError
+  end
+
+  # Somebody cancelled the run.
+  class Cancelled < StandardError
+    include RunError
+  end
+
+  # The timeout of a wait came first. It may be waited for again.
+  class WaitTimeout < ::Timeout::Error
+    include Error
+    # @return [Float] how long was waited
+    attr_reader :timeout
+    # @return [Array] what has not ended
+    attr_reader :pending
+
+    def initialize(what, timeout, pending = [])
+      super("#{what} did not end within #{timeout} s")
+      @timeout = timeout
+      @pending = pending
+    end
+  end
+
+  # The stream was closed in this process, before or while it was used. The message is
+  # that of an IO.
+  class StreamClosed < IOError
+    include Error
+    # @return [String] which stream it was
+    attr_reader :stream
+
+    # @private
+    def initialize(stream, inside)
+      super(inside ? "stream closed in another thread" : "closed stream")
+      @stream = stream
+    end
+  end
+
+  # The stream is of the process that this one was forked from.
+  class StreamForked < IOError
+    include Error
+  end
+
+  # More came than may be kept.
+  class StreamOverflow < IOError
+    include Error
+    # @return [Integer] where the first byte stands that was too much
+    attr_reader :offset
+
+    def initialize(stream, offset)
+      super("#{stream} wrote more than may be kept, from byte #{offset} on: " \
+            "read it sooner, or choose another overflow")
+      @offset = offset
+    end
+  end
+
+  # Bytes that lay on disk cannot be read again. The stream goes on behind them.
+  class StreamLost < IOError
+    include Error
+    # @return [Integer] which they are
+    attr_reader :offset, :length
+
+    def initialize(stream, offset, length, reason)
+      super("#{length} bytes of #{stream} at offset #{offset} were on disk and cannot be " \
+            "read: #{reason}")
+      @offset = offset
+      @length = length
+    end
+  end
+
+  # The child cannot go on: its output is full, and nobody reads it. Nothing was ended
+  # and nothing is lost; the call may be made again.
+  class Stalled < StandardError
+    include Error
+    # @return [Array<String>] what is full
+    attr_reader :streams
+    # @return [Float] for how long nobody has begun to read it
+    attr_reader :after
+    # @return [Boolean] whether it was a write that waited
+    attr_reader :writing
+
+    def initialize(command, streams, after, writing)
+      @streams = streams.map(&:first)
+      @after = after
+      @writing = writing
+      super(words(command, streams))
+    end
+
+    private
+
+    def words(command, streams)
+      it = streams.size == 1 ? "it" : "them"
+      kept = streams.map { |name, memory, disk| "\n  #{name}: #{memory} bytes are kept in memory and #{disk} on disk" }
+      "#{command} #{'reads no input and ' if @writing}cannot go on: its #{@streams.join(' and ')} " \
+        "is full, and nobody has read #{it} for #{format('%g', @after)} s#{kept.join}\n  hint: read #{it}, " \
+        "on another thread if this one waits; or spawn with an overflow: that keeps more or drops, " \
+        "or with :null. The call may be made again"
+    end
+  end
+
+  # Exceptions of the system by their number.
+  # @private
+  module Errors
+    @kinds = {}
+    @lock = Mutex.new
+
+    # The class for `errno` that has `mixin` in it.
+    def self.of_system(mixin, errno)
+      @lock.synchronize do
+        @kinds[[mixin, errno]] ||= begin
+          base = SystemCallError.new(nil, errno).class
+          kind = Class.new(base) { include mixin }
+          name = base.name.split("::").last
+          mixin.const_set(name, kind) unless mixin.const_defined?(name, false)
+          kind
+        end
+      end
+    end
+  end
+
+  # What the system refused: an Errno::... as always.
+  module SystemFailure
+    include Error
+    # @return [String]
+    attr_reader :message
+
+    alias to_s message
+
+    # @private
+    def self.made(errno, message)
+      Errors.of_system(self, errno).new.tap do |error|
+        error.instance_variable_set(:@message, message)
+      end
+    end
+  end
+
+  # What the extension makes its exceptions with.
+  # @private
+  module Native
+    class << self
+      def internal(words)
+        InternalError.new("a mistake in procwright, please report it: #{words}")
+      end
+
+      def invalid(words) = InvalidValue.new(words)
+
+      def not_started(errno, object, step, words) = SpawnError.made(errno, object, step, words)
+
+      def system(errno, words)
+        errno.zero? ? IOError.new(words).extend(Error) : SystemFailure.made(errno, words)
+      end
+
+      def no_such_process(pid, words) = NoSuchProcess.new(pid, words)
+
+      def stream_closed(name, inside) = StreamClosed.new(name, inside)
+
+      def stream_forked(name)
+        StreamForked.new("#{name} is of the process that was forked: a fork has none of its " \
+                         "streams. Use it there, or start the child in the fork")
+      end
+
+      def line_too_long(name, length) = IOError.new("a line of #{name} is longer than #{length} bytes")
+
+      def overflowed(name, offset) = StreamOverflow.new(name, offset)
+
+      def lost(name, offset, length, _errno, reason) = StreamLost.new(name, offset, length, reason)
+
+      def stalled(command, streams, after, writing) = Stalled.new(command, streams, after, writing)
+    end
+  end
+end

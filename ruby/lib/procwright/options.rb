@@ -1,0 +1,272 @@
+# frozen_string_literal: true
+
+require "shellwords"
+
+module Procwright
+  # What `run` and `spawn` share: checks what they are given, and translates it for the
+  # extension.
+  # @private
+  module Options
+    # What is for both.
+    SPEC = {
+      shell: false, env: nil, extra_env: nil, cwd: nil, chdir: nil, user: nil, group: nil,
+      extra_groups: nil, umask: nil, rlimits: nil, nice: nil, process_group: nil, pgroup: nil,
+      new_session: false, pty: false, die_with_parent: false, fds: nil, stop: nil,
+      stdin: nil, input: nil, stdout: :capture, stderr: :capture,
+      binmode: nil, encoding: nil, external_encoding: nil, internal_encoding: nil,
+      on_event: nil
+    }.freeze
+
+    RUN = SPEC.merge(
+      timeout: nil, idle_timeout: nil, until: :eof, limit: nil, keep_full: nil, merged: false,
+      on_timeout: :raise, cancel: nil
+    ).freeze
+
+    SPAWN = SPEC.merge(stdout: :pipe, stderr: :pipe, overflow: :spill, stall_after: 30).freeze
+
+    module_function
+
+    # `argv` may begin with variables to set, as that of Process.spawn.
+    def of(caller, argv, given, known)
+      unknown = given.keys - known.keys
+      unless unknown.empty?
+        raise InvalidValue, "#{caller}: unknown keyword #{unknown.map(&:inspect).join(', ')}; " \
+                            "known are #{known.keys.join(', ')}"
+      end
+      options = known.merge(given)
+      if argv.first.is_a?(Hash)
+        variables, *argv = argv
+        options[:extra_env] = variables.merge(options[:extra_env] || {})
+      end
+      [words(caller, argv, options[:shell]), options]
+    end
+
+    def setup(argv, options)
+      {
+        argv: argv,
+        env: options[:env] && variables("env", options[:env]),
+        extra_env: variables("extra_env", options[:extra_env] || {}, removes: true),
+        cwd: path(one_of(options, :cwd, :chdir)),
+        user: options[:user], group: options[:group], extra_groups: options[:extra_groups]&.to_a,
+        umask: options[:umask],
+        rlimits: (options[:rlimits] || {}).map { |name, value| rlimit(name, value) },
+        nice: options[:nice],
+        process_group: group(one_of(options, :process_group, :pgroup)),
+        new_session: options[:new_session] ? true : false,
+        pty: size(options[:pty]),
+        die_with_parent: death(options[:die_with_parent]),
+        fds: (options[:fds] || {}).map { |theirs, ours| [number("fds", ours), theirs] },
+        stop: options[:stop] && stop(options[:stop]).parts,
+        stdout: sink("stdout", options[:stdout]),
+        stderr: sink("stderr", options[:stderr]),
+        merged: options[:merged] ? true : false,
+        on_event: options[:on_event] && hook(options[:on_event])
+      }
+    end
+
+    def text(options)
+      Text.of(**options.slice(:binmode, :encoding, :external_encoding, :internal_encoding))
+    end
+
+    def words(caller, argv, shell)
+      argv = argv.first if argv.size == 1 && argv.first.is_a?(Array)
+      words = argv.each_with_index.map { |word, place| word(word, place) }
+      return ["/bin/sh", "-c", *words] if shell
+
+      refuse_line(caller, words.first) if words.size == 1
+      words
+    end
+
+    def word(word, place)
+      return word.to_s if word.is_a?(Symbol) || word.is_a?(Numeric)
+
+      string = word.respond_to?(:to_path) ? word.to_path : word
+      return string.to_str if string.respond_to?(:to_str)
+
+      raise InvalidValue, "argument #{place} is #{word.inspect}: every argument is a String, a path or a number"
+    end
+
+    def refuse_line(caller, line)
+      return unless line.match?(/\s/) && !File.exist?(line)
+
+      words = begin
+        Shellwords.split(line)
+      rescue ArgumentError
+        [line]
+      end
+      raise InvalidValue, "#{caller}(#{line.inspect}): the program and its arguments are one string. " \
+                          "Pass them apart, #{caller}(#{words.map(&:inspect).join(', ')}), or say that " \
+                          "it is a line for the shell, #{caller}(#{line.inspect}, shell: true)"
+    end
+
+    def one_of(options, name, other)
+      values = [options[name], options[other]].compact
+      return values.first if values.size < 2
+
+      raise InvalidValue, "#{name} and #{other} are both given, and mean the same"
+    end
+
+    def variables(name, env, removes: false)
+      env.to_h.map do |key, value|
+        [key.to_s, value.nil? && removes ? nil : value.to_str]
+      rescue NoMethodError
+        raise InvalidValue, "#{name}: the value of #{key} is #{value.inspect}, which is no String"
+      end
+    end
+
+    def path(path)
+      return if path.nil?
+
+      path.respond_to?(:to_path) ? path.to_path : path.to_str
+    end
+
+    # @return [Float, nil]
+    def seconds(name, value)
+      case value
+      when nil then nil
+      when Numeric then value.to_f
+      else raise InvalidValue, "#{name} is #{value.inspect}: pass seconds, or nil"
+      end
+    end
+
+    def signal(value) = value.is_a?(Symbol) ? value.name : value
+
+    def group(value) = value == true ? 0 : value
+
+    def rlimit(name, value)
+      soft, hard = value.is_a?(Array) ? value : [value, value]
+      [name.to_s.delete_prefix("rlimit_"), *[soft, hard].map { |n| n == -1 || n == :infinity ? (2**64) - 1 : n }]
+    end
+
+    def death(value)
+      case value
+      when false, nil then nil
+      when true then "KILL"
+      else signal(value)
+      end
+    end
+
+    def size(value)
+      case value
+      when false, nil then return
+      when true then return terminal_size || [24, 80]
+      when Array
+        rows, columns = value
+        sizes = 1..65_535
+        return [rows, columns] if value.size == 2 && sizes.cover?(rows) && sizes.cover?(columns)
+      end
+      raise InvalidValue, "pty is #{value.inspect}: pass true, or [rows, columns]"
+    end
+
+    def terminal_size
+      require "io/console"
+      [$stdout, $stdin].each do |io|
+        size = io.winsize if io.tty?
+        return size if size&.all?(&:positive?)
+      end
+      nil
+    rescue LoadError, SystemCallError, IOError
+      nil
+    end
+
+    def stop(value)
+      case value
+      when Stop then value
+      when Hash then Stop.new(**value)
+      else raise InvalidValue, "stop is #{value.inspect}: pass a Procwright::Stop"
+      end
+    end
+
+    def limit(value)
+      case value
+      when nil then nil
+      when Limit then value.parts
+      else Limit.new(value).parts
+      end
+    end
+
+    def cancel(value)
+      case value
+      when nil then nil
+      when Cancel then value.native
+      else raise InvalidValue, "cancel is #{value.inspect}: pass a Procwright::Cancel"
+      end
+    end
+
+    def hook(callable)
+      unless callable.respond_to?(:call)
+        raise InvalidValue, "on_event is #{callable.inspect}, which cannot be called"
+      end
+
+      ->(parts) { callable.call(Event.new(*parts)) }
+    end
+
+    # What the program reads: a kind and a value.
+    def stdin(source)
+      case source
+      when nil, :null then [:null, nil]
+      when :inherit then [:inherit, nil]
+      when :pipe then [:pipe, nil]
+      when Integer then [:fd, source]
+      when String
+        raise InvalidValue, "stdin is a String: pass the data itself as input:, or the name of a file " \
+                            "as Pathname(...)"
+      else
+        number = number_of(source)
+        return [:fd, number] if number
+        return [:file, source.to_path] if source.respond_to?(:to_path)
+
+        raise InvalidValue, "stdin is #{source.inspect}: pass an IO, a descriptor, a Pathname, :null, " \
+                            ":inherit, what has readpartial, read or each, or the data as input:"
+      end
+    end
+
+    def sink(name, target)
+      case target
+      when :capture, :pipe then [:capture, nil]
+      when nil, :inherit then [:inherit, nil]
+      when :null then [:null, nil]
+      when :merged, :out, :stdout
+        return [:merged, nil] if name == "stderr"
+
+        raise InvalidValue, "stdout is #{target.inspect}: stderr can be merged into stdout, not the other way"
+      when Integer then [:fd, target]
+      when String then [:file, target]
+      when Array then opened(name, target)
+      else
+        number = number_of(target)
+        if number
+          # What we wrote before stands before what the program writes.
+          target.flush if target.respond_to?(:flush)
+          return [:fd, number]
+        end
+        return [:file, target.to_path] if target.respond_to?(:to_path)
+
+        raise InvalidValue, "#{name} is #{target.inspect}: pass :capture, :inherit, :null, a path, an IO or " \
+                            "a descriptor"
+      end
+    end
+
+    # A path with a mode: `["log", "a"]`.
+    def opened(name, (path, mode))
+      case mode
+      when "a" then [:append, Options.path(path)]
+      when "w" then [:file, Options.path(path)]
+      else raise InvalidValue, "#{name} is [#{path.inspect}, #{mode.inspect}]: the mode is \"w\" or \"a\""
+      end
+    end
+
+    # The number of what is a file of the system's; nil for what is none.
+    def number_of(file)
+      return unless file.respond_to?(:to_io)
+
+      file.to_io.fileno
+    end
+
+    def number(name, value)
+      return value if value.is_a?(Integer)
+
+      number_of(value) or raise InvalidValue, "#{name}: #{value.inspect} is no IO and no descriptor"
+    end
+  end
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+module Procwright
+  # A process that holds the other end of a pipe.
+  Holder = Struct.new(:pid, :name)
+
+  # A process that could not be ended. `state` is a letter, as in /proc.
+  Survivor = Struct.new(:pid, :name, :state)
+
+  # What went through one pipe.
+  class StreamInfo
+    # @return [Integer] read, kept, and left out by a limit
+    attr_reader :bytes, :kept_bytes, :dropped_bytes
+    # @return [Integer, nil] where in the kept bytes the dropped ones would stand
+    attr_reader :dropped_at
+    # @return [Float, nil] for how many seconds at most the program could not write
+    #   because the pipe was full
+    attr_reader :blocked
+    # @return [Array<Holder>] who could still have written when the run was over
+    attr_reader :held_by
+    # @return [String, nil] the file that has all bytes, if one was asked for
+    attr_reader :kept_at
+    # @return [String, nil] what kept that file from having all
+    attr_reader :kept_error
+    # @return [Integer] bytes that a callback had not taken when the run was over
+    attr_reader :undelivered_bytes
+
+    # @private
+    def initialize(raw)
+      @bytes, @kept_bytes, @dropped_bytes = raw.values_at(:bytes, :kept_bytes, :dropped_bytes)
+      @dropped_at, @blocked, @complete = raw.values_at(:dropped_at, :blocked, :complete)
+      @held_by = raw[:held_by].map { |pid, name| Holder.new(pid, name) }.freeze
+      @held_by_complete, @kept_at, @kept_error = raw.values_at(:held_by_complete, :kept_at, :kept_error)
+      @undelivered_bytes = raw[:undelivered_bytes]
+      freeze
+    end
+
+    alias blocked_s blocked
+
+    # Whether all is here that the program itself wrote.
+    def complete? = @complete
+
+    # Whether every process could be asked whether it is a holder.
+    def held_by_complete? = @held_by_complete
+
+    def to_h
+      { bytes: bytes, kept_bytes: kept_bytes, dropped_bytes: dropped_bytes, dropped_at: dropped_at,
+        blocked_s: blocked, complete: complete?, held_by: held_by.map(&:to_h),
+        held_by_complete: held_by_complete?, kept_at: kept_at, kept_error: kept_error,
+        undelivered_bytes: undelivered_bytes }
+    end
+  end
+
+  # All that came of a run, whether it went well or not.
+  class Result
+    # @return [Array<String>] the program and its arguments
+    attr_reader :argv
+    # @return [Integer] its number while it ran
+    attr_reader :pid
+    # @return [Status] how it ended
+    attr_reader :status
+    # @return [Symbol] `:finished`, `:timeout`, `:idle_timeout`, `:cancelled`, `:output_limit`
+    attr_reader :reason
+    # @return [Float] seconds from its start to the end of the run
+    attr_reader :duration
+    # @return [Float, nil] seconds of processor time; nil if somebody else reaped it
+    attr_reader :cpu_user, :cpu_system
+    # @return [Integer, nil] peak resident memory
+    attr_reader :max_rss_bytes
+    # @return [Array<Survivor>] who could not be ended
+    attr_reader :survivors
+    # @return [Array<String>] what its processes were doing when it had to be stopped
+    attr_reader :processes
+    # @return [StreamInfo, nil] nil where no pipe was put between
+    attr_reader :stdout_info, :stderr_info
+    # @return [String, nil] what was captured; nil where nothing was
+    attr_reader :stdout, :stderr
+    # @return [Array<Array(Symbol, String)>, nil] both streams in the order of reading,
+    #   as `[:stdout, "..."]`, if `merged: true` was asked for
+    attr_reader :merged
+    # @return [String] the outcome in a line
+    attr_reader :summary
+    # @return [String] the outcome in full: the reason, the processes, the last lines of stderr
+    attr_reader :explanation
+
+    # @private
+    def initialize(raw, text = Text::BINARY)
+      @argv = raw[:argv].each(&:freeze).freeze
+      @pid = raw[:pid]
+      @status = Status.new(@pid, *raw[:status])
+      @reason, @duration, @cpu_user, @cpu_system, @max_rss_bytes, @processes, @summary, @explanation =
+        raw.values_at(:reason, :duration, :cpu_user, :cpu_system, :max_rss_bytes, :processes,
+                      :summary, :explanation)
+      @survivors = raw[:survivors].map { |parts| Survivor.new(*parts) }.freeze
+      @stdout_info = raw[:stdout_info] && StreamInfo.new(raw[:stdout_info])
+      @stderr_info = raw[:stderr_info] && StreamInfo.new(raw[:stderr_info])
+      @merged = raw[:merged] && cut(raw, text)
+      @stdout = text.mark_all(raw[:stdout])
+      @stderr = text.mark_all(raw[:stderr])
+    end
+
+    alias duration_s duration
+
+    # Whether it ended by itself, with code 0.
+    def success? = @reason == :finished && @status.success? == true
+
+    # @return [Integer, nil] the exit code, nil after a signal and where it is unknown
+    def exitstatus = @status.exitstatus
+
+    # @return [Integer, nil] the number of the signal that ended it
+    def termsig = @status.termsig
+
+    # Whether a timeout ended it.
+    def timed_out? = %i[timeout idle_timeout].include?(@reason)
+
+    # This, if it succeeded.
+    # @raise [CommandFailed]
+    def check!
+      raise CommandFailed, self unless success?
+
+      self
+    end
+
+    def to_h
+      { argv: argv, pid: pid, status: status.deconstruct_keys(nil), reason: reason, duration_s: duration,
+        cpu_user_s: cpu_user, cpu_system_s: cpu_system, max_rss_bytes: max_rss_bytes,
+        survivors: survivors.map(&:to_h), stdout: stdout, stderr: stderr,
+        stdout_info: stdout_info&.to_h, stderr_info: stderr_info&.to_h }
+    end
+
+    # For pattern matching.
+    def deconstruct_keys(_keys)
+      { argv: argv, pid: pid, status: status, reason: reason, success: success?, exitstatus: exitstatus,
+        termsig: termsig, stdout: stdout, stderr: stderr, duration: duration, survivors: survivors }
+    end
+
+    def inspect = "#<Procwright::Result #{summary}>"
+
+    private
+
+    def cut(raw, text)
+      places = { 1 => [:stdout, raw[:stdout], 0], 2 => [:stderr, raw[:stderr], 0] }
+      raw[:merged].map do |stream, bytes|
+        name, data, at = place = places[stream]
+        place[2] = at + bytes
+        [name, text.mark_all(data.byteslice(at, bytes))]
+      end
+    end
+  end
+end

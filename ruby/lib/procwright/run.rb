@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+module Procwright
+  # Runs a program, waits until the run is over, and returns all that came of it.
+  #
+  # The program reads nothing and both of its outputs are captured, unless said
+  # otherwise. No pipe can fill up and block it for good, every deadline holds, and a run
+  # that has to be stopped leaves no process behind: each that could not be stopped is
+  # named in {Result#survivors}.
+  #
+  # Other threads go on meanwhile. Timeout.timeout, Thread#raise, Thread#kill, Ctrl-C and
+  # a handler of Signal.trap act at once: what they throw stops the run, as `stop:` says,
+  # and comes through when nothing of it is left; a second time they end the grace.
+  #
+  #   Procwright.run("git", "rev-parse", "HEAD").stdout.chomp
+  #   Procwright.run({ "LC_ALL" => "C" }, "sort", input: data, timeout: 10)
+  #
+  # @overload run(env = {}, *argv, **options)
+  #   @param env [Hash{String=>String, nil}] variables to set, or with nil to remove
+  #   @param argv [Array<String>] the program and its arguments; with `shell: true` a line
+  #     for /bin/sh
+  #   @param shell [Boolean]
+  #   @param env [Hash] as a keyword: the whole environment
+  #   @param extra_env [Hash] as the first argument
+  #   @param cwd [String] the directory; `chdir:` is the same
+  #   @param user [String, Integer] whom to become; so too `group`, `extra_groups`
+  #   @param umask [Integer]
+  #   @param rlimits [Hash] `{ nofile: 100 }`; a pair is soft and hard, -1 is no limit
+  #   @param nice [Integer]
+  #   @param process_group [Integer, true] 0 or true for one of its own; `pgroup:` is the same
+  #   @param new_session [Boolean]
+  #   @param pty [Boolean, Array(Integer, Integer)] on a terminal of its own, of so many rows
+  #     and columns; both outputs come as `stdout`
+  #   @param die_with_parent [Boolean, String] the signal that the kernel sends it when this
+  #     process ends; true is KILL
+  #   @param fds [Hash{Integer=>IO, Integer}] descriptors that it gets, by their numbers there
+  #   @param input [String] what it reads
+  #   @param stdin [IO, Integer, Pathname, Symbol, #readpartial, #read, #each] where it reads;
+  #     `:null`, `:inherit`. What is no file of the system's is read on a thread of its own;
+  #     what it raises ends the run, and is raised here
+  #   @param stdout [Symbol, String, IO, Integer, Array] `:capture`, `:inherit`, `:null`, a path,
+  #     `[path, "a"]`, an IO or a descriptor; so too `stderr`, for which there is `:merged`
+  #   @param timeout [Numeric] seconds for the whole run; 0 has expired, nil and infinity never do
+  #   @param idle_timeout [Numeric] seconds without a byte of output
+  #   @param stop [Stop] how it is stopped when it has to be
+  #   @param until [Symbol] `:eof`: when every process that holds its pipes is gone; `:exit`:
+  #     when the program itself has exited
+  #   @param limit [Integer, Limit] how many bytes of each stream are kept
+  #   @param keep_full [String] a file that gets everything (stderr in one with `.stderr` appended)
+  #   @param merged [Boolean] also record in which order the two streams were read
+  #   @param on_timeout [Symbol] `:raise`, or `:return` the result
+  #   @param cancel [Cancel] ends the run from another thread
+  #   @param on_event [#call] gets an {Event} when there is something to tell; without it that
+  #     is written to stderr. It is called on this thread, and the run waits for it
+  #   @param encoding [String, Encoding] of the outputs, `"ext"` or `"ext:int"`;
+  #     Encoding.default_external if not given
+  #   @param binmode [Boolean] the outputs are binary
+  # @return [Result]
+  # @raise [InvalidValue] an ArgumentError
+  # @raise [SpawnError] an Errno::ENOENT, Errno::EACCES, ...
+  # @raise [TimeoutExpired, IdleTimeout] a Timeout::Error
+  # @raise [OutputLimitExceeded, Cancelled]
+  def self.run(*argv, **given)
+    argv, options = Options.of("run", argv, given, Options::RUN)
+    unless %i[raise return].include?(options[:on_timeout])
+      raise InvalidValue, "on_timeout is #{options[:on_timeout].inspect}: use :raise or :return"
+    end
+    text = Options.text(options)
+    Feed.during(options) do
+      raw = Native.run(Options.setup(argv, options).merge!(Run.own(options, text)))
+      result = Result.new(raw, text)
+      Run.raise_for(result, options[:on_timeout])
+      result
+    end
+  end
+
+  # As {run}, and raises {CommandFailed} unless the program exits with code 0.
+  #
+  # @return [Result]
+  def self.run!(*argv, **options)
+    run(*argv, **options).check!
+  end
+
+  # @private
+  module Run
+    module_function
+
+    # What is for a run alone.
+    def own(options, text)
+      {
+        stdin: stdin(options, text),
+        timeout: Options.seconds("timeout", options[:timeout]),
+        idle_timeout: Options.seconds("idle_timeout", options[:idle_timeout]),
+        until: options[:until].to_sym,
+        limit: Options.limit(options[:limit]),
+        keep_full: Options.path(options[:keep_full]),
+        cancel: Options.cancel(options[:cancel])
+      }
+    end
+
+    def stdin(options, text)
+      return Options.stdin(options[:stdin]) if options[:input].nil?
+      raise InvalidValue, "stdin and input are both given: input is what the program reads" unless options[:stdin].nil?
+
+      [:bytes, text.bytes(options[:input].to_str)]
+    end
+
+    def raise_for(result, on_timeout)
+      case result.reason
+      when :output_limit then raise OutputLimitExceeded, result
+      when :cancelled then raise Cancelled, result
+      when :timeout then raise TimeoutExpired, result if on_timeout == :raise
+      when :idle_timeout then raise IdleTimeout, result if on_timeout == :raise
+      end
+    end
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "minitest/autorun"
+require "procwright"
+require "rbconfig"
+
+# What the tests share. They never race the clock: no test has an upper time limit but that
+# of the watchdog, which is there so that a hang says where.
+module Helper
+  ROOT = File.expand_path("../..", __dir__)
+  CHILD = ENV.fetch("PROCWRIGHT_TEST_CHILD")
+  LIB = File.join(ROOT, "ruby", "lib")
+  WATCHDOG = Integer(ENV.fetch("WATCHDOG", 180))
+
+  # Ends everything, and says where it hangs.
+  def self.watch(name, patience)
+    Thread.new do
+      sleep patience
+      warn "#{name} hangs:"
+      Thread.list.each { |thread| warn thread.inspect, thread.backtrace&.first(15) }
+      exit!(1)
+    end
+  end
+
+  def setup
+    @watchdog = Helper.watch("#{self.class}##{name}", patience)
+  end
+
+  # Seconds after which the watchdog bites.
+  def patience = WATCHDOG
+
+  def teardown
+    @watchdog.kill.join
+  end
+
+  # Tries again until the block is true: for what comes by itself, and nobody tells when.
+  def eventually
+    loop do
+      value = yield
+      return value if value
+
+      sleep 0.005
+    end
+  end
+
+  # Until this thread is asleep in a call of ours.
+  def until_blocked(thread)
+    eventually { thread.status == "sleep" || !thread.alive? }
+    # It is told to be asleep a moment before it is: what follows has to work in both.
+  end
+
+  # What the block raises.
+  def raised
+    yield
+    nil
+  rescue Exception => e # rubocop:disable Lint/RescueException
+    e
+  end
+
+  # A thread whose exception is its value.
+  def thread
+    Thread.new do
+      yield
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      e
+    end
+  end
+
+  # Another Ruby, which is given these lines.
+  def ruby(lines, *args, extra_env: {}, **options)
+    Procwright.run(RbConfig.ruby, "--disable-gems", "-w", "-I#{LIB}", "-rprocwright", "-e", lines, *args,
+                   extra_env: { "PROCWRIGHT_TEST_CHILD" => CHILD }.merge(extra_env), **options)
+  end
+
+  def fds = Dir.children("/proc/self/fd").size
+  def tasks = Dir.children("/proc/self/task").size
+
+  # A variable by which a process, and its children, are known again.
+  def mark = @mark ||= "#{self.class}.#{name}.#{$$}"
+  def marked = { "PROCWRIGHT_MARK" => mark }
+
+  # Whether no process has the mark of this test.
+  def gone?
+    Dir.glob("/proc/[0-9]*/environ").none? do |file|
+      File.binread(file).split("\0").include?("PROCWRIGHT_MARK=#{mark}")
+    rescue SystemCallError
+      false
+    end
+  end
+
+end
+
+class Minitest::Test
+  include Helper
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+
+# The collector at every step, moving what it can; and what is left over of thousands.
+class TestCollector < Minitest::Test
+  # A collection at every step takes its time.
+  def patience = WATCHDOG * 5
+
+  # All that the extension does, without a test library around it: under stress every
+  # object that is made costs a collection of all that there are.
+  CALLS = <<~'RUBY'
+    C = ENV.fetch("PROCWRIGHT_TEST_CHILD")
+    CALLS = {
+      run: -> { Procwright.run(C, "echo", "x").stdout == "x\n" },
+      failing: -> { (Procwright.run!(C, "exit", "3") rescue $!.result.exitstatus) == 3 },
+      not_there: -> { (Procwright.run("/nonexistent") rescue $!.errno) == 2 },
+      large: -> { Procwright.run(C, "flood", "--out", "300K", "--err", "100K").then { |r| [r.stdout.bytesize, r.stderr.bytesize] } == [300 << 10, 100 << 10] },
+      input: -> { Procwright.run(C, "cat", input: "y" * 100_000, merged: true).merged.sum { |_, s| s.bytesize } == 100_000 },
+      hook: -> { events = []; Procwright.run(C, "fork-holder", "1200", on_event: ->(e) { events << e.holders }); events.size == 1 },
+      timeout: -> { Procwright.run(C, "sleep-forever", timeout: 0.01, on_timeout: :return).timed_out? },
+      raise: -> { (Timeout.timeout(0.05, IndexError) { Procwright.run(C, "sleep-forever") } rescue $!.class) == IndexError },
+      lines: -> { Procwright.spawn(C, "trickle", "20", "0") { |c| c.stdout.each_line.count == 20 && c.stdout.eof? } },
+      words: -> { Procwright.spawn(C, "cat", stdin: :pipe) { |c| c.stdin.puts "a", "b"; [c.stdout.gets, c.stdout.readpartial(9)] == ["a\n", "b\n"] } },
+      all: -> { Procwright.spawn(C, "flood", "--out", "200K", "--err", "0").then { |c| c.stdout.read.bytesize + c.stdout.read(1).to_s.bytesize } == 200 << 10 },
+      talk: -> { Procwright.spawn(C, "cat", stdin: :pipe).communicate("z" * 70_000).first.bytesize == 70_000 },
+      result: -> { Procwright.spawn(C, "echo", "r").result.stdout == "r\n" },
+      closed: -> { c = Procwright.spawn(C, "cat", stdin: :pipe); t = Thread.new { c.stdout.gets rescue $!.class }; Thread.pass until t.status == "sleep"; c.stdout.close; c.stdin.close; c.wait; t.value == Procwright::StreamClosed },
+      wait: -> { cs = Array.new(3) { Procwright.spawn(C, "exit", "0") }; Procwright.wait(cs, mode: :all).all? && cs.all? { |c| c.wait.success? } },
+      found: -> { Procwright.spawn("echo ready 7; cat", shell: true, stdin: :pipe) { |c| c.wait_for(/ready (\d)/)[1] == "7" } },
+      stop: -> { c = Procwright.spawn(C, "sleep-forever"); c.stop.empty? && c.status.signaled? },
+      stranger: -> { Procwright::Process.new(Process.pid).then { |p| p.alive? && p.name && p.id && p.exe } },
+      capture3: -> { Procwright::Open3.capture3("cat; echo e >&2", stdin_data: "i").first(2) == ["i", "e\n"] },
+      feed: -> { Procwright.run(C, "cat", stdin: %w[a b].each).stdout == "ab" },
+      panic: -> { (Procwright::Native.panic("on purpose") rescue $!.class) == Procwright::InternalError },
+      cancel: -> { c = Procwright::Cancel.new; c.cancel; (Procwright.run(C, "sleep-forever", cancel: c) rescue $!.class) == Procwright::Cancelled }
+    }
+  RUBY
+
+  def check(lines, *names)
+    result = ruby(CALLS + lines, *names, limit: 100_000)
+    assert_predicate result, :success?, result.stderr
+    assert_equal "all\n", result.stdout
+  end
+
+  def test_a_collection_at_every_step
+    # Of the young objects; in the long form of all.
+    check(<<~'RUBY', ENV["STRESS"] ? "all" : "young")
+      CALLS.each do |name, call|
+        call.call or abort "#{name} is wrong without stress"
+        GC.stress = ARGV[0] == "all" || 0x01
+        right = call.call
+        GC.stress = false
+        right or abort "#{name} is wrong under stress"
+      end
+      puts "all"
+    RUBY
+  end
+
+  def test_everything_moves
+    check(<<~'RUBY')
+      GC.auto_compact = true if GC.respond_to?(:auto_compact=)
+      CALLS.each do |name, call|
+        2.times do
+          call.call or abort "#{name} is wrong"
+          GC.compact
+          GC.verify_compaction_references(toward: :empty, double_heap: true) if name == :run
+        end
+      end
+      # What lives while all else moves.
+      result = Procwright.run(C, "flood", "--out", "300K", "--err", "1K")
+      sum = result.stdout.b.sum
+      child = Procwright.spawn(C, "cat", stdin: :pipe)
+      child.stdin.write("kept\n")
+      part = result.stdout.byteslice(100_000, 50_000)
+      3.times { GC.compact }
+      result.stdout.b.sum == sum or abort "a capture has changed"
+      part.b == result.stdout.b[100_000, 50_000] or abort "a part of it has changed"
+      child.stdout.gets == "kept\n" or abort "a stream has changed"
+      puts "all"
+    RUBY
+  end
+
+  def test_nothing_is_left_over_of_thousands
+    runs = ENV["STRESS"] ? 20_000 : 2_000
+    check(<<~'RUBY', runs.to_s)
+      Warning[:deprecated] = false
+      def fds = Dir.children("/proc/self/fd").size
+      def tasks = Dir.children("/proc/self/task").size
+      def resident = (GC.start; File.read("/proc/self/statm").split[1].to_i * 4096)
+      runs = Integer(ARGV[0])
+      short = CALLS.slice(:run, :failing, :not_there, :large, :input, :lines, :words, :talk, :result, :closed, :wait, :stop, :capture3, :cancel)
+      rest = CALLS.except(*short.keys, :hook, :panic)
+      # Twice, so that all that is made once has been made.
+      2.times { CALLS.except(:hook, :panic).each_value(&:call) }
+      300.times { CALLS[:run].call }
+      GC.start
+      before = [fds, tasks, resident]
+      (runs / 20).times { rest[rest.keys[_1 % rest.size]].call } if runs > 2_000
+      runs.times { |n| n % 10 == 0 ? short.values[n / 10 % short.size].call : CALLS[:run].call }
+      GC.start
+      # The threads of the core go 100 ms after their last work; children that were
+      # forgotten are reaped behind us.
+      sleep 0.01 until (after = [fds, tasks]) && after[0] <= before[0] && after[1] <= before[1]
+      children = Dir.glob("/proc/#{$$}/task/*/children").sum { |file| File.read(file).split.size }
+      children.zero? or abort "#{children} children are left"
+      grown = resident - before[2]
+      grown < 24 << 20 or abort "#{grown} bytes more"
+      puts "all"
+    RUBY
+  end
+
+  def test_ractors_get_a_clear_error
+    result = ruby(<<~RUBY)
+      Warning[:experimental] = false
+      ractor = Ractor.new { Procwright.run("true") }
+      begin
+        ractor.take
+      rescue Ractor::RemoteError => e
+        puts e.cause.class
+      end
+      puts Procwright.run("echo", "outside").stdout
+    RUBY
+    assert_match(/Ractor::\w+Error\noutside\n\z/, result.stdout)
+  end
+
+  def test_objects_cannot_be_made_of_nothing
+    %i[Child Reader Writer Handle Communication].each do |name|
+      kind = Procwright::Native.const_get(name)
+      assert_raises(TypeError, NoMethodError) { kind.allocate }
+    end
+  end
+end

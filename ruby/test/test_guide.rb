@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+require "tmpdir"
+
+# What docs/guide/ruby.md shows, each block as a program. `# => value` is compared.
+class TestGuide < Minitest::Test
+  GUIDE = File.join(ROOT, "docs", "guide", "ruby.md")
+  CHECK = <<~'RUBY'
+    def __check(line, found, expected)
+      abort "line #{line}: #{found.inspect}, not #{expected.inspect}" unless found == expected
+      found
+    end
+  RUBY
+
+  blocks = File.read(GUIDE).to_enum(:scan, /^```ruby\n(.*?)^```$/m).map { [$~.pre_match.count("\n") + 2, $1] }
+  blocks.each do |first, block|
+    define_method("test_the_block_at_line_#{first}") { check(first, block) }
+  end
+
+  def check(first, block)
+    lines = block.lines.each_with_index.map do |line, place|
+      line.sub(/^(.*\S)\s+# => (.+)$/) { "__check(#{first + place}, (#{$1}), (#{$2}))" }
+    end
+    assert_includes lines.join, "__check"
+    Dir.mktmpdir { |directory| ruby(CHECK + lines.join.sub('require "procwright"', ""), cwd: directory).check! }
+  end
+end

@@ -1,0 +1,309 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+require "pathname"
+require "tmpdir"
+require "stringio"
+require "tempfile"
+
+class TestRun < Minitest::Test
+  def test_a_result_has_all_of_it
+    result = Procwright.run(CHILD, "echo", "hello")
+    assert_equal [CHILD, "echo", "hello"], result.argv
+    assert_equal ["hello\n", "", :finished, 0, nil, true],
+                 [result.stdout, result.stderr, result.reason, result.exitstatus, result.termsig, result.success?]
+    assert_operator result.pid, :>, 1
+    assert_operator result.duration, :>, 0
+    assert_kind_of Float, result.cpu_user
+    assert_kind_of Float, result.cpu_system
+    assert_empty result.survivors
+    assert_equal [6, 6, 0, true, []],
+                 [result.stdout_info.bytes, result.stdout_info.kept_bytes, result.stdout_info.dropped_bytes,
+                  result.stdout_info.complete?, result.stdout_info.held_by]
+    assert_kind_of Float, result.stdout_info.blocked
+    assert_same result, result.check!
+    assert_equal "hello\n", result.to_h[:stdout]
+    assert_includes result.inspect, "exited with code 0"
+  end
+
+  def test_a_result_can_be_matched
+    case Procwright.run(CHILD, "exit", "3")
+    in { success: false, exitstatus: 3, status: { termsig: nil } } then pass
+    end
+  end
+
+  def test_a_failure_is_no_exception_but_with_a_bang
+    result = Procwright.run(CHILD, "exit", "3")
+    refute_predicate result, :success?
+    error = assert_raises(Procwright::CommandFailed) { Procwright.run!(CHILD, "exit", "3") }
+    assert_equal 3, error.result.exitstatus
+    assert_kind_of Procwright::Error, error
+    assert_includes error.message, "exited with code 3"
+    assert_equal "x\n", Procwright.run!(CHILD, "echo", "x").stdout
+  end
+
+  def test_the_status_is_that_of_ruby
+    [%w[exit 0], %w[exit 3], %w[signal-self TERM], %w[signal-self KILL]].each do |words|
+      ours = Procwright.run(CHILD, *words).status
+      _, theirs = Process.wait2(spawn(CHILD, *words))
+      %i[exitstatus termsig success? exited? signaled? coredump? stopped? stopsig to_i].each do |name|
+        ours.public_send(name).then do |found|
+          expected = theirs.public_send(name)
+          expected.nil? ? assert_nil(found, "#{words} #{name}") : assert_equal(expected, found, "#{words} #{name}")
+        end
+      end
+      assert_equal theirs.to_s.sub(/pid \d+/, ""), ours.to_s.sub(/pid \d+/, "")
+      assert_equal ours, theirs.to_i
+    end
+  end
+
+  def test_who_cannot_be_started_raises_what_process_spawn_raises
+    error = assert_raises(Errno::ENOENT) { Procwright.run("/nonexistent/program") }
+    assert_kind_of Procwright::SpawnError, error
+    assert_equal [:exec, "/nonexistent/program"], [error.step, error.object]
+    assert_includes error.message, "/nonexistent/program"
+    error = assert_raises(Errno::ENOENT) { Procwright.run(CHILD, "exit", "0", chdir: "/nonexistent") }
+    assert_equal :chdir, error.step
+    error = assert_raises(Procwright::SpawnError) { Procwright.run("/") }
+    assert_kind_of Errno::EACCES, error
+  end
+
+  def test_what_cannot_be_used_is_told_before_anything_starts
+    {
+      { timeout: Float::NAN } => /timeout/, { timeout: "5" } => /timeout/, { until: :never } => /until/,
+      { limit: -1 } => /limit/, { on_timeout: :ignore } => /on_timeout/, { bogus: 1 } => /bogus/,
+      { stdin: "text" } => /input:/, { stdin: :null, input: "x" } => /both/, { stdout: :merged } => /stdout/,
+      { stop: { signal: "NONE" } } => /NONE/, { stop: { scope: :world } } => /scope/, { pty: [0, 1] } => /pty/,
+      { user: "nobody-of-this-name" } => /nobody-of-this-name/, { cancel: true } => /cancel/,
+      { cwd: "/", chdir: "/" } => /same/, { on_event: 1 } => /on_event/, { extra_env: { "A" => 1 } } => /A/,
+      { rlimits: { nothing: 1 } } => /nothing/
+    }.each do |options, words|
+      error = assert_raises(Procwright::InvalidValue, options.inspect) { Procwright.run(CHILD, "exit", "0", **options) }
+      assert_match words, error.message
+      assert_kind_of ArgumentError, error
+    end
+  end
+
+  def test_a_line_is_not_taken_for_a_program
+    error = assert_raises(Procwright::InvalidValue) { Procwright.run("ls -l 'a b'") }
+    assert_includes error.message, 'run("ls", "-l", "a b")'
+    assert_includes error.message, "shell: true"
+    assert_equal "a b\n", Procwright.run("echo 'a b'", shell: true).stdout
+    assert_equal "1\n", Procwright.run('echo "$1"', "0", 1, shell: true).stdout
+  end
+
+  def test_a_program_whose_name_has_a_space
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "my program")
+      File.symlink(CHILD, path)
+      assert_equal 1, Procwright.run(path, "exit", "1").exitstatus
+      assert_equal 64, Procwright.run([path, "exit", 64]).exitstatus
+    end
+  end
+
+  def test_variables
+    assert_equal "A=1\0", Procwright.run(CHILD, "env", env: { "A" => "1" }).stdout
+    assert_equal "A=1\0", Procwright.run({ "A" => "1", "B" => nil }, CHILD, "env", env: { "B" => "2" }).stdout
+    assert_includes Procwright.run({ "A" => "1" }, CHILD, "env").stdout, "A=1\0"
+    ENV["PROCWRIGHT_SEEN"] = "yes"
+    assert_includes Procwright.run(CHILD, "env").stdout, "PROCWRIGHT_SEEN=yes\0"
+  ensure
+    ENV.delete("PROCWRIGHT_SEEN")
+  end
+
+  def test_what_it_reads
+    assert_equal "", Procwright.run(CHILD, "cat").stdout
+    assert_equal "\0\xff".b, Procwright.run(CHILD, "cat", input: "\0\xff".b, binmode: true).stdout
+    Tempfile.create("in") do |file|
+      file.write("from a file")
+      file.flush
+      assert_equal "from a file", Procwright.run(CHILD, "cat", stdin: Pathname(file.path)).stdout
+      file.rewind
+      assert_equal "from a file", Procwright.run(CHILD, "cat", stdin: file).stdout
+    end
+    reader, writer = IO.pipe
+    writer.write("from a pipe")
+    writer.close
+    assert_equal "from a pipe", Procwright.run(CHILD, "cat", stdin: reader.fileno).stdout
+  ensure
+    reader&.close
+  end
+
+  def test_what_it_reads_of_an_object_of_rubys
+    assert_equal "text", Procwright.run(CHILD, "cat", stdin: StringIO.new("text")).stdout
+    assert_equal "ab", Procwright.run(CHILD, "cat", stdin: %w[a b].each).stdout
+    other = Procwright.spawn(CHILD, "flood", "--out", "3M", "--err", "0", "--chunk", "4096")
+    assert_equal 3 << 20, Procwright.run(CHILD, "cat", stdin: other.stdout).stdout.bytesize
+    assert_predicate other.wait, :success?
+    endless = Enumerator.new { |to| loop { to << ("x" * 10_000) } }
+    assert_predicate Procwright.run(CHILD, "exit", "0", stdin: endless), :success?
+  end
+
+  def test_what_its_source_raises_ends_the_run
+    source = Enumerator.new do |to|
+      to << "a"
+      raise KeyError, "no more"
+    end
+    assert_raises(KeyError) { Procwright.run(marked, CHILD, "sleep-forever", stdin: source) }
+    assert gone?
+    refute_includes Thread.list.map(&:status), "aborting"
+  end
+
+  def test_where_it_writes
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "out")
+      result = Procwright.run(CHILD, "echo", "one", stdout: path)
+      assert_nil result.stdout
+      assert_nil result.stdout_info
+      Procwright.run(CHILD, "echo", "two", stdout: [path, "a"])
+      File.open(path, "a") do |file|
+        file.write("three\n")
+        # Still in Ruby's buffer: it comes first all the same.
+        Procwright.run(CHILD, "echo", "four", stdout: file)
+      end
+      assert_equal "one\ntwo\nthree\nfour\n", File.read(path)
+      Procwright.run(CHILD, "echo", "five", stdout: Pathname(path))
+      assert_equal "five\n", File.read(path)
+    end
+  end
+
+  def test_descriptors_that_it_gets
+    reader, writer = IO.pipe
+    writer.write("through 7")
+    writer.close
+    assert_equal "through 7", Procwright.run("cat <&7", shell: true, fds: { 7 => reader }).stdout
+  ensure
+    reader.close
+  end
+
+  def test_both_streams_in_their_order
+    result = Procwright.run("echo a; sleep 0.05; echo b >&2; sleep 0.05; echo c", shell: true, merged: true)
+    assert_equal [[:stdout, "a\n"], [:stderr, "b\n"], [:stdout, "c\n"]], result.merged
+    assert_equal ["a\nc\n", "b\n"], [result.stdout, result.stderr]
+  end
+
+  def test_more_than_a_pipe_holds_on_both
+    result = Procwright.run(CHILD, "flood", "--out", "20M", "--err", "20M", "--chunk", "4096")
+    assert_equal [20 << 20, 20 << 20], [result.stdout.bytesize, result.stderr.bytesize]
+    pattern = Array.new(65_521) { |j| (j * 31 + j / 256) % 256 }.pack("C*")
+    complement = pattern.each_byte.map { |byte| 255 - byte }.pack("C*")
+    assert result.stdout.b == (pattern * 400).byteslice(0, 20 << 20)
+    assert result.stderr.b == (complement * 400).byteslice(0, 20 << 20)
+  end
+
+  def test_encodings
+    bytes = "\xc3\xa9"
+    read = ->(**options) { Procwright.run(CHILD, "cat", input: bytes.b, **options).stdout }
+    assert_equal [Encoding.default_external, bytes.b], read.call.then { |it| [it.encoding, it.b] }
+    assert_equal Encoding::BINARY, read.call(binmode: true).encoding
+    assert_equal "\u00c3\u00a9", read.call(encoding: "ISO-8859-1:UTF-8")
+    assert_equal Encoding::EUC_JP, read.call(encoding: Encoding::EUC_JP).encoding
+    # What cannot be said in the other is replaced: nothing that was captured is lost by it.
+    assert_equal "??", Procwright.run(CHILD, "cat", input: bytes.b, encoding: "UTF-8:US-ASCII")
+                                 .stdout.then { |it| it * 2 }
+    result = Procwright.run(CHILD, "invalid-utf8")
+    refute_predicate result.stdout, :valid_encoding?
+    assert_equal "\xe9".b, Procwright.run(CHILD, "cat", input: "é", encoding: "ISO-8859-1").stdout.b
+  end
+
+  def test_strings_are_rubys_own
+    result = Procwright.run(CHILD, "flood", "--out", "1M", "--err", "100", "--chunk", "4096")
+    [result.stdout, result.stderr].each do |string|
+      copy = string.b.dup
+      string << "more"
+      assert_equal copy + "more".b, string.b
+      string.prepend("x")
+      part = string.byteslice(10, 60_000)
+      string.clear
+      GC.start
+      assert_equal "x#{copy}more".b.byteslice(10, 60_000), part.b
+    end
+  end
+
+  def test_a_capture_is_not_copied
+    # The data, and what little Ruby and the core have beside it.
+    lines = <<~RUBY
+      size = 96 << 20
+      before = File.read("/proc/self/status")[/VmHWM:\\s+(\\d+)/, 1].to_i
+      result = Procwright.run(ENV["PROCWRIGHT_TEST_CHILD"], "flood", "--out", size.to_s, "--err", "0", "--chunk", "65536")
+      abort unless result.stdout.bytesize == size
+      print((File.read("/proc/self/status")[/VmHWM:\\s+(\\d+)/, 1].to_i - before) / 1024)
+    RUBY
+    more = ruby(lines).check!.stdout.to_i
+    assert_operator more, :>=, 96
+    assert_operator more, :<=, 96 + 32
+  end
+
+  def test_a_timeout_has_the_result
+    error = assert_raises(Procwright::TimeoutExpired) do
+      Procwright.run("echo early; exec sleep 1000", shell: true, timeout: 0.3)
+    end
+    assert_kind_of Timeout::Error, error
+    assert_equal ["early\n", :timeout, 15], [error.result.stdout, error.result.reason, error.result.termsig]
+    assert_operator error.result.duration, :>=, 0.3
+    result = Procwright.run(CHILD, "sleep-forever", timeout: 0.01, on_timeout: :return)
+    assert_predicate result, :timed_out?
+    refute_predicate result, :success?
+    assert_raises(Procwright::IdleTimeout) { Procwright.run(CHILD, "sleep-forever", idle_timeout: 0.01) }
+  end
+
+  def test_a_limit
+    error = assert_raises(Procwright::OutputLimitExceeded) do
+      Procwright.run(CHILD, "flood-forever", limit: Procwright::Limit.new(100_000, beyond: :fail))
+    end
+    assert_equal 100_000, error.result.stdout.bytesize
+    result = Procwright.run(CHILD, "flood", "--out", "1M", "--err", "0", "--chunk", "4096", limit: 1000)
+    assert_equal [1000, (1 << 20) - 1000, 500],
+                 [result.stdout.bytesize, result.stdout_info.dropped_bytes, result.stdout_info.dropped_at]
+  end
+
+  def test_cancel_from_another_thread
+    cancel = Procwright::Cancel.new
+    running = thread { Procwright.run(marked, CHILD, "sleep-forever", cancel: cancel) }
+    eventually { !gone? }
+    cancel.cancel
+    assert_kind_of Procwright::Cancelled, running.value
+    assert_equal :cancelled, running.value.result.reason
+    assert_predicate cancel, :cancelled?
+    assert gone?
+  end
+
+  def test_an_event_names_who_holds_the_pipe
+    events = []
+    result = Procwright.run(CHILD, "fork-holder", "1500", "--say", "own", on_event: ->(event) { events << event })
+    assert_equal "own\n", result.stdout
+    assert_equal [:held], events.map(&:kind)
+    assert_operator events[0].holders.size, :>=, 1
+    assert_includes events[0].to_s, "held open"
+  end
+
+  def test_what_a_hook_raises_ends_the_run
+    hook = ->(_event) { raise IndexError, "by the hook" }
+    error = assert_raises(IndexError) { Procwright.run(CHILD, "fork-holder", "0", "--say", "own", on_event: hook) }
+    assert_equal "by the hook", error.message
+  end
+
+  def test_other_threads_go_on
+    turns = 0
+    other = Thread.new { loop { turns += 1 and Thread.pass } }
+    before = turns
+    Procwright.run(CHILD, "sleep", "300")
+    # One that had waited for the lock would have had none.
+    assert_operator turns, :>, before + 10
+  ensure
+    other&.kill&.join
+  end
+
+  def test_a_panic_is_no_fatal_error
+    lines = <<~RUBY
+      begin
+        Procwright::Native.panic("on purpose")
+      rescue => e
+        puts e.class, e.message, e.is_a?(Procwright::Error)
+      end
+      puts Procwright.run("echo", "and on it goes").stdout
+    RUBY
+    result = ruby(lines).check!
+    assert_match(/\AProcwright::InternalError\n.*on purpose\ntrue\nand on it goes\n\z/, result.stdout)
+  end
+end

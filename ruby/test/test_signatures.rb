@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+
+# sig/ names what is there, and all of it.
+class TestSignatures < Minitest::Test
+  SIG = File.join(ROOT, "ruby", "sig", "procwright.rbs")
+  # Of Ruby's own protocols: in the signatures of their classes already.
+  USUAL = %i[== eql? hash inspect initialize_copy initialize message to_s to_io fileno].freeze
+  NOT_PUBLIC = %i[Native Options Text Feed Run Wait Search Clock Errors].freeze
+
+  # Names in the file: by class or module, with `self.` where that is said.
+  def declared
+    found = Hash.new { |all, name| all[name] = [] }
+    nesting = []
+    File.foreach(SIG) do |line|
+      case line
+      when /^\s*(?:module|class|interface)\s+(\w+)/ then nesting << $1
+      when /^\s*end\s*$/ then nesting.pop
+      when /^\s*def (self\??\.)?([^\s:]+(?:=|\?|!)?):/ then found[nesting.join("::")] << [$1, $2.to_sym]
+      when /^\s*attr_accessor (\w+):/ then found[nesting.join("::")].push([nil, $1.to_sym], [nil, :"#{$1}="])
+      end
+    end
+    found
+  end
+
+  def test_what_it_names_is_there
+    declared.each do |name, methods|
+      next if name.include?("::_")
+
+      place = Object.const_get(name)
+      methods.each do |at, method|
+        there = at ? place.respond_to?(method) : place.method_defined?(method) || place.private_method_defined?(method)
+        assert there, "#{name} #{at}#{method}"
+      end
+    end
+  end
+
+  def test_what_is_there_is_named
+    names = declared
+    private_here = File.read(SIG)
+    Procwright.constants.each do |constant|
+      next if NOT_PUBLIC.include?(constant)
+
+      place = Procwright.const_get(constant)
+      next unless place.is_a?(Module)
+
+      assert_match(/(class|module) #{constant}\b/, private_here)
+      mine = place.public_instance_methods(false) - USUAL - names["Procwright::#{constant}"].map(&:last)
+      mine -= %i[native native_if_open holds? line_now part text tell abandon command parts]
+      mine -= place.members.map { |name| :"#{name}=" } if place < Struct
+      assert_empty mine, constant
+    end
+    assert_empty Procwright.singleton_methods(false) - names["Procwright"].map(&:last)
+  end
+end

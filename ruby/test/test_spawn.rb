@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+
+class TestSpawn < Minitest::Test
+  def test_a_conversation
+    Procwright.spawn(CHILD, "cat", stdin: :pipe) do |child|
+      3.times do |n|
+        child.stdin.puts "line #{n}"
+        assert_equal "line #{n}\n", child.stdout.gets
+      end
+      assert_predicate child, :alive?
+      assert_nil child.status
+      child.stdin.close
+      assert_nil child.stdout.gets
+      assert_equal 0, child.wait.exitstatus
+      assert_equal child.pid, child.status.pid
+    end
+  end
+
+  def test_a_block_that_runs_to_its_end_waits
+    child = nil
+    value = Procwright.spawn(CHILD, "cat", stdin: :pipe) { |one| (child = one) && :value }
+    assert_equal :value, value
+    assert_predicate child.status, :success?
+  end
+
+  def test_a_block_that_is_left_otherwise_stops_it
+    [
+      -> { Procwright.spawn(CHILD, "sleep-forever") { |one| (@child = one) && raise(IndexError) } },
+      -> { Procwright.spawn(CHILD, "sleep-forever") { |one| break @child = one } },
+      -> { catch(:out) { Procwright.spawn(CHILD, "sleep-forever") { |one| throw :out, @child = one } } }
+    ].each do |leave|
+      raised { leave.call }
+      assert_equal 15, @child.status.termsig
+    end
+  end
+
+  def test_wait
+    child = Procwright.spawn(CHILD, "sleep-forever")
+    error = assert_raises(Procwright::WaitTimeout) { child.wait(timeout: 0.01) }
+    assert_kind_of Timeout::Error, error
+    assert_equal [child], error.pending
+    child.terminate
+    assert_equal 15, child.wait.termsig
+    assert_equal child.wait, child.status
+    assert_nil child.kill
+    assert_nil child.exitstatus
+  end
+
+  def test_signals_by_all_their_names
+    ["TERM", "SIGTERM", :TERM, 15].each do |signal|
+      child = Procwright.spawn(CHILD, "sleep-forever")
+      child.signal(signal)
+      assert_equal [15, "SIGTERM"], child.wait.then { |it| [it.termsig, it.signal_name] }
+    end
+    assert_raises(Procwright::InvalidValue) { Procwright.spawn(CHILD, "exit", "0").signal("NONE") }
+  end
+
+  def test_stop_ends_the_tree
+    child = Procwright.spawn(marked, CHILD, "fork-tree", "2", "2", "--print-ready")
+    child.wait_for(/./)
+    assert_empty child.stop
+    assert gone?
+    child = Procwright.spawn(marked, CHILD, "ignore-term", "--print-ready")
+    child.wait_for(/./)
+    child.stop(Procwright::Stop.new(grace: 0.05, scope: :process))
+    assert_equal 9, child.status.termsig
+  end
+
+  def test_communicate
+    child = Procwright.spawn(CHILD, "cat", stdin: :pipe)
+    out, err = child.communicate("x" * 2_000_000)
+    assert_equal [2_000_000, ""], [out.bytesize, err]
+    assert_predicate child.status, :success?
+    assert_predicate child.stdout, :closed?
+    %i[spill block].each do |overflow|
+      child = Procwright.spawn(CHILD, "flood", "--out", "3M", "--err", "3M", "--chunk", "4096", overflow: overflow)
+      assert_equal [3 << 20] * 2, child.communicate.map(&:bytesize)
+    end
+    assert_equal [nil, "e\n"], Procwright.spawn(CHILD, "echo", "--stderr", "e", stdout: :null).communicate
+    assert_raises(Procwright::InvalidValue) { Procwright.spawn(CHILD, "exit", "0").communicate("x") }
+  end
+
+  def test_communicate_goes_on_after_a_timeout
+    child = Procwright.spawn("echo early; read line; cat; echo late", shell: true, stdin: :pipe, overflow: :block)
+    assert_raises(Procwright::WaitTimeout) { Procwright.spawn(CHILD, "sleep-forever").communicate(timeout: 0.01) }
+    holder = Procwright.spawn(CHILD, "sleep", "300")
+    assert_raises(Procwright::WaitTimeout) { holder.communicate(timeout: 0.01) }
+    assert_equal ["", ""], holder.communicate
+    assert_equal "early\nrest\nlate\n", child.communicate("line\nrest\n").first
+  end
+
+  def test_result
+    child = Procwright.spawn("echo one; echo two; echo e >&2; exit 4", shell: true)
+    assert_equal "one\n", child.stdout.gets
+    result = child.result
+    assert_equal ["two\n", "e\n", 4, :finished], [result.stdout, result.stderr, result.exitstatus, result.reason]
+    assert_equal 8, result.stdout_info.bytes
+    assert_same result, child.result
+    assert_raises(Procwright::CommandFailed) { result.check! }
+  end
+
+  def test_wait_for
+    child = Procwright.spawn("echo starting; echo listening on 8080 >&2; printf 'prompt> '; exec cat", shell: true,
+                             stdin: :pipe)
+    assert_equal "8080", child.wait_for(/listening on (\d+)/)[1]
+    assert_equal "prompt> ", child.wait_for("prompt> ").to_s
+    child.stdin.puts "echoed"
+    assert child.wait_for(/echoed/, stream: :stdout)
+    error = assert_raises(Procwright::MatchTimeout) { child.wait_for(/never/, timeout: 0.02) }
+    assert_kind_of Timeout::Error, error
+    child.stdin.close
+    error = assert_raises(Procwright::EndedBeforeMatch) { child.wait_for(/never/) }
+    assert_equal 0, error.status.exitstatus
+    failing = Procwright.spawn("echo cannot bind; exit 3", shell: true)
+    error = assert_raises(Procwright::EndedBeforeMatch) { failing.wait_for(/listening/) }
+    assert_equal [3, ["cannot bind"]], [error.status.exitstatus, error.lines]
+    assert_includes error.message, "cannot bind"
+  end
+
+  def test_who_cannot_go_on_is_named
+    child = Procwright.spawn(CHILD, "flood-forever", overflow: Procwright::Overflow.new(:block), stall_after: 0.02)
+    error = assert_raises(Procwright::Stalled) { child.wait }
+    assert_equal ["stdout"], error.streams
+    assert_includes error.message, "nobody has read it"
+    # It may be called again, and is over once somebody says that nobody wants it.
+    child.stdout.close
+    child.stderr.close
+    assert_predicate child.wait, :signaled?
+  end
+
+  def test_a_pty
+    child = Procwright.spawn("stty size", shell: true, stdin: :pipe, pty: [31, 97])
+    assert_equal "31 97\r\n", child.stdout.gets
+    child.wait
+    child = Procwright.spawn("trap 'stty size; exit' WINCH; echo up; while :; do sleep 0.05; done", shell: true,
+                             stdin: :pipe, pty: true)
+    child.wait_for(/up/)
+    child.resize(10, 20)
+    assert child.wait_for(/10 20/)
+    child.wait
+  end
+
+  def test_streams_that_are_no_pipes
+    child = Procwright.spawn(CHILD, "exit", "0", stdout: :null, stderr: :merged)
+    assert_equal [nil, nil, nil], [child.stdin, child.stdout, child.stderr]
+    assert_predicate child.wait, :success?
+    assert_equal "in\n", Procwright.spawn(CHILD, "cat", input: "in\n").stdout.gets
+  end
+
+  def test_who_is_forgotten_goes_on_and_leaves_no_zombie
+    reader, writer = IO.pipe
+    go, say = IO.pipe
+    # Many: the collector takes some for referred to that are not.
+    pids = Array.new(20) do
+      Procwright.spawn("read line; echo done >&3", shell: true, stdin: go, fds: { 3 => writer }).pid
+    end
+    writer.close
+    3.times { GC.start }
+    say.write("\n" * 20)
+    say.close
+    assert_equal ["done\n"] * 20, reader.readlines
+    eventually do
+      GC.start
+      pids.count { |pid| !of_ours?(pid) } >= 10
+    end
+  ensure
+    [reader, go].each(&:close)
+  end
+
+  # Whoever is found by a number later may be another's.
+  def of_ours?(pid)
+    File.read("/proc/#{pid}/stat")[/\) \w (\d+)/, 1].to_i == Process.pid
+  rescue SystemCallError
+    false
+  end
+
+  def test_what_is_for_a_run_alone
+    assert_raises(Procwright::InvalidValue) { Procwright.spawn(CHILD, "exit", "0", timeout: 1) }
+    assert_raises(Errno::ENOENT) { Procwright.spawn("/nonexistent") }
+    assert_raises(Procwright::InvalidValue) { Procwright.spawn(CHILD, "exit", "0", overflow: :never) }
+  end
+end
