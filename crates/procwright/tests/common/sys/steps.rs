@@ -329,16 +329,21 @@ impl Drop for Traced {
 
 /// A number that a fork shares with this process.
 pub(crate) fn shared_number() -> &'static std::sync::atomic::AtomicU64 {
+    &shared_numbers(1)[0]
+}
+
+/// So many of them.
+pub(crate) fn shared_numbers(count: usize) -> &'static [std::sync::atomic::AtomicU64] {
     unsafe {
-        let page = libc::mmap(
+        let memory = libc::mmap(
             std::ptr::null_mut(),
-            4096,
+            count * size_of::<u64>(),
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_SHARED | libc::MAP_ANONYMOUS,
             -1,
             0,
         );
-        assert_ne!(page, libc::MAP_FAILED);
-        &*page.cast()
+        assert_ne!(memory, libc::MAP_FAILED);
+        std::slice::from_raw_parts(memory.cast(), count)
     }
 }
