@@ -80,7 +80,8 @@ def _broken_queue(text: str) -> Closed:
 class ReceiverDead(_WithNumber):
     """The receiver's process has died, or runs another program.
 
-    What it had not received is lost. An `OSError` with `errno.EOWNERDEAD`.
+    What it had not received stays in the queue for as long as any process has that. Once
+    another receiver has taken over, `send` goes on. An `OSError` with `errno.EOWNERDEAD`.
     """
 
     _number = errno.EOWNERDEAD

@@ -189,11 +189,7 @@ fn times() {
     let long = "x".repeat(3000);
     let ran = names.ran(&["send", "a", "--timeout", "0.05", &long, &long]);
     assert_eq!(ran.code(), Some(3));
-    assert!(
-        ran.stderr.contains("1 messages were sent"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("1 message was sent"), "{}", ran.stderr);
     recv.end(Signal::KILL);
 }
 
@@ -211,7 +207,7 @@ fn a_full_queue() {
     let ran = names.ran(&["send", "a", "--overflow", "drop-newest", &long, &long]);
     assert_eq!(ran.code(), Some(0));
     assert!(
-        ran.stderr.contains("1 messages were dropped"),
+        ran.stderr.contains("1 message was dropped: "),
         "{}",
         ran.stderr
     );

@@ -198,10 +198,7 @@ fn receives_all(mut child: Child) {
     let error = child.receiver().unwrap_err();
     assert!(error.to_string().contains("taken before"), "{error}");
     let error = child.sender(None).unwrap_err();
-    assert!(
-        error.to_string().contains("take Child::receiver()"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("take its receiver()"), "{error}");
 }
 
 alone! {
@@ -278,7 +275,7 @@ alone! {
             let error = child.sender(None).unwrap_err();
             assert!(error.to_string().contains("taken before"), "{error}");
             let error = child.receiver().unwrap_err();
-            assert!(error.to_string().contains("take Child::sender()"), "{error}");
+            assert!(error.to_string().contains("take its sender()"), "{error}");
             drop(sender);
             assert_eq!(words.next(), format!("{MANY} Closed"));
             ends_well(&child);

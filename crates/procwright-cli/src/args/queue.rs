@@ -35,7 +35,8 @@ killed, whoever receives next gets it again. What is left when it ends is there
 for the next, as long as a sender is. Records: 4 bytes of length, the lowest
 first, then the message.
 Exit code: 0, 3 timed out, 125 wrong usage, a name that is taken, or trouble of
-our own; death by SIGPIPE if nobody reads stdout. More: procwright man queue-recv";
+our own; death by SIGPIPE if nobody reads stdout.
+More: procwright man queue-recv";
 
 /// Receive from the queue of a name, and print what comes.
 ///
@@ -99,10 +100,11 @@ pub(crate) struct RecvArgs {
 
 const SEND_HELP: &str = "\
 Without MESSAGE each line of stdin is one, without its newline; with --format
-records each of its records: 4 bytes of length, the lowest first, and the message.
+records each of its records: 4 bytes of length, the lowest first, then the
+message.
 Exit code: 0 when all were sent, 1 the receiver is dead or has left, there is
-none, or the queue is full under --overflow fail, 3 timed out, 125 wrong usage or
-trouble of our own. More: procwright man queue-send";
+none, or the queue is full under --overflow fail, 3 timed out, 125 wrong usage
+or trouble of our own. More: procwright man queue-send";
 
 /// Send messages to the queue of a name.
 ///
@@ -155,9 +157,9 @@ pub(crate) struct SendArgs {
 }
 
 const STAT_HELP: &str = "\
-Looks from outside: nobody notices, and nothing is held up. Without NAME it lists
-the names. Exit code: 0, 1 there is no such queue, 125 wrong usage or trouble of
-our own. More: procwright man queue-stat";
+Looks from outside: nobody notices, and nothing is held up. Without NAME it
+lists the names. Exit code: 0, 1 there is no such queue, 125 wrong usage or
+trouble of our own. More: procwright man queue-stat";
 
 /// Show a queue: who receives, who sends, and what waits.
 #[derive(Debug, Args)]

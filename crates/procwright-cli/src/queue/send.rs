@@ -45,7 +45,8 @@ pub(super) fn send(args: &SendArgs) -> Result<End, End> {
     let dropped = feed.sender.dropped();
     if dropped > 0 {
         say(format_args!(
-            "{dropped} messages were dropped: the queue was full"
+            "{} dropped: the queue was full",
+            messages(dropped)
         ));
     }
     Ok(End::OK)
@@ -69,8 +70,14 @@ impl Feed<'_> {
                 Ok(())
             }
             Err(error) => {
-                let end = refused(&error);
-                say(format_args!("{} messages were sent before", self.sent));
+                let end = match error {
+                    Error::TimedOut => {
+                        say("the queue is full, and there was no room within the time");
+                        End::TIMED_OUT
+                    }
+                    other => refused(&other),
+                };
+                say(format_args!("{} sent before", messages(self.sent)));
                 Err(end)
             }
         }
@@ -113,6 +120,14 @@ impl Feed<'_> {
             }
             self.send(&record)?;
         }
+    }
+}
+
+/// `1 message was`
+fn messages(count: u64) -> String {
+    match count {
+        1 => "1 message was".to_owned(),
+        count => format!("{count} messages were"),
     }
 }
 

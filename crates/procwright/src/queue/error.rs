@@ -7,7 +7,9 @@ use std::io;
 #[non_exhaustive]
 pub enum Error {
     /// The receiver's process has died, or runs another program. What it had not
-    /// received is lost. `EOWNERDEAD`.
+    /// received stays in the queue for as long as any process has that; once another
+    /// receiver has [taken over](super::Receiver::take_over), sending goes on.
+    /// `EOWNERDEAD`.
     #[error("the receiver of the queue has died")]
     ReceiverDead,
     /// The other side has left: the receiver was dropped; or every sender is gone,
@@ -35,7 +37,7 @@ pub enum Error {
         most: usize,
     },
     /// All lanes are taken.
-    #[error("the queue has {0} lanes, and as many senders; make it with more")]
+    #[error("as many senders as the queue has lanes: {0}; make it with more lanes")]
     NoLane(u32),
     /// It has a receiver, which lives.
     #[error("the queue has a receiver that lives{}", by(.pid, ": process "))]

@@ -52,8 +52,9 @@ impl Options {
         self
     }
 
-    /// A lane never takes more memory than this. Half of it, rounded down to a
-    /// power of 2, is room for messages that wait, and for one message.
+    /// A lane never takes more memory than this, but what it takes
+    /// [at first](Options::first). Half of it, rounded down to a power of 2, is room for
+    /// messages that wait, and for one message.
     #[must_use]
     pub const fn limit(mut self, bytes: usize) -> Options {
         self.limit = bytes;

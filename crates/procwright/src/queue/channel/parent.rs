@@ -116,11 +116,11 @@ impl OurEnd {
             (OurEnd::Taken(channel), _) if *channel == wanted => {
                 "this end of it was taken before; a Sender can be cloned"
             }
-            (_, Channel::FromChild) => "the child receives: take Child::sender()",
-            (_, Channel::ToChild) => "the child sends: take Child::receiver()",
+            (_, Channel::FromChild) => "the child receives: take its sender()",
+            (_, Channel::ToChild) => "the child sends: take its receiver()",
         };
         Error::NoChannel(why.into())
     }
 }
 
-const MADE: &str = "it has made its queue::Receiver::of_parent()";
+const MADE: &str = "it has made its queue (Receiver, of_parent)";
