@@ -33,11 +33,21 @@ class TimedOut(QueueError, TimeoutError):
 
 
 class _NoMessageInTime(TimedOut, Empty):
-    pass
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_no_message_in_time, self.args, vars(self) or None)
+
+
+def _no_message_in_time(text: str) -> TimedOut:
+    return _NoMessageInTime(text)
 
 
 class _NoRoomInTime(TimedOut, Full):
-    pass
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_no_room_in_time, self.args, vars(self) or None)
+
+
+def _no_room_in_time(text: str) -> TimedOut:
+    return _NoRoomInTime(text)
 
 
 class Closed(QueueError):
@@ -50,7 +60,12 @@ class Closed(QueueError):
 
 
 class _EndOfQueue(Closed, EOFError):
-    pass
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_end_of_queue, self.args, vars(self) or None)
+
+
+def _end_of_queue(text: str) -> Closed:
+    return _EndOfQueue(text)
 
 
 class _WithNumber(QueueError, OSError):
@@ -63,14 +78,14 @@ class _WithNumber(QueueError, OSError):
         return str(self.strerror)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (type(self), (self.strerror,))
+        return (type(self), (self.strerror,), vars(self) or None)
 
 
 class _BrokenQueue(Closed, _WithNumber, BrokenPipeError):
     _number = errno.EPIPE
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_broken_queue, (self.strerror,))
+        return (_broken_queue, (self.strerror,), vars(self) or None)
 
 
 def _broken_queue(text: str) -> Closed:
@@ -200,7 +215,9 @@ for _hidden, _shown in (
     (_BrokenQueue, Closed),
 ):
     # To people they are one: which of the standard library's it is as well is a detail.
-    _hidden.__name__ = _shown.__name__
+    # A traceback has the qualified name. Pickle would find another class under that.
+    _hidden.__name__ = _hidden.__qualname__ = _shown.__name__
+    _hidden.__module__ = "procwright.queue"
 
 for _public in (
     QueueError,

@@ -12,6 +12,7 @@ import pickle
 import queue as standard
 import socket
 import threading
+import traceback
 import weakref
 
 import pytest
@@ -133,6 +134,7 @@ def test_every_exception_survives_a_pickle():
     made = [
         errors.Empty("e"),
         errors._NoMessageInTime("t"),
+        errors._NoRoomInTime("r"),
         errors._EndOfQueue("c"),
         errors._BrokenQueue("b"),
         errors.ReceiverDead("dead"),
@@ -144,6 +146,7 @@ def test_every_exception_survives_a_pickle():
         errors.NoLane("lanes"),
     ]
     for error in made:
+        error.sent = 3
         again = pickle.loads(pickle.dumps(error))
         assert type(again).__mro__ == type(error).__mro__
         assert str(again) == str(error)
@@ -652,3 +655,13 @@ def test_no_thread_is_started():
     sender.send(b"x")
     assert receiver.recv() == b"x"
     assert set(os.listdir("/proc/self/task")) <= before
+
+
+def test_tracebacks_have_public_names() -> None:
+    with Receiver() as receiver, receiver.sender(), pytest.raises(queue.TimedOut) as late:
+        receiver.recv(timeout=0)
+    with Receiver() as receiver, pytest.raises(queue.Closed) as over:
+        receiver.recv()
+    for caught, name in ((late, "TimedOut"), (over, "Closed")):
+        (line,) = traceback.format_exception_only(caught.value)
+        assert line.startswith(f"procwright.queue.{name}: ")
