@@ -21,6 +21,7 @@ pub(crate) mod poll;
 pub(crate) mod proc;
 pub(crate) mod pty;
 pub(crate) mod ready;
+#[cfg(not(procwright_loom))]
 pub(crate) mod rendezvous;
 pub(crate) mod robust;
 #[cfg(any(target_os = "linux", target_os = "android"))]
