@@ -163,8 +163,8 @@ alone! {
             },
             |_| {},
             |mut receiver| {
-                let count = std::iter::from_fn(|| receiver.try_recv_view().ok().map(drop)).count();
-                assert!(count > 20, "{count}");
+                // Not to the end: who finds nothing may look who is there, too.
+                (0..21).for_each(|_| drop(receiver.try_recv_view().unwrap()));
                 std::mem::forget(receiver);
             },
         );

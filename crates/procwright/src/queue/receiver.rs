@@ -263,15 +263,17 @@ impl Receiver {
     #[inline]
     fn is_quiet(&mut self) -> bool {
         let is_idle = |lane: &Lane| !lane.is_left && !lane.has_more();
-        self.looks += 1;
-        self.looks < LOOKS
+        let is_quiet = self.looks + 1 < LOOKS
             && !self.is_armed
             && !self.is_watched
             && self.ground.is_here()
             && self.claimed == Some(self.claims.load(Ordering::Relaxed))
             && !self.guests.is_empty()
             && self.lanes.iter().all(is_idle)
-            && !self.is_unattended()
+            && !self.is_unattended();
+        // Else it is counted with the look that follows.
+        self.looks += u32::from(is_quiet);
+        is_quiet
     }
 
     /// For who looks all the time and never sleeps: this clock costs no system call,
