@@ -48,8 +48,9 @@ alone! {
             assert_eq!(view, rounds * 4096);
         });
         common::figure(&format!("{once} system calls with the first message, {many} with {}", rounds * 4096));
-        // Each end looks once in 4,096 whether the other is there.
-        assert!(many <= once + 2 * rounds as u64, "{many}");
+        // Each end looks once in 4,096 whether the other is there, and may be at any of
+        // them when this begins.
+        assert!(many <= once + 2 * (rounds as u64 + 1), "{many}");
     }
 }
 
