@@ -90,7 +90,7 @@ impl Tx for Sender {
 pub struct BatchSender(Sender);
 
 impl Tx for BatchSender {
-    fn send(&mut self, length: usize, mut fill: impl FnMut(&mut [u8])) {
+    fn send(&mut self, length: usize, fill: impl FnMut(&mut [u8])) {
         self.0.send(length, fill);
     }
 
