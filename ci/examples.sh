@@ -77,4 +77,8 @@ if command -v ruby >/dev/null; then
     works 'with 1000 others blocked' ruby 05_closing/before.rb
 fi
 works 'cat: PIPE' python3 05_closing/procwright_.py
+
+hangs "blocked reading from an empty pipe" python3 06_worker_pool/stdlib.py
+works "the next result: b'done'" python3 06_worker_pool/procwright_.py
+grep -q '^the receiver was killed: ' "$work/out" || fail "a sender was not told"
 echo "all examples behave as they say"

@@ -6,6 +6,8 @@ use procwright::process::{Exit, Signal};
 use crate::args::wrong_usage;
 use crate::message::say;
 
+/// What was asked for could not be: nobody receives from a queue.
+const REFUSED: u8 = 1;
 /// A wait timed out. Not `STOPPED`: nothing was stopped, and util-linux's
 /// waitpid(1) says the same.
 const TIMED_OUT: u8 = 3;
@@ -32,6 +34,7 @@ pub(crate) enum End {
 
 impl End {
     pub(crate) const OK: End = End::Code(0);
+    pub(crate) const REFUSED: End = End::Code(REFUSED);
     pub(crate) const TIMED_OUT: End = End::Code(TIMED_OUT);
     pub(crate) const STOPPED: End = End::Code(STOPPED);
     pub(crate) const TROUBLE: End = End::Code(TROUBLE);

@@ -10,6 +10,7 @@ mod figures;
 mod man;
 mod message;
 mod progress;
+mod queue;
 mod report;
 mod run;
 mod signals;
@@ -27,6 +28,7 @@ fn main() -> ! {
             Subcommand::Run(args) => run::run(*args),
             Subcommand::Buffer(args) => buffer::buffer(&args),
             Subcommand::Wait(args) => wait::wait(args),
+            Subcommand::Queue(args) => queue::queue(&args),
             Subcommand::Man { page } => printed(man::write(page, &mut io::stdout())),
             Subcommand::Completions { shell } => {
                 printed(completions::write(shell, &mut io::stdout()))

@@ -79,6 +79,66 @@ const BUFFER: &[Section] = &[(
     ],
 )];
 
+const RECV: &[Section] = &[
+    (
+        "EXIT STATUS",
+        &[
+            ("0", "As many messages as --count says, or --until-closed."),
+            ("3", "Timed out."),
+            ("death by SIGPIPE", "Nobody reads stdout any more."),
+            (
+                "125",
+                "Wrong usage, a name whose receiver lives, or trouble of our own.",
+            ),
+        ],
+    ),
+    (
+        "EXAMPLES",
+        &[
+            (
+                "procwright queue recv jobs | xargs -n 1 convert-one",
+                "Does what others send, one after the other.",
+            ),
+            (
+                "procwright queue recv jobs --timeout 0 --format records > rest",
+                "Takes what is there.",
+            ),
+        ],
+    ),
+];
+
+const SEND: &[Section] = &[
+    (
+        "EXIT STATUS",
+        &[
+            ("0", "All messages were sent, or dropped as asked."),
+            (
+                "1",
+                "The receiver is dead or has left, there is no queue of that name, or it is full \
+                 under --overflow fail. stderr says how many messages were sent before.",
+            ),
+            ("3", "Timed out."),
+            ("125", "Wrong usage, or trouble of our own."),
+        ],
+    ),
+    (
+        "EXAMPLES",
+        &[(
+            "find . -name '*.png' | procwright queue send jobs --wait 1m",
+            "A message for each line, once somebody receives.",
+        )],
+    ),
+];
+
+const STAT: &[Section] = &[(
+    "EXIT STATUS",
+    &[
+        ("0", "Shown."),
+        ("1", "There is no queue of that name."),
+        ("125", "Wrong usage, or trouble of our own."),
+    ],
+)];
+
 /// The variables that are read, in every page: they are those of the library.
 const ENVIRONMENT: Section = (
     "ENVIRONMENT",
@@ -94,15 +154,24 @@ const ENVIRONMENT: Section = (
              /tmp that is writable and not in memory.",
         ),
         ("PROCWRIGHT_SPOOL=0", "Nothing goes to disk."),
+        (
+            "PROCWRIGHT_QUEUE_DIR",
+            "The directory of the names of queues, instead of procwright/queues in \
+             XDG_RUNTIME_DIR, or /tmp/procwright-UID/queues. It must be this user's alone.",
+        ),
         ("NO_COLOR", "If it is set and not empty: no colours."),
     ],
 );
 
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 10] = [
     "procwright(1)",
     "procwright-run(1)",
     "procwright-wait(1)",
     "procwright-buffer(1)",
+    "procwright-queue(1)",
+    "procwright-queue-send(1)",
+    "procwright-queue-recv(1)",
+    "procwright-queue-stat(1)",
     "procwright-man(1)",
     "procwright-completions(1)",
 ];
@@ -115,24 +184,28 @@ pub(crate) fn write(page: Option<PageArg>, to: &mut dyn Write) -> io::Result<()>
     let mut definition = definition();
     // Names the subcommands in full, and gives all of them what they inherit.
     definition.build();
-    let (name, sections): (_, &[Section]) = match page {
-        None => (None, &[]),
-        Some(PageArg::Run) => (Some("run"), RUN),
-        Some(PageArg::Wait) => (Some("wait"), WAIT),
-        Some(PageArg::Buffer) => (Some("buffer"), BUFFER),
-        Some(PageArg::Man) => (Some("man"), &[]),
-        Some(PageArg::Completions) => (Some("completions"), &[]),
+    let (path, sections): (&[&str], &[Section]) = match page {
+        None => (&[], &[]),
+        Some(PageArg::Run) => (&["run"], RUN),
+        Some(PageArg::Wait) => (&["wait"], WAIT),
+        Some(PageArg::Buffer) => (&["buffer"], BUFFER),
+        Some(PageArg::Queue) => (&["queue"], &[]),
+        Some(PageArg::QueueSend) => (&["queue", "send"], SEND),
+        Some(PageArg::QueueRecv) => (&["queue", "recv"], RECV),
+        Some(PageArg::QueueStat) => (&["queue", "stat"], STAT),
+        Some(PageArg::Man) => (&["man"], &[]),
+        Some(PageArg::Completions) => (&["completions"], &[]),
     };
-    let command = match name {
-        Some(name) => definition.find_subcommand(name).cloned(),
-        None => None,
-    };
-    let command = command.unwrap_or(definition);
+    let mut command = definition;
+    for name in path {
+        // Names of our own.
+        command = command.find_subcommand(name).cloned().unwrap_or(command);
+    }
     let own = command
         .get_display_name()
         .unwrap_or("procwright")
         .to_owned();
-    let is_overview = name.is_none();
+    let has_subcommands = command.has_subcommands();
     let version = env!("CARGO_PKG_VERSION");
     let man = Man::new(heading_last(command))
         .title(own.to_uppercase())
@@ -145,7 +218,7 @@ pub(crate) fn write(page: Option<PageArg>, to: &mut dyn Write) -> io::Result<()>
     man.render_synopsis_section(to)?;
     man.render_description_section(to)?;
     man.render_options_section(to)?;
-    if is_overview {
+    if has_subcommands {
         man.render_subcommands_section(to)?;
     }
     let mut roff = Roff::default();

@@ -24,11 +24,23 @@ fn fits(text: &str, lines: usize) {
 
 #[test]
 fn the_help_fits_a_screen() {
-    for (name, lines) in [("run", 50), ("wait", 30), ("buffer", 40), ("man", 15)] {
+    for (name, lines) in [
+        ("run", 50),
+        ("wait", 30),
+        ("buffer", 40),
+        ("man", 15),
+        ("queue", 24),
+    ] {
         let long = said(name, &["--help"]);
         fits(&long, lines);
         assert_eq!(long, said(name, &["-h"]));
         assert!(long.contains(&format!("Usage: procwright {name}")));
+    }
+    for name in ["send", "recv", "stat"] {
+        let long = said("queue", &[name, "--help"]);
+        fits(&long, 34);
+        assert_eq!(long, said("queue", &[name, "-h"]));
+        assert!(long.contains(&format!("Usage: procwright queue {name}")));
     }
     fits(&said("--help", &[]), 24);
 }
@@ -81,7 +93,14 @@ fn fed(mut command: Command, input: &str) -> String {
 
 #[test]
 fn manual_pages_are_well_formed() {
-    let pages: [&[&str]; 4] = [&[], &["run"], &["wait"], &["buffer"]];
+    let pages: [&[&str]; 6] = [
+        &[],
+        &["run"],
+        &["wait"],
+        &["buffer"],
+        &["queue"],
+        &["queue-recv"],
+    ];
     for page in pages {
         let Some(mut groff) = tool("manual_pages_are_well_formed", "groff") else {
             return;

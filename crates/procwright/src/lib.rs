@@ -64,4 +64,6 @@ mod documents {
     mod readme {}
     #[doc = include_str!("../../../docs/guide.md")]
     mod guide {}
+    #[doc = include_str!("../../../docs/concepts/queues.md")]
+    mod queues {}
 }

@@ -5,6 +5,7 @@
 //! fit a screen; the others stand in the manual page alone.
 
 mod buffer;
+mod queue;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod wrong;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 pub(crate) use buffer::{BufferArgs, OverflowArg};
+pub(crate) use queue::{FormatArg, QueueArgs, QueueCommand, RecvArgs, SendArgs, StatArgs};
 pub(crate) use run::{ReportArg, RunArgs};
 pub(crate) use wait::WaitArgs;
 pub(crate) use wrong::wrong_usage;
@@ -35,18 +37,22 @@ pub(crate) struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
-    // What these three do is said where their options are; said here, it would
+    // What these do is said where their options are; said here, it would
     // stand for all of that.
     Run(Box<RunArgs>),
     Wait(WaitArgs),
     Buffer(BufferArgs),
+    Queue(QueueArgs),
     /// Print a manual page.
     ///
     /// As man(1) takes it: `procwright man run | man -l -`. Installed as
     /// procwright-run.1 in a directory man1 of the manual path, it is found by name.
     Man {
         /// The page of this command [default: the overview]
-        #[arg(value_name = "run|wait|buffer", hide_possible_values = true)]
+        #[arg(
+            value_name = "run|wait|buffer|queue-recv|…",
+            hide_possible_values = true
+        )]
         page: Option<PageArg>,
     },
     /// Print the completions for a shell.
@@ -66,6 +72,10 @@ pub(crate) enum PageArg {
     Run,
     Wait,
     Buffer,
+    Queue,
+    QueueSend,
+    QueueRecv,
+    QueueStat,
     Man,
     Completions,
 }
@@ -90,7 +100,10 @@ pub(crate) fn definition() -> clap::Command {
     Cli::command()
         .disable_help_flag(true)
         .arg(help())
-        .mut_subcommands(|command| command.disable_help_flag(true).arg(help()))
+        .mut_subcommands(|command| {
+            let inner = |command: clap::Command| command.disable_help_flag(true).arg(help());
+            inner(command).mut_subcommands(inner)
+        })
 }
 
 /// What was said.

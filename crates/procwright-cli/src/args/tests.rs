@@ -8,10 +8,13 @@ use super::*;
 use crate::{completions, man};
 
 /// What users name, and what they read about it.
-const NAMED: [(&str, PageArg); 3] = [
+const NAMED: [(&str, PageArg); 6] = [
     ("run", PageArg::Run),
     ("wait", PageArg::Wait),
     ("buffer", PageArg::Buffer),
+    ("queue send", PageArg::QueueSend),
+    ("queue recv", PageArg::QueueRecv),
+    ("queue stat", PageArg::QueueStat),
 ];
 
 fn flags(command: &Command) -> Vec<String> {
@@ -20,14 +23,16 @@ fn flags(command: &Command) -> Vec<String> {
         .filter_map(|arg| arg.get_long())
         .map(|name| format!("--{name}"))
         .collect();
-    assert!(flags.len() > 5, "{flags:?}");
+    assert!(flags.len() > 1, "{flags:?}");
     flags
 }
 
 fn of(name: &str) -> Command {
     let mut definition = definition();
     definition.build();
-    definition.find_subcommand(name).unwrap().clone()
+    name.split(' ').fold(definition, |command, name| {
+        command.find_subcommand(name).unwrap().clone()
+    })
 }
 
 /// Whether `flag` is there, and not just a longer one that begins with it.

@@ -30,6 +30,18 @@ const LINK: u32 = 2;
 /// It sleeps on the word, and somebody is waking it.
 const RUNG: u32 = 3;
 
+impl Sleep {
+    /// How it sleeps while the bell is this; none if it is awake.
+    #[cfg_attr(procwright_loom, allow(dead_code))]
+    pub(crate) fn of(bell: u32) -> Option<Sleep> {
+        match bell & WAY {
+            LINK => Some(Sleep::Link),
+            WORD | RUNG => Some(Sleep::Word),
+            _ => None,
+        }
+    }
+}
+
 /// The receiver's side.
 #[derive(Debug, Default)]
 pub(crate) struct Sleeper {

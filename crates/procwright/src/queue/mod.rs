@@ -74,6 +74,8 @@ mod lane;
 
 // Not where loom takes the place of the atomics: it knows no shared memory.
 #[cfg(not(procwright_loom))]
+mod appear;
+#[cfg(not(procwright_loom))]
 mod claims;
 #[cfg(not(procwright_loom))]
 mod ground;
@@ -102,6 +104,8 @@ mod reservation;
 #[cfg(not(procwright_loom))]
 mod sender;
 #[cfg(not(procwright_loom))]
+mod stat;
+#[cfg(not(procwright_loom))]
 mod take_over;
 #[cfg(not(procwright_loom))]
 mod view;
@@ -123,6 +127,8 @@ pub use receiver::Receiver;
 pub use reservation::Reservation;
 #[cfg(not(procwright_loom))]
 pub use sender::{Overflow, Sender};
+#[cfg(not(procwright_loom))]
+pub use stat::{Asleep, LaneStat, LaneState, ReceiverStat, ReceiverState, Stat, names, stat};
 #[cfg(not(procwright_loom))]
 pub use view::{Batch, View};
 

@@ -102,6 +102,25 @@ impl Name {
         })
     }
 
+    /// All that have a file.
+    pub(super) fn all() -> Result<Vec<String>, Error> {
+        // Any name lies in that directory.
+        let folder = match Name::new("a")?.folder(false) {
+            Err(Error::NoQueue(_)) => return Ok(Vec::new()),
+            folder => folder?,
+        };
+        let mut names = folder.list()?;
+        names.retain(|name| Name::new(name).is_ok());
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Readable once a file in the directory of the names, which is made if it is not
+    /// there, was made, written to or removed.
+    pub(super) fn watch(&self) -> Result<OwnedFd, Error> {
+        Ok(self.folder(true)?.watch()?)
+    }
+
     pub(super) fn text(&self) -> &str {
         &self.text
     }

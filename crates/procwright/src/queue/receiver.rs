@@ -289,8 +289,22 @@ impl Receiver {
     /// Whether there is a message now, or damage. It stays there.
     pub(super) fn has_next(&mut self) -> Result<bool, Error> {
         self.look_at_claims()?;
-        let mut lanes = self.lanes.iter_mut().filter(|lane| !lane.is_refused);
-        Ok(lanes.any(|lane| lane.consumer.has_next().unwrap_or(true)))
+        let mut at = 0;
+        while at < self.lanes.len() {
+            let lane = &mut self.lanes[at];
+            if !lane.is_refused && lane.consumer.has_next().unwrap_or(true) {
+                return Ok(true);
+            }
+            // What a look that finds nothing does as well.
+            lane.release();
+            if lane.is_over() {
+                let lane = self.lanes.swap_remove(at);
+                self.reclaim(&lane);
+            } else {
+                at += 1;
+            }
+        }
+        Ok(false)
     }
 
     #[inline]

@@ -9,8 +9,15 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[path = "inotify.rs"]
+mod watch;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[path = "no_watch.rs"]
+mod watch;
 
 /// It, and nothing that was opened in it.
 #[derive(Debug)]
@@ -90,6 +97,24 @@ impl Folder {
             Err(Errno::NOENT) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What is in it, as far as its names are text.
+    pub(crate) fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            names.extend(entry.file_name().to_str().ok().map(str::to_owned));
+        }
+        Ok(names)
+    }
+
+    /// Readable once something in it, or it itself, has changed.
+    ///
+    /// # Errors
+    /// `Unsupported` where there is no inotify, or no /proc.
+    pub(crate) fn watch(&self) -> io::Result<OwnedFd> {
+        watch::watch(&self.0)
     }
 
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {

@@ -110,21 +110,52 @@ pub(crate) fn unlock(file: BorrowedFd<'_>, byte: u64) {
     let _ = set_lock(file, byte, libc::F_UNLCK);
 }
 
+pub(crate) fn is_locked(file: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
+    let mut lock = lock_of(byte, libc::F_WRLCK);
+    // SAFETY: the struct is whole, and outlives the call, which writes to it.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+    match done {
+        0 => Ok(lock.l_type != libc::F_UNLCK as libc::c_short),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+pub(crate) fn memory(file: BorrowedFd<'_>) -> io::Result<u64> {
+    let blocks = rustix::fs::fstat(file)?.st_blocks;
+    Ok(512 * blocks.cast_unsigned())
+}
+
+pub(crate) fn number_at(file: BorrowedFd<'_>, at: u64) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    loop {
+        match rustix::io::pread(file, &mut bytes, at) {
+            Ok(8) => return Ok(u64::from_le_bytes(bytes)),
+            Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(Errno::INTR) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
+}
+
 fn set_lock(file: BorrowedFd<'_>, byte: u64, how: libc::c_int) -> io::Result<()> {
-    // rustix has locks of processes, which any close of the file would drop.
-    //
-    // SAFETY: zero bytes are a valid value of this plain struct.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = how as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    lock.l_start = byte.cast_signed() as libc::off_t;
-    lock.l_len = 1;
+    let lock = lock_of(byte, how);
     // SAFETY: the struct is whole, and only read.
     let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
     if done == 0 {
         return Ok(());
     }
     Err(io::Error::last_os_error())
+}
+
+/// rustix has locks of processes, which any close of the file would drop.
+fn lock_of(byte: u64, how: libc::c_int) -> libc::flock {
+    // SAFETY: zero bytes are a valid value of this plain struct.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = how as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = byte.cast_signed() as libc::off_t;
+    lock.l_len = 1;
+    lock
 }
 
 pub(crate) fn provide(file: BorrowedFd<'_>, at: u64, length: u64) -> io::Result<()> {

@@ -15,6 +15,9 @@
 //! - `append(file, bytes)`: behind what is there then, whoever else does so.
 //! - `lock(file, byte)`: whether it could be locked; it stays so until the last
 //!   descriptor of the open file description is closed, or `unlock`.
+//!   `is_locked(file, byte)`: whether somebody has.
+//! - `memory(file)`: how many bytes of memory it takes. `number_at(file, at)`: the 8
+//!   bytes there, which need no memory for that.
 //! - `provide(file, at, length)`: there is memory for that part from now on, or an
 //!   error. `discard`: there need be none, and what was there is lost.
 //! - `Region::map(file, at, length, writable)`: not inherited by a fork.
@@ -36,8 +39,8 @@ mod imp;
 mod imp;
 
 pub(crate) use imp::{
-    Region, append, create, discard, is_abandoned, last_tick, link, lock, of_process, provide,
-    reopen, ring, silence, size, sleep, sleep_on_two, unlock,
+    Region, append, create, discard, is_abandoned, is_locked, last_tick, link, lock, memory,
+    number_at, of_process, provide, reopen, ring, silence, size, sleep, sleep_on_two, unlock,
 };
 
 use std::ops::Deref;

@@ -36,6 +36,18 @@ pub(crate) fn lock(_: BorrowedFd<'_>, _: u64) -> io::Result<bool> {
 
 pub(crate) fn unlock(_: BorrowedFd<'_>, _: u64) {}
 
+pub(crate) fn is_locked(_: BorrowedFd<'_>, _: u64) -> io::Result<bool> {
+    Err(unsupported("a queue"))
+}
+
+pub(crate) fn memory(_: BorrowedFd<'_>) -> io::Result<u64> {
+    Err(unsupported("a queue"))
+}
+
+pub(crate) fn number_at(_: BorrowedFd<'_>, _: u64) -> io::Result<u64> {
+    Err(unsupported("a queue"))
+}
+
 pub(crate) fn provide(_: BorrowedFd<'_>, _: u64, _: u64) -> io::Result<()> {
     Err(unsupported("a queue"))
 }

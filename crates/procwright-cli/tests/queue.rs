@@ -1,0 +1,368 @@
+//! `procwright queue`: queues by hand.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write, pipe};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use common::{Ran, kill};
+
+/// Where names are that no other test has.
+struct Names(TempDir);
+
+impl Names {
+    fn new() -> Names {
+        Names(tempfile::tempdir().unwrap())
+    }
+
+    fn queue(&self, words: &[&str]) -> Command {
+        let mut command = common::subcommand("queue");
+        command
+            .args(words)
+            .env("PROCWRIGHT_QUEUE_DIR", self.0.path().join("queues"));
+        command
+    }
+
+    fn ran(&self, words: &[&str]) -> Ran {
+        Ran::from(self.queue(words).stdin(Stdio::null()).output().unwrap())
+    }
+
+    fn send(&self, words: &[&str]) {
+        let mut all = vec!["send", "--wait", "inf"];
+        all.extend(words);
+        let ran = self.ran(&all);
+        assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""));
+    }
+
+    /// A receiver, and what it prints.
+    fn recv(&self, words: &[&str]) -> Recv {
+        let mut all = vec!["recv"];
+        all.extend(words);
+        let mut child = self.queue(&all).stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Recv { child, stdout }
+    }
+
+    /// One that sends what it is fed, and is there by then.
+    fn feed(&self, name: &str) -> Child {
+        let words = ["send", "--wait", "inf", name];
+        let mut child = self
+            .queue(&words)
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        tell(&mut child, "hello");
+        child
+    }
+}
+
+fn tell(child: &mut Child, line: &str) {
+    writeln!(child.stdin.as_mut().unwrap(), "{line}").unwrap();
+}
+
+struct Recv {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Recv {
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line.trim_end_matches('\n').to_owned()
+    }
+
+    /// The next line, of one that receives after another who had printed `last`: killed
+    /// between that and receiving it, it has left it for this one.
+    fn line_after(&mut self, last: &str) -> String {
+        let line = self.line();
+        match line == last {
+            true => self.line(),
+            false => line,
+        }
+    }
+
+    fn rest(mut self) -> (String, std::process::ExitStatus) {
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text).unwrap();
+        (text, self.child.wait().unwrap())
+    }
+
+    fn end(&mut self, signal: Signal) {
+        kill(self.child.id().cast_signed(), signal);
+        assert_eq!(self.child.wait().unwrap().signal(), Some(signal.as_raw()));
+    }
+}
+
+#[test]
+fn what_is_sent_is_printed() {
+    let names = Names::new();
+    let recv = names.recv(&["a", "--count", "4"]);
+    names.send(&["a", "one", "two words", ""]);
+    names.send(&["a", "four"]);
+    let (text, status) = recv.rest();
+    assert_eq!(
+        (text.as_str(), status.code()),
+        ("one\ntwo words\n\nfour\n", Some(0))
+    );
+    // Closed when nobody sends, it has left nothing behind.
+    let recv = names.recv(&["b", "--until-closed"]);
+    names.send(&["b", "one"]);
+    assert_eq!(recv.rest().0, "one\n");
+    assert!(!names.0.path().join("queues/b").exists());
+}
+
+#[test]
+fn lines_of_stdin() {
+    let names = Names::new();
+    let recv = names.recv(&["a", "--until-closed"]);
+    let mut feed = names.feed("a");
+    let mut stdin = feed.stdin.take().unwrap();
+    let lines: String = (0..20_000).map(|number| format!("{number}\n")).collect();
+    let all = format!("hello\n{lines}the last one");
+    stdin.write_all(&all.as_bytes()[6..]).unwrap();
+    drop(stdin);
+    assert!(feed.wait().unwrap().success());
+    let (text, status) = recv.rest();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(text, all + "\n");
+}
+
+#[test]
+fn records_are_whatever_they_are() {
+    let names = Names::new();
+    let recv = names.recv(&["a", "--format", "records", "--count", "4"]);
+    let messages = [&b"\n\0\xff"[..], b"", &[7; 100_000], b"x"];
+    let mut records = Vec::new();
+    for message in messages {
+        records.extend((message.len() as u32).to_le_bytes());
+        records.extend(message);
+    }
+    let words = ["send", "--wait", "inf", "--format", "records", "a"];
+    let mut send = names.queue(&words).stdin(Stdio::piped()).spawn().unwrap();
+    send.stdin.take().unwrap().write_all(&records).unwrap();
+    assert!(send.wait().unwrap().success());
+    let mut printed = Vec::new();
+    let mut recv = recv;
+    recv.stdout.read_to_end(&mut printed).unwrap();
+    assert!(recv.child.wait().unwrap().success());
+    assert!(printed == records);
+    // One that is not whole.
+    for cut in [&records[..2], &records[..6]] {
+        let recv = names.recv(&["a", "--until-closed"]);
+        let mut send = names.queue(&words);
+        let mut send = send
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        send.stdin.take().unwrap().write_all(cut).unwrap();
+        let ran = Ran::from(send.wait_with_output().unwrap());
+        assert_eq!(ran.code(), Some(125));
+        assert!(ran.stderr.contains("middle of a record"), "{}", ran.stderr);
+        // One that came, sent nothing and left.
+        let (text, status) = recv.rest();
+        assert_eq!((text.as_str(), status.code()), ("", Some(0)));
+    }
+}
+
+#[test]
+fn times() {
+    let names = Names::new();
+    for option in ["--timeout", "--idle-timeout"] {
+        let ran = names.ran(&["recv", "a", option, "0.05"]);
+        assert_eq!((ran.code(), ran.stdout.as_str()), (Some(3), ""));
+    }
+    let ran = names.ran(&["send", "a", "--wait", "0.05", "x"]);
+    assert_eq!(ran.code(), Some(3));
+    assert!(ran.stderr.contains("nobody receives"), "{}", ran.stderr);
+    // Full, and nobody makes room.
+    let mut recv = names.recv(&["a", "--lanes", "1", "--limit", "4096"]);
+    names.send(&["a", "here"]);
+    assert_eq!(recv.line(), "here");
+    kill(recv.child.id().cast_signed(), Signal::STOP);
+    let long = "x".repeat(3000);
+    let ran = names.ran(&["send", "a", "--timeout", "0.05", &long, &long]);
+    assert_eq!(ran.code(), Some(3));
+    assert!(
+        ran.stderr.contains("1 messages were sent"),
+        "{}",
+        ran.stderr
+    );
+    recv.end(Signal::KILL);
+}
+
+#[test]
+fn a_full_queue() {
+    let names = Names::new();
+    let mut recv = names.recv(&["a", "--limit", "4096"]);
+    names.send(&["a", "here"]);
+    assert_eq!(recv.line(), "here");
+    kill(recv.child.id().cast_signed(), Signal::STOP);
+    let long = "x".repeat(3000);
+    let ran = names.ran(&["send", "a", "--overflow", "fail", &long, &long]);
+    assert_eq!(ran.code(), Some(1));
+    assert!(ran.stderr.contains("is full"), "{}", ran.stderr);
+    let ran = names.ran(&["send", "a", "--overflow", "drop-newest", &long, &long]);
+    assert_eq!(ran.code(), Some(0));
+    assert!(
+        ran.stderr.contains("1 messages were dropped"),
+        "{}",
+        ran.stderr
+    );
+    kill(recv.child.id().cast_signed(), Signal::CONT);
+    assert_eq!([recv.line(), recv.line()], [long.clone(), long]);
+    recv.end(Signal::TERM);
+}
+
+#[test]
+fn a_receiver_that_is_killed_and_the_next() {
+    let names = Names::new();
+    let mut recv = names.recv(&["a"]);
+    let mut feed = names.feed("a");
+    assert_eq!(recv.line(), "hello");
+    let mut last = "hello";
+    // Ctrl-C is an end like any other.
+    for signal in [Signal::KILL, Signal::INT] {
+        recv.end(signal);
+        recv = names.recv(&["a"]);
+        // It may be that nobody has taken over yet.
+        names.send(&["a", "to the next"]);
+        assert_eq!(recv.line_after(last), "to the next");
+        last = "still here";
+        tell(&mut feed, "still here");
+        assert_eq!(recv.line(), "still here");
+    }
+    let ran = names.ran(&["recv", "a"]);
+    assert_eq!(ran.code(), Some(125));
+    assert!(
+        ran.stderr.contains("whose receiver lives"),
+        "{}",
+        ran.stderr
+    );
+    recv.end(Signal::KILL);
+    tell(&mut feed, "to nobody");
+    let ran = Ran::from(feed.wait_with_output().unwrap());
+    assert_eq!(ran.code(), Some(1));
+    assert!(ran.stderr.contains("has died"), "{}", ran.stderr);
+    let ran = names.ran(&["send", "a", "x"]);
+    assert_eq!(ran.code(), Some(1));
+    assert!(ran.stderr.contains("no queue"), "{}", ran.stderr);
+}
+
+/// What was not printed is there for the next.
+#[test]
+fn nobody_reads_what_is_printed() {
+    let names = Names::new();
+    let (reader, writer) = pipe().unwrap();
+    let mut first = names.queue(&["recv", "a"]).stdout(writer).spawn().unwrap();
+    let mut feed = names.feed("a");
+    let mut line = String::new();
+    let mut reader = BufReader::new(reader);
+    reader.read_line(&mut line).unwrap();
+    assert_eq!(line, "hello\n");
+    // While it waits, and nothing comes.
+    drop(reader);
+    assert_eq!(first.wait().unwrap().signal(), Some(Signal::PIPE.as_raw()));
+    // By a write: there is something before it looks.
+    let mut second = names.recv(&["a"]);
+    // It has taken over once somebody can send.
+    names.send(&["a", "one"]);
+    assert_eq!(second.line(), "one");
+    kill(second.child.id().cast_signed(), Signal::STOP);
+    for number in 0..100 {
+        tell(&mut feed, &number.to_string());
+    }
+    // Each takes 16 bytes.
+    loop {
+        let stat = names.ran(&["stat", "a", "--json"]).stdout;
+        let stat: serde_json::Value = serde_json::from_str(&stat).unwrap();
+        let lanes = stat["taken"].as_array().unwrap().iter();
+        let waiting = lanes.map(|lane| lane["waiting_bytes"].as_u64().unwrap());
+        if waiting.sum::<u64>() >= 1600 {
+            break;
+        }
+    }
+    drop(second.stdout);
+    kill(second.child.id().cast_signed(), Signal::CONT);
+    let status = second.child.wait().unwrap();
+    assert_eq!(status.signal(), Some(Signal::PIPE.as_raw()));
+    let mut third = names.recv(&["a"]);
+    assert_eq!(third.line_after("one"), "0");
+    for number in 1..100 {
+        assert_eq!(third.line(), number.to_string());
+    }
+    drop(feed.stdin.take());
+    feed.wait().unwrap();
+    third.end(Signal::KILL);
+}
+
+#[test]
+fn what_a_queue_is_like() {
+    let names = Names::new();
+    assert_eq!(names.ran(&["stat"]).stdout, "");
+    let ran = names.ran(&["stat", "a"]);
+    assert_eq!(ran.code(), Some(1));
+    let mut recv = names.recv(&["a", "--lanes", "2", "--limit", "1MiB"]);
+    let mut feed = names.feed("a");
+    assert_eq!(recv.line(), "hello");
+    kill(recv.child.id().cast_signed(), Signal::STOP);
+    tell(&mut feed, &"x".repeat(20_000));
+    drop(feed.stdin.take());
+    assert!(feed.wait().unwrap().success());
+    let ran = names.ran(&["stat", "a"]);
+    let pid = recv.child.id();
+    assert!(
+        ran.stdout.starts_with(&format!("receiver {pid} alive")),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.contains("1 of 2 lanes"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(&format!("sender {} left", feed.id())),
+        "{}",
+        ran.stdout
+    );
+    let all = names.ran(&["stat"]);
+    assert!(all.stdout.starts_with("a: receiver"), "{}", all.stdout);
+    let json: serde_json::Value =
+        serde_json::from_str(&names.ran(&["stat", "a", "--json"]).stdout).unwrap();
+    assert_eq!(json["name"], "a");
+    assert_eq!(json["receiver"]["state"], "alive");
+    assert_eq!(json["receiver"]["pid"], pid);
+    assert_eq!(json["taken"][0]["state"], "left");
+    assert!(json["taken"][0]["waiting_bytes"].as_u64().unwrap() >= 20_008);
+    let line = names.ran(&["stat", "--json"]).stdout;
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&line).unwrap(),
+        json
+    );
+    recv.end(Signal::KILL);
+    // Nobody has it any more.
+    assert_eq!(names.ran(&["stat"]).stdout, "");
+}
+
+#[test]
+fn what_cannot_be() {
+    let names = Names::new();
+    for words in [
+        &["recv", "../a"][..],
+        &["send", ".a", "x"],
+        &["stat", "a/b"],
+        &["recv", "a", "--lanes", "0"],
+        &["recv", "a", "--format", "csv"],
+        &["recv"],
+        &["send"],
+        &["nothing"],
+        &[],
+    ] {
+        let ran = names.ran(words);
+        assert_eq!(ran.code(), Some(125), "{words:?} {}", ran.stderr);
+        assert!(!ran.stderr.is_empty() && ran.stdout.is_empty(), "{words:?}");
+    }
+}
