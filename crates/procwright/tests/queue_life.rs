@@ -277,6 +277,7 @@ alone! {
             sender.send(&epoch.to_le_bytes()).unwrap();
             receiver = std::thread::spawn(move || {
                 assert_eq!(receiver.recv().unwrap(), epoch.to_le_bytes());
+                assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
                 receiver
             })
             .join()

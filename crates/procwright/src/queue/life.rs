@@ -59,9 +59,15 @@ impl Life {
     /// To be called now and then: a new word if the thread that held it has ended.
     #[inline]
     pub(super) fn keep(&mut self) {
-        if self.word.as_ref().is_some_and(PlacedWord::has_died) {
+        if self.is_lost() {
             self.hold_another();
         }
+    }
+
+    /// One load.
+    #[inline]
+    pub(super) fn is_lost(&self) -> bool {
+        self.word.as_ref().is_some_and(PlacedWord::has_died)
     }
 
     #[cold]

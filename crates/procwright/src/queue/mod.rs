@@ -59,9 +59,10 @@
 //! A queue starts none.
 //!
 //! A receiver may go to other threads. What tells its senders that it lives ends
-//! with the thread that it was made on. From then on, until it is used the next
-//! time, on whatever thread, they ask the system instead, once in 64 messages or in
-//! 10 ms, and one that waits for room learns of its death within a second.
+//! with the thread that it was made on. From then on, until the receiver finds
+//! nothing to receive the next time, or has received 256 messages more, on whatever
+//! thread, they ask the system instead, once in 64 messages or in 10 ms, and one that
+//! waits for room learns of its death within a second.
 //!
 //! # What it does not do
 //!

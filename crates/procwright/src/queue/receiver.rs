@@ -267,6 +267,7 @@ impl Receiver {
             && !self.is_armed
             && !self.is_watched
             && self.ground.is_here()
+            && !self.life.is_lost()
             && self.claimed == Some(self.claims.load(Ordering::Relaxed))
             && !self.guests.is_empty()
             && self.lanes.iter().all(is_idle)
