@@ -12,7 +12,6 @@ import queue as standard
 import socket
 import threading
 import traceback
-import weakref
 
 import pytest
 
