@@ -5,7 +5,7 @@ mod common;
 
 use std::io::{PipeReader, Read, Write, pipe};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -21,7 +21,7 @@ const MIB: u64 = 1 << 20;
 /// A stage with a writer that has so much to say, and no reader yet.
 struct Stage {
     monitor: Monitor,
-    go: SyncSender<()>,
+    go: Sender<()>,
     writer: JoinHandle<()>,
     stage: JoinHandle<Result<Outcome, Error>>,
     output: PipeReader,
@@ -54,7 +54,7 @@ impl Stage {
         let monitor = buffer.monitor();
         let (input, mut feed) = pipe().expect("a pipe");
         let (output, into) = pipe().expect("a pipe");
-        let (go, wait) = sync_channel(0);
+        let (go, wait) = channel();
         let writer = std::thread::spawn(move || {
             let pattern = Pattern::new(Stream::Stdout, 64 << 10);
             let mut at = 0;
