@@ -5,7 +5,7 @@ mod common;
 
 use std::io::{PipeReader, Read, Write, pipe};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -21,7 +21,7 @@ const MIB: u64 = 1 << 20;
 /// A stage with a writer that has so much to say, and no reader yet.
 struct Stage {
     monitor: Monitor,
-    go: SyncSender<()>,
+    go: Sender<()>,
     writer: JoinHandle<()>,
     stage: JoinHandle<Result<Outcome, Error>>,
     output: PipeReader,
@@ -33,6 +33,12 @@ struct Stage {
 impl Stage {
     /// All threads but the one that spills exist before a byte moves.
     fn start(memory: u64, bytes: u64) -> Stage {
+        Stage::start_in_parts(memory, vec![bytes])
+    }
+
+    /// One `go` for what comes up to each of these.
+    fn start_in_parts(memory: u64, parts: Vec<u64>) -> Stage {
+        let bytes = *parts.last().unwrap();
         let disk = Some(64 * MIB);
         let buffer = Buffer::new(Overflow::Spill { memory, disk }).expect("a buffer");
         let (tell, events) = channel();
@@ -48,15 +54,17 @@ impl Stage {
         let monitor = buffer.monitor();
         let (input, mut feed) = pipe().expect("a pipe");
         let (output, into) = pipe().expect("a pipe");
-        let (go, wait) = sync_channel(0);
+        let (go, wait) = channel();
         let writer = std::thread::spawn(move || {
             let pattern = Pattern::new(Stream::Stdout, 64 << 10);
-            wait.recv().unwrap();
             let mut at = 0;
-            while at < bytes {
-                let n = (bytes - at).min(50_000);
-                feed.write_all(pattern.slice(at, n as usize)).unwrap();
-                at += n;
+            for until in parts {
+                wait.recv().unwrap();
+                while at < until {
+                    let n = (until - at).min(50_000);
+                    feed.write_all(pattern.slice(at, n as usize)).unwrap();
+                    at += n;
+                }
             }
         });
         let stage = std::thread::spawn(move || buffer.run(input.into(), into.into()));
@@ -243,10 +251,12 @@ alone! {
     fn writes_fail_after_a_promise() {
         let directory = tempfile::tempdir().unwrap();
         spool_in(directory.path());
-        let stage = Stage::start(256 * KIB, 3 * MIB);
+        let stage = Stage::start_in_parts(256 * KIB, vec![MIB, 3 * MIB]);
         stage.go();
         eventually(|| stage.spilled() > 0);
         sys::deny(&[libc::SYS_pwrite64], libc::EIO);
+        // Enough to be written, however much was before.
+        stage.go();
         // The first event was that it spills.
         let told: Vec<_> = stage.events.iter().take(2).collect();
         assert_eq!(told, [("spilling", None), ("write a file", Some(libc::EIO))]);
