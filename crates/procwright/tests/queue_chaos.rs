@@ -62,11 +62,8 @@ alone! {
     fn whoever_is_killed_or_stopped_the_rest_goes_on() {
         let options = Options::new().lanes(8).first(4096).limit(1 << 20);
         let mut receiver = options.create().unwrap();
-        let mut random = 7u64;
-        let mut dice = move |sides: u64| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (random >> 33) % sides
-        };
+        let mut random = common::random(7);
+        let mut dice = move |sides: u64| random() % sides;
         let mut senders = BTreeMap::new();
         let mut next: BTreeMap<u64, u64> = BTreeMap::new();
         let (mut born, mut killed, mut received) = (0, 0, 0u64);

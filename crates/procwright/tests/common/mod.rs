@@ -183,6 +183,18 @@ impl Census {
     }
 }
 
+/// Numbers of 31 bits that look like chance, for a seed the same each time, by a linear
+/// congruence (with the factor of Knuth's MMIX).
+pub(crate) fn random(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed;
+    move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        state >> 33
+    }
+}
+
 /// Looks again and again, for what nothing tells of. A watchdog ends it.
 pub(crate) fn eventually(mut happened: impl FnMut() -> bool) {
     while !happened() {
