@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 . ci/lib.sh
 
 say 'Rust'
-cargo test --workspace --exclude procwright-python
+cargo test --workspace --exclude procwright-python --no-fail-fast
 
 say 'Python package'
 ensure_venv

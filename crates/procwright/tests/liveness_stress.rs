@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use common::sys;
+use common::{Dice, sys};
 use procwright::Process;
 use procwright::liveness::{Invitation, Monitor, State, ThreadToken, Token};
 
@@ -19,20 +19,6 @@ use procwright::liveness::{Invitation, Monitor, State, ThreadToken, Token};
 const COMMANDERS: u64 = 3;
 /// Threads that look, all the time.
 const LOOKERS: u64 = 2;
-
-/// Numbers that look random and can be had again.
-struct Dice(u64);
-
-impl Dice {
-    /// One below `n`.
-    fn roll(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed >> 33) as usize % n
-    }
-}
 
 /// What a peer is told to do; in a message, the number of a token follows.
 #[derive(Clone, Copy, Debug)]
@@ -259,10 +245,10 @@ impl Peer {
     /// One order that it survives, and what is to be seen of it.
     fn goes_on(&mut self, dice: &mut Dice, stage: &Stage) {
         let held = self.held();
-        match ORDERS[dice.roll(HARMLESS)] {
+        match ORDERS[dice.place(HARMLESS)] {
             Drop if held.is_empty() => {}
             Drop => {
-                let one = held[dice.roll(held.len())];
+                let one = held[dice.place(held.len())];
                 self.tokens[one].may_end.store(true, Ordering::SeqCst);
                 self.tell(Drop, one);
                 self.tokens[one].ends(&[State::Released]);
@@ -277,8 +263,8 @@ impl Peer {
                 self.takes(stage);
             }
         }
-        if !held.is_empty() && dice.roll(4) == 0 {
-            let one = held[dice.roll(held.len())];
+        if !held.is_empty() && dice.place(4) == 0 {
+            let one = held[dice.place(held.len())];
             let watched = Arc::clone(&self.tokens[one]);
             let pid = sys::fork_running_aside(|| match watched.monitor.wait(Duration::MAX) {
                 Some(State::Released) => 1,
@@ -296,22 +282,22 @@ impl Peer {
         for one in &held {
             self.tokens[*one].may_end.store(true, Ordering::SeqCst);
         }
-        let by_itself = HARMLESS + dice.roll(8);
+        let by_itself = HARMLESS + dice.place(8);
         let mut released_perhaps = None;
         match ORDERS.get(by_itself) {
             Some(order) => self.tell(*order, 0),
             // Killed while it is at something.
             None => {
-                match ORDERS[dice.roll(HARMLESS)] {
+                match ORDERS[dice.place(HARMLESS)] {
                     Drop if held.is_empty() => {}
                     Drop => {
-                        let one = held[dice.roll(held.len())];
+                        let one = held[dice.place(held.len())];
                         self.tell(Drop, one);
                         released_perhaps = Some(one);
                     }
                     order => self.tell(order, 0),
                 }
-                for _ in 0..dice.roll(2000) {
+                for _ in 0..dice.place(2000) {
                     std::hint::spin_loop();
                 }
                 sys::kill(self.pid, libc::SIGKILL);
@@ -354,7 +340,7 @@ impl Peer {
 fn command(stage: &Stage, mut dice: Dice, until: Instant) {
     while Instant::now() < until {
         let mut peer = Peer::start();
-        for _ in 0..dice.roll(40) {
+        for _ in 0..dice.place(40) {
             peer.goes_on(&mut dice, stage);
         }
         peer.ends(&mut dice, stage);
@@ -366,7 +352,7 @@ fn look(stage: &Stage, mut dice: Dice, until: Instant) {
     while Instant::now() < until {
         let mut all = stage.seen.lock().unwrap().clone();
         while !all.is_empty() {
-            all.swap_remove(dice.roll(all.len())).look();
+            all.swap_remove(dice.place(all.len())).look();
             stage.looks.fetch_add(1, Ordering::Relaxed);
         }
         std::thread::yield_now();

@@ -367,13 +367,7 @@ alone! {
 /// Lanes go while others are looked at: what is there is found all the same.
 #[test]
 fn no_lane_is_passed_over_while_others_go() {
-    let mut random = 1u64;
-    let mut next = move || {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        random >> 33
-    };
+    let mut next = common::random(1);
     for _ in 0..200 {
         let mut receiver = Receiver::new().unwrap();
         let mut senders = vec![receiver.sender().unwrap()];

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Census, sys};
+use common::{Census, Dice, sys};
 use procwright::queue::{Error, Invitation, Options, Receiver, Sender};
 
 /// Messages of any length, each with its sender's number, its own, and bytes that
@@ -71,23 +71,19 @@ alone! {
     fn whoever_is_killed_or_stopped_the_rest_goes_on() {
         let options = Options::new().lanes(8).first(4096).limit(1 << 20);
         let mut receiver = options.create().unwrap();
-        let mut random = 7u64;
-        let mut dice = move |sides: u64| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (random >> 33) % sides
-        };
+        let mut dice = Dice(7);
         let mut senders = BTreeMap::new();
         let mut next: BTreeMap<u64, u64> = BTreeMap::new();
         let (mut born, mut killed, mut received) = (0, 0, 0u64);
         let mut expected = Vec::new();
         for _ in 0..common::scaled(600, 200_000) {
-            match dice(5) {
+            match dice.roll(5) {
                 0 if senders.len() < 5 => {
                     born += 1;
                     senders.insert(born, start(&mut receiver, born));
                 }
                 1 if !senders.is_empty() => {
-                    let at = dice(senders.len() as u64) as usize;
+                    let at = dice.place(senders.len());
                     let sender = *senders.keys().nth(at).unwrap();
                     let pid = senders.remove(&sender).unwrap();
                     sys::kill(pid, libc::SIGKILL);
@@ -97,13 +93,13 @@ alone! {
                 side => {
                     let signal = if side == 2 { libc::SIGSTOP } else { libc::SIGCONT };
                     if !senders.is_empty() {
-                        let at = dice(senders.len() as u64) as usize;
+                        let at = dice.place(senders.len());
                         sys::kill(*senders.values().nth(at).unwrap(), signal);
                     }
                 }
             }
-            for _ in 0..dice(400) {
-                let patience = Duration::from_micros(dice(20) * dice(2) * 1000);
+            for _ in 0..dice.roll(400) {
+                let patience = Duration::from_micros(dice.roll(20) * dice.roll(2) * 1000);
                 match receiver.recv_timeout(patience) {
                     Ok(bytes) => {
                         let part = |at: usize| bytes[at..at + 8].try_into().unwrap();
@@ -129,23 +125,6 @@ alone! {
         let others: Vec<_> = (1..8).map(|_| first.try_clone().unwrap()).collect();
         common::figure(&format!("{received} messages of {born} senders, {killed} killed"));
         drop((first, others));
-    }
-}
-
-/// The same in each run that begins with the same number.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> Option<T> {
-        (!all.is_empty()).then(|| all[self.roll(all.len() as u64) as usize])
     }
 }
 
@@ -305,10 +284,10 @@ impl Place {
                     let queue = queues[0].1.try_clone();
                     new(queue, &mut queues);
                 }
-                1 => drop(queues.swap_remove(dice.roll(queues.len() as u64) as usize)),
+                1 => drop(queues.swap_remove(dice.place(queues.len()))),
                 2 => pause(dice.roll(3000)),
                 _ => {
-                    let at = dice.roll(queues.len() as u64) as usize;
+                    let at = dice.place(queues.len());
                     let (id, queue) = &mut queues[at];
                     self.send(*id, queue, &mut dice);
                 }

@@ -101,13 +101,7 @@ fn who_comes_finds_another_lane() {
 /// Whatever is in there: no panic, and an end.
 #[test]
 fn random_bytes_do_no_harm() {
-    let mut random = 1u64;
-    let mut next = move || {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        random >> 33
-    };
+    let mut next = common::random(1);
     for _ in 0..common::scaled(300, 20_000) {
         let (mut receiver, file, mut first, mut second) = two();
         for _ in 0..next() % 20 {

@@ -187,6 +187,35 @@ impl Census {
     }
 }
 
+/// Numbers that look like chance, for a seed the same each time; neighbouring seeds give
+/// numbers that have nothing to do with each other. SplitMix64, by Steele, Lea and Flood.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed >> 33) % sides
+    }
+
+    /// A place in something of that length.
+    pub(crate) fn place(&mut self, length: usize) -> usize {
+        self.roll(length as u64) as usize
+    }
+
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> Option<T> {
+        (!all.is_empty()).then(|| all[self.place(all.len())])
+    }
+}
+
+/// Numbers of 31 bits of a [`Dice`].
+pub(crate) fn random(seed: u64) -> impl FnMut() -> u64 {
+    let mut dice = Dice(seed);
+    move || dice.roll(1 << 31)
+}
+
 /// Looks again and again, for what nothing tells of. A watchdog ends it.
 pub(crate) fn eventually(mut happened: impl FnMut() -> bool) {
     while !happened() {
