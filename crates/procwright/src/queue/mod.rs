@@ -86,70 +86,20 @@
 
 mod bell;
 mod channel;
+// Not where loom takes the place of the atomics: it knows no shared memory.
+#[cfg(not(procwright_loom))]
+mod ends;
 mod error;
 mod format;
 mod lane;
 
-// Not where loom takes the place of the atomics: it knows no shared memory.
-#[cfg(not(procwright_loom))]
-mod appear;
-#[cfg(not(procwright_loom))]
-mod claims;
-#[cfg(not(procwright_loom))]
-mod ground;
-#[cfg(not(procwright_loom))]
-mod guest;
-#[cfg(not(procwright_loom))]
-mod guests;
-#[cfg(not(procwright_loom))]
-mod invitation;
-#[cfg(not(procwright_loom))]
-mod life;
-#[cfg(not(procwright_loom))]
-mod link;
-#[cfg(not(procwright_loom))]
-mod memory;
-#[cfg(not(procwright_loom))]
-mod names;
-#[cfg(not(procwright_loom))]
-mod options;
-#[cfg(not(procwright_loom))]
-mod page;
-#[cfg(not(procwright_loom))]
-mod receiver;
-#[cfg(not(procwright_loom))]
-mod reservation;
-#[cfg(not(procwright_loom))]
-mod sender;
-#[cfg(not(procwright_loom))]
-mod stat;
-#[cfg(not(procwright_loom))]
-mod take_over;
-#[cfg(not(procwright_loom))]
-mod view;
-#[cfg(not(procwright_loom))]
-mod waiting;
-
 pub use channel::Channel;
-#[cfg(not(procwright_loom))]
-pub(crate) use channel::OurEnd;
 pub(crate) use channel::{MOST_FILES, VARIABLE};
+#[cfg(not(procwright_loom))]
+pub(crate) use ends::OurEnd;
+#[cfg(not(procwright_loom))]
+pub use ends::{
+    Asleep, Batch, Invitation, LaneStat, LaneState, Options, Overflow, Receiver, ReceiverStat,
+    ReceiverState, Reservation, Sender, Stat, View, names, stat,
+};
 pub use error::Error;
-#[cfg(not(procwright_loom))]
-pub use invitation::Invitation;
-#[cfg(not(procwright_loom))]
-pub use options::Options;
-#[cfg(not(procwright_loom))]
-pub use receiver::Receiver;
-#[cfg(not(procwright_loom))]
-pub use reservation::Reservation;
-#[cfg(not(procwright_loom))]
-pub use sender::{Overflow, Sender};
-#[cfg(not(procwright_loom))]
-pub use stat::{Asleep, LaneStat, LaneState, ReceiverStat, ReceiverState, Stat, names, stat};
-#[cfg(not(procwright_loom))]
-pub use view::{Batch, View};
-
-/// What a fork is told that uses what was lent before.
-#[cfg(not(procwright_loom))]
-const NOT_HERE: &str = "this message is of the process that this one was forked from";

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::FdFlags;
 
-use super::Error;
+use crate::queue::Error;
 use crate::sys::message::{self, Received};
 
 /// A place at the queue, for one process: it may have any number of senders.

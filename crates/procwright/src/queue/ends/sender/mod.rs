@@ -1,18 +1,21 @@
 //! The side that sends.
 
+mod guest;
+mod reservation;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-use super::bell::{Ringer, Sleep, space};
-use super::guest::Guest;
-use super::lane::{Place, Producer, Shortage};
 use super::memory::LaneMemory;
-use super::reservation::Reservation;
-use super::{Error, Invitation};
+use crate::queue::bell::{Ringer, Sleep, space};
+use crate::queue::lane::{Place, Producer, Shortage};
+use crate::queue::{Error, Invitation};
 use crate::sys::robust::wake;
 use crate::sys::shared::Word;
 use crate::time::{Deadline, Timeout};
+use guest::Guest;
+pub use reservation::Reservation;
 
 /// What happens to a message that finds no room, when its lane may not grow
 /// further.
@@ -302,7 +305,11 @@ impl Sender {
     /// In a fork, where it is not.
     #[inline]
     pub(super) fn memory_here(&self) -> &LaneMemory {
-        assert!(self.guest.ground.is_here(), "{}", super::NOT_HERE);
+        assert!(
+            self.guest.ground.is_here(),
+            "{}",
+            crate::queue::ends::NOT_HERE
+        );
         self.memory()
     }
 

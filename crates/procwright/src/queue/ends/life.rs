@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::Error;
-use super::format::{LIVENESS, PLOT};
 use super::ground::Ground;
 use super::link::{Link, Links};
-use super::page::{LifeWord, Page, plot_of};
+use super::page::{LifeWord, Nonsense, Page, plot_of};
 use crate::liveness::{Holder, Seen};
 use crate::process::Process;
+use crate::queue::Error;
+use crate::queue::format::{LIVENESS, PLOT};
 use crate::sys::rendezvous::Name;
 use crate::sys::robust::PlacedWord;
 use crate::sys::shared;
@@ -309,9 +309,7 @@ impl Gone {
         match self {
             Gone::Closed => Error::Closed,
             Gone::Died => Error::ReceiverDead,
-            Gone::Nonsense => {
-                Error::Invalid("what its receiver says of itself makes no sense".into())
-            }
+            Gone::Nonsense => Nonsense.into(),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Deref;
 
-use super::Receiver;
-use super::lane::Place;
+use crate::queue::Receiver;
+use crate::queue::lane::Place;
 
 /// A message in the queue's memory. It is received when this is dropped: until
 /// then its sender cannot use that memory again.

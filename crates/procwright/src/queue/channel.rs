@@ -1,12 +1,4 @@
-//! A queue between a program and the one that has started it.
-
-#[cfg(not(procwright_loom))]
-mod child;
-#[cfg(not(procwright_loom))]
-mod parent;
-
-#[cfg(not(procwright_loom))]
-pub(crate) use parent::OurEnd;
+//! Which way a queue goes between a program and the one that has started it.
 
 /// Which way a queue goes that a child gets at its start: see
 /// [`Command::channel`](crate::Command::channel).
@@ -28,14 +20,10 @@ pub(crate) const MOST_FILES: usize = 4;
 
 impl Channel {
     /// What the parent is to the child.
-    fn who(self) -> &'static str {
+    pub(super) fn who(self) -> &'static str {
         match self {
             Channel::FromChild => "receiver",
             Channel::ToChild => "sender",
         }
     }
 }
-
-/// What is told beside the socket over which a child answers: its version.
-#[cfg(not(procwright_loom))]
-const SOCKET: &str = "pwc1";

@@ -4,11 +4,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Error;
 use super::ground::Ground;
-use super::life::Gone;
 use super::page::Page;
 use crate::liveness::Holder;
+use crate::queue::Error;
 use crate::sys::fork::Kept;
 use crate::sys::rendezvous::{self, Name};
 use crate::sys::{proc, shared};
@@ -55,7 +54,7 @@ impl Link {
             Ok(Some(page)) => page,
             // Whoever was killed there.
             Ok(None) => return Err(Error::ReceiverDead),
-            Err(_) => return Err(Gone::Nonsense.told()),
+            Err(nonsense) => return Err(nonsense.into()),
         };
         let made = rendezvous::connect(&page.name)
             .and_then(|end| rendezvous::introduce(end.as_fd(), number).map(|()| end));

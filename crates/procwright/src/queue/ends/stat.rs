@@ -3,14 +3,14 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
-use super::Error;
-use super::bell::Sleep;
-use super::format::{
-    Cursor, DONE, HEAD, PEER, READER_LOCK, REFUSED, SPACE, State, TAIL, lane_lock,
-};
 use super::ground::Ground;
 use super::names::{self, Name};
 use super::page::Page;
+use crate::queue::Error;
+use crate::queue::bell::Sleep;
+use crate::queue::format::{
+    Cursor, DONE, HEAD, PEER, READER_LOCK, REFUSED, SPACE, State, TAIL, lane_lock,
+};
 use crate::sys::{proc, shared};
 
 /// What a queue is like now. All of it may be another a moment later, and each part

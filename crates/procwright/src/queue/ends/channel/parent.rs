@@ -3,9 +3,10 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use super::{Channel, SOCKET, VARIABLE};
+use super::SOCKET;
 use crate::handle::Patience;
 use crate::heirloom::Heirloom;
+use crate::queue::channel::{Channel, VARIABLE};
 use crate::queue::{Error, Invitation, Options, Receiver, Sender};
 use crate::sys::fork::Kept;
 use crate::sys::poll::{self, Fd, Flags};

@@ -1,9 +1,9 @@
 //! The shape of a new queue.
 
-use super::format::{Geometry, MOST_LANES};
-use super::ground::Ground;
-use super::{Error, Receiver};
 use crate::error::Invalid;
+use crate::queue::ends::ground::Ground;
+use crate::queue::format::{Geometry, MOST_LANES};
+use crate::queue::{Error, Receiver};
 
 /// What a new queue is like.
 ///

@@ -4,10 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::format::{DONE, HEAD, MAILBOX, PEER, PEER_SIZE, PLOT, SPACE, TAIL};
 use super::ground::Ground;
-use super::lane::{Memory, Place};
 use crate::liveness::Holder;
+use crate::queue::format::{DONE, HEAD, MAILBOX, PEER, PEER_SIZE, PLOT, SPACE, TAIL};
+use crate::queue::lane::{Memory, Place};
 use crate::sys::shared::{self, Region, Word};
 
 /// A lane's memory.

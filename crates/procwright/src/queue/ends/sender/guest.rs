@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::format::{State, lane_lock};
-use super::ground::Ground;
-use super::lane::Producer;
-use super::life::{Gone, Watch};
-use super::link::{Link, Links};
-use super::memory::LaneMemory;
+use crate::queue::ends::ground::Ground;
+use crate::queue::ends::life::{Gone, Watch};
+use crate::queue::ends::link::{Link, Links};
+use crate::queue::ends::memory::LaneMemory;
+use crate::queue::format::{State, lane_lock};
+use crate::queue::lane::Producer;
 
-use super::{Error, Invitation, names};
 use crate::liveness::Holder;
+use crate::queue::ends::names;
+use crate::queue::{Error, Invitation};
 use crate::sys::robust::{Pending, wake};
 use crate::sys::shared;
 use crate::time::Deadline;

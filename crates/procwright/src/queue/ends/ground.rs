@@ -5,12 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Error;
-use super::format::{
+use crate::liveness::nonce;
+use crate::queue::Error;
+use crate::queue::format::{
     BELL, CLAIMS, GUESTS, Geometry, HEADER, Header, NotOurs, PLOT, READER, READER_LOCK, State,
     reader,
 };
-use crate::liveness::nonce;
 use crate::sys::fork::Kept;
 use crate::sys::robust::Flag;
 use crate::sys::shared::{self, Region, Word};

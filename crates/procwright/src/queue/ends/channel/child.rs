@@ -2,13 +2,14 @@
 
 use std::io;
 
-use super::{Channel, SOCKET, VARIABLE};
+use super::SOCKET;
 use crate::heirloom::Told;
+use crate::queue::channel::{Channel, VARIABLE};
 use crate::queue::{Error, Invitation, Options, Receiver, Sender};
 
 impl Sender {
     /// Sends to the process that has started this one with
-    /// [`Channel::FromChild`](super::Channel::FromChild). The program may have been
+    /// [`Channel::FromChild`](crate::queue::Channel::FromChild). The program may have been
     /// started by way of others that become it by exec, such as `nice` or `env`.
     ///
     /// ```no_run
@@ -37,7 +38,7 @@ impl Sender {
 
 impl Receiver {
     /// Receives from the process that has started this one with
-    /// [`Channel::ToChild`](super::Channel::ToChild), and usual [`Options`]. That the
+    /// [`Channel::ToChild`](crate::queue::Channel::ToChild), and usual [`Options`]. That the
     /// parent has ended is [`Error::Closed`], once all that it had sent was received.
     ///
     /// ```no_run

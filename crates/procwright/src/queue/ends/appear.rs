@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use super::names::Name;
-use super::{Error, Sender};
+use crate::queue::{Error, Sender};
 use crate::sys::poll::{self, Fd, Flags};
 use crate::time::{Deadline, Timeout};
 

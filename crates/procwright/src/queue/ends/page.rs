@@ -7,9 +7,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use super::format::{LIVENESS, PLOT, READER, WORDS, reader};
 use super::ground::Ground;
 use crate::liveness::{Holder, Seen};
+use crate::queue::Error;
+use crate::queue::format::{LIVENESS, PLOT, READER, WORDS, reader};
 use crate::sys::robust::{AWAITED, DIED, TID};
 use crate::sys::shared::{self, Region};
 
@@ -55,6 +56,12 @@ impl LifeWord {
 /// What stands there makes no sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Nonsense;
+
+impl From<Nonsense> for Error {
+    fn from(_: Nonsense) -> Error {
+        Error::Invalid("what its receiver says of itself makes no sense".into())
+    }
+}
 
 /// Where the word of an epoch, which is not 0, may lie: a plot.
 pub(super) fn plot_of(epoch: u64) -> u64 {

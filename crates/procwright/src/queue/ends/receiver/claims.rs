@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::bell::space;
-use super::format::{REFUSED, State, lane_lock};
-use super::lane::{Consumer, Damage, Memory};
-use super::memory::LaneMemory;
-use super::receiver::Lane;
-use super::{Error, Receiver};
+use super::turns::Lane;
 use crate::liveness::Seen;
+use crate::queue::bell::space;
+use crate::queue::ends::memory::LaneMemory;
+use crate::queue::format::{REFUSED, State, lane_lock};
+use crate::queue::lane::{Consumer, Damage, Memory};
+use crate::queue::{Error, Receiver};
 use crate::sys::robust::wake;
 use crate::sys::shared;
 use crate::time::Deadline;

@@ -29,8 +29,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::Error;
-use super::format::{Header, VERSION};
+use crate::queue::Error;
+use crate::queue::format::{Header, VERSION};
 use crate::sys::folder::Folder;
 use crate::sys::{proc, shared};
 

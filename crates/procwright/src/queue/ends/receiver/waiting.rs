@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Instant;
 
-use super::bell::Sleep;
-use super::{Error, Receiver};
+use crate::queue::bell::Sleep;
+use crate::queue::{Error, Receiver};
 use crate::time::Deadline;
 use crate::wait::{Awaits, Waitable};
 

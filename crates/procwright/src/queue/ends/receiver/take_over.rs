@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::format::READER_LOCK;
-use super::ground::Ground;
 use super::guests::Guests;
-use super::life::Life;
-use super::names::{Name, NameFile};
-use super::page::Page;
-use super::{Error, Invitation, Options, Receiver};
 use crate::liveness::nonce;
+use crate::queue::ends::ground::Ground;
+use crate::queue::ends::life::Life;
+use crate::queue::ends::names::{Name, NameFile};
+use crate::queue::ends::page::Page;
+use crate::queue::format::READER_LOCK;
+use crate::queue::{Error, Invitation, Options, Receiver};
 use crate::sys::{rendezvous, shared};
 
 /// A name of a queue, for as long as its receiver has it.

@@ -2,8 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::Sender;
-use super::lane::Place;
+use crate::queue::Sender;
+use crate::queue::lane::Place;
 
 /// Room for a message in the queue's memory: see [`Sender::reserve`].
 ///
