@@ -10,14 +10,17 @@ pub enum Error {
     /// received stays in the queue for as long as any process has that; once another
     /// receiver has [taken over](super::Receiver::take_over), sending goes on.
     /// `EOWNERDEAD`.
-    #[error("the receiver of the queue has died")]
+    #[error(
+        "the receiver of the queue has died; what it has not received is kept for \
+         another that takes over"
+    )]
     ReceiverDead,
     /// The other side has left: the receiver was dropped; or every sender is gone,
     /// no invitation is left, and all that they had sent was received.
     #[error("the other side of the queue is closed")]
     Closed,
     /// There is no room, and the lane may not grow or was told not to wait.
-    #[error("the queue is full")]
+    #[error("the queue is full; wait for room, or make it with a larger limit")]
     Full,
     /// There is no message now.
     #[error("the queue is empty")]

@@ -67,12 +67,8 @@ impl Ground {
         let header = Header { geometry, nonce };
         let file = shared::create(geometry.file_size())?;
         let file = shared::reopen(file.as_fd())?;
-        let end_of_states = geometry.state(geometry.lanes()) - geometry.shared();
-        let lines = geometry.line(geometry.lanes()) - geometry.line(0);
         shared::provide(file.as_fd(), 0, HEADER as u64)?;
-        shared::provide(file.as_fd(), READER, reader::SIZE)?;
-        shared::provide(file.as_fd(), geometry.line(0), lines)?;
-        shared::provide(file.as_fd(), geometry.shared(), end_of_states)?;
+        provide(file.as_fd(), &geometry)?;
         let ground = Ground::map(file, header, true)?;
         ground.receivers.copy_in(0, &header.to_bytes());
         Ok(ground)
@@ -95,7 +91,7 @@ impl Ground {
         }
         let file = shared::reopen(file).map_err(Error::of)?;
         // It need not be there in somebody else's, and to look then may be a SIGBUS.
-        shared::provide(file.as_fd(), READER, reader::SIZE)?;
+        provide(file.as_fd(), &header.geometry)?;
         Ground::map(file, header, receiver).map_err(Error::of)
     }
 
@@ -162,4 +158,13 @@ impl Ground {
     pub(super) fn set_state(&self, lane: u32, state: State) {
         self.state(lane).store(state as u32, Ordering::Release);
     }
+}
+
+/// Puts memory where all look: the page, the lines of the lanes and their states.
+fn provide(file: BorrowedFd<'_>, geometry: &Geometry) -> io::Result<()> {
+    let lines = geometry.line(geometry.lanes()) - geometry.line(0);
+    let states = geometry.state(geometry.lanes()) - geometry.shared();
+    shared::provide(file, READER, reader::SIZE)?;
+    shared::provide(file, geometry.line(0), lines)?;
+    shared::provide(file, geometry.shared(), states)
 }

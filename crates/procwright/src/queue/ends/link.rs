@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ground::Ground;
 use super::page::Page;
+use super::pause;
 use crate::liveness::Holder;
 use crate::queue::Error;
+use crate::queue::format::READER_LOCK;
 use crate::sys::fork::Kept;
 use crate::sys::rendezvous::{self, Name};
 use crate::sys::{proc, shared};
@@ -49,13 +51,7 @@ impl Link {
     /// # Errors
     /// [`Error::ReceiverDead`] if nobody is.
     fn to_receiver(ground: &Ground, number: u32) -> Result<Link, Error> {
-        let page = match Page::read(&ground.receivers) {
-            Ok(Some(page)) if page.is_closed => return Err(Error::Closed),
-            Ok(Some(page)) => page,
-            // Whoever was killed there.
-            Ok(None) => return Err(Error::ReceiverDead),
-            Err(nonsense) => return Err(nonsense.into()),
-        };
+        let page = page_of_receiver(ground)?;
         let made = rendezvous::connect(&page.name)
             .and_then(|end| rendezvous::introduce(end.as_fd(), number).map(|()| end));
         let end = made.map_err(|error| match error.kind() {
@@ -93,6 +89,32 @@ impl Link {
     fn ring(&self) -> bool {
         self.end.get().is_ok_and(shared::ring)
     }
+}
+
+/// How often a page is read that is being written, a millisecond apart.
+const LOOKS: u32 = 1000;
+
+/// What the receiver says of itself.
+///
+/// # Errors
+/// [`Error::ReceiverDead`], [`Error::Closed`], [`Error::Invalid`]; [`Error::Io`] if it
+/// was stopped while it said that.
+fn page_of_receiver(ground: &Ground) -> Result<Page, Error> {
+    for _ in 0..LOOKS {
+        match Page::read(&ground.receivers)? {
+            Some(page) if page.is_closed => return Err(Error::Closed),
+            Some(page) => return Ok(page),
+            // Whoever was killed there, or is there: something else has its processor.
+            None if !shared::is_locked(ground.file()?, READER_LOCK)? => {
+                return Err(Error::ReceiverDead);
+            }
+            None => pause(),
+        }
+    }
+    Err(Error::Io(io::Error::new(
+        io::ErrorKind::WouldBlock,
+        "its receiver was stopped when it was about to say that it is there",
+    )))
 }
 
 /// Whether the other end is that of this receiver. In another pid namespace its number
@@ -161,5 +183,44 @@ impl Links {
             // hears of a new link as of a ring.
             let _ = self.renew(ground);
         }
+    }
+}
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android")))]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::queue::format::{Geometry, READER, reader};
+
+    #[test]
+    fn a_receiver_that_is_saying_that_it_is_there_is_not_dead() {
+        let ground = Ground::new(Geometry::new(1, 12, 1, 1).unwrap()).unwrap();
+        let ours = Ground::attach(ground.file().unwrap(), ground.header.nonce).unwrap();
+        let page = Page {
+            epoch: 1,
+            word: None,
+            holder: Holder::ourselves(),
+            is_closed: false,
+            name: Name::default(),
+        };
+        let sequence = |ground: &Ground, odd| {
+            let at = READER + reader::SEQUENCE;
+            let sequence: &AtomicU64 = ground.receivers.look(at);
+            sequence.store(odd, Ordering::Release);
+        };
+        sequence(&ground, 1);
+        std::thread::scope(|scope| {
+            let told = scope.spawn(|| page_of_receiver(&ours));
+            // The time for several looks. If there was none yet, nothing is proved.
+            #[expect(clippy::disallowed_methods, reason = "as it says")]
+            std::thread::sleep(Duration::from_millis(20));
+            page.write(&ground.receivers);
+            assert_eq!(told.join().unwrap().unwrap(), page);
+        });
+        sequence(&ground, 3);
+        drop(ground);
+        assert!(matches!(page_of_receiver(&ours), Err(Error::ReceiverDead)));
     }
 }

@@ -25,3 +25,11 @@ pub use stat::{Asleep, LaneStat, LaneState, ReceiverStat, ReceiverState, Stat, n
 
 /// What a fork is told that uses what was lent before.
 const NOT_HERE: &str = "this message is of the process that this one was forked from";
+
+/// A millisecond, between two looks at what another process is in the middle of. Nobody
+/// tells that a lock is free but to who waits for nothing else, and that may be for ever:
+/// a receiver can live for long. And nobody tells that a page was written.
+#[expect(clippy::disallowed_methods, reason = "as it says")]
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_millis(1));
+}

@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_reference_says_the_same() {
-        let text = include_str!("../../../../docs/reference/queue-format.md");
+        let text = include_str!("../../../../../docs/reference/queue-format.md");
         let (_, rest) = text.split_once("<!-- vectors: page -->").unwrap();
         let (table, _) = rest.split_once("<!-- end -->").unwrap();
         let rows = table.lines().filter(|line| line.starts_with("| `"));

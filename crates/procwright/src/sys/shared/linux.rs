@@ -71,6 +71,16 @@ pub(crate) fn of_process(pid: u32, number: u32) -> io::Result<Option<OwnedFd>> {
     use rustix::fs::{FileType, Mode, fstat, fstatfs, open};
     // Only looked up: to open somebody's device can set something going.
     let path = format!("/proc/{pid}/fd/{number}");
+    // What it is called comes first: the number may be another process's by now, and to
+    // ask about its file waits for whatever server that one is on.
+    match rustix::fs::readlink(&path, Vec::new()) {
+        Err(Errno::NOENT | Errno::SRCH) => return Ok(None),
+        called => {
+            if !called?.to_bytes().starts_with(b"/memfd:") {
+                return Ok(None);
+            }
+        }
+    }
     let found = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Err(Errno::NOENT | Errno::SRCH) => return Ok(None),
         found => found?,

@@ -245,7 +245,8 @@ impl Receiver {
         }
     }
 
-    /// Receives what one sender has sent, one message and at most `most`, without a copy.
+    /// Receives what one sender has sent, one message and at most `most`, without a copy;
+    /// one, too, if `most` is 0.
     /// They are received when the batch is dropped: if this process dies before,
     /// all of them are not.
     ///

@@ -10,7 +10,6 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use super::guests::Guests;
 use crate::liveness::nonce;
@@ -18,6 +17,7 @@ use crate::queue::ends::ground::Ground;
 use crate::queue::ends::life::Life;
 use crate::queue::ends::names::{Name, NameFile};
 use crate::queue::ends::page::Page;
+use crate::queue::ends::pause;
 use crate::queue::format::READER_LOCK;
 use crate::queue::{Error, Invitation, Options, Receiver};
 use crate::sys::{rendezvous, shared};
@@ -37,9 +37,8 @@ impl Drop for Held {
     }
 }
 
-/// How long to wait between two looks whether a receiver that is dying is gone, or
-/// somebody else who is about to receive is; and how often.
-const PAUSE: Duration = Duration::from_millis(1);
+/// How often it is looked whether a receiver that is dying is gone, or somebody else who
+/// is about to receive is, a millisecond apart.
 const LOOKS: u32 = 2000;
 
 impl Receiver {
@@ -53,7 +52,9 @@ impl Receiver {
     /// or take over from this receiver when it has died.
     ///
     /// # Blocking
-    /// No longer than the kernel needs to clear away a process that it has ended.
+    /// As long as the kernel needs to clear away a process that it has ended. For two
+    /// seconds if the receiver lives and the thread has ended that it was made on: that
+    /// is what a process looks like that is about to be gone.
     ///
     /// # Errors
     /// [`Error::ReceiverAlive`] if the queue has a receiver, or another process has
@@ -87,7 +88,14 @@ impl Receiver {
         }
         // It is awake, whatever the last one was.
         ground.bell().store(0, Ordering::Relaxed);
-        Receiver::begin(ground, true, named.map(|(name, _)| name))
+        let receiver = Receiver::begin(ground, true, named.map(|(name, _)| name))?;
+        if let Some((_, file)) = named {
+            // Once more, now that there is a receiver: who waits for the name looks
+            // again when the file changes, and may have been told of the first change
+            // long ago. It is the same line; if it cannot be written they look later.
+            let _ = file.receive(receiver.file()?);
+        }
+        Ok(receiver)
     }
 
     /// Receives from a queue that is nobody's, by who has its lock. Nothing may fail
@@ -115,13 +123,6 @@ impl Receiver {
         });
         Ok(Receiver::assemble(ground, life, guests, held))
     }
-}
-
-/// Nobody tells that a lock is free but to who waits for nothing else, and that may be
-/// for ever: a receiver can live for long.
-#[expect(clippy::disallowed_methods, reason = "as it says")]
-fn pause() {
-    std::thread::sleep(PAUSE);
 }
 
 /// Wins the lock of who receives.
