@@ -117,6 +117,9 @@ class TestSpawn < Minitest::Test
     error = assert_raises(Procwright::EndedBeforeMatch) { failing.wait_for(/listening/) }
     assert_equal [3, ["cannot bind"]], [error.status.exitstatus, error.lines]
     assert_includes error.message, "cannot bind"
+    # What comes after the end of a child that has failed, for as long as it may be on its way.
+    late = Procwright.spawn("(sleep 0.1; echo cannot bind) & exit 3", shell: true)
+    assert late.wait_for(/bind/)
   end
 
   def test_who_cannot_go_on_is_named

@@ -290,7 +290,8 @@ module Procwright
   # @private
   class Search
     KEPT = 20
-    # How long a child that has closed its output may take to end, to be told how.
+    # How long a child that has closed its output may take to end, to be told how; and the
+    # last words of one that has failed, whose output others may keep open.
     GRACE = 1.0
 
     def self.tail(lines)
@@ -319,10 +320,17 @@ module Procwright
         status = @child.status
         match = look
         return match if match
-        # What it wrote before it ended has been looked at.
-        give_up(status) if @open.empty? || (status && !status.success?)
 
-        sleep(seconds, deadline, status)
+        give_up(status) if @open.empty?
+        left = left_until(deadline)
+        raise MatchTimeout.new(@child.command, seconds, @pattern, @lines) if left&.zero?
+
+        if status.nil? || status.success?
+          sleep(left, status)
+        elsif !sleep([left, GRACE].compact.min, status)
+          # What it has written may have been on its way; now it is here.
+          give_up(status)
+        end
       end
     end
 
@@ -356,13 +364,13 @@ module Procwright
       match
     end
 
-    def sleep(seconds, deadline, status)
-      left = deadline && [deadline - Clock.now, 0.0].max
+    def left_until(deadline) = deadline && [deadline - Clock.now, 0.0].max
+
+    # Until there is more, it ends, or the time is up: false.
+    def sleep(left, status)
       fds = @open.map(&:readiness_fd)
       fds << @child.process.native unless status
-      return unless Native.wait(fds, 0, :exited, left).empty?
-
-      raise MatchTimeout.new(@child.command, seconds, @pattern, @lines)
+      Native.wait(fds, 0, :exited, left).any?
     end
 
     def give_up(status)
