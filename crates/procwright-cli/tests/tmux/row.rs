@@ -24,6 +24,8 @@ pub(crate) enum Step {
     Gone(&'static str),
     /// Until the line with the cursor is this, and an answer is waited for.
     Cursor(&'static str),
+    /// Until what is in the foreground sleeps.
+    Asleep,
     /// Until the shell asks for another command.
     Prompt,
     /// What stands on the screen now is compared, too.
@@ -165,6 +167,7 @@ fn take(session: &mut Session, step: Step, shown: &mut String, row: &Row, way: W
         Step::Has(text) => drop(session.until(&what, |screen| screen.has(text))),
         Step::Gone(text) => drop(session.until(&what, |screen| !screen.has(text))),
         Step::Cursor(text) => session.until_asked(&what, text),
+        Step::Asleep => session.until_asleep(&what),
         Step::Prompt => session.await_prompt(&what),
         Step::Look => {
             *shown += &comparable(&session.picture(), row);

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use crate::row::Step::{
-    Cursor, Gone, Has, Keys, KillProgram, Line, Look, Prompt, Resize, Shows, Text,
+    Asleep, Cursor, Gone, Has, Keys, KillProgram, Line, Look, Prompt, Resize, Shows, Text,
 };
 use crate::row::{Row, compare};
 
@@ -245,7 +245,8 @@ rows! {
         steps: &[
             Line("$W gdb -q -nx -iex 'set debuginfod enabled off' --args sh ask.sh"),
             Cursor("(gdb)"), Line("set confirm off"), Cursor("(gdb)"),
-            Line("run"), Shows("on"), Keys("C-c"), Has("SIGINT"), Cursor("(gdb)"),
+            // In its read, or gdb shows where in its write it was.
+            Line("run"), Shows("on"), Asleep, Keys("C-c"), Has("SIGINT"), Cursor("(gdb)"),
             Line("print 6*7"), Shows("$1 = 42"), Cursor("(gdb)"), Line("quit"), Prompt,
         ],
         // Where it was interrupted: the machine's addresses.

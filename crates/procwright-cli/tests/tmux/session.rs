@@ -214,6 +214,12 @@ impl Session {
     #[track_caller]
     pub(crate) fn until_asked(&mut self, what: &str, line: &str) {
         self.until(what, |screen| screen.line() == line);
+        self.until_asleep(what);
+    }
+
+    /// Waits until all that is in the foreground sleeps.
+    #[track_caller]
+    pub(crate) fn until_asleep(&self, what: &str) {
         let shell = self.shell();
         let deadline = Instant::now() + WATCHDOG;
         while !foreground(shell).iter().all(|one| one.state == "S") {

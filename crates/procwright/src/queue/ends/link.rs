@@ -51,7 +51,12 @@ impl Link {
     /// # Errors
     /// [`Error::ReceiverDead`] if nobody is.
     fn to_receiver(ground: &Ground, number: u32) -> Result<Link, Error> {
-        let page = page_of_receiver(ground)?;
+        let page = match Page::read(&ground.receivers)? {
+            Some(page) if page.is_closed => return Err(Error::Closed),
+            Some(page) => page,
+            // Whoever was killed there, or is just taking over.
+            None => return Err(Error::ReceiverDead),
+        };
         let made = rendezvous::connect(&page.name)
             .and_then(|end| rendezvous::introduce(end.as_fd(), number).map(|()| end));
         let end = made.map_err(|error| match error.kind() {
@@ -91,30 +96,22 @@ impl Link {
     }
 }
 
-/// How often a page is read that is being written, a millisecond apart.
-const LOOKS: u32 = 1000;
+/// How often it is looked at a page that is being written, a millisecond apart.
+const LOOKS: u32 = 100;
 
-/// What the receiver says of itself.
-///
-/// # Errors
-/// [`Error::ReceiverDead`], [`Error::Closed`], [`Error::Invalid`]; [`Error::Io`] if it
-/// was stopped while it said that.
-fn page_of_receiver(ground: &Ground) -> Result<Page, Error> {
+/// Gives who is saying that it receives the time to finish: it lives, and something else
+/// has its processor. *Not where one sends already*: whoever is stopped there must not
+/// hold up who has other things to do.
+fn let_finish(ground: &Ground) -> io::Result<()> {
     for _ in 0..LOOKS {
-        match Page::read(&ground.receivers)? {
-            Some(page) if page.is_closed => return Err(Error::Closed),
-            Some(page) => return Ok(page),
-            // Whoever was killed there, or is there: something else has its processor.
-            None if !shared::is_locked(ground.file()?, READER_LOCK)? => {
-                return Err(Error::ReceiverDead);
-            }
-            None => pause(),
+        let is_being_written = matches!(Page::read(&ground.receivers), Ok(None));
+        // Not locked: whoever was killed there.
+        if !is_being_written || !shared::is_locked(ground.file()?, READER_LOCK)? {
+            break;
         }
+        pause();
     }
-    Err(Error::Io(io::Error::new(
-        io::ErrorKind::WouldBlock,
-        "its receiver was stopped when it was about to say that it is there",
-    )))
+    Ok(())
 }
 
 /// Whether the other end is that of this receiver. In another pid namespace its number
@@ -141,6 +138,7 @@ impl Links {
     /// [`Error::ReceiverDead`], [`Error::Closed`], [`Error::Io`].
     pub(super) fn come(ground: &Ground) -> Result<Links, Error> {
         let number = ground.number()?;
+        let_finish(ground)?;
         Ok(Links::new(Link::to_receiver(ground, number)?, number))
     }
 
@@ -189,38 +187,23 @@ impl Links {
 #[cfg(all(test, any(target_os = "linux", target_os = "android")))]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::queue::format::{Geometry, READER, reader};
 
     #[test]
-    fn a_receiver_that_is_saying_that_it_is_there_is_not_dead() {
+    fn a_receiver_that_is_saying_that_it_is_there_is_given_time() {
         let ground = Ground::new(Geometry::new(1, 12, 1, 1).unwrap()).unwrap();
         let ours = Ground::attach(ground.file().unwrap(), ground.header.nonce).unwrap();
-        let page = Page {
-            epoch: 1,
-            word: None,
-            holder: Holder::ourselves(),
-            is_closed: false,
-            name: Name::default(),
-        };
-        let sequence = |ground: &Ground, odd| {
-            let at = READER + reader::SEQUENCE;
-            let sequence: &AtomicU64 = ground.receivers.look(at);
-            sequence.store(odd, Ordering::Release);
-        };
-        sequence(&ground, 1);
-        std::thread::scope(|scope| {
-            let told = scope.spawn(|| page_of_receiver(&ours));
-            // The time for several looks. If there was none yet, nothing is proved.
-            #[expect(clippy::disallowed_methods, reason = "as it says")]
-            std::thread::sleep(Duration::from_millis(20));
-            page.write(&ground.receivers);
-            assert_eq!(told.join().unwrap().unwrap(), page);
-        });
-        sequence(&ground, 3);
+        let sequence: &AtomicU64 = ground.receivers.look(READER + reader::SEQUENCE);
+        sequence.store(1, Ordering::Release);
+        // Not for ever: it may be stopped there.
+        let began = Instant::now();
+        let_finish(&ours).unwrap();
+        assert!(began.elapsed() >= Duration::from_millis(LOOKS.into()));
+        // Or killed.
         drop(ground);
-        assert!(matches!(page_of_receiver(&ours), Err(Error::ReceiverDead)));
+        assert!(matches!(Links::come(&ours), Err(Error::ReceiverDead)));
     }
 }

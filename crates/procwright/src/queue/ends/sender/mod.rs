@@ -76,7 +76,8 @@ impl Sender {
     ///
     /// # Errors
     /// [`Error::NoQueue`] if there is none, or nobody has it any more;
-    /// [`Error::ReceiverDead`] if there is one, and its receiver has died;
+    /// [`Error::ReceiverDead`] if there is one, and its receiver has died, also while
+    /// another is about to take over;
     /// [`Error::Io`] of kind `PermissionDenied` if the directory of the names is
     /// another user's, or others may enter it; [`Error::BadName`], and as
     /// [`attach`](Sender::attach).
