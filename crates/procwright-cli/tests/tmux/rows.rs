@@ -120,7 +120,7 @@ rows! {
         files: &[JOB],
         steps: &[
             Line("$W env PS1='inner> ' bash --norc -i"), Cursor("inner>"),
-            Line("python3 job.py"), Shows("on"), Keys("C-z"), Has("Stopped"), Cursor("inner>"),
+            Line("python3 job.py"), Shows("on"), Asleep, Keys("C-z"), Has("Stopped"), Cursor("inner>"),
             Line("jobs"), Cursor("inner>"), Line("fg"), Shows("again"),
             Keys("C-c"), Cursor("inner>"), Line("echo $?"), Shows("130"), Cursor("inner>"),
             Line("exit 7"), Prompt,
@@ -133,7 +133,7 @@ rows! {
         files: &[JOB],
         steps: &[
             Line("$W env PS1='inner> ' zsh -f"), Cursor("inner>"),
-            Line("python3 job.py"), Shows("on"), Keys("C-z"), Has("suspended"), Cursor("inner>"),
+            Line("python3 job.py"), Shows("on"), Asleep, Keys("C-z"), Has("suspended"), Cursor("inner>"),
             Line("fg"), Shows("again"), Keys("C-c"), Cursor("inner>"),
             Line("echo $?"), Shows("130"), Cursor("inner>"), Line("exit 7"), Prompt,
         ],
@@ -391,7 +391,7 @@ os.execlp('tput', 'tput', 'cols')
 ",
         )],
         steps: &[
-            Line("$W python3 size.py"), Shows("on"), Resize(100, 30), Shows("100"),
+            Line("$W python3 size.py"), Shows("on"), Asleep, Resize(100, 30), Shows("100"),
             Keys("Enter"), Prompt,
         ],
     }

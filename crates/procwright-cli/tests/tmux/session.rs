@@ -217,7 +217,9 @@ impl Session {
         self.until_asleep(what);
     }
 
-    /// Waits until all that is in the foreground sleeps.
+    /// Waits until all that is in the foreground sleeps. Python's handlers of signals run
+    /// between two instructions of it, or when a call was interrupted: not if the signal
+    /// comes right before the call, until the next.
     #[track_caller]
     pub(crate) fn until_asleep(&self, what: &str) {
         let shell = self.shell();
