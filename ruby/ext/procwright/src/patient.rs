@@ -175,7 +175,7 @@ pub(crate) fn uninterrupted<T: Send>(
         };
         while !worker.is_finished() {
             ring.silence();
-            if let Err(error) = gvl::check() {
+            if let Err(error) = gvl::check_beside(raised.as_ref()) {
                 raised.get_or_insert(error);
                 hurry.ring();
             }

@@ -67,7 +67,11 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 Some(Ok(None)) | None => {}
             }
             ring.silence();
-            let handled = gvl::check().and_then(|()| tell(ruby, hook, &events));
+            // Who has raised is told nothing more.
+            let handled = match &raised {
+                None => gvl::check().and_then(|()| tell(ruby, hook, &events)),
+                Some(_) => gvl::check_beside(raised.as_ref()),
+            };
             match (handled, &mut ongoing, &raised) {
                 (Err(error), Some(run), None) => {
                     run.stop();
@@ -79,7 +83,8 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
             }
         };
         match raised {
-            None => result(ruby, collected),
+            // What has come in the last turn, after which there was no pause.
+            None => tell(ruby, hook, &events).and_then(|()| result(ruby, collected)),
             Some(error) => Err(error),
         }
     })
