@@ -294,6 +294,31 @@ class TestInterrupts < Minitest::Test
     assert_equal 6, other.stdout.position
   end
 
+  # It would have Ruby's lock while it waits for the other one, which may sleep for ever.
+  def test_what_is_given_back_does_not_wait_for_another_reader
+    lines = <<~RUBY
+      child = Procwright.spawn("printf abc; exec sleep 1000", shell: true, stop: { grace: 0 })
+      first, second = Array.new(2) do
+        thread = Thread.new { child.stdout.read }
+        thread.report_on_exception = false
+        sleep 0.01 until thread.status == "sleep"
+        sleep 0.1
+        thread
+      end
+      # So that the first gets the lock late, and the second has the turn by then.
+      busy = Thread.new { loop {} }
+      first.raise("first")
+      first.value rescue puts $!.message
+      busy.kill
+      second.raise("second")
+      second.value rescue puts $!.message
+      puts child.stdout.readpartial(10)
+      child.stop
+    RUBY
+    # The timeout is for one that hangs: nothing in there would hear of it.
+    assert_equal "first\nsecond\nabc\n", ruby(lines, timeout: patience / 2).stdout
+  end
+
   def test_what_never_ends_can_be_interrupted
     # There is always more to read, or room to write: it never waits.
     other = Procwright.spawn(CHILD, "flood-forever", overflow: :block)
