@@ -319,6 +319,38 @@ class TestInterrupts < Minitest::Test
     assert_equal "first\nsecond\nabc\n", ruby(lines, timeout: patience / 2).stdout
   end
 
+  # The fork is to end, and has no part in what is going on.
+  def test_a_handler_may_fork
+    lines = <<~RUBY
+      PROGRAM = "trap '' TERM; echo up; until test -e \#{ARGV[0]}; do sleep 0.01; done; exit 4"
+      fork_when = lambda do |there|
+        Thread.new { sleep 0.01 until there.call; sleep 0.1; ::Process.kill("USR1", $$) }
+      end
+      trap("USR1") do
+        fork or exit(7)
+        Thread.new { ::Process.wait; puts $?.exitstatus; File.write(ARGV[0], "") }
+      end
+      case ARGV[1]
+      when "run"
+        fork_when.call(-> { File.exist?("\#{ARGV[0]}.up") })
+        puts Procwright.run("touch \#{ARGV[0]}.up; \#{PROGRAM}", shell: true).status.inspect[/exit.*/]
+      when "stop"
+        child = Procwright.spawn(PROGRAM, shell: true, stop: { grace: 100_000 })
+        child.wait_for(/up/)
+        fork_when.call(-> { true })
+        child.stop
+        puts child.status.inspect[/exit.*/]
+      end
+    RUBY
+    %w[run stop].each do |how|
+      Dir.mktmpdir do |directory|
+        # The timeout is for a fork that does not end.
+        result = ruby(lines, "#{directory}/over", how, timeout: patience / 2)
+        assert_equal "7\nexit 4>\n", result.stdout, how
+      end
+    end
+  end
+
   def test_what_never_ends_can_be_interrupted
     # There is always more to read, or room to write: it never waits.
     other = Procwright.spawn(CHILD, "flood-forever", overflow: :block)

@@ -9,7 +9,7 @@ use procwright::{Collected, Command, Event, Failure, Ongoing};
 use crate::errors::{guarded, made, not_started, panicked, system};
 use crate::gvl;
 use crate::options::Options;
-use crate::patient::{Pauses, Ring};
+use crate::patient::{Pauses, Ring, in_fork};
 use crate::report;
 use crate::string::adopted;
 use crate::values::Cancel;
@@ -53,6 +53,7 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 Some(Ok(Ok(ongoing))) => break Some(ongoing),
             }
         };
+        let process = std::process::id();
         // In this frame, where the collector finds what was thrown.
         let mut raised = None;
         let collected = loop {
@@ -72,6 +73,12 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 None => gvl::check().and_then(|()| tell(ruby, hook, &events)),
                 Some(_) => gvl::check_beside(raised.as_ref()),
             };
+            if std::process::id() != process {
+                // A handler or the hook has forked. The run is not here: to stop it would
+                // stop it over there, and to drop it may wait for threads that are there.
+                std::mem::forget(ongoing);
+                return Err(in_fork(raised, handled));
+            }
             match (handled, &mut ongoing, &raised) {
                 (Err(error), Some(run), None) => {
                     run.stop();
