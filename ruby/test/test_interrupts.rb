@@ -105,6 +105,81 @@ class TestInterrupts < Minitest::Test
     assert gone?
   end
 
+  # What is no exception Ruby keeps only where it notes what was raised last.
+  def test_a_second_time_ends_the_grace_after_a_kill
+    ensured = false
+    thread = stubborn do |run|
+      run.call
+    ensure
+      ensured = true
+    end
+    thread.kill
+    eventually { stubborn?("T") }
+    thread.raise(Boom)
+    assert_nil thread.value
+    assert ensured
+    @child.stop
+    assert gone?
+  end
+
+  def test_a_second_time_ends_the_grace_after_a_timeout
+    seconds = 0.02
+    begin
+      # It may be over before there is a program.
+      thread = stubborn { |run| Timeout.timeout(seconds *= 2, &run) }
+      eventually { stubborn?("T") || !thread.alive? }
+    end until thread.alive?
+    thread.raise(Boom)
+    assert_raises(Timeout::Error) { thread.value }
+    @child.stop
+    assert gone?
+  end
+
+  def test_a_handler_that_rescues_takes_nothing_from_what_is_thrown
+    lines = <<~RUBY
+      handled = 0
+      # The first throws, and each that follows raises and rescues.
+      trap("USR1") do
+        throw :done, "thrown" if (handled += 1) == 1
+        raise "a handler's own" rescue nil
+      end
+      Thread.new do
+        sleep 0.01 until File.exist?(ARGV[0])
+        (Process.kill("USR1", $$); sleep 0.01) while handled < 3
+        File.write(ARGV[1], "")
+      end
+      puts(catch(:done) do
+        # Ends only once they have run.
+        Procwright.run("trap '' TERM; touch \#{ARGV[0]}; until test -e \#{ARGV[1]}; do sleep 0.01; done", shell: true)
+      end)
+    RUBY
+    Dir.mktmpdir do |directory|
+      assert_equal "thrown\n", ruby(lines, "#{directory}/up", "#{directory}/handled").check!.stdout
+    end
+  end
+
+  # A thread with a run, in the block, that only SIGKILL ends.
+  def stubborn
+    thread = Thread.new do
+      yield lambda { |*|
+        Procwright.run(marked.merge("STUBBORN" => mark), CHILD, "sleep-forever", stop: { signal: "STOP", grace: 100_000 })
+      }
+    end
+    thread.report_on_exception = false
+    eventually { stubborn?("S") || stubborn?("T") || !thread.alive? }
+    thread
+  end
+
+  # Whether its program is in that state: stopped (T) when it has got the signal.
+  def stubborn?(state)
+    Dir.glob("/proc/[0-9]*/environ").any? do |file|
+      File.binread(file).include?("STUBBORN=#{mark}") &&
+        File.read(file.sub("environ", "stat")).rpartition(")").last.split.first == state
+    rescue SystemCallError
+      false
+    end
+  end
+
   def test_what_comes_while_something_is_stopped_ends_the_grace
     other = Procwright.spawn(marked, CHILD, "ignore-term", "--print-ready", stop: { grace: 100_000 })
     other.wait_for(/./)
@@ -217,6 +292,63 @@ class TestInterrupts < Minitest::Test
     other.stdin.puts
     assert_equal "abcdef", other.stdout.read
     assert_equal 6, other.stdout.position
+  end
+
+  # It would have Ruby's lock while it waits for the other one, which may sleep for ever.
+  def test_what_is_given_back_does_not_wait_for_another_reader
+    lines = <<~RUBY
+      child = Procwright.spawn("printf abc; exec sleep 1000", shell: true, stop: { grace: 0 })
+      first, second = Array.new(2) do
+        thread = Thread.new { child.stdout.read }
+        thread.report_on_exception = false
+        sleep 0.01 until thread.status == "sleep"
+        sleep 0.1
+        thread
+      end
+      # So that the first gets the lock late, and the second has the turn by then.
+      busy = Thread.new { loop {} }
+      first.raise("first")
+      first.value rescue puts $!.message
+      busy.kill
+      second.raise("second")
+      second.value rescue puts $!.message
+      puts child.stdout.readpartial(10)
+      child.stop
+    RUBY
+    # The timeout is for one that hangs: nothing in there would hear of it.
+    assert_equal "first\nsecond\nabc\n", ruby(lines, timeout: patience / 2).stdout
+  end
+
+  # The fork is to end, and has no part in what is going on.
+  def test_a_handler_may_fork
+    lines = <<~RUBY
+      PROGRAM = "trap '' TERM; echo up; until test -e \#{ARGV[0]}; do sleep 0.01; done; exit 4"
+      fork_when = lambda do |there|
+        Thread.new { sleep 0.01 until there.call; sleep 0.1; ::Process.kill("USR1", $$) }
+      end
+      trap("USR1") do
+        fork or exit(7)
+        Thread.new { ::Process.wait; puts $?.exitstatus; File.write(ARGV[0], "") }
+      end
+      case ARGV[1]
+      when "run"
+        fork_when.call(-> { File.exist?("\#{ARGV[0]}.up") })
+        puts Procwright.run("touch \#{ARGV[0]}.up; \#{PROGRAM}", shell: true).status.inspect[/exit.*/]
+      when "stop"
+        child = Procwright.spawn(PROGRAM, shell: true, stop: { grace: 100_000 })
+        child.wait_for(/up/)
+        fork_when.call(-> { true })
+        child.stop
+        puts child.status.inspect[/exit.*/]
+      end
+    RUBY
+    %w[run stop].each do |how|
+      Dir.mktmpdir do |directory|
+        # The timeout is for a fork that does not end.
+        result = ruby(lines, "#{directory}/over", how, timeout: patience / 2)
+        assert_equal "7\nexit 4>\n", result.stdout, how
+      end
+    end
   end
 
   def test_what_never_ends_can_be_interrupted

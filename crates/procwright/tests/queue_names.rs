@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use common::sys;
-use procwright::queue::{Error, Options, Receiver, Sender};
+use procwright::queue::{self, Error, Options, Receiver, Sender};
 
 /// A directory for the names of this process's test, and the file of a name there.
 struct Names(tempfile::TempDir);
@@ -52,6 +52,25 @@ fn receiving(name: &str, work: impl FnOnce(&mut Receiver)) -> i32 {
     });
     ours.read_exact(&mut [0]).unwrap();
     pid
+}
+
+alone! {
+    /// The lock of a lane says that its sender is there: it has that before the lane is
+    /// its own, and until it is not. One who takes over would give the lane to another.
+    fn no_step_of_coming_and_leaving_looks_like_a_death() {
+        let _names = Names::new();
+        let _receiver = Receiver::open("work").unwrap();
+        let mut seen = std::collections::BTreeSet::new();
+        let come_and_leave = |(): &mut ()| {
+            Sender::open("work").unwrap().send(b"x").unwrap();
+        };
+        let mut guest = sys::steps::fork_ready(|| (), come_and_leave);
+        while guest.run_to_call() {
+            let lanes = queue::stat("work").unwrap().taken;
+            seen.extend(lanes.iter().map(|lane| lane.state.name()));
+        }
+        assert_eq!(Vec::from_iter(seen), ["left", "taken"]);
+    }
 }
 
 alone! {

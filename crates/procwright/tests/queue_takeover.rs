@@ -311,6 +311,27 @@ alone! {
 }
 
 alone! {
+    /// The new receiver has never heard of it, and looks at its process.
+    fn an_orphan_that_leaves_leaves_no_descriptor() {
+        let (pid, [ours, next], _peer) = receiving(Options::new(), |_, _| {});
+        let mut orphan = Sender::attach(ours).unwrap();
+        orphan.send(b"x").unwrap();
+        end(pid);
+        let mut receiver = Receiver::take_over(&next).unwrap();
+        let descriptors = || common::Census::now().fds.len();
+        let before = descriptors();
+        assert_eq!(receiver.recv().unwrap(), b"x");
+        let waited = receiver.recv_timeout(Duration::from_millis(20));
+        assert!(matches!(waited, Err(Error::TimedOut)), "{waited:?}");
+        assert_eq!(descriptors(), before + 1, "the process is looked at");
+        drop(orphan);
+        assert!(matches!(receiver.recv(), Err(Error::Closed)));
+        // The sender's own two are gone.
+        assert_eq!(descriptors(), before - 2);
+    }
+}
+
+alone! {
     fn of_several_one_takes_over() {
         for _ in 0..common::scaled(10, 300) {
             let (pid, [ours, next], _peer) = receiving(Options::new(), |_, _| {});

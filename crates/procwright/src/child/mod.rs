@@ -128,6 +128,7 @@ fn start_untold(
             ended: None,
             seen: None,
             handed_out: false,
+            attended: true,
             trace,
         },
         ends.ours,
@@ -151,6 +152,8 @@ pub(crate) struct Running {
     seen: Option<Instant>,
     /// It is a caller's, who may drop it as he likes.
     handed_out: bool,
+    /// Nobody has left it in the middle of something.
+    attended: bool,
     trace: Trace,
 }
 
@@ -159,6 +162,11 @@ impl Running {
     pub(crate) fn hand_out(mut self) -> Running {
         self.handed_out = true;
         self
+    }
+
+    /// Whether nobody has to end it if it is dropped now.
+    pub(crate) fn attend(&mut self, attended: bool) {
+        self.attended = attended;
     }
 
     pub(crate) fn pid(&self) -> i32 {
@@ -258,8 +266,9 @@ impl Drop for Running {
         if self.ended.is_none()
             && let Some(pidfd) = self.pidfd.take()
         {
-            // A hook of the caller's has panicked: nobody is left to stop it.
-            if std::thread::panicking() && !self.handed_out {
+            // A hook of the caller's has panicked: nobody is left to stop it. That may
+            // have been caught since.
+            if (std::thread::panicking() || !self.attended) && !self.handed_out {
                 let _ = pidfd::send(pidfd.as_fd(), Signal::KILL.number());
             }
             self.trace

@@ -12,9 +12,11 @@ use crate::spool::Memory;
 /// stack meanwhile. Its [`Watch`](crate::Watch) asks for the turn, with
 /// [`Demand::Pause`].
 ///
-/// Between two turns nothing is read and no deadline looked at. Dropped before its end,
-/// it closes its streams and leaves the program to itself: [`kill`](Ongoing::kill) and
-/// [`finish`](Ongoing::finish) it instead.
+/// Between two turns no deadline is looked at, and nothing is read but by the thread that
+/// helps while both streams carry much. Dropped before its end, it closes its streams and
+/// leaves the program to itself: [`kill`](Ongoing::kill) and [`finish`](Ongoing::finish)
+/// it instead. One that panicked in the middle of a turn, in a hook of the caller's, has
+/// its program killed when it is dropped.
 ///
 /// ```
 /// use procwright::{BoxError, Command, Demand, Moment, Watch};
@@ -62,12 +64,12 @@ impl<'a, M: Memory> Ongoing<'a, M> {
         self.0.drive()
     }
 
-    /// Has it stopped, as a cancel does. Nothing more if it is being stopped.
+    /// Has it stopped, as a cancel does. Nothing more if it is being stopped, or over.
     pub fn stop(&mut self) {
         self.0.demand(Demand::Stop);
     }
 
-    /// Has it stopped without more grace.
+    /// Has it stopped without more grace, unless it is over.
     pub fn kill(&mut self) {
         self.0.demand(Demand::Kill);
     }

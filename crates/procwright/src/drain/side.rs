@@ -30,7 +30,7 @@ pub(super) type Returned<M> = (Drain<M>, io::Result<Step>);
 #[derive(Debug)]
 pub(super) struct Side<M> {
     thread: JoinHandle<Option<Returned<M>>>,
-    signals: Arc<Signals>,
+    signals: Caller,
     started: Instant,
     gauge: Gauge,
 }
@@ -47,6 +47,18 @@ struct Signals {
     last_read: AtomicU64,
     /// The bytes of the stream, from its beginning.
     bytes: AtomicU64,
+}
+
+/// Calls the thread back when it is dropped: by who recalls the drain, or with a run
+/// that was left, for which the thread would go on reading as long as there is something.
+#[derive(Debug)]
+struct Caller(Arc<Signals>);
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.0.quitting.store(true, Ordering::Relaxed);
+        self.0.quit.ring();
+    }
 }
 
 impl<M: Memory> Side<M> {
@@ -82,7 +94,7 @@ impl<M: Memory> Side<M> {
                 let _ = hand.send(drain);
                 Ok(Side {
                     thread,
-                    signals,
+                    signals: Caller(signals),
                     started,
                     gauge,
                 })
@@ -93,18 +105,18 @@ impl<M: Memory> Side<M> {
 
     /// Readable when the thread is about to hand the drain back.
     pub(super) fn done(&self) -> BorrowedFd<'_> {
-        self.signals.done.as_fd()
+        self.signals.0.done.as_fd()
     }
 
     pub(super) fn last_read(&self) -> Instant {
-        let nanos = self.signals.last_read.load(Ordering::Relaxed);
+        let nanos = self.signals.0.last_read.load(Ordering::Relaxed);
         self.started + Duration::from_nanos(nanos)
     }
 
     /// How far the stream is.
     pub(super) fn flow(&self) -> Flow {
         Flow {
-            bytes: self.signals.bytes.load(Ordering::Relaxed),
+            bytes: self.signals.0.bytes.load(Ordering::Relaxed),
             blocked: self.gauge.blocked(),
         }
     }
@@ -114,8 +126,7 @@ impl<M: Memory> Side<M> {
     /// # Errors
     /// When the thread has panicked, and the stream with it.
     pub(super) fn recall(self) -> io::Result<Returned<M>> {
-        self.signals.quitting.store(true, Ordering::Relaxed);
-        self.signals.quit.ring();
+        drop(self.signals);
         match self.thread.join() {
             Ok(Some(returned)) => Ok(returned),
             _ => Err(io::Error::other("the second drain thread panicked")),

@@ -144,6 +144,15 @@ impl Consumer {
     }
 }
 
+/// The run is gone, and may have been left before its end, by its caller or by a panic:
+/// no drain will tell of an end then.
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        self.leave();
+        self.fifo.end_all();
+    }
+}
+
 struct CloseOnDrop<'a>(&'a Fifo<Chunk>);
 
 impl Drop for CloseOnDrop<'_> {

@@ -41,7 +41,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
 /// A program that was started.
 #[magnus::wrap(class = "Procwright::Native::Child", free_immediately)]
 struct Child {
-    child: procwright::Child,
+    child: Arc<procwright::Child>,
     /// As errors call it.
     command: String,
     stdin: Mutex<Option<procwright::stream::Writer>>,
@@ -81,7 +81,7 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
                 Mutex::new(child.stdout.take()),
                 Mutex::new(child.stderr.take()),
             ],
-            child,
+            child: Arc::new(child),
             command,
             events: Mutex::new(told),
         };
@@ -154,12 +154,13 @@ impl Child {
         guarded(|| {
             let policy = parts.map(stop).transpose()?;
             let policy = policy.unwrap_or_else(|| this.child.stop_policy());
-            let survivors = uninterrupted(policy, |policy, hurry| {
+            let child = Arc::clone(&this.child);
+            let survivors = uninterrupted(policy, move |policy, hurry| {
                 let ready = || {
                     hurry.silence();
                     Err(())
                 };
-                this.child.stop_watching(policy, hurry.as_fd(), ready).0
+                child.stop_watching(policy, hurry.as_fd(), ready).0
             })?;
             report::survivors(ruby, &survivors)
         })

@@ -2,14 +2,16 @@
 #![allow(unsafe_code)]
 
 use std::any::Any;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 use std::sync::Mutex;
 
 use magnus::Error;
+use magnus::error::ErrorType;
+use rb_sys::VALUE;
 
 use crate::signals::Signals;
 
@@ -241,4 +243,60 @@ pub(crate) fn check() -> Result<(), Error> {
         rb_sys::Qnil as rb_sys::VALUE
     })
     .map(drop)
+}
+
+/// [`check`] for who has something to throw already, when all is over.
+///
+/// # Errors
+/// What was thrown beside that.
+pub(crate) fn check_beside(raised: Option<&Error>) -> Result<(), Error> {
+    match raised.map(Error::error_type) {
+        Some(ErrorType::Jump(tag)) => beside(*tag as c_int, check),
+        _ => check(),
+    }
+}
+
+/// What is thrown and is no exception (a thread's end, what `throw` throws, and with
+/// that `Timeout`) is nowhere but where Ruby notes what was raised last. Whatever is
+/// raised and caught meanwhile, by a signal handler as well, takes its place; to be
+/// thrown then, with nothing there, is a crash. And who catches that, and puts back what
+/// was there before, is told by another exception, past all that Rust would have dropped,
+/// that this is none. So it is thrown once more, here, and `work` done as by an `ensure`:
+/// Ruby keeps the place clear for that, and puts back what was in it.
+fn beside<F: FnOnce() -> T, T>(tag: c_int, work: F) -> T {
+    unsafe extern "C" fn throw(tag: VALUE) -> VALUE {
+        // SAFETY: the caller is in a frame that catches it.
+        unsafe { rb_sys::rb_jump_tag(tag as c_int) }
+    }
+
+    unsafe extern "C" fn work_on<F: FnOnce() -> T, T>(call: VALUE) -> VALUE {
+        // SAFETY: as the caller says.
+        unsafe { Call::<F, T>::make(call as *mut c_void) };
+        rb_sys::Qnil as VALUE
+    }
+
+    unsafe extern "C" fn both<F: FnOnce() -> T, T>(both: VALUE) -> VALUE {
+        // SAFETY: it is what is handed in below.
+        let (tag, call) = unsafe { *(both as *const (c_int, *mut Call<F, T>)) };
+        let work = Some(work_on::<F, T> as unsafe extern "C" fn(VALUE) -> VALUE);
+        // SAFETY: in a frame that catches what is thrown. Nothing here has to be dropped.
+        unsafe { rb_sys::rb_ensure(Some(throw), tag as VALUE, work, call as VALUE) }
+    }
+
+    let mut call = Call::new(work);
+    let mut parts = (tag, ptr::from_mut(&mut call));
+    let mut thrown = 0;
+    // SAFETY: we have the lock. The call and its parts are there until this returns, and
+    // nobody else uses them. What is thrown is what was caught before.
+    unsafe {
+        rb_sys::rb_protect(
+            Some(both::<F, T>),
+            ptr::from_mut(&mut parts) as VALUE,
+            &raw mut thrown,
+        );
+    }
+    match call.done.expect("what ensures is always done") {
+        Ok(done) => done,
+        Err(panic) => resume_unwind(panic),
+    }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Instant;
 
 use magnus::Error;
@@ -11,6 +12,7 @@ use procwright::stream::Patience;
 use procwright::time::Deadline;
 use procwright::{BoxError, Demand, Moment, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::errors::{panicked, system};
 use crate::gvl::{self, Bell, Panic, Place};
@@ -150,51 +152,68 @@ impl Watch for Pauses<'_> {
 /// over: nothing is left as it was.
 ///
 /// `stopping` is on a thread of its own, since it cannot be left in the middle. It gets
-/// the policy and a descriptor that is readable once there is no more grace.
-pub(crate) fn uninterrupted<T: Send>(
+/// the policy and a descriptor that is readable once there is no more grace. *Not one that
+/// a scope waits for*: a fork, which a signal handler can make, has not that thread.
+pub(crate) fn uninterrupted<T: Send + 'static>(
     policy: Stop,
-    stopping: impl Fn(Stop, &Bell) -> T + Sync,
+    stopping: impl FnOnce(Stop, &Bell) -> T + Send + 'static,
 ) -> Result<T, Error> {
     let ring = Ring::take()?;
     let refused = |error: io::Error| system(&error, format!("cannot wait: {error}"));
-    let hurry = Bell::take(Place::Other).map_err(refused)?;
-    let over = Bell::take(Place::Other).map_err(refused)?;
+    let hurry = Arc::new(Bell::take(Place::Other).map_err(refused)?);
+    let over = Arc::new(Bell::take(Place::Other).map_err(refused)?);
     hurry.silence();
     over.silence();
+    let worker = {
+        let (hurry, over) = (Arc::clone(&hurry), Arc::clone(&over));
+        std::thread::Builder::new()
+            .name("procwright-stop".into())
+            .spawn(move || {
+                let stopped = catch_unwind(AssertUnwindSafe(|| stopping(policy, &hurry)));
+                over.ring();
+                stopped
+            })
+            .map_err(refused)?
+    };
+    let process = std::process::id();
     let mut raised = None;
-    let stopped = std::thread::scope(|scope| {
-        let worker = std::thread::Builder::new().name("procwright-stop".into());
-        let worker = worker.spawn_scoped(scope, || {
-            let stopped = catch_unwind(AssertUnwindSafe(|| stopping(policy, &hurry)));
-            over.ring();
-            stopped
-        });
-        let worker = match worker {
-            Ok(worker) => worker,
-            Err(error) => return Err(refused(error)),
-        };
-        while !worker.is_finished() {
-            ring.silence();
-            if let Err(error) = gvl::check() {
-                raised.get_or_insert(error);
-                hurry.ring();
-            }
-            let mut fds = [
-                PollFd::new(&ring, PollFlags::IN),
-                PollFd::new(&over, PollFlags::IN),
-            ];
-            ring.unlocked_now(|| poll(&mut fds, None).map(drop));
-            if !fds[1].revents().is_empty() {
-                break;
-            }
+    while !worker.is_finished() {
+        ring.silence();
+        let thrown = gvl::check_beside(raised.as_ref());
+        if std::process::id() != process {
+            // What is thrown here is not to be heard over there, and the bells are theirs.
+            std::mem::forget(worker);
+            return Err(in_fork(raised, thrown));
         }
-        let stopped = worker.join().and_then(|stopped| stopped);
-        stopped.map_err(|panic| panicked(&*panic))
-    });
-    hurry.give_back(Place::Other);
-    over.give_back(Place::Other);
+        if let Err(error) = thrown {
+            raised.get_or_insert(error);
+            hurry.ring();
+        }
+        let mut fds = [
+            PollFd::new(&ring, PollFlags::IN),
+            PollFd::new(&*over, PollFlags::IN),
+        ];
+        ring.unlocked_now(|| poll(&mut fds, None).map(drop));
+        if !fds[1].revents().is_empty() {
+            break;
+        }
+    }
+    let stopped = worker.join().and_then(|stopped| stopped);
+    for bell in [hurry, over].into_iter().filter_map(Arc::into_inner) {
+        bell.give_back(Place::Other);
+    }
     match raised {
-        None => stopped,
+        None => stopped.map_err(|panic| panicked(&*panic)),
         Some(error) => Err(error),
     }
+}
+
+/// What leaves a call in a fork that a signal handler or a hook has made in it: what that
+/// has thrown, or that the program is the other's.
+pub(crate) fn in_fork(raised: Option<Error>, thrown: Result<(), Error>) -> Error {
+    raised.or(thrown.err()).unwrap_or_else(|| {
+        let error = Errno::CHILD.into();
+        let words = "the program is that of the process that this one was forked from meanwhile";
+        system(&error, words.to_owned())
+    })
 }

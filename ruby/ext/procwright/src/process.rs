@@ -86,12 +86,13 @@ impl Handle {
     /// As that of a `Child`.
     fn stop(ruby: &Ruby, this: &Handle, parts: RArray) -> Result<RArray, Error> {
         guarded(|| {
-            let stopped = uninterrupted(stop(parts)?, |policy, hurry| {
+            let process = this.0.clone();
+            let stopped = uninterrupted(stop(parts)?, move |policy, hurry| {
                 let ready = || {
                     hurry.silence();
                     Err(())
                 };
-                let stopped = this.0.stop_watching(policy, hurry.as_fd(), ready);
+                let stopped = process.stop_watching(policy, hurry.as_fd(), ready);
                 stopped.map(|(survivors, _)| survivors)
             })?;
             report::survivors(ruby, &known(stopped)?)

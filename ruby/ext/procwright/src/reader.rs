@@ -267,8 +267,7 @@ impl Reader {
     /// So that these bytes are the next that are read.
     fn put_back(&self, string: RString) -> Result<(), Error> {
         guarded(|| {
-            let bytes = bytes(string);
-            let put = patiently(Deadline::NEVER, |_| self.0.lines.put_back(&bytes))?;
+            let put = self.0.lines.put_back(&bytes(string));
             put.map_err(|error| stream(&error, &self.0.name, false))
         })
     }

@@ -9,7 +9,7 @@ use procwright::{Collected, Command, Event, Failure, Ongoing};
 use crate::errors::{guarded, made, not_started, panicked, system};
 use crate::gvl;
 use crate::options::Options;
-use crate::patient::{Pauses, Ring};
+use crate::patient::{Pauses, Ring, in_fork};
 use crate::report;
 use crate::string::adopted;
 use crate::values::Cancel;
@@ -53,6 +53,7 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 Some(Ok(Ok(ongoing))) => break Some(ongoing),
             }
         };
+        let process = std::process::id();
         // In this frame, where the collector finds what was thrown.
         let mut raised = None;
         let collected = loop {
@@ -67,7 +68,17 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 Some(Ok(None)) | None => {}
             }
             ring.silence();
-            let handled = gvl::check().and_then(|()| tell(ruby, hook, &events));
+            // Who has raised is told nothing more.
+            let handled = match &raised {
+                None => gvl::check().and_then(|()| tell(ruby, hook, &events)),
+                Some(_) => gvl::check_beside(raised.as_ref()),
+            };
+            if std::process::id() != process {
+                // A handler or the hook has forked. The run is not here: to stop it would
+                // stop it over there, and to drop it may wait for threads that are there.
+                std::mem::forget(ongoing);
+                return Err(in_fork(raised, handled));
+            }
             match (handled, &mut ongoing, &raised) {
                 (Err(error), Some(run), None) => {
                     run.stop();
@@ -79,7 +90,8 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
             }
         };
         match raised {
-            None => result(ruby, collected),
+            // What has come in the last turn, after which there was no pause.
+            None => tell(ruby, hook, &events).and_then(|()| result(ruby, collected)),
             Some(error) => Err(error),
         }
     })

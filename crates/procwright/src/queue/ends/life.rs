@@ -39,7 +39,7 @@ impl Life {
     /// # Errors
     /// In a fork; when there is no memory left.
     pub(super) fn hold(ground: &Arc<Ground>, name: Name) -> Result<Life, Error> {
-        let epoch = Page::epochs(&ground.receivers) + 1;
+        let epoch = Page::next(Page::epochs(&ground.receivers));
         let mut life = Life {
             ground: Arc::clone(ground),
             word: None,
@@ -74,8 +74,9 @@ impl Life {
     fn hold_another(&mut self) {
         let old = self.word.take();
         // If there is none to be had, senders ask the link.
-        let _ = self.hold_word(self.page.epoch + 1);
-        self.page.epoch += 1;
+        let epoch = Page::next(self.page.epoch);
+        let _ = self.hold_word(epoch);
+        self.page.epoch = epoch;
         self.page.write(&self.ground.receivers);
         // After that: whoever looks at the old one then finds the new one.
         drop(old);

@@ -63,6 +63,9 @@ impl From<Nonsense> for Error {
     }
 }
 
+/// Of the epochs, which a word of 64 bits has twice.
+const LAST: u64 = u64::MAX / 2;
+
 /// Where the word of an epoch, which is not 0, may lie: a plot.
 pub(super) fn plot_of(epoch: u64) -> u64 {
     (epoch - 1) % WORDS
@@ -93,6 +96,12 @@ impl Page {
     /// more.
     pub(super) fn epochs(region: &Region) -> u64 {
         at64(region, reader::SEQUENCE).load(Ordering::Acquire) / 2
+    }
+
+    /// The number of the word after the one with this number: from 1, and from there
+    /// again after what is more than any queue will have.
+    pub(super) fn next(epoch: u64) -> u64 {
+        epoch % LAST + 1
     }
 
     /// Whether that receiver is known to be there, without a link to it.
@@ -312,6 +321,23 @@ mod tests {
         next.word = None;
         next.write(&region);
         assert_eq!(Page::read(&region), Ok(Some(next)));
+    }
+
+    /// Others can write to the file, and what is left there is counted on from.
+    #[test]
+    fn the_last_number_of_all_is_followed_by_the_first() {
+        let region = region();
+        for left in [u64::MAX, u64::MAX - 1, u64::MAX - 2, 2, 1, 0] {
+            at64(&region, reader::SEQUENCE).store(left, Ordering::Relaxed);
+            let mut next = page();
+            (next.epoch, next.word) = (Page::next(Page::epochs(&region)), None);
+            next.write(&region);
+            assert_eq!(Page::read(&region), Ok(Some(next.clone())), "{left}");
+            // And by one more, of the same receiver.
+            next.epoch = Page::next(next.epoch);
+            next.write(&region);
+            assert_eq!(Page::read(&region), Ok(Some(next)), "{left}");
+        }
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub(super) struct Heap {
     pub(super) calls: Cell<u64>,
     /// So much memory may be there at a time.
     pub(super) most: Cell<u64>,
+    /// What the receiver does that the sender goes by, a letter each: `h` for the head,
+    /// `d` for memory that it discards.
+    pub(super) order: RefCell<String>,
 }
 
 /// One end's view of it.
@@ -51,6 +54,7 @@ impl Heap {
             shape,
             calls: Cell::new(0),
             most: Cell::new(u64::MAX),
+            order: RefCell::default(),
         })
     }
 
@@ -142,6 +146,7 @@ impl Memory for End {
 
     fn set_head(&self, word: u64) {
         if self.may_store() {
+            self.heap.order.borrow_mut().push('h');
             self.heap.head.set(word);
         }
     }
@@ -220,6 +225,7 @@ impl Memory for End {
         if !self.may_store() {
             return;
         }
+        self.heap.order.borrow_mut().push('d');
         let range = place as usize..(place + length) as usize;
         let gone = self.heap.count(range.clone());
         self.heap.occupied.set(self.heap.occupied() - gone);

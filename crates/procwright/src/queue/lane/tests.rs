@@ -539,6 +539,26 @@ fn a_flood_is_given_back() {
     assert_eq!(heap.calls.get(), calls);
 }
 
+/// Once it is told, the sender may write there.
+#[test]
+fn memory_is_given_back_before_the_sender_is_told() {
+    let heap = Heap::new(shape());
+    let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
+    while put(&mut producer, &message(0, 100)).is_ok() {
+        producer.publish();
+    }
+    let mut given_back = 0;
+    while take(&mut consumer).is_some() {
+        heap.order.take();
+        consumer.release();
+        let order = heap.order.take();
+        let discards = order.trim_end_matches('h');
+        assert_eq!(discards.trim_start_matches('d'), "", "{order}");
+        given_back += discards.len();
+    }
+    assert!(given_back > 1);
+}
+
 #[test]
 fn a_refusal_is_seen() {
     let heap = Heap::new(shape());

@@ -100,6 +100,7 @@ pub(crate) fn start<'a, M: Memory>(
         pausing: false,
         refused: false,
         given_up: false,
+        over: false,
     };
     if let Err(error) = run.connect(ends, extras.producer, taps, both, wake) {
         // No drain will tell those that have started of an end.
@@ -192,12 +193,24 @@ pub(crate) struct Run<'a, M> {
     refused: bool,
     /// The system refuses to let us wait.
     given_up: bool,
+    /// Nothing is left to wait for: what is wanted from then on comes too late.
+    over: bool,
 }
 
 impl<M: Memory> Run<'_, M> {
     /// Goes on until nothing is left to wait for, or until the watch wants a pause.
     /// Whether it is over.
     pub(crate) fn drive(&mut self) -> bool {
+        if !self.over {
+            // What a panic leaves in the middle is nobody's, whoever catches it.
+            self.running.attend(false);
+            self.over = self.drive_on();
+            self.running.attend(true);
+        }
+        self.over
+    }
+
+    fn drive_on(&mut self) -> bool {
         let _no_sigpipe = self.inline.feeds().then(NoSigpipe::new);
         loop {
             let now = Instant::now();

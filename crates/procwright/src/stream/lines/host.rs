@@ -3,6 +3,7 @@
 //! back.
 
 use std::io;
+use std::sync::atomic::Ordering;
 
 use super::state::Then;
 use super::{Chunk, Frame, Item, LineReader, Patience, Ready, pass};
@@ -88,16 +89,27 @@ impl LineReader {
     }
 
     /// Puts bytes before all that is here, so that they are read again: for who was
-    /// interrupted when he had read a part.
+    /// interrupted when he had read a part. Never blocks: another thread that is reading
+    /// has not seen them, and the next read begins with them.
     ///
     /// # Errors
     /// `OutOfMemory`; as [`try_line`](LineReader::try_line).
-    ///
-    /// # Blocking
-    /// While another thread reads.
     pub fn put_back(&self, bytes: &[u8]) -> io::Result<()> {
-        let (_mine, mut state) = self.wait_turn(Patience::NEVER_ENDING)?;
-        state.put_back(bytes)
+        self.check()?;
+        if let Some(mut state) = self.try_lock() {
+            return state.put_back(bytes);
+        }
+        // Not to be waited for: it may sleep for as long as nothing comes, and who was
+        // interrupted is to leave.
+        let mut returned = self.returned();
+        let mut all = Vec::new();
+        all.try_reserve_exact(bytes.len() + returned.len())
+            .map_err(|_| io::ErrorKind::OutOfMemory)?;
+        all.extend_from_slice(bytes);
+        all.extend_from_slice(&returned);
+        *returned = all;
+        self.has_returned.store(true, Ordering::Release);
+        Ok(())
     }
 }
 

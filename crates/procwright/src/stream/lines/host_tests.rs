@@ -80,6 +80,26 @@ fn what_goes_back_is_read_again_before_all_else() {
     assert_eq!(next(&lines, None), b"behind the end");
 }
 
+/// It may sleep for ever.
+#[test]
+fn who_puts_something_back_does_not_wait_for_who_reads() {
+    let (read, mut write) = io::pipe().unwrap();
+    let reader = Reader::of_pipe(read.into(), None, Arc::default()).unwrap();
+    let lines = Arc::new(LineReader::new(reader, Framing::default()).unwrap());
+    let reading = {
+        let lines = Arc::clone(&lines);
+        thread::spawn(move || lines.await_line(usize::MAX, FOREVER))
+    };
+    while lines.state.try_lock().is_ok() {
+        thread::yield_now();
+    }
+    lines.put_back(b"second, ").unwrap();
+    lines.put_back(b"first, ").unwrap();
+    write.write_all(b"third\n").unwrap();
+    reading.join().unwrap().unwrap();
+    assert_eq!(next(&lines, None), b"first, second, third\n");
+}
+
 #[test]
 fn what_is_held_is_shown_and_taken_in_part() {
     let lines = written(b"\xc3\xa4\xc3");

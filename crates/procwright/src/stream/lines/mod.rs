@@ -9,7 +9,7 @@ mod state;
 mod tests;
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::{Chunk, Closed, Patience, Reader};
@@ -74,6 +74,9 @@ pub struct LineReader {
     turn: Turn,
     /// Held while more is read: by who has the turn. Others only try.
     state: Mutex<State>,
+    /// What was put back while somebody else had the state: for who has it next.
+    returned: Mutex<Vec<u8>>,
+    has_returned: AtomicBool,
     position: Arc<AtomicU64>,
     generation: u32,
 }
@@ -91,6 +94,8 @@ impl LineReader {
             turn: Turn::new(),
             position: Arc::clone(&state.position),
             state: Mutex::new(state),
+            returned: Mutex::default(),
+            has_returned: AtomicBool::new(false),
             generation: fork::generation(),
         })
     }
@@ -253,16 +258,35 @@ impl LineReader {
         self.check()?;
         let mine = self.turn.take(patience, || self.reader.is_closed())?;
         // Not for long: only those who do not wait may have it.
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.take_in(&mut state)?;
         Ok((mine, state))
     }
 
-    fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
-        match self.state.try_lock() {
-            Ok(state) => Some(state),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
+    fn returned(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.returned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was put back while somebody else had the state.
+    fn take_in(&self, state: &mut State) -> io::Result<()> {
+        if self.has_returned.load(Ordering::Acquire) {
+            let mut returned = self.returned();
+            state.put_back(&returned)?;
+            *returned = Vec::new();
+            self.has_returned.store(false, Ordering::Relaxed);
         }
+        Ok(())
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        // Without memory for that nothing is to be had here; who waits is told.
+        self.take_in(&mut state).ok()?;
+        Some(state)
     }
 }
 

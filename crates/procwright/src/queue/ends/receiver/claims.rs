@@ -37,6 +37,8 @@ impl Receiver {
     #[cold]
     pub(super) fn reclaim(&mut self, lane: &Lane) {
         let memory = lane.consumer.memory();
+        // If it was an orphan's, that may have left. The next who has the lane is another.
+        self.guests.forget(memory.lane());
         self.clear(memory);
         self.is_open[memory.lane() as usize] = false;
     }

@@ -1,0 +1,108 @@
+//! A run whose caller takes turns with it, and may leave it, or it them, at any time.
+
+mod common;
+
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use common::{Census, child, eventually};
+use procwright::spec::Limit;
+use procwright::{Beyond, BoxError, Command, Demand, Moment, Ongoing, Reason, Watch};
+
+/// Asks for a turn for each byte that comes, or panics.
+struct Bell {
+    bell: PipeReader,
+    panics: bool,
+}
+
+impl Watch for Bell {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    fn ready(&mut self, _moment: Moment<'_>) -> Result<Demand, BoxError> {
+        self.bell.read_exact(&mut [0])?;
+        assert!(!self.panics, "as a mistake of the host's would");
+        Ok(Demand::Pause)
+    }
+}
+
+fn begin(command: Command<'static>, panics: bool) -> (Ongoing<'static, Vec<u8>>, PipeWriter) {
+    let (bell, ring) = std::io::pipe().unwrap();
+    let ongoing = command.watch(Bell { bell, panics }).begin_into();
+    (ongoing.unwrap(), ring)
+}
+
+/// More on both streams than anybody will read, of which little is kept; by two programs,
+/// so that the end of one stream is not that of the other.
+fn flood() -> Command<'static> {
+    let child = test_children::path();
+    let child = child.display();
+    let line = format!("{child} flood-forever & exec {child} flood-forever --err");
+    Command::shell(line).limit(Limit {
+        bytes: 1 << 16,
+        beyond: Beyond::HeadAndTail,
+    })
+}
+
+fn has_second_thread() -> bool {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let mut names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
+    // The kernel keeps the first 15 letters.
+    names.any(|name| name.is_ok_and(|name| name.starts_with("procwright-drai")))
+}
+
+alone! {
+    fn who_served_a_run_that_is_left_is_gone() {
+        let before = Census::now();
+        let command = child(&["flood-forever"])
+            .on_stdout_line(|_| Ok(()))
+            .tee_to(2, std::io::sink())
+            .stdin_iter(std::iter::repeat_with(|| Ok(vec![0; 1 << 16].into())));
+        let (mut ongoing, mut ring) = begin(command, false);
+        ring.write_all(&[1]).unwrap();
+        assert!(!ongoing.proceed());
+        drop((ongoing, ring));
+        // The program as well: nobody reads what it writes.
+        before.comes_back();
+    }
+}
+
+alone! {
+    fn the_second_thread_does_not_go_on_reading_for_a_run_that_was_left() {
+        let before = Census::now();
+        let (mut ongoing, mut ring) = begin(flood(), false);
+        eventually(|| {
+            ring.write_all(&[1]).unwrap();
+            assert!(!ongoing.proceed());
+            has_second_thread()
+        });
+        drop((ongoing, ring));
+        before.comes_back();
+    }
+}
+
+#[test]
+fn a_demand_that_comes_after_the_end_changes_nothing() {
+    let (mut ongoing, _ring) = begin(child(&["echo", "all"]), false);
+    while !ongoing.proceed() {}
+    ongoing.kill();
+    assert!(ongoing.proceed());
+    let collected = ongoing.finish();
+    assert_eq!(collected.report.reason, Reason::Finished);
+    assert!(collected.report.success());
+    assert_eq!(collected.stdout.unwrap(), b"all\n");
+}
+
+alone! {
+    fn a_program_is_not_left_to_itself_by_a_panic_that_was_caught_in_the_turn() {
+        let before = Census::now();
+        let (mut ongoing, mut ring) = begin(child(&["sleep-forever"]), true);
+        ring.write_all(&[1]).unwrap();
+        assert!(catch_unwind(AssertUnwindSafe(|| ongoing.proceed())).is_err());
+        drop((ongoing, ring));
+        // It would sleep for ever, if nobody had ended it.
+        before.comes_back();
+    }
+}
