@@ -1,10 +1,11 @@
 """The cases of conformance/run.json by front end, as one table.
 
-    conformance.py [--missing FRONT_END] [FOLDER]
+    conformance.py [--missing FRONT_END | --fault NAME] [FOLDER]
 
 FOLDER (target/conformance) has what each front end's tests have written. It fails if a
 case has failed, if a front end has not run, or if one has left out a case for no reason
-that stands in the data.
+that stands in the data. With a fault of conformance/faults.json, which was switched on,
+it fails if other cases have failed than those that had to.
 """
 
 import json
@@ -20,6 +21,25 @@ def results(folder: pathlib.Path, name: str) -> dict[str, str]:
         return json.loads((folder / f"{name}.json").read_text())
     except FileNotFoundError:
         return {}
+
+
+def caught(fault: str, folder: pathlib.Path) -> int:
+    data = json.loads((ROOT / "conformance" / "run.json").read_text())
+    without = {case["name"]: case.get("without", {}) for case in data["cases"]}
+    known = json.loads((ROOT / "conformance" / "faults.json").read_text())["faults"][fault]
+    wrong = 0
+    print(f"{fault}: {known['about']}")
+    for name in data["front_ends"]:
+        ran = results(folder, name)
+        must = {case for case in known["cases"] if name not in without[case]}
+        failed = {case for case, result in ran.items() if result == "failed"}
+        print(f"  {name:8} {len(failed & must)} of {len(must)} caught it, of {len(ran)} cases")
+        for case in sorted(must - failed):
+            print(f"    did not see it: {case}")
+        for case in sorted(failed - must):
+            print(f"    failed as well: {case}")
+        wrong |= must != failed
+    return int(wrong)
 
 
 def main(missing: list[str], folder: pathlib.Path) -> int:
@@ -58,4 +78,6 @@ if __name__ == "__main__":
     while words[:1] == ["--missing"]:
         missing.append(words[1])
         words = words[2:]
+    if words[:1] == ["--fault"]:
+        sys.exit(caught(words[1], pathlib.Path(words[2])))
     sys.exit(main(missing, pathlib.Path(*words or [ROOT / "target" / "conformance"])))
