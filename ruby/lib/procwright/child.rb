@@ -108,7 +108,7 @@ module Procwright
     # `stdout` and `stderr` are what nobody had read before; its figures count all.
     # @param timeout [Numeric, nil] seconds
     # @return [Result]
-    # @raise as {#communicate}
+    # @raise [WaitTimeout, Stalled] as {#communicate}
     def result(timeout: nil)
       @result ||= begin
         talk(nil, timeout)
@@ -142,7 +142,10 @@ module Procwright
       nil
     end
 
+    # Asks it to end: SIGTERM.
     def terminate = signal("TERM")
+
+    # Ends it: SIGKILL.
     def kill = signal("KILL")
 
     # Ends it as `stop` or its own says, with its descendants by default, and reaps it. What
