@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod signals;
 mod string;
+mod taps;
 mod values;
 mod wait;
 mod writer;

@@ -176,7 +176,7 @@ fn account(value: Value) -> Result<Account, Error> {
 }
 
 /// A duplicate: what the caller does with the number meanwhile is no concern of ours.
-fn fd(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
+pub(crate) fn fd(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
     let duplicate = duplicate_fd(number).map(Arc::new);
     duplicate.map_err(|error| system(&error, format!("{name} is descriptor {number}: {error}")))
 }
