@@ -1,12 +1,13 @@
 # The commands that people and CI share. `make help` lists them.
 
-.PHONY: help build man test check bench clean
+.PHONY: help build man test check faults bench clean
 
 help:
 	@echo 'make build           the command, as target/release/procwright'
 	@echo 'make man             manual pages and completions, in target/man and target/completions'
 	@echo 'make test            everything that must pass: Rust, Python, Ruby, docs, examples'
 	@echo 'make check           format, lints, types, other platforms'
+	@echo 'make faults          builds every front end with faults in the core, and shows that its tests find them'
 	@echo 'make bench           side-by-side measurements; ONLY=run|wait|streams|command|liveness|queue QUICK=1 ROUNDS=n SKIP="names"'
 	@echo 'REQUIRE_ALL=1        a test that would be skipped fails instead'
 	@echo 'STRESS=1             the long forms of the stress tests'
@@ -31,6 +32,9 @@ test:
 
 check:
 	ci/check.sh
+
+faults:
+	ci/conformance_fault.sh
 
 bench:
 	ONLY='$(ONLY)' QUICK='$(QUICK)' ROUNDS='$(ROUNDS)' SKIP='$(SKIP)' ci/bench.sh

@@ -5,6 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/lib.sh
 
+# What each front end says of the cases of conformance/ as it is tested.
+rm -rf target/conformance
+not_tested=()
+
 say 'Rust'
 cargo test --workspace --exclude procwright-python --no-fail-fast
 
@@ -38,8 +42,12 @@ say 'Ruby library'
 if ruby -e 'exit RUBY_VERSION >= "3.1"' 2>/dev/null && ruby_builds; then
     (cd ruby && rake --quiet && rake --quiet test_gem)
 else
+    not_tested+=(--missing ruby)
     skip 'tests of the Ruby library: Ruby 3.1 with its headers, minitest, rake and libclang are needed'
 fi
+
+say 'Conformance: the same cases in every front end'
+"$venv/bin/python" ci/conformance.py "${not_tested[@]}"
 
 say 'Documentation and examples'
 PATH=$PWD/$venv/bin:$PATH "$venv/bin/python" ci/docs.py

@@ -1,76 +1,133 @@
 """The cases that every front end must pass, read from conformance/run.json."""
 
 import json
+import os
 import pathlib
+from itertools import groupby
 
 import pytest
 
 import procwright
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CASES = json.loads((ROOT / "conformance" / "run.json").read_text())["cases"]
-SAME = ("timeout", "idle_timeout", "until", "env", "cwd")
+CASES = [
+    case
+    for case in json.loads((ROOT / "conformance" / "run.json").read_text())["cases"]
+    if "python" not in case.get("without", {})
+]
+SAME = {
+    "timeout", "idle_timeout", "until", "env", "extra_env", "cwd", "umask", "rlimits",
+    "shell", "text", "merged", "check",
+}  # fmt: skip
+STOP = {"signal", "grace", "scope"}
+SINKS = {"merged": procwright.STDOUT, "null": procwright.DEVNULL}
+ERRORS = {
+    "failed": procwright.CalledProcessError,
+    "timeout": procwright.TimeoutExpired,
+    "idle_timeout": procwright.IdleTimeout,
+    "output_limit": procwright.OutputLimitExceeded,
+}
+
+
+@pytest.fixture(scope="module")
+def results():
+    """How each case went; written for ci/conformance.py."""
+    results = {}
+    yield results
+    folder = pathlib.Path(os.environ.get("CONFORMANCE_RESULTS", ROOT / "target" / "conformance"))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "python.json").write_text(json.dumps(results, indent=2))
 
 
 def options(given):
-    kwargs = {name: given[name] for name in SAME if name in given}
-    if "grace" in given:
-        kwargs["stop"] = procwright.Stop(grace=given["grace"])
+    given = dict(given)
+    kwargs = {name: given.pop(name) for name in SAME & given.keys()}
+    stop = {name: given.pop(name) for name in STOP & given.keys()}
+    if stop:
+        kwargs["stop"] = procwright.Stop(**stop)
     if "limit" in given:
-        beyond = {"head_and_tail": "ends", "fail": "fail"}[given["beyond"]]
-        kwargs["limit"] = procwright.Limit(given["limit"], beyond)
-    if "stderr" in given:
-        kinds = {"merged": procwright.STDOUT, "null": procwright.DEVNULL}
-        kwargs["stderr"] = kinds[given["stderr"]]
+        beyond = {"head_and_tail": "ends", "fail": "fail"}[given.pop("beyond")]
+        kwargs["limit"] = procwright.Limit(given.pop("limit"), beyond)
+    for name in ("stdout", "stderr"):
+        if name in given:
+            kwargs[name] = SINKS[given.pop(name)]
     if "pty" in given:
-        kwargs["pty"] = tuple(given["pty"])
-    unknown = set(given) - {*SAME, "pty", "grace", "limit", "beyond", "stderr"}
-    assert not unknown, unknown
+        kwargs["pty"] = tuple(given.pop("pty"))
+    kwargs["on_timeout"] = "raise" if given.pop("raise", False) else "return"
+    assert not given, given
     return kwargs
 
 
 def fact(name, result):
-    info = result.stdout_info
+    def text(data):
+        return data if isinstance(data, str) else data.decode()
+
+    out, err = result.stdout_info, result.stderr_info
     return {
         "status": lambda: {
             "exited": {"exited": result.status.code},
             "signaled": {"signaled": result.status.signal},
         }[result.status.kind],
         "reason": lambda: result.reason,
-        "stdout": lambda: result.stdout.decode(),
-        "stderr": lambda: result.stderr.decode(),
+        "stdout": lambda: text(result.stdout),
+        "stderr": lambda: text(result.stderr),
         "stdout_hex": lambda: result.stdout.hex(),
+        "stderr_hex": lambda: result.stderr.hex(),
         "stdout_bytes": lambda: len(result.stdout),
         "stderr_bytes": lambda: len(result.stderr),
-        "stderr_info": lambda: result.stderr_info and "some",
-        "stdout_dropped": lambda: info.dropped_bytes,
-        "complete": lambda: info.complete,
-        "held": lambda: bool(info.held_by),
+        "stderr_info": lambda: err and "some",
+        "stdout_dropped": lambda: out.dropped_bytes,
+        "stderr_dropped": lambda: err.dropped_bytes,
+        "merged": lambda: [
+            [stream, b"".join(piece for _, piece in pieces).decode()]
+            for stream, pieces in groupby(result.merged, lambda one: one[0])
+        ],
+        "complete": lambda: out.complete,
+        "held": lambda: bool(out.held_by),
         "survivors": lambda: len(result.survivors),
     }[name]()
 
 
+def outcome(argv, kwargs, expected):
+    """The result, and the error that is expected."""
+    error = expected.pop("error", None)
+    if error is None:
+        try:
+            return procwright.run(argv, **kwargs)
+        except procwright.OutputLimitExceeded as stopped:
+            return stopped.result
+    with pytest.raises(ERRORS[error]) as caught:
+        procwright.run(argv, **kwargs)
+    assert type(caught.value) is ERRORS[error]
+    return caught.value.result
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_run(case, child):
-    argv = [child if word == "$CHILD" else word for word in case["argv"]]
+def test_run(case, child, results):
+    results[case["name"]] = "failed"
+    check(case, child)
+    results[case["name"]] = "passed"
+
+
+def check(case, child):
+    argv = [bytes.fromhex(word["hex"]) if isinstance(word, dict) else word for word in case["argv"]]
+    argv = [child if word == "$CHILD" else word for word in argv]
     kwargs = options(case.get("options", {}))
+    if "shell" in kwargs:
+        (argv,) = argv
     if "stdin_hex" in case:
         kwargs["input"] = bytes.fromhex(case["stdin_hex"])
     if "stdin_zeros" in case:
         kwargs["input"] = bytes(case["stdin_zeros"])
     expected = dict(case["expect"])
-    error = expected.pop("error", None)
-    if error == "invalid":
+    if expected.get("error") == "invalid":
         with pytest.raises(procwright.InvalidValue):
             procwright.run(argv, **kwargs)
         return
-    if error == "spawn":
+    if expected.get("error") == "spawn":
         with pytest.raises(procwright.SpawnError) as caught:
             procwright.run(argv, **kwargs)
         assert (caught.value.step, caught.value.errno) == (expected["step"], expected["errno"])
         return
-    try:
-        result = procwright.run(argv, on_timeout="return", **kwargs)
-    except procwright.OutputLimitExceeded as stopped:
-        result = stopped.result
+    result = outcome(argv, kwargs, expected)
     assert {name: fact(name, result) for name in expected} == expected, result

@@ -68,7 +68,7 @@ module Helper
 
   # Another Ruby, which is given these lines.
   def ruby(lines, *args, extra_env: {}, **options)
-    Procwright.run(RbConfig.ruby, "--disable-gems", "-w", "-I#{LIB}", "-rprocwright", "-e", lines, *args,
+    Procwright.run(RbConfig.ruby, "--disable-gems", "-w", "-EUTF-8", "-I#{LIB}", "-rprocwright", "-e", lines, *args,
                    extra_env: { "PROCWRIGHT_TEST_CHILD" => CHILD }.merge(extra_env), **options)
   end
 

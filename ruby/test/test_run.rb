@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require "fcntl"
 require "pathname"
 require "tmpdir"
 require "stringio"
@@ -165,6 +166,22 @@ class TestRun < Minitest::Test
       Procwright.run(CHILD, "echo", "five", stdout: Pathname(path))
       assert_equal "five\n", File.read(path)
     end
+  end
+
+  # Ruby's pipes do not block. A program that has one must not learn of it.
+  def test_what_it_gets_blocks
+    pipes = Array.new(3) { IO.pipe }
+    ends = [pipes[0][0], pipes[1][1], pipes[2][1]]
+    assert(ends.all? { |one| one.fcntl(Fcntl::F_GETFL) & File::NONBLOCK != 0 })
+    given = { stdin: pipes[0][0], stdout: pipes[1][1], stderr: pipes[2][1] }
+    given.each do |name, io|
+      result = Procwright.run(CHILD, "show", name => io)
+      text = name == :stdout ? pipes[1][0].readpartial(100_000) : result.stdout
+      assert_match(/"nonblocking":\[\]/, text, name)
+    end
+    assert_match(/"nonblocking":\[\]/, Procwright.run(CHILD, "show", stdin: ["x"].each).stdout)
+    Procwright.spawn(CHILD, "show", stdin: IO.pipe.first) { |child| assert_match(/"nonblocking":\[\]/, child.stdout.read) }
+    pipes.flatten.each(&:close)
   end
 
   def test_descriptors_that_it_gets

@@ -23,6 +23,8 @@ mod child;
 mod command;
 mod drain;
 pub mod error;
+#[cfg(procwright_fault)]
+mod fault;
 mod handle;
 mod heirloom;
 mod holders;

@@ -1,9 +1,10 @@
 //! The cases that every front end must pass, read from `conformance/run.json`.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
-use procwright::process::{Exit, Stop};
+use procwright::process::{Exit, Scope, Stop};
 use procwright::terminal::Size;
 use procwright::time::Timeout;
 use procwright::{Beyond, Command, Error, Limit, Output, Sink, Spec, StreamInfo, Until};
@@ -12,33 +13,49 @@ use serde_json::Value;
 #[test]
 fn run() {
     let text = include_str!("../../../conformance/run.json");
-    let cases: Value = serde_json::from_str(text).unwrap();
-    let cases = cases["cases"].as_array().unwrap();
-    assert!(cases.len() > 20);
-    for case in cases {
-        println!("{}", case["name"]);
-        check(case, &outcome(case));
+    let data: Value = serde_json::from_str(text).unwrap();
+    let mut results = serde_json::Map::new();
+    for case in data["cases"].as_array().unwrap() {
+        if case["without"]["rust"].is_string() {
+            continue;
+        }
+        let passed = std::panic::catch_unwind(|| check(case, &outcome(case))).is_ok();
+        let result = if passed { "passed" } else { "failed" };
+        results.insert(case["name"].as_str().unwrap().to_owned(), result.into());
     }
+    let folder = std::env::var_os("CONFORMANCE_RESULTS").map_or_else(
+        || concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/conformance").into(),
+        std::path::PathBuf::from,
+    );
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = serde_json::to_string_pretty(&results).unwrap();
+    std::fs::write(folder.join("rust.json"), text).unwrap();
+    let mut failed = results.iter().filter(|(_, result)| *result != "passed");
+    assert!(failed.next().is_none(), "{results:#?}");
 }
 
 fn outcome(case: &Value) -> Result<Output, Error> {
-    let argv = case["argv"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|word| match word.as_str().unwrap() {
-            "$CHILD" => test_children::path().into_os_string(),
-            word => OsString::from(word),
-        });
-    let mut command = Command::from_spec(Spec::new(argv)).stopped_is_ok();
+    let words = case["argv"].as_array().unwrap().iter();
+    let argv = words.map(|word| match word.as_str() {
+        Some("$CHILD") => test_children::path().into_os_string(),
+        Some(word) => OsString::from(word),
+        None => OsString::from_vec(unhex(word["hex"].as_str().unwrap())),
+    });
+    let none = serde_json::Map::new();
+    let options = case["options"].as_object().unwrap_or(&none);
+    let mut command = match options.contains_key("shell") {
+        true => Command::shell(argv.last().unwrap()),
+        false => Command::from_spec(Spec::new(argv)),
+    };
+    if !options.contains_key("raise") {
+        command = command.stopped_is_ok();
+    }
     if let Some(hex) = case["stdin_hex"].as_str() {
         command = command.stdin_bytes(unhex(hex));
     }
     if let Some(zeros) = case["stdin_zeros"].as_u64() {
         command = command.stdin_bytes(vec![0; usize::try_from(zeros).unwrap()]);
     }
-    let none = serde_json::Map::new();
-    let options = case["options"].as_object().unwrap_or(&none);
     let mut stop = Stop::default();
     let mut beyond = Beyond::HeadAndTail;
     let timeout = |value: &Value| Timeout::from_secs_f64(value.as_f64().unwrap()).unwrap();
@@ -47,20 +64,40 @@ fn outcome(case: &Value) -> Result<Output, Error> {
             "timeout" => command = command.timeout(timeout(value)),
             "idle_timeout" => command = command.idle_timeout(timeout(value)),
             "grace" => stop = stop.with_grace(Duration::from_secs_f64(value.as_f64().unwrap())),
+            "signal" => stop = stop.with_signal(value.as_str().unwrap().parse().unwrap()),
+            "scope" => {
+                stop = stop.with_scope(match value.as_str().unwrap() {
+                    "process" => Scope::Process,
+                    "group" => Scope::Group,
+                    other => panic!("{other}"),
+                })
+            }
             "until" => {
                 assert_eq!(value, "exit");
                 command = command.until(Until::Exit);
             }
-            "stderr" => {
-                command = command.stderr(match value.as_str().unwrap() {
-                    "merged" => Sink::Merged,
-                    "null" => Sink::Null,
-                    other => panic!("stderr: {other}"),
-                });
-            }
+            "stdout" => command = command.stdout(sink(value)),
+            "stderr" => command = command.stderr(sink(value)),
             "beyond" if value == "fail" => beyond = Beyond::Fail,
             "beyond" => assert_eq!(value, "head_and_tail"),
-            "limit" => {}
+            "limit" | "shell" | "raise" => {}
+            "check" => command = command.check(),
+            "merged" => command = command.merged(),
+            "umask" => command = command.umask(u32::try_from(value.as_u64().unwrap()).unwrap()),
+            "rlimits" => {
+                for (name, value) in value.as_object().unwrap() {
+                    let [soft, hard] = [0, 1].map(|i| value[i].as_u64().unwrap());
+                    command = command.rlimit(name, soft, hard);
+                }
+            }
+            "extra_env" => {
+                for (name, value) in value.as_object().unwrap() {
+                    command = match value.as_str() {
+                        Some(value) => command.env(name, value),
+                        None => command.env_remove(name),
+                    };
+                }
+            }
             "env" => {
                 let env = value.as_object().unwrap().iter();
                 command = command.env_replace(env.map(|(k, v)| (k, v.as_str().unwrap())));
@@ -80,6 +117,14 @@ fn outcome(case: &Value) -> Result<Output, Error> {
     command.stop(stop).run()
 }
 
+fn sink(value: &Value) -> Sink {
+    match value.as_str().unwrap() {
+        "merged" => Sink::Merged,
+        "null" => Sink::Null,
+        other => panic!("{other}"),
+    }
+}
+
 fn check(case: &Value, outcome: &Result<Output, Error>) {
     let name = &case["name"];
     for (what, expected) in case["expect"].as_object().unwrap() {
@@ -88,8 +133,15 @@ fn check(case: &Value, outcome: &Result<Output, Error>) {
             ("error", Err(Error::Spawn { .. })) => "spawn".into(),
             ("step", Err(Error::Spawn { source, .. })) => source.step.name().into(),
             ("errno", Err(Error::Spawn { source, .. })) => source.errno().into(),
+            ("error", Err(Error::Failed(_))) => "failed".into(),
+            ("error", Err(Error::Stopped(output))) => output.report.reason.name().into(),
+            ("error", Ok(_)) => Value::Null,
             (_, Ok(output)) => fact(what, output),
-            (_, Err(error)) => panic!("{name}: {error}"),
+            (_, Err(error)) => match error.output() {
+                // An error only where one is expected, with all that came of it.
+                Some(output) if case["expect"]["error"].is_string() => fact(what, output),
+                _ => panic!("{name}: {error}"),
+            },
         };
         assert_eq!(&actual, expected, "{name}: {what}: {outcome:?}");
     }
@@ -97,8 +149,10 @@ fn check(case: &Value, outcome: &Result<Output, Error>) {
 
 fn fact(what: &str, output: &Output) -> Value {
     let report = &output.report;
-    let stdout_info =
-        |f: fn(&StreamInfo) -> Value| report.stdout_info.as_ref().map_or(Value::Null, f);
+    let of = |info: &Option<StreamInfo>, f: fn(&StreamInfo) -> Value| {
+        info.as_ref().map_or(Value::Null, f)
+    };
+    let stdout_info = |f| of(&report.stdout_info, f);
     match what {
         "status" => match report.status {
             Exit::Code(code) => serde_json::json!({ "exited": code }),
@@ -108,10 +162,8 @@ fn fact(what: &str, output: &Output) -> Value {
         "reason" => report.reason.name().into(),
         "stdout" => String::from_utf8(output.stdout.clone()).unwrap().into(),
         "stderr" => String::from_utf8(output.stderr.clone()).unwrap().into(),
-        "stdout_hex" => {
-            let digits: String = output.stdout.iter().map(|b| format!("{b:02x}")).collect();
-            digits.into()
-        }
+        "stdout_hex" => hex(&output.stdout).into(),
+        "stderr_hex" => hex(&output.stderr).into(),
         "stdout_bytes" => output.stdout.len().into(),
         "stderr_bytes" => output.stderr.len().into(),
         "stderr_info" => report
@@ -119,11 +171,37 @@ fn fact(what: &str, output: &Output) -> Value {
             .as_ref()
             .map_or(Value::Null, |_| "some".into()),
         "stdout_dropped" => stdout_info(|info| info.dropped_bytes.into()),
+        "stderr_dropped" => of(&report.stderr_info, |info| info.dropped_bytes.into()),
+        "merged" => merged(output),
         "complete" => stdout_info(|info| info.complete.into()),
         "held" => stdout_info(|info| (!info.held_by.is_empty()).into()),
         "survivors" => report.survivors.len().into(),
         other => panic!("unknown expectation {other}"),
     }
+}
+
+/// The pieces of both streams in the order of reading, neighbours of one stream as one.
+fn merged(output: &Output) -> Value {
+    let mut rest = [&output.stdout[..], &output.stderr[..]];
+    let mut pieces: Vec<(&str, String)> = Vec::new();
+    for segment in output.merged.as_deref().unwrap() {
+        let (name, rest) = match segment.stream {
+            1 => ("stdout", &mut rest[0]),
+            _ => ("stderr", &mut rest[1]),
+        };
+        let (piece, left) = rest.split_at(usize::try_from(segment.bytes).unwrap());
+        *rest = left;
+        let piece = std::str::from_utf8(piece).unwrap();
+        match pieces.last_mut() {
+            Some((last, text)) if *last == name => text.push_str(piece),
+            _ => pieces.push((name, piece.to_owned())),
+        }
+    }
+    serde_json::json!(pieces)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn unhex(hex: &str) -> Vec<u8> {

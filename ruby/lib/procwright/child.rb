@@ -17,9 +17,11 @@ module Procwright
   #
   # @overload spawn(env = {}, *argv, **options)
   #   The options of {run} that are not about its end: so no `timeout`, `idle_timeout`,
-  #   `until`, `limit`, `keep_full`, `merged`, `on_timeout`, `cancel`.
+  #   `until`, `limit`, `keep_full`, `on_timeout`, `cancel`, `tee`, `on_line`.
   #   @param stdin [Symbol, ...] also `:pipe`, for {Child#stdin}
   #   @param stdout [Symbol, ...] `:pipe` (the default) for {Child#stdout}; so too `stderr`
+  #   @param merged [Boolean] both outputs as one, {Child#merged}, in the order in which they
+  #     came. Not with `:block` and `:drop_oldest`
   #   @param overflow [Symbol, Overflow] what becomes of output that is not read as fast as
   #     it comes
   #   @param stall_after [Numeric, nil] for so many seconds nobody may have begun to read
@@ -48,6 +50,8 @@ module Procwright
     attr_reader :pid
     # @return [Stream, nil] nil unless it is a pipe
     attr_reader :stdin, :stdout, :stderr
+    # @return [Merged, nil] nil unless it was spawned with `merged: true`
+    attr_reader :merged
 
     # @private
     def initialize(argv, options)
@@ -108,7 +112,7 @@ module Procwright
     # `stdout` and `stderr` are what nobody had read before; its figures count all.
     # @param timeout [Numeric, nil] seconds
     # @return [Result]
-    # @raise as {#communicate}
+    # @raise [WaitTimeout, Stalled] as {#communicate}
     def result(timeout: nil)
       @result ||= begin
         talk(nil, timeout)
@@ -142,7 +146,10 @@ module Procwright
       nil
     end
 
+    # Asks it to end: SIGTERM.
     def terminate = signal("TERM")
+
+    # Ends it: SIGKILL.
     def kill = signal("KILL")
 
     # Ends it as `stop` or its own says, with its descendants by default, and reaps it. What
@@ -206,6 +213,7 @@ module Procwright
     def setup(options, overflow, text)
       input = options[:input]
       raise InvalidValue, "stdin and input are both given: input is what the program reads" if input && options[:stdin]
+      raise InvalidValue, "merged: lines are cut at the byte of a newline, which #{text.source} has not" if options[:merged] && !text.newline?
 
       Options.setup(@argv, options).merge!(
         stdin: input ? [:bytes, text.bytes(input.to_str)] : Options.stdin(options[:stdin]),
@@ -222,10 +230,13 @@ module Procwright
       @stdin = stdin && Stream.new(stdin, text, is_pipe: !terminal, tell: tell)
       @stdout = stdout && Stream.new(stdout, text, is_pipe: bare, tell: tell)
       @stderr = stderr && Stream.new(stderr, text, is_pipe: bare, tell: tell)
+      merged = @native.merged
+      @merged = merged && Merged.new(merged, text, tell: tell)
     end
 
     def talk(input, timeout)
       raise InvalidValue, "input is given, but stdin is no pipe: spawn with stdin: :pipe" if input && @stdin.nil?
+      raise InvalidValue, "both outputs are merged: read child.merged to its end" if @merged
       raise InvalidValue, "input was given before: call it without to go on" if input && @communication
 
       seconds = Options.seconds("timeout", timeout)

@@ -19,10 +19,10 @@ module Procwright
 
     RUN = SPEC.merge(
       timeout: nil, idle_timeout: nil, until: :eof, limit: nil, keep_full: nil, merged: false,
-      on_timeout: :raise, cancel: nil
+      on_timeout: :raise, cancel: nil, tee: false, on_line: nil, on_stdout_line: nil, on_stderr_line: nil
     ).freeze
 
-    SPAWN = SPEC.merge(stdout: :pipe, stderr: :pipe, overflow: :spill, stall_after: 30).freeze
+    SPAWN = SPEC.merge(stdout: :pipe, stderr: :pipe, merged: false, overflow: :spill, stall_after: 30).freeze
 
     module_function
 

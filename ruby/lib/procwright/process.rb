@@ -70,7 +70,10 @@ module Procwright
       nil
     end
 
+    # Asks it to end: SIGTERM.
     def terminate = signal("TERM")
+
+    # Ends it: SIGKILL.
     def kill = signal("KILL")
 
     # Ends it as `stop` says, with its descendants by default.

@@ -43,6 +43,7 @@ module Procwright
     # Whether every process could be asked whether it is a holder.
     def held_by_complete? = @held_by_complete
 
+    # @return [Hash]
     def to_h
       { bytes: bytes, kept_bytes: kept_bytes, dropped_bytes: dropped_bytes, dropped_at: dropped_at,
         blocked_s: blocked, complete: complete?, held_by: held_by.map(&:to_h),
@@ -121,6 +122,8 @@ module Procwright
       self
     end
 
+    # All of it, in the names of the result as JSON.
+    # @return [Hash]
     def to_h
       { argv: argv, pid: pid, status: status.deconstruct_keys(nil), reason: reason, duration_s: duration,
         cpu_user_s: cpu_user, cpu_system_s: cpu_system, max_rss_bytes: max_rss_bytes,

@@ -48,6 +48,12 @@ module Procwright
   #   @param limit [Integer, Limit] how many bytes of each stream are kept
   #   @param keep_full [String] a file that gets everything (stderr in one with `.stderr` appended)
   #   @param merged [Boolean] also record in which order the two streams were read
+  #   @param on_line [#call] gets each line of both captured streams while it comes, with its
+  #     end, and `:stdout` or `:stderr`; in the order of reading. On a thread of its own: the
+  #     run's deadlines hold whatever it does. What it raises stops the run, and is raised here
+  #   @param on_stdout_line [#call] gets each line of that stream; so too `on_stderr_line`
+  #   @param tee [Boolean, IO, #write] where the captured streams are shown while they come:
+  #     true on our own stdout and stderr, else both there
   #   @param on_timeout [Symbol] `:raise`, or `:return` the result
   #   @param cancel [Cancel] ends the run from another thread
   #   @param on_event [#call] gets an {Event} when there is something to tell; without it that
@@ -67,7 +73,7 @@ module Procwright
     end
     text = Options.text(options)
     Feed.during(options) do
-      raw = Native.run(Options.setup(argv, options).merge!(Run.own(options, text)))
+      raw = Taps.during(options, text) { Native.run(Options.setup(argv, options).merge!(Run.own(options, text))) }
       result = Result.new(raw, text)
       Run.raise_for(result, options[:on_timeout])
       result
@@ -94,7 +100,9 @@ module Procwright
         until: options[:until].to_sym,
         limit: Options.limit(options[:limit]),
         keep_full: Options.path(options[:keep_full]),
-        cancel: Options.cancel(options[:cancel])
+        cancel: Options.cancel(options[:cancel]),
+        taps: options[:taps],
+        tee: options[:tee] ? true : false
       }
     end
 

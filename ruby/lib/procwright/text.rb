@@ -42,6 +42,9 @@ module Procwright
 
     def binary? = @external == Encoding::BINARY
 
+    # Whether a newline is the byte that it is elsewhere.
+    def newline? = source.ascii_compatible?
+
     # A string of bytes, as it is to be seen.
     def mark(string, **replacing)
       return string if string.nil?

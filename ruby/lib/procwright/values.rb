@@ -72,6 +72,7 @@ module Procwright
   # - `:drop_oldest`, `:drop_newest`: memory, then bytes are dropped and counted
   # - `:fail`: memory, then reading raises {StreamOverflow}
   class Overflow
+    # How much waits in memory unless it is said otherwise.
     MEMORY = 16 * 1024 * 1024
 
     # @return [Symbol]

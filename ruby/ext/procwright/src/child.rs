@@ -13,6 +13,7 @@ use procwright::{Command, Event, WaitError};
 
 use crate::errors::{self, guarded, made, not_started, panicked, system};
 use crate::gvl::briefly_unlocked;
+use crate::merged::Merged;
 use crate::options::Options;
 use crate::patient::{at_once_or_patiently, uninterrupted};
 use crate::process::Handle;
@@ -30,6 +31,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("process", method!(Child::process, 0))?;
     class.define_method("stdin", method!(Child::stdin, 0))?;
     class.define_method("output", method!(Child::output, 1))?;
+    class.define_method("merged", method!(Child::merged, 0))?;
     class.define_method("poll", method!(Child::poll, 0))?;
     class.define_method("wait", method!(Child::wait, 1))?;
     class.define_method("stop", method!(Child::stop, 1))?;
@@ -46,6 +48,7 @@ struct Child {
     command: String,
     stdin: Mutex<Option<procwright::stream::Writer>>,
     outputs: [Mutex<Option<procwright::stream::Reader>>; 2],
+    merged: Mutex<Option<procwright::stream::MergedReader>>,
     events: Mutex<mpsc::Receiver<Event>>,
 }
 
@@ -81,6 +84,7 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
                 Mutex::new(child.stdout.take()),
                 Mutex::new(child.stderr.take()),
             ],
+            merged: Mutex::new(child.merged.take()),
             child: Arc::new(child),
             command,
             events: Mutex::new(told),
@@ -115,6 +119,14 @@ impl Child {
                 return Ok(None);
             };
             Reader::new(taken, format!("{name} of {}", self.command)).map(Some)
+        })
+    }
+
+    /// Both as one, once.
+    fn merged(&self) -> Result<Option<Merged>, Error> {
+        guarded(|| {
+            let taken = take(&self.merged);
+            Ok(taken.map(|both| Merged::new(both, format!("the output of {}", self.command))))
         })
     }
 

@@ -12,6 +12,7 @@ mod child;
 mod communicate;
 mod errors;
 mod gvl;
+mod merged;
 mod options;
 mod patient;
 mod process;
@@ -20,6 +21,7 @@ mod report;
 mod run;
 mod signals;
 mod string;
+mod taps;
 mod values;
 mod wait;
 mod writer;
@@ -41,6 +43,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     child::define(ruby, &native)?;
     reader::define(ruby, &native)?;
     writer::define(ruby, &native)?;
+    merged::define(ruby, &native)?;
     communicate::define(ruby, &native)?;
     process::define(ruby, &native)?;
     wait::define(&native)

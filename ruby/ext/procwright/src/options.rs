@@ -135,7 +135,7 @@ impl Options<'_> {
             "pipe" => Stdin::Pipe,
             "bytes" => Stdin::Bytes(Bytes::from(bytes(RString::try_convert(value)?))),
             "file" => Stdin::File(path(RString::try_convert(value)?)),
-            "fd" => Stdin::Fd(fd("stdin", RawFd::try_convert(value)?)?),
+            "fd" => Stdin::Fd(standard("stdin", RawFd::try_convert(value)?)?),
             _ => Stdin::Null,
         })
     }
@@ -150,7 +150,7 @@ impl Options<'_> {
                 path: path(RString::try_convert(value)?),
                 append: append == "append",
             },
-            "fd" => Sink::Fd(fd(name, RawFd::try_convert(value)?)?),
+            "fd" => Sink::Fd(standard(name, RawFd::try_convert(value)?)?),
             _ => Sink::Capture,
         })
     }
@@ -176,7 +176,18 @@ fn account(value: Value) -> Result<Account, Error> {
 }
 
 /// A duplicate: what the caller does with the number meanwhile is no concern of ours.
-fn fd(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
+pub(crate) fn fd(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
     let duplicate = duplicate_fd(number).map(Arc::new);
     duplicate.map_err(|error| system(&error, format!("{name} is descriptor {number}: {error}")))
+}
+
+/// One that becomes stdin, stdout or stderr. A program expects that it blocks, and Ruby's
+/// pipes do not: `cat` would fail where it had to wait. The mode belongs to the end of the
+/// pipe and not to one descriptor, so it changes for us too, as by Process.spawn; Ruby can
+/// wait in either.
+fn standard(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
+    let fd = fd(name, number)?;
+    // What has no such mode blocks.
+    let _ = rustix::io::ioctl_fionbio(&fd, false);
+    Ok(fd)
 }

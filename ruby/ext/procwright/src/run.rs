@@ -12,6 +12,7 @@ use crate::options::Options;
 use crate::patient::{Pauses, Ring, in_fork};
 use crate::report;
 use crate::string::adopted;
+use crate::taps::Taps;
 use crate::values::Cancel;
 
 pub(crate) fn define(native: &RModule) -> Result<(), Error> {
@@ -28,6 +29,7 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         let cancel = cancel.map(Cancel::handle);
         // In `hash` as well, which the caller holds: so the collector knows of it.
         let hook = options.get::<Option<Value>>("on_event")?;
+        let taps = Taps::of(options)?;
         let ring = Ring::take()?;
         let events = RefCell::new(Vec::new());
         let mut ongoing = loop {
@@ -44,13 +46,17 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                         Ok(())
                     });
                 }
-                command.begin_into::<Vec<u8>>()
+                taps.put_to(command)
+                    .map(|command| command.begin_into::<Vec<u8>>())
             })?;
             match begun {
                 None => {}
                 Some(Err(panic)) => return Err(panicked(&*panic)),
-                Some(Ok(Err(error))) => return Err(not_started(&error)),
-                Some(Ok(Ok(ongoing))) => break Some(ongoing),
+                Some(Ok(Err(error))) => {
+                    return Err(system(&error, format!("tee: our own output: {error}")));
+                }
+                Some(Ok(Ok(Err(error)))) => return Err(not_started(&error)),
+                Some(Ok(Ok(Ok(ongoing)))) => break Some(ongoing),
             }
         };
         let process = std::process::id();
@@ -137,6 +143,9 @@ fn result(ruby: &Ruby, collected: Collected<Vec<u8>>) -> Result<RHash, Error> {
         }
         Some(Failure::Foreign(what, error)) => {
             let words = format!("{what} of {} failed: {error}", report.command());
+            if let Some(error) = error.downcast_ref::<std::io::Error>() {
+                return Err(system(error, words));
+            }
             return Err(made("internal", (words,)));
         }
         Some(_) => return Err(made("internal", ("an unknown failure",))),

@@ -89,6 +89,8 @@ impl<M: Memory> Run<'_, M> {
         let mut drains = [None, None];
         for (stream, (end, queues)) in ends.outputs.into_iter().zip(queues).enumerate() {
             let Some(end) = end else { continue };
+            #[cfg(procwright_fault)]
+            let end = crate::fault::of_pipe(end, stream)?;
             let store = self.store(stream);
             let drain = match is_terminal {
                 true => Drain::of_terminal(end.fd, slave.take(), store, now),
@@ -114,11 +116,14 @@ impl<M: Memory> Run<'_, M> {
     }
 
     fn store(&self, stream: usize) -> Store<M> {
+        let limit = self.spec.limit;
+        #[cfg(procwright_fault)]
+        let limit = crate::fault::of_limit(limit);
         if !self.spec.keeps()[stream] {
-            let limit = self.spec.limit.filter(|limit| limit.beyond == Beyond::Fail);
+            let limit = limit.filter(|limit| limit.beyond == Beyond::Fail);
             return Store::nothing(limit.map(|limit| limit.bytes));
         }
-        match self.spec.limit {
+        match limit {
             None => Store::whole(),
             Some(Limit {
                 bytes,

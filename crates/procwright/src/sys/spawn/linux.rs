@@ -177,6 +177,8 @@ extern "C" fn child(context: *mut c_void) -> c_int {
             );
         }
         match last_errno() {
+            // A path, or the only directory: nothing is searched, and this is why.
+            libc::ENOTDIR if context.plan.programs.len() == 1 => errno = libc::ENOTDIR,
             // Not here: try the next directory of PATH, as execvp does.
             libc::ENOENT | libc::ENOTDIR => {}
             // Perhaps elsewhere; but if not, this is what to report.

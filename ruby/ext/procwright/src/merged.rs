@@ -1,0 +1,103 @@
+//! Both streams out of a child as one, as `lib/procwright/merged.rb` completes it.
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::OnceLock;
+use std::time::UNIX_EPOCH;
+
+use magnus::{Class, Error, IntoValue, Module, RArray, RModule, Ruby, Value, method};
+use procwright::stream::{MergedItem, MergedReader, Readiness, StdStream};
+use procwright::time::Deadline;
+
+use crate::errors::{guarded, stream};
+use crate::patient::at_once_or_patiently;
+use crate::string::copied;
+
+pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
+    let class = native.define_class("Merged", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    class.define_method("next", method!(Merged::next, 1))?;
+    class.define_method("readiness_fd", method!(Merged::readiness_fd, 0))?;
+    class.define_method("close", method!(Merged::close, 0))?;
+    class.define_method("closed?", method!(Merged::is_closed, 0))?;
+    class.define_method("label", method!(Merged::label, 0))
+}
+
+/// Lines of both streams of a child.
+#[magnus::wrap(class = "Procwright::Native::Merged", free_immediately)]
+pub(crate) struct Merged {
+    reader: MergedReader,
+    /// As errors call it.
+    name: String,
+    readiness: OnceLock<Readiness>,
+}
+
+impl Merged {
+    pub(crate) fn new(reader: MergedReader, name: String) -> Merged {
+        Merged {
+            reader,
+            name,
+            readiness: OnceLock::new(),
+        }
+    }
+
+    /// The stream (1, 2), when it came, in seconds since 1970, and a line; or 0, 0 and how
+    /// much was dropped. Nil at the end.
+    fn next(ruby: &Ruby, this: &Merged, chomp: bool) -> Result<Option<RArray>, Error> {
+        guarded(|| {
+            let next =
+                at_once_or_patiently(Deadline::NEVER, |patience| this.reader.next_line(patience))?;
+            let next = next.map_err(|error| stream(&error, &this.name, true))?;
+            let parts: [Value; 3] = match next {
+                Some(MergedItem::Line(line)) => {
+                    let number: u8 = match line.stream() {
+                        StdStream::Stdout => 1,
+                        StdStream::Stderr => 2,
+                    };
+                    let at = line.at().duration_since(UNIX_EPOCH).unwrap_or_default();
+                    let bytes = match chomp {
+                        true => line.text(),
+                        false => line.bytes(),
+                    };
+                    [
+                        number.into_value_with(ruby),
+                        at.as_secs_f64().into_value_with(ruby),
+                        copied(bytes)?.into_value_with(ruby),
+                    ]
+                }
+                Some(MergedItem::Gap(n)) => [
+                    0.into_value_with(ruby),
+                    0.into_value_with(ruby),
+                    n.into_value_with(ruby),
+                ],
+                _ => return Ok(None),
+            };
+            Ok(Some(ruby.ary_new_from_values(&parts)))
+        })
+    }
+
+    /// A descriptor that is readable once there is something to read, at the end, and
+    /// once it is closed. It stays this object's.
+    fn readiness_fd(&self) -> Result<RawFd, Error> {
+        guarded(|| {
+            if let Some(readiness) = self.readiness.get() {
+                return Ok(readiness.as_raw_fd());
+            }
+            let readiness = self.reader.readiness();
+            let readiness = readiness.map_err(|error| stream(&error, &self.name, false))?;
+            Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
+        })
+    }
+
+    /// Closes both streams, from any thread. False if it was closed.
+    fn close(&self) -> Result<bool, Error> {
+        guarded(|| Ok(self.reader.close()))
+    }
+
+    fn is_closed(&self) -> bool {
+        self.reader.is_closed()
+    }
+
+    fn label(&self) -> &str {
+        &self.name
+    }
+}
