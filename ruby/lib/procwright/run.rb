@@ -67,7 +67,8 @@ module Procwright
     end
     text = Options.text(options)
     Feed.during(options) do
-      raw = Native.run(Options.setup(argv, options).merge!(Run.own(options, text)))
+      setup = Options.setup(argv, options).merge!(Run.own(options, text))
+      raw = Fibers.aside { Native.run(setup) }
       result = Result.new(raw, text)
       Run.raise_for(result, options[:on_timeout])
       result

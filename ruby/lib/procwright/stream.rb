@@ -172,7 +172,7 @@ module Procwright
     # @raise [Stalled] if the child cannot read because nobody reads what it writes
     def write(*strings)
       writing
-      strings.sum { |string| @native.write(@text.bytes(string.to_s)) }
+      strings.sum { |string| put(@text.bytes(string.to_s)) }
     end
 
     # @return [self]
@@ -371,6 +371,16 @@ module Procwright
       @tell&.call
     end
 
+    def put(bytes)
+      return @native.write(bytes) unless Fibers.scheduled?
+
+      # Who has to wait for room may have to be told that there will be none ({Stalled}),
+      # which a descriptor does not tell.
+      done = @native.write_now(bytes) || 0
+      Fibers.aside { @native.write(bytes.byteslice(done..)) } if done < bytes.bytesize
+      bytes.bytesize
+    end
+
     def raise_closed = raise(StreamClosed.new(label, false))
 
     def separator_and_limit(args)
@@ -499,11 +509,16 @@ module Procwright
 
     def wait_ready(timeout)
       raise_closed if closed?
-      waited = Procwright.wait([self], timeout: timeout)
+      seconds = Options.seconds("timeout", timeout)
+      ready = if Fibers.scheduled?
+                holds? || Fibers.readable?(readiness_fd, seconds)
+              else
+                Procwright.wait([self], timeout: seconds).all?
+              end
       # Who was waited for may have been closed meanwhile.
       raise StreamClosed.new(label, true) if closed?
 
-      waited.pending.empty? ? self : nil
+      ready ? self : nil
     end
 
     # Only of the bare pipe: an IO on another descriptor would be a trap.

@@ -15,7 +15,8 @@ use procwright::stream::{
 use procwright::time::Deadline;
 
 use crate::errors::{guarded, invalid, stream};
-use crate::patient::{at_once_or_patiently, heard, now, patiently};
+use crate::fiber;
+use crate::patient::{heard, now, patiently};
 use crate::string::{adopted, bytes, copied};
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
@@ -77,6 +78,9 @@ pub(crate) struct Source {
 
 /// How much is read at once.
 const PIECE: usize = 256 * 1024;
+
+/// How much a fiber reads before others have their turn. With Ruby's lock.
+const TURN: usize = 1024 * 1024;
 
 impl Reader {
     pub(crate) fn new(reader: procwright::stream::Reader, name: String) -> Result<Reader, Error> {
@@ -169,12 +173,16 @@ impl Reader {
                 return string;
             }
             let mut filling = Filling::default();
-            let read = patiently(Deadline::NEVER, |patience| {
+            let read = self.0.patiently(|patience| {
+                let turn = filling.filled + TURN;
                 while filling.filled < most {
                     heard(patience)?;
                     let piece = PIECE.min(most - filling.filled);
                     if !self.0.fill(&mut filling, piece, patience)? {
                         break;
+                    }
+                    if patience.interrupt().is_none() && filling.filled >= turn {
+                        return Err(io::ErrorKind::TimedOut.into());
                     }
                 }
                 Ok(())
@@ -208,7 +216,7 @@ impl Reader {
                         let mut filling = Filling::default();
                         let piece = most.min(PIECE);
                         let read = match waits {
-                            true => at_once_or_patiently(Deadline::NEVER, |patience| {
+                            true => this.0.at_once_or_patiently(|patience| {
                                 this.0.fill(&mut filling, piece, patience)
                             })?,
                             false => this.0.fill(&mut filling, piece, now()),
@@ -322,12 +330,8 @@ impl Reader {
     /// once the stream is closed. It stays this object's.
     fn readiness_fd(&self) -> Result<RawFd, Error> {
         guarded(|| {
-            if let Some(readiness) = self.0.readiness.get() {
-                return Ok(readiness.as_raw_fd());
-            }
-            let readiness = self.0.lines.reader().readiness();
-            let readiness = readiness.map_err(|error| stream(&error, &self.0.name, false))?;
-            Ok(self.0.readiness.get_or_init(|| readiness).as_raw_fd())
+            let fd = self.0.readiness_fd();
+            fd.map_err(|error| stream(&error, &self.0.name, false))
         })
     }
 
@@ -369,13 +373,53 @@ impl Source {
         Ok(true)
     }
 
+    /// As `patient::patiently`. Under a scheduler of fibers only this fiber waits, and what
+    /// is raised in it is the outer error.
+    fn patiently<T>(
+        &self,
+        mut operation: impl FnMut(Patience<'_>) -> io::Result<T>,
+    ) -> Result<io::Result<T>, Error> {
+        if !fiber::is_scheduled() {
+            return patiently(Deadline::NEVER, operation);
+        }
+        loop {
+            match operation(now()) {
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
+                done => return Ok(done),
+            }
+            match self.readiness_fd() {
+                Ok(fd) => fiber::await_readable(fd)?,
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+    }
+
+    /// As `patient::at_once_or_patiently`.
+    fn at_once_or_patiently<T>(
+        &self,
+        mut operation: impl FnMut(Patience<'_>) -> io::Result<T>,
+    ) -> Result<io::Result<T>, Error> {
+        match operation(now()) {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => self.patiently(operation),
+            done => Ok(done),
+        }
+    }
+
+    fn readiness_fd(&self) -> io::Result<RawFd> {
+        if let Some(readiness) = self.readiness.get() {
+            return Ok(readiness.as_raw_fd());
+        }
+        let readiness = self.lines.reader().readiness()?;
+        Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
+    }
+
     /// Waits for something; what an interrupt throws, or why it will not come.
     fn wait(
         &self,
         waited: &mut bool,
         mut operation: impl FnMut(Patience<'_>) -> io::Result<()>,
     ) -> Result<(), Error> {
-        let done = at_once_or_patiently(Deadline::NEVER, |patience| {
+        let done = self.at_once_or_patiently(|patience| {
             let done = operation(patience);
             // Who was inside learns of a close otherwise than who comes later.
             *waited = true;
