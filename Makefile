@@ -7,7 +7,7 @@ help:
 	@echo 'make man             manual pages and completions, in target/man and target/completions'
 	@echo 'make test            everything that must pass: Rust, Python, Ruby, docs, examples'
 	@echo 'make check           format, lints, types, other platforms'
-	@echo 'make bench           side-by-side measurements; ONLY=run|wait|streams|command|liveness|queue QUICK=1 ROUNDS=n SKIP="names"'
+	@echo 'make bench           side-by-side measurements; ONLY=run|wait|streams|command|liveness|queue|ruby QUICK=1 ROUNDS=n SKIP="names"'
 	@echo 'REQUIRE_ALL=1        a test that would be skipped fails instead'
 	@echo 'STRESS=1             the long forms of the stress tests'
 
