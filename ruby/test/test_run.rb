@@ -167,6 +167,22 @@ class TestRun < Minitest::Test
     end
   end
 
+  def test_pipes_of_rubys_are_blocking_there
+    source = Enumerator.new do |pieces|
+      # It reads before there is anything.
+      sleep 0.05
+      pieces << "late"
+    end
+    assert_equal "late", Procwright.run!("cat", stdin: source).stdout
+    reader, writer = IO.pipe
+    child = Procwright.spawn(CHILD, "flood", "--out", "200000", stdout: writer)
+    writer.close
+    # It finds the pipe full.
+    sleep 0.05
+    assert_equal 200_000, reader.read.bytesize
+    assert_predicate child.wait, :success?
+  end
+
   def test_descriptors_that_it_gets
     reader, writer = IO.pipe
     writer.write("through 7")

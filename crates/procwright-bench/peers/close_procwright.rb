@@ -10,12 +10,13 @@ hard = Process.getrlimit(:NOFILE)[1]
 Process.setrlimit(:NOFILE, hard, hard)
 
 # Of these the readers that are not closed have their streams: two each.
-CHILDREN = 400
+CHILDREN = 100
 OVERFLOW = ARGV[0].to_sym
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-def quiet = Procwright.spawn("sleep", "1000", overflow: OVERFLOW)
+# Whatever becomes of us, none of them is left.
+def quiet = Procwright.spawn("sleep", "1000", overflow: OVERFLOW, die_with_parent: true)
 
 # A thread that blocks in a read, which is to fail by a close.
 def blocked(stream, begun)

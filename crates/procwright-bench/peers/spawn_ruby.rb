@@ -8,12 +8,12 @@ require "procwright" unless %w[process_spawn stdlib_capture3].include?(how)
 
 TRUE = "/bin/true"
 CALLS = {
-  "process_spawn" => -> { Process.wait(Process.spawn(TRUE)) },
-  "stdlib_capture3" => -> { Open3.capture3(TRUE) },
-  "run" => -> { Procwright.run(TRUE, stdout: :inherit, stderr: :inherit) },
-  "capture" => -> { Procwright.run(TRUE) },
-  "capture3" => -> { Procwright::Open3.capture3(TRUE) },
-  "spawn" => -> { Procwright.spawn(TRUE, stdout: :inherit, stderr: :inherit).wait }
+  "process_spawn" => proc { Process.wait(Process.spawn(TRUE)) },
+  "stdlib_capture3" => proc { Open3.capture3(TRUE) },
+  "run" => proc { Procwright.run(TRUE, stdout: :inherit, stderr: :inherit) },
+  "capture" => proc { Procwright.run(TRUE) },
+  "capture3" => proc { Procwright::Open3.capture3(TRUE) },
+  "spawn" => proc { Procwright.spawn(TRUE, stdout: :inherit, stderr: :inherit).wait }
 }.freeze
 
 call = CALLS.fetch(how)

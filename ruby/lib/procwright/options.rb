@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/nonblock"
 require "shellwords"
 
 module Procwright
@@ -212,7 +213,7 @@ module Procwright
         raise InvalidValue, "stdin is a String: pass the data itself as input:, or the name of a file " \
                             "as Pathname(...)"
       else
-        number = number_of(source)
+        number = standard(source)
         return [:fd, number] if number
         return [:file, source.to_path] if source.respond_to?(:to_path)
 
@@ -234,7 +235,7 @@ module Procwright
       when String then [:file, target]
       when Array then opened(name, target)
       else
-        number = number_of(target)
+        number = standard(target)
         if number
           # What we wrote before stands before what the program writes.
           target.flush if target.respond_to?(:flush)
@@ -261,6 +262,14 @@ module Procwright
       return unless file.respond_to?(:to_io)
 
       file.to_io.fileno
+    end
+
+    # The same of what a program gets as one of its three. Ruby opens pipes and sockets
+    # non-blocking, with which few programs can deal; Process.spawn sees to it as well.
+    def standard(file)
+      number = number_of(file)
+      file.to_io.nonblock = false if number
+      number
     end
 
     def number(name, value)

@@ -34,7 +34,7 @@ module Procwright
     # @return [String, nil]
     # @raise [IOError] if it is closed, before or meanwhile
     def gets(*args, chomp: false)
-      line(*separator_and_limit(args), chomp)
+      args.empty? ? line($/, nil, chomp) : line(*separator_and_limit(args), chomp)
     end
 
     # As {#gets}.
@@ -44,12 +44,13 @@ module Procwright
     end
 
     # @yieldparam line [String]
-    def each_line(*args, chomp: false)
+    def each_line(*args, chomp: false, &block)
       return to_enum(:each_line, *args, chomp: chomp) unless block_given?
 
       separator, limit = separator_and_limit(args)
       raise ArgumentError, "invalid limit: 0 for each_line" if limit&.zero?
 
+      plain_lines(separator, chomp, &block) if @tell.nil? && plain?(separator, limit)
       while (line = line(separator, limit, chomp))
         yield line
       end
@@ -402,12 +403,31 @@ module Procwright
       reading
       return @text.mark(+"") if limit&.zero?
 
-      line = raw_line(separator, limit, chomp)
+      line = if plain?(separator, limit)
+               @native.plain_line(frame(separator), chomp, @text.source)
+             else
+               raw_line(separator, limit, chomp)
+             end
       return if line.nil?
 
       @lineno += 1
       $. = @lineno
       line
+    end
+
+    # Whether a line is what the child wrote up to the separator.
+    def plain?(separator, limit) = separator && !separator.empty? && limit.nil? && @text.target.nil?
+
+    # As {#line}, with one call for all lines, which takes a fifth of the time. Until the
+    # end, or until the block has changed the encoding.
+    def plain_lines(separator, chomp)
+      reading
+      text = @text
+      @native.each_line(frame(separator), chomp, text.source) do |line|
+        $. = @lineno += 1
+        yield line
+        text.equal?(@text)
+      end
     end
 
     def raw_line(separator, limit, chomp)

@@ -17,7 +17,7 @@ use procwright::time::Deadline;
 use crate::errors::{guarded, invalid, stream};
 use crate::fiber;
 use crate::patient::{heard, now, patiently};
-use crate::string::{adopted, bytes, copied};
+use crate::string::{Encoding, adopted, bytes, copied, copied_as};
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let frame = native.define_class("Frame", ruby.class_object())?;
@@ -25,6 +25,8 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Reader", ruby.class_object())?;
     class.undef_default_alloc_func();
     class.define_method("line", method!(Reader::line, 4))?;
+    class.define_method("plain_line", method!(Reader::plain_line, 3))?;
+    class.define_method("each_line", method!(Reader::each_line, 3))?;
     class.define_method("held", method!(Reader::held, 0))?;
     class.define_method("holds?", method!(Reader::holds, 0))?;
     class.define_method("read", method!(Reader::read, 1))?;
@@ -135,6 +137,36 @@ impl Reader {
                     },
                 }
             }
+        })
+    }
+
+    /// The next line in full, in this encoding; nil at the end.
+    fn plain_line(
+        &self,
+        frame: &Frame,
+        chomp: bool,
+        encoding: Value,
+    ) -> Result<Option<RString>, Error> {
+        guarded(|| self.0.line(frame, chomp, Encoding::of(encoding)?))
+    }
+
+    /// Yields line after line, until the block says no or they have come to an end. What
+    /// else the block does here acts on the next.
+    fn each_line(
+        ruby: &Ruby,
+        this: &Reader,
+        frame: &Frame,
+        chomp: bool,
+        encoding: Value,
+    ) -> Result<(), Error> {
+        guarded(|| {
+            let encoding = Encoding::of(encoding)?;
+            while let Some(line) = this.0.line(frame, chomp, encoding)? {
+                if !ruby.yield_value::<_, bool>(line)? {
+                    break;
+                }
+            }
+            Ok(())
         })
     }
 
@@ -371,6 +403,34 @@ impl Source {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    fn line(
+        &self,
+        frame: &Frame,
+        chomp: bool,
+        encoding: Encoding,
+    ) -> Result<Option<RString>, Error> {
+        let mut waited = false;
+        loop {
+            let tried = self.lines.try_line_as(&frame.0, usize::MAX, |item| {
+                let whole = match item {
+                    Item::Line(line) => line,
+                    Item::Gap(n) => return Given::Gap(n),
+                    _ => return Given::End,
+                };
+                let line = if chomp { frame.0.strip(whole) } else { whole };
+                Given::It(copied_as(line, encoding))
+            });
+            match tried.map_err(|error| stream(&error, &self.name, waited))? {
+                Some(Given::It(line)) => return line.map(Some),
+                Some(Given::Gap(n)) => self.gap(n),
+                Some(Given::End) => return Ok(None),
+                None => self.wait(&mut waited, |patience| {
+                    self.lines.await_line_as(&frame.0, usize::MAX, patience)
+                })?,
+            }
+        }
     }
 
     /// As `patient::patiently`. Under a scheduler of fibers only this fiber waits, and what
