@@ -22,6 +22,7 @@ class TestFibers < Minitest::Test
     "readpartial" => ->(test) { test.child.stdout.readpartial(100) },
     "readpartial of much" => ->(test) { test.child.stdout.readpartial(100_000) },
     "gets" => ->(test) { test.child.stdout.gets },
+    "each_line" => ->(test) { test.child.stdout.each_line(&:upcase) },
     "getc" => ->(test) { test.child.stdout.getc },
     "eof?" => ->(test) { test.child.stdout.eof? },
     "write" => ->(test) { test.child.stdin.write("x" * 1_000_000) },
