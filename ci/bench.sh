@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the subjects that it can get, names the others, and measures.
 #
-#   [ONLY=run|wait|streams|command|liveness|queue] [QUICK=1 | ROUNDS=n] ci/bench.sh
+#   [ONLY=run|wait|streams|command|liveness|queue|ruby] [QUICK=1 | ROUNDS=n] ci/bench.sh
 #
 # QUICK ends a suite within a minute or two; a figure to quote takes 15 rounds, the
 # default. SKIP leaves subjects out by name: SKIP='ruby-capture3 go-exec' halves it.
@@ -36,11 +36,15 @@ why() {
 # want SUITE: whether it is to be measured.
 want() { [ -z "${ONLY:-}" ] || [ "$ONLY" = "$1" ]; }
 
+# alone: whether it is one that needs neither the subjects in Rust nor Python.
+alone() { [ "${ONLY:-}" = command ] || [ "${ONLY:-}" = ruby ]; }
+
 # Debian's packages of the peers, where they may be installed.
 needed=cc:gcc
 ! want run || needed="$needed ruby:ruby node:nodejs go:golang-go"
 ! want wait || needed="$needed strace:strace"
 ! want command || needed="$needed script:bsdutils tini:tini"
+! want ruby || needed="$needed ruby:ruby rake:rake"
 ! want streams || needed="$needed ruby:ruby go:golang-go javac:default-jdk-headless mbuffer:mbuffer pv:pv"
 packages=
 for pair in $needed; do
@@ -62,15 +66,17 @@ done
 for bin in run limit spawn wait streams close slow liveness; do rm -f "$out/bin/bench-rust-$bin"; done
 rm -f "$out/bin/procwright"
 ours=
-if [ "${ONLY:-}" = command ]; then
-    ours='not needed for the command'
+if alone; then
+    ours="not needed for $ONLY"
 elif try ours cargo build --release -p procwright-bench --features ours; then
     for bin in run limit spawn wait streams close slow liveness; do install "$release/bench-rust-$bin" "$out/bin/"; done
 else
     ours=$(why ours)
 fi
 command=
-if try command cargo build --release -p procwright-cli; then
+if [ "${ONLY:-}" = ruby ]; then
+    command='not needed for ruby'
+elif try command cargo build --release -p procwright-cli; then
     install "$release/procwright" "$out/bin/"
 else
     command=$(why command)
@@ -82,8 +88,8 @@ unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX="$out/pycache"
 python=$out/venv/bin/python
 venv= package=
-if [ "${ONLY:-}" = command ]; then
-    venv='not needed for the command'
+if alone; then
+    venv="not needed for $ONLY"
     package=$venv
 elif [ -x "$python" ] || try venv python3 -m venv "$out/venv"; then
     if ! try package "$python" -m pip install --quiet --disable-pip-version-check --force-reinstall ./python ||
@@ -103,6 +109,7 @@ fi
 ! want command || . ci/bench/command.sh
 ! want liveness || . ci/bench/liveness.sh
 ! want queue || . ci/bench/queue.sh
+! want ruby || . ci/bench/ruby.sh
 
 for subject in ${SKIP:-}; do missing "$subject" 'left out on request'; done
 

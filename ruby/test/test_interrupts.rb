@@ -19,6 +19,7 @@ class TestInterrupts < Minitest::Test
     "read some" => ->(test) { test.child.stdout.read(10) },
     "readpartial" => ->(test) { test.child.stdout.readpartial(100_000) },
     "gets" => ->(test) { test.child.stdout.gets },
+    "each_line" => ->(test) { test.child.stdout.each_line(&:upcase) },
     "eof?" => ->(test) { test.child.stdout.eof? },
     "write" => ->(test) { test.child.stdin.write("x" * 1_000_000) },
     "communicate" => ->(test) { test.child.communicate },

@@ -16,7 +16,9 @@ pub struct Request {
 }
 
 /// The suites that exist.
-pub const SUITES: [&str; 6] = ["run", "wait", "streams", "command", "liveness", "queue"];
+pub const SUITES: [&str; 7] = [
+    "run", "wait", "streams", "command", "liveness", "queue", "ruby",
+];
 
 /// Reads the arguments, without the program's name.
 ///

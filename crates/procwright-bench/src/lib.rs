@@ -14,6 +14,7 @@ pub mod plot;
 pub mod queue;
 pub mod report;
 pub mod round;
+pub mod ruby;
 pub mod spawn;
 pub mod startup;
 pub mod stats;

@@ -9,7 +9,7 @@ use procwright_bench::report::Report;
 use procwright_bench::round::Effort;
 use procwright_bench::tools::Tools;
 use procwright_bench::{
-    capture, cli, command, limit, liveness, plot, queue, spawn, startup, streams, table, wait,
+    capture, cli, command, limit, liveness, plot, queue, ruby, spawn, startup, streams, table, wait,
 };
 
 fn main() -> ExitCode {
@@ -44,6 +44,7 @@ fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
         "command" => command::run(tools, effort, &mut report, save)?,
         "liveness" => liveness::run(tools, effort, &mut report, save)?,
         "queue" => queue::run(tools, effort, None, &mut report, save)?,
+        "ruby" => ruby::run(tools, effort, &mut report, save)?,
         _ => {
             for part in [startup::run, spawn::run, limit::run] {
                 part(tools, effort, &mut report);

@@ -88,7 +88,7 @@ module Procwright
     # @raise [Stalled] if it cannot go on because nobody reads its output; it may be called again
     def wait(timeout: nil)
       seconds = Options.seconds("timeout", timeout)
-      parts = @native.wait(seconds)
+      parts = ended(seconds)
       tell
       raise WaitTimeout.new(command, seconds, [self]) if parts.nil?
 
@@ -157,7 +157,7 @@ module Procwright
     # @return [Array<Survivor>] who could not be ended
     def stop(stop = nil)
       parts = stop && Options.stop(stop).parts
-      survivors = @native.stop(parts)
+      survivors = Fibers.aside { @native.stop(parts) }
       survivors.map { |one| Survivor.new(*one) }
     end
 
@@ -210,6 +210,20 @@ module Procwright
 
     private
 
+    # Its status; nil if the time came first.
+    def ended(seconds)
+      # NaN, too, is for it to refuse.
+      return @native.wait(seconds) if !Fibers.scheduled? || readiness_fd.nil? || seconds&.nan?
+
+      # Long enough for most, without a thread. Who cannot go on because nobody reads what
+      # they write ({Stalled}) is found out by a wait alone.
+      deadline = seconds && (Clock.now + seconds)
+      within = [seconds, @stall_after].compact.min
+      return @native.wait(0) if Fibers.readable?(readiness_fd, within) || within == seconds
+
+      Fibers.aside { @native.wait(deadline && [deadline - Clock.now, 0.0].max) }
+    end
+
     def setup(options, overflow, text)
       input = options[:input]
       raise InvalidValue, "stdin and input are both given: input is what the program reads" if input && options[:stdin]
@@ -218,7 +232,7 @@ module Procwright
       Options.setup(@argv, options).merge!(
         stdin: input ? [:bytes, text.bytes(input.to_str)] : Options.stdin(options[:stdin]),
         overflow: overflow.parts,
-        stall_after: Options.seconds("stall_after", options[:stall_after])
+        stall_after: @stall_after = Options.seconds("stall_after", options[:stall_after])
       )
     end
 
@@ -245,9 +259,11 @@ module Procwright
         bytes = input ? @stdin.text.bytes(input.to_str) : ""
         Native::Communication.new(@stdin&.native_if_open, bytes, @stdout&.native_if_open, @stderr&.native_if_open)
       end
-      unless @communication.go_on(seconds) && @native.wait(deadline && [deadline - Clock.now, 0.0].max)
-        raise WaitTimeout.new(command, seconds, [self])
+      done = Fibers.aside do
+        @communication.go_on(seconds) && @native.wait(deadline && [deadline - Clock.now, 0.0].max)
       end
+      raise WaitTimeout.new(command, seconds, [self]) unless done
+
       tell
     end
 
@@ -381,7 +397,7 @@ module Procwright
     def sleep(left, status)
       fds = @open.map(&:readiness_fd)
       fds << @child.process.native unless status
-      Native.wait(fds, 0, :exited, left).any?
+      Fibers.aside { Native.wait(fds, 0, :exited, left) }.any?
     end
 
     def give_up(status)

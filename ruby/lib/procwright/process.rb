@@ -55,9 +55,9 @@ module Procwright
     # @raise [WaitTimeout]
     def wait(timeout: nil)
       seconds = Options.seconds("timeout", timeout)
-      raise WaitTimeout.new("process #{pid}", seconds, [self]) if Native.wait([@native], 0, :exited, seconds).empty?
+      raise WaitTimeout.new("process #{pid}", seconds, [self]) unless ends_within?(seconds)
 
-      Native.linger([@native])
+      Fibers.aside { Native.linger([@native]) }
       status || Status.new(pid, :unknown, :not_told)
     end
 
@@ -79,7 +79,8 @@ module Procwright
     # Ends it as `stop` says, with its descendants by default.
     # @return [Array<Survivor>] who could not be ended
     def stop(stop = Stop.new)
-      @native.stop(Options.stop(stop).parts).map { |parts| Survivor.new(*parts) }
+      parts = Options.stop(stop).parts
+      Fibers.aside { @native.stop(parts) }.map { |one| Survivor.new(*one) }
     end
 
     # @return [String]
@@ -95,5 +96,14 @@ module Procwright
     alias eql? ==
     def hash = id.hash
     def inspect = "#<Procwright::Process #{pid}, #{alive? ? 'alive' : 'ended'}>"
+
+    private
+
+    # Under a scheduler of fibers only this fiber waits, and no thread is needed.
+    def ends_within?(seconds)
+      return Fibers.readable?(pidfd, seconds) if pidfd && Fibers.scheduled?
+
+      Fibers.aside { Native.wait([@native], 0, :exited, seconds) }.any?
+    end
   end
 end

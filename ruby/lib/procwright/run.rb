@@ -10,7 +10,8 @@ module Procwright
   #
   # Other threads go on meanwhile. Timeout.timeout, Thread#raise, Thread#kill, Ctrl-C and
   # a handler of Signal.trap act at once: what they throw stops the run, as `stop:` says,
-  # and comes through when nothing of it is left; a second time they end the grace.
+  # and comes through when nothing of it is left; a second time they end the grace. Under a
+  # Fiber scheduler other fibers go on, and Fiber#raise does the same.
   #
   #   Procwright.run("git", "rev-parse", "HEAD").stdout.chomp
   #   Procwright.run({ "LC_ALL" => "C" }, "sort", input: data, timeout: 10)
@@ -57,7 +58,8 @@ module Procwright
   #   @param on_timeout [Symbol] `:raise`, or `:return` the result
   #   @param cancel [Cancel] ends the run from another thread
   #   @param on_event [#call] gets an {Event} when there is something to tell; without it that
-  #     is written to stderr. It is called on this thread, and the run waits for it
+  #     is written to stderr. It is called on this thread (under a Fiber scheduler on one that
+  #     the run has), and the run waits for it
   #   @param encoding [String, Encoding] of the outputs, `"ext"` or `"ext:int"`;
   #     Encoding.default_external if not given
   #   @param binmode [Boolean] the outputs are binary
@@ -73,7 +75,10 @@ module Procwright
     end
     text = Options.text(options)
     Feed.during(options) do
-      raw = Taps.during(options, text) { Native.run(Options.setup(argv, options).merge!(Run.own(options, text))) }
+      raw = Taps.during(options, text) do
+        setup = Options.setup(argv, options).merge!(Run.own(options, text))
+        Fibers.aside { Native.run(setup) }
+      end
       result = Result.new(raw, text)
       Run.raise_for(result, options[:on_timeout])
       result

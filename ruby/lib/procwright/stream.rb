@@ -34,7 +34,7 @@ module Procwright
     # @return [String, nil]
     # @raise [IOError] if it is closed, before or meanwhile
     def gets(*args, chomp: false)
-      line(*separator_and_limit(args), chomp)
+      args.empty? ? line($/, nil, chomp) : line(*separator_and_limit(args), chomp)
     end
 
     # As {#gets}.
@@ -44,12 +44,13 @@ module Procwright
     end
 
     # @yieldparam line [String]
-    def each_line(*args, chomp: false)
+    def each_line(*args, chomp: false, &block)
       return to_enum(:each_line, *args, chomp: chomp) unless block_given?
 
       separator, limit = separator_and_limit(args)
       raise ArgumentError, "invalid limit: 0 for each_line" if limit&.zero?
 
+      plain_lines(separator, chomp, &block) if @tell.nil? && plain?(separator, limit)
       while (line = line(separator, limit, chomp))
         yield line
       end
@@ -172,7 +173,7 @@ module Procwright
     # @raise [Stalled] if the child cannot read because nobody reads what it writes
     def write(*strings)
       writing
-      strings.sum { |string| @native.write(@text.bytes(string.to_s)) }
+      strings.sum { |string| put(@text.bytes(string.to_s)) }
     end
 
     # @return [self]
@@ -371,6 +372,16 @@ module Procwright
       @tell&.call
     end
 
+    def put(bytes)
+      return @native.write(bytes) unless Fibers.scheduled?
+
+      # Who has to wait for room may have to be told that there will be none ({Stalled}),
+      # which a descriptor does not tell.
+      done = @native.write_now(bytes) || 0
+      Fibers.aside { @native.write(bytes.byteslice(done..)) } if done < bytes.bytesize
+      bytes.bytesize
+    end
+
     def raise_closed = raise(StreamClosed.new(label, false))
 
     def separator_and_limit(args)
@@ -392,12 +403,31 @@ module Procwright
       reading
       return @text.mark(+"") if limit&.zero?
 
-      line = raw_line(separator, limit, chomp)
+      line = if plain?(separator, limit)
+               @native.plain_line(frame(separator), chomp, @text.source)
+             else
+               raw_line(separator, limit, chomp)
+             end
       return if line.nil?
 
       @lineno += 1
       $. = @lineno
       line
+    end
+
+    # Whether a line is what the child wrote up to the separator.
+    def plain?(separator, limit) = separator && !separator.empty? && limit.nil? && @text.target.nil?
+
+    # As {#line}, with one call for all lines, which takes a fifth of the time. Until the
+    # end, or until the block has changed the encoding.
+    def plain_lines(separator, chomp)
+      reading
+      text = @text
+      @native.each_line(frame(separator), chomp, text.source) do |line|
+        $. = @lineno += 1
+        yield line
+        text.equal?(@text)
+      end
     end
 
     def raw_line(separator, limit, chomp)
@@ -499,11 +529,16 @@ module Procwright
 
     def wait_ready(timeout)
       raise_closed if closed?
-      waited = Procwright.wait([self], timeout: timeout)
+      seconds = Options.seconds("timeout", timeout)
+      ready = if Fibers.scheduled?
+                holds? || Fibers.readable?(readiness_fd, seconds)
+              else
+                Procwright.wait([self], timeout: seconds).all?
+              end
       # Who was waited for may have been closed meanwhile.
       raise StreamClosed.new(label, true) if closed?
 
-      waited.pending.empty? ? self : nil
+      ready ? self : nil
     end
 
     # Only of the bare pipe: an IO on another descriptor would be a trap.

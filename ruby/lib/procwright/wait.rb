@@ -30,10 +30,14 @@ module Procwright
            end
     raise InvalidValue, "mode is #{mode.inspect}: use :any, :all or a number" if want.nil? || mode.is_a?(Integer) && mode <= 0
 
-    done = Native.wait(things.map { |thing| Wait.native(thing) }, want, event,
-                       Options.seconds("timeout", timeout))
-    handles = done.filter_map { |place| Wait.handle(things[place]) }
-    Native.linger(handles) unless handles.empty?
+    items = things.map { |thing| Wait.native(thing) }
+    seconds = Options.seconds("timeout", timeout)
+    done = Fibers.aside do
+      Native.wait(items, want, event, seconds).tap do |done|
+        handles = done.filter_map { |place| Wait.handle(things[place]) }
+        Native.linger(handles) unless handles.empty?
+      end
+    end
     Waited.new(done.map { |place| things[place] }, things - things.values_at(*done))
   end
 

@@ -55,7 +55,7 @@ fn rounds(effort: Effort, quick: usize) -> Rounds {
 
 /// How many pipes and threads a process can have here: both ends of a pipe, or one
 /// and a wake-up.
-fn room() -> u64 {
+pub(crate) fn room() -> u64 {
     let (_, files) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 1_024));
     (files.saturating_sub(500) / 2).min(9_000)
 }

@@ -6,6 +6,8 @@ mod read;
 mod slow;
 mod stage;
 
+pub(crate) use close::room;
+
 use std::io;
 use std::path::PathBuf;
 
@@ -41,7 +43,7 @@ pub fn run(
 
 /// A subject: its name, its program, and the words before those of the case. A
 /// program that ends in `.py` or `.rb` is a script among the peers.
-type Subject = (&'static str, &'static str, &'static [&'static str]);
+pub(crate) type Subject = (&'static str, &'static str, &'static [&'static str]);
 
 /// How a subject is started.
 fn entry(tools: &Tools, (name, program, words): &Subject) -> Entry {
@@ -63,7 +65,7 @@ fn entry(tools: &Tools, (name, program, words): &Subject) -> Entry {
     }
 }
 
-fn entries(tools: &Tools, subjects: &[Subject]) -> Vec<Entry> {
+pub(crate) fn entries(tools: &Tools, subjects: &[Subject]) -> Vec<Entry> {
     let all = subjects.iter();
     all.map(|subject| entry(tools, subject)).collect()
 }

@@ -11,6 +11,7 @@
 mod child;
 mod communicate;
 mod errors;
+mod fiber;
 mod gvl;
 mod merged;
 mod options;

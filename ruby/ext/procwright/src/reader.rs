@@ -15,8 +15,9 @@ use procwright::stream::{
 use procwright::time::Deadline;
 
 use crate::errors::{guarded, invalid, stream};
-use crate::patient::{at_once_or_patiently, heard, now, patiently};
-use crate::string::{adopted, bytes, copied};
+use crate::fiber;
+use crate::patient::{heard, now, patiently};
+use crate::string::{Encoding, adopted, bytes, copied, copied_as};
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let frame = native.define_class("Frame", ruby.class_object())?;
@@ -24,6 +25,8 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Reader", ruby.class_object())?;
     class.undef_default_alloc_func();
     class.define_method("line", method!(Reader::line, 4))?;
+    class.define_method("plain_line", method!(Reader::plain_line, 3))?;
+    class.define_method("each_line", method!(Reader::each_line, 3))?;
     class.define_method("held", method!(Reader::held, 0))?;
     class.define_method("holds?", method!(Reader::holds, 0))?;
     class.define_method("read", method!(Reader::read, 1))?;
@@ -77,6 +80,9 @@ pub(crate) struct Source {
 
 /// How much is read at once.
 const PIECE: usize = 256 * 1024;
+
+/// How much a fiber reads before others have their turn. With Ruby's lock.
+const TURN: usize = 1024 * 1024;
 
 impl Reader {
     pub(crate) fn new(reader: procwright::stream::Reader, name: String) -> Result<Reader, Error> {
@@ -134,6 +140,36 @@ impl Reader {
         })
     }
 
+    /// The next line in full, in this encoding; nil at the end.
+    fn plain_line(
+        &self,
+        frame: &Frame,
+        chomp: bool,
+        encoding: Value,
+    ) -> Result<Option<RString>, Error> {
+        guarded(|| self.0.line(frame, chomp, Encoding::of(encoding)?))
+    }
+
+    /// Yields line after line, until the block says no or they have come to an end. What
+    /// else the block does here acts on the next.
+    fn each_line(
+        ruby: &Ruby,
+        this: &Reader,
+        frame: &Frame,
+        chomp: bool,
+        encoding: Value,
+    ) -> Result<(), Error> {
+        guarded(|| {
+            let encoding = Encoding::of(encoding)?;
+            while let Some(line) = this.0.line(frame, chomp, encoding)? {
+                if !ruby.yield_value::<_, bool>(line)? {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// What was read of the child and not given out yet; nil if another thread is at it.
     fn held(&self) -> Result<Option<RString>, Error> {
         guarded(|| {
@@ -169,12 +205,16 @@ impl Reader {
                 return string;
             }
             let mut filling = Filling::default();
-            let read = patiently(Deadline::NEVER, |patience| {
+            let read = self.0.patiently(|patience| {
+                let turn = filling.filled + TURN;
                 while filling.filled < most {
                     heard(patience)?;
                     let piece = PIECE.min(most - filling.filled);
                     if !self.0.fill(&mut filling, piece, patience)? {
                         break;
+                    }
+                    if patience.interrupt().is_none() && filling.filled >= turn {
+                        return Err(io::ErrorKind::TimedOut.into());
                     }
                 }
                 Ok(())
@@ -208,7 +248,7 @@ impl Reader {
                         let mut filling = Filling::default();
                         let piece = most.min(PIECE);
                         let read = match waits {
-                            true => at_once_or_patiently(Deadline::NEVER, |patience| {
+                            true => this.0.at_once_or_patiently(|patience| {
                                 this.0.fill(&mut filling, piece, patience)
                             })?,
                             false => this.0.fill(&mut filling, piece, now()),
@@ -321,12 +361,8 @@ impl Reader {
     /// once the stream is closed. It stays this object's.
     fn readiness_fd(&self) -> Result<RawFd, Error> {
         guarded(|| {
-            if let Some(readiness) = self.0.readiness.get() {
-                return Ok(readiness.as_raw_fd());
-            }
-            let readiness = self.0.lines.reader().readiness();
-            let readiness = readiness.map_err(|error| stream(&error, &self.0.name, false))?;
-            Ok(self.0.readiness.get_or_init(|| readiness).as_raw_fd())
+            let fd = self.0.readiness_fd();
+            fd.map_err(|error| stream(&error, &self.0.name, false))
         })
     }
 
@@ -368,13 +404,81 @@ impl Source {
         Ok(true)
     }
 
+    fn line(
+        &self,
+        frame: &Frame,
+        chomp: bool,
+        encoding: Encoding,
+    ) -> Result<Option<RString>, Error> {
+        let mut waited = false;
+        loop {
+            let tried = self.lines.try_line_as(&frame.0, usize::MAX, |item| {
+                let whole = match item {
+                    Item::Line(line) => line,
+                    Item::Gap(n) => return Given::Gap(n),
+                    _ => return Given::End,
+                };
+                let line = if chomp { frame.0.strip(whole) } else { whole };
+                Given::It(copied_as(line, encoding))
+            });
+            match tried.map_err(|error| stream(&error, &self.name, waited))? {
+                Some(Given::It(line)) => return line.map(Some),
+                Some(Given::Gap(n)) => self.gap(n),
+                Some(Given::End) => return Ok(None),
+                None => self.wait(&mut waited, |patience| {
+                    self.lines.await_line_as(&frame.0, usize::MAX, patience)
+                })?,
+            }
+        }
+    }
+
+    /// As `patient::patiently`. Under a scheduler of fibers only this fiber waits, and what
+    /// is raised in it is the outer error.
+    fn patiently<T>(
+        &self,
+        mut operation: impl FnMut(Patience<'_>) -> io::Result<T>,
+    ) -> Result<io::Result<T>, Error> {
+        if !fiber::is_scheduled() {
+            return patiently(Deadline::NEVER, operation);
+        }
+        loop {
+            match operation(now()) {
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
+                done => return Ok(done),
+            }
+            match self.readiness_fd() {
+                Ok(fd) => fiber::await_readable(fd)?,
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+    }
+
+    /// As `patient::at_once_or_patiently`.
+    fn at_once_or_patiently<T>(
+        &self,
+        mut operation: impl FnMut(Patience<'_>) -> io::Result<T>,
+    ) -> Result<io::Result<T>, Error> {
+        match operation(now()) {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => self.patiently(operation),
+            done => Ok(done),
+        }
+    }
+
+    fn readiness_fd(&self) -> io::Result<RawFd> {
+        if let Some(readiness) = self.readiness.get() {
+            return Ok(readiness.as_raw_fd());
+        }
+        let readiness = self.lines.reader().readiness()?;
+        Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
+    }
+
     /// Waits for something; what an interrupt throws, or why it will not come.
     fn wait(
         &self,
         waited: &mut bool,
         mut operation: impl FnMut(Patience<'_>) -> io::Result<()>,
     ) -> Result<(), Error> {
-        let done = at_once_or_patiently(Deadline::NEVER, |patience| {
+        let done = self.at_once_or_patiently(|patience| {
             let done = operation(patience);
             // Who was inside learns of a close otherwise than who comes later.
             *waited = true;

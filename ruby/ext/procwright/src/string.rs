@@ -27,6 +27,37 @@ pub(crate) fn copied(bytes: &[u8]) -> Result<RString, Error> {
     value(made)
 }
 
+/// One of Ruby's encodings, which are there for good.
+#[derive(Clone, Copy)]
+pub(crate) struct Encoding(*mut rb_sys::rb_encoding);
+
+impl Encoding {
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn of(value: Value) -> Result<Encoding, Error> {
+        let mut encoding = std::ptr::null_mut();
+        protect(|| {
+            // SAFETY: we have Ruby's lock, and are in a frame that catches what is thrown.
+            encoding = unsafe { rb_sys::rb_to_encoding(value.as_raw()) };
+            rb_sys::Qnil as rb_sys::VALUE
+        })?;
+        Ok(Encoding(encoding))
+    }
+}
+
+/// The same with an encoding.
+///
+/// # Errors
+/// `NoMemoryError`.
+pub(crate) fn copied_as(bytes: &[u8], encoding: Encoding) -> Result<RString, Error> {
+    let length = i64::try_from(bytes.len()).map_err(|_| no_memory())?;
+    let made = protect(|| {
+        // SAFETY: as above.
+        unsafe { rb_sys::rb_enc_str_new(bytes.as_ptr().cast(), length, encoding.0) }
+    })?;
+    value(made)
+}
+
 /// A binary string that has this memory from now on.
 ///
 /// # Errors
