@@ -12,9 +12,11 @@ mod child;
 mod communicate;
 mod errors;
 mod gvl;
+mod liveness;
 mod options;
 mod patient;
 mod process;
+mod queue;
 mod reader;
 mod report;
 mod run;
@@ -43,5 +45,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     writer::define(ruby, &native)?;
     communicate::define(ruby, &native)?;
     process::define(ruby, &native)?;
+    queue::define(ruby, &native)?;
+    liveness::define(ruby, &native)?;
     wait::define(&native)
 }
