@@ -22,6 +22,8 @@ module Procwright
   #   @param stdout [Symbol, ...] `:pipe` (the default) for {Child#stdout}; so too `stderr`
   #   @param overflow [Symbol, Overflow] what becomes of output that is not read as fast as
   #     it comes
+  #   @param channel [Symbol, nil] `:from_child`: the program sends to {Child#receiver};
+  #     `:to_child`: it receives from {Child#sender}
   #   @param stall_after [Numeric, nil] for so many seconds nobody may have begun to read
   #     output that is full, before a wait or a write raises {Stalled}; nil for ever
   #   @param on_event [#call] gets an {Event} when output goes to disk, cannot go there, is
