@@ -248,7 +248,10 @@ module Procwright
 
       # The same as an IO, for IO.select.
       # @return [IO]
-      def readiness_io = @readiness_io ||= IO.for_fd(readiness_fd, autoclose: false)
+      def readiness_io
+        # As long as somebody has that, the descriptor is there.
+        @readiness_io ||= IO.for_fd(readiness_fd, autoclose: false).tap { |io| io.instance_variable_set(:@receiver, self) }
+      end
 
       # Closes it: senders are told so, and what was not received is lost. From any thread, any
       # number of times; returns at once. Who waits for a message is told {EndClosed}.

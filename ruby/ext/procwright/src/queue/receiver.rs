@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use magnus::{Class, Error, Module, Object, RArray, RModule, RString, Ruby, function, method};
 use procwright::queue::{self, Options};
-use procwright::time::Deadline;
+use procwright::time::Timeout;
 use procwright::wait::Waitable;
 
 use super::errors::{Side, end_closed, failed};
@@ -113,15 +113,12 @@ impl Receiver {
 
     /// The next message; nil if the timeout came first.
     fn recv(&self, timeout: Option<f64>) -> Result<Option<RString>, Error> {
-        guarded(|| {
-            let deadline = seconds("timeout", timeout)?.starting(Instant::now());
-            self.next(deadline)
-        })
+        guarded(|| self.next(seconds("timeout", timeout)?))
     }
 
     /// The next message, if there is one now.
     fn try_recv(&self) -> Result<Option<RString>, Error> {
-        guarded(|| self.look(true))
+        guarded(|| self.look())
     }
 
     /// One message to `most`, with what has come besides; nil if the timeout came first.
@@ -132,15 +129,15 @@ impl Receiver {
         timeout: Option<f64>,
     ) -> Result<Option<RArray>, Error> {
         guarded(|| {
-            let deadline = seconds("timeout", timeout)?.starting(Instant::now());
+            let timeout = seconds("timeout", timeout)?;
             let messages = ruby.ary_new();
-            let Some(first) = this.next(deadline)? else {
+            let Some(first) = this.next(timeout)? else {
                 return Ok(None);
             };
             messages.push(first)?;
             // Whatever else it finds, it finds again.
             while messages.len() < most
-                && let Ok(Some(message)) = this.look(true)
+                && let Ok(Some(message)) = this.look()
             {
                 messages.push(message)?;
             }
@@ -183,19 +180,25 @@ impl Receiver {
     }
 
     /// What there is now. Who sleeps is told of what comes after this look.
-    fn look(&self, at_once: bool) -> Result<Option<RString>, Error> {
-        let found = self.ask(|receiver| {
-            if !at_once {
-                // It looks a little longer, for what is on its way.
-                match receiver.recv_view_timeout(Duration::ZERO) {
-                    Ok(message) => return Ok(copied(&message)),
-                    Err(queue::Error::TimedOut) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            receiver.try_recv_view().map(|message| copied(&message))
-        })?;
-        if let Err(queue::Error::Empty) = found {
+    fn look(&self) -> Result<Option<RString>, Error> {
+        self.found(self.ask(|receiver| receiver.try_recv_view().map(|message| copied(&message)))?)
+    }
+
+    /// The same, a little longer, for what is on its way. Who sleeps is told of nothing after
+    /// this: another look has to follow at once.
+    fn look_longer(&self) -> Result<Option<RString>, Error> {
+        let at_once = Duration::ZERO;
+        self.found(self.ask(|receiver| {
+            let found = receiver.recv_view_timeout(at_once);
+            found.map(|message| copied(&message))
+        })?)
+    }
+
+    fn found(
+        &self,
+        found: Result<Result<RString, Error>, queue::Error>,
+    ) -> Result<Option<RString>, Error> {
+        if let Err(queue::Error::Empty | queue::Error::TimedOut) = found {
             return Ok(None);
         }
         // What says that there is something says so once, and may have said it to
@@ -206,22 +209,29 @@ impl Receiver {
         told(found)?.map(Some)
     }
 
-    fn next(&self, deadline: Deadline) -> Result<Option<RString>, Error> {
+    fn next(&self, timeout: Timeout) -> Result<Option<RString>, Error> {
         // Mostly one is there already.
-        if let Some(message) = self.look(false)? {
+        if let Some(message) = self.look()? {
             return Ok(Some(message));
         }
+        let deadline = timeout.starting(Instant::now());
         if deadline.reached(Instant::now()) {
             return Ok(None);
         }
         let descriptor = self.descriptor()?;
         let ring = Ring::take()?;
+        let mut is_first = true;
         loop {
             ring.hear()?;
             if self.is_closing.get() {
                 return Err(end_closed(Side::Receiver, true));
             }
-            if let Some(message) = self.look(true)? {
+            if std::mem::take(&mut is_first)
+                && let Some(message) = self.look_longer()?
+            {
+                return Ok(Some(message));
+            }
+            if let Some(message) = self.look()? {
                 return Ok(Some(message));
             }
             if deadline.reached(Instant::now()) {

@@ -122,6 +122,10 @@ impl Sender {
                     Had::It(Ok(())) => return Ok(true),
                     Had::It(Err(queue::Error::Full)) if waits => false,
                     Had::It(Err(error)) => return Err(failed(&error, Side::Sender)),
+                    // Who is inside waits for room: there is none.
+                    Had::Busy if !waits && self.overflow.get() == Overflow::Fail => {
+                        return Err(failed(&queue::Error::Full, Side::Sender));
+                    }
                     Had::Busy => true,
                 };
                 let deadline = match deadline {
@@ -166,7 +170,7 @@ impl Sender {
             Ok(all) => Ok((sent, all)),
             Err(error) => {
                 if let Some(raised) = error.value().and_then(RObject::from_value) {
-                    raised.ivar_set("@sent", sent)?;
+                    let _ = raised.ivar_set("@sent", sent);
                 }
                 Err(error)
             }
