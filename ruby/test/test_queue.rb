@@ -584,6 +584,27 @@ class TestQueue < Minitest::Test
     refute_predicate invitation, :closed?
   end
 
+  # Where the first lane says how far it has come, as docs/reference/queue-format.md has it.
+  TAIL = 1_310_720
+
+  def test_nonsense_spoils_one_lane_and_is_told_once
+    receiver = receiver()
+    bad, good = Array.new(2) { receiver.sender }
+    invitation = receiver.invite
+    [bad, good].each { |one| one << "x" }
+    2.times { receiver.recv }
+    [bad, good].each { |one| one << "y" }
+    IO.for_fd(invitation.fds[0], "r+b", autoclose: false).pwrite([0x7fff_ffff_0000_0003].pack("Q"), TAIL)
+    # What came besides is not lost over it.
+    found = [raised { receiver.recv_many(5) } || "y", raised { receiver.recv_many(5) } || "y"]
+    error = found.find { |one| one.is_a?(Q::Damaged) }
+    assert_equal [1, 0, $$], [found.count("y"), error.lane, error.peer]
+    assert_kind_of IOError, error
+    assert_nil receiver.try_recv
+    good << "z"
+    assert_equal "z", receiver.recv
+  end
+
   def test_a_fork_has_no_part_in_it
     receiver, sender = full
     empty = receiver()

@@ -43,6 +43,8 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
 pub(crate) struct Receiver {
     /// None once closed.
     place: RefCell<Option<queue::Receiver>>,
+    /// What is to be told by the next look: of damage it tells once.
+    put_off: Cell<Option<queue::Error>>,
     /// To be dropped by the last who sleeps on its descriptor.
     is_closing: Cell<bool>,
     /// How many sleep on it.
@@ -63,6 +65,7 @@ impl Receiver {
     pub(crate) fn of(receiver: queue::Receiver) -> Receiver {
         Receiver {
             place: RefCell::new(Some(receiver)),
+            put_off: Cell::new(None),
             is_closing: Cell::new(false),
             sleepers: Cell::new(0),
             descriptor: OnceCell::new(),
@@ -135,11 +138,20 @@ impl Receiver {
                 return Ok(None);
             };
             messages.push(first)?;
-            // Whatever else it finds, it finds again.
-            while messages.len() < most
-                && let Ok(Some(message)) = this.look()
-            {
-                messages.push(message)?;
+            while messages.len() < most {
+                match this.ask(next_of)? {
+                    Ok(message) => messages.push(message?)?,
+                    Err(damaged @ queue::Error::Damaged { .. }) => {
+                        this.put_off.set(Some(damaged));
+                        this.ring();
+                        break;
+                    }
+                    // It finds that again.
+                    Err(_) => break,
+                }
+            }
+            if this.sleepers.get() > 0 {
+                this.ring();
             }
             Ok(Some(messages))
         })
@@ -148,8 +160,7 @@ impl Receiver {
     /// From now on it is readable if there is something already.
     pub(crate) fn readiness_fd(&self) -> Result<RawFd, Error> {
         guarded(|| {
-            let rung = self.ask(|receiver| receiver.readiness_fd().map(drop))?;
-            told(rung)?;
+            told(self.ask(|receiver| receiver.readiness_fd().map(drop))?)?;
             Ok(self.descriptor()?.as_raw_fd())
         })
     }
@@ -181,7 +192,11 @@ impl Receiver {
 
     /// What there is now. Who sleeps is told of what comes after this look.
     fn look(&self) -> Result<Option<RString>, Error> {
-        self.found(self.ask(|receiver| receiver.try_recv_view().map(|message| copied(&message)))?)
+        let found = match self.put_off.take() {
+            None => self.ask(next_of)?,
+            Some(error) => Err(error),
+        };
+        self.found(found)
     }
 
     /// The same, a little longer, for what is on its way. Who sleeps is told of nothing after
@@ -260,6 +275,11 @@ impl Receiver {
 
     /// Whether there is something, or it was closed. If not, the descriptor tells when.
     pub(crate) fn has_come(&self) -> bool {
+        let put_off = self.put_off.take();
+        if put_off.is_some() {
+            self.put_off.set(put_off);
+            return true;
+        }
         match &mut *self.place.borrow_mut() {
             Some(receiver) if !self.is_closing.get() => receiver.has_come(),
             _ => true,
@@ -294,6 +314,11 @@ impl Drop for Asleep<'_> {
     fn drop(&mut self) {
         self.0.wake_up();
     }
+}
+
+/// The next message, if there is one.
+fn next_of(receiver: &mut queue::Receiver) -> Result<Result<RString, Error>, queue::Error> {
+    receiver.try_recv_view().map(|message| copied(&message))
 }
 
 fn told<T>(done: Result<T, queue::Error>) -> Result<T, Error> {
