@@ -634,6 +634,24 @@ class TestQueue < Minitest::Test
     assert_equal [sender, "still"], waiting.map(&:value)
   end
 
+  # Which drops all that it has got, and takes nothing away by that.
+  def test_a_fork_that_exits
+    with_names do
+      result = ruby(<<~RUBY, extra_env: { "PROCWRIGHT_QUEUE_DIR" => @names })
+        receiver = Procwright::Queue::Receiver.open("jobs")
+        sender = Procwright::Queue::Sender.open("jobs")
+        token = Procwright::LivenessToken.new
+        monitor = Procwright::LivenessMonitor.new(token.invite)
+        Process.wait(fork { GC.start })
+        sender << "x"
+        p [receiver.recv, Procwright::Queue.names, Procwright::Queue.stat("jobs").receiver.state, monitor.state]
+      RUBY
+      assert_equal %(["x", ["jobs"], :alive, :alive]\n), result.stdout, result.stderr
+      # And who exits takes the name away.
+      assert_empty Q.names
+    end
+  end
+
   def test_a_fork_attaches_anew
     receiver = receiver()
     invitation = receiver.invite
@@ -680,11 +698,11 @@ class TestQueue < Minitest::Test
       waiting.value
       [sender, twin, invitation, receiver].each(&:close)
     end
-    made.call
-    GC.start
+    2.times { made.call }
     before = fds
     30.times { made.call }
-    assert_equal before, fds
+    # What others have left goes as well, whenever it is found.
+    eventually { GC.start || fds <= before }
   end
 
   def test_waiting_does_not_poll
