@@ -355,6 +355,40 @@ class TestQueue < Minitest::Test
     end
   end
 
+  def test_handlers_may_use_what_they_interrupt
+    result = ruby(<<~RUBY)
+      receiver = Procwright::Queue::Receiver.new(first: 4096, limit: 65_536)
+      sender = receiver.sender
+      nil while sender.try_send("x" * 1000)
+      trap("USR1") do
+        puts sender.try_send("y" * 5000), (sender.push("y" * 5000) rescue $!.class)
+        nil while receiver.try_recv
+      end
+      trap("USR2") { sender.close }
+      pid = $$
+      fork do
+        sleep 0.2
+        Process.kill("USR1", pid)
+        sleep 0.5
+        Process.kill("USR2", pid)
+        exit!
+      end
+      begin
+        # It has made room itself; then there is none once more.
+        loop { sender.push("z" * 5000) }
+      rescue IOError
+        puts $!.class
+      end
+      receiver = Procwright::Queue::Receiver.new
+      sender = receiver.sender
+      trap("USR1") { sender << "from a handler" }
+      fork { sleep 0.2; Process.kill("USR1", pid); exit! }
+      puts receiver.recv
+    RUBY
+    assert_equal %w[false Procwright::Queue::Busy Procwright::Queue::EndClosed] + ["from a handler"],
+                 result.stdout.lines(chomp: true), result.stderr
+  end
+
   def test_other_threads_go_on
     receiver, sender = full
     waiting = [thread { sender.push("x" * 5000) }]

@@ -36,6 +36,11 @@ module Procwright
       include Error
     end
 
+    # A signal handler would wait for the very call that it has interrupted.
+    class Busy < ThreadError
+      include Error
+    end
+
     # The time is up. Nothing was sent or received. A Timeout::Error.
     class TimedOut < WaitTimeout
       include Error

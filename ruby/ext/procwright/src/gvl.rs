@@ -207,7 +207,7 @@ pub(crate) fn unlocked_for_signals<T>(work: impl FnOnce() -> T) -> Option<Result
 }
 
 /// A thread that waits inside of a call of ours.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caller(rb_sys::VALUE);
 
 impl Caller {

@@ -60,6 +60,12 @@ pub(crate) fn failed(error: &Error, side: Side) -> magnus::Error {
     made("queue_failed", (class, error.to_string(), one, other))
 }
 
+/// One that has nothing but words.
+#[cold]
+pub(super) fn made_of(class: &str, words: &str) -> magnus::Error {
+    made("queue_failed", (class, words, (), ()))
+}
+
 /// It was closed in this process, or used up.
 #[cold]
 pub(crate) fn end_closed(side: Side, inside: bool) -> magnus::Error {

@@ -12,7 +12,7 @@ use procwright::queue::{self, Overflow};
 use procwright::time::{Deadline, Timeout};
 
 use super::bytes::{each, with_bytes};
-use super::errors::{Side, end_closed, failed};
+use super::errors::{Side, end_closed, failed, made_of};
 use super::invitation::Invitation;
 use super::made;
 use crate::errors::{choice, guarded, panicked, refused};
@@ -316,6 +316,12 @@ impl Sender {
         // Others may have run meanwhile, but from here on they do not.
         if !matches!(self.borrow()?, Had::Busy) {
             return Ok(true);
+        }
+        // A signal handler of that very call: it would wait for itself.
+        if self.inside.get() == Some(Caller::here()) {
+            let words = "this thread waits for room already, and this is its signal handler: \
+                         use a sender of its own (dup), or try_send";
+            return Err(made_of("Busy", words));
         }
         if deadline.reached(Instant::now()) {
             return Ok(false);
