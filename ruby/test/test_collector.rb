@@ -33,7 +33,15 @@ class TestCollector < Minitest::Test
       capture3: -> { Procwright::Open3.capture3("cat; echo e >&2", stdin_data: "i").first(2) == ["i", "e\n"] },
       feed: -> { Procwright.run(C, "cat", stdin: %w[a b].each).stdout == "ab" },
       panic: -> { (Procwright::Native.panic("on purpose") rescue $!.class) == Procwright::InternalError },
-      cancel: -> { c = Procwright::Cancel.new; c.cancel; (Procwright.run(C, "sleep-forever", cancel: c) rescue $!.class) == Procwright::Cancelled }
+      cancel: -> { c = Procwright::Cancel.new; c.cancel; (Procwright.run(C, "sleep-forever", cancel: c) rescue $!.class) == Procwright::Cancelled },
+      queue: -> { r = Procwright::Queue::Receiver.new; s = r.sender; s << "a" << "b" * 50_000; s.dup.tap { |o| o << "c" }.close; s.close; r.map(&:bytesize).sort == [1, 1, 50_000] },
+      invited: -> { r = Procwright::Queue::Receiver.new; i = r.invite; o = Procwright::Queue::Invitation.new(i.fds, i.ticket); i.close; s = Procwright::Queue::Sender.attach(o); s.send_many(%w[a b c]) == 3 && r.recv_many(5) == %w[a b c] },
+      woken: -> { r = Procwright::Queue::Receiver.new; s = r.sender; t = Thread.new { [r.recv, (r.recv rescue $!.class)] }; Thread.pass until t.status == "sleep"; s << "x"; sleep 0.01; r.close; t.value == ["x", Procwright::Queue::EndClosed] },
+      room: -> { r = Procwright::Queue::Receiver.new(first: 4096, limit: 65_536); s = r.sender; 99.times { s.try_send("x" * 1000) }; t = Thread.new { s.send("y" * 5000); s.send_many(["y" * 5000] * 9) }; n = 0; n += r.recv.count("y") until n == 50_000; t.value == 9 },
+      queue_errors: -> { r = Procwright::Queue::Receiver.new; s = r.sender; [(r.recv(timeout: 0) rescue $!), (s.send("x" * 99_999_999) rescue $!), (r.close; s << "x" rescue $!)].map { |e| e.class.name[/\w+$/] } == %w[TimedOut TooLarge Closed] },
+      queue_wait: -> { r = Procwright::Queue::Receiver.new; s = r.sender; w = Procwright.wait([r], timeout: 0).done; s << "x"; w.empty? && Procwright.wait([r]).done == [r] },
+      liveness: -> { t = Procwright::LivenessToken.new; m = Procwright::LivenessMonitor.new(t.invite); w = Thread.new { m.wait }; Thread.pass until w.status == "sleep"; t.release; w.value == :released && m.guarantee.frozen? },
+      mourned: -> { c = Procwright.spawn(C, "sleep-forever"); m = c.monitor; a = m.alive?; c.kill; [a, Procwright.wait([m]).done, m.state, (m.claim rescue $!.class)] == [true, [m], :died, Procwright::LivenessError] }
     }
   RUBY
 
@@ -89,7 +97,7 @@ class TestCollector < Minitest::Test
       def tasks = Dir.children("/proc/self/task").size
       def resident = (GC.start; File.read("/proc/self/statm").split[1].to_i * 4096)
       runs = Integer(ARGV[0])
-      short = CALLS.slice(:run, :failing, :not_there, :large, :input, :lines, :words, :talk, :result, :closed, :wait, :stop, :capture3, :cancel)
+      short = CALLS.slice(:run, :failing, :not_there, :large, :input, :lines, :words, :talk, :result, :closed, :wait, :stop, :capture3, :cancel, :queue, :invited, :room, :liveness)
       rest = CALLS.except(*short.keys, :hook, :panic)
       # Twice, so that all that is made once has been made.
       2.times { CALLS.except(:hook, :panic).each_value(&:call) }

@@ -31,10 +31,23 @@ class TestFibers < Minitest::Test
     "wait_for" => ->(test) { test.child.wait_for(/never/) },
     "wait_readable" => ->(test) { test.child.stdout.wait_readable },
     "wait_writable" => ->(test) { test.child.stdin.write_nonblock("x" * 1_000_000) && test.child.stdin.wait_writable },
+    "Receiver#recv" => ->(test) { test.queue.recv },
+    "Receiver#recv_many" => ->(test) { test.queue.recv_many(3) },
+    "Receiver#pop" => ->(test) { test.queue.pop },
+    "Sender#send" => ->(test) { loop { test.sender.send("x" * 1000) } },
+    "Sender#push" => ->(test) { loop { test.sender << "x" * 1000 } },
+    "Sender#send_many" => ->(test) { test.sender.send_many(["x" * 1000] * 100) },
+    "LivenessMonitor#wait" => ->(test) { Procwright::LivenessMonitor.new(test.child).wait },
+    "LivenessMonitor#wait_gone" => ->(test) { Procwright::LivenessMonitor.new(test.child).wait_gone },
+    "Child#sender" => ->(test) { Procwright.spawn(test.marked, CHILD, "sleep-forever", channel: :to_child).sender },
     "Waiter#value" => ->(test) { Procwright::Open3.popen3(test.marked, CHILD, "sleep-forever").last.value }
   }.freeze
 
   attr_reader :child
+
+  # One that has little room.
+  def queue = @queue ||= Procwright::Queue::Receiver.new(first: 4096, limit: 4096).tap { |queue| @sender = queue.sender }
+  def sender = queue && @sender
 
   def setup
     super

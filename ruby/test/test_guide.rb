@@ -23,6 +23,8 @@ class TestGuide < Minitest::Test
       line.sub(/^(.*\S)\s+# => (.+)$/) { "__check(#{first + place}, (#{$1}), (#{$2}))" }
     end
     assert_includes lines.join, "__check"
-    Dir.mktmpdir { |directory| ruby(CHECK + lines.join.sub('require "procwright"', ""), cwd: directory).check! }
+    # So that the Ruby that a block starts is this one, and finds the library.
+    found = { "RUBYLIB" => LIB, "PATH" => [RbConfig::CONFIG["bindir"], ENV.fetch("PATH")].join(File::PATH_SEPARATOR) }
+    Dir.mktmpdir { |directory| ruby(CHECK + lines.join.sub('require "procwright"', ""), cwd: directory, extra_env: found).check! }
   end
 end

@@ -7,7 +7,7 @@ class TestSignatures < Minitest::Test
   SIG = File.join(ROOT, "ruby", "sig", "procwright.rbs")
   # Of Ruby's own protocols: in the signatures of their classes already.
   USUAL = %i[== eql? hash inspect initialize_copy initialize message to_s to_io fileno].freeze
-  NOT_PUBLIC = %i[Native Options Text Feed Fibers Run Wait Search Clock Errors].freeze
+  NOT_PUBLIC = %i[Native Options Text Feed Taps Fibers Run Wait Search Clock Errors Handing Worded].freeze
 
   # Names in the file: by class or module, with `self.` where that is said.
   def declared
@@ -39,18 +39,20 @@ class TestSignatures < Minitest::Test
   def test_what_is_there_is_named
     names = declared
     private_here = File.read(SIG)
-    Procwright.constants.each do |constant|
-      next if NOT_PUBLIC.include?(constant)
+    [Procwright, Procwright::Queue].each do |space|
+      space.constants.each do |constant|
+        next if NOT_PUBLIC.include?(constant)
 
-      place = Procwright.const_get(constant)
-      next unless place.is_a?(Module)
+        place = space.const_get(constant)
+        next unless place.is_a?(Module)
 
-      assert_match(/(class|module) #{constant}\b/, private_here)
-      mine = place.public_instance_methods(false) - USUAL - names["Procwright::#{constant}"].map(&:last)
-      mine -= %i[native native_if_open holds? line_now part text tell abandon command parts]
-      mine -= place.members.map { |name| :"#{name}=" } if place < Struct
-      assert_empty mine, constant
+        assert_match(/(class|module) #{constant}\b/, private_here)
+        mine = place.public_instance_methods(false) - USUAL - names[place.name].map(&:last)
+        mine -= %i[native native_if_open holds? line_now part text tell abandon close_inputs command parts]
+        mine -= place.members.map { |name| :"#{name}=" } if place < Struct
+        assert_empty mine, constant
+      end
+      assert_empty space.singleton_methods(false) - names[space.name].map(&:last)
     end
-    assert_empty Procwright.singleton_methods(false) - names["Procwright"].map(&:last)
   end
 end

@@ -24,6 +24,8 @@ module Procwright
   #     came. Not with `:block` and `:drop_oldest`
   #   @param overflow [Symbol, Overflow] what becomes of output that is not read as fast as
   #     it comes
+  #   @param channel [Symbol, nil] `:from_child`: the program sends to {Child#receiver};
+  #     `:to_child`: it receives from {Child#sender}
   #   @param stall_after [Numeric, nil] for so many seconds nobody may have begun to read
   #     output that is full, before a wait or a write raises {Stalled}; nil for ever
   #   @param on_event [#call] gets an {Event} when output goes to disk, cannot go there, is
@@ -167,6 +169,33 @@ module Procwright
       nil
     end
 
+    # What it sends to, if it was spawned with `channel: :from_child`: its program calls
+    # {Queue::Sender.of_parent}. Always the same. Once it has ended, and what it had sent is
+    # received, that is closed.
+    # @return [Queue::Receiver]
+    # @raise [Queue::NoChannel]
+    def receiver = @receiver ||= Queue::Receiver.of(@native.receiver)
+
+    # Sends to it, if it was spawned with `channel: :to_child`: waits until its program has
+    # called {Queue::Receiver.of_parent}. Always the same. Leaving the block of `spawn` closes
+    # it, so that the program comes to the end of what it receives.
+    # @param timeout [Numeric, nil] seconds
+    # @return [Queue::Sender]
+    # @raise [Queue::NoChannel] if there is none, or it ends before
+    # @raise [Queue::TimedOut] then it can be called again
+    def sender(timeout: nil)
+      @sender ||= begin
+        seconds = Options.seconds("timeout", timeout)
+        native = Fibers.aside { @native.sender(seconds) } or raise Queue::TimedOut.new("receiver of the child", seconds)
+        Queue::Sender.of(native, :block, nil)
+      end
+    end
+
+    # Whether it is alive, for one load from memory. It in turn asks for us with
+    # {LivenessMonitor.of_parent}, if it was spawned with `liveness: true`.
+    # @return [LivenessMonitor]
+    def monitor = LivenessMonitor.new(self)
+
     # @return [Integer] a descriptor that is readable once it has ended; this object's
     def readiness_fd = @process.pidfd
 
@@ -187,12 +216,20 @@ module Procwright
       child = allocate
       child.__send__(:initialize, argv, options)
       value = yield child
-      child.stdin&.close
+      child.close_inputs
       child.wait
       ended = true
       value
     ensure
       child.abandon unless ended
+    end
+
+    # Nothing more comes for it to read.
+    # @private
+    def close_inputs
+      @stdin&.close
+      @sender&.close
+      @native.close_sender
     end
 
     # Stops it, if it was started.
@@ -232,6 +269,7 @@ module Procwright
       Options.setup(@argv, options).merge!(
         stdin: input ? [:bytes, text.bytes(input.to_str)] : Options.stdin(options[:stdin]),
         overflow: overflow.parts,
+        channel: Options.channel(options[:channel]),
         stall_after: @stall_after = Options.seconds("stall_after", options[:stall_after])
       )
     end

@@ -11,7 +11,7 @@ module Procwright
     SPEC = {
       shell: false, env: nil, extra_env: nil, cwd: nil, chdir: nil, user: nil, group: nil,
       extra_groups: nil, umask: nil, rlimits: nil, nice: nil, process_group: nil, pgroup: nil,
-      new_session: false, pty: false, die_with_parent: false, fds: nil, stop: nil,
+      new_session: false, pty: false, die_with_parent: false, liveness: false, fds: nil, stop: nil,
       stdin: nil, input: nil, stdout: :capture, stderr: :capture,
       binmode: nil, encoding: nil, external_encoding: nil, internal_encoding: nil,
       on_event: nil
@@ -22,7 +22,9 @@ module Procwright
       on_timeout: :raise, cancel: nil, tee: false, on_line: nil, on_stdout_line: nil, on_stderr_line: nil
     ).freeze
 
-    SPAWN = SPEC.merge(stdout: :pipe, stderr: :pipe, merged: false, overflow: :spill, stall_after: 30).freeze
+    SPAWN = SPEC.merge(
+      stdout: :pipe, stderr: :pipe, merged: false, overflow: :spill, stall_after: 30, channel: nil
+    ).freeze
 
     module_function
 
@@ -55,7 +57,8 @@ module Procwright
         new_session: options[:new_session] ? true : false,
         pty: size(options[:pty]),
         die_with_parent: death(options[:die_with_parent]),
-        fds: (options[:fds] || {}).map { |theirs, ours| [number("fds", ours), theirs] },
+        liveness: options[:liveness] ? true : false,
+        fds: fds(options[:fds]),
         stop: options[:stop] && stop(options[:stop]).parts,
         stdout: sink("stdout", options[:stdout]),
         stderr: sink("stderr", options[:stderr]),
@@ -130,6 +133,19 @@ module Procwright
     end
 
     def signal(value) = value.is_a?(Symbol) ? value.name : value
+
+    # Of an array, each keeps its number.
+    def fds(given)
+      return given.map { |fd| [number("fds", fd)] * 2 } if given.is_a?(Array)
+
+      (given || {}).map { |theirs, ours| [number("fds", ours), theirs] }
+    end
+
+    def channel(way)
+      return way if [nil, :from_child, :to_child].include?(way)
+
+      raise InvalidValue, "channel is #{way.inspect}: use :from_child, :to_child or nil"
+    end
 
     def group(value) = value == true ? 0 : value
 

@@ -34,7 +34,9 @@ module Procwright
   #     and columns; both outputs come as `stdout`
   #   @param die_with_parent [Boolean, String] the signal that the kernel sends it when this
   #     process ends; true is KILL
-  #   @param fds [Hash{Integer=>IO, Integer}] descriptors that it gets, by their numbers there
+  #   @param liveness [Boolean] lets it watch this process: it calls {LivenessMonitor.of_parent}
+  #   @param fds [Hash{Integer=>IO, Integer}, Array<IO, Integer>] descriptors that it gets, by
+  #     their numbers there; those of an array keep theirs
   #   @param input [String] what it reads
   #   @param stdin [IO, Integer, Pathname, Symbol, #readpartial, #read, #each] where it reads;
   #     `:null`, `:inherit`. What is no file of the system's is read on a thread of its own;

@@ -12,9 +12,9 @@ module Procwright
   #
   #   done, pending = *Procwright.wait([server, worker], timeout: 5)
   #
-  # @param things [Array<Process, Child, Integer, Stream, Cancel, IO>] processes, or their
-  #   numbers; and what becomes readable: a {Stream} (something to read, its end, or that it
-  #   was closed), a {Cancel}, an IO
+  # @param things [Array<Process, Child, Integer, LivenessMonitor, Stream, Queue::Receiver,
+  #   Cancel, IO>] processes, or their numbers; monitors; and what becomes readable: a {Stream}
+  #   or a {Queue::Receiver} (something to read, its end, or that it was closed), a {Cancel}, an IO
   # @param mode [Symbol, Integer] `:any` (and whoever has ended by then), `:all`, or how many
   # @param event [Symbol] `:exited`, or `:reaped`: somebody has collected their status
   # @param timeout [Numeric, nil] seconds. When they are over, the result has who has ended
@@ -49,6 +49,7 @@ module Procwright
       case thing
       when Integer then Process.new(thing).native
       when Process, Child then handle(thing)
+      when LivenessMonitor, Queue::Receiver then thing.native
       else
         return always.fileno if thing.is_a?(Stream) && thing.holds?
         return thing.readiness_fd if thing.respond_to?(:readiness_fd)

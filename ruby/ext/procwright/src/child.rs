@@ -8,6 +8,7 @@ use std::time::Instant;
 use magnus::{
     Class, Error, Module, Object, RArray, RHash, RModule, RObject, RString, Ruby, function, method,
 };
+use procwright::queue;
 use procwright::terminal::Size;
 use procwright::{Command, Event, WaitError};
 
@@ -15,8 +16,9 @@ use crate::errors::{self, guarded, made, not_started, panicked, system};
 use crate::gvl::briefly_unlocked;
 use crate::merged::Merged;
 use crate::options::Options;
-use crate::patient::{at_once_or_patiently, uninterrupted};
+use crate::patient::{at_once_or_patiently, patiently, uninterrupted};
 use crate::process::Handle;
+use crate::queue::{Receiver, Sender, Side, failed};
 use crate::reader::Reader;
 use crate::report;
 use crate::run::parts;
@@ -37,7 +39,10 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("stop", method!(Child::stop, 1))?;
     class.define_method("resize", method!(Child::resize, 2))?;
     class.define_method("report", method!(Child::report, 2))?;
-    class.define_method("events", method!(Child::events, 0))
+    class.define_method("events", method!(Child::events, 0))?;
+    class.define_method("receiver", method!(Child::receiver, 0))?;
+    class.define_method("sender", method!(Child::sender, 1))?;
+    class.define_method("close_sender", method!(Child::close_sender, 0))
 }
 
 /// A program that was started.
@@ -49,6 +54,7 @@ struct Child {
     stdin: Mutex<Option<procwright::stream::Writer>>,
     outputs: [Mutex<Option<procwright::stream::Reader>>; 2],
     merged: Mutex<Option<procwright::stream::MergedReader>>,
+    receiver: Mutex<Option<queue::Receiver>>,
     events: Mutex<mpsc::Receiver<Event>>,
 }
 
@@ -61,17 +67,21 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
         let spec = options.spec()?;
         let overflow = options.overflow()?;
         let stall_after = seconds("stall_after", options.get("stall_after")?)?;
+        let channel = options.channel()?;
         let (tell, told) = mpsc::channel();
         // Nobody there may wait for Ruby: what happens is kept until Ruby asks.
         let tell = Arc::new(Mutex::new(tell));
         let spawned = briefly_unlocked(|| {
             let tell = Arc::clone(&tell);
-            let command = Command::from_spec(spec.clone())
+            let mut command = Command::from_spec(spec.clone())
                 .stall_after(stall_after)
                 .on_stream_event(move |event| {
                     let tell = tell.lock().unwrap_or_else(PoisonError::into_inner);
                     let _ = tell.send(event.clone());
                 });
+            if let Some(channel) = channel {
+                command = command.channel(channel);
+            }
             command.spawn_with(overflow)
         })?;
         let spawned = spawned.map_err(|panic| panicked(&*panic))?;
@@ -85,6 +95,7 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
                 Mutex::new(child.stderr.take()),
             ],
             merged: Mutex::new(child.merged.take()),
+            receiver: Mutex::new(child.receiver().ok()),
             child: Arc::new(child),
             command,
             events: Mutex::new(told),
@@ -128,6 +139,44 @@ impl Child {
             let taken = take(&self.merged);
             Ok(taken.map(|both| Merged::new(both, format!("the output of {}", self.command))))
         })
+    }
+
+    /// What it sends to: to be taken once.
+    fn receiver(&self) -> Result<Receiver, Error> {
+        guarded(|| match take(&self.receiver) {
+            Some(receiver) => Ok(Receiver::of(receiver)),
+            None => {
+                let why = "it was spawned without channel: :from_child".into();
+                Err(failed(&queue::Error::NoChannel(why), Side::Receiver))
+            }
+        })
+    }
+
+    /// To what it receives, once that is there; nil if the timeout came first.
+    fn sender(&self, timeout: Option<f64>) -> Result<Option<Sender>, Error> {
+        guarded(|| {
+            let deadline = seconds("timeout", timeout)?.starting(Instant::now());
+            let made = patiently(deadline, |patience| {
+                match self.child.sender_with(patience) {
+                    Err(queue::Error::TimedOut) => Err(io::ErrorKind::TimedOut.into()),
+                    Err(queue::Error::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {
+                        Err(error)
+                    }
+                    made => Ok(made),
+                }
+            })?;
+            match made {
+                Ok(Ok(sender)) => Ok(Some(Sender::of(sender))),
+                Ok(Err(error)) => Err(failed(&error, Side::Sender)),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+                Err(error) => Err(system(&error, error.to_string())),
+            }
+        })
+    }
+
+    /// Nobody will send to it, unless somebody has taken that.
+    fn close_sender(&self) {
+        self.child.close_sender();
     }
 
     /// How it ended, nil while it is alive. Reaps it.

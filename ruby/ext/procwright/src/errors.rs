@@ -67,6 +67,19 @@ pub(crate) fn invalid(error: &Invalid) -> Error {
     made("invalid", (error.to_string(),))
 }
 
+/// The same, in its own words.
+pub(crate) fn invalid_words(words: &str) -> Error {
+    made("invalid", (words,))
+}
+
+/// The exception for what the system refused, in the system's words.
+pub(crate) fn refused(error: &io::Error) -> Error {
+    match (error.raw_os_error(), error.kind()) {
+        (None, io::ErrorKind::InvalidInput) => invalid_words(&error.to_string()),
+        _ => system(error, error.to_string()),
+    }
+}
+
 /// The exception for a word that is none of `choices`.
 pub(crate) fn choice(what: &str, value: &str, choices: &str) -> Error {
     let problem = format!("is {value:?}");

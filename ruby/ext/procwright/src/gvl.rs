@@ -198,7 +198,36 @@ pub(crate) fn unlocked<T>(bell: &Bell, work: impl FnOnce() -> T) -> Option<Resul
     without(work, Some(unblock), bell.number() as usize as *mut c_void)
 }
 
-/// The same for `work` that is over soon, and that nothing interrupts.
+/// The same for `work` that a signal ends early, and nothing else: whoever interrupts it
+/// sends this thread signals, again and again, until it is over.
+pub(crate) fn unlocked_for_signals<T>(work: impl FnOnce() -> T) -> Option<Result<T, Panic>> {
+    // SAFETY: `RUBY_UBF_IO`, which the headers write as a cast and bindgen leaves out. It
+    // is compared and never called.
+    let unblock =
+        unsafe { std::mem::transmute::<usize, rb_sys::rb_unblock_function_t>(usize::MAX) };
+    without(work, unblock, ptr::null_mut())
+}
+
+/// A thread that waits inside of a call of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Caller(rb_sys::VALUE);
+
+impl Caller {
+    /// To be kept for no longer than that thread is inside: so long Ruby neither frees nor
+    /// moves it.
+    pub(crate) fn here() -> Caller {
+        // SAFETY: we have the lock.
+        Caller(unsafe { rb_sys::rb_thread_current() })
+    }
+
+    /// Has it look up, as `Thread#wakeup` does.
+    pub(crate) fn wake(&self) {
+        // SAFETY: we have the lock; the thread is there, and no answer is asked for.
+        unsafe { rb_sys::rb_thread_wakeup_alive(self.0) };
+    }
+}
+
+/// Does `work` without the lock that is over soon, and that nothing interrupts.
 pub(crate) fn briefly_unlocked<T>(mut work: impl FnMut() -> T) -> Result<Result<T, Panic>, Error> {
     loop {
         if let Some(done) = without(&mut work, None, ptr::null_mut()) {

@@ -13,10 +13,12 @@ mod communicate;
 mod errors;
 mod fiber;
 mod gvl;
+mod liveness;
 mod merged;
 mod options;
 mod patient;
 mod process;
+mod queue;
 mod reader;
 mod report;
 mod run;
@@ -47,5 +49,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     merged::define(ruby, &native)?;
     communicate::define(ruby, &native)?;
     process::define(ruby, &native)?;
+    queue::define(ruby, &native)?;
+    liveness::define(ruby, &native)?;
     wait::define(&native)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value};
+use procwright::queue::Channel;
 use procwright::spec::{Account, Limit, Rlimit};
 use procwright::terminal::Size;
 use procwright::{Beyond, Overflow, Sink, Spec, Stdin, Until, duplicate_fd};
@@ -82,6 +83,7 @@ impl Options<'_> {
         if let Some(parts) = self.get::<Option<RArray>>("stop")? {
             spec.stop = stop(parts)?;
         }
+        spec.liveness = self.get("liveness")?;
         spec.stdin = self.stdin()?;
         spec.stdout = self.sink("stdout")?;
         spec.stderr = self.sink("stderr")?;
@@ -126,6 +128,17 @@ impl Options<'_> {
                 return Err(choice("overflow", other, choices));
             }
         }))
+    }
+
+    pub(crate) fn channel(&self) -> Result<Option<Channel>, Error> {
+        let Some(way) = self.get::<Option<Symbol>>("channel")? else {
+            return Ok(None);
+        };
+        match &*way.name()? {
+            "from_child" => Ok(Some(Channel::FromChild)),
+            "to_child" => Ok(Some(Channel::ToChild)),
+            other => Err(choice("channel", other, ":from_child or :to_child")),
+        }
     }
 
     fn stdin(&self) -> Result<Stdin, Error> {

@@ -3,14 +3,14 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use magnus::Error;
 use procwright::process::Stop;
 use procwright::stream::Patience;
 use procwright::time::Deadline;
-use procwright::{BoxError, Demand, Moment, Watch};
+use procwright::{BoxError, Cancel, Demand, Moment, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -47,6 +47,16 @@ impl Ring {
         self.bell().silence();
     }
 
+    /// Looks for interrupts. Who comes after that finds it rung.
+    ///
+    /// # Errors
+    /// What an interrupt has thrown.
+    pub(crate) fn hear(&self) -> Result<(), Error> {
+        // In this order: who comes after the look finds us about to wait.
+        self.silence();
+        gvl::check()
+    }
+
     /// Looks for interrupts, and then does `work` without the lock. None if one came
     /// in between.
     ///
@@ -56,9 +66,7 @@ impl Ring {
         &self,
         work: impl FnOnce() -> T,
     ) -> Result<Option<Result<T, Panic>>, Error> {
-        // In this order: who comes after the look finds us about to wait.
-        self.silence();
-        gvl::check()?;
+        self.hear()?;
         Ok(gvl::unlocked(self.bell(), work))
     }
 
@@ -111,6 +119,19 @@ pub(crate) fn at_once_or_patiently<T>(
         Err(error) if error.kind() == io::ErrorKind::TimedOut => patiently(deadline, operation),
         done => Ok(done),
     }
+}
+
+/// Sleeps until one of them is readable, or until then.
+pub(crate) fn until_readable(descriptors: &[BorrowedFd<'_>], deadline: Deadline) {
+    let watched = descriptors.iter();
+    let mut watched: Vec<_> = watched
+        .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+        .collect();
+    let left = deadline.remaining(Instant::now());
+    // So long that it does not fit is for ever.
+    let left = left.and_then(|left| Timespec::try_from(left).ok());
+    // A signal ends it as well: whoever sleeps looks again in any case.
+    let _ = poll(&mut watched, left.as_ref());
 }
 
 /// For loops that go on as long as there is something: it must not keep out who has to
@@ -216,4 +237,28 @@ pub(crate) fn in_fork(raised: Option<Error>, thrown: Result<(), Error>) -> Error
         let words = "the program is that of the process that this one was forked from meanwhile";
         system(&error, words.to_owned())
     })
+}
+
+/// Does `work`, which nothing interrupts, on a thread of its own. What interrupts us leaves
+/// that behind: what it gets is then dropped there.
+pub(crate) fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    let ring = Ring::take()?;
+    let refused = |error: io::Error| system(&error, format!("cannot wait: {error}"));
+    let over = Cancel::new().map_err(refused)?;
+    let (give, take) = mpsc::channel();
+    let worker = std::thread::Builder::new().name("procwright-asleep".into());
+    let tell = over.clone();
+    let spawned = worker.spawn(move || {
+        let _ = give.send(catch_unwind(AssertUnwindSafe(work)));
+        tell.cancel();
+    });
+    spawned.map_err(refused)?;
+    loop {
+        if let Ok(done) = take.try_recv() {
+            return done.map_err(|panic| panicked(&*panic));
+        }
+        ring.unlocked(|| until_readable(&[over.as_fd(), ring.as_fd()], Deadline::NEVER))?;
+    }
 }

@@ -7,13 +7,16 @@ use std::time::Instant;
 use magnus::{Error, Object, RArray, RModule, Ruby, Symbol, TryConvert, Value, function};
 use procwright::duplicate_fd;
 use procwright::error::Invalid;
+use procwright::liveness::Monitor;
 use procwright::wait::{Awaits, Event, Outcome, Waitable, Want};
 use procwright::{Process, WaitSet};
 use rustix::io::Errno;
 
 use crate::errors::{choice, guarded, invalid, panicked, system};
+use crate::liveness;
 use crate::patient::Ring;
 use crate::process::Handle;
+use crate::queue::Receiver;
 use crate::values::seconds;
 
 pub(crate) fn define(native: &RModule) -> Result<(), Error> {
@@ -30,6 +33,10 @@ enum What {
     Process(Process),
     /// A duplicate, so that it is there for as long as it is in the set.
     Readable(OwnedFd),
+    Monitor(Arc<Monitor>),
+    /// The descriptor of a queue's receiver, which has to be asked, with Ruby's lock, what
+    /// it means that it is readable.
+    Queue(Arc<OwnedFd>),
 }
 
 impl Waitable for Item {
@@ -37,11 +44,31 @@ impl Waitable for Item {
         match &self.what {
             What::Process(process) => process.awaits(),
             What::Readable(fd) => Awaits::readable(fd.as_fd()),
+            What::Monitor(monitor) => monitor.awaits(),
+            What::Queue(fd) => Awaits::readable(fd.as_fd()),
         }
     }
 }
 
-/// Waits for processes, and for descriptors that become readable. The places of those
+impl Item {
+    /// Whether it has come about, once the set has said so.
+    fn has_come(&self, items: RArray) -> Result<bool, Error> {
+        match &self.what {
+            What::Queue(_) => {
+                Ok(<&Receiver>::try_convert(items.entry(self.place as isize)?)?.has_come())
+            }
+            What::Monitor(monitor) => {
+                // Its descriptor may tell of an end before its word does.
+                monitor.confirm();
+                Ok(true)
+            }
+            What::Process(_) | What::Readable(_) => Ok(true),
+        }
+    }
+}
+
+/// Waits for processes, monitors, receivers of queues, and descriptors that become
+/// readable. The places of those
 /// that have ended, in the order in which that was learned. `want` is how many: -1 for
 /// all, 0 for any.
 fn wait(
@@ -64,7 +91,13 @@ fn wait(
         };
         let deadline = seconds("timeout", timeout)?.starting(Instant::now());
         let mut set = WaitSet::new().map_err(|error| refused(&error))?;
+        // So that a close leaves the descriptors open, and makes them readable.
+        let mut asleep = Vec::new();
         for (place, item) in items.into_iter().enumerate() {
+            if let Ok(receiver) = <&Receiver>::try_convert(item) {
+                receiver.readiness_fd()?;
+                asleep.push(receiver.fall_asleep());
+            }
             let (what, event) = member(item, event)?;
             let added = set.add(Item { place, what }, event);
             added.map_err(|error| unwatchable(&error, place))?;
@@ -85,15 +118,23 @@ fn wait(
                 Some(waited) => waited.map_err(|panic| panicked(&*panic))?,
             };
             let waited = waited.map_err(|error| refused(&error))?;
-            for (_, item) in &waited.ended {
-                ended.push(item.place)?;
+            let mut is_over = waited.outcome != Outcome::Cancelled;
+            for (_, item) in waited.ended {
+                if item.has_come(items)? {
+                    ended.push(item.place)?;
+                    continue;
+                }
+                let place = item.place;
+                let again = set.add(item, event);
+                again.map_err(|error| unwatchable(&error, place))?;
+                is_over = false;
             }
             let is_enough = match want {
                 Want::Any => !ended.is_empty(),
                 Want::First(n) => ended.len() >= n,
                 _ => set.is_empty(),
             };
-            if is_enough || waited.outcome != Outcome::Cancelled {
+            if is_enough || is_over {
                 return Ok(ended);
             }
         }
@@ -103,6 +144,12 @@ fn wait(
 fn member(item: Value, event: Event) -> Result<(What, Event), Error> {
     if let Ok(handle) = <&Handle>::try_convert(item) {
         return Ok((What::Process(handle.0.clone()), event));
+    }
+    if let Ok(monitor) = <&liveness::Monitor>::try_convert(item) {
+        return Ok((What::Monitor(Arc::clone(&monitor.0)), Event::Exited));
+    }
+    if let Ok(receiver) = <&Receiver>::try_convert(item) {
+        return Ok((What::Queue(receiver.descriptor()?), Event::Exited));
     }
     let number = RawFd::try_convert(item)?;
     let fd = duplicate_fd(number);

@@ -1,0 +1,122 @@
+//! The watching side.
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use magnus::{Class, Error, Module, Object, RArray, RModule, Ruby, Symbol, function, method};
+use procwright::liveness;
+use procwright::time::Timeout;
+
+use super::claim::Claim;
+use super::invitation::Invitation;
+use super::{failed, name, parts};
+use crate::errors::{guarded, panicked, system};
+use crate::gvl::briefly_unlocked;
+use crate::patient::elsewhere;
+use crate::process::Handle;
+use crate::values::seconds;
+
+pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
+    let class = native.define_class("Monitor", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    class.define_singleton_method("accept", function!(Monitor::accept, 1))?;
+    class.define_singleton_method("of_process", function!(Monitor::of_process, 1))?;
+    class.define_singleton_method("of_parent", function!(Monitor::of_parent, 0))?;
+    class.define_method("alive?", method!(Monitor::is_alive, 0))?;
+    class.define_method("state", method!(Monitor::state, 0))?;
+    class.define_method("confirm", method!(Monitor::confirm, 0))?;
+    class.define_method("wait_on_the_word", method!(Monitor::wait_on_the_word, 1))?;
+    class.define_method("claim", method!(Monitor::claim, 1))?;
+    class.define_method("readiness_fd", method!(Monitor::readiness_fd, 0))?;
+    class.define_method("process", method!(Monitor::process, 0))?;
+    class.define_method("guarantee", method!(Monitor::guarantee, 0))
+}
+
+/// Knows whether a peer lives.
+#[magnus::wrap(class = "Procwright::Native::Monitor", free_immediately)]
+pub(crate) struct Monitor(pub(crate) Arc<liveness::Monitor>);
+
+impl Monitor {
+    fn made(
+        mut make: impl FnMut() -> Result<liveness::Monitor, liveness::Error>,
+    ) -> Result<Monitor, Error> {
+        guarded(|| {
+            let made = briefly_unlocked(&mut make)?;
+            let made = made.map_err(|panic| panicked(&*panic))?;
+            let made = made.map_err(|error| failed(&error))?;
+            Ok(Monitor(Arc::new(made)))
+        })
+    }
+
+    fn accept(invitation: &Invitation) -> Result<Monitor, Error> {
+        let mut again = Some(invitation.again()?);
+        // Once: it is called again only where it was not called.
+        Monitor::made(|| liveness::Monitor::accept(again.take().expect("it was not used")))
+    }
+
+    fn of_process(handle: &Handle) -> Result<Monitor, Error> {
+        Monitor::made(|| liveness::Monitor::of_process(&handle.0))
+    }
+
+    fn of_parent() -> Result<Monitor, Error> {
+        Monitor::made(liveness::Monitor::of_parent)
+    }
+
+    fn is_alive(&self) -> bool {
+        self.0.alive()
+    }
+
+    fn state(&self) -> Symbol {
+        name(self.0.state())
+    }
+
+    fn confirm(&self) -> Result<Symbol, Error> {
+        guarded(|| Ok(name(self.0.confirm())))
+    }
+
+    /// Whether it does not live any more; false if the timeout came first. For a fork:
+    /// what would ring there is of the process that was forked.
+    fn wait_on_the_word(&self, timeout: Option<f64>) -> Result<bool, Error> {
+        guarded(|| {
+            let deadline = seconds("timeout", timeout)?.starting(Instant::now());
+            let monitor = Arc::clone(&self.0);
+            elsewhere(move || {
+                let left = deadline.remaining(Instant::now());
+                let left = left.map_or(Timeout::NEVER, Timeout::from);
+                monitor.wait(left).is_some()
+            })
+        })
+    }
+
+    fn claim(&self, timeout: Option<f64>) -> Result<Claim, Error> {
+        guarded(|| {
+            let timeout = seconds("timeout", timeout)?;
+            let claim = self.0.claim(Duration::ZERO);
+            let claim = match claim {
+                Ok(liveness::Claim::Theirs) if timeout.duration() != Some(Duration::ZERO) => {
+                    let monitor = Arc::clone(&self.0);
+                    elsewhere(move || monitor.claim(timeout))?
+                }
+                claim => claim,
+            };
+            claim.map(Claim::of).map_err(|error| failed(&error))
+        })
+    }
+
+    fn readiness_fd(&self) -> Result<RawFd, Error> {
+        guarded(|| {
+            let fd = self.0.readiness_fd().map(|fd| fd.as_raw_fd());
+            fd.map_err(|error| system(&error, format!("cannot wait for the peer: {error}")))
+        })
+    }
+
+    /// None where it cannot be seen from here.
+    fn process(&self) -> Option<Handle> {
+        self.0.process().map(|process| Handle(process.clone()))
+    }
+
+    fn guarantee(ruby: &Ruby, this: &Monitor) -> RArray {
+        parts(ruby, this.0.guarantee())
+    }
+}
