@@ -148,11 +148,9 @@ class Figures:
         machine = self.report["machine"]
         rounds = max((row["n"] for row in self.rows), default=0)
         quick = " **Quick: not for quoting.**" if self.report["quick"] else ""
-        lines = [
-            f"{machine['cpu']}, {machine['cpus']} processors, {machine['memory_kb'] >> 20} GiB, "
-            f"Linux {machine['kernel']}, up to {rounds} rounds, medians.{quick}",
-            "",
-        ]
+        where = f"{machine['cpu']}, {machine['cpus']} processors, {machine['memory_kb'] >> 20} GiB"
+        how = f"Linux {machine['kernel']}, up to {rounds} rounds, medians.{quick}"
+        lines = [f"{where}, {how}", ""]
         for wait in ("spinning", "sleeping"):
             cases = [(f"round trip, {length}, {wait}", "time") for length in LENGTHS]
             lines += self.table([f"round trip, {wait}, µs", *LENGTHS], cases)
