@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "helper"
-require "io/wait"
 require "socket"
 require "timeout"
 require "tmpdir"
@@ -305,7 +304,7 @@ class TestQueue < Minitest::Test
     # What is blocked, and the thread that it blocks.
     define_method("blocked_#{name}") do
       receiver, sender = full
-      receiver.recv while name.match?(/recv|each|wait/) && receiver.readiness_io.wait_readable(0) && receiver.try_recv
+      nil while name.match?(/recv|each|wait/) && receiver.try_recv
       thread = Thread.new { call.call(receiver, sender) }
       thread.report_on_exception = false
       until_blocked(thread)
@@ -328,6 +327,21 @@ class TestQueue < Minitest::Test
     end
   end
 
+  # Sends signals to the process, each once that sleeps: as it does in the calls that follow.
+  ASLEEP = <<~'RUBY'
+    def once_asleep(*signals)
+      pid = $$
+      fork do
+        asleep = -> { sleep 0.02; File.read("/proc/#{pid}/stat")[/\) (\w)/, 1] == "S" }
+        signals.each do |signal|
+          nil until Array.new(5) { asleep.call }.all?
+          Process.kill(signal, pid)
+        end
+        exit!
+      end
+    end
+  RUBY
+
   def test_signals
     %w[recv send].each do |what|
       result = ruby(<<~RUBY, what)
@@ -337,15 +351,9 @@ class TestQueue < Minitest::Test
         caught = 0
         trap("USR1") { caught += 1 }
         trap("INT") { raise Interrupt }
-        pid = $$
-        fork do
-          sleep 0.2
-          Process.kill("USR1", pid)
-          sleep 0.1
-          Process.kill("INT", pid)
-          exit!
-        end
+        #{ASLEEP}
         begin
+          once_asleep("USR1", "INT")
           ARGV == ["send"] ? sender.push("x" * 5000) : receiver.recv
         rescue Interrupt
           puts "interrupted \#{caught}"
@@ -365,14 +373,8 @@ class TestQueue < Minitest::Test
         nil while receiver.try_recv
       end
       trap("USR2") { sender.close }
-      pid = $$
-      fork do
-        sleep 0.2
-        Process.kill("USR1", pid)
-        sleep 0.5
-        Process.kill("USR2", pid)
-        exit!
-      end
+      #{ASLEEP}
+      once_asleep("USR1", "USR2")
       begin
         # It has made room itself; then there is none once more.
         loop { sender.push("z" * 5000) }
@@ -382,7 +384,7 @@ class TestQueue < Minitest::Test
       receiver = Procwright::Queue::Receiver.new
       sender = receiver.sender
       trap("USR1") { sender << "from a handler" }
-      fork { sleep 0.2; Process.kill("USR1", pid); exit! }
+      once_asleep("USR1")
       puts receiver.recv
     RUBY
     assert_equal %w[false Procwright::Queue::Busy Procwright::Queue::EndClosed] + ["from a handler"],

@@ -480,20 +480,20 @@ module Procwright
         String.try_convert(message) or raise TypeError, "a message is a String, and #{message.inspect} is none"
       end
 
-      # Over a socket, which may be full.
+      # Over a socket, which may be full. It is waited for as Ruby waits.
       def hand(native, socket)
-        native.send_over(number(socket))
-      rescue IO::WaitWritable, Errno::EAGAIN
+        fd = number(socket)
         socket.to_io.wait_writable
+        native.send_over(fd)
+      rescue Errno::EAGAIN
         retry
       end
 
-      # Waits before it looks: what is not there yet is then waited for as Ruby waits.
       def receive(kind, socket)
-        number(socket)
+        fd = number(socket)
         socket.to_io.wait_readable
-        kind.receive(number(socket))
-      rescue IO::WaitReadable, Errno::EAGAIN
+        kind.receive(fd)
+      rescue Errno::EAGAIN
         retry
       end
 
