@@ -112,8 +112,12 @@ class TestTaps < Minitest::Test
     result = ruby(<<~RUBY)
       result = Procwright.run(ENV.fetch("PROCWRIGHT_TEST_CHILD"), "says", "out:a", "err:b", tee: true)
       $stdout.write(result.stdout.upcase)
+      # What was shown is not said again.
+      result = Procwright.run(ENV.fetch("PROCWRIGHT_TEST_CHILD"), "says", "err:b", "exit:3", tee: true)
+      $stdout.write(result.explanation)
     RUBY
-    assert_equal %w[aA b], [result.stdout, result.stderr]
+    assert_equal "bb", result.stderr
+    assert_match(/\AaA.*exited with code 3\z/, result.stdout)
   end
 
   def test_tee_to_a_pipe_that_is_full
