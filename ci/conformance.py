@@ -26,14 +26,18 @@ def results(folder: pathlib.Path, name: str) -> dict[str, str]:
 def caught(fault: str, folder: pathlib.Path) -> int:
     data = json.loads((ROOT / "conformance" / "run.json").read_text())
     without = {case["name"]: case.get("without", {}) for case in data["cases"]}
-    known = json.loads((ROOT / "conformance" / "faults.json").read_text())["faults"][fault]
+    known = json.loads((ROOT / "conformance" / "faults.json").read_text())["faults"][
+        fault
+    ]
     wrong = 0
     print(f"{fault}: {known['about']}")
     for name in data["front_ends"]:
         ran = results(folder, name)
         must = {case for case in known["cases"] if name not in without[case]}
         failed = {case for case, result in ran.items() if result == "failed"}
-        print(f"  {name:8} {len(failed & must)} of {len(must)} caught it, of {len(ran)} cases")
+        print(
+            f"  {name:8} {len(failed & must)} of {len(must)} caught it, of {len(ran)} cases"
+        )
         for case in sorted(must - failed):
             print(f"    did not see it: {case}")
         for case in sorted(failed - must):
@@ -62,7 +66,10 @@ def main(missing: list[str], folder: pathlib.Path) -> int:
             wrong += result != "passed"
             row.append(MARKS[result])
         print(f"{case['name']:{width}}", *(f"{mark:8}" for mark in row))
-    print(f"{len(data['cases'])} cases, passed:".ljust(width), *(f"{passed[n]:<8}" for n in names))
+    print(
+        f"{len(data['cases'])} cases, passed:".ljust(width),
+        *(f"{passed[n]:<8}" for n in names),
+    )
     for (name, reason), cases in reasons.items():
         print(f"- not in {name}, for {reason}: {', '.join(cases)}")
     for name in names:

@@ -10,6 +10,7 @@ class TestCollector < Minitest::Test
   # All that the extension does, without a test library around it: under stress every
   # object that is made costs a collection of all that there are.
   CALLS = <<~'RUBY'
+    require "stringio"
     C = ENV.fetch("PROCWRIGHT_TEST_CHILD")
     CALLS = {
       run: -> { Procwright.run(C, "echo", "x").stdout == "x\n" },
@@ -31,6 +32,8 @@ class TestCollector < Minitest::Test
       stop: -> { c = Procwright.spawn(C, "sleep-forever"); c.stop.empty? && c.status.signaled? },
       stranger: -> { Procwright::Process.new(Process.pid).then { |p| p.alive? && p.name && p.id && p.exe } },
       capture3: -> { Procwright::Open3.capture3("cat; echo e >&2", stdin_data: "i").first(2) == ["i", "e\n"] },
+      taps: -> { n = 0; copy = StringIO.new; Procwright.run(C, "trickle", "20", "0", on_line: ->(line, _) { n += line.bytesize }, tee: copy).stdout.bytesize == n && copy.string.bytesize == n },
+      merged: -> { Procwright.spawn(C, "says", "out:a\\n", "err:b\\n", merged: true) { |c| c.merged.map(&:line).sort == ["a\n", "b\n"] } },
       feed: -> { Procwright.run(C, "cat", stdin: %w[a b].each).stdout == "ab" },
       panic: -> { (Procwright::Native.panic("on purpose") rescue $!.class) == Procwright::InternalError },
       cancel: -> { c = Procwright::Cancel.new; c.cancel; (Procwright.run(C, "sleep-forever", cancel: c) rescue $!.class) == Procwright::Cancelled },

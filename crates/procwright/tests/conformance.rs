@@ -36,7 +36,7 @@ fn run() {
 
 fn outcome(case: &Value) -> Result<Output, Error> {
     let words = case["argv"].as_array().unwrap().iter();
-    let argv = words.map(|word| match word.as_str() {
+    let mut argv = words.map(|word| match word.as_str() {
         Some("$CHILD") => test_children::path().into_os_string(),
         Some(word) => OsString::from(word),
         None => OsString::from_vec(unhex(word["hex"].as_str().unwrap())),
@@ -44,7 +44,7 @@ fn outcome(case: &Value) -> Result<Output, Error> {
     let none = serde_json::Map::new();
     let options = case["options"].as_object().unwrap_or(&none);
     let mut command = match options.contains_key("shell") {
-        true => Command::shell(argv.last().unwrap()),
+        true => Command::shell(argv.next_back().unwrap()),
         false => Command::from_spec(Spec::new(argv)),
     };
     if !options.contains_key("raise") {

@@ -97,13 +97,13 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         };
         match raised {
             // What has come in the last turn, after which there was no pause.
-            None => tell(ruby, hook, &events).and_then(|()| result(ruby, collected)),
+            None => tell(ruby, hook, &events).and_then(|()| result(ruby, collected, taps.are_shown())),
             Some(error) => Err(error),
         }
     })
 }
 
-fn result(ruby: &Ruby, collected: Collected<Vec<u8>>) -> Result<RHash, Error> {
+fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHash, Error> {
     let Collected {
         report,
         stdout,
@@ -113,12 +113,14 @@ fn result(ruby: &Ruby, collected: Collected<Vec<u8>>) -> Result<RHash, Error> {
         ..
     } = collected;
     let hash = report::hash(ruby, &report)?;
+    // What was shown already is not said again.
     let last_words = match report.is_of_a_terminal() {
+        _ if shown => &None,
         true => &stdout,
         false => &stderr,
     };
-    let shown = last_words.as_deref().unwrap_or_default();
-    hash.aset(ruby.to_symbol("explanation"), report.explain(shown))?;
+    let last_words = last_words.as_deref().unwrap_or_default();
+    hash.aset(ruby.to_symbol("explanation"), report.explain(last_words))?;
     for (name, data) in [("stdout", stdout), ("stderr", stderr)] {
         hash.aset(ruby.to_symbol(name), data.map(adopted).transpose()?)?;
     }

@@ -34,6 +34,11 @@ impl Taps {
         })
     }
 
+    /// On our own stdout and stderr.
+    pub(crate) fn are_shown(&self) -> bool {
+        self.shown
+    }
+
     pub(crate) fn put_to<'a>(&self, mut command: Command<'a>) -> io::Result<Command<'a>> {
         for (stream, copy) in &self.taps {
             let copy = Box::new(copy.clone());
