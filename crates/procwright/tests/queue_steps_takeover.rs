@@ -8,7 +8,7 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 
@@ -85,11 +85,13 @@ impl Scene {
         scene
     }
 
-    /// There is a receiver, or there is none; nobody waits.
+    /// There is a receiver, or there is none, or one that was stopped when it was saying
+    /// so, for which nobody waits long.
     fn go_on(&mut self) {
         let or_dead = |sent: Result<(), Error>| match sent {
             Ok(()) => 1,
             Err(Error::ReceiverDead) => 0,
+            Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => 0,
             Err(error) => panic!("{error}"),
         };
         let send = |sender: &mut Option<Sender>, number: u64| {

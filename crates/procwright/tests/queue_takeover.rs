@@ -332,6 +332,42 @@ alone! {
 }
 
 alone! {
+    /// Its process has ended, and nobody has reaped it; a fork of which nobody was told has
+    /// its locks. So there is always something to be told of, and never anything new.
+    fn an_orphan_that_is_neither_there_nor_gone_is_no_reason_to_look_all_the_time() {
+        let (pid, [ours, next], _peer) = receiving(Options::new(), |_, _| {});
+        let (mut from, mut to) = UnixStream::pair().unwrap();
+        let orphan = sys::fork_pausing_after(|| {
+            let mut sender = Sender::attach(ours).unwrap();
+            sender.send(&1u64.to_le_bytes()).unwrap();
+            let copy = sys::fork_unnoticed();
+            to.write_all(&copy.to_le_bytes()).unwrap();
+            std::mem::forget(sender);
+        });
+        let mut copy = [0; 4];
+        from.read_exact(&mut copy).unwrap();
+        end(pid);
+        sys::kill(orphan, libc::SIGKILL);
+        common::eventually(|| common::state(orphan) == Some('Z'));
+        let ready = || Receiver::take_over(&next).unwrap();
+        let mut receiving = sys::steps::fork_ready(ready, |receiver| {
+            assert_eq!(number(&receiver.recv().unwrap()), 1);
+            let waited = receiver.recv_timeout(Duration::from_millis(100));
+            assert!(matches!(waited, Err(Error::TimedOut)), "{waited:?}");
+        });
+        let mut stops = 0;
+        while receiving.run_to_call() {
+            stops += 1;
+        }
+        sys::kill(i32::from_ne_bytes(copy), libc::SIGKILL);
+        sys::reap(orphan);
+        assert!(receiving.until_ended());
+        common::figure(&format!("{} system calls beside an orphan that cannot be told", stops / 2));
+        assert!(stops / 2 < 60, "{stops}");
+    }
+}
+
+alone! {
     fn of_several_one_takes_over() {
         for _ in 0..common::scaled(10, 300) {
             let (pid, [ours, next], _peer) = receiving(Options::new(), |_, _| {});

@@ -193,7 +193,9 @@ impl Receiver {
             // Before the look at its lock: if it is gone after that, it is told of.
             if !self.guests.watches(number) {
                 match Seen::of(&memory.holder()) {
-                    Seen::It(process) if process.pidfd().is_some() => {
+                    // One that has ended and was not reaped would be told of at once, and
+                    // again each time, for as long as somebody else has its locks.
+                    Seen::It(process) if process.pidfd().is_some() && process.is_alive() => {
                         self.guests.watch(number, process)?;
                     }
                     _ => are_hidden = true,
