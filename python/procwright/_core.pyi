@@ -33,6 +33,8 @@ __all__ = [
     "Writer",
     "budget",
     "linger",
+    "queue_names",
+    "queue_stat",
     "run",
     "set_budget",
     "spawn",
@@ -727,6 +729,22 @@ class Reservation(_HasBuffer):
 
     def __len__(self) -> int: ...
 
+_Numbers: TypeAlias = tuple[int, int, int, int, int, int]
+_Receiving: TypeAlias = tuple[
+    Literal["alive", "dead", "closed"], int | None, Literal["word", "descriptor"] | None
+]
+_Lane: TypeAlias = tuple[
+    int,
+    Literal["taken", "left", "orphaned", "clearing", "damaged"],
+    int | None,
+    int,
+    int | None,
+    int | None,
+    bool,
+]
+
+def queue_stat(name: str) -> tuple[_Numbers, _Receiving, list[_Lane]]: ...
+def queue_names() -> list[str]: ...
 def budget() -> tuple[int, int | None]: ...
 def set_budget(memory: int | None, disk: int | None) -> None: ...
 def spawn(options: RawSpawn, /) -> Child: ...

@@ -14,6 +14,7 @@ mod loan;
 mod receiver;
 mod reservation;
 mod sender;
+mod stat;
 mod view;
 mod waiting;
 mod window;
@@ -22,6 +23,7 @@ pub(crate) use invitation::Invitation;
 pub(crate) use receiver::{LentReceiver, Receiver};
 pub(crate) use reservation::Reservation;
 pub(crate) use sender::Sender;
+pub(crate) use stat::{queue_names, queue_stat};
 pub(crate) use view::View;
 
 use std::time::Instant;
