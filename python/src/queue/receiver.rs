@@ -164,7 +164,8 @@ impl Receiver {
     /// library, if the time comes first; `Closed`, an `EOFError`, if there will be none:
     /// every sender is gone, and no invitation is left; `Damaged` once for a lane that
     /// is not read any more, `Busy`, `EndClosed` or `Forked`. Signal handlers run
-    /// as usual; if one raises, nothing was received.
+    /// as usual; if one raises, nothing was received. Nor was it with `MemoryError`: then
+    /// it is the next message again.
     #[pyo3(signature = (timeout=None))]
     fn recv<'py>(
         &self,
@@ -193,7 +194,8 @@ impl Receiver {
     }
 
     /// Waits for a message, and receives it and what has come besides: a list of one
-    /// message to `most`. Each sender's are in their order. Raises as `recv`.
+    /// message to `most`, fewer where there is no memory for more. Each sender's are in
+    /// their order. Raises as `recv`.
     #[pyo3(signature = (most, timeout=None))]
     fn recv_many<'py>(
         &self,
