@@ -48,11 +48,17 @@ def _loaded(view: _core.View) -> Any:
         if magic != _MAGIC:
             raise pickle.UnpicklingError("this message is no object: no ObjectSender has sent it")
         at = _HEADER.size + count * _BUFFER.size
-        buffers = []
-        for begin, length, is_writable in _BUFFER.iter_unpack(message[_HEADER.size : at]):
+        table = list(_BUFFER.iter_unpack(message[_HEADER.size : at]))
+        try:
             # Out of the queue, whose memory is wanted for others: the one copy.
-            buffer = memoryview(view._copy(begin, length))
-            buffers.append(buffer if is_writable else buffer.toreadonly())
+            copies = [memoryview(view._copy(begin, length)) for begin, length, _ in table]
+        except MemoryError:
+            view._put_back()
+            raise
+        buffers = [
+            copy if is_writable else copy.toreadonly()
+            for copy, (_, _, is_writable) in zip(copies, table, strict=True)
+        ]
         return pickle.loads(message[at:], buffers=buffers)
 
 

@@ -46,8 +46,9 @@ class Waiting:
         if watched is None:
             self.done.append(place)
             return
-        self._set.add(place, watched, event)
-        if isinstance(watched, _core.Handle):
+        if not self._set.add(place, watched, event):
+            self.done.append(place)
+        elif isinstance(watched, _core.Handle):
             self._handles[place] = watched
 
     def close(self) -> None:
@@ -172,7 +173,7 @@ def _watched(
         return thing
     if isinstance(receiver := getattr(thing, "receiver", thing), _core.Receiver):
         # Or an ObjectReceiver.
-        return None if receiver.closed else receiver
+        return receiver
     if isinstance(own := getattr(thing, "process", None), Process):
         # A child of ours.
         return own._handle

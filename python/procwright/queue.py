@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         WrongVersion,
     )
     from ._queue_objects import ObjectReceiver, ObjectSender
+    from ._queue_stat import LaneStat, ReceiverStat, Stat, names, stat
 
 __all__ = [
     "Busy",
@@ -46,6 +47,7 @@ __all__ = [
     "Forked",
     "Full",
     "Invitation",
+    "LaneStat",
     "NameTaken",
     "NoChannel",
     "NoLane",
@@ -57,14 +59,24 @@ __all__ = [
     "Receiver",
     "ReceiverAlive",
     "ReceiverDead",
+    "ReceiverStat",
     "Reservation",
     "Sender",
+    "Stat",
     "TimedOut",
     "TooLarge",
     "Unsupported",
     "View",
     "WrongVersion",
+    "names",
+    "stat",
 ]
+
+#: Where those are that wait until they are asked for, but for the exceptions.
+_ELSEWHERE = {
+    **dict.fromkeys(("ObjectReceiver", "ObjectSender"), "._queue_objects"),
+    **dict.fromkeys(("LaneStat", "ReceiverStat", "Stat", "names", "stat"), "._queue_stat"),
+}
 
 
 def __getattr__(name: str) -> object:
@@ -73,7 +85,7 @@ def __getattr__(name: str) -> object:
     if name in __all__:
         import importlib
 
-        module = "._queue_objects" if name.startswith("Object") else "._queue_errors"
+        module = _ELSEWHERE.get(name, "._queue_errors")
         value: object = getattr(importlib.import_module(module, __package__), name)
         globals()[name] = value
         return value

@@ -209,7 +209,7 @@ impl Child {
             }
         })?;
         let made = made.unwrap_or(Err(queue::Error::TimedOut));
-        Sender::made(py, made, "block", None)
+        Sender::made(py, made, queue::Overflow::Block, None)
     }
 
     /// Nobody will send to it any more, unless somebody has taken that.

@@ -153,11 +153,10 @@ impl State {
             if is_written && self.outputs.iter().flatten().all(|output| output.is_over) {
                 return Ok(());
             }
-            if !moved {
-                self.sleep(stdin, patience)?;
-            } else if patience.deadline().reached(Instant::now()) {
+            match moved {
+                false => self.sleep(stdin, patience)?,
                 // What does not end gets no more time than was asked for.
-                return Err(io::ErrorKind::TimedOut.into());
+                true => patience.check()?,
             }
         }
     }

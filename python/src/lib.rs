@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use super::process::Handle;
     #[pymodule_export]
-    use super::queue::{Invitation, Receiver, Reservation, Sender, View};
+    use super::queue::{Invitation, Receiver, Reservation, Sender, View, queue_names, queue_stat};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

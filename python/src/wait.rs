@@ -67,7 +67,8 @@ impl Waitable for Item {
 
     fn has_come(&mut self) -> bool {
         match &mut self.what {
-            What::Queue(receiver) => receiver.has_come(),
+            // In this order: the first may hear what a close rings.
+            What::Queue(receiver) => receiver.has_come() || receiver.is_closed(),
             _ => true,
         }
     }
@@ -89,14 +90,15 @@ impl WaitSet {
     }
 
     /// Puts in a process, a `Cancel`, a `LivenessMonitor`, a queue's `Receiver` or the number of a
-    /// descriptor, to be known by its `place`.
+    /// descriptor, to be known by its `place`. False for what need not be waited for: a
+    /// receiver that is closed.
     fn add(
         &self,
         py: Python<'_>,
         place: usize,
         item: &Bound<'_, PyAny>,
         event: &str,
-    ) -> PyResult<()> {
+    ) -> PyResult<bool> {
         let events = [Event::Exited, Event::Reaped];
         let Some(event) = events.into_iter().find(|known| known.name() == event) else {
             return Err(choice(py, "event", event, "\"exited\" or \"reaped\""));
@@ -111,7 +113,9 @@ impl WaitSet {
             let monitor = Arc::clone(&monitor.get().0);
             (What::Monitor(monitor), "a LivenessMonitor".into())
         } else if let Ok(receiver) = item.cast::<Receiver>() {
-            let receiver = receiver.get().take_along(py)?;
+            let Some(receiver) = receiver.get().to_wait_for(py)? else {
+                return Ok(false);
+            };
             (What::Queue(receiver), "a queue's Receiver".into())
         } else {
             let number: RawFd = item.extract()?;
@@ -124,7 +128,7 @@ impl WaitSet {
         let members = guard.as_mut().ok_or_else(closed)?;
         let added = members.set.add(Item { place, what }, event);
         added.map_err(|error| unwatchable(py, &error, &shown))?;
-        Ok(())
+        Ok(true)
     }
 
     /// Waits until as many have ended as wanted (0: any, -1: all, or so many) or

@@ -362,6 +362,29 @@ def test_waiting_for_receivers_and_others(children):
     assert wait([receiver]).done == [receiver]
 
 
+def test_close_ends_a_wait(when_asleep):
+    receiver, other = Receiver(), Receiver()
+    invitation, kept = receiver.invite(), other.invite()
+    when_asleep(receiver.close)
+    assert wait([other, receiver]).done == [receiver]
+    with pytest.raises(queue.Closed):
+        Sender.attach(invitation)
+    # Also where that is not enough, and on a thread.
+    third = Receiver()
+    also_kept = third.invite()
+    when_asleep(other.close)
+    assert wait([other, third], 2, timeout=0.02).done == [other]
+    told = []
+    thread = threading.Thread(target=lambda: told.append(wait([third]).done))
+    thread.start()
+    when_asleep(third.close, thread.native_id)
+    thread.join()
+    assert told == [[third]]
+    for one in (kept, also_kept):
+        with pytest.raises(queue.Closed):
+            Sender.attach(one)
+
+
 def test_a_descriptor_for_event_loops():
     import select
 

@@ -235,3 +235,78 @@ def test_waiting_leaks_nothing():
             receiver.recv(0.012)
     assert descriptors() == before
     del receiver, sender
+
+
+NO_MEMORY = """
+import asyncio, resource, sys
+from procwright.queue import *
+
+LONG = 1 << 26
+receiver = Receiver(limit=1 << 30)
+sender = receiver.sender()
+message = b"x" * LONG
+objects = ObjectReceiver(receiver)
+# From here on the lane is there.
+sender.send(b"")
+assert receiver.recv() == b""
+
+
+def without_memory(call):
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as file:
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    # What it has, and some for the interpreter.
+    resource.setrlimit(resource.RLIMIT_AS, (size + (LONG >> 1), before[1]))
+    try:
+        return call()
+    except MemoryError:
+        return "none"
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+async def awaited():
+    return await receiver.recv_async()
+
+
+class Large:
+    def __init__(self, data):
+        self.data = data
+
+    def __reduce_ex__(self, protocol):
+        import pickle
+
+        return Large, (pickle.PickleBuffer(self.data),)
+
+
+for call in (
+    receiver.recv,
+    receiver.try_recv,
+    lambda: next(receiver),
+    lambda: receiver.recv_many(3),
+    lambda: asyncio.run(awaited()),
+):
+    sender.send(message)
+    for _ in range(2):
+        assert without_memory(call) == "none", call
+    sender.send(b"next")
+    assert receiver.recv() == message
+    assert receiver.recv() == b"next"
+
+# What there is memory for is given, and what not is kept.
+sender.send(b"short")
+sender.send(message)
+assert without_memory(lambda: receiver.recv_many(3)) == [b"short"]
+assert receiver.recv_many(3) == [message]
+
+ObjectSender(sender).send([Large(message)])
+assert without_memory(objects.recv) == "none"
+(large,) = objects.recv()
+assert large.data == message
+"""
+
+
+def test_what_there_is_no_memory_for_stays(script):
+    process = script(NO_MEMORY)
+    assert process.communicate() == ("", "")
+    assert process.returncode == 0

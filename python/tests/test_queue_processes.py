@@ -309,6 +309,55 @@ def test_names(tmp_path, monkeypatch, script):
         Sender.open("work")
 
 
+def test_from_outside(tmp_path, monkeypatch, script):
+    monkeypatch.setenv("PROCWRIGHT_QUEUE_DIR", str(tmp_path / "queues"))
+    assert queue.names() == []
+    with pytest.raises(queue.NoQueue):
+        queue.stat("work")
+    with pytest.raises(procwright.InvalidValue, match="no name for a queue"):
+        queue.stat("../work")
+    with Receiver.open("work", lanes=3, first=4096, limit=1 << 16) as receiver:
+        assert queue.names() == ["work"]
+        seen = queue.stat("work")
+        assert (seen.lanes, seen.first, seen.taken) == (3, 4096, [])
+        assert seen.first <= seen.limit <= 1 << 16
+        assert (seen.receiver.state, seen.receiver.pid) == ("alive", os.getpid())
+        assert seen == queue.stat("work")
+        with Sender.open("work") as sender:
+            sender.send(bytes(1000))
+            (lane,) = queue.stat("work").taken
+            assert (lane.number, lane.state, lane.pid) == (0, "taken", os.getpid())
+            assert 1000 <= lane.waiting < lane.block == 4096
+            assert lane.is_blocked is False
+        (lane,) = queue.stat("work").taken
+        assert lane.state == "left"
+        assert queue.stat("work").claims != seen.claims
+        assert "LaneStat(number=0, state='left'" in repr(queue.stat("work"))
+        assert receiver.recv() == bytes(1000)
+        # Nobody was held up, and nothing is left of the looks.
+        before = descriptors()
+        queue.stat("work")
+        assert descriptors() == before
+    child = script(
+        "from procwright.queue import *\n"
+        "import os\n"
+        "receiver = Receiver.open('work')\n"
+        "print(flush=True)\n"
+        "input()\n",
+        stdin=subprocess.PIPE,
+    )
+    child.stdout.readline()
+    with Sender.open("work") as sender:
+        sender.send(b"x")
+        child.kill()
+        child.wait()
+        seen = queue.stat("work")
+        assert (seen.receiver.state, seen.receiver.pid) == ("dead", child.pid)
+        assert seen.receiver.asleep is None
+    with pytest.raises(FileNotFoundError):
+        queue.stat("work")
+
+
 FROM_CHILD = """
 from procwright.queue import *
 sender = Sender.of_parent(overflow="block")

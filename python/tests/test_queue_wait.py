@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import descriptors
 
-from procwright import InvalidValue, queue
+from procwright import InvalidValue, queue, wait_async
 from procwright.queue import Receiver
 
 #: Only against hanging.
@@ -250,6 +250,20 @@ def test_closing_wakes_who_awaits(run, when_blocked):
     # It is gone, not only said to be.
     with pytest.raises(queue.Closed):
         queue.Sender.attach(invitation)
+
+
+@pytest.mark.parametrize("run", LOOPS)
+def test_closing_wakes_who_awaits_it_with_others(run, when_blocked):
+    receiver, other = Receiver(), Receiver()
+    kept = [receiver.invite(), other.invite()]
+    when_blocked({"232", "281", "22"}, receiver.close)
+
+    async def main():
+        return await wait_async([other, receiver], timeout=LONG)
+
+    assert run(main).done == [receiver]
+    with pytest.raises(queue.Closed):
+        queue.Sender.attach(kept[0])
 
 
 def test_cancelling_on_trio():

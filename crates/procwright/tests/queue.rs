@@ -116,6 +116,41 @@ fn a_message_is_made_in_place() {
     ));
 }
 
+/// As often as it likes, wherever it lies, and the next receiver is given it as well.
+#[test]
+fn what_is_put_back_is_the_next_message_again() {
+    let mut receiver = Receiver::new().unwrap();
+    let mut senders = [receiver.sender().unwrap(), receiver.sender().unwrap()];
+    for round in 0..600_u64 {
+        // Short ones, that are found beside the tail; others that make the lane grow.
+        for (number, sender) in (0..).zip(&mut senders) {
+            let length = [16, 40, 500, 30_000][round as usize % 4];
+            sender.send(&message(number, round, length)).unwrap();
+        }
+        let mut next = [0; 2];
+        for _ in 0..2 {
+            let view = receiver.recv_view().unwrap();
+            let first = view.to_vec();
+            view.put_back();
+            let view = receiver.try_recv_view().unwrap();
+            assert_eq!(*view, first);
+            view.put_back();
+            assert_eq!(receiver.recv().unwrap(), first);
+            let (sender, number) = parse(&first);
+            assert_eq!(number, round);
+            next[sender as usize] += 1;
+        }
+        assert_eq!(next, [1, 1]);
+        assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+    }
+    // To the end: nobody takes the lane of a message that is there still.
+    senders[0].send(b"last").unwrap();
+    drop(senders);
+    receiver.recv_view().unwrap().put_back();
+    assert_eq!(receiver.recv().unwrap(), b"last");
+    assert!(matches!(receiver.recv(), Err(Error::Closed)));
+}
+
 #[test]
 fn what_does_not_fit_is_told() {
     let mut receiver = Options::new().fixed(4096).create().unwrap();

@@ -142,6 +142,31 @@ fn a_loop_around_a_set() {
 }
 
 #[test]
+fn who_is_woken_has_received_nothing() {
+    let _watchdog = common::watchdog("who_is_woken_has_received_nothing");
+    let mut receiver = Receiver::new().unwrap();
+    let mut sender = receiver.sender().unwrap();
+    let waker = receiver.waker();
+    assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
+    let mut set = Set::new().unwrap();
+    set.add(Box::new(&mut receiver), Event::Exited).unwrap();
+    nothing(&mut set);
+    assert!(!is_readable(&set));
+    std::thread::scope(|scope| scope.spawn(|| waker.wake()).join().unwrap());
+    assert!(is_readable(&set));
+    nothing(&mut set);
+    assert!(!is_readable(&set));
+    drop(set);
+    sender.send(b"x").unwrap();
+    waker.wake();
+    assert_eq!(receiver.recv().unwrap(), b"x");
+    // It keeps nothing.
+    drop(receiver);
+    waker.wake();
+    assert!(matches!(sender.send(b"x"), Err(Error::Closed)));
+}
+
+#[test]
 fn one_that_is_shared_cannot_be_asked() {
     let receiver = Receiver::new().unwrap();
     let mut set = WaitSet::new().unwrap();

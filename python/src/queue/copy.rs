@@ -15,37 +15,72 @@ pub(super) const LONG: usize = 32 * 1024;
 /// # Errors
 /// `MemoryError`.
 pub(super) fn bytes<'py>(py: Python<'py>, message: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    if message.len() < LONG {
-        return Ok(PyBytes::new(py, message));
-    }
-    // SAFETY: attached; NULL asks for bytes that are not initialised. Both calls give
-    // what their names say.
-    let (object, start) = unsafe {
-        let size = ffi::Py_ssize_t::try_from(message.len())?;
-        let object = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
-        let object = Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked::<PyBytes>();
-        let start = ffi::PyBytes_AsString(object.as_ptr());
-        (object, start)
+    // SAFETY: these are of the same kind.
+    let made = unsafe {
+        made(
+            py,
+            message,
+            ffi::PyBytes_FromStringAndSize,
+            ffi::PyBytes_AsString,
+        )
     };
-    fill(py, start, message)?;
-    Ok(object)
+    // SAFETY: of that kind.
+    made.map(|object| unsafe { object.cast_into_unchecked() })
 }
 
 /// # Errors
 /// `MemoryError`.
 pub(super) fn bytearray<'py>(py: Python<'py>, message: &[u8]) -> PyResult<Bound<'py, PyByteArray>> {
-    if message.len() < LONG {
-        return Ok(PyByteArray::new(py, message));
-    }
     // SAFETY: as above.
-    let (object, start) = unsafe {
-        let size = ffi::Py_ssize_t::try_from(message.len())?;
-        let object = ffi::PyByteArray_FromStringAndSize(std::ptr::null(), size);
-        let object = Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked::<PyByteArray>();
-        let start = ffi::PyByteArray_AsString(object.as_ptr());
-        (object, start)
+    let made = unsafe { made(py, message, new_bytearray, ffi::PyByteArray_AsString) };
+    // SAFETY: as above.
+    made.map(|object| unsafe { object.cast_into_unchecked() })
+}
+
+/// As `PyByteArray_FromStringAndSize`, of which CPython frees a half-made object when
+/// there is no memory for the bytes, and complains of what is in it.
+unsafe extern "C" fn new_bytearray(
+    from: *const c_char,
+    size: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    // SAFETY: attached, says the caller; the new object is nobody else's.
+    unsafe {
+        if !from.is_null() {
+            return ffi::PyByteArray_FromStringAndSize(from, size);
+        }
+        let object = ffi::PyByteArray_FromStringAndSize(from, 0);
+        if !object.is_null() && ffi::PyByteArray_Resize(object, size) != 0 {
+            ffi::Py_DecRef(object);
+            return std::ptr::null_mut();
+        }
+        object
+    }
+}
+
+/// A new object with a copy of `message`. PyO3's own panic without memory.
+///
+/// # Safety
+/// `make` makes an object of so many bytes, or with NULL of as many that are not
+/// initialised yet, and `begin` says where they are.
+unsafe fn made<'py>(
+    py: Python<'py>,
+    message: &[u8],
+    make: unsafe extern "C" fn(*const c_char, ffi::Py_ssize_t) -> *mut ffi::PyObject,
+    begin: unsafe extern "C" fn(*mut ffi::PyObject) -> *mut c_char,
+) -> PyResult<Bound<'py, PyAny>> {
+    let is_short = message.len() < LONG;
+    let from = match is_short {
+        true => message.as_ptr().cast(),
+        false => std::ptr::null(),
     };
-    fill(py, start, message)?;
+    let size = ffi::Py_ssize_t::try_from(message.len())?;
+    // SAFETY: attached; what comes is a new object, or NULL with an error set.
+    let object = unsafe { Bound::from_owned_ptr_or_err(py, make(from, size))? };
+    if !is_short {
+        // SAFETY: says the caller.
+        let to = unsafe { begin(object.as_ptr()) };
+        fill(py, to, message)?;
+    }
     Ok(object)
 }
 

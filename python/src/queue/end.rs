@@ -6,7 +6,11 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use procwright::queue;
+use procwright::queue::Waker;
+use pyo3::prelude::*;
+
+use super::errors::away;
+use super::loan::{Lends, Loan};
 
 /// An end of a queue. Whoever uses it takes it out, so that nobody else is inside
 /// meanwhile, in whatever way they got here: another thread, a signal handler of this
@@ -17,8 +21,8 @@ pub(crate) struct End<T> {
     state: Mutex<State<T>>,
     /// Whose it is.
     process: u32,
-    /// Makes its descriptor readable, for who watches that.
-    wake: fn(&mut T),
+    /// Wakes who sleeps with it, or watches its descriptor.
+    waker: Option<Waker>,
 }
 
 struct State<T> {
@@ -50,7 +54,7 @@ pub(super) enum Away {
 }
 
 impl<T> End<T> {
-    pub(super) fn new(item: T, wake: fn(&mut T)) -> End<T> {
+    pub(super) fn new(item: T, waker: Option<Waker>) -> End<T> {
         End {
             state: Mutex::new(State {
                 place: Place::Here(Box::new(item)),
@@ -58,7 +62,7 @@ impl<T> End<T> {
                 is_watched: false,
             }),
             process: std::process::id(),
-            wake,
+            waker,
         }
     }
 
@@ -71,10 +75,15 @@ impl<T> End<T> {
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.is_closing = true;
-        let is_watched = state.is_watched;
-        match &mut state.place {
-            Place::Here(item) if is_watched => (self.wake)(item),
-            _ => Self::drop_if_here(state),
+        match state.place {
+            Place::Here(_) if !state.is_watched => Self::drop_if_here(state),
+            _ => self.wake(),
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = &self.waker {
+            waker.wake();
         }
     }
 
@@ -102,6 +111,11 @@ impl<T> End<T> {
 
     pub(super) fn is_closed(&self) -> bool {
         self.lock().is_closing
+    }
+
+    /// It is lent to an object of Python's: whoever wants it meanwhile is told so.
+    pub(super) fn lent(&self) {
+        self.lock().place = Place::Lent;
     }
 
     /// Whether this process is a fork of the one whose end it is. The core knows
@@ -157,8 +171,24 @@ impl<T, E: Deref<Target = End<T>>> Use<E, T> {
         }
     }
 
+    /// The same, and who cannot have it is told why.
+    ///
+    /// # Errors
+    /// `Busy`, `EndClosed`, `Forked`.
+    pub(super) fn take(py: Python<'_>, end: E) -> PyResult<Use<E, T>>
+    where
+        T: Lends,
+    {
+        Use::of(end).map_err(|why| away(py, why, T::SIDE))
+    }
+
     pub(super) fn end(&self) -> &End<T> {
         &self.end
+    }
+
+    /// Whether somebody has closed it meanwhile.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.end.is_closed()
     }
 
     /// Lends something of it, for as long as the loan lasts.
@@ -202,10 +232,11 @@ impl<T, E: Deref<Target = End<T>>> DerefMut for Use<E, T> {
 impl<T, E: Deref<Target = End<T>>> Drop for Use<E, T> {
     fn drop(&mut self) {
         // SAFETY: it is that of a `Box`, made into one again once, here.
-        let mut item = unsafe { Box::from_raw(self.item.as_ptr()) };
+        let item = unsafe { Box::from_raw(self.item.as_ptr()) };
         let mut state = self.end.lock();
         if state.is_closing && state.is_watched {
-            (self.end.wake)(&mut item);
+            // We may have heard what was for him.
+            self.end.wake();
         }
         if !state.is_closing || state.is_watched {
             state.place = Place::Here(item);
@@ -214,32 +245,5 @@ impl<T, E: Deref<Target = End<T>>> Drop for Use<E, T> {
         state.place = Place::Closed;
         drop(state);
         drop(item);
-    }
-}
-
-/// An end that lends memory.
-pub(super) trait Lends: 'static {
-    type Lent<'a>;
-}
-
-impl Lends for queue::Receiver {
-    type Lent<'a> = queue::View<'a>;
-}
-
-impl Lends for queue::Sender {
-    type Lent<'a> = queue::Reservation<'a>;
-}
-
-/// What an end has lent, together with the end. In this order they are dropped.
-pub(super) struct Loan<E: Deref<Target = End<T>>, T: Lends> {
-    pub(super) lent: T::Lent<'static>,
-    pub(super) of: Use<E, T>,
-}
-
-impl<T: Lends, E: Deref<Target = End<T>>> Loan<E, T> {
-    /// It goes to an object of Python's: whoever wants the end meanwhile is told so.
-    pub(super) fn given(self) -> Loan<E, T> {
-        self.of.end.lock().place = Place::Lent;
-        self
     }
 }

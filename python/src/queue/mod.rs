@@ -5,13 +5,16 @@
 
 mod copy;
 mod data;
-mod doors;
+mod door;
 mod end;
 mod errors;
+mod given;
 mod invitation;
+mod loan;
 mod receiver;
 mod reservation;
 mod sender;
+mod stat;
 mod view;
 mod waiting;
 mod window;
@@ -20,15 +23,13 @@ pub(crate) use invitation::Invitation;
 pub(crate) use receiver::{LentReceiver, Receiver};
 pub(crate) use reservation::Reservation;
 pub(crate) use sender::Sender;
+pub(crate) use stat::{queue_names, queue_stat};
 pub(crate) use view::View;
 
 use std::time::Instant;
 
-use procwright::time::Deadline;
+use procwright::time::{Deadline, Timeout};
 use pyo3::prelude::*;
-
-use crate::errors::invalid;
-use crate::values::seconds;
 
 /// The Python half.
 const MODULE: &str = "procwright._queue";
@@ -42,8 +43,7 @@ fn python<'py>(
     py.import(MODULE)?.getattr(function)?.call1(args)
 }
 
-/// When so many seconds from now are over.
-fn deadline(py: Python<'_>, timeout: Option<f64>) -> PyResult<Deadline> {
-    let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
-    Ok(timeout.starting(Instant::now()))
+/// When that is over, from now on.
+fn deadline(timeout: Option<Timeout>) -> Deadline {
+    timeout.unwrap_or(Timeout::NEVER).starting(Instant::now())
 }

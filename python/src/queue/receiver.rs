@@ -1,17 +1,20 @@
 //! The side that receives.
 
+use std::ops::Deref;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
-use procwright::queue::{self, Error, Options};
+use procwright::queue::{self, Error, Options, Overflow};
+use procwright::time::Timeout;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use super::doors::Doors;
+use super::door::Door;
 use super::end::{Away, End, Use};
 use super::errors::{Side, away, failed, is_end};
-use super::{Invitation, Sender, View, copy, deadline, python, waiting};
+use super::loan::Loan;
+use super::{Invitation, Sender, View, copy, deadline, given, python, waiting};
 
 /// Receives what the senders of a queue send, each one's messages in their order.
 ///
@@ -36,16 +39,16 @@ use super::{Invitation, Sender, View, copy, deadline, python, waiting};
 #[pyclass(module = "procwright.queue", frozen, weakref)]
 pub(crate) struct Receiver {
     end: Arc<End<queue::Receiver>>,
-    doors: Doors,
+    door: Door,
 }
 
 /// A receiver that was taken out, to be kept.
 pub(crate) type LentReceiver = Use<Arc<End<queue::Receiver>>, queue::Receiver>;
 
 /// What a new queue is like.
-fn shape(lanes: i64, first: usize, limit: usize, keep: usize) -> Options {
-    // What no `u32` can be is refused with 0.
-    let lanes = u32::try_from(lanes).unwrap_or(0);
+fn shape(lanes: usize, first: usize, limit: usize, keep: usize) -> Options {
+    // What no `u32` can be is too many.
+    let lanes = u32::try_from(lanes).unwrap_or(u32::MAX);
     Options::new()
         .lanes(lanes)
         .first(first)
@@ -60,10 +63,10 @@ impl Receiver {
     #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=8388608)")]
     fn new(
         py: Python<'_>,
-        lanes: i64,
-        first: usize,
-        limit: usize,
-        keep: usize,
+        #[pyo3(from_py_with = given::lanes)] lanes: usize,
+        #[pyo3(from_py_with = given::first)] first: usize,
+        #[pyo3(from_py_with = given::limit)] limit: usize,
+        #[pyo3(from_py_with = given::keep)] keep: usize,
     ) -> PyResult<Receiver> {
         let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.create());
@@ -79,10 +82,10 @@ impl Receiver {
     #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=8388608)")]
     fn of_parent(
         py: Python<'_>,
-        lanes: i64,
-        first: usize,
-        limit: usize,
-        keep: usize,
+        #[pyo3(from_py_with = given::lanes)] lanes: usize,
+        #[pyo3(from_py_with = given::first)] first: usize,
+        #[pyo3(from_py_with = given::limit)] limit: usize,
+        #[pyo3(from_py_with = given::keep)] keep: usize,
     ) -> PyResult<Receiver> {
         let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.of_parent());
@@ -107,10 +110,10 @@ impl Receiver {
     fn open(
         py: Python<'_>,
         name: &str,
-        lanes: i64,
-        first: usize,
-        limit: usize,
-        keep: usize,
+        #[pyo3(from_py_with = given::lanes)] lanes: usize,
+        #[pyo3(from_py_with = given::first)] first: usize,
+        #[pyo3(from_py_with = given::limit)] limit: usize,
+        #[pyo3(from_py_with = given::keep)] keep: usize,
     ) -> PyResult<Receiver> {
         let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.open(name));
@@ -143,8 +146,14 @@ impl Receiver {
     }
 
     /// A sender in this process: see `Sender.attach`.
-    #[pyo3(signature = (overflow="block", limit=None))]
-    fn sender(&self, py: Python<'_>, overflow: &str, limit: Option<usize>) -> PyResult<Sender> {
+    #[pyo3(signature = (overflow=Overflow::Block, limit=None))]
+    #[pyo3(text_signature = "($self, overflow='block', limit=None)")]
+    fn sender(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = given::overflow)] overflow: Overflow,
+        #[pyo3(from_py_with = given::maybe_limit)] limit: Option<usize>,
+    ) -> PyResult<Sender> {
         let made = self.take(py)?.sender();
         Sender::made(py, made, overflow, limit)
     }
@@ -155,12 +164,17 @@ impl Receiver {
     /// library, if the time comes first; `Closed`, an `EOFError`, if there will be none:
     /// every sender is gone, and no invitation is left; `Damaged` once for a lane that
     /// is not read any more, `Busy`, `EndClosed` or `Forked`. Signal handlers run
-    /// as usual; if one raises, nothing was received.
+    /// as usual; if one raises, nothing was received. Nor was it with `MemoryError`: then
+    /// it is the next message again.
     #[pyo3(signature = (timeout=None))]
-    fn recv<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
+    fn recv<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let used = self.take(py)?;
-        let message = waiting::for_message(py, used, deadline(py, timeout)?, &self.doors)?;
-        copy::bytes(py, &message.lent)
+        let message = waiting::for_message(py, used, deadline(timeout), &self.door)?;
+        received(py, message, Ok).map(|(bytes, _)| bytes)
     }
 
     /// Receives a message if there is one, else raises `Empty`, a `queue.Empty`.
@@ -173,38 +187,41 @@ impl Receiver {
 
     fn _look<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         match self.take(py)?.lend(queue::Receiver::try_recv_view) {
-            Ok(message) => copy::bytes(py, &message.lent).map(Some),
+            Ok(message) => received(py, message, Ok).map(|(bytes, _)| Some(bytes)),
             Err((_, Error::Empty)) => Ok(None),
             Err((_, error)) => Err(told(py, &error)),
         }
     }
 
     /// Waits for a message, and receives it and what has come besides: a list of one
-    /// message to `most`. Each sender's are in their order. Raises as `recv`.
+    /// message to `most`, fewer where there is no memory for more. Each sender's are in
+    /// their order. Raises as `recv`.
     #[pyo3(signature = (most, timeout=None))]
     fn recv_many<'py>(
         &self,
         py: Python<'py>,
-        most: usize,
-        timeout: Option<f64>,
+        #[pyo3(from_py_with = given::most)] most: usize,
+        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyList>> {
         let used = self.take(py)?;
-        let first = waiting::for_message(py, used, deadline(py, timeout)?, &self.doors)?;
-        let messages = PyList::new(py, [copy::bytes(py, &first.lent)?])?;
-        drop(first.lent);
-        let mut used = first.of;
-        while messages.len() < most {
-            // Whatever else it finds, it finds again.
-            match used.lend(queue::Receiver::try_recv_view) {
-                Ok(message) => {
-                    messages.append(copy::bytes(py, &message.lent)?)?;
-                    drop(message.lent);
-                    used = message.of;
-                }
-                Err(_) => break,
+        let messages = PyList::empty(py);
+        let mut message = waiting::for_message(py, used, deadline(timeout), &self.door)?;
+        loop {
+            let used = match received(py, message, |bytes| messages.append(bytes)) {
+                Ok(((), used)) => used,
+                Err(error) if messages.is_empty() => return Err(error),
+                // Those that there was memory for.
+                Err(_) => return Ok(messages),
+            };
+            if messages.len() >= most {
+                return Ok(messages);
             }
+            message = match used.lend(queue::Receiver::try_recv_view) {
+                Ok(next) => next,
+                // Whatever else it finds, it finds again.
+                Err(_) => return Ok(messages),
+            };
         }
-        Ok(messages)
     }
 
     /// Receives a message without a copy, to be read where it is: a `View`.
@@ -215,23 +232,27 @@ impl Receiver {
     /// In the block it is a `memoryview`. The message is received when the block is left;
     /// until then the receiver is `Busy`. Raises as `recv`.
     #[pyo3(signature = (timeout=None))]
-    fn recv_view(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<View> {
+    fn recv_view(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+    ) -> PyResult<Py<View>> {
         let used = self.take_along(py)?;
-        let message = waiting::for_message(py, used, deadline(py, timeout)?, &self.doors)?;
-        Ok(View::of(message))
+        let message = waiting::for_message(py, used, deadline(timeout), &self.door)?;
+        View::of(py, message)
     }
 
     /// The same if there is one, else raises `Empty`.
-    fn try_recv_view(&self, py: Python<'_>) -> PyResult<View> {
+    fn try_recv_view(&self, py: Python<'_>) -> PyResult<Py<View>> {
         match self._look_view(py)? {
             Some(message) => Ok(message),
             None => Err(told(py, &Error::Empty)),
         }
     }
 
-    fn _look_view(&self, py: Python<'_>) -> PyResult<Option<View>> {
+    fn _look_view(&self, py: Python<'_>) -> PyResult<Option<Py<View>>> {
         match self.take_along(py)?.lend(queue::Receiver::try_recv_view) {
-            Ok(message) => Ok(Some(View::of(message))),
+            Ok(message) => View::of(py, message).map(Some),
             Err((_, Error::Empty)) => Ok(None),
             Err((_, error)) => Err(told(py, &error)),
         }
@@ -258,7 +279,7 @@ impl Receiver {
     /// The descriptor, for who has just looked: it tells of what comes after that look.
     fn _watch(&self, py: Python<'_>) -> PyResult<RawFd> {
         let mut used = self.take(py)?;
-        let number = self.doors.message(&mut used).map(|fd| fd.as_raw_fd());
+        let number = self.door.of(&mut used).map(|fd| fd.as_raw_fd());
         number.map_err(|error| told(py, &error))
     }
 
@@ -278,7 +299,6 @@ impl Receiver {
     /// told `EndClosed`. If a `View` is out, or a task waits, the queue ends with it.
     fn close(&self) {
         self.end.close();
-        self.doors.close();
     }
 
     #[getter]
@@ -341,21 +361,51 @@ impl Receiver {
 impl Receiver {
     pub(crate) fn made(py: Python<'_>, made: Result<queue::Receiver, Error>) -> PyResult<Receiver> {
         let made = made.map_err(|error| told(py, &error))?;
-        // Its descriptor becomes readable when it is asked for.
-        let wake = |receiver: &mut queue::Receiver| drop(receiver.readiness_fd());
+        let waker = made.waker();
         Ok(Receiver {
-            end: Arc::new(End::new(made, wake)),
-            doors: Doors::default(),
+            end: Arc::new(End::new(made, Some(waker))),
+            door: Door::default(),
         })
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<Use<&End<queue::Receiver>, queue::Receiver>> {
-        Use::of(&*self.end).map_err(|why| away(py, why, Side::Receiver))
+        Use::take(py, &*self.end)
     }
 
     /// The same, to be kept.
-    pub(crate) fn take_along(&self, py: Python<'_>) -> PyResult<LentReceiver> {
-        Use::of(Arc::clone(&self.end)).map_err(|why| away(py, why, Side::Receiver))
+    fn take_along(&self, py: Python<'_>) -> PyResult<LentReceiver> {
+        Use::take(py, Arc::clone(&self.end))
+    }
+
+    /// The same, to be waited for with others; none if it is closed.
+    pub(crate) fn to_wait_for(&self, py: Python<'_>) -> PyResult<Option<LentReceiver>> {
+        match Use::of(Arc::clone(&self.end)) {
+            Ok(used) => Ok(Some(used)),
+            Err(Away::Closed) => Ok(None),
+            Err(why) => Err(away(py, why, Side::Receiver)),
+        }
+    }
+}
+
+/// Copies a message into what `keep` makes of that, and receives it. Without memory for
+/// it, it is the next message again.
+fn received<'py, E, R>(
+    py: Python<'py>,
+    message: Loan<E, queue::Receiver>,
+    keep: impl FnOnce(Bound<'py, PyBytes>) -> PyResult<R>,
+) -> PyResult<(R, Use<E, queue::Receiver>)>
+where
+    E: Deref<Target = End<queue::Receiver>>,
+{
+    match copy::bytes(py, &message.lent).and_then(keep) {
+        Ok(kept) => {
+            drop(message.lent);
+            Ok((kept, message.of))
+        }
+        Err(error) => {
+            message.put_back();
+            Err(error)
+        }
     }
 }
 

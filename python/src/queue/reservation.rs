@@ -2,8 +2,6 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
-use std::ptr::NonNull;
-use std::sync::Arc;
 
 use procwright::error::Invalid;
 use procwright::queue::{Error, Sender};
@@ -12,22 +10,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
-use super::end::{End, Loan};
 use super::errors::{Side, failed};
-use super::window::{Memory, Window};
+use super::given;
+use super::loan::{Kept, Loan};
+use super::window::Window;
 use crate::errors::invalid;
-
-type Lent = Loan<Arc<End<Sender>>, Sender>;
-
-impl Memory for Lent {
-    fn area(&mut self) -> NonNull<[u8]> {
-        NonNull::from(&mut *self.lent)
-    }
-
-    fn is_inherited(&self) -> bool {
-        self.of.end().is_inherited()
-    }
-}
 
 /// Room for a message in the queue's memory: see `Sender.reserve`.
 ///
@@ -39,7 +26,7 @@ impl Memory for Lent {
 /// It can be neither sent nor cancelled while something uses its memory, such as a slice
 /// of the memoryview: that raises `BufferError`.
 #[pyclass(module = "procwright.queue", frozen, weakref)]
-pub(crate) struct Reservation(Window<Lent>);
+pub(crate) struct Reservation(Window<Sender>);
 
 #[pymethods]
 impl Reservation {
@@ -70,7 +57,11 @@ impl Reservation {
 
     /// Sends it, or its first `length` bytes.
     #[pyo3(signature = (length=None))]
-    fn commit(&self, py: Python<'_>, length: Option<usize>) -> PyResult<()> {
+    fn commit(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = given::maybe_length)] length: Option<usize>,
+    ) -> PyResult<()> {
         let most = self.0.len(py)?;
         let length = length.unwrap_or(most);
         if length > most {
@@ -80,13 +71,13 @@ impl Reservation {
                 &Invalid::new("length", problem, "reserve more"),
             ));
         }
-        let Some(lent) = self.0.take(py)? else {
+        let Some(loan) = self.0.take(py)? else {
             return Err(PyValueError::new_err("it was sent, or cancelled"));
         };
-        if lent.is_inherited() {
+        if loan.of.end().is_inherited() {
             return Err(failed(py, &Error::Forked, Side::Sender));
         }
-        let Loan { lent, of } = lent;
+        let Loan { lent, of } = loan;
         lent.commit_first(length);
         drop(of);
         Ok(())
@@ -124,7 +115,9 @@ impl Reservation {
 }
 
 impl Reservation {
-    pub(super) fn of(place: Lent) -> Reservation {
-        Reservation(Window::on(place.given(), Side::Sender))
+    pub(super) fn of(place: Kept<Sender>) -> Reservation {
+        let window = Window::new();
+        window.open(place);
+        Reservation(window)
     }
 }

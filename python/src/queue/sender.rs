@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use procwright::queue::{self, Error, Overflow};
-use procwright::time::Deadline;
+use procwright::time::{Deadline, Timeout};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::data::Data;
 use super::end::{End, Use};
-use super::errors::{Side, away, failed};
-use super::{Invitation, Reservation, copy, deadline, waiting};
-use crate::values::choice;
+use super::errors::{Side, failed};
+use super::{Invitation, Reservation, copy, deadline, given, waiting};
 
 /// Sends messages to a queue's receiver.
 ///
@@ -30,13 +29,6 @@ pub(crate) struct Sender {
     limit: Option<usize>,
 }
 
-/// The names of what can happen when there is no room.
-const OVERFLOWS: [(&str, Overflow); 3] = [
-    ("block", Overflow::Block),
-    ("fail", Overflow::Fail),
-    ("drop_newest", Overflow::DropNewest),
-];
-
 #[pymethods]
 impl Sender {
     /// Takes a place at a queue, with an `Invitation`, which is used up if that succeeds.
@@ -49,12 +41,13 @@ impl Sender {
     /// Raises `NoLane` if there are as many senders as lanes; `ReceiverDead`, an `OSError`
     /// with EOWNERDEAD; `Closed`; `WrongVersion`, `InvalidValue`, `Unsupported`.
     #[staticmethod]
-    #[pyo3(signature = (invitation, overflow="block", limit=None))]
+    #[pyo3(signature = (invitation, overflow=Overflow::Block, limit=None))]
+    #[pyo3(text_signature = "(invitation, overflow='block', limit=None)")]
     fn attach(
         py: Python<'_>,
         invitation: &Bound<'_, Invitation>,
-        overflow: &str,
-        limit: Option<usize>,
+        #[pyo3(from_py_with = given::overflow)] overflow: Overflow,
+        #[pyo3(from_py_with = given::maybe_limit)] limit: Option<usize>,
     ) -> PyResult<Sender> {
         let place = invitation.get().again(py)?;
         let made = py.detach(|| queue::Sender::attach(place));
@@ -67,8 +60,14 @@ impl Sender {
     ///
     /// Raises `NoQueue`, a `FileNotFoundError`, if there is none; otherwise as `attach`.
     #[staticmethod]
-    #[pyo3(signature = (name, overflow="block", limit=None))]
-    fn open(py: Python<'_>, name: &str, overflow: &str, limit: Option<usize>) -> PyResult<Sender> {
+    #[pyo3(signature = (name, overflow=Overflow::Block, limit=None))]
+    #[pyo3(text_signature = "(name, overflow='block', limit=None)")]
+    fn open(
+        py: Python<'_>,
+        name: &str,
+        #[pyo3(from_py_with = given::overflow)] overflow: Overflow,
+        #[pyo3(from_py_with = given::maybe_limit)] limit: Option<usize>,
+    ) -> PyResult<Sender> {
         let made = py.detach(|| queue::Sender::open(name));
         Sender::made(py, made, overflow, limit)
     }
@@ -79,8 +78,13 @@ impl Sender {
     /// Raises `NoParent` if this process was not spawned so, or it was taken before;
     /// otherwise as `attach`.
     #[staticmethod]
-    #[pyo3(signature = (overflow="block", limit=None))]
-    fn of_parent(py: Python<'_>, overflow: &str, limit: Option<usize>) -> PyResult<Sender> {
+    #[pyo3(signature = (overflow=Overflow::Block, limit=None))]
+    #[pyo3(text_signature = "(overflow='block', limit=None)")]
+    fn of_parent(
+        py: Python<'_>,
+        #[pyo3(from_py_with = given::overflow)] overflow: Overflow,
+        #[pyo3(from_py_with = given::maybe_limit)] limit: Option<usize>,
+    ) -> PyResult<Sender> {
         let made = py.detach(queue::Sender::of_parent);
         Sender::made(py, made, overflow, limit)
     }
@@ -96,7 +100,12 @@ impl Sender {
     /// if the receiver was closed; `TooLarge`, `Full`, `Damaged`, `Busy`, `EndClosed`,
     /// `Forked`, and `OSError` when there is no memory. Then nothing was sent.
     #[pyo3(signature = (data, timeout=None))]
-    fn send(&self, py: Python<'_>, data: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
+    fn send(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+    ) -> PyResult<()> {
         let data = Data::of(data)?;
         let mut sender = self.take(py)?;
         if !put(py, &mut sender, data.as_slice())? {
@@ -148,14 +157,12 @@ impl Sender {
     fn reserve(
         &self,
         py: Python<'_>,
-        length: usize,
-        timeout: Option<f64>,
+        #[pyo3(from_py_with = given::length)] length: usize,
+        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Reservation> {
-        let until = deadline(py, timeout)?;
-        let end = Arc::clone(&self.end);
-        let mut sender = Use::of(end).map_err(|why| away(py, why, Side::Sender))?;
+        let mut sender = Use::take(py, Arc::clone(&self.end))?;
         if self.waits(timeout) {
-            room(py, &mut sender, length, until)?;
+            room(py, &mut sender, length, timeout)?;
         }
         match sender.lend(|sender| sender.reserve(length)) {
             Ok(place) => Ok(Reservation::of(place)),
@@ -168,11 +175,10 @@ impl Sender {
         &self,
         py: Python<'_>,
         parts: Vec<Bound<'_, PyAny>>,
-        timeout: Option<f64>,
+        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
         waits: bool,
     ) -> PyResult<()> {
         let parts: Vec<Data<'_>> = parts.iter().map(Data::of).collect::<PyResult<_>>()?;
-        let until = deadline(py, timeout)?;
         let mut sender = self.take(py)?;
         let length = parts.iter().map(Data::len).sum();
         if !waits {
@@ -183,7 +189,7 @@ impl Sender {
             });
             none.map_err(|error| told(py, &error))?;
         } else if self.waits(timeout) {
-            room(py, &mut sender, length, until)?;
+            room(py, &mut sender, length, timeout)?;
         }
         let slices: Vec<&[u8]> = parts.iter().map(Data::as_slice).collect();
         let mut join = || {
@@ -210,9 +216,13 @@ impl Sender {
 
     /// Another one for the same queue, in this process: for another thread.
     #[pyo3(signature = (overflow=None))]
-    fn clone(&self, py: Python<'_>, overflow: Option<&str>) -> PyResult<Sender> {
+    fn clone(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = given::maybe_overflow)] overflow: Option<Overflow>,
+    ) -> PyResult<Sender> {
         let made = self.take(py)?.try_clone();
-        Sender::made(py, made, overflow.unwrap_or(self.overflow()), self.limit)
+        Sender::made(py, made, overflow.unwrap_or(self.overflow), self.limit)
     }
 
     /// How many messages were thrown away under "drop_newest".
@@ -224,7 +234,9 @@ impl Sender {
     /// What happens to a message that finds no room.
     #[getter]
     fn overflow(&self) -> &'static str {
-        let known = OVERFLOWS.iter().find(|(_, known)| *known == self.overflow);
+        let known = given::OVERFLOWS
+            .iter()
+            .find(|(_, known)| *known == self.overflow);
         known.map_or("other", |(name, _)| name)
     }
 
@@ -274,32 +286,27 @@ impl Sender {
     pub(crate) fn made(
         py: Python<'_>,
         made: Result<queue::Sender, Error>,
-        overflow: &str,
+        overflow: Overflow,
         limit: Option<usize>,
     ) -> PyResult<Sender> {
-        let known = OVERFLOWS.into_iter().find(|(name, _)| *name == overflow);
-        let Some((_, overflow)) = known else {
-            let choices = "\"block\", \"fail\" or \"drop_newest\"";
-            return Err(choice(py, "overflow", overflow, choices));
-        };
         let mut sender = made.map_err(|error| told(py, &error))?;
         sender.set_overflow(overflow);
         if let Some(limit) = limit {
             sender.set_limit(limit);
         }
         Ok(Sender {
-            end: Arc::new(End::new(sender, |_| {})),
+            end: Arc::new(End::new(sender, None)),
             overflow,
             limit,
         })
     }
 
     fn take(&self, py: Python<'_>) -> PyResult<Use<&End<queue::Sender>, queue::Sender>> {
-        Use::of(&*self.end).map_err(|why| away(py, why, Side::Sender))
+        Use::take(py, &*self.end)
     }
 
     /// Whether it is waited for room.
-    fn waits(&self, timeout: Option<f64>) -> bool {
+    fn waits(&self, timeout: Option<Timeout>) -> bool {
         timeout.is_some() || self.overflow == Overflow::Block
     }
 
@@ -309,12 +316,12 @@ impl Sender {
         py: Python<'_>,
         sender: &mut queue::Sender,
         message: &[u8],
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
     ) -> PyResult<()> {
         if !self.waits(timeout) {
             return sender.send(message).map_err(|error| told(py, &error));
         }
-        room(py, sender, message.len(), deadline(py, timeout)?)?;
+        room(py, sender, message.len(), timeout)?;
         match put(py, sender, message)? {
             true => Ok(()),
             false => Err(told(py, &Error::Full)),
@@ -380,11 +387,11 @@ fn room(
     py: Python<'_>,
     sender: &mut queue::Sender,
     length: usize,
-    until: Deadline,
+    timeout: Option<Timeout>,
 ) -> PyResult<()> {
     match sender.wait_for_room(length, Duration::ZERO, || true) {
         Ok(_) => Ok(()),
-        Err(Error::TimedOut) => waiting::for_room(py, sender, length, until),
+        Err(Error::TimedOut) => waiting::for_room(py, sender, length, deadline(timeout)),
         Err(error) => Err(told(py, &error)),
     }
 }

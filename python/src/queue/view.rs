@@ -2,8 +2,6 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
-use std::ptr::NonNull;
-use std::sync::Arc;
 
 use procwright::queue::Receiver;
 use pyo3::ffi;
@@ -11,21 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyMemoryView};
 
 use super::copy;
-use super::end::{End, Loan};
-use super::errors::Side;
-use super::window::{Memory, Window};
-
-type Lent = Loan<Arc<End<Receiver>>, Receiver>;
-
-impl Memory for Lent {
-    fn area(&mut self) -> NonNull<[u8]> {
-        NonNull::from(&*self.lent)
-    }
-
-    fn is_inherited(&self) -> bool {
-        self.of.end().is_inherited()
-    }
-}
+use super::loan::Kept;
+use super::window::Window;
 
 /// A message in the queue's memory: see `Receiver.recv_view`.
 ///
@@ -41,7 +26,7 @@ impl Memory for Lent {
 /// After a fork the memory is not in the child: there even to look at a memoryview that
 /// was made before ends the process.
 #[pyclass(module = "procwright.queue", frozen, weakref)]
-pub(crate) struct View(Window<Lent>);
+pub(crate) struct View(Window<Receiver>);
 
 #[pymethods]
 impl View {
@@ -69,6 +54,14 @@ impl View {
     /// The message has been received. Again and again, if need be.
     fn release(&self, py: Python<'_>) -> PyResult<()> {
         self.0.take(py).map(drop)
+    }
+
+    /// It was not received, and is the next message again.
+    fn _put_back(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(message) = self.0.take(py)? {
+            message.put_back();
+        }
+        Ok(())
     }
 
     #[getter]
@@ -114,7 +107,18 @@ impl View {
 }
 
 impl View {
-    pub(super) fn of(message: Lent) -> View {
-        View(Window::on(message.given(), Side::Receiver))
+    /// # Errors
+    /// `MemoryError`: then the message was not received.
+    pub(super) fn of(py: Python<'_>, message: Kept<Receiver>) -> PyResult<Py<View>> {
+        match Py::new(py, View(Window::new())) {
+            Ok(view) => {
+                view.get().0.open(message);
+                Ok(view)
+            }
+            Err(error) => {
+                message.put_back();
+                Err(error)
+            }
+        }
     }
 }

@@ -13,9 +13,10 @@ use pyo3::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::doors::Doors;
-use super::end::{Away, End, Loan, Use};
+use super::door::Door;
+use super::end::{Away, End, Use};
 use super::errors::{Side, away, failed};
+use super::loan::Loan;
 use crate::errors::refused;
 use crate::signals::{Bell, Signals};
 use crate::stream::Watcher;
@@ -35,7 +36,7 @@ pub(super) fn for_message<E>(
     py: Python<'_>,
     used: Use<E, queue::Receiver>,
     deadline: Deadline,
-    doors: &Doors,
+    door: &Door,
 ) -> Found<E>
 where
     E: Deref<Target = End<queue::Receiver>> + Send,
@@ -52,7 +53,7 @@ where
         found => return told(py, found),
     };
     if !Watcher::is_possible() {
-        return on_descriptors(py, used, deadline, doors, None);
+        return on_descriptors(py, used, deadline, door, None);
     }
     let kept = Cell::new(Some(used));
     let waited = Bell::with_kept(|bell| {
@@ -61,7 +62,7 @@ where
         };
         let found = kept.take().map(|used| {
             let heard = Some((&mut signals, bell));
-            on_descriptors(py, used, deadline, doors, heard)
+            on_descriptors(py, used, deadline, door, heard)
         });
         signals.restore(py);
         found.transpose()
@@ -73,7 +74,7 @@ where
             // No handlers run on this thread.
             Watcher::is_not();
             Bell::keep_none();
-            on_descriptors(py, used, deadline, doors, None)
+            on_descriptors(py, used, deadline, door, None)
         }
         (None, None) => Err(away(py, Away::Busy, Side::Receiver)),
     }
@@ -84,33 +85,33 @@ fn on_descriptors<E>(
     py: Python<'_>,
     mut used: Use<E, queue::Receiver>,
     deadline: Deadline,
-    doors: &Doors,
+    door: &Door,
     mut heard: Option<(&mut Signals, &Arc<Bell>)>,
 ) -> Found<E>
 where
     E: Deref<Target = End<queue::Receiver>> + Send,
 {
     // Before the first look: it then tells of what comes after that.
-    let watched = doors.message(&mut used).map(drop);
+    let watched = door.of(&mut used).map(drop);
     watched.map_err(|error| failed(py, &error, Side::Receiver))?;
-    let closer = doors.closer().map_err(|error| refused(py, &error))?;
     loop {
-        // From here on the next message makes the descriptor readable.
+        // From here on the next message makes the descriptor readable, and so does a
+        // close: a ring for one that was heard by this look is seen behind it.
         used = match used.lend(queue::Receiver::try_recv_view) {
             Err((used, Error::Empty)) => used,
             found => return told(py, found),
         };
-        if used.end().is_closed() {
+        if used.is_closed() {
             return Err(away(py, Away::Closed, Side::Receiver));
         }
         if deadline.reached(Instant::now()) {
             return Err(failed(py, &Error::TimedOut, Side::Receiver));
         }
-        let message = doors.message(&mut used);
+        let message = door.of(&mut used);
         let message = message.map_err(|error| failed(py, &error, Side::Receiver))?;
         let bell = heard.as_ref().map(|(_, bell)| bell.as_fd());
-        let doors = [Some(message), Some(closer.as_fd()), bell];
-        let interrupted = py.detach(|| sleep(&doors, deadline));
+        let watched = [Some(message), bell];
+        let interrupted = py.detach(|| sleep(&watched, deadline));
         if interrupted && let Some((signals, _)) = &mut heard {
             signals.run_handlers()?;
         }

@@ -6,7 +6,6 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
-use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use procwright::queue::Error;
@@ -16,43 +15,40 @@ use pyo3::types::{PyMemoryView, PyWeakrefReference};
 use pyo3::{PyClass, ffi};
 
 use super::errors::{Side, failed};
+use super::loan::{Kept, Lends};
 
 /// A loan, and how many look into it.
-pub(super) struct Window<L> {
+pub(super) struct Window<T: Lends> {
     /// Locked with the interpreter lock held and for a moment only.
-    state: Mutex<State<L>>,
-    side: Side,
+    state: Mutex<State<T>>,
 }
 
-struct State<L> {
-    loan: Option<L>,
+struct State<T: Lends> {
+    loan: Option<Kept<T>>,
     exports: usize,
     /// The memoryview of the `with` block, not kept alive: it keeps us.
     entered: Option<Py<PyWeakrefReference>>,
 }
 
-/// Memory that is lent.
-pub(super) trait Memory {
-    /// Where it is: it stays there, and nobody but those who look into the window uses
-    /// it, until the loan is dropped. Not in a fork.
-    fn area(&mut self) -> NonNull<[u8]>;
-    /// Whether this is a fork of the process that has it.
-    fn is_inherited(&self) -> bool;
-}
-
-impl<L: Memory> Window<L> {
-    pub(super) fn on(loan: L, side: Side) -> Window<L> {
+impl<T: Lends> Window<T> {
+    /// One with nothing behind it yet.
+    pub(super) fn new() -> Window<T> {
         Window {
             state: Mutex::new(State {
-                loan: Some(loan),
+                loan: None,
                 exports: 0,
                 entered: None,
             }),
-            side,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<L>> {
+    /// From now on whoever wants the end is told where it is.
+    pub(super) fn open(&self, loan: Kept<T>) {
+        loan.of.end().lent();
+        self.lock().loan = Some(loan);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,20 +61,20 @@ impl<L: Memory> Window<L> {
     pub(super) fn len(&self, py: Python<'_>) -> PyResult<usize> {
         let mut state = self.lock();
         let loan = state.loan.as_mut().ok_or_else(over)?;
-        match loan.is_inherited() {
-            false => Ok(loan.area().len()),
+        match loan.of.end().is_inherited() {
+            false => Ok(T::area(&mut loan.lent).len()),
             true => {
                 // Not under the lock: that runs code of Python's.
                 drop(state);
-                Err(failed(py, &Error::Forked, self.side))
+                Err(failed(py, &Error::Forked, T::SIDE))
             }
         }
     }
 
     /// The memoryview of a `with` block.
-    pub(super) fn enter<'py, T: PyClass>(
+    pub(super) fn enter<'py, O: PyClass>(
         &self,
-        owner: &Bound<'py, T>,
+        owner: &Bound<'py, O>,
     ) -> PyResult<Bound<'py, PyMemoryView>> {
         let view = PyMemoryView::from(owner.as_any())?;
         self.lock().entered = Some(PyWeakrefReference::new(&view)?.unbind());
@@ -89,7 +85,7 @@ impl<L: Memory> Window<L> {
     ///
     /// # Errors
     /// `BufferError` if somebody does.
-    pub(super) fn take(&self, py: Python<'_>) -> PyResult<Option<L>> {
+    pub(super) fn take(&self, py: Python<'_>) -> PyResult<Option<Kept<T>>> {
         let entered = self.lock().entered.take();
         if let Some(reference) = entered
             && let Some(view) = reference.bind(py).upgrade()
@@ -110,20 +106,20 @@ impl<L: Memory> Window<L> {
 
     /// # Safety
     /// As a `bf_getbuffer` of the owner.
-    pub(super) unsafe fn export<T: PyClass>(
+    pub(super) unsafe fn export<O: PyClass>(
         &self,
-        owner: &Bound<'_, T>,
+        owner: &Bound<'_, O>,
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
         let mut state = self.lock();
         let loan = state.loan.as_mut().ok_or_else(over)?;
-        if loan.is_inherited() {
+        if loan.of.end().is_inherited() {
             drop(state);
-            return Err(failed(owner.py(), &Error::Forked, self.side));
+            return Err(failed(owner.py(), &Error::Forked, T::SIDE));
         }
-        let area = loan.area();
-        let readonly = c_int::from(self.side == Side::Receiver);
+        let area = T::area(&mut loan.lent);
+        let readonly = c_int::from(T::SIDE == Side::Receiver);
         // SAFETY: says the caller; the memory is there until the loan is dropped, which
         // is not before `exports` is 0 again, and not before the owner is, of which the
         // buffer has a reference. What is lent for writing is nobody else's to look at.

@@ -95,11 +95,13 @@ impl Source {
     ) -> PyResult<()> {
         let read = patiently(py, Deadline::NEVER, |patience| {
             let _inside = self.inside.enter();
+            let mut paced = patience.paced();
             loop {
                 let left = most - memory.as_bytes().len();
                 if left == 0 {
                     return Ok(());
                 }
+                paced.step()?;
                 let chunk = memory.fill(left.min(PIECE), |room| {
                     let chunk = self.lines.read_with(room, patience)?;
                     let n = if let Chunk::Bytes(n) = chunk { n } else { 0 };
@@ -126,7 +128,9 @@ impl Source {
         let mut length = 0;
         let read = patiently(py, Deadline::NEVER, |patience| {
             let _inside = self.inside.enter();
+            let mut paced = patience.paced();
             while length < area.len() {
+                paced.step()?;
                 match self.lines.read_with(&mut area[length..], patience)? {
                     Chunk::Bytes(n) => length += n,
                     Chunk::Gap(n) => {

@@ -250,7 +250,9 @@ impl Gathered {
     fn fill(&mut self, stream: &TextReader, patience: Patience<'_>) -> io::Result<()> {
         let source = &stream.source;
         let lines = &source.lines;
+        let mut paced = patience.paced();
         while self.left > 0 {
+            paced.step()?;
             let tried = lines.try_held(|held, is_last| {
                 let (mut n, mut count) = stream.measure(held, is_last, self.left);
                 let newline = held[..n].iter().position(|byte| *byte == b'\n');

@@ -45,11 +45,13 @@ impl Writer {
         let done = AtomicUsize::new(0);
         let written = patiently(py, Deadline::NEVER, |patience| {
             let _inside = self.inside.enter();
+            let mut paced = patience.paced();
             loop {
                 let at = done.load(Ordering::Relaxed);
                 if at == data.len() {
                     return Ok(());
                 }
+                paced.step()?;
                 let n = self.writer.write_with(&data[at..], patience)?;
                 done.fetch_add(n, Ordering::Relaxed);
                 self.written.fetch_add(n as u64, Ordering::Relaxed);

@@ -43,7 +43,7 @@ use crate::sys::fork::{self, Kept};
 use crate::sys::poll::{self, Fd, Flags};
 use crate::sys::wake::Wake;
 use gate::Gate;
-pub use patience::Patience;
+pub use patience::{Paced, Patience};
 pub(crate) use ready::Ready;
 pub(crate) use turn::{Mine, Turn};
 

@@ -1,8 +1,10 @@
 //! How long an operation may block.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
+use crate::sys::poll::{self, Fd, Flags};
 use crate::time::{Deadline, Timeout};
 
 /// How long an operation may block, and what else may end its wait.
@@ -63,6 +65,58 @@ impl<'a> Patience<'a> {
     /// What else ends it.
     pub const fn interrupt(&self) -> Option<BorrowedFd<'a>> {
         self.interrupt
+    }
+
+    /// Whether it has ended. For loops that go on as long as there is something: what
+    /// never waits learns of it by no wait.
+    ///
+    /// # Errors
+    /// `Interrupted`, `TimedOut`.
+    pub fn check(&self) -> io::Result<()> {
+        if let Some(fd) = self.interrupt {
+            let mut fds = [Fd::from_borrowed_fd(fd, Flags::IN)];
+            if poll::poll(&mut fds, Deadline::at(Instant::now())).is_ok_and(|ready| ready > 0) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+        }
+        match self.deadline.reached(Instant::now()) {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The same for a loop whose steps are short: to be asked before each.
+    pub const fn paced(self) -> Paced<'a> {
+        Paced {
+            patience: self,
+            steps: 0,
+        }
+    }
+}
+
+/// A loop's [patience](Patience::paced).
+#[derive(Clone, Copy, Debug)]
+pub struct Paced<'a> {
+    patience: Patience<'a>,
+    steps: u32,
+}
+
+/// A look costs as much as a short read.
+const STEPS: u32 = 16;
+
+impl Paced<'_> {
+    /// Looks whether the patience has ended once in 16 times, and not the first time: so
+    /// one that was over before it began brings what needs no wait.
+    ///
+    /// # Errors
+    /// `Interrupted`, `TimedOut`.
+    pub fn step(&mut self) -> io::Result<()> {
+        if self.steps == STEPS {
+            self.steps = 0;
+            self.patience.check()?;
+        }
+        self.steps += 1;
+        Ok(())
     }
 }
 

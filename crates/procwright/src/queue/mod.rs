@@ -100,6 +100,6 @@ pub(crate) use ends::OurEnd;
 #[cfg(not(procwright_loom))]
 pub use ends::{
     Asleep, Batch, Invitation, LaneStat, LaneState, Options, Overflow, Receiver, ReceiverStat,
-    ReceiverState, Reservation, Sender, Stat, View, names, stat,
+    ReceiverState, Reservation, Sender, Stat, View, Waker, names, stat,
 };
 pub use error::Error;

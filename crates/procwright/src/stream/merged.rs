@@ -185,6 +185,7 @@ impl MergedReader {
         for state in &mut records.streams {
             state.reframe(frame);
         }
+        let mut paced = patience.paced();
         loop {
             if let Some(line) = records.line(frame)? {
                 return Ok(Some(MergedItem::Line(line)));
@@ -196,7 +197,10 @@ impl MergedReader {
                     records.then = Some(Then::End);
                     return Ok(None);
                 }
-                Some(Then::More) | None => records.read(&self.reader, patience)?,
+                Some(Then::More) | None => {
+                    paced.step()?;
+                    records.read(&self.reader, patience)?;
+                }
             }
         }
     }

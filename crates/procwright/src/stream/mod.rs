@@ -20,8 +20,8 @@ mod writer;
 
 use std::io;
 
-pub use crate::handle::Patience;
 use crate::handle::Refused;
+pub use crate::handle::{Paced, Patience};
 pub use crate::spool::elastic::Broken;
 pub(crate) use line::Line;
 pub use lines::{

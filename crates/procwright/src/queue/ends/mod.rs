@@ -19,7 +19,7 @@ mod stat;
 
 pub(crate) use channel::OurEnd;
 pub use invitation::Invitation;
-pub use receiver::{Batch, Options, Receiver, View};
+pub use receiver::{Batch, Options, Receiver, View, Waker};
 pub use sender::{Overflow, Reservation, Sender};
 pub use stat::{Asleep, LaneStat, LaneState, ReceiverStat, ReceiverState, Stat, names, stat};
 

@@ -256,6 +256,15 @@ impl<M: Memory> Consumer<M> {
         next.map(|_| true)
     }
 
+    /// What was handed out last, and not released, is the next message again. The skips
+    /// and jumps in front of it stay behind us.
+    pub(crate) fn step_back(&mut self, last: Place) {
+        self.position -= Record::takes(last.length);
+        // It is in the ring in any case.
+        self.mailed = NOWHERE;
+        debug_assert_eq!(self.place() + RECORD, last.at);
+    }
+
     /// Looks how far the sender has got; whether there is more.
     fn look(&mut self) -> Result<bool, Damage> {
         if self.block != self.tail.block {

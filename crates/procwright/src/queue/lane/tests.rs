@@ -97,6 +97,8 @@ enum Step {
     Receive(usize),
     /// Whether there is one is asked, and nothing is received.
     Ask,
+    /// The next one is taken and put back.
+    PutBack,
     /// The receiver dies, and another goes on.
     TakeOver,
 }
@@ -111,6 +113,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => Just(Step::Receive(1)),
         1 => Just(Step::Receive(usize::MAX)),
         2 => Just(Step::Ask),
+        2 => Just(Step::PutBack),
         1 => Just(Step::TakeOver),
     ];
     prop::collection::vec(step, 1..60)
@@ -167,6 +170,12 @@ proptest! {
                 }
                 Step::Ask => {
                     prop_assert_eq!(consumer.has_next(), Ok(!model.is_empty()));
+                }
+                Step::PutBack => {
+                    if let Some(place) = consumer.next().unwrap() {
+                        consumer.step_back(place);
+                        prop_assert!(consumer.mail(place).is_none());
+                    }
                 }
                 Step::TakeOver => {
                     // What was taken and not released comes again.

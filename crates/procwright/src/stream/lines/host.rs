@@ -55,7 +55,10 @@ impl LineReader {
     ) -> io::Result<()> {
         let (_mine, mut state) = self.wait_turn(patience)?;
         state.reframe(frame);
+        // A line that goes on and on need not wait.
+        let mut paced = patience.paced();
         while state.ready(frame, limit).is_none() {
+            paced.step()?;
             state.fill(|room| self.reader.read_with(room, patience))?;
         }
         Ok(())

@@ -482,6 +482,28 @@ fn who_queues_for_a_line_can_be_interrupted() {
     });
 }
 
+/// What never waits is told of the end of its patience all the same, and keeps what it has.
+#[test]
+fn a_line_that_goes_on_and_on_can_be_interrupted() {
+    let (reader, mut writer) = reader(Framing::default());
+    let (interrupt, mut bell) = io::pipe().unwrap();
+    bell.write_all(b"!").unwrap();
+    let patience = Patience::NEVER_ENDING.or_readable(interrupt.as_fd());
+    let short = Duration::from_millis(20);
+    thread::scope(|scope| {
+        scope.spawn(|| while writer.write_all(&[b'.'; 4096]).is_ok() {});
+        let error = reader.next_line(patience).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        for patience in [Patience::from(Duration::ZERO), Patience::from(short)] {
+            let error = reader.next_line(patience).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+            assert!(patience.deadline().reached(Instant::now()));
+        }
+        assert!(reader.try_held(|held, _| (held.len(), 0)).unwrap() > Some(0));
+        reader.close();
+    });
+}
+
 #[test]
 fn a_fork_touches_no_lock() {
     let (reader, mut writer) = reader(Framing::default());

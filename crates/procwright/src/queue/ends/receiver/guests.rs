@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::process::Process;
@@ -26,7 +27,7 @@ pub(super) struct Guests {
     is_named: bool,
     orphans: Orphans,
     /// To make the descriptor readable without anybody's help.
-    wake: Wake,
+    wake: Arc<Wake>,
 }
 
 #[derive(Debug)]
@@ -64,7 +65,7 @@ const LOOKS: Duration = Duration::from_secs(1);
 impl Guests {
     /// Of a queue whose guests are all invited.
     pub(super) fn new() -> io::Result<Guests> {
-        let (set, wake) = (ReadySet::new()?, Wake::new()?);
+        let (set, wake) = (ReadySet::new()?, Arc::new(Wake::new()?));
         set.add(wake.as_fd(), OURSELVES, On::Read)?;
         Ok(Guests {
             set,
@@ -116,6 +117,11 @@ impl Guests {
 
     pub(super) fn ring_ourselves(&self) {
         self.wake.ring();
+    }
+
+    /// What that rings, for others who do.
+    pub(super) fn bell(&self) -> Weak<Wake> {
+        Arc::downgrade(&self.wake)
     }
 
     /// Sleeps until somebody has come, has rung or is gone. The numbers of those who

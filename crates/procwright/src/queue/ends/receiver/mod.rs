@@ -8,6 +8,7 @@ mod take_over;
 mod turns;
 mod view;
 mod waiting;
+mod waker;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub use options::Options;
 use take_over::Held;
 use turns::Lane;
 pub use view::{Batch, View};
+pub use waker::Waker;
 
 /// Receives what the [`Sender`]s of a queue send, each one's messages in their
 /// order.
@@ -317,6 +319,15 @@ impl Receiver {
         let consumer = &self.lanes[self.turn].consumer;
         let mail = consumer.mail(place);
         mail.unwrap_or_else(|| consumer.memory().bytes(place))
+    }
+
+    /// What was handed out last was not received.
+    fn step_back(&mut self, last: Place) {
+        if self.ground.is_here() {
+            self.lanes[self.turn].consumer.step_back(last);
+            // It is this lane's turn again, also if that was over.
+            self.left += 1;
+        }
     }
 
     /// What was handed out has been received.

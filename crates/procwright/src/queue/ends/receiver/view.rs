@@ -17,6 +17,14 @@ impl<'a> View<'a> {
     pub(super) fn new(receiver: &'a mut Receiver, place: Place) -> View<'a> {
         View { receiver, place }
     }
+
+    /// It was not received, and is the next message again: for who has no memory for a
+    /// copy.
+    pub fn put_back(self) {
+        self.receiver.step_back(self.place);
+        // To drop it would release it.
+        std::mem::forget(self);
+    }
 }
 
 impl Deref for View<'_> {

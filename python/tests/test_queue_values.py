@@ -1,0 +1,106 @@
+"""Values that cannot be used: told by name, before anything happens."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import pytest
+
+from procwright import InvalidValue, queue
+from procwright.queue import Receiver, Sender
+
+TOO_MANY = 1 << 70
+
+SIZES = {
+    "lanes": lambda receiver, sender, n: Receiver(lanes=n),
+    "first": lambda receiver, sender, n: Receiver(first=n),
+    "limit": lambda receiver, sender, n: Receiver(limit=n),
+    "keep": lambda receiver, sender, n: Receiver(keep=n),
+    "limit of a sender": lambda receiver, sender, n: receiver.sender(limit=n),
+    "limit by name": lambda receiver, sender, n: Sender.open("nobody", limit=n),
+    "most": lambda receiver, sender, n: receiver.recv_many(n),
+    "length": lambda receiver, sender, n: sender.reserve(n),
+    "length to commit": lambda receiver, sender, n: sender.reserve(8).commit(n),
+}
+
+WAITS = {
+    "recv": lambda receiver, sender, t: receiver.recv(t),
+    "recv_many": lambda receiver, sender, t: receiver.recv_many(2, t),
+    "recv_view": lambda receiver, sender, t: receiver.recv_view(t),
+    "recv_async": lambda receiver, sender, t: asyncio.run(awaited(receiver, t)),
+    "object": lambda receiver, sender, t: queue.ObjectReceiver(receiver).recv(t),
+    "send": lambda receiver, sender, t: sender.send(b"", t),
+    "reserve": lambda receiver, sender, t: sender.reserve(1, t),
+    "send object": lambda receiver, sender, t: queue.ObjectSender(sender).send(1, t),
+}
+
+
+async def awaited(receiver, timeout):
+    return await receiver.recv_async(timeout)
+
+
+@pytest.fixture
+def ends():
+    receiver = Receiver()
+    sender = receiver.sender()
+    sender.send(b"there")
+    yield receiver, sender
+    # Nothing was received or sent.
+    assert receiver.recv_many(9, 0) == [b"there"]
+
+
+@pytest.mark.parametrize("number", [-1, -TOO_MANY, TOO_MANY])
+@pytest.mark.parametrize("what", SIZES)
+def test_sizes(ends, what, number):
+    name = what.split()[0]
+    with pytest.raises(InvalidValue, match=rf"^{name} is {number}: pass "):
+        SIZES[what](*ends, number)
+
+
+@pytest.mark.parametrize("what", SIZES)
+def test_no_numbers(ends, what):
+    is_optional = what in ("limit of a sender", "limit by name", "length to commit")
+    for wrong in ("8", 1.5, *([] if is_optional else [None])):
+        with pytest.raises(TypeError):
+            SIZES[what](*ends, wrong)
+
+
+def test_none_at_all(ends):
+    with pytest.raises(InvalidValue, match=r"^most is 0: pass 1 or more"):
+        ends[0].recv_many(0)
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_times(ends, what):
+    with pytest.raises(InvalidValue, match="timeout is not a number"):
+        WAITS[what](*ends, math.nan)
+    with pytest.raises(TypeError):
+        WAITS[what](*ends, "1")
+
+
+@pytest.mark.parametrize("timeout", [0, -1, -math.inf, math.inf, None])
+def test_whatever_the_time_is_what_needs_no_wait_is_done(timeout):
+    receiver = Receiver()
+    sender = receiver.sender()
+    for _ in range(4):
+        sender.send(b"x", timeout)
+    sender.reserve(1, timeout).cancel()
+    assert receiver.recv(timeout) == b"x"
+    assert receiver.recv_many(1, timeout) == [b"x"]
+    assert bytes(receiver.recv_view(timeout)) == b"x"
+    assert asyncio.run(awaited(receiver, timeout)) == b"x"
+
+
+def test_a_wrong_word_takes_no_place():
+    receiver = Receiver(lanes=1)
+    invitation = receiver.invite()
+    with pytest.raises(InvalidValue, match='overflow is "never"'):
+        Sender.attach(invitation, overflow="never")
+    with pytest.raises(InvalidValue, match="limit is -1"):
+        Sender.attach(invitation, limit=-1)
+    with Sender.attach(invitation) as sender:
+        for use in (sender.clone, receiver.sender):
+            # Before it is seen that there is no lane.
+            with pytest.raises(InvalidValue, match="overflow"):
+                use(overflow="never")
