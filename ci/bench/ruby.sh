@@ -9,7 +9,7 @@ ruby_missing=
 rm -rf "$out/ruby"
 if ! command -v ruby > /dev/null; then
     ruby_missing='ruby is not installed'
-    for subject in capture3 threads-read nonblock-select io popen3 process-spawn; do
+    for subject in capture3 capture3-true threads-read nonblock-select io popen3 process-spawn; do
         missing "ruby-$subject" "$ruby_missing"
     done
 elif ! try ruby sh -c 'cd ruby && PROFILE=release rake --quiet compile'; then

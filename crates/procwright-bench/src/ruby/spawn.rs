@@ -16,7 +16,7 @@ const SUBJECTS: [Subject; 7] = [
     ("procwright-ruby-capture3", "spawn_ruby.rb", &["capture3"]),
     ("procwright-ruby-spawn", "spawn_ruby.rb", &["spawn"]),
     ("ruby-process-spawn", "spawn_ruby.rb", &["process_spawn"]),
-    ("ruby-capture3", "spawn_ruby.rb", &["stdlib_capture3"]),
+    ("ruby-capture3-true", "spawn_ruby.rb", &["stdlib_capture3"]),
 ];
 
 /// The case.
@@ -42,8 +42,8 @@ pub(super) fn rate(tools: &Tools, effort: Effort, _: &Notes, report: &mut Report
     );
     let pairs = [
         ("procwright-ruby-run", "ruby-process-spawn"),
-        ("procwright-ruby", "ruby-capture3"),
-        ("procwright-ruby-capture3", "ruby-capture3"),
+        ("procwright-ruby", "ruby-capture3-true"),
+        ("procwright-ruby-capture3", "ruby-capture3-true"),
     ];
     for (ours, theirs) in pairs {
         ratios(report, case, &[ours], &[theirs], &outcome, [key, "rate"]);
