@@ -86,12 +86,11 @@ impl Scene {
     }
 
     /// There is a receiver, or there is none, or one that was stopped when it was saying
-    /// so, for which nobody waits long.
+    /// so, for which nobody waits.
     fn go_on(&mut self) {
         let or_dead = |sent: Result<(), Error>| match sent {
             Ok(()) => 1,
             Err(Error::ReceiverDead) => 0,
-            Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => 0,
             Err(error) => panic!("{error}"),
         };
         let send = |sender: &mut Option<Sender>, number: u64| {

@@ -97,7 +97,9 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         };
         match raised {
             // What has come in the last turn, after which there was no pause.
-            None => tell(ruby, hook, &events).and_then(|()| result(ruby, collected, taps.are_shown())),
+            None => {
+                tell(ruby, hook, &events).and_then(|()| result(ruby, collected, taps.are_shown()))
+            }
             Some(error) => Err(error),
         }
     })
