@@ -61,9 +61,10 @@ works 'stdout 13 bytes, stderr 1008890 bytes' python3 01_two_pipes/streaming.py
 
 # Newer interpreters wait as they should, and the example says so of itself.
 works 'a stranger: woke up' python3 02_waiting/stdlib.py
+# A process that is in its way may wake it now and then; who polls does it twenty times and more.
 works 'and it exited with code 0' python3 02_waiting/procwright_.py
-grep -Eqx 'a child: woke up [0-3] times in 2 s' "$work/out" || fail "it did not sleep"
-grep -Eq '^a stranger: woke up [0-3] times' "$work/out" || fail "it did not sleep"
+grep -Eqx 'a child: woke up [0-9] times in 2 s' "$work/out" || fail "it did not sleep"
+grep -Eq '^a stranger: woke up [0-9] times' "$work/out" || fail "it did not sleep"
 
 works 'the worker has died: alive=True' python3 03_is_the_peer_alive/stdlib.py
 grep -Eqx 'a stranger has its number: (alive=True|only root .*)' "$work/out" ||

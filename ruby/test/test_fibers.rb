@@ -40,6 +40,7 @@ class TestFibers < Minitest::Test
     "LivenessMonitor#wait" => ->(test) { Procwright::LivenessMonitor.new(test.child).wait },
     "LivenessMonitor#wait_gone" => ->(test) { Procwright::LivenessMonitor.new(test.child).wait_gone },
     "Child#sender" => ->(test) { Procwright.spawn(test.marked, CHILD, "sleep-forever", channel: :to_child).sender },
+    "Merged#gets" => ->(test) { Procwright.spawn(test.marked, CHILD, "sleep-forever", merged: true).merged.gets },
     "Waiter#value" => ->(test) { Procwright::Open3.popen3(test.marked, CHILD, "sleep-forever").last.value }
   }.freeze
 

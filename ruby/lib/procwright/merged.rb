@@ -24,6 +24,8 @@ module Procwright
       @native = native
       @text = text
       @tell = tell
+      # What came for fibers that had just given up waiting for it.
+      @come = Thread::Queue.new
     end
 
     # The next line. Waits until it is there.
@@ -32,7 +34,7 @@ module Procwright
     # @raise [IOError] if it is closed, before or meanwhile
     def gets(chomp: false)
       @tell&.call
-      number, time, line = @native.next(chomp)
+      number, time, line = take(chomp)
       return if number.nil?
       return Gap.new(line) if number.zero?
 
@@ -71,6 +73,19 @@ module Procwright
     # @private
     def initialize_copy(_other)
       raise TypeError, "a stream cannot be copied: use this one, from any thread"
+    end
+
+    private
+
+    def take(chomp)
+      return @native.next(chomp) unless Fibers.scheduled?
+
+      begin
+        @come.pop(true)
+      rescue ThreadError
+        Fibers.aside { @come << @native.next(chomp) }
+        retry
+      end
     end
   end
 end
