@@ -6,7 +6,6 @@
 mod claim;
 mod invitation;
 mod monitor;
-mod threads;
 mod token;
 
 pub(crate) use claim::LivenessClaim;

@@ -2,11 +2,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use procwright::liveness::{Error, Guarantee, Invitation, Token};
+use procwright::liveness::{Error, Guarantee, Invitation, PortableToken, Token};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::threads::Place;
 use super::{LivenessInvitation, guarantee};
 use crate::errors;
 use crate::values::choice;
@@ -43,7 +42,7 @@ pub(crate) struct LivenessToken {
 
 enum Holder {
     Process(Token),
-    Thread(Place),
+    Thread(PortableToken),
 }
 
 impl Holder {
@@ -69,7 +68,7 @@ impl LivenessToken {
     fn new(py: Python<'_>, holder: &str) -> PyResult<LivenessToken> {
         let token = match holder {
             "process" => py.detach(|| Token::new().map(Holder::Process)),
-            "thread" => py.detach(|| Place::hold().map(Holder::Thread)),
+            "thread" => py.detach(|| PortableToken::new().map(Holder::Thread)),
             other => {
                 let holders = "\"process\" or \"thread\"";
                 return Err(choice(py, "holder", other, holders));

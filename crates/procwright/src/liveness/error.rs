@@ -28,13 +28,13 @@ pub enum Error {
     /// A thread other than the main one has asked for a token of its own.
     #[error(
         "a thread's token is refused off the main thread, where its end would be taken for \
-         that of the process: use Token (Python: LivenessToken()), or make it on the main thread"
+         that of the process: use Token (Python, Ruby: LivenessToken), or make it on the main thread"
     )]
     NotMain,
     /// This process cannot tell who its parent is.
     #[error(
         "no parent to watch: {0}\n  \
-         hint: start this program with Command::liveness() (Python: liveness=True)"
+         hint: start this program with Command::liveness() (Python: liveness=True, Ruby: liveness: true)"
     )]
     NoParent(String),
     /// The system refused.

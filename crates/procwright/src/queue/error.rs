@@ -89,7 +89,7 @@ pub enum Error {
     /// The program was not started with such a channel, or that cannot be told.
     #[error(
         "no channel of the parent: {0}\n  \
-         hint: start this program with Command::channel() (Python: channel=…)"
+         hint: start this program with Command::channel() (Python: channel=…, Ruby: channel: …)"
     )]
     NoParent(String),
     /// A child has no such channel, or none any more.

@@ -3,7 +3,6 @@
 mod claim;
 mod invitation;
 mod monitor;
-mod threads;
 mod token;
 
 pub(crate) use monitor::Monitor;

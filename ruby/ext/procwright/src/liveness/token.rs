@@ -3,10 +3,9 @@
 use std::cell::RefCell;
 
 use magnus::{Class, Error, Module, Object, RArray, RModule, Ruby, function, method};
-use procwright::liveness::{self, Error as Refusal, Guarantee};
+use procwright::liveness::{self, Error as Refusal, Guarantee, PortableToken};
 
 use super::invitation::Invitation;
-use super::threads::Place;
 use super::{failed, parts};
 use crate::errors::{choice, guarded, made, panicked};
 use crate::gvl::briefly_unlocked;
@@ -27,7 +26,7 @@ struct Token(RefCell<Option<Holder>>);
 
 enum Holder {
     Process(liveness::Token),
-    Thread(Place),
+    Thread(PortableToken),
 }
 
 impl Holder {
@@ -51,7 +50,7 @@ impl Token {
         guarded(|| {
             let held = match &*holder {
                 "process" => briefly_unlocked(|| liveness::Token::new().map(Holder::Process))?,
-                "thread" => briefly_unlocked(|| Place::hold().map(Holder::Thread))?,
+                "thread" => briefly_unlocked(|| PortableToken::new().map(Holder::Thread))?,
                 other => return Err(choice("holder", other, ":process or :thread")),
             };
             let held = held.map_err(|panic| panicked(&*panic))?;

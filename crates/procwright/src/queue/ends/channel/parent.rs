@@ -112,7 +112,7 @@ impl OurEnd {
         let why = match (self, wanted) {
             (OurEnd::None, _) => {
                 "it was started without one; start it with Command::channel() \
-                 (Python: channel=\"from_child\" or \"to_child\")"
+                 (Python: channel=\"from_child\" or \"to_child\"; Ruby: channel: :from_child or :to_child)"
             }
             (OurEnd::Taken(channel), _) if *channel == wanted => {
                 "this end of it was taken before; a Sender can be cloned"

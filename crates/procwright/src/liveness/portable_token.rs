@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use procwright::liveness::{Error, Guarantee, Invitation, ThreadToken};
+use super::{Error, Guarantee, Invitation, ThreadToken};
 
 thread_local! {
     /// Those of this thread. Never dropped with it: at the end of the process they
@@ -28,19 +28,47 @@ fn left() -> MutexGuard<'static, Vec<u64>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A token of the main thread's.
-pub(super) struct Place {
+/// A [`ThreadToken`] that any thread may have.
+///
+/// For hosts whose objects go from thread to thread and are dropped on any: the token
+/// itself stays on the main thread. One that another thread drops is given back when the
+/// main thread makes the next, and says until then that the thread lives. In a fork it is
+/// as the token itself.
+///
+/// ```standalone_crate
+/// use procwright::liveness::{Error, Monitor, PortableToken, State};
+///
+/// # fn work() -> Result<(), Error> {
+/// let token = PortableToken::new()?; // on the main thread
+/// let monitor = Monitor::accept(token.invite()?)?;
+/// let token = std::thread::spawn(|| {
+///     assert!(!token.release()); // not here
+///     token
+/// })
+/// .join()
+/// .unwrap();
+/// assert_eq!(monitor.state(), State::Alive);
+/// assert!(token.release());
+/// assert_eq!(monitor.state(), State::Released);
+/// # Ok(())
+/// # }
+/// # match work() { Err(Error::Unsupported(_)) => {}, done => done.unwrap() }
+/// ```
+#[derive(Debug)]
+pub struct PortableToken {
     number: u64,
     process: u32,
 }
 
-impl Place {
-    pub(super) fn hold() -> Result<Place, Error> {
+impl PortableToken {
+    /// # Errors
+    /// As [`ThreadToken::new`].
+    pub fn new() -> Result<PortableToken, Error> {
         let token = ThreadToken::new()?;
         sweep();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         HELD.with_borrow_mut(|held| held.insert(number, token));
-        Ok(Place {
+        Ok(PortableToken {
             number,
             process: std::process::id(),
         })
@@ -59,23 +87,31 @@ impl Place {
         self.process != std::process::id()
     }
 
-    pub(super) fn invite(&self) -> Result<Invitation, Error> {
+    /// As [`ThreadToken::invite`].
+    ///
+    /// # Errors
+    /// As there; [`Error::NotMain`] on another thread, [`Error::Forked`].
+    pub fn invite(&self) -> Result<Invitation, Error> {
         self.with(ThreadToken::invite)?
     }
 
-    pub(super) fn guarantee(&self) -> Result<Guarantee, Error> {
+    /// As [`ThreadToken::guarantee`].
+    ///
+    /// # Errors
+    /// [`Error::NotMain`] on another thread, [`Error::Forked`].
+    pub fn guarantee(&self) -> Result<Guarantee, Error> {
         self.with(ThreadToken::guarantee)
     }
 
-    /// False on another thread than the main one, where it cannot be given back. A
-    /// fork has nothing to give back.
-    pub(super) fn release(&self) -> bool {
+    /// Says that it was released. False on another thread than the main one, where it
+    /// cannot be given back. A fork has nothing to give back.
+    pub fn release(&self) -> bool {
         let token = HELD.with_borrow_mut(|held| held.remove(&self.number));
         token.is_some() || self.is_inherited()
     }
 }
 
-impl Drop for Place {
+impl Drop for PortableToken {
     fn drop(&mut self) {
         if !self.release() {
             left().push(self.number);
