@@ -72,6 +72,8 @@ def test_an_interpreter():
         child.wait_for(r">>> $", timeout=60)
         child.stdin.write("import sys; sys.stdin.isatty()\n")
         child.wait_for("^True", timeout=60)
+        # Before it asks it sets up the terminal, and a Ctrl-D from before that is lost.
+        child.wait_for(r">>> $", timeout=60)
     # The end of its input, typed when the block was left.
     assert child.returncode == 0
 
