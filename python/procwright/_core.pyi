@@ -552,7 +552,7 @@ class Receiver:
         lanes: int = 64,
         first: int = 16384,
         limit: int = 67108864,
-        keep: int = 8388608,
+        keep: int = 16777216,
     ) -> Receiver: ...
     @staticmethod
     def open(
@@ -561,7 +561,7 @@ class Receiver:
         lanes: int = 64,
         first: int = 16384,
         limit: int = 67108864,
-        keep: int = 8388608,
+        keep: int = 16777216,
     ) -> Receiver:
         """Makes a queue of that name, or takes it over from a receiver that has died."""
 
@@ -571,7 +571,7 @@ class Receiver:
 
     @staticmethod
     def of_parent(
-        *, lanes: int = 64, first: int = 16384, limit: int = 67108864, keep: int = 8388608
+        *, lanes: int = 64, first: int = 16384, limit: int = 67108864, keep: int = 16777216
     ) -> Receiver:
         """Receives from the process that has spawned this one with `channel="to_child"`."""
 

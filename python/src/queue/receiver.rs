@@ -59,8 +59,8 @@ fn shape(lanes: usize, first: usize, limit: usize, keep: usize) -> Options {
 #[pymethods]
 impl Receiver {
     #[new]
-    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20, keep=8 << 20))]
-    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=8388608)")]
+    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20, keep=16 << 20))]
+    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=16777216)")]
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = given::lanes)] lanes: usize,
@@ -78,8 +78,8 @@ impl Receiver {
     /// Once: then the descriptors are not inherited any more. Raises `NoParent` if this
     /// process was not spawned so, or it was taken before.
     #[staticmethod]
-    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20, keep=8 << 20))]
-    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=8388608)")]
+    #[pyo3(signature = (*, lanes=64, first=16 << 10, limit=64 << 20, keep=16 << 20))]
+    #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=16777216)")]
     fn of_parent(
         py: Python<'_>,
         #[pyo3(from_py_with = given::lanes)] lanes: usize,
@@ -105,8 +105,8 @@ impl Receiver {
     /// Raises `NameTaken` if the receiver of that queue lives; otherwise as `Receiver`, and
     /// `OSError` if the directory is not this user's alone.
     #[staticmethod]
-    #[pyo3(signature = (name, *, lanes=64, first=16 << 10, limit=64 << 20, keep=8 << 20))]
-    #[pyo3(text_signature = "(name, *, lanes=64, first=16384, limit=67108864, keep=8388608)")]
+    #[pyo3(signature = (name, *, lanes=64, first=16 << 10, limit=64 << 20, keep=16 << 20))]
+    #[pyo3(text_signature = "(name, *, lanes=64, first=16384, limit=67108864, keep=16777216)")]
     fn open(
         py: Python<'_>,
         name: &str,

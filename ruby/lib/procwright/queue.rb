@@ -125,7 +125,7 @@ module Procwright
       # empty.
       FIRST = 16 * 1024
       LIMIT = 64 * 1024 * 1024
-      KEEP = 8 * 1024 * 1024
+      KEEP = 16 * 1024 * 1024
 
       # @param lanes [Integer] how many senders there may be at a time, 1 to 4,096
       # @raise [Unsupported] where there are no queues

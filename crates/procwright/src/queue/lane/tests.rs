@@ -548,6 +548,28 @@ fn a_flood_is_given_back() {
     assert_eq!(heap.calls.get(), calls);
 }
 
+/// Messages of half a kept block go on in the next one, for which there is only room once.
+/// If that is kept as well, there is no call a message.
+#[test]
+fn half_of_what_is_kept_takes_twice_that() {
+    let calls_of = |kept| {
+        let heap = Heap::new(Geometry::tiny(6, 8, kept));
+        let (mut producer, mut consumer) = (producer(&heap), consumer(&heap));
+        let mut flow = || {
+            put(&mut producer, &[7; 512]).unwrap();
+            producer.publish();
+            assert_eq!(drain(&mut consumer).len(), 1);
+        };
+        (0..20).for_each(|_| flow());
+        let calls = heap.calls.get();
+        (0..100).for_each(|_| flow());
+        heap.calls.get() - calls
+    };
+    // Blocks of up to 1,024 bytes, and of up to 2,048.
+    assert!(calls_of(5) >= 100);
+    assert_eq!(calls_of(6), 0);
+}
+
 /// Once it is told, the sender may write there.
 #[test]
 fn memory_is_given_back_before_the_sender_is_told() {

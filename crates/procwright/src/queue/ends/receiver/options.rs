@@ -27,13 +27,13 @@ impl Default for Options {
 
 impl Options {
     /// 64 lanes, each of 16 KiB at first and 64 MiB at most, which keep blocks of up to
-    /// 8 MiB.
+    /// 16 MiB.
     pub const fn new() -> Options {
         Options {
             lanes: 64,
             first: 16 << 10,
             limit: 64 << 20,
-            keep: 8 << 20,
+            keep: 16 << 20,
         }
     }
 
