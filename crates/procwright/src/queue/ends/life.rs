@@ -17,7 +17,6 @@ use super::ground::Ground;
 use super::link::{Link, Links};
 use super::page::{LifeWord, Nonsense, Page, plot_of};
 use crate::liveness::{Holder, Seen};
-use crate::process::Process;
 use crate::queue::Error;
 use crate::queue::format::{LIVENESS, PLOT};
 use crate::sys::rendezvous::Name;
@@ -131,8 +130,8 @@ struct Asked {
     looks: u32,
     most: u32,
     nap: Duration,
-    /// Its process, and none if that cannot be seen; if it was looked for.
-    process: Option<Option<Process>>,
+    /// Its process, if it was looked for.
+    process: Option<Seen>,
 }
 
 /// What a receiver is that does not live any more.
@@ -293,15 +292,12 @@ impl Asked {
         let Some(page) = page.filter(|_| self.most == MOST_LOOKS) else {
             return false;
         };
-        let process = self.process.get_or_insert_with(|| {
-            match Seen::of(&page.holder) {
-                Seen::It(process) => Some(process),
-                // It may have been gone when it was looked for. Then so is its link,
-                // or a number means nothing here.
-                Seen::Gone | Seen::Hidden => None,
-            }
-        });
-        process.as_ref().is_some_and(|process| !process.is_alive())
+        match self.process.get_or_insert_with(|| Seen::of(&page.holder)) {
+            Seen::It(process) => !process.is_alive(),
+            // Also where its end of the link is there: a fork has that.
+            Seen::Gone => true,
+            Seen::Hidden => false,
+        }
     }
 }
 
