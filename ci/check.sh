@@ -53,7 +53,7 @@ if ruby_builds; then
     )
     find ruby -name '*.rb' -not -path 'ruby/pkg/*' -print0 | xargs -0 -n 1 ruby -wc >/dev/null
     if command -v yard >/dev/null; then
-        (cd ruby && yard doc --quiet --no-output --no-cache --no-save --no-private --fail-on-warning lib)
+        (cd ruby && yard doc --no-stats --no-output --no-cache --no-save --no-private --fail-on-warning lib)
     fi
     if ruby -e 'Gem.bin_path("rbs", "rbs")' 2>/dev/null; then
         ruby -e 'load Gem.bin_path("rbs", "rbs")' -- -r timeout -I ruby/sig validate --silent

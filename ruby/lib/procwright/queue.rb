@@ -204,7 +204,7 @@ module Procwright
       # Waits for a message, and receives it and what has come besides. Each sender's are in
       # their order.
       # @return [Array<String>] one to `most`
-      # @raise as {#recv}
+      # @note Raises as {#recv} does
       def recv_many(most, timeout: nil)
         raise InvalidValue, "most is #{most.inspect}: pass a number from 1 on" unless most.is_a?(Integer) && most.positive?
 
@@ -321,7 +321,7 @@ module Procwright
 
         # Takes a place at the queue of that name, which {Receiver.open} has made.
         # @raise [NoQueue] if there is none
-        # @raise as {attach}
+        # @note Raises as {attach} does
         def open(name, overflow: :block, limit: nil, &block)
           lend(Native::Sender.of_name(name), overflow, limit, &block)
         end
@@ -329,7 +329,7 @@ module Procwright
         # Sends to the process that has spawned this one with `channel: :from_child`. Once: make
         # more with `dup`.
         # @raise [NoParent]
-        # @raise as {attach}
+        # @note Raises as {attach} does
         def of_parent(overflow: :block, limit: nil, &block)
           lend(Native::Sender.of_parent, overflow, limit, &block)
         end
@@ -373,13 +373,13 @@ module Procwright
 
       # Sends a message if there is room now, whatever is to happen otherwise.
       # @return [Boolean] whether there was
-      # @raise as {#send}
+      # @note Raises as {#send} does
       def try_send(message) = @native.try_send(message)
 
       # As of Thread::SizedQueue: sends a message.
       # @param non_block [Boolean] whether to raise {Full} rather than to wait
       # @return [self, nil] nil after the timeout
-      # @raise as {#send}
+      # @note Raises as {#send} does
       def push(message, non_block = false, timeout: nil)
         return (self if put(message, Options.seconds("timeout", timeout))) unless non_block
         raise ArgumentError, "can't set a timeout if non_block is enabled" unless timeout.nil?
@@ -396,7 +396,7 @@ module Procwright
       # @param messages [Enumerable<String>]
       # @param timeout [Numeric, nil] for all of them together
       # @return [Integer] how many were sent: fewer than there are if some were thrown away
-      # @raise as {#send}. Messages before the one that failed were sent: how many says {Error#sent}
+      # @note Raises as {#send} does. Messages before the one that failed were sent: how many says {Error#sent}
       def send_many(messages, timeout: nil)
         seconds = Options.seconds("timeout", timeout)
         # An array of our own, which nobody changes while we wait.
