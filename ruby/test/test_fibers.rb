@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "helper"
+require_relative "sleeper"
 require_relative "scheduler"
 require "timeout"
 require "tmpdir"
@@ -8,7 +8,7 @@ require "tmpdir"
 # Under a scheduler, no call that waits is in the way of other fibers, and what ends a fiber
 # acts in it.
 class TestFibers < Minitest::Test
-  class Boom < StandardError; end
+  include Sleeper
 
   # Calls that would wait for ever.
   WAITING = {
@@ -44,22 +44,9 @@ class TestFibers < Minitest::Test
     "Waiter#value" => ->(test) { Procwright::Open3.popen3(test.marked, CHILD, "sleep-forever").last.value }
   }.freeze
 
-  attr_reader :child
-
   # One that has little room.
   def queue = @queue ||= Procwright::Queue::Receiver.new(first: 4096, limit: 4096).tap { |queue| @sender = queue.sender }
   def sender = queue && @sender
-
-  def setup
-    super
-    @child = Procwright.spawn(marked, CHILD, "sleep-forever", stdin: :pipe)
-  end
-
-  def teardown
-    @child.stop(Procwright::Stop.new(grace: 0))
-    Procwright.run("pkill", "-KILL", "-P", Process.pid.to_s) unless gone?
-    super
-  end
 
   # The first of them is a fiber that does what the block says, and has what it raised as its
   # value.

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "helper"
+require_relative "sleeper"
 require "timeout"
 require "tmpdir"
 
 # Whatever ends a thread, or something in it, acts in every call that blocks, and leaves
 # nothing running.
 class TestInterrupts < Minitest::Test
-  class Boom < StandardError; end
+  include Sleeper
 
   # Calls that would block for ever, each with the child that it is about.
   BLOCKING = {
@@ -29,19 +29,6 @@ class TestInterrupts < Minitest::Test
     "capture3" => ->(test) { Procwright::Open3.capture3(test.marked, CHILD, "sleep-forever") },
     "Waiter#value" => ->(test) { Procwright::Open3.popen3(test.marked, CHILD, "sleep-forever").last.value }
   }.freeze
-
-  attr_reader :child
-
-  def setup
-    super
-    @child = Procwright.spawn(marked, CHILD, "sleep-forever", stdin: :pipe)
-  end
-
-  def teardown
-    @child.stop(Procwright::Stop.new(grace: 0))
-    Procwright.run("pkill", "-KILL", "-P", Process.pid.to_s) unless gone?
-    super
-  end
 
   # Of the call, and not before it.
   def blocked(call)
