@@ -99,9 +99,9 @@ def test_exceptions_are_those_of_the_standard_library_too():
             receiver.recv(0.001)
     with pytest.raises(queue.TooLarge) as caught:
         sender.send(bytes(5000))
-    assert (caught.value.length, caught.value.most) == (5000, 4080)
+    assert (caught.value.length, caught.value.most) == (5000, 4024)
     assert "a message of 5000 bytes is too long" in str(caught.value)
-    sender.send(bytes(4080))
+    sender.send(bytes(4024))
     for send in (sender.send, sender.try_send):
         with pytest.raises(standard.Full) as caught:
             send(b"x")
@@ -195,18 +195,18 @@ def test_what_overflow_says():
     receiver = Receiver(first=4096, limit=4096)
     sender = receiver.sender(overflow="drop_newest")
     assert sender.overflow == "drop_newest"
-    assert sender.send_many([bytes(4080), b"x", b"y"]) == 1
+    assert sender.send_many([bytes(4024), b"x", b"y"]) == 1
     sender.send(b"z")
     assert sender.dropped == 3
     with pytest.raises(queue.Full):
         sender.reserve(1)
     other = sender.clone(overflow="fail")
     assert other.overflow == "fail"
-    other.send(bytes(4080))
+    other.send(bytes(4024))
     with pytest.raises(queue.Full) as caught:
         other.send_many([b"x", b"y"])
     assert caught.value.sent == 0
-    assert receiver.recv_many(10) == [bytes(4080)] * 2
+    assert receiver.recv_many(10) == [bytes(4024)] * 2
     with pytest.raises(queue.TooLarge) as caught:
         other.send_many([b"a", b"b", bytes(5000)])
     assert caught.value.sent == 2
@@ -269,7 +269,7 @@ def test_two_threads_in_one_receiver(when_asleep):
 def test_two_threads_in_one_sender():
     receiver = Receiver(first=4096, limit=4096)
     sender = receiver.sender()
-    sender.send(bytes(4080))
+    sender.send(bytes(4024))
     told = []
 
     def other():

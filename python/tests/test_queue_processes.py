@@ -251,7 +251,7 @@ def test_the_receiver_dies_while_one_waits_for_room(peer):
     import threading
 
     with Sender.attach(peer.invitation) as sender:
-        sender.send(bytes(4080))
+        sender.send(bytes(4024))
         threading.Thread(target=peer.process.kill).start()
         with pytest.raises(queue.ReceiverDead):
             sender.send(b"x" * 100)

@@ -68,7 +68,7 @@ has_two_words = pytest.mark.skipif(
 def full():
     receiver = Receiver(first=4096, limit=4096)
     sender = receiver.sender()
-    sender.send(bytes(4080))
+    sender.send(bytes(4024))
     return receiver, sender
 
 
@@ -115,7 +115,7 @@ def test_ctrl_c_while_there_is_no_room(when_blocked, what):
     with pytest.raises(KeyboardInterrupt):
         SENDS[what](sender)
     assert signal.set_wakeup_fd(-1) == -1
-    assert receiver.recv() == bytes(4080)
+    assert receiver.recv() == bytes(4024)
     sender.send(b"after")
     assert receiver.recv() == b"after"
 
@@ -134,7 +134,7 @@ def test_a_handler_that_does_not_raise(when_blocked, handler):
         helper.join()
 
     handler(signal.SIGUSR1, run)
-    assert receiver.recv() == bytes(4080)
+    assert receiver.recv() == bytes(4024)
     when_blocked(POLL, lambda: os.kill(os.getpid(), signal.SIGUSR1))
     assert receiver.recv() == b"from the handler"
     assert ran == [signal.SIGUSR1]
@@ -153,7 +153,7 @@ def test_a_handler_that_makes_room(when_blocked, handler):
     handler(signal.SIGUSR1, run)
     when_blocked(TWO_WORDS, lambda: os.kill(os.getpid(), signal.SIGUSR1))
     sender.send(b"x" * 100)
-    assert got == [bytes(4080)]
+    assert got == [bytes(4024)]
     assert receiver.recv() == b"x" * 100
 
 
@@ -168,7 +168,7 @@ def test_others_run_while_one_waits():
     sleeper.join()
     sender.send(b"y")
     reader.join()
-    assert got == [bytes(4080), b"x" * 100, b"y"]
+    assert got == [bytes(4024), b"x" * 100, b"y"]
 
 
 def on_asyncio(main):

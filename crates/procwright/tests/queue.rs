@@ -155,10 +155,10 @@ fn what_is_put_back_is_the_next_message_again() {
 fn what_does_not_fit_is_told() {
     let mut receiver = Options::new().fixed(4096).create().unwrap();
     let mut sender = receiver.sender().unwrap();
-    let most = 4096 - 16;
+    let most = 4096 - 72;
     assert!(matches!(
         sender.send(&vec![0; most + 1]),
-        Err(Error::TooLarge { most: 4080, .. })
+        Err(Error::TooLarge { most: 4024, .. })
     ));
     sender.send(&vec![7; most]).unwrap();
     assert!(matches!(sender.try_send(b""), Err(Error::Full)));
@@ -233,7 +233,7 @@ alone! {
         let pid = peer(&mut receiver, |mut queue| {
             for number in 0..count {
                 // Some need the whole ring.
-                let length = if number % 100 == 0 { 4080 } else { 16 + (number * 7 % 900) as usize };
+                let length = if number % 100 == 0 { 4024 } else { 16 + (number * 7 % 900) as usize };
                 queue.send(&message(0, number, length)).unwrap();
             }
         });

@@ -43,7 +43,7 @@ fn damage_is_of_one_lane() {
         let (mut receiver, file, mut first, mut second) = two();
         if at >= FIRST_BLOCK {
             // Too long for the mailbox.
-            first.send(&[b'x'; 100]).unwrap();
+            first.send(&[b'x'; 200]).unwrap();
         }
         file.write_all_at(bytes, at).unwrap();
         let ours = Some(std::process::id().cast_signed());

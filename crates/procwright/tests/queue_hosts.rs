@@ -10,7 +10,7 @@ use procwright::queue::{Error, Options};
 fn a_wait_for_room_goes_on_until_it_may_not() {
     let mut receiver = Options::new().fixed(4096).create().unwrap();
     let mut sender = receiver.sender().unwrap();
-    let most = 4096 - 16;
+    let most = 4096 - 72;
     assert!(
         sender
             .wait_for_room(most, Duration::MAX, || unreachable!())

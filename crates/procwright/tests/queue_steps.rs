@@ -399,7 +399,7 @@ rows! {
     };
     wait_for_room: Row {
         options: Options::new().fixed(4096),
-        lengths: &[2000, 2000, 2000],
+        lengths: &[1900, 1900, 1900],
         ready: |victim| {
             victim.attach();
             victim.send();

@@ -204,7 +204,7 @@ fn a_set_makes_room_for_who_waits() {
     assert_eq!(receiver.recv().unwrap(), [1; 3000]);
     let mut set = Set::new().unwrap();
     set.add(Box::new(&mut receiver), Event::Exited).unwrap();
-    let long = [2; 4080];
+    let long = [2; 4024];
     assert!(matches!(sender.try_send(&long), Err(Error::Full)));
     assert!(is_readable(&set));
     nothing(&mut set);

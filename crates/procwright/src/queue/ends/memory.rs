@@ -16,7 +16,7 @@ pub(super) struct LaneMemory {
     ground: Arc<Ground>,
     lane: u32,
     region: Arc<Region>,
-    /// Tail, stamp, mailbox.
+    /// Tail, stamp, mailbox: two lines.
     line: Word<[AtomicU64; 2 + MAILBOX]>,
     head: Word<AtomicU64>,
     done: Word<AtomicU64>,
@@ -182,8 +182,8 @@ impl Memory for LaneMemory {
     }
 
     #[inline]
-    fn mail(&self) -> [u64; MAILBOX] {
-        std::array::from_fn(|at| self.line[2 + at].load(Ordering::Relaxed))
+    fn mail(&self, at: usize) -> u64 {
+        self.line[2 + at].load(Ordering::Relaxed)
     }
 
     #[inline]

@@ -1,8 +1,10 @@
 //! The receiver's end.
 
+use std::array;
+
 use super::{Damage, Memory, Place};
 use crate::queue::format::{
-    Cursor, FARTHEST, Geometry, Kind, MAILBOX, RECORD, REFUSED, Record, Stamp,
+    Cursor, FARTHEST, Geometry, Kind, MAILBOX, NEAR, RECORD, REFUSED, Record, Stamp,
 };
 use crate::sync::{Ordering, fence};
 
@@ -13,8 +15,9 @@ pub(crate) struct Consumer<M> {
     memory: M,
     shape: Geometry,
     block: u32,
-    /// Of the next record.
+    /// Of the next record, and of that whose message was handed out last.
     position: u64,
+    before: u64,
     /// Of the sender, when it was last looked at.
     tail: Cursor,
     /// Blocks on the way to there, a bit each: a way that comes back to one of
@@ -69,6 +72,7 @@ impl<M: Memory> Consumer<M> {
             shape,
             block: begin.block,
             position: begin.position,
+            before: begin.position,
             tail: begin,
             passed: 1 << begin.block,
             floor: begin.position,
@@ -92,6 +96,7 @@ impl<M: Memory> Consumer<M> {
             shape,
             block: 0,
             position: 0,
+            before: 0,
             tail: begin,
             passed: 1,
             floor: 0,
@@ -121,25 +126,33 @@ impl<M: Memory> Consumer<M> {
         let place = self.position.wrapping_add(self.shift);
         debug_assert_eq!(place, self.place());
         let kind = Record::parse(self.memory.record(place), self.position)?;
-        let Kind::Message(length) = kind else {
-            return None;
-        };
-        let length = u64::from(length);
-        let need = Record::takes(length);
-        (need <= self.clear - self.position).then(|| self.hand_out(place, length))
+        let (gap, length) = self.message(kind)?;
+        let need = gap + length.next_multiple_of(8);
+        (need <= self.clear - self.position).then(|| self.hand_out(place, gap, length))
+    }
+
+    /// From the record that is next to its message, and how long that is, if it is one.
+    #[inline(always)]
+    fn message(&self, kind: Kind) -> Option<(u64, u64)> {
+        match kind {
+            Kind::Message(length) => Some((RECORD, length.into())),
+            Kind::Aligned(length) => Some((Record::gap(self.position), length.into())),
+            _ => None,
+        }
     }
 
     #[inline(always)]
-    fn hand_out(&mut self, place: u64, length: u64) -> Place {
-        self.position += Record::takes(length);
+    fn hand_out(&mut self, place: u64, gap: u64, length: u64) -> Place {
+        self.before = self.position;
+        self.position += gap + length.next_multiple_of(8);
         // What had this place before may have been in the mailbox.
         self.mailed = NOWHERE;
-        let at = place + RECORD;
+        let at = place + gap;
         Place { at, length }
     }
 
-    /// The next message, if it is in the mailbox: then the line that has the tail is all
-    /// that is looked at. The sender may be writing the next one there meanwhile;
+    /// The next message, if it is in the mailbox: then the line that has the tail, and for
+    /// a longer one the next, is all that is looked at. The sender may be writing the next one there meanwhile;
     /// this one is in its place in the ring all the same.
     #[inline(always)]
     fn open_mailbox(&mut self) -> Option<Place> {
@@ -148,7 +161,12 @@ impl<M: Memory> Consumer<M> {
         let shown = tail.wrapping_sub(self.tail.to_word());
         let stamp = self.memory.stamp();
         let length = Stamp::parse(stamp, self.position)?;
-        let mail = self.memory.mail();
+        let near: [u64; NEAR] = array::from_fn(|at| self.memory.mail(at));
+        let is_far = length > 8 * NEAR as u64;
+        let far: [u64; MAILBOX - NEAR] = match is_far {
+            true => array::from_fn(|at| self.memory.mail(NEAR + at)),
+            false => [0; MAILBOX - NEAR],
+        };
         // If one of these bytes was another's, the stamp is another's now.
         fence(Ordering::Acquire);
         let need = Record::takes(length);
@@ -159,9 +177,13 @@ impl<M: Memory> Consumer<M> {
             return None;
         }
         let place = self.place();
-        let found = self.hand_out(place, length);
+        let found = self.hand_out(place, RECORD, length);
         self.tail.position = self.position;
-        self.mail = mail.map(u64::to_ne_bytes);
+        let (first, rest) = self.mail.split_at_mut(NEAR);
+        first.copy_from_slice(&near.map(u64::to_ne_bytes));
+        if is_far {
+            rest.copy_from_slice(&far.map(u64::to_ne_bytes));
+        }
         self.mailed = found.at;
         Some(found)
     }
@@ -220,12 +242,12 @@ impl<M: Memory> Consumer<M> {
                 _ => Record::parse(self.memory.record(place), self.position),
             };
             match kind {
-                Some(Kind::Message(length)) => {
-                    let length = u64::from(length);
-                    if Record::takes(length) > lap.min(until) {
+                Some(kind @ (Kind::Message(_) | Kind::Aligned(_))) => {
+                    let (gap, length) = self.message(kind).unwrap_or_default();
+                    if gap + length.next_multiple_of(8) > lap.min(until) {
                         return Err(Damage("a message is longer than its place"));
                     }
-                    return Ok(Some(self.hand_out(place, length)));
+                    return Ok(Some(self.hand_out(place, gap, length)));
                 }
                 Some(Kind::Skip) if lap <= until => self.position += lap,
                 Some(Kind::Jump(block)) => self.jump(block)?,
@@ -259,10 +281,10 @@ impl<M: Memory> Consumer<M> {
     /// What was handed out last, and not released, is the next message again. The skips
     /// and jumps in front of it stay behind us.
     pub(crate) fn step_back(&mut self, last: Place) {
-        self.position -= Record::takes(last.length);
+        self.position = self.before;
         // It is in the ring in any case.
         self.mailed = NOWHERE;
-        debug_assert_eq!(self.place() + RECORD, last.at);
+        debug_assert!((self.place()..last.at).contains(&(last.at - RECORD)));
     }
 
     /// Looks how far the sender has got; whether there is more.

@@ -187,8 +187,8 @@ impl Memory for End {
         }
     }
 
-    fn mail(&self) -> [u64; MAILBOX] {
-        self.heap.mail.get()
+    fn mail(&self, at: usize) -> u64 {
+        self.heap.mail.get()[at]
     }
 
     fn set_mail(&self, at: usize, word: u64) {

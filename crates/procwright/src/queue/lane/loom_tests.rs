@@ -116,11 +116,12 @@ impl Memory for End {
             _ => self.0.stamp.store(stamp, Ordering::Relaxed),
         }
     }
-    fn mail(&self) -> [u64; MAILBOX] {
+    fn mail(&self, at: usize) -> u64 {
         // Messages are of 8 bytes.
-        let mut mail = [0; MAILBOX];
-        mail[0] = self.0.mail[0].load(Ordering::Relaxed);
-        mail
+        match at {
+            0 => self.0.mail[0].load(Ordering::Relaxed),
+            _ => 0,
+        }
     }
     fn set_mail(&self, at: usize, word: u64) {
         self.0.mail[at].store(word, Ordering::Relaxed);
@@ -182,7 +183,7 @@ impl Futex {
 fn put(producer: &mut Producer<End>, number: u64) -> Result<(), Shortage> {
     let place = producer.reserve(8)?;
     producer.fill(place, &number.to_le_bytes());
-    producer.finish(8);
+    producer.finish(place, 8);
     Ok(())
 }
 

@@ -31,8 +31,6 @@ mod tests;
 
 use std::io;
 
-use crate::queue::format::MAILBOX;
-
 pub(crate) use consumer::Consumer;
 pub(crate) use producer::{Producer, Shortage};
 
@@ -66,9 +64,9 @@ pub(crate) trait Memory {
     /// The mailbox, beside the tail: whose bytes are in it, relaxed.
     fn stamp(&self) -> u64;
     fn set_stamp(&self, stamp: u64);
-    /// Its bytes, relaxed.
-    fn mail(&self) -> [u64; MAILBOX];
-    /// `at` is below [`MAILBOX`].
+    /// One of its words, relaxed. `at` is below
+    /// [`MAILBOX`](crate::queue::format::MAILBOX).
+    fn mail(&self, at: usize) -> u64;
     fn set_mail(&self, at: usize, word: u64);
 
     fn copy_in(&self, place: u64, bytes: &[u8]);

@@ -6,7 +6,8 @@ use crate::queue::Receiver;
 use crate::queue::lane::Place;
 
 /// A message in the queue's memory. It is received when this is dropped: until
-/// then its sender cannot use that memory again.
+/// then its sender cannot use that memory again. One that was made in room for 1 KiB and
+/// more begins at a multiple of 64 bytes.
 #[derive(Debug)]
 pub struct View<'a> {
     receiver: &'a mut Receiver,

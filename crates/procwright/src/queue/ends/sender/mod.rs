@@ -314,15 +314,15 @@ impl Sender {
         self.memory()
     }
 
-    pub(super) fn commit(&mut self, length: usize) {
+    pub(super) fn commit(&mut self, place: Place, length: usize) {
         self.memory_here();
-        self.producer.finish(length as u64);
+        self.producer.finish(place, length as u64);
         self.show();
     }
 
     fn put(&mut self, place: Place, message: &[u8]) {
         self.producer.fill(place, message);
-        self.producer.finish(message.len() as u64);
+        self.producer.finish(place, place.length);
     }
 
     /// Makes visible what is finished, and wakes the receiver if it sleeps.

@@ -7,7 +7,8 @@ use crate::queue::lane::Place;
 
 /// Room for a message in the queue's memory: see [`Sender::reserve`].
 ///
-/// Its bytes are whatever was there before.
+/// Its bytes are whatever was there before. Room for 1 KiB and more begins at a multiple
+/// of 64 bytes, here and where it is received.
 #[derive(Debug)]
 pub struct Reservation<'a> {
     sender: &'a mut Sender,
@@ -21,12 +22,13 @@ impl<'a> Reservation<'a> {
 
     /// Sends it.
     pub fn commit(self) {
-        self.sender.commit(self.place.length as usize);
+        self.sender.commit(self.place, self.place.length as usize);
     }
 
     /// Sends its first `length` bytes, or all of them if there are no more.
     pub fn commit_first(self, length: usize) {
-        self.sender.commit(length.min(self.place.length as usize));
+        let length = length.min(self.place.length as usize);
+        self.sender.commit(self.place, length);
     }
 }
 
