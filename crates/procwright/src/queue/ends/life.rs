@@ -163,11 +163,17 @@ impl Watch {
         }
     }
 
-    /// One relaxed load of the receiver's word while it lives.
+    /// Whether the receiver's word says that it lives. One relaxed load.
+    #[inline]
+    pub(super) fn is_told_alive(&self) -> bool {
+        let (at, value) = self.place();
+        self.look(at).load(Ordering::Relaxed) == value
+    }
+
+    /// The same, and what else there is to find out.
     #[inline]
     pub(super) fn gone(&self, links: &Links) -> Option<Gone> {
-        let (at, value) = self.place();
-        match self.look(at).load(Ordering::Relaxed) == value {
+        match self.is_told_alive() {
             true => None,
             false => self.why(&links.now()),
         }

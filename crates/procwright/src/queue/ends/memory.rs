@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::ground::Ground;
 use crate::liveness::Holder;
 use crate::queue::format::{DONE, HEAD, MAILBOX, PEER, PEER_SIZE, PLOT, SPACE, TAIL};
-use crate::queue::lane::{Memory, Place};
+use crate::queue::lane::{Memory, Place, each_word};
 use crate::sys::shared::{self, Region, Word};
 
 /// A lane's memory.
@@ -187,8 +187,12 @@ impl Memory for LaneMemory {
     }
 
     #[inline]
-    fn set_mail(&self, at: usize, word: u64) {
-        self.line[2 + at].store(word, Ordering::Relaxed);
+    fn post(&self, place: u64, bytes: &[u8]) {
+        let ring = self.region.words(PLOT + place, bytes.len().div_ceil(8));
+        each_word(bytes, &self.line[2..], ring, |mail, ring, word| {
+            mail.store(word, Ordering::Relaxed);
+            ring.store(word, Ordering::Relaxed);
+        });
     }
 
     #[inline]

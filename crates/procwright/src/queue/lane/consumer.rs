@@ -163,10 +163,8 @@ impl<M: Memory> Consumer<M> {
         let length = Stamp::parse(stamp, self.position)?;
         let near: [u64; NEAR] = array::from_fn(|at| self.memory.mail(at));
         let is_far = length > 8 * NEAR as u64;
-        let far: [u64; MAILBOX - NEAR] = match is_far {
-            true => array::from_fn(|at| self.memory.mail(NEAR + at)),
-            false => [0; MAILBOX - NEAR],
-        };
+        let far: Option<[u64; MAILBOX - NEAR]> =
+            is_far.then(|| array::from_fn(|at| self.memory.mail(NEAR + at)));
         // If one of these bytes was another's, the stamp is another's now.
         fence(Ordering::Acquire);
         let need = Record::takes(length);
@@ -181,7 +179,7 @@ impl<M: Memory> Consumer<M> {
         self.tail.position = self.position;
         let (first, rest) = self.mail.split_at_mut(NEAR);
         first.copy_from_slice(&near.map(u64::to_ne_bytes));
-        if is_far {
+        if let Some(far) = far {
             rest.copy_from_slice(&far.map(u64::to_ne_bytes));
         }
         self.mailed = found.at;

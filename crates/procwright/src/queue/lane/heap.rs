@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 
-use super::Memory;
+use super::{Memory, each_word};
 use crate::queue::format::{Geometry, MAILBOX};
 
 #[derive(Debug)]
@@ -191,12 +191,16 @@ impl Memory for End {
         self.heap.mail.get()[at]
     }
 
-    fn set_mail(&self, at: usize, word: u64) {
-        if self.may_store() {
-            let mut mail = self.heap.mail.get();
-            mail[at] = word;
-            self.heap.mail.set(mail);
-        }
+    fn post(&self, place: u64, bytes: &[u8]) {
+        let at: [usize; MAILBOX] = std::array::from_fn(|at| at);
+        each_word(bytes, &at, &at, |at, _, word| {
+            if self.may_store() {
+                let mut mail = self.heap.mail.get();
+                mail[*at] = word;
+                self.heap.mail.set(mail);
+            }
+            self.set_record(place + 8 * *at as u64, word);
+        });
     }
 
     fn copy_in(&self, place: u64, bytes: &[u8]) {

@@ -6,7 +6,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
-use super::{Consumer, Memory, Place, Producer, Shortage};
+use super::{Consumer, Memory, Place, Producer, Shortage, each_word};
 use crate::queue::bell::{Ringer, Sleep, Sleeper, space};
 use crate::queue::format::{Geometry, MAILBOX};
 use crate::sync::{AtomicU32, Ordering};
@@ -123,8 +123,12 @@ impl Memory for End {
             _ => 0,
         }
     }
-    fn set_mail(&self, at: usize, word: u64) {
-        self.0.mail[at].store(word, Ordering::Relaxed);
+    fn post(&self, place: u64, bytes: &[u8]) {
+        // Messages are of 8 bytes.
+        each_word(bytes, &self.0.mail, &[place], |mail, place, word| {
+            mail.store(word, Ordering::Relaxed);
+            self.set_record(*place, word);
+        });
     }
     fn copy_in(&self, place: u64, bytes: &[u8]) {
         self.set_record(place, u64::from_le_bytes(bytes.try_into().unwrap()));

@@ -58,7 +58,6 @@ pub(crate) trait Memory {
 
     /// The record at `place`, relaxed.
     fn record(&self, place: u64) -> u64;
-    /// A record, or 8 bytes of a short message.
     fn set_record(&self, place: u64, word: u64);
 
     /// The mailbox, beside the tail: whose bytes are in it, relaxed.
@@ -67,7 +66,9 @@ pub(crate) trait Memory {
     /// One of its words, relaxed. `at` is below
     /// [`MAILBOX`](crate::queue::format::MAILBOX).
     fn mail(&self, at: usize) -> u64;
-    fn set_mail(&self, at: usize, word: u64);
+
+    /// Writes a short message, in words, relaxed: into the mailbox, and to `place`.
+    fn post(&self, place: u64, bytes: &[u8]);
 
     fn copy_in(&self, place: u64, bytes: &[u8]);
 
@@ -82,24 +83,33 @@ pub(crate) trait Memory {
     fn discard(&self, place: u64, length: u64);
 }
 
-/// The words of a message, with their numbers; what is behind its end is 0.
+/// Each word of a message with its two places, which there are for all of them; what is
+/// behind its end is 0.
 #[inline(always)]
-fn each_word(bytes: &[u8], mut take: impl FnMut(usize, u64)) {
+pub(crate) fn each_word<A, B>(
+    bytes: &[u8],
+    these: &[A],
+    those: &[B],
+    mut put: impl FnMut(&A, &B, u64),
+) {
     let (whole, rest) = bytes.as_chunks::<8>();
     // In memory they lie as they were, whatever the machine's order is.
-    for (at, word) in whole.iter().enumerate() {
-        take(at, u64::from_ne_bytes(*word));
+    for ((word, this), that) in whole.iter().zip(these).zip(those) {
+        put(this, that, u64::from_ne_bytes(*word));
     }
-    if !rest.is_empty() {
-        // Not a copy of so many bytes, which is a call.
-        let last = match bytes.last_chunk::<8>() {
-            Some(last) => u64::from_le_bytes(*last) >> (8 * (8 - rest.len())),
-            None => {
-                let bytes = rest.iter().rev();
-                bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
-            }
-        };
-        take(whole.len(), last.to_le());
+    if rest.is_empty() {
+        return;
+    }
+    // Not a copy of so many bytes, which is a call.
+    let last = match bytes.last_chunk::<8>() {
+        Some(last) => u64::from_le_bytes(*last) >> (8 * (8 - rest.len())),
+        None => {
+            let bytes = rest.iter().rev();
+            bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
+        }
+    };
+    if let (Some(this), Some(that)) = (these.get(whole.len()), those.get(whole.len())) {
+        put(this, that, last.to_le());
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Damage, Memory, Place, each_word};
+use super::{Damage, Memory, Place};
 use crate::queue::format::{
     ALIGNED, Cursor, Geometry, Kind, LONG, RECORD, REFUSED, Record, SHORT, Stamp,
 };
@@ -216,11 +216,8 @@ impl<M: Memory> Producer<M> {
         self.memory.set_stamp(Stamp::to_word(length, self.position));
         // Who sees one of these bytes sees whose they are.
         fence(Ordering::Release);
-        each_word(bytes, |at, word| {
-            self.memory.set_mail(at, word);
-            self.memory.set_record(place + RECORD + 8 * at as u64, word);
-        });
         let at = place + RECORD;
+        self.memory.post(at, bytes);
         self.finish(Place { at, length }, length);
         self.publish();
         true

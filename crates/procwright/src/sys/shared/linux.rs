@@ -264,6 +264,16 @@ impl Region {
         unsafe { self.at(at, length).cast().as_ref() }
     }
 
+    /// Words that follow each other.
+    #[inline]
+    pub(crate) fn words(&self, at: u64, count: usize) -> &[AtomicU64] {
+        assert!(at.is_multiple_of(8), "not aligned");
+        let start = self.at(at, 8 * count as u64).cast();
+        // SAFETY: within the mapping, which lives as long as `self`, aligned, and
+        // atomics, for which all bytes are valid.
+        unsafe { NonNull::slice_from_raw_parts(start, count).as_ref() }
+    }
+
     /// Writes bytes. Who else has this memory may see a part of them meanwhile.
     #[inline]
     pub(crate) fn copy_in(&self, at: u64, bytes: &[u8]) {

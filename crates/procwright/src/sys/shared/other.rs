@@ -96,6 +96,10 @@ impl Region {
         match *self {}
     }
 
+    pub(crate) fn words(&self, _: u64, _: usize) -> &[AtomicU64] {
+        match *self {}
+    }
+
     pub(crate) fn copy_in(&self, _: u64, _: &[u8]) {
         match *self {}
     }

@@ -142,7 +142,13 @@ impl Guest {
         }
     }
 
-    /// Two loads.
+    /// Whether there is nothing to be told. Two loads.
+    #[inline]
+    pub(super) fn is_well(&self) -> bool {
+        self.ground.is_here() && self.watch.is_told_alive()
+    }
+
+    /// The same, and what is to be told.
     #[inline]
     pub(super) fn check(&self) -> Result<(), Error> {
         if !self.ground.is_here() {

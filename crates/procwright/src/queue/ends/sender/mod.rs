@@ -152,7 +152,7 @@ impl Sender {
     #[inline]
     fn sends_short(&mut self, message: &[u8]) -> bool {
         let is_sent = self.unchecked + 1 < UNCHECKED
-            && self.check().is_ok()
+            && self.guest.is_well()
             && self.producer.send_short(message);
         if is_sent {
             self.unchecked += 1;
