@@ -84,7 +84,8 @@ impl Write {
                 let offset = program.number(2) * 8 % (FIRST << block);
                 let position = offset + u64::from(program.byte()) * (FIRST << block);
                 let kind = u64::from(program.byte() % 5);
-                let length = program.number(if kind == 1 { 2 } else { 1 });
+                let is_message = matches!(kind, 1 | 4);
+                let length = program.number(if is_message { 2 } else { 1 });
                 let word = length | kind << 32 | (position >> 3 & 0xffff) << 48;
                 Write::word(BLOCK + FIRST * ((1 << block) - 1) + offset, word)
             }

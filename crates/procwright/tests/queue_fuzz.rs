@@ -51,7 +51,8 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let record = |block: u8, at: u16, kind: u8, length: u16| {
         let bytes = [&[0, 5, block][..], &(at / 8).to_le_bytes(), &[0, kind]].concat();
         let length = length.to_le_bytes();
-        [&bytes[..], if kind == 1 { &length } else { &length[..1] }].concat()
+        let is_message = matches!(kind, 1 | 4);
+        [&bytes[..], if is_message { &length } else { &length[..1] }].concat()
     };
     vec![
         (
@@ -85,6 +86,14 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         ("message-longer-than-its-place", {
             [record(0, 0, 1, 60_000), near(0, 9), receive.clone()].concat()
         }),
+        // Its bytes would fit, and do not from where they begin.
+        ("aligned-message-longer-than-its-place", {
+            [record(0, 8, 4, 4040), near(0, 512), receive.clone()].concat()
+        }),
+        (
+            "aligned-messages",
+            [send(1024), send(3), send(2000), receive.clone()].concat(),
+        ),
         ("messages-of-nothing", {
             let all = (0..9).map(|at| record(0, 8 * at, 1, 0)).collect::<Vec<_>>();
             [all.concat(), near(0, 9), receive.clone()].concat()
