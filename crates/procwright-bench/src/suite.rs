@@ -66,14 +66,16 @@ pub(crate) fn words<const N: usize>(words: [&dyn ToString; N]) -> Vec<OsString> 
     words.map(|word| word.to_string().into()).into()
 }
 
-/// A row of each subject that has the figure: key, metric, unit, and by how much
-/// to divide.
+/// Key, metric, unit, and by how much to divide.
+pub(crate) type Figure<'a> = (&'a str, &'a str, &'a str, f64);
+
+/// A row of each subject that has the figure.
 pub(crate) fn rows(
     report: &mut Report,
     case: &str,
     entries: &[Entry],
     outcome: &Outcome,
-    figures: &[(&str, &str, &str, f64)],
+    figures: &[Figure<'_>],
 ) {
     for (key, metric, unit, divisor) in figures {
         for Entry { name, .. } in entries {

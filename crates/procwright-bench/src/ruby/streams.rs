@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use crate::report::Report;
-use crate::round::{self, Effort, Entry, Rounds};
+use crate::round::{self, Effort, Rounds};
+use crate::streams::slow::{ALONE, held_up};
 use crate::streams::{Subject, entries};
 use crate::suite::{Notes, ratios, rows, words};
 use crate::tools::Tools;
-
-const ALONE: &str = "child-alone";
 
 const SLOW: [Subject; 4] = [
     (ALONE, "bench-alone", &[]),
@@ -26,34 +25,9 @@ const LINES: [Subject; 4] = [
 
 const OURS: [&str; 2] = ["procwright-ruby-spill", "procwright-ruby-bare"];
 
-/// A line of 40 kB every 50 ms, and 250 ms for each: what that does to the child. All at
-/// the same time, for hardly anybody does anything.
+/// What it does to the child that its reader is slow.
 pub(super) fn slow(tools: &Tools, effort: Effort, notes: &Notes, report: &mut Report) {
-    let (count, rounds): (u64, usize) = match effort {
-        Effort::Quick => (20, 1),
-        Effort::Rounds(n) => (60, n.min(5)),
-    };
-    let (size, step_us, pause_ms) = (40_000, 50_000, 250);
-    let mut entries = entries(tools, &SLOW);
-    for entry in &mut entries {
-        let (child, note) = (tools.built("ticker"), notes.of(&entry.name));
-        let (child, note) = (child.display(), note.display());
-        let args = words([&pause_ms, &child, &note, &count, &size, &step_us]);
-        entry.argv.extend(args.into_iter().map(Into::into));
-    }
-    let mut outcome = round::together(tools, &entries, &[], rounds);
-    outcome.require("lines", count);
-    outcome.require("bytes", count * size);
-    let case = format!("{count} lines of 40 kB, one every 50 ms, 250 ms for each");
-    let figures = [
-        ("child_s", "child's time", "s", 1.0),
-        ("held_s", "held up", "s", 1.0),
-    ];
-    rows(report, &case, &entries, &outcome, &figures);
-    for Entry { name, .. } in entries.iter().filter(|entry| entry.name != ALONE) {
-        let pairs = outcome.ratios(name, ALONE, "child_s");
-        report.ratio(&case, "child's time", name, ALONE, &pairs);
-    }
+    held_up(tools, effort, notes, report, &SLOW, &[]);
 }
 
 /// Lines of 100 bytes, buffered as the C library does it.

@@ -3,7 +3,7 @@
 
 mod close;
 mod read;
-mod slow;
+pub(crate) mod slow;
 mod stage;
 
 pub(crate) use close::room;

@@ -3,10 +3,12 @@
 use super::{Notes, Subject, entries, rows, words};
 use crate::report::Report;
 use crate::round::{self, Effort, Entry, Rounds};
+use crate::suite::Figure;
 use crate::tools::Tools;
 use std::time::Duration;
 
-const ALONE: &str = "child-alone";
+/// The child by itself.
+pub(crate) const ALONE: &str = "child-alone";
 
 /// `lines PAUSE_MS TICKER NOTE COUNT SIZE STEP_US`
 const SLOW: [Subject; 7] = [
@@ -50,37 +52,46 @@ const MANY: [Subject; 3] = [
     ("asyncio", "slow_python.py", &["asyncio", "many"]),
 ];
 
+/// How long the child took and was held up, and what else a reader knows of it.
+pub(super) fn reader(tools: &Tools, effort: Effort, notes: &Notes, report: &mut Report) {
+    let told = [
+        ("blocked_s", "blocked, as told", "s", 1.0),
+        ("paused_s", "pauses of the reader", "s", 1.0),
+    ];
+    held_up(tools, effort, notes, report, &SLOW, &told);
+}
+
 /// A line of 40 kB every 50 ms, and 250 ms for each: what that does to the child.
 /// All at the same time, for hardly anybody does anything.
-pub(super) fn reader(tools: &Tools, effort: Effort, notes: &Notes, report: &mut Report) {
+pub(crate) fn held_up(
+    tools: &Tools,
+    effort: Effort,
+    notes: &Notes,
+    report: &mut Report,
+    subjects: &[Subject],
+    told: &[Figure<'_>],
+) {
     let (count, rounds): (u64, usize) = match effort {
         Effort::Quick => (20, 1),
         Effort::Rounds(n) => (60, n.min(5)),
     };
     let (size, step_us, pause_ms) = (40_000, 50_000, 250);
-    let mut entries = entries(tools, &SLOW);
+    let mut entries = entries(tools, subjects);
     for entry in &mut entries {
         let (child, note) = (tools.built("ticker"), notes.of(&entry.name));
-        let args = words([
-            &pause_ms,
-            &child.display(),
-            &note.display(),
-            &count,
-            &size,
-            &step_us,
-        ]);
+        let (child, note) = (child.display(), note.display());
+        let args = words([&pause_ms, &child, &note, &count, &size, &step_us]);
         entry.argv.extend(args.into_iter().map(Into::into));
     }
     let mut outcome = round::together(tools, &entries, &[], rounds);
     outcome.require("lines", count);
     outcome.require("bytes", count * size);
     let case = format!("{count} lines of 40 kB, one every 50 ms, 250 ms for each");
-    let figures = [
+    let child = [
         ("child_s", "child's time", "s", 1.0),
         ("held_s", "held up", "s", 1.0),
-        ("blocked_s", "blocked, as told", "s", 1.0),
-        ("paused_s", "pauses of the reader", "s", 1.0),
     ];
+    let figures = [&child[..], told].concat();
     rows(report, &case, &entries, &outcome, &figures);
     for Entry { name, .. } in entries.iter().filter(|entry| entry.name != ALONE) {
         let pairs = outcome.ratios(name, ALONE, "child_s");
