@@ -16,6 +16,8 @@ pub(super) const HEADER: usize = 8;
 /// Of each buffer: where it begins, its length, and whether it may be written to, each in
 /// eight bytes.
 pub(super) const ENTRY: usize = 24;
+/// What is shorter may be copied once more.
+pub(super) const SHORT: usize = 8 * 1024;
 const ALIGNMENT: usize = 16;
 const PADDING: [u8; ALIGNMENT] = [0; ALIGNMENT];
 
@@ -69,6 +71,12 @@ impl<'py> Pickled<'py> {
 
     pub(super) fn len(&self) -> usize {
         self.length
+    }
+
+    /// All of it, if it is short: to lay that together first takes less than to ask for
+    /// room.
+    pub(super) fn short(&self) -> Option<Vec<u8>> {
+        (self.length < SHORT).then(|| self.parts().concat())
     }
 
     /// What is to be laid one behind the other.

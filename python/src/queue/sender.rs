@@ -182,6 +182,13 @@ impl Sender {
         // Before it is taken: what pickles may send by it, too.
         let message = Pickled::of(object)?;
         let mut sender = self.take(py)?;
+        if let Some(short) = message.short() {
+            return match put(py, &mut sender, &short)? {
+                true => Ok(()),
+                false if waits => self.overflowing(py, &mut sender, &short, timeout),
+                false => Err(told(py, &Error::Full)),
+            };
+        }
         let length = message.len();
         if !waits {
             let none = sender.wait_for_room(length, Duration::ZERO, || true);

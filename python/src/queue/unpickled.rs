@@ -13,13 +13,9 @@ use pyo3::types::{PyDict, PyList, PyMemoryView, PySlice};
 use super::door::Door;
 use super::end::End;
 use super::loan::Kept;
-use super::pickled::{ENTRY, HEADER, MAGIC};
+use super::pickled::{ENTRY, HEADER, MAGIC, SHORT};
 use super::receiver::{LentReceiver, put_off, told};
 use super::{View, copy, waiting};
-
-/// A pickle that is shorter is copied for pickle to read: that takes less than to let it
-/// look into the queue's memory, which needs objects for that.
-const SHORT: usize = 8 * 1024;
 
 /// After so many objects signals are looked for.
 const OFTEN: usize = 64;
@@ -179,6 +175,7 @@ fn unpickled<'py, R>(
         }
     };
     let (object, message) = if message.lent.len() - begin < SHORT {
+        // To let pickle look into the queue's memory takes objects for that, and longer.
         match copy::bytes(py, &message.lent[begin..]) {
             Ok(pickle) => (loads(pickle.as_any(), options.as_ref()), message),
             Err(error) => {
