@@ -10,14 +10,16 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::data::Data;
 
+/// A message that is shorter is laid together first, and then sent as any other: that
+/// takes less than to ask for room, and to lay it together there.
+const SHORT: usize = 4 * 1024;
+
 /// What it is; behind it, in four bytes, how many buffers there are.
 pub(super) const MAGIC: [u8; 4] = *b"pwo1";
 pub(super) const HEADER: usize = 8;
 /// Of each buffer: where it begins, its length, and whether it may be written to, each in
 /// eight bytes.
 pub(super) const ENTRY: usize = 24;
-/// What is shorter may be copied once more.
-pub(super) const SHORT: usize = 8 * 1024;
 const ALIGNMENT: usize = 16;
 const PADDING: [u8; ALIGNMENT] = [0; ALIGNMENT];
 
@@ -73,8 +75,7 @@ impl<'py> Pickled<'py> {
         self.length
     }
 
-    /// All of it, if it is short: to lay that together first takes less than to ask for
-    /// room.
+    /// All of it in one piece, if it is short.
     pub(super) fn short(&self) -> Option<Vec<u8>> {
         (self.length < SHORT).then(|| self.parts().concat())
     }

@@ -13,9 +13,13 @@ use pyo3::types::{PyDict, PyList, PyMemoryView, PySlice};
 use super::door::Door;
 use super::end::End;
 use super::loan::Kept;
-use super::pickled::{ENTRY, HEADER, MAGIC, SHORT};
+use super::pickled::{ENTRY, HEADER, MAGIC};
 use super::receiver::{LentReceiver, put_off, told};
 use super::{View, copy, waiting};
+
+/// A pickle that is shorter is copied for pickle to read: that takes less than the
+/// objects with which it can look into the queue's memory.
+const SHORT: usize = 16 * 1024;
 
 /// After so many objects signals are looked for.
 const OFTEN: usize = 64;
@@ -175,7 +179,6 @@ fn unpickled<'py, R>(
         }
     };
     let (object, message) = if message.lent.len() - begin < SHORT {
-        // To let pickle look into the queue's memory takes objects for that, and longer.
         match copy::bytes(py, &message.lent[begin..]) {
             Ok(pickle) => (loads(pickle.as_any(), options.as_ref()), message),
             Err(error) => {
