@@ -104,8 +104,9 @@ class Ours:
         queues = importlib.import_module("procwright.queue")
         sender = queues.Sender.attach(queues.Invitation.receive(door))
         if self.are_objects:
-            sender = queues.ObjectSender(sender)
-        return sender.send, getattr(sender, "send_many", None) if self.many else None
+            # One at a time: only what has come is received together.
+            return queues.ObjectSender(sender).send, None
+        return sender.send, sender.send_many if self.many else None
 
     def receiver(self, doors):
         queues = importlib.import_module("procwright.queue")
