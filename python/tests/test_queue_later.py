@@ -12,6 +12,7 @@ import weakref
 
 import pytest
 from test_queue_objects import REACHED, Large, Nosy, pair
+from test_queue_processes import a_fork_with_threads, in_a_fork
 
 from procwright import queue, wait
 from procwright.queue import ObjectReceiver, ObjectSender, Receiver
@@ -290,3 +291,26 @@ class Circle:
 
 def found():
     return list(REACHED)
+
+
+@a_fork_with_threads
+def test_what_is_kept_is_not_a_forks(reached):
+    sender, receiver = pair()
+    told, other = pair()
+    for sent in [1, Late("second")]:
+        sender.send(sent)
+    for sent in [1, Bad("second")]:
+        told.send(sent)
+    with pytest.raises(KeyboardInterrupt):
+        receiver.recv_many(9)
+    assert other.recv_many(9) == [1]
+
+    def do():
+        for one in (receiver, other):
+            with pytest.raises(queue.Forked):
+                one.recv_many(9)
+
+    assert in_a_fork(do) == 0
+    assert receiver.recv_many(9) == [1]
+    with pytest.raises(ValueError, match="second"):
+        other.recv()

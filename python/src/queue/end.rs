@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use procwright::queue::Waker;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::errors::away;
 use super::later::Later;
@@ -70,9 +71,27 @@ impl<T> End<T> {
         }
     }
 
-    /// What is to be told, or given, before all that comes.
-    pub(super) fn later(&self) -> &Later {
-        &self.later
+    /// What is to be told, or given, before all that comes. None in a fork: that is the
+    /// other process's.
+    pub(super) fn later(&self) -> Option<&Later> {
+        (self.later.is_some() && !self.is_inherited()).then_some(&self.later)
+    }
+
+    /// Tells that.
+    ///
+    /// # Errors
+    /// What was put off.
+    pub(super) fn tell(&self, py: Python<'_>) -> PyResult<()> {
+        self.later().map_or(Ok(()), |later| later.tell(py))
+    }
+
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.later.traverse(visit)
+    }
+
+    /// What was put off is garbage.
+    pub(super) fn forget(&self) {
+        self.later.clear();
     }
 
     /// The next one to receive is told that.

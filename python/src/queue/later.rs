@@ -58,9 +58,6 @@ impl Later {
     /// # Errors
     /// What was put off.
     pub(super) fn tell(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.is_some() {
-            return Ok(());
-        }
         let error = self.change(|kept| kept.error.take());
         match error {
             Some(error) => Err(PyErr::from_value(error.into_bound(py).into_any())),
@@ -70,10 +67,7 @@ impl Later {
 
     /// The next object that was kept.
     pub(super) fn object(&self) -> Option<Py<PyAny>> {
-        match self.is_some() {
-            true => self.change(|kept| kept.objects.pop_front()),
-            false => None,
-        }
+        self.change(|kept| kept.objects.pop_front())
     }
 
     pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {

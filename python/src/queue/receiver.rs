@@ -241,7 +241,7 @@ impl Receiver {
         #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Py<View>> {
         let used = self.take_along(py)?;
-        used.end().later().tell(py)?;
+        used.end().tell(py)?;
         let message = waiting::for_message(py, used, deadline(timeout), &self.door)?;
         View::of(py, message)
     }
@@ -249,7 +249,7 @@ impl Receiver {
     /// The same if there is one, else raises `Empty`.
     fn try_recv_view(&self, py: Python<'_>) -> PyResult<Py<View>> {
         let used = self.take_along(py)?;
-        used.end().later().tell(py)?;
+        used.end().tell(py)?;
         match used.lend(queue::Receiver::try_recv_view) {
             Ok(message) => View::of(py, message),
             Err((_, error)) => Err(told(py, &error)),
@@ -355,11 +355,11 @@ impl Receiver {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.end.later().traverse(&visit)
+        self.end.traverse(&visit)
     }
 
     fn __clear__(&self) {
-        self.end.later().clear();
+        self.end.forget();
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -414,7 +414,7 @@ impl Receiver {
     /// The same, to receive: who does is told what was put off.
     fn take_next(&self, py: Python<'_>) -> PyResult<Use<&End<queue::Receiver>, queue::Receiver>> {
         let used = self.take(py)?;
-        self.end.later().tell(py)?;
+        self.end.tell(py)?;
         Ok(used)
     }
 

@@ -58,7 +58,9 @@ pub(super) fn look<'py>(
 
 /// What was met behind what the last call gave back.
 fn kept<'py>(py: Python<'py>, used: &LentReceiver) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let later = used.end().later();
+    let Some(later) = used.end().later() else {
+        return Ok(None);
+    };
     match later.object() {
         Some(object) => Ok(Some(object.into_bound(py))),
         None => later.tell(py).map(|()| None),
@@ -75,16 +77,17 @@ pub(super) fn recv_many<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let objects = PyList::empty(py);
     let end = Arc::clone(used.place());
-    let later = end.later();
-    while objects.len() < most
-        && let Some(object) = later.object()
-    {
-        objects.append(object)?;
+    if let Some(later) = end.later() {
+        while objects.len() < most
+            && let Some(object) = later.object()
+        {
+            objects.append(object)?;
+        }
+        if !objects.is_empty() {
+            return Ok(objects);
+        }
+        later.tell(py)?;
     }
-    if !objects.is_empty() {
-        return Ok(objects);
-    }
-    later.tell(py)?;
     let mut message = waiting::for_message(py, used, deadline, door)?;
     loop {
         let used = match unpickled(py, message, |object| objects.append(object)) {
