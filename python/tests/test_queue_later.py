@@ -12,7 +12,7 @@ import weakref
 
 import pytest
 from test_queue_objects import REACHED, Large, Nosy, pair
-from test_queue_processes import a_fork_with_threads, in_a_fork
+from test_queue_processes import in_a_fork
 
 from procwright import queue, wait
 from procwright.queue import ObjectReceiver, ObjectSender, Receiver
@@ -293,7 +293,6 @@ def found():
     return list(REACHED)
 
 
-@a_fork_with_threads
 def test_what_is_kept_is_not_a_forks(reached):
     sender, receiver = pair()
     told, other = pair()
