@@ -196,7 +196,8 @@ impl Receiver {
 
     /// Waits for a message, and receives it and what has come besides: a list of one
     /// message to `most`, fewer where there is no memory for more. Each sender's are in
-    /// their order. Raises as `recv`.
+    /// their order. Raises as `recv`; `Damaged` that is met behind messages is raised by
+    /// the next call that receives.
     #[pyo3(signature = (most, timeout=None))]
     fn recv_many<'py>(
         &self,

@@ -147,8 +147,8 @@ impl Failed {
     }
 }
 
-/// Whether that came from a signal handler, such as `KeyboardInterrupt`: it can neither
-/// wait nor says it anything about the message.
+/// Whether that came from a signal handler, as `KeyboardInterrupt` does: then it cannot
+/// wait, and says nothing about the message.
 fn is_interruption(py: Python<'_>, error: &PyErr) -> bool {
     !error.is_instance_of::<PyException>(py)
 }
@@ -192,12 +192,16 @@ fn unpickled<'py, R>(
     } else {
         let view = View::of(py, message).map_err(not_received)?;
         let object = loads_in_place(view.bind(py), begin, options.as_ref());
-        // Nobody looks into it any more, or that is told.
-        let message = view.get().again(py).map_err(|error| Failed {
-            error,
-            is_received: true,
-        })?;
-        (object, message)
+        match view.get().again(py) {
+            Ok(message) => (object, message),
+            // Somebody looks into it yet. It is received when they are done.
+            Err(error) => {
+                return Err(Failed {
+                    error: object.err().unwrap_or(error),
+                    is_received: true,
+                });
+            }
+        }
     };
     match object {
         Ok(object) => match keep(object) {
