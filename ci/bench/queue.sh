@@ -27,6 +27,6 @@ elif ! try faster-fifo "$python" -m pip install --quiet --disable-pip-version-ch
     missing python-faster-fifo "$(why faster-fifo)"
     missing python-faster-fifo-many "$(why faster-fifo)"
 fi
-[ -z "$package" ] || for subject in python-procwright python-procwright-many python-procwright-objects; do
+[ -z "$package" ] || for subject in python-procwright{,-many,-objects,-objects-many}; do
     missing "$subject" "$package"
 done

@@ -32,6 +32,7 @@ NAMES = {
     "python-procwright": "**procwright**, bytes",
     "python-procwright-many": "**procwright**, recv_many",
     "python-procwright-objects": "**procwright**, objects",
+    "python-procwright-objects-many": "**procwright**, objects, recv_many",
     "python-Queue": "multiprocessing.Queue",
     "python-SimpleQueue": "multiprocessing.SimpleQueue",
     "python-Pipe": "multiprocessing.Pipe",

@@ -1,13 +1,6 @@
-"""Objects of Python's over a queue: pickled, their large buffers not copied on the way.
-
-A message is a header, the pickle, and behind it the buffers that pickle gave out of band
-(protocol 5), each where memory of this kind usually begins: at a multiple of 16.
-"""
+"""Objects of Python's over a queue: how they become messages is native."""
 
 from __future__ import annotations
-
-import pickle
-import struct
 
 from . import _core
 from ._queue import _wait
@@ -16,50 +9,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
-
-#: What it is, and how many buffers there are.
-_HEADER = struct.Struct("<4sI")
-_MAGIC = b"pwo1"
-#: Of each buffer: where it begins, its length, and whether it may be written to.
-_BUFFER = struct.Struct("<QQ?7x")
-_ALIGNMENT = 16
-
-
-def _parts(obj: object) -> list[bytes | memoryview]:
-    """The pieces of the message, to be laid one behind the other."""
-    buffers: list[pickle.PickleBuffer] = []
-    pickled = pickle.dumps(obj, protocol=5, buffer_callback=buffers.append)
-    header = [_HEADER.pack(_MAGIC, len(buffers))]
-    at = _HEADER.size + _BUFFER.size * len(buffers) + len(pickled)
-    behind: list[bytes | memoryview] = []
-    for buffer in buffers:
-        raw = buffer.raw()
-        padding = -at % _ALIGNMENT
-        behind += [bytes(padding), raw]
-        at += padding
-        header.append(_BUFFER.pack(at, raw.nbytes, not raw.readonly))
-        at += raw.nbytes
-    return [b"".join(header), pickled, *behind]
-
-
-def _loaded(view: _core.View) -> Any:
-    with view as message:
-        magic, count = _HEADER.unpack_from(message) if len(message) >= _HEADER.size else (b"", 0)
-        if magic != _MAGIC:
-            raise pickle.UnpicklingError("this message is no object: no ObjectSender has sent it")
-        at = _HEADER.size + count * _BUFFER.size
-        table = list(_BUFFER.iter_unpack(message[_HEADER.size : at]))
-        try:
-            # Out of the queue, whose memory is wanted for others: the one copy.
-            copies = [memoryview(view._copy(begin, length)) for begin, length, _ in table]
-        except MemoryError:
-            view._put_back()
-            raise
-        buffers = [
-            copy if is_writable else copy.toreadonly()
-            for copy, (_, _, is_writable) in zip(copies, table, strict=True)
-        ]
-        return pickle.loads(message[at:], buffers=buffers)
 
 
 class ObjectSender:
@@ -78,11 +27,11 @@ class ObjectSender:
 
     def send(self, obj: object, timeout: float | None = None) -> None:
         """Sends an object. Raises as `Sender.send`, and what pickling it raises."""
-        self.sender._send_joined(_parts(obj), timeout, True)
+        self.sender._send_object(obj, timeout, True)
 
     def try_send(self, obj: object) -> None:
         """The same if there is room now; else raises `Full`."""
-        self.sender._send_joined(_parts(obj), None, False)
+        self.sender._send_object(obj, None, False)
 
     def clone(self) -> ObjectSender:
         """Another one for the same queue, in this process: for another thread."""
@@ -109,8 +58,9 @@ class ObjectReceiver:
     """Receives from a `Receiver` what each `ObjectSender` has sent.
 
     An object is received even if it cannot be unpickled: that raises what unpickling does,
-    once. As everywhere, unpickle only what comes from those whom you trust. `receiver` is
-    that `Receiver`.
+    once. What is raised and is no `Exception`, such as `KeyboardInterrupt`, says nothing
+    about the object, which stays. As everywhere, unpickle only what comes from those whom
+    you trust. `receiver` is that `Receiver`.
     """
 
     __slots__ = ("__weakref__", "receiver")
@@ -122,15 +72,25 @@ class ObjectReceiver:
 
     def recv(self, timeout: float | None = None) -> Any:
         """Receives an object: waits until there is one. Raises as `Receiver.recv`."""
-        return _loaded(self.receiver.recv_view(timeout))
+        return self.receiver._recv_object(timeout)
 
     def try_recv(self) -> Any:
         """The same if there is one; else raises `Empty`."""
-        return _loaded(self.receiver.try_recv_view())
+        return self.receiver._try_recv_object()
+
+    def recv_many(self, most: int, timeout: float | None = None) -> list[Any]:
+        """Waits for an object, and receives it and what has come besides.
+
+        A list of one object to `most`; each sender's are in their order. Of an object that
+        cannot be unpickled those before it are given, and what that raises is raised by the
+        next call that receives. Raises as `Receiver.recv`.
+        """
+        return self.receiver._recv_objects(most, timeout)
 
     async def recv_async(self, timeout: float | None = None) -> Any:
         """As `recv`, for asyncio and trio. One task at a time."""
-        return _loaded(await _wait(self.receiver, self.receiver._look_view, timeout))
+        (found,) = await _wait(self.receiver, self.receiver._look_object, timeout)
+        return found
 
     def readiness_fd(self) -> int:
         """That of the `Receiver`."""

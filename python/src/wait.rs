@@ -68,7 +68,9 @@ impl Waitable for Item {
     fn has_come(&mut self) -> bool {
         match &mut self.what {
             // In this order: the first may hear what a close rings.
-            What::Queue(receiver) => receiver.has_come() || receiver.is_closed(),
+            What::Queue(receiver) => {
+                receiver.has_come() || receiver.is_closed() || receiver.has_kept()
+            }
             _ => true,
         }
     }

@@ -303,6 +303,15 @@ ObjectSender(sender).send([Large(message)])
 assert without_memory(objects.recv) == "none"
 (large,) = objects.recv()
 assert large.data == message
+
+sender = ObjectSender(sender)
+sender.send("short")
+sender.send([Large(message)])
+assert without_memory(lambda: objects.recv_many(3)) == ["short"]
+for _ in range(2):
+    assert without_memory(lambda: objects.recv_many(3)) == "none"
+((large,),) = objects.recv_many(3)
+assert large.data == message
 """
 
 

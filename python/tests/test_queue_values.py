@@ -20,6 +20,7 @@ SIZES = {
     "limit of a sender": lambda receiver, sender, n: receiver.sender(limit=n),
     "limit by name": lambda receiver, sender, n: Sender.open("nobody", limit=n),
     "most": lambda receiver, sender, n: receiver.recv_many(n),
+    "most objects": lambda receiver, sender, n: queue.ObjectReceiver(receiver).recv_many(n),
     "length": lambda receiver, sender, n: sender.reserve(n),
     "length to commit": lambda receiver, sender, n: sender.reserve(8).commit(n),
 }
@@ -30,10 +31,21 @@ WAITS = {
     "recv_view": lambda receiver, sender, t: receiver.recv_view(t),
     "recv_async": lambda receiver, sender, t: asyncio.run(awaited(receiver, t)),
     "object": lambda receiver, sender, t: queue.ObjectReceiver(receiver).recv(t),
+    "objects": lambda receiver, sender, t: queue.ObjectReceiver(receiver).recv_many(2, t),
+    "await object": lambda receiver, sender, t: asyncio.run(
+        awaited(queue.ObjectReceiver(receiver), t)
+    ),
     "send": lambda receiver, sender, t: sender.send(b"", t),
     "reserve": lambda receiver, sender, t: sender.reserve(1, t),
-    "send object": lambda receiver, sender, t: queue.ObjectSender(sender).send(1, t),
+    "send object": lambda receiver, sender, t: queue.ObjectSender(sender).send(Untouched(), t),
 }
+
+
+class Untouched:
+    """Is not pickled for nothing."""
+
+    def __reduce__(self):
+        pytest.fail("it was pickled")
 
 
 async def awaited(receiver, timeout):

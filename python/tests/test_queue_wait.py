@@ -78,7 +78,8 @@ RECEIVES = {
     "recv_view": lambda receiver: receiver.recv_view(),
     "recv_many": lambda receiver: receiver.recv_many(5),
     "iterating": lambda receiver: next(receiver),
-    "objects": lambda receiver: queue.ObjectReceiver(receiver).recv(),
+    "object": lambda receiver: queue.ObjectReceiver(receiver).recv(),
+    "objects": lambda receiver: queue.ObjectReceiver(receiver).recv_many(5),
 }
 
 SENDS = {

@@ -104,7 +104,8 @@ class Ours:
         queues = importlib.import_module("procwright.queue")
         sender = queues.Sender.attach(queues.Invitation.receive(door))
         if self.are_objects:
-            sender = queues.ObjectSender(sender)
+            # One at a time: only what has come is received together.
+            return queues.ObjectSender(sender).send, None
         return sender.send, sender.send_many if self.many else None
 
     def receiver(self, doors):
@@ -113,10 +114,10 @@ class Ours:
         for door in doors:
             with receiver.invite() as invitation:
                 invitation.send(door)
-        if self.many:
-            return lambda: receiver.recv_many(CHUNK)
         if self.are_objects:
             receiver = queues.ObjectReceiver(receiver)
+        if self.many:
+            return lambda: receiver.recv_many(CHUNK)
         recv = receiver.recv
         return lambda: (recv(),)
 
@@ -125,6 +126,7 @@ SUBJECTS = {
     "procwright": lambda length: Ours(),
     "procwright-many": lambda length: Ours(many=True),
     "procwright-objects": lambda length: Ours(are_objects=True),
+    "procwright-objects-many": lambda length: Ours(are_objects=True, many=True),
     "Queue": queue,
     "SimpleQueue": simple_queue,
     "Pipe": pipe,

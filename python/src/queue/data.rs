@@ -35,6 +35,13 @@ impl<'py> Data<'py> {
     pub(super) fn len(&self) -> usize {
         self.as_slice().len()
     }
+
+    pub(super) fn is_readonly(&self) -> bool {
+        match self {
+            Data::Bytes(_) => true,
+            Data::Other(buffer) => buffer.view.readonly != 0,
+        }
+    }
 }
 
 /// A buffer of the plainest kind. PyO3 has none for that: its own wants shape and

@@ -8,8 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use procwright::queue::Waker;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::errors::away;
+use super::later::Later;
 use super::loan::{Lends, Loan};
 
 /// An end of a queue. Whoever uses it takes it out, so that nobody else is inside
@@ -23,6 +25,8 @@ pub(crate) struct End<T> {
     process: u32,
     /// Wakes who sleeps with it, or watches its descriptor.
     waker: Option<Waker>,
+    /// Of a receiver.
+    later: Later,
 }
 
 struct State<T> {
@@ -63,7 +67,43 @@ impl<T> End<T> {
             }),
             process: std::process::id(),
             waker,
+            later: Later::default(),
         }
+    }
+
+    /// What is to be told, or given, before all that comes. None in a fork: that is the
+    /// other process's.
+    pub(super) fn later(&self) -> Option<&Later> {
+        (self.later.is_some() && !self.is_inherited()).then_some(&self.later)
+    }
+
+    /// Tells that.
+    ///
+    /// # Errors
+    /// What was put off.
+    pub(super) fn tell(&self, py: Python<'_>) -> PyResult<()> {
+        self.later().map_or(Ok(()), |later| later.tell(py))
+    }
+
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.later.traverse(visit)
+    }
+
+    /// What was put off is garbage.
+    pub(super) fn forget(&self) {
+        self.later.clear();
+    }
+
+    /// The next one to receive is told that.
+    pub(super) fn put_off(&self, py: Python<'_>, error: PyErr) {
+        self.later.put_off(py, error);
+        self.wake();
+    }
+
+    /// The next one to receive objects has those first.
+    pub(super) fn keep(&self, objects: Vec<Py<PyAny>>) {
+        self.later.keep(objects);
+        self.wake();
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -184,6 +224,15 @@ impl<T, E: Deref<Target = End<T>>> Use<E, T> {
 
     pub(super) fn end(&self) -> &End<T> {
         &self.end
+    }
+
+    pub(super) fn place(&self) -> &E {
+        &self.end
+    }
+
+    /// Whether there is something to be told, or given, before all that comes.
+    pub(crate) fn has_kept(&self) -> bool {
+        self.end.later.is_some()
     }
 
     /// Whether somebody has closed it meanwhile.

@@ -48,7 +48,14 @@ pub(super) type Kept<T> = Loan<Arc<End<T>>, T>;
 
 impl<E: Deref<Target = End<Receiver>>> Loan<E, Receiver> {
     /// It was not received, and is the next message again.
-    pub(super) fn put_back(self) {
+    pub(super) fn put_back(self) -> Use<E, Receiver> {
         self.lent.put_back();
+        self.of
+    }
+
+    /// It was.
+    pub(super) fn receive(self) -> Use<E, Receiver> {
+        drop(self.lent);
+        self.of
     }
 }

@@ -9,12 +9,13 @@ use procwright::time::Timeout;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
+use pyo3::{PyTraverseError, PyVisit};
 
 use super::door::Door;
 use super::end::{Away, End, Use};
 use super::errors::{Side, away, failed, is_end};
 use super::loan::Loan;
-use super::{Invitation, Sender, View, copy, deadline, given, python, waiting};
+use super::{Invitation, Sender, View, copy, deadline, given, python, unpickled, waiting};
 
 /// Receives what the senders of a queue send, each one's messages in their order.
 ///
@@ -172,7 +173,7 @@ impl Receiver {
         py: Python<'py>,
         #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let used = self.take(py)?;
+        let used = self.take_next(py)?;
         let message = waiting::for_message(py, used, deadline(timeout), &self.door)?;
         received(py, message, Ok).map(|(bytes, _)| bytes)
     }
@@ -186,7 +187,7 @@ impl Receiver {
     }
 
     fn _look<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        match self.take(py)?.lend(queue::Receiver::try_recv_view) {
+        match self.take_next(py)?.lend(queue::Receiver::try_recv_view) {
             Ok(message) => received(py, message, Ok).map(|(bytes, _)| Some(bytes)),
             Err((_, Error::Empty)) => Ok(None),
             Err((_, error)) => Err(told(py, &error)),
@@ -195,7 +196,8 @@ impl Receiver {
 
     /// Waits for a message, and receives it and what has come besides: a list of one
     /// message to `most`, fewer where there is no memory for more. Each sender's are in
-    /// their order. Raises as `recv`.
+    /// their order. Raises as `recv`; `Damaged` that is met behind messages is raised by
+    /// the next call that receives.
     #[pyo3(signature = (most, timeout=None))]
     fn recv_many<'py>(
         &self,
@@ -203,7 +205,7 @@ impl Receiver {
         #[pyo3(from_py_with = given::most)] most: usize,
         #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let used = self.take(py)?;
+        let used = self.take_next(py)?;
         let messages = PyList::empty(py);
         let mut message = waiting::for_message(py, used, deadline(timeout), &self.door)?;
         loop {
@@ -218,8 +220,10 @@ impl Receiver {
             }
             message = match used.lend(queue::Receiver::try_recv_view) {
                 Ok(next) => next,
-                // Whatever else it finds, it finds again.
-                Err(_) => return Ok(messages),
+                Err((used, error)) => {
+                    put_off(py, &used, &error);
+                    return Ok(messages);
+                }
             };
         }
     }
@@ -238,24 +242,52 @@ impl Receiver {
         #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Py<View>> {
         let used = self.take_along(py)?;
+        used.end().tell(py)?;
         let message = waiting::for_message(py, used, deadline(timeout), &self.door)?;
         View::of(py, message)
     }
 
     /// The same if there is one, else raises `Empty`.
     fn try_recv_view(&self, py: Python<'_>) -> PyResult<Py<View>> {
-        match self._look_view(py)? {
-            Some(message) => Ok(message),
+        let used = self.take_along(py)?;
+        used.end().tell(py)?;
+        match used.lend(queue::Receiver::try_recv_view) {
+            Ok(message) => View::of(py, message),
+            Err((_, error)) => Err(told(py, &error)),
+        }
+    }
+
+    /// An object, for `ObjectReceiver`, with which that is documented.
+    fn _recv_object<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let used = self.take_along(py)?;
+        unpickled::recv(py, used, deadline(timeout), &self.door)
+    }
+
+    fn _try_recv_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match unpickled::look(py, self.take_along(py)?)? {
+            Some(object) => Ok(object),
             None => Err(told(py, &Error::Empty)),
         }
     }
 
-    fn _look_view(&self, py: Python<'_>) -> PyResult<Option<Py<View>>> {
-        match self.take_along(py)?.lend(queue::Receiver::try_recv_view) {
-            Ok(message) => View::of(py, message).map(Some),
-            Err((_, Error::Empty)) => Ok(None),
-            Err((_, error)) => Err(told(py, &error)),
-        }
+    /// One that may be None, so in a tuple.
+    fn _look_object<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>,)>> {
+        let found = unpickled::look(py, self.take_along(py)?)?;
+        Ok(found.map(|object| (object,)))
+    }
+
+    fn _recv_objects<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = given::most)] most: usize,
+        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let used = self.take_along(py)?;
+        unpickled::recv_many(py, used, most, deadline(timeout), &self.door)
     }
 
     /// As `recv`, for asyncio and trio. One task at a time.
@@ -323,6 +355,14 @@ impl Receiver {
         self.close();
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.end.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.end.forget();
+    }
+
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
@@ -372,7 +412,14 @@ impl Receiver {
         Use::take(py, &*self.end)
     }
 
-    /// The same, to be kept.
+    /// The same, to receive: who does is told what was put off.
+    fn take_next(&self, py: Python<'_>) -> PyResult<Use<&End<queue::Receiver>, queue::Receiver>> {
+        let used = self.take(py)?;
+        self.end.tell(py)?;
+        Ok(used)
+    }
+
+    /// The same as `take`, to be kept.
     fn take_along(&self, py: Python<'_>) -> PyResult<LentReceiver> {
         Use::take(py, Arc::clone(&self.end))
     }
@@ -398,10 +445,7 @@ where
     E: Deref<Target = End<queue::Receiver>>,
 {
     match copy::bytes(py, &message.lent).and_then(keep) {
-        Ok(kept) => {
-            drop(message.lent);
-            Ok((kept, message.of))
-        }
+        Ok(kept) => Ok((kept, message.receive())),
         Err(error) => {
             message.put_back();
             Err(error)
@@ -409,6 +453,16 @@ where
     }
 }
 
-fn told(py: Python<'_>, error: &Error) -> PyErr {
+/// A call that has something to give back has met that. Damage it would not meet again.
+pub(super) fn put_off<E>(py: Python<'_>, used: &Use<E, queue::Receiver>, error: &Error)
+where
+    E: Deref<Target = End<queue::Receiver>>,
+{
+    if let Error::Damaged { .. } = error {
+        used.end().put_off(py, told(py, error));
+    }
+}
+
+pub(super) fn told(py: Python<'_>, error: &Error) -> PyErr {
     failed(py, error, Side::Receiver)
 }

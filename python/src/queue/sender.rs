@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use super::data::Data;
 use super::end::{End, Use};
 use super::errors::{Side, failed};
+use super::pickled::Pickled;
 use super::{Invitation, Reservation, copy, deadline, given, waiting};
 
 /// Sends messages to a queue's receiver.
@@ -170,17 +171,25 @@ impl Sender {
         }
     }
 
-    /// Sends several pieces as one message. With `waits` false, only if there is room now.
-    fn _send_joined(
+    /// Sends an object. With `waits` false, only if there is room now.
+    fn _send_object(
         &self,
         py: Python<'_>,
-        parts: Vec<Bound<'_, PyAny>>,
+        object: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
         waits: bool,
     ) -> PyResult<()> {
-        let parts: Vec<Data<'_>> = parts.iter().map(Data::of).collect::<PyResult<_>>()?;
+        // Before it is taken: what pickles may send by it, too.
+        let message = Pickled::of(object)?;
         let mut sender = self.take(py)?;
-        let length = parts.iter().map(Data::len).sum();
+        if let Some(short) = message.short() {
+            return match put(py, &mut sender, &short)? {
+                true => Ok(()),
+                false if waits => self.overflowing(py, &mut sender, &short, timeout),
+                false => Err(told(py, &Error::Full)),
+            };
+        }
+        let length = message.len();
         if !waits {
             let none = sender.wait_for_room(length, Duration::ZERO, || true);
             let none = none.map_err(|error| match error {
@@ -191,11 +200,11 @@ impl Sender {
         } else if self.waits(timeout) {
             room(py, &mut sender, length, timeout)?;
         }
-        let slices: Vec<&[u8]> = parts.iter().map(Data::as_slice).collect();
+        let parts = message.parts();
         let mut join = || {
             let mut place = sender.reserve(length)?;
             let mut rest = &mut *place;
-            for part in &slices {
+            for part in &parts {
                 let (here, behind) = rest.split_at_mut(part.len());
                 here.copy_from_slice(part);
                 rest = behind;

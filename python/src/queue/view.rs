@@ -6,11 +6,10 @@ use std::ffi::c_int;
 use procwright::queue::Receiver;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyMemoryView};
+use pyo3::types::PyMemoryView;
 
-use super::copy;
 use super::loan::Kept;
-use super::window::Window;
+use super::window::{Window, over};
 
 /// A message in the queue's memory: see `Receiver.recv_view`.
 ///
@@ -56,14 +55,6 @@ impl View {
         self.0.take(py).map(drop)
     }
 
-    /// It was not received, and is the next message again.
-    fn _put_back(&self, py: Python<'_>) -> PyResult<()> {
-        if let Some(message) = self.0.take(py)? {
-            message.put_back();
-        }
-        Ok(())
-    }
-
     #[getter]
     fn released(&self) -> bool {
         !self.0.is_open()
@@ -71,17 +62,6 @@ impl View {
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.0.len(py)
-    }
-
-    /// A copy of `length` bytes from `start` on.
-    fn _copy<'py>(
-        slf: &Bound<'py, Self>,
-        start: usize,
-        length: usize,
-    ) -> PyResult<Bound<'py, PyByteArray>> {
-        let data = super::data::Data::of(slf.as_any())?;
-        let end = start.saturating_add(length).min(data.len());
-        copy::bytearray(slf.py(), &data.as_slice()[start.min(end)..end])
     }
 
     unsafe fn __getbuffer__(
@@ -107,6 +87,14 @@ impl View {
 }
 
 impl View {
+    /// The message again, once nobody looks into it.
+    ///
+    /// # Errors
+    /// `BufferError` if somebody does; if it was released.
+    pub(super) fn again(&self, py: Python<'_>) -> PyResult<Kept<Receiver>> {
+        self.0.take(py)?.ok_or_else(over)
+    }
+
     /// # Errors
     /// `MemoryError`: then the message was not received.
     pub(super) fn of(py: Python<'_>, message: Kept<Receiver>) -> PyResult<Py<View>> {

@@ -146,6 +146,6 @@ impl<T: Lends> Window<T> {
     }
 }
 
-fn over() -> PyErr {
+pub(super) fn over() -> PyErr {
     PyValueError::new_err("this message's memory was given back")
 }

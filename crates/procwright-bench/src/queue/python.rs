@@ -8,6 +8,7 @@ use crate::tools::Tools;
 
 const OURS: &str = "procwright";
 const OBJECTS: &str = "procwright-objects";
+const OBJECTS_MANY: &str = "procwright-objects-many";
 
 /// What is sent, and who can. Of bytes ours are the plain ends, of objects those on
 /// top of them.
@@ -17,6 +18,7 @@ const CASES: [(&str, &str, &[&str]); 3] = [
         "a small tuple",
         &[
             OBJECTS,
+            OBJECTS_MANY,
             "Queue",
             "SimpleQueue",
             "Pipe",
@@ -31,6 +33,7 @@ const CASES: [(&str, &str, &[&str]); 3] = [
             OURS,
             "procwright-many",
             OBJECTS,
+            OBJECTS_MANY,
             "Queue",
             "SimpleQueue",
             "Pipe",
@@ -46,6 +49,7 @@ const CASES: [(&str, &str, &[&str]); 3] = [
             OURS,
             "procwright-many",
             OBJECTS,
+            OBJECTS_MANY,
             "Queue",
             "SimpleQueue",
             "Pipe",
