@@ -212,7 +212,9 @@ fn act(fault: Fault, point: &mut Point<'_>, log: &'static SharedNumbers) -> bool
 alone! {
     fn take_over() {
         let log: &'static SharedNumbers = Box::leak(Box::new(SharedNumbers::new(4096)));
-        // What is found out once in a process is known from here on.
+        // What is found out once in a process is known from here on; that there is one
+        // processor, too.
+        sys::have_one_processor();
         drop(Receiver::new().unwrap());
         steps::everywhere("take_over", |fault, point| act(fault, point, log));
     }

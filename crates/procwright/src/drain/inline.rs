@@ -4,7 +4,7 @@ mod terminal;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::feed::Fed;
@@ -15,6 +15,7 @@ use super::{Drain, Feed, Step};
 use crate::spool::Memory;
 use crate::spool::fifo::BoxError;
 use crate::sys::poll::{self, Flags};
+use crate::sys::thread::has_several_processors;
 use crate::sys::wake::Wake;
 use crate::time::Deadline;
 
@@ -230,7 +231,7 @@ impl<M: Memory> Inline<M> {
         // The order of two streams can be told only by one reader; and on one
         // processor a second thread has nowhere to run.
         let ordered = self.in_order || self.order.is_some();
-        if ordered || held(out) || held(err) || !several_processors() {
+        if ordered || held(out) || held(err) || !has_several_processors() {
             return;
         }
         if let Some(Lane { work, .. }) = self.lanes[1].take() {
@@ -518,11 +519,6 @@ enum Whose {
     Typist,
     Wake,
     Side,
-}
-
-fn several_processors() -> bool {
-    static SEVERAL: OnceLock<bool> = OnceLock::new();
-    *SEVERAL.get_or_init(|| std::thread::available_parallelism().is_ok_and(|n| n.get() > 1))
 }
 
 /// Records that `bytes` of one stream came next.

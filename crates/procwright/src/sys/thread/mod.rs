@@ -1,8 +1,10 @@
 //! Threads of our own.
 
 mod bare;
+mod processors;
 
 pub(crate) use bare::spawn_bare;
+pub(crate) use processors::has_several_processors;
 
 use std::io;
 use std::mem::MaybeUninit;

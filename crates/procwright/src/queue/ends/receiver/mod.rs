@@ -22,6 +22,7 @@ use crate::queue::bell::Sleeper;
 use crate::queue::lane::Place;
 use crate::queue::{Error, Invitation, Sender};
 use crate::sys::shared::{self, Word};
+use crate::sys::thread::has_several_processors;
 use crate::time::{Deadline, Timeout};
 use guests::Guests;
 pub use options::Options;
@@ -84,7 +85,6 @@ impl Receiver {
 
     /// One that has read nothing yet.
     fn assemble(ground: Arc<Ground>, life: Life, guests: Guests, held: Option<Held>) -> Receiver {
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         Receiver {
             _held: held,
             life,
@@ -101,7 +101,7 @@ impl Receiver {
             attended: shared::last_tick(),
             // Looking takes from a sender on the same processor. But one may be all
             // that this thread may use, and the sender be on another: it finds out.
-            patience: if cpus > 1 {
+            patience: if has_several_processors() {
                 sleep::PATIENCE
             } else {
                 sleep::LEAST_PATIENCE

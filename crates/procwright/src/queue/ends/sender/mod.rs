@@ -13,6 +13,7 @@ use crate::queue::lane::{Place, Producer, Shortage};
 use crate::queue::{Error, Invitation};
 use crate::sys::robust::wake;
 use crate::sys::shared::Word;
+use crate::sys::thread::has_several_processors;
 use crate::time::{Deadline, Timeout};
 use guest::Guest;
 pub use reservation::Reservation;
@@ -98,7 +99,7 @@ impl Sender {
 
     fn of(guest: Arc<Guest>) -> Result<Sender, Error> {
         let mut producer = guest.claim()?;
-        if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
+        if has_several_processors() {
             producer.be_patient();
         }
         Ok(Sender {
