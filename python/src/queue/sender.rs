@@ -109,6 +109,9 @@ impl Sender {
     ) -> PyResult<()> {
         let data = Data::of(data)?;
         let mut sender = self.take(py)?;
+        if data.len() >= copy::LONG && self.waits(timeout) {
+            room(py, &mut sender, data.len(), timeout)?;
+        }
         if !put(py, &mut sender, data.as_slice())? {
             self.overflowing(py, &mut sender, data.as_slice(), timeout)?;
         }
@@ -398,12 +401,25 @@ fn room(
     length: usize,
     timeout: Option<Timeout>,
 ) -> PyResult<()> {
-    match sender.wait_for_room(length, Duration::ZERO, || true) {
+    let deadline = deadline(timeout);
+    let first = match length < copy::LONG {
+        true => sender.wait_for_room(length, Duration::ZERO, || true),
+        // Who may wait is more patient with a long message before it takes memory for it.
+        // The receiver may be another thread of ours.
+        false => {
+            let moment = deadline.min(Deadline::at(Instant::now() + MOMENT));
+            py.detach(|| sender.wait_for_room(length, waiting::left(moment), || true))
+        }
+    };
+    match first {
         Ok(_) => Ok(()),
-        Err(Error::TimedOut) => waiting::for_room(py, sender, length, deadline(timeout)),
+        Err(Error::TimedOut) => waiting::for_room(py, sender, length, deadline),
         Err(error) => Err(told(py, &error)),
     }
 }
+
+/// For so long no signal is heard.
+const MOMENT: Duration = Duration::from_millis(1);
 
 fn told(py: Python<'_>, error: &Error) -> PyErr {
     failed(py, error, Side::Sender)

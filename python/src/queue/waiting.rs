@@ -189,7 +189,7 @@ pub(super) fn for_room(
 }
 
 /// The time until then.
-fn left(deadline: Deadline) -> Timeout {
+pub(super) fn left(deadline: Deadline) -> Timeout {
     let left = deadline.remaining(Instant::now());
     left.map_or(Timeout::NEVER, Timeout::from)
 }

@@ -605,6 +605,11 @@ mod tests {
             assert_eq!(Stamp::parse(stamp, position + 8), None);
             assert_eq!(Stamp::parse(Stamp::NONE, position), None);
         }
+        for row in table("aligned") {
+            let [length, position, begins, next] = [0, 1, 2, 3].map(|at| number(&row[at]));
+            assert_eq!(position + Record::gap(position), begins, "{row:?}");
+            assert_eq!(begins + length.next_multiple_of(8), next, "{row:?}");
+        }
         for row in table("records") {
             let argument = number(&row[1]) as u32;
             let kind = match row[0].as_str() {

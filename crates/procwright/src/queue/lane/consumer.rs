@@ -239,14 +239,13 @@ impl<M: Memory> Consumer<M> {
                 0 => None,
                 _ => Record::parse(self.memory.record(place), self.position),
             };
-            match kind {
-                Some(kind @ (Kind::Message(_) | Kind::Aligned(_))) => {
-                    let (gap, length) = self.message(kind).unwrap_or_default();
-                    if gap + length.next_multiple_of(8) > lap.min(until) {
-                        return Err(Damage("a message is longer than its place"));
-                    }
-                    return Ok(Some(self.hand_out(place, gap, length)));
+            if let Some((gap, length)) = kind.and_then(|kind| self.message(kind)) {
+                if gap + length.next_multiple_of(8) > lap.min(until) {
+                    return Err(Damage("a message is longer than its place"));
                 }
+                return Ok(Some(self.hand_out(place, gap, length)));
+            }
+            match kind {
                 Some(Kind::Skip) if lap <= until => self.position += lap,
                 Some(Kind::Jump(block)) => self.jump(block)?,
                 _ => return Err(Damage("there is no message where one begins")),
@@ -278,11 +277,10 @@ impl<M: Memory> Consumer<M> {
 
     /// What was handed out last, and not released, is the next message again. The skips
     /// and jumps in front of it stay behind us.
-    pub(crate) fn step_back(&mut self, last: Place) {
+    pub(crate) fn step_back(&mut self) {
         self.position = self.before;
         // It is in the ring in any case.
         self.mailed = NOWHERE;
-        debug_assert!((self.place()..last.at).contains(&(last.at - RECORD)));
     }
 
     /// Looks how far the sender has got; whether there is more.

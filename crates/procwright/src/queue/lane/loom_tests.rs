@@ -185,7 +185,7 @@ impl Futex {
 }
 
 fn put(producer: &mut Producer<End>, number: u64) -> Result<(), Shortage> {
-    let place = producer.reserve(8)?;
+    let place = producer.reserve(8, true)?;
     producer.fill(place, &number.to_le_bytes());
     producer.finish(place, 8);
     Ok(())

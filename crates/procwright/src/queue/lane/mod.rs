@@ -1,8 +1,9 @@
 //! One lane: from one sender to the one receiver, in memory that both see.
 //!
-//! Nothing here knows what that memory is, makes a system call or waits, so that
-//! a test can be the memory: it counts every store, stops the sender after any of
-//! them, or goes through all orders in which two processors can see them.
+//! Nothing here knows what that memory is, so that a test can be the memory: it counts
+//! every store, stops the sender after any of them, or goes through all orders in which
+//! two processors can see them. Nor does anything sleep; a sender may look for a moment
+//! whether the receiver makes room.
 //!
 //! # How it grows
 //!

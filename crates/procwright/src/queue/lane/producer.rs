@@ -20,6 +20,9 @@ pub(crate) enum Shortage {
     Refused,
     /// What the receiver says of this lane is wrong.
     Damaged(Damage),
+    /// It would wait a moment, and has shown what nobody was told of: a receiver that
+    /// sleeps makes no room. To be told, and tried again.
+    Untold,
 }
 
 /// A block that the receiver has not left yet.
@@ -62,7 +65,7 @@ pub(crate) struct Producer<M> {
     /// than there are blocks, so it allocates once.
     behind: Vec<Behind>,
     head: u64,
-    /// How many looks it is worth to spend before it takes memory that is not kept.
+    /// How many looks it is worth to spend before it takes more than [`WARM`].
     patience: u32,
 }
 
@@ -82,6 +85,8 @@ const ROOMY: u64 = 32;
 /// The longer a message is, the longer it takes to be read, and the longer it takes to
 /// get memory for another: for each so many bytes it is worth as much patience again.
 const SLOW: u64 = 64 * 1024;
+/// As much of that is the most: 4 ms.
+const SLOWEST: u64 = 63;
 
 /// Memory is provided in such steps: few system calls, and little memory that is
 /// not used.
@@ -141,22 +146,22 @@ impl<M: Memory> Producer<M> {
     /// for its own record and for the place that is kept for a jump.
     pub(crate) fn longest(&self) -> u64 {
         let most = self.shape.size(self.ceiling.max(self.block)) - RECORD;
-        match most < RECORD + LONG {
+        match most < Record::most(LONG) {
             true => most - RECORD,
-            false => (most - ALIGNED).max(LONG - 1),
+            false => most - ALIGNED,
         }
     }
 
     /// Room for a message: the place that it is to be written to. It stays the
-    /// same until it is finished.
+    /// same until it is finished. Who `may_wait` is more patient with long messages.
     ///
     /// # Errors
     /// If there is none now. `length` is at most [`longest`](Self::longest).
     #[inline]
-    pub(crate) fn reserve(&mut self, length: u64) -> Result<Place, Shortage> {
+    pub(crate) fn reserve(&mut self, length: u64, may_wait: bool) -> Result<Place, Shortage> {
         let need = Record::most(length);
         if self.position + need > self.clear {
-            self.make_room(need)?;
+            self.make_room(need, may_wait)?;
         }
         let gap = match length < LONG {
             true => RECORD,
@@ -218,6 +223,7 @@ impl<M: Memory> Producer<M> {
         fence(Ordering::Release);
         let at = place + RECORD;
         self.memory.post(at, bytes);
+        const { assert!(SHORT < LONG as usize, "a short message follows its record") };
         self.finish(Place { at, length }, length);
         self.publish();
         true
@@ -251,7 +257,7 @@ impl<M: Memory> Producer<M> {
     }
 
     #[cold]
-    fn make_room(&mut self, need: u64) -> Result<(), Shortage> {
+    fn make_room(&mut self, need: u64, may_wait: bool) -> Result<(), Shortage> {
         self.look()?;
         if self.behind.is_empty() && self.floor == self.position {
             // The receiver keeps up.
@@ -271,10 +277,15 @@ impl<M: Memory> Producer<M> {
             return self.clear_up_to(end);
         }
         if let Some(block) = self.way_on(need) {
-            if self.shape.size(block) > WARM && self.wait_a_moment(need)? {
-                return self.make_room(need);
+            if self.shape.size(block) > WARM && self.wait_a_moment(need, may_wait)? {
+                return self.make_room(need, may_wait);
             }
-            return self.jump(block, need);
+            // There may be as much memory as it needs, and not more.
+            let least = self.fit(need).next().filter(|least| *least < block);
+            return match (self.jump(block, need), least) {
+                (Err(Shortage::Memory(_)), Some(least)) => self.jump(least, need),
+                (result, _) => result,
+            };
         }
         // It would fit into the whole ring, but not between here and the lap's end.
         // Once the receiver has read up to there, it has the whole ring.
@@ -294,29 +305,36 @@ impl<M: Memory> Producer<M> {
     }
 
     /// The largest block that is kept, from one that is not: after a flood, since good
-    /// memory is that which was used a moment ago; and at once if it is there, since
-    /// any other has to be had anew.
+    /// memory is that which was used a moment ago; and as soon as what waits has room
+    /// there, since any other memory has to be had anew. Not before: a receiver that is
+    /// slower than its sender would make them go to and fro, and give back a whole block
+    /// each time.
     fn way_back(&self, need: u64) -> Option<u32> {
-        if self.shape.keeps(self.block) {
+        if self.shape.keeps(self.block) || !self.behind.is_empty() {
             return None;
         }
         let block = (0..self.block).rfind(|block| self.shape.keeps(*block))?;
         let used = self.position - self.floor;
-        let is_over = self.behind.is_empty() && used <= self.shape.size(self.block) / 16;
-        let is_better = is_over || self.is_provided(block);
-        (is_better && self.is_free(block) && self.holds(block, 2 * need)).then_some(block)
+        let is_over = used <= self.shape.size(self.block) / 16 && self.holds(block, 2 * need);
+        let is_better = self.is_provided(block) && used + need <= self.shape.size(block) / 4 * 3;
+        (is_over || is_better).then_some(block)
     }
 
     /// The block that it grows to. Long messages are given more room than they need.
     fn way_on(&self, need: u64) -> Option<u32> {
-        let above = self.block + 1..=self.ceiling;
-        let mut fit = above.filter(|block| self.is_free(*block) && self.holds(*block, need));
-        if need < LONG {
+        let mut fit = self.fit(need);
+        if need < Record::most(LONG) {
             return fit.next();
         }
         let is_roomy =
             |block: &u32| self.shape.size(*block) >= WARM || self.holds(*block, ROOMY * need);
-        fit.clone().find(is_roomy).or_else(|| fit.next_back())
+        self.fit(need).find(is_roomy).or_else(|| fit.next_back())
+    }
+
+    /// The larger blocks that a message could go to, the smallest first.
+    fn fit(&self, need: u64) -> impl DoubleEndedIterator<Item = u32> {
+        let above = self.block + 1..=self.ceiling;
+        above.filter(move |block| self.is_free(*block) && self.holds(*block, need))
     }
 
     fn is_free(&self, block: u32) -> bool {
@@ -325,16 +343,20 @@ impl<M: Memory> Producer<M> {
 
     /// Whether the receiver has made room here in a moment: half of the ring, or more if
     /// the message needs more.
-    fn wait_a_moment(&mut self, need: u64) -> Result<bool, Shortage> {
+    fn wait_a_moment(&mut self, need: u64, may_wait: bool) -> Result<bool, Shortage> {
         let size = self.shape.size(self.block);
         let wanted = (self.skipped(need) + need + RECORD).max(size / 2);
-        if wanted > size {
-            // Not before it has gone on to where the ring begins.
+        // If it needs more, then not before the receiver has gone on to where the ring
+        // begins.
+        if wanted > size || self.patience == 0 {
             return Ok(false);
         }
-        // What can be read has to be seen. (Who sleeps makes no room.)
-        self.publish_early();
-        let rounds = u64::from(self.patience) * (1 + need / SLOW);
+        // What can be read has to be seen.
+        if self.publish() {
+            return Err(Shortage::Untold);
+        }
+        let slowly = if may_wait { need / SLOW } else { 0 };
+        let rounds = u64::from(self.patience) * (1 + slowly.min(SLOWEST));
         for round in 0..rounds {
             for _ in 0..32 {
                 std::hint::spin_loop();
@@ -407,7 +429,7 @@ impl<M: Memory> Producer<M> {
         let ready = match self.is_provided(block) {
             true => begins + size,
             false => {
-                let wanted = (need + RECORD).next_multiple_of(STEP).min(size);
+                let wanted = (need + RECORD).next_multiple_of(self.step(block)).min(size);
                 let start = self.shape.start(block);
                 self.memory
                     .provide(start, wanted)
@@ -449,6 +471,15 @@ impl<M: Memory> Producer<M> {
         }
     }
 
+    /// How much memory is had at a time.
+    fn step(&self, block: u32) -> u64 {
+        let size = self.shape.size(block);
+        match size <= STEP {
+            true if self.shape.keeps(block) => size,
+            _ => STEP.min(size / 4),
+        }
+    }
+
     /// Memory for the next `length` bytes, and for the record of a jump behind
     /// them.
     fn provide(&mut self, length: u64) -> Result<(), Shortage> {
@@ -466,10 +497,7 @@ impl<M: Memory> Producer<M> {
         if wanted.min(free) <= self.ready {
             return Ok(());
         }
-        let step = match size <= STEP {
-            true if self.shape.keeps(self.block) => size,
-            _ => STEP.min(size / 4),
-        };
+        let step = self.step(self.block);
         let until = wanted
             .max(self.ready + step)
             .next_multiple_of(step)

@@ -72,6 +72,10 @@ enum Had<T> {
     Busy,
 }
 
+/// Who may wait is more patient with a message of so many bytes before it takes memory for
+/// it, and that is not for who has Ruby's lock.
+const LONG: usize = 32 * 1024;
+
 impl Sender {
     pub(crate) fn of(sender: queue::Sender) -> Sender {
         Sender {
@@ -111,6 +115,13 @@ impl Sender {
         guarded(|| {
             let waits = timeout.is_some() || self.overflow.get() == Overflow::Block;
             let mut deadline = None;
+            if waits && message.len() >= LONG {
+                let timeout = seconds("timeout", timeout)?;
+                let deadline = *deadline.insert(timeout.starting(Instant::now()));
+                if !self.wait_for_room(message.len(), deadline)? {
+                    return Ok(false);
+                }
+            }
             loop {
                 let sent = self.try_borrow(|sender| {
                     with_bytes(message, |bytes| match waits {

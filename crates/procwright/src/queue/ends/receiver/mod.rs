@@ -322,9 +322,9 @@ impl Receiver {
     }
 
     /// What was handed out last was not received.
-    fn step_back(&mut self, last: Place) {
+    fn step_back(&mut self) {
         if self.ground.is_here() {
-            self.lanes[self.turn].consumer.step_back(last);
+            self.lanes[self.turn].consumer.step_back();
             // It is this lane's turn again, also if that was over.
             self.left += 1;
         }

@@ -54,7 +54,7 @@ impl Options {
 
     /// A lane never takes more memory than this, but what it takes
     /// [at first](Options::first). Half of it, rounded down to a power of 2, is room for
-    /// messages that wait, and for one message.
+    /// one message, and for messages that wait; of the latter a quarter is sure.
     #[must_use]
     pub const fn limit(mut self, bytes: usize) -> Options {
         self.limit = bytes;

@@ -22,7 +22,7 @@ impl<'a> View<'a> {
     /// It was not received, and is the next message again: for who has no memory for a
     /// copy.
     pub fn put_back(self) {
-        self.receiver.step_back(self.place);
+        self.receiver.step_back();
         // To drop it would release it.
         std::mem::forget(self);
     }
