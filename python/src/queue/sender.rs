@@ -1,7 +1,7 @@
 //! The side that sends.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use procwright::queue::{self, Error, Overflow};
 use procwright::time::{Deadline, Timeout};
