@@ -35,11 +35,15 @@ def handler():
 def when_blocked():
     """`when_blocked(calls, do)`: on another thread, once the main one sleeps in one of `calls`."""
     helpers = []
+    is_over = threading.Event()
     path = f"/proc/self/task/{os.getpid()}/syscall"
 
     def start(calls, do):
         def watch():
             while Path(path).read_text().split()[0] not in calls:
+                # It was skipped, or has failed.
+                if is_over.is_set():
+                    return
                 os.sched_yield()
             do()
 
@@ -51,6 +55,7 @@ def when_blocked():
         go.set()
 
     yield start
+    is_over.set()
     for helper in helpers:
         helper.join()
 
