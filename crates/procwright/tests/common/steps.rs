@@ -1,8 +1,6 @@
 //! A fault at every instruction of something.
 
-use std::collections::HashMap;
-
-use super::sys::steps::{Others, Traced};
+use super::sys::steps::{Others, Path, Traced};
 use super::{figure, scaled, stress, sys};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +13,7 @@ pub(crate) enum Fault {
 #[derive(Debug)]
 pub(crate) enum Point<'a> {
     /// Before the instruction with this index, of a path that another has gone.
-    At(&'a [u64], usize),
+    At(&'a Path, usize),
     /// The same, and every step is one.
     AfterSteps(usize),
     /// Asleep in a system call.
@@ -57,21 +55,21 @@ const USUAL: usize = 24;
 const MOST: usize = 100_000;
 
 /// One index of each so many: that whose instruction was met the fewest times until
-/// then, which is how often a breakpoint stops on the way.
-fn points(path: &[u64], stride: usize) -> Vec<usize> {
-    let mut met = HashMap::new();
-    let passes: Vec<usize> = path
-        .iter()
-        .map(|place| {
-            *met.entry(place)
-                .and_modify(|passes| *passes += 1)
-                .or_insert(1)
-        })
-        .collect();
-    (0..path.len())
-        .step_by(stride)
-        .filter_map(|from| (from..path.len().min(from + stride)).min_by_key(|at| passes[*at]))
+/// then.
+fn points(path: &Path, stride: usize) -> Vec<usize> {
+    let all = 0..path.places.len();
+    let some = all.clone().step_by(stride);
+    some.filter_map(|from| (from..all.end.min(from + stride)).min_by_key(|at| path.passes[*at]))
         .collect()
+}
+
+/// `STEPS=1/4` leaves each fourth of the points, from the second on: for several
+/// processors.
+fn share() -> Option<(usize, usize)> {
+    let share = std::env::var("STEPS").ok()?;
+    let (share, shares) = share.split_once('/').expect("STEPS=0/4");
+    let number = |text: &str| text.parse().expect("STEPS=0/4");
+    Some((number(share), number(shares)))
 }
 
 /// Lets `act` do something up to each of its instructions, and suffer each fault
@@ -84,8 +82,13 @@ pub(crate) fn everywhere(name: &str, mut act: impl FnMut(Fault, &mut Point<'_>) 
     let Point::End(path, sleeps) = end else {
         unreachable!()
     };
-    let stride = path.len().div_ceil(if stress() { MOST } else { USUAL });
-    let points = points(&path, stride);
+    let path = Path::of(path);
+    let count = path.places.len();
+    let stride = count.div_ceil(if stress() { MOST } else { USUAL });
+    let mut points = points(&path, stride);
+    if let Some((share, shares)) = share() {
+        points = points.into_iter().skip(share).step_by(shares).collect();
+    }
     for fault in [Fault::Kill, Fault::Stop] {
         let mut reached = 0;
         for at in points.iter().copied() {
@@ -99,8 +102,7 @@ pub(crate) fn everywhere(name: &str, mut act: impl FnMut(Fault, &mut Point<'_>) 
         let asleep = sleeps > 0 && act(fault, &mut Point::Asleep);
         let asleep = if asleep { ", and asleep" } else { "" };
         figure(&format!(
-            "{name:<34} {fault:?}: at {reached} of {} instructions, one of {stride}{asleep}",
-            path.len(),
+            "{name:<34} {fault:?}: at {reached} of {count} instructions, one of {stride}{asleep}",
         ));
         // What goes by the time goes another way each time: a path that was stepped
         // through on a busy machine may be longer than all others.

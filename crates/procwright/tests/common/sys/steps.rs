@@ -195,6 +195,45 @@ impl Traced {
     }
 }
 
+/// The addresses of the instructions that somebody has gone through.
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) places: Vec<u64>,
+    /// How often each was met until then, itself included: so often a breakpoint there
+    /// stops on the way.
+    pub(crate) passes: Vec<usize>,
+}
+
+impl Path {
+    pub(crate) fn of(places: Vec<u64>) -> Path {
+        let mut met = std::collections::HashMap::new();
+        let passes = places.iter().map(|place| {
+            let passes = met.entry(*place).or_insert(0);
+            *passes += 1;
+            *passes
+        });
+        let passes = passes.collect();
+        Path { places, passes }
+    }
+
+    /// Where to go first on the way to this one, so that breakpoints stop as rarely as can
+    /// be: what is called again and again is met once behind something that is not.
+    fn landmark(&self, at: usize) -> usize {
+        let (mut best, mut least) = (at, self.passes[at]);
+        let mut behind = 0;
+        for landmark in (0..at).rev() {
+            behind += usize::from(self.places[landmark + 1] == self.places[at]);
+            if behind >= least {
+                break;
+            }
+            if self.passes[landmark] + behind < least {
+                (best, least) = (landmark, self.passes[landmark] + behind);
+            }
+        }
+        best
+    }
+}
+
 /// What needs to know the machine.
 #[cfg(target_arch = "x86_64")]
 impl Traced {
@@ -256,18 +295,25 @@ impl Traced {
     }
 
     /// From the beginning to the instruction with this index of a path that another
-    /// has gone; false if it has taken another one, and has done its work. A breakpoint of
-    /// the processor brings it there at full speed: stepping all the way for each
+    /// has gone; false if it has taken another one, and has done its work. Breakpoints of
+    /// the processor bring it there at full speed: stepping all the way for each
     /// instruction takes the square of their number.
-    pub(crate) fn go_to(&mut self, path: &[u64], at: usize, others: &mut Others<'_>) -> bool {
-        let target = path[at];
-        let passes = path[1..=at].iter().filter(|place| **place == target);
-        // One where it stands is met at once.
-        let passes = passes.count() + usize::from(path[0] == target);
-        if at == 0 || !self.set_breakpoint(Some(target)) {
-            return self.step_to(at, others);
+    pub(crate) fn go_to(&mut self, path: &Path, at: usize, others: &mut Others<'_>) -> bool {
+        let landmark = path.landmark(at);
+        self.go_on_to(path, 0, landmark, others) && self.go_on_to(path, landmark, at, others)
+    }
+
+    /// From one index to another that is not before it.
+    fn go_on_to(&mut self, path: &Path, from: usize, at: usize, others: &mut Others<'_>) -> bool {
+        let target = path.places[at];
+        if from == at || !self.set_breakpoint(Some(target)) {
+            return self.step_to(at - from, others);
         }
-        for _ in 0..passes {
+        let on_the_way = path.places[from + 1..=at].iter();
+        let passes = on_the_way.filter(|place| **place == target).count();
+        // One where it stands is met at once.
+        let is_here = path.places[from] == target;
+        for _ in 0..passes + usize::from(is_here) {
             self.go(libc::PTRACE_CONT);
             self.meet_awake(others);
             if self.is_done() {
