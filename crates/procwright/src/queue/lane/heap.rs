@@ -22,6 +22,8 @@ pub(super) struct Heap {
     pub(super) shape: Geometry,
     /// How many calls `provide` and `discard` there were.
     pub(super) calls: Cell<u64>,
+    /// How often the head was looked at.
+    pub(super) looks: Cell<u64>,
     /// So much memory may be there at a time.
     pub(super) most: Cell<u64>,
     /// What the receiver does that the sender goes by, a letter each: `h` for the head,
@@ -53,6 +55,7 @@ impl Heap {
             occupied: Cell::new(0),
             shape,
             calls: Cell::new(0),
+            looks: Cell::new(0),
             most: Cell::new(u64::MAX),
             order: RefCell::default(),
         })
@@ -141,6 +144,7 @@ impl Memory for End {
     }
 
     fn head(&self) -> u64 {
+        self.heap.looks.set(self.heap.looks.get() + 1);
         self.heap.head.get()
     }
 

@@ -584,6 +584,30 @@ fn who_waits_a_moment_has_told_all() {
     assert!(producer.publish());
 }
 
+/// A call that must not wait looks no longer for a long message than for a short one.
+#[test]
+fn only_who_may_wait_is_patient_with_long_messages() {
+    let looks = |may_wait| {
+        let heap = Heap::new(Geometry::tiny(20, 3, 3));
+        let mut producer = producer(&heap);
+        let bytes = vec![7; 400 << 10];
+        for _ in 0..7 {
+            put(&mut producer, &bytes).unwrap();
+        }
+        producer.publish();
+        let before = heap.looks.get();
+        producer.reserve(bytes.len() as u64, may_wait).unwrap();
+        heap.looks.get() - before
+    };
+    if cfg!(miri) {
+        return;
+    }
+    let [short, long] = [looks(false), looks(true)];
+    assert!((10..100).contains(&short), "{short}");
+    // It has six times 64 KiB.
+    assert!(long > 5 * short, "{long} and {short}");
+}
+
 #[test]
 fn what_is_too_long_for_the_mailbox_is_not_sent_so() {
     let heap = Heap::new(Geometry::tiny(10, 1, 1));
