@@ -12,6 +12,7 @@ pub(crate) mod folder;
 pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod job;
+pub(crate) mod known;
 pub(crate) mod memory;
 pub(crate) mod message;
 pub(crate) mod orphans;

@@ -15,11 +15,12 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
 use libc::{c_int, c_long, c_void};
 
 use super::TID;
+use crate::sys::known::Known;
 use crate::sys::trial;
 
 /// `struct robust_list_head`, of the list that the C library registered.
@@ -108,26 +109,17 @@ unsafe fn get(head: *mut *mut Head, length: *mut usize) -> c_long {
     unsafe { libc::syscall(libc::SYS_get_robust_list, THIS_THREAD, head, length) }
 }
 
-/// Whether a filter lets us ask. Tried once: filters are never taken off. No lock,
-/// which a fork could inherit held.
+/// Whether a filter lets us ask. Tried once: filters are never taken off.
 pub(super) fn may_ask() -> bool {
-    const UNKNOWN: u8 = 0;
-    const YES: u8 = 1;
-    const NO: u8 = 2;
-    static MAY: AtomicU8 = AtomicU8::new(UNKNOWN);
-    match MAY.load(Ordering::Relaxed) {
-        UNKNOWN => {
-            // SAFETY: one raw call, with pointers to memory of its own.
-            let survives = || unsafe {
-                trial::survives(|| {
-                    let (mut head, mut length) = (ptr::null_mut(), 0);
-                    get(&raw mut head, &raw mut length);
-                })
-            };
-            let may = !trial::is_filtered() || survives();
-            MAY.store(if may { YES } else { NO }, Ordering::Relaxed);
-            may
-        }
-        known => known == YES,
-    }
+    static MAY: Known = Known::new();
+    MAY.or_find(|| {
+        // SAFETY: one raw call, with pointers to memory of its own.
+        let survives = || unsafe {
+            trial::survives(|| {
+                let (mut head, mut length) = (ptr::null_mut(), 0);
+                get(&raw mut head, &raw mut length);
+            })
+        };
+        !trial::is_filtered() || survives()
+    })
 }
