@@ -373,11 +373,11 @@ impl Record {
         }
     }
 
-    /// What a message takes that follows its record: both, and what fills it up to the
-    /// next multiple of 8.
+    /// What a message takes that begins `gap` behind its record: both, and what fills it
+    /// up to the next multiple of 8.
     #[inline]
-    pub(crate) fn takes(length: u64) -> u64 {
-        RECORD + length.next_multiple_of(8)
+    pub(crate) fn takes(gap: u64, length: u64) -> u64 {
+        gap + length.next_multiple_of(8)
     }
 
     /// From a record at `position` to an aligned message.
@@ -389,8 +389,8 @@ impl Record {
     #[inline]
     pub(crate) fn most(length: u64) -> u64 {
         match length < LONG {
-            true => Record::takes(length),
-            false => ALIGNED + length.next_multiple_of(8),
+            true => Record::takes(RECORD, length),
+            false => Record::takes(ALIGNED, length),
         }
     }
 }

@@ -127,7 +127,7 @@ impl<M: Memory> Consumer<M> {
         debug_assert_eq!(place, self.place());
         let kind = Record::parse(self.memory.record(place), self.position)?;
         let (gap, length) = self.message(kind)?;
-        let need = gap + length.next_multiple_of(8);
+        let need = Record::takes(gap, length);
         (need <= self.clear - self.position).then(|| self.hand_out(place, gap, length))
     }
 
@@ -144,7 +144,7 @@ impl<M: Memory> Consumer<M> {
     #[inline(always)]
     fn hand_out(&mut self, place: u64, gap: u64, length: u64) -> Place {
         self.before = self.position;
-        self.position += gap + length.next_multiple_of(8);
+        self.position += Record::takes(gap, length);
         // What had this place before may have been in the mailbox.
         self.mailed = NOWHERE;
         let at = place + gap;
@@ -152,8 +152,8 @@ impl<M: Memory> Consumer<M> {
     }
 
     /// The next message, if it is in the mailbox: then the line that has the tail, and for
-    /// a longer one the next, is all that is looked at. The sender may be writing the next one there meanwhile;
-    /// this one is in its place in the ring all the same.
+    /// a longer one the next, is all that is looked at. The sender may be writing the
+    /// next one there meanwhile; this one is in its place in the ring all the same.
     #[inline(always)]
     fn open_mailbox(&mut self) -> Option<Place> {
         let tail = self.memory.tail();
@@ -167,7 +167,7 @@ impl<M: Memory> Consumer<M> {
             is_far.then(|| array::from_fn(|at| self.memory.mail(NEAR + at)));
         // If one of these bytes was another's, the stamp is another's now.
         fence(Ordering::Acquire);
-        let need = Record::takes(length);
+        let need = Record::takes(RECORD, length);
         if self.memory.stamp() != stamp
             || shown != need / 8
             || need > self.lap_end() - self.position
@@ -240,7 +240,7 @@ impl<M: Memory> Consumer<M> {
                 _ => Record::parse(self.memory.record(place), self.position),
             };
             if let Some((gap, length)) = kind.and_then(|kind| self.message(kind)) {
-                if gap + length.next_multiple_of(8) > lap.min(until) {
+                if Record::takes(gap, length) > lap.min(until) {
                     return Err(Damage("a message is longer than its place"));
                 }
                 return Ok(Some(self.hand_out(place, gap, length)));

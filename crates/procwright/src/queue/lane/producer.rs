@@ -191,7 +191,7 @@ impl<M: Memory> Producer<M> {
         let record = Record::to_word(kind, self.position);
         let start = self.place();
         self.memory.set_record(start, record);
-        self.position += place.at - start + length.next_multiple_of(8);
+        self.position += Record::takes(place.at - start, length);
     }
 
     /// Shows the receiver all that is finished: one store. Says whether anything was
@@ -213,7 +213,7 @@ impl<M: Memory> Producer<M> {
     #[inline]
     pub(crate) fn send_short(&mut self, bytes: &[u8]) -> bool {
         let length = bytes.len() as u64;
-        let need = Record::takes(length);
+        let need = Record::takes(RECORD, length);
         if bytes.len() > SHORT || self.position + need > self.clear {
             return false;
         }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::heap::{End, Heap};
 use super::{Consumer, Memory, Place, Producer, Shortage};
 use crate::queue::format::{
-    ALIGNED, Cursor, Geometry, Kind, LONG, MAILBOX, REFUSED, Record, SHORT, Stamp,
+    ALIGNED, Cursor, Geometry, Kind, LONG, MAILBOX, RECORD, REFUSED, Record, SHORT, Stamp,
 };
 
 /// Eight blocks of 64 bytes to 8 KiB, of which those up to 256 are kept.
@@ -223,7 +223,7 @@ proptest! {
             if let Some(mail) = consumer.mail(place) {
                 prop_assert_eq!(mail.len() as u64, place.length);
             }
-            read += Record::takes(place.length);
+            read += Record::takes(RECORD, place.length);
             consumer.release();
         }
         prop_assert!(read <= 2 * heap.shape.window(), "{read}");
@@ -875,7 +875,7 @@ fn a_sender_that_laps_its_receiver_in_the_mailbox_is_found() {
     let mut position = 0;
     for _ in 0..5 {
         heap.spoil_mailbox(Stamp::to_word(24, position), [7; MAILBOX]);
-        position += Record::takes(24);
+        position += Record::takes(RECORD, 24);
         heap.end().set_tail(word(position));
         if !matches!(consumer.next(), Ok(Some(_))) {
             break;

@@ -376,26 +376,23 @@ impl Sender {
         }
         match self.producer.reserve(length as u64, may_wait) {
             Ok(place) => Ok(Some(place)),
-            Err(Shortage::Untold) => self.tell_and_place(length, may_wait),
-            Err(shortage) => self.explain(shortage),
-        }
-    }
-
-    /// The same when the receiver was told of what is there.
-    #[cold]
-    fn tell_and_place(&mut self, length: usize, may_wait: bool) -> Result<Option<Place>, Error> {
-        self.ring();
-        match self.producer.reserve(length as u64, may_wait) {
-            Ok(place) => Ok(Some(place)),
-            Err(shortage) => self.explain(shortage),
+            Err(shortage) => self.explain(shortage, length, may_wait),
         }
     }
 
     #[cold]
-    fn explain(&mut self, shortage: Shortage) -> Result<Option<Place>, Error> {
+    fn explain(
+        &mut self,
+        shortage: Shortage,
+        length: usize,
+        may_wait: bool,
+    ) -> Result<Option<Place>, Error> {
         let what = match shortage {
-            // All was told of.
-            Shortage::Untold => return Ok(None),
+            // Once: there is nothing else to tell then.
+            Shortage::Untold => {
+                self.ring();
+                return self.place(length, may_wait);
+            }
             Shortage::Full => {
                 // There may be something to read that is no message.
                 self.ring();
