@@ -10,8 +10,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-crate=crates/procwright-bench
-release=${CARGO_TARGET_DIR:-target}/release
+crate=bench
+target=${CARGO_TARGET_DIR:-target}
+release=$target/release
 out=$PWD/target/bench
 mkdir -p "$out/bin" "$out/log"
 : > "$out/missing.tsv"
@@ -27,6 +28,11 @@ try() {
     log=$out/log/$1.log
     shift
     "$@" > "$log" 2>&1
+}
+
+# build_bench FLAG…: the harness and its subjects, a workspace of their own.
+build_bench() {
+    cargo build --release --manifest-path "$crate/Cargo.toml" --target-dir "$target" "$@"
 }
 
 why() {
@@ -59,7 +65,7 @@ if [ -n "$packages" ] && command -v apt-get > /dev/null; then
 fi
 
 # Rust: the harness and the subjects without us, and then ours.
-cargo build --quiet --release -p procwright-bench
+build_bench --quiet
 for bin in procwright-bench bench-rust-std bench-wait-command bench-std-streams bench-stage bench-alone bench-command; do
     install "$release/$bin" "$out/bin/"
 done
@@ -68,7 +74,7 @@ rm -f "$out/bin/procwright"
 ours=
 if alone; then
     ours="not needed for $ONLY"
-elif try ours cargo build --release -p procwright-bench --features ours; then
+elif try ours build_bench --features ours; then
     for bin in run limit spawn wait streams close slow liveness; do install "$release/bench-rust-$bin" "$out/bin/"; done
 else
     ours=$(why ours)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, lints, types, and the core on platforms that we cannot run.
+# Format, lints, layers, types, and the core on platforms that we cannot run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/lib.sh
@@ -9,20 +9,31 @@ cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 
+say 'Format, lints and tests: the benches'
+# In a workspace of their own, of which `make test` compiles nothing.
+cargo fmt --check --manifest-path bench/Cargo.toml
+bench=(--quiet --locked --all-features --manifest-path bench/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}")
+cargo clippy "${bench[@]}" --all-targets -- -D warnings
+RUSTDOCFLAGS='-D warnings' cargo doc "${bench[@]}" --no-deps
+cargo test "${bench[@]}" --lib
+
+say 'Layers: no import upward, no circle'
+"$python" ci/layers.py
+
 say 'Every interleaving of the close protocol (loom)'
 RUSTFLAGS='--cfg procwright_loom' CARGO_TARGET_DIR=target/loom \
-    cargo test --quiet --package procwright --lib loom_
+    cargo test --quiet --package procwright-os --package procwright-liveness --package procwright-queue --lib loom_
 
 if cargo +nightly miri --version >/dev/null 2>&1; then
     say 'The list of words that the kernel walks, under Miri'
     CARGO_TARGET_DIR=target/miri \
-        cargo +nightly miri test --quiet --package procwright --lib robust::list
+        cargo +nightly miri test --quiet --package procwright-os --lib robust::list
 fi
 
 if cargo +nightly fuzz --version >/dev/null 2>&1; then
     say 'The fuzzers'
-    cargo fmt --check --manifest-path crates/procwright/fuzz/Cargo.toml
-    (cd crates/procwright && cargo +nightly fuzz build)
+    cargo fmt --check --manifest-path crates/procwright-queue/fuzz/Cargo.toml
+    (cd crates/procwright-queue && cargo +nightly fuzz build)
 fi
 
 say 'The core for macOS and the BSDs'
@@ -37,7 +48,9 @@ for target in {x86_64,aarch64}-apple-darwin x86_64-unknown-{freebsd,netbsd}; do
 done
 
 say 'Format, lints and types: Python'
-ensure_venv ./python 'ruff==0.17.*' 'mypy==2.*'
+# Apart from that of the tests, and not optimised: only its types are looked at.
+venv=target/venv-check
+ensure_venv --config-settings profile=dev ./python 'ruff==0.17.*' 'mypy==2.*'
 "$venv/bin/ruff" check python ci examples
 "$venv/bin/ruff" format --check python ci examples
 "$venv/bin/mypy" --strict python/procwright

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/lib.sh
+supervised ci/conformance_fault.sh
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/fault
 export RUSTFLAGS='--cfg procwright_fault'

@@ -14,7 +14,7 @@ need rake rake
 # The Ruby library: headers, the library that reads them, and the tests' own.
 ruby -rrbconfig -e 'exit File.exist?(RbConfig::CONFIG["rubyhdrdir"] + "/ruby.h")' 2>/dev/null || missing+=(ruby-dev)
 ruby -e 'require "minitest"' 2>/dev/null || missing+=(ruby-minitest)
-[ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || missing+=(libclang-dev)
+[ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang[-.][0-9s]*' >/dev/null || missing+=(libclang-dev)
 # What the table of programs at a terminal drives, and with what.
 need tmux tmux
 need dialog dialog

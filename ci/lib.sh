@@ -6,6 +6,12 @@ venv=target/venv
 
 say() { printf '\n== %s\n' "$*"; }
 
+# supervised SCRIPT: has this script run under ci/supervise.py, which leaves no process
+# behind and keeps out what the caller ignores.
+supervised() {
+    [ "${CI_SUPERVISOR:-}" = "$PPID" ] || exec "$python" ci/supervise.py "$@"
+}
+
 # skip WHAT: a part that cannot run here. In plain sight, and a failure where
 # everything is required.
 skip() {
@@ -55,5 +61,5 @@ versions_missing() {
 ruby_builds() {
     ruby -rrbconfig -rminitest -e 'exit File.exist?(RbConfig::CONFIG["rubyhdrdir"] + "/ruby.h")' 2>/dev/null &&
         command -v rake >/dev/null &&
-        { [ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null; }
+        { [ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang[-.][0-9s]*' >/dev/null; }
 }

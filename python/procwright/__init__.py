@@ -5,6 +5,28 @@
 'hello\n'
 """
 
+# The modules of this package, highest first. Each imports only from lines below its own, at its
+# top, in functions and for type checkers; python/tests/test_layers.py sees to it.
+#
+#   __init__, queue                      the names that users import
+#   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
+#   _child, _liveness                    a child that one holds; the Python half of liveness
+#   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
+#   _options, _outcome, _watched         options for the core; its results; what can be waited for
+#   _refused, _run_errors, _queue        refused options; exceptions of runs; Python half of queues
+#   _text, _merged, _callback            text streams; both as one; a thread that calls with lines
+#   _process                             any process
+#   _stdio, _stream, _taps               where a program reads and writes; files; callbacks of runs
+#   _result, _event, _overflow           what became of a run; what it tells; output not read yet
+#   _waiting, _invitations               one wait; invitations on their way
+#   _core                                the extension: src/lib.rs has its layers
+#   _stream_errors                       exceptions of streams
+#   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
+#   _record, _timeout, _async, _types    values with parts; seconds; event loops; types
+#
+# Native classes call their Python half by name, and return what that has made. Upward from _core:
+# _liveness, _process, _queue.
+
 from __future__ import annotations
 
 from ._core import (
@@ -17,32 +39,31 @@ from ._core import (
     Stop,
     wait_stats,
 )
-from ._options import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
-from ._result import Event, Holder, Result, Status, StreamInfo, Survivor
+from ._invalid import InvalidValue
+from ._record import Holder, Status, Survivor
+from ._result import Result, StreamInfo
 from ._run import run
+from ._stdio import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._budget import Budget, budget, set_budget
     from ._child import Child
-    from ._errors import (
-        CalledProcessError,
-        Cancelled,
-        IdleTimeout,
-        InvalidValue,
-        LivenessError,
-        NoSuchProcess,
-        OutputLimitExceeded,
-        RunError,
-        SpawnError,
-        SystemFailure,
-        TimeoutExpired,
-        WaitTimeout,
-    )
+    from ._errors import LivenessError, NoSuchProcess, SpawnError, WaitTimeout
+    from ._event import Event
     from ._liveness import LivenessGuarantee
     from ._merged import Merged, MergedLine
     from ._overflow import Overflow
     from ._process import Process
+    from ._run_errors import (
+        CalledProcessError,
+        Cancelled,
+        IdleTimeout,
+        OutputLimitExceeded,
+        RunError,
+        SystemFailure,
+        TimeoutExpired,
+    )
     from ._spawn import spawn
     from ._stream import Figures, Gap, Reader, Writer
     from ._stream_errors import (
@@ -130,55 +151,56 @@ __all__ = [
     "wait_stats",
 ]
 
-#: Imported when the first of their names is needed.
-_LATER = {
-    "Budget": "_budget",
-    "Stalled": "_stream_errors",
-    "Merged": "_merged",
-    "MergedLine": "_merged",
-    "MatchTimeout": "_stream_errors",
-    "EndedBeforeMatch": "_stream_errors",
-    "Child": "_child",
-    "Figures": "_stream",
-    "Gap": "_stream",
-    "LineTooLong": "_stream_errors",
-    "LivenessGuarantee": "_liveness",
-    "Overflow": "_overflow",
-    "Process": "_process",
-    "Reader": "_stream",
-    "StreamClosed": "_stream_errors",
-    "StreamForked": "_stream_errors",
-    "StreamLost": "_stream_errors",
-    "StreamOverflow": "_stream_errors",
-    "TextReader": "_text",
-    "TextWriter": "_text",
-    "Waited": "_wait",
-    "as_completed": "_wait",
-    "as_completed_async": "_wait",
-    "budget": "_budget",
-    "set_budget": "_budget",
-    "Writer": "_stream",
-    "spawn": "_spawn",
-    "wait": "_wait",
-    "wait_async": "_wait",
-    "wait_procs": "_wait",
+#: The other modules, which are imported when the first of their names is needed.
+_LAZY = {
+    "_budget": ("Budget", "budget", "set_budget"),
+    "_child": ("Child",),
+    "_errors": ("LivenessError", "NoSuchProcess", "SpawnError", "WaitTimeout"),
+    "_event": ("Event",),
+    "_liveness": ("LivenessGuarantee",),
+    "_merged": ("Merged", "MergedLine"),
+    "_overflow": ("Overflow",),
+    "_process": ("Process",),
+    "_run_errors": (
+        "CalledProcessError",
+        "Cancelled",
+        "IdleTimeout",
+        "OutputLimitExceeded",
+        "RunError",
+        "SystemFailure",
+        "TimeoutExpired",
+    ),
+    "_spawn": ("spawn",),
+    "_stream": ("Figures", "Gap", "Reader", "Writer"),
+    "_stream_errors": (
+        "EndedBeforeMatch",
+        "LineTooLong",
+        "MatchTimeout",
+        "Stalled",
+        "StreamClosed",
+        "StreamForked",
+        "StreamLost",
+        "StreamOverflow",
+    ),
+    "_text": ("TextReader", "TextWriter"),
+    "_wait": ("Waited", "as_completed", "as_completed_async", "wait", "wait_async", "wait_procs"),
 }
+_MODULES = {name: module for module, names in _LAZY.items() for name in names}
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    # The exceptions derive from those of subprocess, whose import costs more
-    # than all of this package: it waits until one of them is asked for. So does
-    # what `run` does not need.
+    # A plain `run` needs none of these. The exceptions derive from those of subprocess,
+    # whose import takes longer than that of this package.
     if name == "queue":
         import importlib
 
         return importlib.import_module(".queue", __name__)
-    if name in __all__:
+    if name in _MODULES:
         import importlib
 
-        module = importlib.import_module("." + _LATER.get(name, "_errors"), __name__)
+        module = importlib.import_module("." + _MODULES[name], __name__)
         value: object = getattr(module, name)
         globals()[name] = value
         return value

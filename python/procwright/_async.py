@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     import asyncio
     from typing import Any
 
-#: Some loops count milliseconds in a C integer. Who sleeps longer sleeps again.
+#: Some loops count milliseconds in a C integer. A longer sleep is several.
 _LONGEST_S = 86_400.0
 
 
 async def readable(fd: int, seconds: float | None) -> None:
     """Returns once `fd` is readable or about so many seconds have passed.
 
-    However it ends, no trace of `fd` is left with the loop. Nobody else may watch
+    No trace of `fd` is left with the loop, however it ends. Nothing else may watch
     that descriptor: a loop of asyncio's has room for one.
     """
     if seconds is not None:
@@ -51,7 +51,7 @@ def _wake(woken: asyncio.Future[None]) -> None:
 
 
 def _running_trio() -> Any:
-    # Who runs on it has imported it.
+    # A program that runs on trio has imported it.
     trio = sys.modules.get("trio")
     if trio is None:
         return None

@@ -1,14 +1,14 @@
-"""What the output of all children may take together."""
+"""The memory and disk that the output of all children may take together."""
 
 from __future__ import annotations
 
 from . import _core
-from ._overflow import _size
-from ._result import _Record
+from ._overflow import size
+from ._record import Record
 
 
-class Budget(_Record):
-    """What is in force: bytes.
+class Budget(Record):
+    """Bytes of memory and disk that are in force.
 
     `disk` None is 8 GiB, or a quarter of what is free where that is less, and is only
     for streams whose `Overflow` names no `disk`.
@@ -17,14 +17,14 @@ class Budget(_Record):
     __slots__ = ("memory", "disk")
 
     def __init__(self, memory: int, disk: int | None) -> None:
-        #: In memory.
+        #: Bytes in memory.
         self.memory = memory
-        #: On disk.
+        #: Bytes on disk.
         self.disk = disk
 
 
 def budget() -> Budget:
-    """What the output of all children of `spawn` that waits to be read may take together."""
+    """The budget for the output of all children of `spawn` that waits to be read."""
     return Budget(*_core.budget())
 
 
@@ -45,6 +45,6 @@ def set_budget(memory: int | str | None = None, disk: int | str | None = None) -
     Budget(memory=67108864, disk=None)
     """
     _core.set_budget(
-        None if memory is None else _size("memory", memory, 0),
-        None if disk is None else _size("disk", disk, 0),
+        None if memory is None else size("memory", memory, 0),
+        None if disk is None else size("disk", disk, 0),
     )

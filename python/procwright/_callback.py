@@ -1,4 +1,4 @@
-"""Calling back with each line of a child."""
+"""A thread that calls back with each line of a child."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ._child import _Deadline
+    from ._timeout import Deadline
 
-#: How long nothing may come once the child has ended: others hold its output then.
+#: Seconds without a line, once the child has ended: other processes hold its output then.
 _GRACE_S = 1.0
 
 
-class Caller:
+class LineCaller:
     """A thread that reads a stream and calls back with each line."""
 
     def __init__(self, stream: Any, callback: Callable[[Any], object]) -> None:
@@ -24,7 +24,7 @@ class Caller:
         self._error: BaseException | None = None
         self._lines = 0
         self._calling = False
-        # It ends with the stream; nobody waits for it when the interpreter goes down.
+        # The thread ends with the stream. The interpreter does not wait for a daemon.
         self._thread = threading.Thread(target=self._run, name=stream.name, daemon=True)
         self._thread.start()
 
@@ -40,14 +40,14 @@ class Caller:
 
             if not (isinstance(error, StreamClosed) and self.stream.closed):
                 self._error = error
-            # The child learns that nobody reads any more.
+            # The child learns so that its output is not read any more.
             self.stream.close()
 
-    def finish(self, deadline: _Deadline) -> bool:
+    def finish(self, deadline: Deadline) -> bool:
         """Waits until all lines were called back with; raises what one call raised.
 
-        Not for whoever holds the output after the child has ended, and says nothing.
-        False if the time comes first. A call itself does not wait for its own end.
+        Once the child has ended it does not wait for other processes that hold the output
+        and write nothing. False if the time comes first. A call does not wait for its own end.
         """
         while self._thread.is_alive() and self._thread is not threading.current_thread():
             before = self._lines

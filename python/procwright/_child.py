@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 from . import _core
-from ._options import _invalid, _is_size, _seconds
+from ._invalid import InvalidValue
+from ._options import quoted
+from ._outcome import result_of
 from ._process import Process
-from ._result import Result, Status, Survivor
-from ._stream import Reader, Writer
+from ._record import Status, Survivor
+from ._stdio import is_size
+from ._stream import Reader, Writer, binary
+from ._timeout import Deadline, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Literal, NoReturn
 
-    from ._callback import Caller
+    from ._callback import LineCaller
+    from ._result import Result
     from ._text import TextReader, TextWriter
 
 
@@ -37,7 +40,7 @@ class Child:
         decoding: tuple[str, str] | None,
         stop: _core.Stop | None,
     ) -> None:
-        #: What `spawn` was given.
+        #: The arguments that `spawn` was given.
         self.args = args
         self._core = core
         self._decoding = decoding
@@ -45,46 +48,46 @@ class Child:
         self._communication: _core.Communication | None = None
         self._result: Result | None = None
         #: The process, for all that is not the child's alone.
-        self.process = Process._of(core.process())
-        #: Its number. It is its own until the child has been waited for.
+        self.process = Process._from_handle(core.process())
+        #: The number of the process, which is its own until the child has been waited for.
         self.pid = self.process.pid
-        has_stdin, has_stdout, has_stderr, has_merged = core.streams()
-        #: Where to write what it reads, None unless that is a pipe.
+        streams = core.streams()
+        #: The stream to its stdin, None unless that is a pipe.
         self.stdin: Any = None
-        #: Where to read what it writes, None unless that is a pipe.
+        #: The stream from its stdout, None unless that is a pipe.
         self.stdout: Any = None
-        #: Where to read its errors, None unless that is a pipe.
+        #: The stream from its stderr, None unless that is a pipe.
         self.stderr: Any = None
-        #: Both outputs as one, line by line, None unless that was asked for.
+        #: The lines of both outputs in one stream, None unless that was asked for.
         self.merged: Any = None
-        self._callers: list[Caller] = []
+        self._callers: list[LineCaller] = []
         self._receiver: _core.Receiver | None = None
         self._sender: _core.Sender | None = None
-        if has_stdin:
-            self.stdin = self._text_writer(Writer(core))
-        if has_stdout:
-            self.stdout = self._text_reader(Reader(core, 1))
-        if has_stderr:
-            self.stderr = self._text_reader(Reader(core, 2))
-        if has_merged:
+        if streams.has_stdin:
+            self.stdin = self._text_writer(Writer(streams))
+        if streams.has_stdout:
+            self.stdout = self._text_reader(Reader(streams, 1))
+        if streams.has_stderr:
+            self.stderr = self._text_reader(Reader(streams, 2))
+        if streams.has_merged:
             from ._merged import Merged
 
-            self.merged = Merged(core)
+            self.merged = Merged(streams)
             self.merged._decoding = decoding
 
-    def _text_writer(self, binary: Writer) -> Writer | TextWriter:
+    def _text_writer(self, writer: Writer) -> Writer | TextWriter:
         if self._decoding is None:
-            return binary
+            return writer
         from ._text import TextWriter
 
-        return TextWriter(binary, *self._decoding)
+        return TextWriter(writer, *self._decoding)
 
-    def _text_reader(self, binary: Reader) -> Reader | TextReader:
+    def _text_reader(self, reader: Reader) -> Reader | TextReader:
         if self._decoding is None:
-            return binary
-        from ._text import _reader
+            return reader
+        from ._text import text_reader
 
-        return _reader(binary, *self._decoding)
+        return text_reader(reader, *self._decoding)
 
     @property
     def status(self) -> Status | None:
@@ -99,7 +102,7 @@ class Child:
         return None if status is None else status.returncode
 
     def poll(self) -> int | None:
-        """As `returncode`."""
+        """The `returncode`, as in `subprocess`."""
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int | None:
@@ -107,60 +110,65 @@ class Child:
 
         For the exit alone: what it wrote can be read afterwards. Raises
         `WaitTimeout`, a `subprocess.TimeoutExpired`, if the time comes first, and
-        `Stalled` if the child cannot go on because nobody reads its output; either
+        `Stalled` if the child cannot go on because its output is not read; either
         way it can be called again. What an iterable raised that stdin came from is
         raised here, once.
         """
-        parts = self._core.wait(_seconds(timeout))
+        parts = self._core.wait(seconds(timeout))
         if parts is None:
             from ._errors import WaitTimeout
 
-            raise WaitTimeout(_shown(self.args), timeout, (self,))
+            raise WaitTimeout(quoted(self.args), timeout, (self,))
         return Status(*parts).returncode
 
     def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
         """Writes `input`, closes stdin, reads both outputs to the end, and waits.
 
         As in `subprocess`; both outputs are read while stdin is written, so that
-        nobody waits for the other. What is not a pipe is None, and what a callback reads;
+        neither side waits for the other. What is not a pipe is None, and what a callback reads;
         those have been called with all, and what one raised is raised here. Raises `WaitTimeout`, a
-        `subprocess.TimeoutExpired`, if the time comes first; after that, and after a
+        `subprocess.TimeoutExpired`, if the time comes first, and `Stalled` if the child
+        waits for a callback that does not read its output; after these, and after a
         KeyboardInterrupt, it can be called again, without `input`, and nothing is lost.
         """
-        self._talk(input, timeout)
+        self._communicate_all(input, timeout)
         communication, self._communication = self._communication, None
         assert communication is not None
         out, err = communication.take()
-        # First: what cannot be decoded leaves nothing open.
+        # The streams are closed before decoding, which may raise.
         self._close_outputs()
         return self._read_out(self.stdout, out), self._read_out(self.stderr, err)
 
-    def _talk(self, input: Any, timeout: float | None) -> None:
-        """Until all is written and read and the child has ended."""
-        deadline = _Deadline(timeout)
+    def _communicate_all(self, input: Any, timeout: float | None) -> None:
+        """Goes on until all is written and read and the child has ended."""
+        deadline = Deadline(timeout)
         if self._communication is None:
             self._communication = self._communicate(input)
         elif input is not None:
             raise ValueError("input was given before: call communicate() without it to go on")
         if not self._communication.go_on(deadline.left()):
-            self._late(timeout, self._communication)
+            self._raise_timeout(timeout, self._communication)
         try:
             self.wait(deadline.left())
         except TimeoutError:
-            self._late(timeout, self._communication)
+            self._raise_timeout(timeout, self._communication)
         for caller in self._callers:
             if not caller.finish(deadline):
-                self._late(timeout, self._communication)
+                self._raise_timeout(timeout, self._communication)
+
+    def _called(self) -> list[Any]:
+        """The streams that callbacks read."""
+        return [caller.stream for caller in self._callers]
 
     def _close_outputs(self) -> None:
-        called = [caller.stream for caller in self._callers]
+        called = self._called()
         for stream in (self.stdout, self.stderr):
             if stream is not None and stream not in called:
                 stream.close()
 
     def _communicate(self, input: Any) -> _core.Communication:
         if input is not None and self.stdin is None:
-            raise _invalid("input is given, but stdin is no pipe: spawn with stdin=PIPE")
+            raise InvalidValue("input is given, but stdin is no pipe: spawn with stdin=PIPE")
         if isinstance(input, str):
             if self._decoding is None:
                 raise TypeError("input is a str: spawn with text=True, or pass bytes")
@@ -168,26 +176,26 @@ class Child:
         elif input is not None and not isinstance(input, (bytes, bytearray)):
             input = bytes(memoryview(input))
         if input:
-            # Nobody would read it, and nobody would be told.
-            _binary(self.stdin)._alive()
-        called = [caller.stream for caller in self._callers]
+            # Input for a closed stdin would be dropped without a word.
+            binary(self.stdin)._alive()
+        called = self._called()
         stdout, stderr = (
             None if stream in called else _open(stream) for stream in (self.stdout, self.stderr)
         )
-        return _core.Communication(_open(self.stdin), input, stdout, stderr)
+        return _core.Communication(self._core, _open(self.stdin), input, stdout, stderr)
 
     def _read_out(self, stream: Any, read: tuple[bytes, list[int]] | None) -> Any:
         if read is None:
-            called = stream in [caller.stream for caller in self._callers]
-            return None if stream is None or called else ("" if self._decoding else b"")
+            is_called = stream in self._called()
+            return None if stream is None or is_called else ("" if self._decoding else b"")
         data, edges = read
         return data if self._decoding is None else stream._decode(data, edges)
 
-    def _late(self, timeout: float | None, communication: _core.Communication) -> NoReturn:
+    def _raise_timeout(self, timeout: float | None, communication: _core.Communication) -> NoReturn:
         from ._errors import WaitTimeout
 
-        error = WaitTimeout(_shown(self.args), timeout, (self,))
-        # As subprocess: bytes, also where text was asked for.
+        error = WaitTimeout(quoted(self.args), timeout, (self,))
+        # subprocess has bytes here, too, where text was asked for.
         error.output, error.stderr = communication.peek()
         raise error from None
 
@@ -212,7 +220,25 @@ class Child:
         """
         from ._wait_for import wait_for
 
-        return wait_for(self, pattern, timeout, stream)
+        streams = self._searched(stream)
+        return wait_for(self, streams, self._decoding, pattern, timeout)
+
+    def _searched(self, stream: Literal["stdout", "stderr"] | None) -> list[Any]:
+        """The streams in which `wait_for` searches."""
+        if stream not in (None, "stdout", "stderr"):
+            raise InvalidValue(f'stream is {stream!r}: use "stdout", "stderr" or None for both')
+        names = ("stdout", "stderr") if stream is None else (stream,)
+        called = self._called()
+        streams = [one for name in names if (one := getattr(self, name)) is not None]
+        searched = [one for one in streams if one not in called]
+        if searched:
+            return searched
+        which = " and ".join(names)
+        if self.merged is not None:
+            raise InvalidValue(f"{which} of the child are merged: iterate over child.merged")
+        if streams:
+            raise InvalidValue(f"{which} of the child is read by its callback: look there")
+        raise InvalidValue(f"{which} of the child cannot be read: spawn with PIPE")
 
     def send_signal(self, sig: int | str) -> None:
         """Sends it a signal, by number or name. Nothing if it has ended."""
@@ -220,7 +246,7 @@ class Child:
             try:
                 self.process.signal(sig)
             except ProcessLookupError:
-                # It ended at this very moment.
+                # The process has ended at this very moment.
                 return
 
     def terminate(self) -> None:
@@ -236,48 +262,58 @@ class Child:
 
         If that is new, the program gets SIGWINCH. Raises InvalidValue for numbers
         that no terminal has, RuntimeError if it has no terminal, and BrokenPipeError
-        once nobody has that any more.
+        once no process has that any more.
         """
-        if not _is_size(rows, columns):
-            raise _invalid(f"the size is {rows!r}, {columns!r}: rows and columns, 1 to 65535 each")
+        if not is_size(rows, columns):
+            raise InvalidValue(
+                f"the size is {rows!r}, {columns!r}: rows and columns, 1 to 65535 each"
+            )
         self._core.resize(rows, columns)
 
     def stop(self, stop: _core.Stop | None = None) -> list[Survivor]:
         """Ends it as `stop` or its own says, with its descendants by default, and reaps it.
 
-        Gives back who could not be ended. Nothing if it has been waited for. Signal
-        handlers run meanwhile; if one raises, whoever is left is killed at once.
+        Gives back the processes that could not be ended. Nothing if it has been waited for.
+        Signal handlers run meanwhile; if one raises, the rest is killed at once.
         """
         return [Survivor(*survivor) for survivor in self._core.stop(stop)]
 
     def result(self, timeout: float | None = None) -> Result:
         """Reads what is left of both outputs, waits, and gives a `Result` as `run` does.
 
-        Its `stdout` and `stderr` are what nobody had read before; `stdout_info` and
+        Its `stdout` and `stderr` are what was not read before; `stdout_info` and
         `stderr_info` count all. Raises as `communicate`, and may be called again.
         """
         if self._result is None:
-            self._talk(None, timeout)
+            self._communicate_all(None, timeout)
             communication, self._communication = self._communication, None
             assert communication is not None
             read = communication.take()
             out, err = (None if one is None else one[0] for one in read)
             raw = self._core.report(out, err)
             assert raw is not None
-            self._result = Result(self.args, raw, self._decoding)
+            self._result = result_of(self.args, raw, self._decoding)
             self._close_outputs()
-            for name, stream, one in zip(
-                ("stdout", "stderr"), (self.stdout, self.stderr), read, strict=True
-            ):
-                if one is not None and hasattr(stream, "_look") and self._decoding is not None:
-                    # It has decoded more than it gave out.
-                    self._result._decoded[name] = stream._decode(*one)
+            out_read, err_read = read
+            self._set_decoded("stdout", self.stdout, out_read)
+            self._set_decoded("stderr", self.stderr, err_read)
         return self._result
 
-    def _call(self, stream: Any, callback: Callable[[Any], object]) -> None:
-        from ._callback import Caller
+    def _set_decoded(
+        self,
+        name: Literal["stdout", "stderr"],
+        stream: Any,
+        read: tuple[bytes, list[int]] | None,
+    ) -> None:
+        # A stream with `_peek_line` may have decoded more than it gave out.
+        if read is not None and hasattr(stream, "_peek_line") and self._decoding is not None:
+            assert self._result is not None
+            self._result._set_text(name, stream._decode(*read))
 
-        self._callers.append(Caller(stream, callback))
+    def _start_caller(self, stream: Any, callback: Callable[[Any], object]) -> None:
+        from ._callback import LineCaller
+
+        self._callers.append(LineCaller(stream, callback))
 
     def __enter__(self) -> Child:
         return self
@@ -299,13 +335,13 @@ class Child:
         try:
             self.wait()
             for caller in self._callers:
-                caller.finish(_Deadline(None))
+                caller.finish(Deadline(None))
         except BaseException:
             self.stop()
             raise
 
     def receiver(self) -> _core.Receiver:
-        """What it sends to, if it was spawned with `channel="from_child"`.
+        """The queue to which it sends, if it was spawned with `channel="from_child"`.
 
         Always the same. It was there before the child, so that nothing is too early for it;
         once the child has ended and what it had sent is received, it says `queue.Closed`, and
@@ -326,7 +362,7 @@ class Child:
         a `TimeoutError`, if the time comes first: then it can be called again.
         """
         if self._sender is None:
-            self._sender = self._core.sender(_seconds(timeout))
+            self._sender = self._core.sender(seconds(timeout))
         return self._sender
 
     def monitor(self) -> _core.LivenessMonitor:
@@ -353,46 +389,16 @@ class Child:
         raise TypeError("a Child cannot be pickled: pass the id of its process")
 
 
-class _Deadline:
-    """What is left of a timeout."""
-
-    __slots__ = ("_end",)
-
-    def __init__(self, timeout: float | None) -> None:
-        import time
-
-        seconds = _seconds(timeout)
-        self._end = None if seconds is None else time.monotonic() + seconds
-
-    def left(self) -> float | None:
-        import time
-
-        return None if self._end is None else max(self._end - time.monotonic(), 0.0)
-
-
-def _binary(stream: Any) -> Any:
-    """The binary stream, none if there is none."""
-    return getattr(stream, "buffer", stream)
-
-
 def _open(stream: Any) -> Any:
     """The binary stream, none if it is closed. Raises `StreamForked` in a fork."""
     if stream is None:
         return None
-    binary = _binary(stream)
+    found = binary(stream)
     if stream.closed:
         from ._stream_errors import StreamClosed
 
         try:
-            binary._alive()
+            found._alive()
         except StreamClosed:
             return None
-    return binary
-
-
-def _shown(args: Any) -> str:
-    import shlex
-
-    if isinstance(args, (str, bytes)) or hasattr(args, "__fspath__"):
-        args = [args]
-    return shlex.join(os.fsdecode(word) for word in args)
+    return found

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypedDict, final, type_check_only
 
@@ -14,7 +14,6 @@ __all__ = [
     "Child",
     "Communication",
     "Frame",
-    "Handle",
     "Invitation",
     "Limit",
     "LivenessClaim",
@@ -22,12 +21,14 @@ __all__ = [
     "LivenessMonitor",
     "LivenessToken",
     "Merged",
+    "ProcessHandle",
     "Reader",
     "Receiver",
     "Reservation",
     "Sender",
     "Stop",
     "TextReader",
+    "UntakenStreams",
     "View",
     "WaitSet",
     "Writer",
@@ -91,17 +92,17 @@ class Cancel:
 
 @final
 class LivenessToken:
-    """Says that this process lives, to whoever was invited to watch."""
+    """Says that this process lives, to all that were invited to watch."""
 
     def __new__(cls, holder: Literal["process", "thread"] = "process") -> LivenessToken: ...
     def invite(self) -> LivenessInvitation:
-        """What a process needs to watch: to be sent, pickled or inherited."""
+        """An invitation for a process that is to watch: to be sent, pickled or inherited."""
 
     def guarantee(self) -> LivenessGuarantee:
-        """What monitors of it can promise."""
+        """The promise of monitors of it."""
 
     def release(self) -> None:
-        """Gives it back. Again and again, if need be: only the first does anything."""
+        """Gives the token back. May be called again: only the first call does anything."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -114,17 +115,17 @@ class LivenessToken:
 
 @final
 class LivenessClaim:
-    """What became of asking for the right to clean up after a peer that has died."""
+    """The answer to asking for the right to clean up after a peer that has died."""
 
     @property
     def kind(self) -> Literal["ours", "theirs", "done", "alive", "released"]:
-        """Whose the right is, or why there is none."""
+        """The answer: where the right is, or why there is none."""
 
     def done(self) -> None:
         """Says that there is nothing left to clean up."""
 
     def give_back(self) -> None:
-        """Lets another have it, who then is the only one."""
+        """Lets another have the right, which then is the only one."""
 
     def __bool__(self) -> bool: ...
     def __enter__(self) -> Self: ...
@@ -143,11 +144,11 @@ class LivenessInvitation:
     def __new__(cls, fds: Iterable[int], ticket: str) -> LivenessInvitation: ...
     @property
     def fds(self) -> tuple[int, ...]:
-        """Its descriptors. They stay this object's."""
+        """The descriptors, which stay this object's."""
 
     @property
     def ticket(self) -> str:
-        """What has to be told beside the descriptors."""
+        """The text that has to be told beside the descriptors."""
 
     def send(self, sock: HasFileno | int) -> None:
         """Sends it over a connected Unix socket, or a connection of multiprocessing."""
@@ -172,13 +173,13 @@ class LivenessMonitor:
         """The parent's, in a program that it has spawned with `liveness=True`."""
 
     def alive(self) -> bool:
-        """Whether the peer lives: one load from memory while it does, no system call."""
+        """True if the peer lives: one load from memory while it does, no system call."""
 
     def state(self) -> Literal["alive", "released", "died"]:
-        """Whether it is alive, has given its token back, or died."""
+        """The state: alive, has given its token back, or died."""
 
     def confirm(self) -> Literal["alive", "released", "died"]:
-        """As `state`, and asks the kernel as well where the word says "alive"."""
+        """The `state`, for which the kernel is asked as well where the word says "alive"."""
 
     def wait(self, timeout: float | None = None) -> Literal["released", "died"]:
         """Waits until the peer does not live any more. Raises `WaitTimeout`."""
@@ -187,7 +188,7 @@ class LivenessMonitor:
     def wait_async(
         self, timeout: float | None = None
     ) -> Coroutine[Any, Any, Literal["released", "died"]]:
-        """As `wait`, for asyncio and trio."""
+        """Waits as `wait` does, for asyncio and trio."""
 
     def wait_gone(self, timeout: float | None = None) -> None:
         """Waits until the process of the peer is gone with all its threads."""
@@ -204,7 +205,7 @@ class LivenessMonitor:
         """The `Process` of the peer, None where it cannot be seen from here."""
 
     def guarantee(self) -> LivenessGuarantee:
-        """What this monitor can promise."""
+        """The promise of this monitor."""
 
     def __reduce__(self) -> tuple[type[LivenessMonitor], tuple[str]]: ...
 
@@ -223,15 +224,15 @@ _RawStatus: TypeAlias = tuple[
 ]
 
 @final
-class Handle:
+class ProcessHandle:
     """One process, for good."""
 
     @staticmethod
-    def of_pid(pid: int) -> Handle: ...
+    def of_pid(pid: int) -> ProcessHandle: ...
     @staticmethod
-    def of_id(id: str) -> Handle: ...
+    def of_id(id: str) -> ProcessHandle: ...
     @staticmethod
-    def of_pidfd(fd: int) -> Handle: ...
+    def of_pidfd(fd: int) -> ProcessHandle: ...
     @property
     def pid(self) -> int: ...
     @property
@@ -246,7 +247,10 @@ class Handle:
     def exe(self) -> bytes: ...
     def start_time(self) -> float: ...
     def pidfd(self) -> int | None: ...
-    def same(self, other: Handle) -> bool: ...
+    def same(self, other: ProcessHandle) -> bool: ...
+
+#: Things that the core can watch; None for one that is over.
+_Watched: TypeAlias = ProcessHandle | Cancel | LivenessMonitor | Receiver | int | None
 
 @final
 class WaitSet:
@@ -254,57 +258,24 @@ class WaitSet:
 
     def __new__(cls, timeout: float | None) -> WaitSet: ...
     def add(
-        self, place: int, item: Handle | Cancel | LivenessMonitor | Receiver | int, event: str
+        self,
+        place: int,
+        item: ProcessHandle | Cancel | LivenessMonitor | Receiver | int,
+        event: str,
     ) -> bool: ...
     def wait(self, want: int, done: list[int]) -> bool: ...
-    def look(self, want: int, done: list[int]) -> bool: ...
+    def poll(self, want: int, done: list[int]) -> bool: ...
     def remaining(self) -> float | None: ...
     def fileno(self) -> int: ...
     def close(self) -> None: ...
 
-def linger(ended: list[Handle]) -> None: ...
+def linger(ended: list[ProcessHandle]) -> None: ...
 def wait_stats() -> RawStats:
-    """By what this process has waited so far.
+    """The mechanisms by which this process has waited so far.
 
     `served` counts the waits that each mechanism has brought to an end, `looks`
     how often a process had to be looked at because nothing tells of its end.
     """
-
-@type_check_only
-class RawSetup(TypedDict):
-    argv: list[bytes]
-    env: list[tuple[bytes, bytes]] | None
-    extra_env: list[tuple[bytes, bytes | None]]
-    cwd: bytes | None
-    user: str | int | None
-    group: str | int | None
-    extra_groups: list[str | int] | None
-    umask: int | None
-    rlimits: list[tuple[str, int, int]]
-    nice: int | None
-    process_group: int | None
-    new_session: bool
-    pty: tuple[int, int] | None
-    die_with_parent: str | int | None
-    pass_fds: list[int]
-    liveness: bool
-    stop: Stop | None
-
-@type_check_only
-class RawOptions(RawSetup):
-    stdin: tuple[str, object]
-    stdout: tuple[str, object]
-    stderr: tuple[str, object]
-    timeout: float | None
-    idle_timeout: float | None
-    until: str
-    limit: Limit | None
-    keep_full: bytes | None
-    merged: bool
-    tee: bool
-    taps: list[tuple[int, bool, Callable[[Any], object]]]
-    cancel: Cancel | None
-    on_event: Callable[..., object]
 
 @type_check_only
 class RawInfo(TypedDict):
@@ -343,17 +314,6 @@ class RawResult(TypedDict):
     explanation: str
 
 @type_check_only
-class RawSpawn(RawSetup):
-    stdin: tuple[str, object]
-    stdout: tuple[str, object]
-    stderr: tuple[str, object]
-    overflow: tuple[str, int, int | None] | None
-    merged: bool
-    stall_after: float | None
-    channel: str | None
-    on_event: Callable[..., object]
-
-@type_check_only
 class RawFigures(TypedDict):
     bytes_in: int
     bytes_out: int
@@ -376,13 +336,26 @@ class Child:
     def receiver(self) -> Receiver: ...
     def sender(self, timeout: float | None) -> Sender: ...
     def close_sender(self) -> None: ...
-    def process(self) -> Handle: ...
-    def streams(self) -> tuple[bool, bool, bool, bool]: ...
+    def process(self) -> ProcessHandle: ...
+    def streams(self) -> UntakenStreams: ...
     def poll(self) -> _RawStatus | None: ...
     def wait(self, timeout: float | None) -> _RawStatus | None: ...
     def stop(self, stop: Stop | None) -> list[tuple[int, str, str]]: ...
     def resize(self, rows: int, columns: int) -> None: ...
     def report(self, stdout: bytes | None, stderr: bytes | None) -> RawResult | None: ...
+
+@final
+class UntakenStreams:
+    """The streams of a child that were not taken yet."""
+
+    @property
+    def has_stdin(self) -> bool: ...
+    @property
+    def has_stdout(self) -> bool: ...
+    @property
+    def has_stderr(self) -> bool: ...
+    @property
+    def has_merged(self) -> bool: ...
 
 @final
 class Frame:
@@ -396,7 +369,7 @@ class Frame:
 class Reader:
     """Bytes and lines out of a child."""
 
-    def __new__(cls, child: Child, number: int) -> Self: ...
+    def __new__(cls, streams: UntakenStreams, number: int) -> Self: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
     def read(self, size: int | None = -1, /) -> bytes: ...
@@ -410,7 +383,7 @@ class Reader:
     def peek(self, size: int = 0, /) -> bytes: ...
     def readline(self, size: int | None = -1, /) -> bytes: ...
     def _next_in(self, frame: Frame) -> bytes | tuple[int, int] | None: ...
-    def _look(self, looked_at: int) -> tuple[Literal["line", "part", "end"], bytes | None]: ...
+    def _peek_line(self, looked_at: int) -> tuple[Literal["line", "part", "end"], bytes | None]: ...
     def _gaps(self) -> list[tuple[int, int]]: ...
     def _figures(self) -> RawFigures | None: ...
     def _is_held(self) -> bool: ...
@@ -418,7 +391,7 @@ class Reader:
     def _pipe(self) -> int | None: ...
     @property
     def blocked_s(self) -> float | None:
-        """For how long at most the child could not write so far, its pipe being full."""
+        """Seconds at most for which the child could not write so far, its pipe being full."""
 
     def readiness_fd(self) -> int:
         """A descriptor that is readable once there is something to read."""
@@ -435,7 +408,7 @@ class Reader:
 class Writer:
     """Bytes into a child."""
 
-    def __new__(cls, child: Child) -> Self: ...
+    def __new__(cls, streams: UntakenStreams) -> Self: ...
     def _write_all(self, data: bytes | bytearray) -> int: ...
     def _alive(self) -> None: ...
     def _pipe(self) -> int: ...
@@ -472,10 +445,11 @@ class TextReader:
 
 @final
 class Communication:
-    """What one `communicate` has done so far."""
+    """The progress of one `communicate`."""
 
     def __new__(
         cls,
+        child: Child,
         stdin: Writer | None,
         input: bytes | bytearray | None,
         stdout: Reader | None,
@@ -489,7 +463,7 @@ class Communication:
 class Merged:
     """Lines of both streams of a child."""
 
-    def __new__(cls, child: Child) -> Self: ...
+    def __new__(cls, streams: UntakenStreams) -> Self: ...
     def _next(self, frame: Frame | None = None) -> tuple[int, float, Any] | None: ...
     def _figures(self) -> RawFigures | None: ...
     def readiness_fd(self) -> int:
@@ -512,11 +486,11 @@ class Invitation:
     def __new__(cls, fds: Iterable[int], ticket: str) -> Invitation: ...
     @property
     def fds(self) -> tuple[int, ...]:
-        """Its descriptors. They stay this object's."""
+        """The descriptors, which stay this object's."""
 
     @property
     def ticket(self) -> str:
-        """What has to be told beside the descriptors."""
+        """The text that has to be told beside the descriptors."""
 
     def send(self, sock: HasFileno | int) -> None:
         """Sends it over a connected Unix socket, or a connection of multiprocessing."""
@@ -526,7 +500,7 @@ class Invitation:
         """Receives one from a connected Unix socket, or a connection of multiprocessing."""
 
     def close(self) -> None:
-        """Gives the place back, if nobody else has it."""
+        """Gives the place back, unless another process has it as well."""
 
     @property
     def closed(self) -> bool: ...
@@ -594,10 +568,10 @@ class Receiver:
         """Receives a message without a copy, to be read where it is."""
 
     def try_recv_view(self) -> View:
-        """The same if there is one, else raises `Empty`."""
+        """Receives a message without a copy if there is one, else raises `Empty`."""
 
     def recv_async(self, timeout: float | None = None) -> Coroutine[Any, Any, bytes]:
-        """As `recv`, for asyncio and trio. One task at a time."""
+        """Receives a message, as `recv` does, for asyncio and trio. One task at a time."""
 
     def readiness_fd(self) -> int:
         """A descriptor that is readable when there may be something to receive."""
@@ -619,10 +593,10 @@ class Receiver:
     def __next__(self) -> bytes: ...
     def __aiter__(self) -> Self: ...
     def __anext__(self) -> Coroutine[Any, Any, bytes]: ...
-    def _look(self) -> bytes | None: ...
+    def _poll(self) -> bytes | None: ...
     def _recv_object(self, timeout: float | None) -> Any: ...
     def _try_recv_object(self) -> Any: ...
-    def _look_object(self) -> tuple[Any] | None: ...
+    def _poll_object(self) -> tuple[Any] | None: ...
     def _recv_objects(self, most: int, timeout: float | None) -> list[Any]: ...
     def _watch(self) -> int: ...
     def _await(self, waits: bool) -> None: ...
@@ -691,7 +665,7 @@ class Sender:
 
     @property
     def overflow(self) -> str:
-        """What happens to a message that finds no room."""
+        """The policy for a message that finds no room."""
 
     def close(self) -> None:
         """Closes it: what was sent will be received."""
@@ -746,5 +720,7 @@ def queue_stat(name: str) -> tuple[_Numbers, _Receiving, list[_Lane]]: ...
 def queue_names() -> list[str]: ...
 def budget() -> tuple[int, int | None]: ...
 def set_budget(memory: int | None, disk: int | None) -> None: ...
-def spawn(options: RawSpawn, /) -> Child: ...
-def run(options: RawOptions, /) -> RawResult: ...
+
+# Each dictionary has the options of a table of `_options.py`, and what its caller adds.
+def spawn(options: dict[str, Any], /) -> Child: ...
+def run(options: dict[str, Any], /) -> RawResult: ...

@@ -1,18 +1,9 @@
-"""The exceptions. Imported when the first one is needed."""
+"""The exceptions, but for those of runs, streams and queues. Imported when one is needed."""
 
 from __future__ import annotations
 
 import errno
-import os
 import subprocess
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._result import Result
-
-
-class InvalidValue(ValueError):
-    """A value that cannot be used. Nothing was done."""
 
 
 class NoSuchProcess(ProcessLookupError):
@@ -56,7 +47,7 @@ class WaitTimeout(subprocess.TimeoutExpired, TimeoutError):
         return f"{self.cmd} did not end within {self.timeout} s"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Not what is pending: it means something here alone.
+        # `pending` is left out: it means something in this process alone.
         kept = {"output": self.output, "stderr": self.stderr}
         return (WaitTimeout, (self.cmd, self.timeout), kept)
 
@@ -143,7 +134,7 @@ _KINDS: dict[type[OSError], type[SpawnError]] = {
     BlockingIOError: _WouldBlock,
 }
 for _kind in _KINDS.values():
-    # To people they are all one: the built-in class is a detail.
+    # Users see one class: which built-in one it is as well is a detail.
     _kind.__name__ = _kind.__qualname__ = "SpawnError"
 
 
@@ -152,94 +143,11 @@ def _spawn_error(errno: int, reason: str, filename: str, step: str, text: str) -
     return kind(errno, reason, filename, step, text)
 
 
-class RunError(subprocess.SubprocessError):
-    """A run that did not end as it should. `result` has all that came of it."""
-
-    def __init__(self, result: Result, text: str) -> None:
-        self.result = result
-        self._text = text
-
-    def __str__(self) -> str:
-        return self._text
-
-    # subprocess sets these in a constructor of its own.
-
-    @property
-    def cmd(self) -> object:
-        return self.result.args
-
-    @property
-    def output(self) -> object:
-        return _output(self.result, "stdout")
-
-    @property
-    def stdout(self) -> object:
-        return self.output
-
-    @property
-    def stderr(self) -> object:
-        return _output(self.result, "stderr")
-
-
-def _output(result: Result, name: str) -> object:
-    try:
-        data: object = getattr(result, name)
-    except UnicodeError:
-        # Strict decoding was asked for; an exception is no place to do it in.
-        data = getattr(result, name + "_bytes").decode(errors="replace")
-    return data
-
-
-class TimeoutExpired(RunError, subprocess.TimeoutExpired):  # type: ignore[misc]
-    """The timeout came, and the run was stopped."""
-
-    def __init__(self, result: Result, text: str, timeout: float | None) -> None:
-        RunError.__init__(self, result, text)
-        self.timeout = timeout  # type: ignore[assignment]
-
-
-class IdleTimeout(TimeoutExpired):
-    """No output came for the idle timeout, and the run was stopped."""
-
-
-class CalledProcessError(RunError, subprocess.CalledProcessError):
-    """The program failed, and `check` was asked for."""
-
-    @property
-    def returncode(self) -> int | None:  # type: ignore[override]
-        return self.result.returncode
-
-
-class Cancelled(RunError):
-    """Somebody cancelled the run."""
-
-
-class OutputLimitExceeded(RunError):
-    """More output came than the limit allows, and the run was stopped."""
-
-
-class SystemFailure(RunError, OSError):
-    """The system failed us while the program ran, and the run was stopped."""
-
-    def __init__(self, result: Result, text: str, errno: int | None = None) -> None:
-        RunError.__init__(self, result, text)
-        self.errno = errno or None
-        self.strerror = os.strerror(errno) if errno else None
-
-
 for _public in (
-    InvalidValue,
     NoSuchProcess,
     WaitTimeout,
     LivenessError,
     SpawnError,
-    RunError,
-    TimeoutExpired,
-    IdleTimeout,
-    CalledProcessError,
-    Cancelled,
-    OutputLimitExceeded,
-    SystemFailure,
     *_KINDS.values(),
 ):
     _public.__module__ = "procwright"

@@ -21,7 +21,7 @@ def send(invitation: IsInvitation, sock: Any) -> None:
 
 
 def receive(made: Callable[[int], T], sock: Any) -> T:
-    """What `made` receives over that socket."""
+    """Calls `made`, which receives, once something is there to be received."""
     _ready(sock, writing=False)
     return made(_fileno(sock))
 
@@ -48,8 +48,8 @@ def _ready(sock: Any, writing: bool) -> None:
 
 
 def reduced(invitation: IsInvitation) -> tuple[object, ...]:
-    # To a process that is being started the descriptors are handed with it; to others
-    # by a thread of multiprocessing's, as those of its connections are.
+    # A process that is being started gets the descriptors with its start; others get them
+    # from a thread of multiprocessing's, as those of its connections.
     from multiprocessing.reduction import DupFd
 
     fds = tuple(DupFd(fd) for fd in invitation.fds)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeVar
 
 from . import _core
-from ._process import Process, _ended, _opened
+from ._process import Process, opened, raise_ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class LivenessGuarantee(NamedTuple):
-    """What a `LivenessToken` or `LivenessMonitor` can promise."""
+    """The promise of a `LivenessToken` or `LivenessMonitor`."""
 
-    #: Whose end it tells of: "image" (that of the program: an exec ends it), "process"
+    #: The thing of whose end it tells: "image" (that of the program: an exec ends it), "process"
     #: (whatever programs it runs), or "thread".
     names: Literal["image", "process", "thread"]
     #: How it knows: "robust_word" (the kernel marks a word when the peer ends, before the
@@ -34,7 +34,7 @@ class LivenessGuarantee(NamedTuple):
 LivenessGuarantee.__module__ = "procwright"
 
 
-def _peer(peer: Any) -> _core.Handle:
+def _peer(peer: Any) -> _core.ProcessHandle:
     """The process that a monitor is to be of."""
     if isinstance(peer, _core.LivenessToken):
         raise TypeError("a LivenessToken is for the watched side: pass token.invite()")
@@ -46,17 +46,17 @@ def _peer(peer: Any) -> _core.Handle:
             f"{peer!r} is nobody to monitor: pass a LivenessInvitation, or a process: its number, "
             "PID:INODE, or an object with a pid, such as subprocess.Popen"
         )
-    handle = _opened(peer)
+    handle = opened(peer)
     if handle is None:
-        _ended(peer)
+        raise_ended(peer)
     return handle
 
 
-def _process(handle: _core.Handle) -> Process:
-    return Process._of(handle)
+def _process(handle: _core.ProcessHandle) -> Process:
+    return Process._from_handle(handle)
 
 
-def _too_late(monitor: _core.LivenessMonitor, timeout: float | None) -> Exception:
+def _timeout_error(monitor: _core.LivenessMonitor, timeout: float | None) -> Exception:
     from ._errors import WaitTimeout
 
     process = monitor.process
@@ -70,7 +70,7 @@ async def _wait_async(
     from ._wait import wait_async
 
     if not (await wait_async([monitor], "all", "exited", timeout)).done:
-        raise _too_late(monitor, timeout)
+        raise _timeout_error(monitor, timeout)
     return _over(monitor)
 
 
@@ -93,8 +93,8 @@ def _wait_gone(monitor: _core.LivenessMonitor, timeout: float | None) -> None:
     from ._wait import wait
 
     if not wait([process], "all", "exited", timeout).done:
-        raise _too_late(monitor, timeout)
-    # Who was told so shall not find it alive: the thread that is told may be later.
+        raise _timeout_error(monitor, timeout)
+    # From here on the monitor must not say "alive": the thread that is told may be later.
     monitor.confirm()
 
 
@@ -102,14 +102,14 @@ def _claim(monitor: _core.LivenessMonitor, timeout: float | None) -> _core.Liven
     claim = monitor._claim(0)
     if claim.kind != "theirs" or (timeout is not None and not timeout > 0):
         return claim
-    return _heard(lambda: monitor._claim(timeout))
+    return _off_main_thread(lambda: monitor._claim(timeout))
 
 
 def _wait_elsewhere(monitor: _core.LivenessMonitor, timeout: float | None) -> bool:
-    return _heard(lambda: monitor._wait(timeout))
+    return _off_main_thread(lambda: monitor._wait(timeout))
 
 
-def _heard(call: Callable[[], T]) -> T:
+def _off_main_thread(call: Callable[[], T]) -> T:
     """Calls what sleeps on a word, where no signal is heard: on another thread if need be.
 
     If a signal handler raises, that thread sleeps on, and what it gets is dropped with the

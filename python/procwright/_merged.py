@@ -1,10 +1,10 @@
-"""Both outputs of a child as one."""
+"""The two outputs of a child as one."""
 
 from __future__ import annotations
 
 from . import _core
-from ._result import _Record
-from ._stream import Figures, Gap, _frame, _without_end
+from ._record import Record
+from ._stream import Figures, Gap, frame_of, without_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
 
-class MergedLine(_Record):
+class MergedLine(Record):
     """A line of one of the two outputs."""
 
     __slots__ = ("stream", "time", "line")
 
     def __init__(self, stream: Literal["stdout", "stderr"], time: float, line: Any) -> None:
-        #: Which of the two.
+        #: The output, "stdout" or "stderr".
         self.stream = stream
-        #: When its end was read out of the pipe, in seconds since 1970.
+        #: The time when its end was read out of the pipe, in seconds since 1970.
         self.time = time
         #: The line, with its end unless `lines` has cut it; `str` if text was asked for.
         self.line = line
@@ -31,7 +31,7 @@ class Merged(_core.Merged):
     """Iterates over the lines of both outputs, in the order in which they came.
 
     Gives `MergedLine`, and `Gap` where bytes were dropped (of which the offset is not
-    known: it is -1). Any thread may close it: who is blocked in it gets `StreamClosed`.
+    known: it is -1). Any thread may close it: one that is blocked in it gets `StreamClosed`.
     """
 
     __slots__ = ("_decoding",)
@@ -73,10 +73,10 @@ class Merged(_core.Merged):
                     "pass bytes, or spawn with text=True"
                 )
             separator = separator.encode(self._decoding[0])
-        frame = _frame(separator, max_length, too_long, keep_ends)
+        frame = frame_of(separator, max_length, too_long, keep_ends)
         if self._decoding is None:
             return self._lines(frame)
-        whole = _frame(separator, max_length, too_long, True)
+        whole = frame_of(separator, max_length, too_long, True)
         return self._text_lines(whole, None if keep_ends else (separator,))
 
     def _lines(self, frame: _core.Frame) -> Iterator[MergedLine | Gap]:
@@ -94,7 +94,7 @@ class Merged(_core.Merged):
 
         assert self._decoding is not None
         encoding, errors = self._decoding
-        # For pieces of lines, which may end within a character.
+        # Pieces of lines may end within a character.
         decoders: dict[str, codecs.IncrementalDecoder] = {}
         times: dict[str, float] = {}
 
@@ -104,7 +104,7 @@ class Merged(_core.Merged):
                     yield MergedLine(stream, times[stream], rest)  # type: ignore[arg-type]
                 decoder.reset()
 
-        # With their ends: an unfinished character is over where its line is.
+        # Lines come with their ends: an unfinished character is over where its line is.
         for item in self._lines(frame):
             if isinstance(item, Gap):
                 yield from rests()
@@ -118,13 +118,13 @@ class Merged(_core.Merged):
             if not text:
                 continue
             if cut is not None:
-                text = _without_end(text, cut[0], encoding)
+                text = without_end(text, cut[0], encoding)
             yield MergedLine(stream, item.time, text)
         yield from rests()
 
     @property
     def figures(self) -> Figures | None:
-        """As those of a `Reader`, of both together."""
+        """The figures of a `Reader`, for both together."""
         raw = self._figures()
         return None if raw is None else Figures(raw)
 

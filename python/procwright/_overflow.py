@@ -1,11 +1,11 @@
-"""`Overflow`: what becomes of output that is not read as fast as it comes."""
+"""`Overflow`: the policy for output that is not read as fast as it comes."""
 
 from __future__ import annotations
 
 import re
 
-from ._options import _invalid
-from ._result import _Record
+from ._invalid import InvalidValue
+from ._record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ _MEMORY = 16 << 20
 _UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 
 
-class Overflow(_Record):
-    """What becomes of output that is not read as fast as it comes.
+class Overflow(Record):
+    """The policy for output that is not read as fast as it comes.
 
     policy
         "spill": keep `memory` bytes in memory, then up to `disk` bytes in files
@@ -46,24 +46,24 @@ class Overflow(_Record):
     ) -> None:
         if policy not in _POLICIES:
             choices = ", ".join(f'"{one}"' for one in _POLICIES)
-            raise _invalid(f"overflow is {policy!r}: use one of {choices}")
+            raise InvalidValue(f"overflow is {policy!r}: use one of {choices}")
         if policy == "block" and memory is not None:
-            raise _invalid('memory is for what is kept: "block" keeps nothing')
+            raise InvalidValue('memory is for what is kept: "block" keeps nothing')
         if policy != "spill" and disk is not None:
-            raise _invalid(f'disk is for "spill": {policy!r} uses none')
-        #: Which of the five.
+            raise InvalidValue(f'disk is for "spill": {policy!r} uses none')
+        #: The name of the policy.
         self.policy = policy
         #: Bytes kept in memory.
-        self.memory = 0 if policy == "block" else _size("memory", memory, _MEMORY)
+        self.memory = 0 if policy == "block" else size("memory", memory, _MEMORY)
         #: Bytes kept on disk; None for what the disk allows.
-        self.disk = None if disk is None else _size("disk", disk, 0)
+        self.disk = None if disk is None else size("disk", disk, 0)
 
     def _raw(self) -> tuple[str, int, int | None] | None:
-        """For the core. None is the bare pipe."""
+        """The policy for the core. None is the bare pipe."""
         return None if self.policy == "block" else (self.policy, self.memory, self.disk)
 
 
-def _overflow(
+def as_overflow(
     value: Overflow | Literal["spill", "block", "drop_oldest", "drop_newest", "fail"],
 ) -> Overflow:
     if isinstance(value, Overflow):
@@ -73,7 +73,7 @@ def _overflow(
     raise TypeError(f"overflow is {value!r}: pass an Overflow or the name of a policy")
 
 
-def _size(what: str, value: int | str | None, default: int) -> int:
+def size(what: str, value: int | str | None, default: int) -> int:
     if value is None:
         return default
     number: int | None = None
@@ -87,5 +87,7 @@ def _size(what: str, value: int | str | None, default: int) -> int:
     else:
         raise TypeError(f'{what} is {value!r}: pass a number of bytes, or text as "16MiB"')
     if number is None or not 0 <= number < 2**63:
-        raise _invalid(f'{what} is {value!r}: pass 0 or more bytes, as 65536, "64KiB" or "1GiB"')
+        raise InvalidValue(
+            f'{what} is {value!r}: pass 0 or more bytes, as 65536, "64KiB" or "1GiB"'
+        )
     return number

@@ -1,11 +1,13 @@
-"""`Process`: any process, whoever started it."""
+"""`Process`: any process, of this program or not."""
 
 from __future__ import annotations
 
 import os
 
 from . import _core
-from ._result import Status, Survivor
+from ._invalid import InvalidValue
+from ._record import Status, Survivor
+from ._waiting import Waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Process:
-    """A process, whoever started it.
+    """A process, of this program or not.
 
     `process` is a number, the text "PID:INODE" that `id` gives, or an object that
     stands for a process: `subprocess.Popen`, `multiprocessing.Process`,
     `asyncio.subprocess.Process`, `psutil.Process`, another `Process`.
 
     It stays this process: when that has ended and its number has gone to another,
-    this still names the one that has ended, and signals nobody. It never reaps: a
+    this still names the one that has ended, and signals no other. It never reaps: a
     child of a `Popen` stays that `Popen`'s to wait for, with its status.
 
     Raises `NoSuchProcess` if it is gone, `InvalidValue` for what cannot be one.
@@ -38,25 +40,25 @@ class Process:
     __slots__ = ("__weakref__", "_handle")
 
     def __init__(self, process: int | str | HasPid | Process) -> None:
-        handle = _opened(process)
+        handle = opened(process)
         if handle is None:
-            _ended(process)
-        self._handle: _core.Handle = handle
+            raise_ended(process)
+        self._handle: _core.ProcessHandle = handle
 
     @classmethod
     def from_pidfd(cls, fd: int) -> Process:
         """The process that a pidfd names. The descriptor stays the caller's."""
-        return cls._of(_core.Handle.of_pidfd(fd))
+        return cls._from_handle(_core.ProcessHandle.of_pidfd(fd))
 
     @classmethod
-    def _of(cls, handle: _core.Handle) -> Process:
+    def _from_handle(cls, handle: _core.ProcessHandle) -> Process:
         process = cls.__new__(cls)
         process._handle = handle
         return process
 
     @property
     def pid(self) -> int:
-        """Its number. Once it is reaped, the number may be another's."""
+        """The number. Once the process is reaped, that may be another's."""
         return self._handle.pid
 
     @property
@@ -68,7 +70,7 @@ class Process:
         return self._handle.id
 
     def is_alive(self) -> bool:
-        """Whether it runs or may run: a zombie is not alive, one that is stopped is."""
+        """True if it runs or may run: a zombie is not alive, a stopped process is."""
         return self._handle.is_alive()
 
     @property
@@ -94,30 +96,28 @@ class Process:
 
         Sleeps all the while. Raises `WaitTimeout`, which is a
         `subprocess.TimeoutExpired` and a `TimeoutError`, if the time comes first.
-        A child of ours that nobody reaps is never "reaped".
+        A child of ours that is not reaped is never "reaped".
         """
-        from ._wait import wait
-
-        if not wait([self], "all", event, timeout).done:
-            self._too_late(timeout)
-        return self._status()
+        waiting = self._waiting(timeout, event)
+        waiting.complete()
+        return self._waited(waiting, timeout)
 
     async def wait_async(
         self, timeout: float | None = None, event: Literal["exited", "reaped"] = "exited"
     ) -> Status:
-        """As `wait`, for asyncio and trio."""
-        from ._wait import wait_async
+        """Waits as `wait` does, for asyncio and trio."""
+        waiting = self._waiting(timeout, event)
+        await waiting.complete_async()
+        return self._waited(waiting, timeout)
 
-        if not (await wait_async([self], "all", event, timeout)).done:
-            self._too_late(timeout)
-        return self._status()
+    def _waiting(self, timeout: float | None, event: str) -> Waiting:
+        return Waiting([self], lambda process: process._handle, "all", event, timeout)
 
-    def _too_late(self, timeout: float | None) -> NoReturn:
-        from ._errors import WaitTimeout
+    def _waited(self, waiting: Waiting, timeout: float | None) -> Status:
+        if not waiting.done:
+            from ._errors import WaitTimeout
 
-        raise WaitTimeout(f"process {self.id}", timeout, (self,))
-
-    def _status(self) -> Status:
+            raise WaitTimeout(f"process {self.id}", timeout, (self,))
         return self.exit or Status("unknown", why="still_running")
 
     def signal(self, sig: int | str) -> None:
@@ -141,9 +141,9 @@ class Process:
     def stop(self, stop: _core.Stop | None = None) -> list[Survivor]:
         """Ends it, with its descendants unless `stop` says otherwise.
 
-        Gives back who could not be ended. Blocks for the grace and 2 s at most.
-        Signal handlers run meanwhile; if one raises, as Ctrl-C does, whoever is left
-        is killed at once, and then the exception goes on. Raises as `signal`.
+        Gives back the processes that could not be ended. Blocks for the grace and 2 s at
+        most. Signal handlers run meanwhile; if one raises, as Ctrl-C does, the rest is
+        killed at once, and then the exception goes on. Raises as `signal`.
         """
         survivors = self._handle.stop(_core.Stop() if stop is None else stop)
         return [Survivor(*survivor) for survivor in survivors]
@@ -157,14 +157,14 @@ class Process:
         return os.fsdecode(self._handle.exe())
 
     def start_time(self) -> float:
-        """When it was started, in seconds since 1970, to 0.01 s.
+        """The time of its start, in seconds since 1970, to 0.01 s.
 
-        For telling people. To recognise a process by there is `id`.
+        It is for people to read. A process is recognised by its `id`.
         """
         return self._handle.start_time()
 
     def readiness_fd(self) -> int:
-        """Its pidfd, which is readable once it has ended. It stays this object's.
+        """The pidfd, which is readable once it has ended. It stays this object's.
 
         Raises `io.UnsupportedOperation`, an `OSError`, where none could be had.
         """
@@ -185,7 +185,7 @@ class Process:
         return self._handle.same(other._handle)
 
     def __hash__(self) -> int:
-        # Only the number: of two equal ones, one may have been made where no
+        # The inode is left out: of two equal ones, one may have been made where no
         # inode was to be had.
         return hash((Process, self._handle.pid))
 
@@ -201,18 +201,18 @@ def _state(status: Status | None) -> str:
     return f"returncode {status.returncode}"
 
 
-def _ended(process: object) -> NoReturn:
+def raise_ended(process: object) -> NoReturn:
     from ._errors import NoSuchProcess
 
     pid = getattr(process, "pid", None)
     raise NoSuchProcess(pid, str(pid), f"the process of {process!r} has ended and was reaped")
 
 
-def _opened(process: Any) -> _core.Handle | None:
-    """The handle of whatever stands for a process; None if that was reaped.
+def opened(process: Any) -> _core.ProcessHandle | None:
+    """The handle of what stands for a process; None if that was reaped.
 
-    A bare number that nobody has is an error, also where an object that has ended
-    is none: nobody can tell whether it ever was one.
+    A bare number that no process has is an error, though an object that has ended is
+    none: the number does not tell whether it ever was a process.
     """
     if isinstance(process, Process):
         return process._handle
@@ -221,7 +221,7 @@ def _opened(process: Any) -> _core.Handle | None:
     if isinstance(process, int):
         return _of_pid(process)
     if isinstance(process, str):
-        return _core.Handle.of_id(process)
+        return _core.ProcessHandle.of_id(process)
     if not hasattr(process, "pid"):
         raise TypeError(
             f"{process!r} is no process: pass its number, PID:INODE, "
@@ -230,16 +230,16 @@ def _opened(process: Any) -> _core.Handle | None:
     return _of_object(process)
 
 
-def _of_pid(pid: int) -> _core.Handle:
+def _of_pid(pid: int) -> _core.ProcessHandle:
     if not 0 < pid < 2**31:
-        _refuse(f"{pid} is no process number")
-    return _core.Handle.of_pid(pid)
+        raise InvalidValue(f"{pid} is no process number")
+    return _core.ProcessHandle.of_pid(pid)
 
 
-def _of_object(process: Any) -> _core.Handle | None:
+def _of_object(process: Any) -> _core.ProcessHandle | None:
     pid = process.pid
     if pid is None:
-        _refuse(f"{process!r} has not been started")
+        raise InvalidValue(f"{process!r} has not been started")
     if not isinstance(pid, int) or isinstance(pid, bool):
         raise TypeError(f"{process!r} is no process: its pid is {pid!r}")
     try:
@@ -247,7 +247,7 @@ def _of_object(process: Any) -> _core.Handle | None:
     except ProcessLookupError:
         return None
     except OSError:
-        # Perhaps it is somebody else's by now, whom we may not look at.
+        # The number may be that of another process by now, which may not be looked at.
         if _is_over(process):
             return None
         raise
@@ -258,7 +258,7 @@ def _of_object(process: Any) -> _core.Handle | None:
 
 
 def _is_over(process: Any) -> bool:
-    """Whether the number of this object's process may be another's by now."""
+    """True if the number of this object's process may be another's by now."""
     is_running = getattr(process, "is_running", None)
     if is_running is not None:
         # psutil compares the start time; a zombie is running.
@@ -274,18 +274,12 @@ def _is_over(process: Any) -> bool:
 
 
 def _server_reaped(popen: Any) -> bool:
-    """Whether the server of the method "forkserver", whose child it is, reaped it.
+    """True if the server of the method "forkserver", whose child it is, reaped it.
 
-    Nobody here takes note of that before somebody asks; the sentinel knows.
+    multiprocessing notes that only when it is asked; the sentinel tells it at once.
     """
     if getattr(popen, "method", None) != "forkserver":
         return False
     from multiprocessing.connection import wait
 
     return bool(wait([popen.sentinel], 0))
-
-
-def _refuse(text: str) -> NoReturn:
-    from ._errors import InvalidValue
-
-    raise InvalidValue(text)

@@ -9,7 +9,8 @@ import math
 from typing import TypeVar
 
 from . import _core
-from ._options import _invalid
+from ._invalid import InvalidValue
+from ._timeout import checked_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,39 +20,38 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-async def _wait(receiver: _core.Receiver, look: Callable[[], T | None], timeout: float | None) -> T:
-    """What `look` finds, once it finds something."""
+async def _wait(receiver: _core.Receiver, poll: Callable[[], T | None], timeout: float | None) -> T:
+    """Waits until `poll` finds something, and returns that."""
     from time import monotonic
 
     from ._async import checkpoint, readable
-    from ._waiting import _seconds
 
-    seconds = _seconds(timeout)
+    seconds = checked_seconds(timeout)
     if seconds is not None and math.isnan(seconds):
-        raise _invalid("timeout is not a number (NaN): pass seconds, or None for no limit")
+        raise InvalidValue("timeout is not a number (NaN): pass seconds, or None for no limit")
     until = None if seconds is None else monotonic() + seconds
-    # A loop has room for one who waits for a descriptor.
+    # An event loop has room for one task that waits for a descriptor.
     receiver._await(True)
     try:
         await checkpoint()
-        while (found := look()) is None:
+        while (found := poll()) is None:
             left = None if until is None else until - monotonic()
             if left is not None and left <= 0:
-                raise _too_late()
+                raise _timeout_error()
             await readable(receiver._watch(), left)
         return found
     finally:
         receiver._await(False)
 
 
-def _too_late() -> Exception:
+def _timeout_error() -> Exception:
     from ._queue_errors import _NoMessageInTime
 
     return _NoMessageInTime("no room or no message within the time")
 
 
 async def _recv_async(receiver: _core.Receiver, timeout: float | None) -> bytes:
-    return await _wait(receiver, receiver._look, timeout)
+    return await _wait(receiver, receiver._poll, timeout)
 
 
 async def _next_async(receiver: _core.Receiver) -> bytes:

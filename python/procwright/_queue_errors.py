@@ -14,11 +14,11 @@ class QueueError(Exception):
 
 
 class Empty(QueueError, standard.Empty):
-    """There is no message now. A `queue.Empty` of the standard library."""
+    """No message is there now. A `queue.Empty` of the standard library."""
 
 
 class Full(QueueError, standard.Full):
-    """There is no room, and the lane may not grow or was told not to wait.
+    """No room is left, and the lane may not grow or was told not to wait.
 
     A `queue.Full` of the standard library.
     """
@@ -27,8 +27,8 @@ class Full(QueueError, standard.Full):
 class TimedOut(QueueError, TimeoutError):
     """The time is up. Nothing was sent or received.
 
-    A `TimeoutError`; and as the standard library has it, `queue.Empty` for who was to
-    receive, `queue.Full` for who was to send.
+    A `TimeoutError`; and as the standard library has it, `queue.Empty` for a
+    receiver, `queue.Full` for a sender.
     """
 
 
@@ -103,13 +103,13 @@ class ReceiverDead(_WithNumber):
 
 
 class NoLane(_WithNumber):
-    """There are as many senders as the queue has lanes. An `OSError` with `errno.EBUSY`."""
+    """The queue has as many senders as lanes. An `OSError` with `errno.EBUSY`."""
 
     _number = errno.EBUSY
 
 
 class Unsupported(_WithNumber):
-    """There are no queues here. An `OSError` with `errno.ENOTSUP`."""
+    """Queues are not supported here. An `OSError` with `errno.ENOTSUP`."""
 
     _number = errno.ENOTSUP
 
@@ -130,7 +130,7 @@ class TooLarge(QueueError, ValueError):
 
 
 class Damaged(QueueError):
-    """What the other side has left in memory makes no sense.
+    """The memory that the other side has left makes no sense.
 
     That `lane` is not used any more; all others are. `peer` is the number of the process
     at its other end, as far as that is known.
@@ -161,7 +161,7 @@ class ReceiverAlive(QueueError):
 
 
 class NameTaken(QueueError):
-    """There is a queue of that `name`, and its receiver lives, or is about to be made.
+    """A queue of that `name` has a receiver that lives, or is about to be made.
 
     `pid` is the receiver's process, as far as that is known.
     """
@@ -176,13 +176,13 @@ class NameTaken(QueueError):
 
 
 class NoQueue(_WithNumber, FileNotFoundError):
-    """There is no queue of that name, or nobody has it any more. A `FileNotFoundError`."""
+    """No queue has that name, or no process has it any more. A `FileNotFoundError`."""
 
     _number = errno.ENOENT
 
 
 class NoParent(QueueError):
-    """This program was not spawned with such a channel, or that was taken before."""
+    """The program was not spawned with such a channel, or that was taken before."""
 
 
 class NoChannel(QueueError):
@@ -190,18 +190,18 @@ class NoChannel(QueueError):
 
 
 class Forked(QueueError, RuntimeError):
-    """This end of the queue is that of the process which this one was forked from.
+    """The end of the queue is that of the process from which this one was forked.
 
     Attach anew, with an invitation that was made for the fork.
     """
 
 
 class Busy(QueueError, RuntimeError):
-    """Somebody uses this end of the queue already, or a message is still used in place."""
+    """Another call uses this end of the queue, or a message is still used in place."""
 
 
 class EndClosed(QueueError, ValueError):
-    """This end was closed in this process, before or while it was used.
+    """The end was closed in this process, before or while it was used.
 
     A `ValueError`, as with every file of Python's.
     """
@@ -214,8 +214,8 @@ for _hidden, _shown in (
     (_EndOfQueue, Closed),
     (_BrokenQueue, Closed),
 ):
-    # To people they are one: which of the standard library's it is as well is a detail.
-    # A traceback has the qualified name. Pickle would find another class under that.
+    # Users see one class: which of the standard library's it is as well is a detail. A
+    # traceback has the qualified name, under which pickle would find another class.
     _hidden.__name__ = _hidden.__qualname__ = _shown.__name__
     _hidden.__module__ = "procwright.queue"
 

@@ -30,7 +30,7 @@ class ObjectSender:
         self.sender._send_object(obj, timeout, True)
 
     def try_send(self, obj: object) -> None:
-        """The same if there is room now; else raises `Full`."""
+        """Sends an object if there is room now; else raises `Full`."""
         self.sender._send_object(obj, None, False)
 
     def clone(self) -> ObjectSender:
@@ -59,8 +59,8 @@ class ObjectReceiver:
 
     An object is received even if it cannot be unpickled: that raises what unpickling does,
     once. What is raised and is no `Exception`, such as `KeyboardInterrupt`, says nothing
-    about the object, which stays. As everywhere, unpickle only what comes from those whom
-    you trust. `receiver` is that `Receiver`.
+    about the object, which stays. As everywhere, unpickle only what comes from
+    senders that you trust. `receiver` is that `Receiver`.
     """
 
     __slots__ = ("__weakref__", "receiver")
@@ -75,7 +75,7 @@ class ObjectReceiver:
         return self.receiver._recv_object(timeout)
 
     def try_recv(self) -> Any:
-        """The same if there is one; else raises `Empty`."""
+        """Receives an object if there is one; else raises `Empty`."""
         return self.receiver._try_recv_object()
 
     def recv_many(self, most: int, timeout: float | None = None) -> list[Any]:
@@ -88,12 +88,12 @@ class ObjectReceiver:
         return self.receiver._recv_objects(most, timeout)
 
     async def recv_async(self, timeout: float | None = None) -> Any:
-        """As `recv`, for asyncio and trio. One task at a time."""
-        (found,) = await _wait(self.receiver, self.receiver._look_object, timeout)
+        """Receives an object, as `recv` does, for asyncio and trio. One task at a time."""
+        (found,) = await _wait(self.receiver, self.receiver._poll_object, timeout)
         return found
 
     def readiness_fd(self) -> int:
-        """That of the `Receiver`."""
+        """The descriptor of the `Receiver`."""
         return self.receiver.readiness_fd()
 
     def close(self) -> None:

@@ -1,16 +1,16 @@
-"""A queue as it is seen from outside."""
+"""A queue seen from outside."""
 
 from __future__ import annotations
 
 from . import _core
-from ._result import _Record
+from ._record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
 
 
-class ReceiverStat(_Record):
+class ReceiverStat(Record):
     """The receiving end of a queue."""
 
     __slots__ = ("state", "pid", "asleep")
@@ -23,15 +23,15 @@ class ReceiverStat(_Record):
     ) -> None:
         #: "alive"; "dead": its process has died, and no other has taken over; "closed".
         self.state = state
-        #: Its process. None if that is unknown, or is in another pid namespace.
+        #: The process. None if that is unknown, or is in another pid namespace.
         self.pid = pid
-        #: What it sleeps on: "word" if it was awake some milliseconds ago. None if it is
+        #: The thing it sleeps on: "word" if it was awake some milliseconds ago. None if it is
         #: awake.
         self.asleep = asleep
 
 
-class LaneStat(_Record):
-    """A lane that somebody has, or had."""
+class LaneStat(Record):
+    """A lane that a sender has, or had."""
 
     __slots__ = ("number", "state", "pid", "guest", "waiting", "block", "is_blocked")
 
@@ -45,25 +45,25 @@ class LaneStat(_Record):
         block: int | None,
         is_blocked: bool,
     ) -> None:
-        #: From 0 on.
+        #: The number, from 0 on.
         self.number = number
-        #: "taken": somebody sends; "left", "orphaned": its sender has left or died, and
+        #: "taken": a sender has it; "left", "orphaned": its sender has left or died, and
         #: what is in it is to be received yet; "clearing"; "damaged": it is not read.
         self.state = state
         #: The process of its sender, as that calls itself. None if it did not say.
         self.pid = pid
-        #: By which invitation it has come, or which number it has drawn.
+        #: The number of the invitation by which it has come, or that it has drawn.
         self.guest = guest
         #: The bytes between sender and receiver. None if what stands there makes no sense.
         self.waiting = waiting
         #: The size of the block that the sender is in.
         self.block = block
-        #: Whether the sender waits for room.
+        #: True while the sender waits for room.
         self.is_blocked = is_blocked
 
 
-class Stat(_Record):
-    """What a queue is like: see `stat`."""
+class Stat(Record):
+    """The state of a queue: see `stat`."""
 
     __slots__ = ("lanes", "first", "limit", "memory", "epoch", "claims", "receiver", "taken")
 
@@ -78,19 +78,19 @@ class Stat(_Record):
         receiver: ReceiverStat,
         taken: list[LaneStat],
     ) -> None:
-        #: How many senders it has room for.
+        #: The number of senders for which it has room.
         self.lanes = lanes
-        #: What a lane takes at first.
+        #: Bytes that a lane takes at first.
         self.first = first
-        #: What a lane can take at most.
+        #: Bytes that a lane can take at most.
         self.limit = limit
         #: The memory that it takes now, the whole of it.
         self.memory = memory
-        #: How often somebody began to receive, or went on in another thread.
+        #: The number of times that receiving began, or went on in another thread.
         self.epoch = epoch
         #: Changes whenever a sender comes or leaves.
         self.claims = claims
-        #: Who receives.
+        #: The receiving end.
         self.receiver = receiver
         #: The lanes that are not free.
         self.taken = taken
@@ -99,8 +99,8 @@ class Stat(_Record):
 def stat(name: str) -> Stat:
     """Looks at the queue of that name, without taking part in it.
 
-    Nobody notices, and nothing is held up. All of it may be another a moment later, and
-    each part is from another moment.
+    The queue does not notice, and is not held up. All of it may be another a moment later,
+    and each part is from another moment.
 
     Raises `NoQueue`, a `FileNotFoundError`, if there is none; `InvalidValue`,
     `WrongVersion`, `Unsupported`; `OSError` if the directory of the names cannot be used,
@@ -114,7 +114,7 @@ def stat(name: str) -> Stat:
 def names() -> list[str]:
     """The names of all queues of this user.
 
-    Also of those that nobody has any more, whose `stat` raises `NoQueue`.
+    Among them are queues that no process has any more: their `stat` raises `NoQueue`.
     """
     return _core.queue_names()
 

@@ -1,119 +1,21 @@
-"""What a run gives back."""
+"""`Result`: all that came of a run."""
 
 from __future__ import annotations
 
 import os
 
+from ._record import Holder, Record, Status, Survivor
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Literal
 
     from ._core import RawInfo, RawResult
 
 
-class _Record:
-    """A value with named parts that compares by them."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def _parts(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    def __repr__(self) -> str:
-        parts = ", ".join(f"{name}={value!r}" for name, value in self._parts().items())
-        return f"{type(self).__name__}({parts})"
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self._parts() == other._parts()
-
-    def __hash__(self) -> int:
-        return hash((type(self), *map(str, self._parts().values())))
-
-
-class Holder(_Record):
-    """A process that holds a pipe of the run."""
-
-    __slots__ = ("pid", "name")
-
-    def __init__(self, pid: int, name: str) -> None:
-        self.pid = pid
-        self.name = name
-
-    def __str__(self) -> str:
-        return f"{self.name} (pid {self.pid})"
-
-
-class Survivor(_Record):
-    """A process that could not be stopped.
-
-    `state` is the system's letter: D is a wait that not even SIGKILL ends; S or
-    R is usually another user's process.
-    """
-
-    __slots__ = ("pid", "name", "state")
-
-    def __init__(self, pid: int, name: str, state: str) -> None:
-        self.pid = pid
-        self.name = name
-        self.state = state
-
-    def __str__(self) -> str:
-        return f"{self.name} (pid {self.pid}, state {self.state})"
-
-
-class Status(_Record):
-    """How the program ended. Never guessed: what cannot be known is "unknown".
-
-    `kind` is "exited" (then `code` is set), "signaled" (`signal`, `name` and
-    `core`) or "unknown" (`why`).
-    """
-
-    __slots__ = ("kind", "code", "signal", "name", "core", "why")
-
-    def __init__(
-        self,
-        kind: Literal["exited", "signaled", "unknown"],
-        code: int | None = None,
-        signal: int | None = None,
-        name: str | None = None,
-        core: bool | None = None,
-        why: str | None = None,
-    ) -> None:
-        self.kind = kind
-        self.code = code
-        self.signal = signal
-        self.name = name
-        self.core = core
-        self.why = why
-
-    @property
-    def returncode(self) -> int | None:
-        """The exit code, -N after signal N, None if unknown."""
-        return self.code if self.signal is None else -self.signal
-
-    def __repr__(self) -> str:
-        parts = self._parts().items()
-        shown = ", ".join(f"{key}={value!r}" for key, value in parts if value is not None)
-        return f"Status({shown})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The parts that this kind has."""
-        if self.kind == "exited":
-            return {"kind": self.kind, "code": self.code}
-        if self.kind == "signaled":
-            return {
-                "kind": self.kind,
-                "signal": self.signal,
-                "name": self.name,
-                "core": self.core,
-            }
-        return {"kind": self.kind, "why": self.why}
-
-
-class StreamInfo(_Record):
-    """What went through one pipe."""
+class StreamInfo(Record):
+    """The account of one pipe."""
 
     __slots__ = (
         "bytes",
@@ -130,64 +32,35 @@ class StreamInfo(_Record):
     )
 
     def __init__(self, raw: RawInfo) -> None:
-        #: How many bytes were read.
+        #: Bytes that were read.
         self.bytes = raw["bytes"]
-        #: How many of them are in the result.
+        #: Bytes that are in the result.
         self.kept_bytes = raw["kept_bytes"]
-        #: How many are not: what a limit left out.
+        #: Bytes that are not: a limit left them out.
         self.dropped_bytes = raw["dropped_bytes"]
-        #: Where in the kept bytes the dropped ones would stand.
+        #: The place in the kept bytes where the dropped ones would stand.
         self.dropped_at = raw["dropped_at"]
         #: How long at most the program could not write because the pipe was full. None
         #: of a terminal, of which it cannot be known.
         self.blocked_s = raw["blocked_s"]
-        #: Whether all is here that the program itself wrote.
+        #: True if all is here that the program itself wrote.
         self.complete = raw["complete"]
-        #: Who could still have written when the run was over.
+        #: Processes that could still have written when the run was over.
         self.held_by = [Holder(*holder) for holder in raw["held_by"]]
-        #: Whether every process could be asked.
+        #: True if every process could be asked.
         self.held_by_complete = raw["held_by_complete"]
         #: The file of `keep_full`.
         self.kept_at = None if raw["kept_at"] is None else os.fsdecode(raw["kept_at"])
-        #: What kept that file from having all bytes.
+        #: The reason why that file does not have all bytes.
         self.kept_error = raw["kept_error"]
         #: Bytes that a callback or copy had not taken when the run was over.
         self.undelivered_bytes = raw["undelivered_bytes"]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The parts as JSON has them."""
         parts = self._parts()
         parts["held_by"] = [{"pid": one.pid, "name": one.name} for one in self.held_by]
         return parts
-
-
-class Event(_Record):
-    """What a run tells while it goes on; `str()` says it in words.
-
-    Of kind "held": the program has exited, but a second later other processes
-    still hold its pipes.
-    """
-
-    __slots__ = ("kind", "text", "command", "streams", "holders", "complete")
-
-    def __init__(
-        self,
-        kind: str,
-        text: str,
-        command: str = "",
-        streams: str = "",
-        holders: list[tuple[int, str]] | None = None,
-        complete: bool = True,
-    ) -> None:
-        self.kind = kind
-        self.text = text
-        self.command = command
-        self.streams = streams
-        self.holders = [Holder(*holder) for holder in holders or ()]
-        self.complete = complete
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class Result:
@@ -197,6 +70,7 @@ class Result:
         "_decoded",
         "_decoding",
         "_explanation",
+        "_failure",
         "_segments",
         "_summary",
         "args",
@@ -216,8 +90,14 @@ class Result:
         "survivors",
     )
 
-    def __init__(self, args: Any, raw: RawResult, decoding: tuple[str, str] | None) -> None:
-        #: What `run` was given.
+    def __init__(
+        self,
+        args: Any,
+        raw: RawResult,
+        decoding: tuple[str, str] | None,
+        failure: Callable[[Result, str], Exception],
+    ) -> None:
+        #: The arguments that `run` was given.
         self.args = args
         #: The program and its arguments.
         self.argv: list[str] = list(raw["argv"])
@@ -227,17 +107,17 @@ class Result:
         self.status = Status(*raw["status"])
         #: Why the run is over.
         self.reason = raw["reason"]
-        #: From the start of the program to the end of the run.
+        #: Seconds from the start of the program to the end of the run.
         self.duration_s = raw["duration_s"]
         #: Processor time of the program and the children that it waited for.
         self.cpu_user_s = raw["cpu_user_s"]
-        #: So too, in the kernel.
+        #: Processor time of theirs in the kernel.
         self.cpu_system_s = raw["cpu_system_s"]
         #: Peak resident memory of the largest of them.
         self.max_rss_bytes = raw["max_rss_bytes"]
         #: Processes that could not be stopped.
         self.survivors = [Survivor(*survivor) for survivor in raw["survivors"]]
-        #: What the processes were doing when the run had to be stopped, a line each.
+        #: Lines that say what each process was doing when the run had to be stopped.
         self.processes = raw["processes"]
         #: The captured bytes, None where nothing was captured.
         self.stdout_bytes = raw["stdout"]
@@ -252,6 +132,8 @@ class Result:
         self._summary = raw["summary"]
         self._explanation = raw["explanation"]
         self._decoding = decoding
+        #: Makes the exception of `check_returncode`, which names this class in turn.
+        self._failure = failure
         self._decoded: dict[str, str] = {}
 
     @property
@@ -261,7 +143,7 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Whether the run ended by itself and its program with code 0."""
+        """True if the run ended by itself and its program with code 0."""
         return self.reason == "finished" and self.status.code == 0
 
     @property
@@ -284,7 +166,7 @@ class Result:
 
     @property
     def merged(self) -> list[tuple[str, bytes]] | None:
-        """Both streams in the order of reading, None unless asked for."""
+        """The pieces of both streams in the order of reading, None unless asked for."""
         if self._segments is None:
             return None
         pieces: list[tuple[str, bytes]] = []
@@ -299,17 +181,19 @@ class Result:
                 pieces.append((stream.name, piece))
         return pieces
 
+    def _set_text(self, name: Literal["stdout", "stderr"], text: str) -> None:
+        """The text of a stream, where decoding its bytes anew would give another."""
+        self._decoded[name] = text
+
     @property
     def explanation(self) -> str:
-        """The outcome in words: what happened, who held what, the end of stderr."""
+        """The outcome in words: what happened, which processes held what, the end of stderr."""
         return self._explanation
 
     def check_returncode(self) -> None:
         """Raises `CalledProcessError` unless the run is `ok`."""
         if not self.ok:
-            from ._errors import CalledProcessError
-
-            raise CalledProcessError(self, self._explanation)
+            raise self._failure(self, self._explanation)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it: plain values only."""
@@ -353,12 +237,12 @@ class Result:
         return f"Result({', '.join(shown)})"
 
 
-#: By the number of their descriptor.
+#: The names of the streams, by the numbers of their descriptors.
 _STREAMS = {1: "stdout", 2: "stderr"}
 
 
 class _Kept:
-    """Walks through one stream, of which the middle may have been dropped."""
+    """A walk through one stream, the middle of which may have been dropped."""
 
     __slots__ = ("_at", "_data", "_from", "_to", "name")
 

@@ -1,30 +1,21 @@
-"""`run()`: checks and translates what it is given, and hands it to the core."""
+"""`run()`."""
 
 from __future__ import annotations
 
-import os
-
 from . import _core
-from ._options import (
-    CAPTURE,
-    _captures,
-    _check_pty,
-    _decoding,
-    _input,
-    _invalid,
-    _seconds,
-    _setup,
-    _sink,
-    _stdin,
-)
-from ._result import Event, Result
+from ._invalid import InvalidValue
+from ._options import RUN, argv, call, translated
+from ._outcome import raise_for, result_of
+from ._stdio import CAPTURE, captures, data_source, source, text_decoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Literal
 
-    from ._types import Args, Data, Sink, Stdin, StrOrBytesPath, Writable
+    from ._event import Event
+    from ._result import Result
+    from ._types import Args, Data, Sink, Stdin, StrOrBytesPath, Tap, Writable
 
 
 def run(
@@ -142,236 +133,41 @@ def run(
     `TimeoutExpired`, `IdleTimeout`, `OutputLimitExceeded`, `Cancelled`,
     `CalledProcessError`; and whatever an iterator or callback raises.
     """
-    decoding = _decoding(text, encoding, errors)
+    given = locals()
+    decoding = text_decoding(text, encoding, errors)
     if on_timeout not in ("raise", "return"):
-        raise _invalid(f'on_timeout is {on_timeout!r}: use "raise" or "return"')
+        raise InvalidValue(f'on_timeout is {on_timeout!r}: use "raise" or "return"')
     if input is not None and stdin is not None:
-        raise _invalid("stdin and input are both given: input is what the program reads")
-    if isinstance(limit, int):
-        limit = _core.Limit(limit)
+        raise InvalidValue("stdin and input are both given: input is what the program reads")
     if not isinstance(args, (str, bytes, list, tuple)) and not hasattr(args, "__fspath__"):
         args = list(args)
-    _check_pty(pty, stdout, stderr, merged, process_group)
-    captured = [stream for stream, to in ((1, stdout), (2, stderr)) if _captures(to)]
+    captured = [stream for stream, to in ((1, stdout), (2, stderr)) if captures(to)]
     if pty and 2 in captured:
         captured.remove(2)
         if on_stderr_line is not None:
-            raise _invalid("on_stderr_line: with pty both streams are one, use on_stdout_line")
+            raise InvalidValue("on_stderr_line: with pty both streams are one, use on_stdout_line")
     if not captured and (tee or on_line is not None):
-        raise _invalid("tee and on_line need a captured stream: capture stdout or stderr")
-    taps = _taps(decoding, captured, on_line, on_stdout_line, on_stderr_line)
+        raise InvalidValue("tee and on_line need a captured stream: capture stdout or stderr")
+    taps: list[Tap] = []
+    if on_line is not None or on_stdout_line is not None or on_stderr_line is not None:
+        from ._taps import line_taps
+
+        taps += line_taps(decoding, captured, on_line, on_stdout_line, on_stderr_line)
     if not isinstance(tee, bool):
-        taps += _tee(tee, captured, decoding)
-    raw = _core.run(
-        {
-            **_setup(
-                "run",
-                args,
-                shell,
-                env,
-                extra_env,
-                cwd,
-                user,
-                group,
-                extra_groups,
-                umask,
-                rlimits,
-                nice,
-                process_group,
-                start_new_session,
-                die_with_parent,
-                pass_fds,
-                stop,
-                pty,
-                liveness,
-            ),
-            "stdin": _input(input, decoding) if input is not None else _stdin(stdin, decoding),
-            "stdout": _sink("stdout", stdout),
-            "stderr": _sink("stderr", stderr),
-            "timeout": _seconds(timeout),
-            "idle_timeout": _seconds(idle_timeout),
-            "until": until,
-            "limit": limit,
-            "keep_full": None if keep_full is None else os.fsencode(keep_full),
-            "merged": bool(merged),
-            "tee": tee is True,
-            "taps": taps,
-            "cancel": cancel,
-            "on_event": _log if on_event is None else _tell(on_event),
-        }
-    )
+        from ._taps import tee_taps
+
+        taps += tee_taps(tee, captured, decoding)
+    options = {
+        "argv": argv("run", args, shell),
+        **translated(RUN, given),
+        "stdin": source(stdin, decoding) if input is None else data_source(input, decoding),
+        "tee": tee is True,
+        "taps": taps,
+    }
+    raw = call(_core.run, options, given)
     if raw["error"] is not None:
         raise raw["error"]
-    result = Result(args, raw, decoding)
+    result = result_of(args, raw, decoding)
     if raw["io_error"] is not None or not result.ok:
-        _raise(result, raw, check, on_timeout, timeout, idle_timeout)
+        raise_for(result, raw, check, on_timeout, timeout, idle_timeout)
     return result
-
-
-def _raise(
-    result: Result,
-    raw: _core.RawResult,
-    check: bool,
-    on_timeout: str,
-    timeout: float | None,
-    idle_timeout: float | None,
-) -> None:
-    """Raises what this result is to raise, if anything."""
-    text = result.explanation
-    reason = result.reason
-    if raw["io_error"] is not None:
-        from ._errors import SystemFailure
-
-        errno, words = raw["io_error"]
-        raise SystemFailure(result, f"reading the output failed: {words}\n{text}", errno)
-    if reason == "output_limit":
-        from ._errors import OutputLimitExceeded
-
-        raise OutputLimitExceeded(result, text)
-    if reason == "cancelled":
-        from ._errors import Cancelled
-
-        raise Cancelled(result, text)
-    if reason == "timeout" and on_timeout == "raise":
-        from ._errors import TimeoutExpired
-
-        raise TimeoutExpired(result, text, timeout)
-    if reason == "idle_timeout" and on_timeout == "raise":
-        from ._errors import IdleTimeout
-
-        raise IdleTimeout(result, text, idle_timeout)
-    if check:
-        result.check_returncode()
-
-
-def _taps(
-    decoding: tuple[str, str] | None,
-    captured: list[int],
-    both: Callable[[Any], object] | None,
-    stdout: Callable[[Any], object] | None,
-    stderr: Callable[[Any], object] | None,
-) -> list[tuple[int, bool, Callable[[Any], object]]]:
-    taps: list[tuple[int, bool, Callable[[Any], object]]] = []
-    if both is not None:
-        both = _one_at_a_time(both)
-        taps += [(stream, *_line_tap(both, decoding)) for stream in captured]
-    for stream, callback in ((1, stdout), (2, stderr)):
-        if callback is not None:
-            taps.append((stream, *_line_tap(callback, decoding)))
-    return taps
-
-
-def _line_tap(
-    callback: Callable[[Any], object], decoding: tuple[str, str] | None
-) -> tuple[bool, Callable[[Any], object]]:
-    if decoding is None:
-        return True, callback
-    encoding, errors = decoding
-    if "\n".encode(encoding) == b"\n":
-        return True, lambda line: callback(line.decode(encoding, errors))
-    # Where a newline is not one byte, lines can only be found in the text.
-    return False, _TextLines(callback, encoding, errors)
-
-
-class _TextLines:
-    """Takes chunks of bytes and calls back with lines of text."""
-
-    __slots__ = ("_callback", "_decoder", "_partial")
-
-    def __init__(self, callback: Callable[[str], object], encoding: str, errors: str) -> None:
-        import codecs
-
-        self._callback = callback
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
-        self._partial = ""
-
-    def __call__(self, chunk: bytes | None) -> None:
-        text = self._partial + self._decoder.decode(chunk or b"", chunk is None)
-        *lines, self._partial = text.split("\n")
-        for line in lines:
-            self._callback(line + "\n")
-        if chunk is None and self._partial:
-            self._callback(self._partial)
-
-
-def _one_at_a_time(callback: Callable[[Any], object]) -> Callable[[Any], object]:
-    """The same, called by two threads and yet never twice at once."""
-    import _thread
-
-    lock = _thread.allocate_lock()
-
-    def call(argument: Any) -> object:
-        with lock:
-            return callback(argument)
-
-    return call
-
-
-def _tee(
-    file: Any, captured: list[int], decoding: tuple[str, str] | None
-) -> list[tuple[int, bool, Callable[[Any], object]]]:
-    if not hasattr(file, "write"):
-        raise TypeError(f"tee is {file!r}: pass True, or a file to write to")
-    import io
-
-    is_text = isinstance(file, io.TextIOBase) or hasattr(file, "encoding")
-    write = _one_at_a_time(_text_writer(file) if is_text else _writer(file))
-    taps: list[tuple[int, bool, Callable[[Any], object]]] = []
-    for stream in captured:
-        tap: Callable[[Any], object] = _Decoded(write, decoding) if is_text else write
-        taps.append((stream, False, tap))
-    return taps
-
-
-def _writer(file: Any) -> Callable[[bytes | None], None]:
-    flush = getattr(file, "flush", None)
-
-    def write(chunk: bytes | None) -> None:
-        while chunk:
-            written = file.write(chunk)
-            if not isinstance(written, int) or written >= len(chunk):
-                break
-            # A file without a buffer writes what fits.
-            chunk = chunk[written:]
-        if flush is not None:
-            flush()
-
-    return write
-
-
-def _text_writer(file: Any) -> Callable[[str], None]:
-    flush = getattr(file, "flush", None)
-
-    def write(text: str) -> None:
-        if text:
-            file.write(text)
-        if flush is not None:
-            flush()
-
-    return write
-
-
-class _Decoded:
-    """Takes chunks of bytes and writes text."""
-
-    __slots__ = ("_decoder", "_write")
-
-    def __init__(self, write: Callable[[Any], object], decoding: tuple[str, str] | None) -> None:
-        import codecs
-
-        encoding, errors = decoding or ("utf-8", "replace")
-        self._write = write
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
-
-    def __call__(self, chunk: bytes | None) -> None:
-        self._write(self._decoder.decode(chunk or b"", chunk is None))
-
-
-def _tell(hook: Callable[[Event], object]) -> Callable[..., object]:
-    return lambda *parts: hook(Event(*parts))
-
-
-def _log(kind: str, text: str, *_parts: object) -> None:
-    import logging
-
-    logging.getLogger("procwright").warning("%s", text)

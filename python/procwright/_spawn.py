@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from . import _core
 from ._child import Child
-from ._options import (
-    INHERIT,
-    PIPE,
-    _captures,
-    _check_pty,
-    _decoding,
-    _input,
-    _invalid,
-    _seconds,
-    _setup,
-    _sink,
-    _stdin,
-)
-from ._overflow import _overflow
-from ._run import _log, _tell
+from ._invalid import InvalidValue
+from ._options import SPAWN, argv, call, translated
+from ._stdio import PIPE, captures, data_source, source, text_decoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Literal
 
+    from ._event import Event
     from ._overflow import Overflow
-    from ._result import Event
     from ._types import Args, Data, Sink, Stdin, StrOrBytesPath
 
 
@@ -115,79 +103,39 @@ def spawn(
 
     Raises `InvalidValue` (a `ValueError`) and `SpawnError` (an `OSError`).
     """
-    decoding = _decoding(text, encoding, errors)
-    policy = _overflow(overflow)
-    if merged and policy.policy in ("drop_oldest", "block"):
-        raise _invalid(
-            f'merged=True cannot be had with overflow="{policy.policy}": use "spill", '
-            '"drop_newest" or "fail", or read the two apart'
-        )
+    given = locals()
+    decoding = text_decoding(text, encoding, errors)
     if merged and decoding is not None and "\n".encode(decoding[0]) != b"\n":
-        raise _invalid(
+        raise InvalidValue(
             f"merged=True cuts lines at the byte of a newline, which {decoding[0]} has not: "
             "leave text out, and decode what comes"
         )
-    _check_pty(pty, stdout, stderr, merged, process_group)
-    if pty and policy.policy == "block":
-        raise _invalid('overflow="block" is the bare pipe, and a pty is none: use "spill"')
-    if pty and isinstance(stdin, int) and stdin == INHERIT:
-        raise _invalid(
-            "stdin is INHERIT, and nobody would pass on what is typed there: use PIPE and write "
-            "what is to be typed, or run()"
-        )
     if pty and on_stderr_line is not None:
-        raise _invalid("on_stderr_line: with pty both streams are one, use on_stdout_line")
-    if input is not None:
-        if stdin is not None:
-            raise _invalid("stdin and input are both given: input is what the program reads")
-        source = _input(input, decoding)
-    else:
-        source = ("pipe", None) if _captures(stdin) else _stdin(stdin, decoding)
+        raise InvalidValue("on_stderr_line: with pty both streams are one, use on_stdout_line")
+    if input is not None and stdin is not None:
+        raise InvalidValue("stdin and input are both given: input is what the program reads")
     for name, sink, callback in (
         ("stdout", stdout, on_stdout_line),
         ("stderr", stderr, on_stderr_line),
     ):
         if callback is None:
             continue
-        if merged or not _captures(sink):
-            raise _invalid(f"on_{name}_line needs {name}=PIPE, and not merged=True")
+        if merged or not captures(sink):
+            raise InvalidValue(f"on_{name}_line needs {name}=PIPE, and not merged=True")
         if not callable(callback):
             raise TypeError(f"on_{name}_line is {callback!r}, which cannot be called")
-    raw = _core.spawn(
-        {
-            **_setup(
-                "spawn",
-                args,
-                shell,
-                env,
-                extra_env,
-                cwd,
-                user,
-                group,
-                extra_groups,
-                umask,
-                rlimits,
-                nice,
-                process_group,
-                start_new_session,
-                die_with_parent,
-                pass_fds,
-                stop,
-                pty,
-                liveness,
-            ),
-            "stdin": source,
-            "stdout": _sink("stdout", stdout),
-            "stderr": _sink("stderr", stderr),
-            "overflow": policy._raw(),
-            "merged": bool(merged),
-            "stall_after": _seconds(stall_after),
-            "channel": channel,
-            "on_event": _log if on_event is None else _tell(on_event),
-        }
-    )
+    if input is not None:
+        stdin_source = data_source(input, decoding)
+    else:
+        stdin_source = ("pipe", None) if captures(stdin) else source(stdin, decoding)
+    options = {
+        "argv": argv("spawn", args, shell),
+        **translated(SPAWN, given),
+        "stdin": stdin_source,
+    }
+    raw = call(_core.spawn, options, given)
     child = Child(args, raw, decoding, stop)
     for stream, callback in ((child.stdout, on_stdout_line), (child.stderr, on_stderr_line)):
         if callback is not None:
-            child._call(stream, callback)
+            child._start_caller(stream, callback)
     return child

@@ -1,4 +1,4 @@
-"""The binary streams of a child: files for whoever takes a file."""
+"""The binary streams of a child: files, for all that takes a file."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import io
 from abc import abstractmethod
 
 from . import _core
-from ._result import _Record
+from ._invalid import InvalidValue
+from ._record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
-    from typing import Any, Literal, NoReturn
+    from typing import Any, Literal, NoReturn, Self
 
-    from ._types import Data, File
+    from ._types import Data
 
 
-class Gap(_Record):
-    """So many bytes were dropped, as the `Overflow` says.
+class Gap(Record):
+    """A place where bytes were dropped, as the `Overflow` says.
 
-    `offset` is where in the child's output they stood.
+    `dropped` is their number, and `offset` is where in the child's output they stood.
     """
 
     __slots__ = ("offset", "dropped")
@@ -30,8 +31,8 @@ class Gap(_Record):
         self.dropped = dropped
 
 
-class Figures(_Record):
-    """How a stream stands between a child and its reader."""
+class Figures(Record):
+    """Figures of a stream between a child and its reader."""
 
     __slots__ = (
         "bytes_in",
@@ -56,7 +57,7 @@ class Figures(_Record):
         self.bytes_out = raw["bytes_out"]
         #: Bytes that wait to be read.
         self.lag_bytes = raw["lag_bytes"]
-        #: For how long the oldest of them has waited.
+        #: Seconds for which the oldest of them has waited.
         self.lag_s = raw["lag_s"]
         #: The most bytes that ever waited.
         self.peak_bytes = raw["peak_bytes"]
@@ -68,22 +69,22 @@ class Figures(_Record):
         self.disk_bytes = raw["disk_bytes"]
         #: The most that ever did.
         self.disk_peak_bytes = raw["disk_peak_bytes"]
-        #: All bytes that went to disk.
+        #: Bytes that ever went to disk.
         self.spilled_bytes = raw["spilled_bytes"]
         #: Bytes that were dropped, as the `Overflow` says.
         self.dropped_bytes = raw["dropped_bytes"]
         #: Bytes that were on disk and could not be read again.
         self.lost_bytes = raw["lost_bytes"]
-        #: How long at most the child could not write because the pipe was full.
+        #: Seconds at most for which the child could not write because the pipe was full.
         self.blocked_s = raw["blocked_s"]
 
 
-class _File:
-    """What every file has and a pipe cannot do."""
+class PipeFile:
+    """The methods of every file, which a pipe mostly cannot do."""
 
     __slots__ = ()
 
-    # What a stream has of its own.
+    # Each stream has these of its own.
 
     @property
     @abstractmethod
@@ -101,7 +102,7 @@ class _File:
 
     @property
     def name(self) -> str:
-        """What it is, in words. No path: it cannot be opened by it."""
+        """The stream in words. No path: it cannot be opened by it."""
         return self.label
 
     def seekable(self) -> bool:
@@ -121,7 +122,7 @@ class _File:
         self._cannot("detach: there is nothing underneath that could be used alone")
 
     def isatty(self) -> bool:
-        """Never: it is a pipe."""
+        """Always false: it is a pipe."""
         self._check()
         return False
 
@@ -129,7 +130,7 @@ class _File:
         """Nothing: what was written is in the pipe."""
         self._check()
 
-    def __enter__(self: File) -> File:
+    def __enter__(self) -> Self:
         self._check()
         return self
 
@@ -156,7 +157,7 @@ class _File:
         raise TypeError(f"a {type(self).__name__} cannot be pickled: read it, and pass the data")
 
 
-class _ReadOnly(_File):
+class ReadOnly(PipeFile):
     """A child's output."""
 
     __slots__ = ()
@@ -176,7 +177,7 @@ class _ReadOnly(_File):
         self._cannot("write: the child writes it")
 
 
-class _WriteOnly(_File):
+class WriteOnly(PipeFile):
     """A child's input."""
 
     __slots__ = ()
@@ -193,12 +194,12 @@ class _WriteOnly(_File):
         self._cannot("read: the child reads it")
 
 
-class Reader(_core.Reader, _ReadOnly):
+class Reader(_core.Reader, ReadOnly):
     """Bytes out of a child: its stdout or stderr.
 
-    A binary file as `open(..., "rb")` gives one, and an `io.BufferedIOBase` to
-    whoever asks. Any number of threads may read it at once, and any may close it:
-    those who are blocked in it get `StreamClosed`, in that call. Ctrl-C ends a
+    A binary file as `open(..., "rb")` gives one, and an `io.BufferedIOBase`. Any number
+    of threads may read it at once, and any may close it: those that are blocked in it get
+    `StreamClosed`, in that call. Ctrl-C ends a
     blocked read on the main thread at once, and the next read gives what came.
     """
 
@@ -207,15 +208,15 @@ class Reader(_core.Reader, _ReadOnly):
     mode = "rb"
 
     def readlines(self, hint: int | None = -1, /) -> list[bytes]:
-        """All lines to the end, or so many that they have `hint` bytes."""
-        return _readlines(self, hint)
+        """Reads all lines to the end, or so many that they have `hint` bytes."""
+        return read_lines(self, hint)
 
     def fileno(self) -> int:
         """The number of the pipe, where that is what is read: with `Overflow("block")`.
 
         To be handed on, as `Popen(stdin=child.stdout)` does. From then on the pipe is
-        for whoever has got it. Elsewhere raises `io.UnsupportedOperation`: the pipe is
-        read by procwright, and who had its number, too, would take data away from it.
+        for the one that has got it. Elsewhere raises `io.UnsupportedOperation`: procwright
+        reads the pipe, and another reader would take data away from it.
         """
         self._check()
         number = self._pipe()
@@ -229,7 +230,7 @@ class Reader(_core.Reader, _ReadOnly):
 
     @property
     def gaps(self) -> list[Gap]:
-        """Where bytes were dropped in what was read so far.
+        """The places where bytes were dropped in what was read so far.
 
         What is read as bytes has no mark there; no line reaches over one.
         """
@@ -237,7 +238,7 @@ class Reader(_core.Reader, _ReadOnly):
 
     @property
     def figures(self) -> Figures | None:
-        """How it stands now: how far the reader lags behind, what was spilled, dropped.
+        """The figures of now: how far the reader lags behind, what was spilled, dropped.
 
         None with `Overflow("block")`, where the kernel alone knows.
         """
@@ -263,7 +264,7 @@ class Reader(_core.Reader, _ReadOnly):
         keep_ends
             Leave the separator at the end of each.
         """
-        frame = _frame(separator, max_length, too_long, keep_ends)
+        frame = frame_of(separator, max_length, too_long, keep_ends)
         return self._lines(frame)
 
     def _lines(self, frame: _core.Frame) -> Iterator[bytes | Gap]:
@@ -271,11 +272,11 @@ class Reader(_core.Reader, _ReadOnly):
             yield item if isinstance(item, bytes) else Gap(*item)
 
 
-class Writer(_core.Writer, _WriteOnly):
+class Writer(_core.Writer, WriteOnly):
     """Bytes into a child: its stdin.
 
-    A binary file as `open(..., "wb")` gives one, and an `io.BufferedIOBase` to
-    whoever asks. Nothing is buffered: what was written is in the pipe. No SIGPIPE is
+    A binary file as `open(..., "wb")` gives one, and an `io.BufferedIOBase`. Nothing is
+    buffered: what was written is in the pipe. No SIGPIPE is
     sent; a child that reads no more is a `BrokenPipeError`.
     """
 
@@ -283,7 +284,7 @@ class Writer(_core.Writer, _WriteOnly):
 
     mode = "wb"
 
-    def __init__(self, child: _core.Child) -> None:
+    def __init__(self, streams: _core.UntakenStreams) -> None:
         import threading
 
         # Two writes never mix. One of the same thread's, by a signal handler or a
@@ -321,7 +322,12 @@ io.BufferedIOBase.register(Reader)
 io.BufferedIOBase.register(Writer)
 
 
-def _readlines(stream: Any, hint: int | None) -> list[Any]:
+def binary(stream: Any) -> Any:
+    """The binary stream under a text stream, or the stream itself."""
+    return getattr(stream, "buffer", stream)
+
+
+def read_lines(stream: Any, hint: int | None) -> list[Any]:
     if hint is None or hint <= 0:
         return list(stream)
     lines = []
@@ -334,8 +340,8 @@ def _readlines(stream: Any, hint: int | None) -> list[Any]:
     return lines
 
 
-def _without_end(text: str, separator: bytes | None, encoding: str) -> str:
-    """As the core cuts bytes."""
+def without_end(text: str, separator: bytes | None, encoding: str) -> str:
+    """Cuts the end off a line, as the core does with bytes."""
     if separator is None:
         return text.removesuffix("\n").removesuffix("\r")
     if separator == b"\n":
@@ -343,11 +349,9 @@ def _without_end(text: str, separator: bytes | None, encoding: str) -> str:
     return text.removesuffix(separator.decode(encoding, "surrogateescape"))
 
 
-def _frame(
+def frame_of(
     separator: bytes | None, max_length: int | None, too_long: str, keep_ends: bool
 ) -> _core.Frame:
     if too_long not in ("split", "fail"):
-        from ._options import _invalid
-
-        raise _invalid(f'too_long is {too_long!r}: use "split" or "fail"')
+        raise InvalidValue(f'too_long is {too_long!r}: use "split" or "fail"')
     return _core.Frame(separator, max_length, too_long == "fail", keep_ends)

@@ -31,7 +31,7 @@ class StreamForked(io.UnsupportedOperation):
     """The stream is of the process that this one was forked from.
 
     A fork has none of its parent's streams, so that the child sees the end of its
-    input and nobody takes the other's data. Hand the data on, or start the child in
+    input and neither takes the other's data. Hand the data on, or start the child in
     the fork. An `OSError` and a `ValueError`.
     """
 
@@ -109,12 +109,12 @@ class StreamLost(OSError):
 
 
 class Stalled(subprocess.SubprocessError):
-    """The child cannot go on: its output is full, and nobody reads it.
+    """The child cannot go on: its output is full, and is not read.
 
-    Full is all that its `Overflow` keeps, and the pipe. Whoever waits for such a child,
+    Full is all that its `Overflow` keeps, and the pipe. A call that waits for such a child,
     or writes to it, might wait for ever. Nothing was ended, and nothing is lost: the
     call may be made again. `streams` names what is full, `after_s` says for how long
-    nobody began to read it, `writing` whether it was a write that waited.
+    no reading of it began, `writing` whether it was a write that waited.
     """
 
     def __init__(
@@ -187,16 +187,6 @@ def _tail(lines: list[Any]) -> str:
     shown = [line if isinstance(line, str) else line.decode(errors="replace") for line in lines]
     return "; its last lines:\n" + "\n".join("    " + line for line in shown)
 
-
-def _lost(stream: str, offset: int, length: int, number: int | None, reason: str) -> StreamLost:
-    return StreamLost(stream, offset, length, number or errno.EIO, reason)
-
-
-_stalled = Stalled
-_stream_closed = StreamClosed
-_stream_forked = StreamForked
-_line_too_long = LineTooLong
-_overflowed = StreamOverflow
 
 for _public in (
     StreamClosed,

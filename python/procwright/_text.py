@@ -10,12 +10,12 @@ from ._stream import (
     Figures,
     Gap,
     Reader,
+    ReadOnly,
+    WriteOnly,
     Writer,
-    _frame,
-    _readlines,
-    _ReadOnly,
-    _without_end,
-    _WriteOnly,
+    frame_of,
+    read_lines,
+    without_end,
 )
 
 TYPE_CHECKING = False
@@ -23,20 +23,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, Literal
 
-#: What the native stream can do: it has to know what becomes of a broken character.
+#: Error handlers of the native stream: it has to know what becomes of a broken character.
 _ERRORS = ("strict", "replace", "ignore", "surrogateescape")
 
-#: How much of a line that never ends is looked at before others have their turn.
+#: Looks at a line that never ends before other streams have their turn.
 _LOOKS = 16
 
 
-class TextReader(_core.TextReader, _ReadOnly):
+class TextReader(_core.TextReader, ReadOnly):
     """Text out of a child: its stdout or stderr.
 
-    As `open(..., newline="\\n")` gives one, and an `io.TextIOBase` to whoever asks: no
-    newline is translated. `buffer` is the binary stream underneath, which may be read
-    in turn. As with that, any thread may close it, and those who are blocked in it
-    get `StreamClosed`.
+    A text file as `open(..., newline="\\n")` gives one, and an `io.TextIOBase`: no newline
+    is translated. `buffer` is the binary stream underneath, which may be read in turn. Any
+    thread may close it, as with that, and those that are blocked in it get `StreamClosed`.
     """
 
     __slots__ = ()
@@ -48,7 +47,7 @@ class TextReader(_core.TextReader, _ReadOnly):
 
     @property
     def label(self) -> str:
-        """What it is, in words."""
+        """The stream in words."""
         return self._bytes.label
 
     @property
@@ -61,15 +60,15 @@ class TextReader(_core.TextReader, _ReadOnly):
         self._bytes._alive()
 
     def readlines(self, hint: int | None = -1, /) -> list[str]:
-        """All lines to the end, or so many that they have `hint` characters."""
-        return _readlines(self, hint)
+        """Reads all lines to the end, or so many that they have `hint` characters."""
+        return read_lines(self, hint)
 
     def fileno(self) -> int:
-        """As that of `buffer`."""
+        """The descriptor of `buffer`, to be handed on."""
         return self._bytes.fileno()
 
     def readiness_fd(self) -> int:
-        """As that of `buffer`."""
+        """The descriptor of `buffer` for event loops."""
         return self._bytes.readiness_fd()
 
     def _is_held(self) -> bool:
@@ -77,20 +76,20 @@ class TextReader(_core.TextReader, _ReadOnly):
 
     @property
     def figures(self) -> Figures | None:
-        """As those of `buffer`."""
+        """The figures of `buffer`."""
         return self._bytes.figures
 
     @property
     def blocked_s(self) -> float | None:
-        """As that of `buffer`."""
+        """The `blocked_s` of `buffer`."""
         return self._bytes.blocked_s
 
     def close(self, wait: bool = False) -> None:
-        """Closes it and `buffer`. Returns at once, or with `wait` when nobody is inside."""
+        """Closes it and `buffer`. Returns at once, or with `wait` when no thread is inside."""
         self._bytes.close(wait)
 
     def _decode(self, data: bytes, edges: list[int]) -> str:
-        """All that was left. No character reaches over an edge."""
+        """Decodes all that was left. No character reaches over an edge."""
         text = []
         begun = 0
         for edge in [*edges, len(data)]:
@@ -100,7 +99,7 @@ class TextReader(_core.TextReader, _ReadOnly):
 
     @property
     def gaps(self) -> list[Gap]:
-        """As those of `buffer`: offsets are in bytes."""
+        """The gaps of `buffer`: offsets are in bytes."""
         return self._bytes.gaps
 
     def lines(
@@ -117,12 +116,12 @@ class TextReader(_core.TextReader, _ReadOnly):
         piece of a line ends in is whole in the next.
         """
         wanted = None if separator is None else separator.encode(self.encoding)
-        # With their ends: an unfinished character is over where its line is.
-        frame = _frame(wanted, max_length, too_long, True)
+        # Lines come with their ends: an unfinished character is over where its line is.
+        frame = frame_of(wanted, max_length, too_long, True)
         return self._lines(frame, None if keep_ends else (wanted,))
 
     def _lines(self, frame: _core.Frame, cut: tuple[bytes | None] | None) -> Iterator[str | Gap]:
-        # For pieces of lines, which may end within a character.
+        # Pieces of lines may end within a character.
         decoder = codecs.getincrementaldecoder(self.encoding)(self.errors or "strict")
         for item in self._bytes._lines(frame):
             if isinstance(item, Gap):
@@ -131,19 +130,19 @@ class TextReader(_core.TextReader, _ReadOnly):
                 decoder.reset()
                 yield item
             elif text := decoder.decode(item):
-                yield text if cut is None else _without_end(text, cut[0], self.encoding)
+                yield text if cut is None else without_end(text, cut[0], self.encoding)
         if rest := decoder.decode(b"", True):
             yield rest
 
 
 class _CodecReader(TextReader):
-    """For encodings that only Python can decode.
+    """A text stream for encodings that only Python can decode.
 
     It keeps the decoder's state and the text that was decoded and not given out yet.
     An exception of a signal handler may come between any two steps. So bytes are kept
     until what they say is, and that is kept in one step, with the decoder's state.
-    Before its lock it asks whether the stream is alive: in a fork nobody may be left
-    who would release it.
+    It checks whether the stream is alive before it takes its lock: in a fork no thread may
+    be left that would release it.
     """
 
     __slots__ = ("_decoder", "_kept", "_one", "_raw")
@@ -225,7 +224,7 @@ class _CodecReader(TextReader):
         if self._raw and self._raw[0] is self._kept[2]:
             self._raw.clear()
         if not self._raw:
-            # In one call: no handler runs between the read and the append.
+            # One call reads and appends: no handler runs in between.
             self._raw.extend(map(self._bytes.read1, (size,)))
 
     def _feed(self) -> bool:
@@ -237,8 +236,8 @@ class _CodecReader(TextReader):
         self._kept = (text, not data, data, self._decoder.getstate())
         return bool(data)
 
-    def _look(self, looked_at: int) -> tuple[Literal["line", "part", "end"], str | None]:
-        """As that of the binary stream, of text."""
+    def _peek_line(self, looked_at: int) -> tuple[Literal["line", "part", "end"], str | None]:
+        """Looks without waiting, as the binary stream does, at text."""
         if not self._one.acquire(blocking=False):
             # Another thread reads.
             return "part", None
@@ -248,11 +247,11 @@ class _CodecReader(TextReader):
                     return "line", self._give(end)
                 if self._ended:
                     return ("line", self._give(len(self._text))) if self._text else ("end", None)
-                # What a line is in bytes does not matter: all goes through the decoder.
+                # Lines of bytes do not matter: all goes through the decoder.
                 if self._raw and self._raw[0] is not self._kept[2]:
                     self._feed()
                     continue
-                kind, data = self._bytes._look(0)
+                kind, data = self._bytes._peek_line(0)
                 if kind != "part":
                     self._raw[:] = [data or b""]
                 elif data is None:
@@ -281,7 +280,7 @@ class _CodecReader(TextReader):
         )
 
 
-class TextWriter(_WriteOnly):
+class TextWriter(WriteOnly):
     """Text into a child: its stdin.
 
     Encodes what it is given and writes it at once: `buffer` is the binary stream.
@@ -300,15 +299,15 @@ class TextWriter(_WriteOnly):
 
         self.buffer = buffer
         self.encoding = encoding
-        # To replace what the child is told would be a silent loss.
+        # Replacing what the child is told would be a silent loss.
         self.errors = "strict" if errors == "replace" else errors
-        # With a state: a byte order mark comes once.
+        # The encoder keeps a state: a byte order mark comes once.
         self._encoder = codecs.getincrementalencoder(encoding)(self.errors)
         self._one = threading.RLock()
 
     @property
     def label(self) -> str:
-        """What it is, in words."""
+        """The stream in words."""
         return self.buffer.label
 
     def _alive(self) -> None:
@@ -332,11 +331,11 @@ class TextWriter(_WriteOnly):
             self.write(line)
 
     def fileno(self) -> int:
-        """As that of `buffer`."""
+        """The descriptor of `buffer`, to be handed on."""
         return self.buffer.fileno()
 
     def readiness_fd(self) -> int:
-        """As that of `buffer`."""
+        """The descriptor of `buffer` for event loops."""
         return self.buffer.readiness_fd()
 
     def close(self, wait: bool = False) -> None:
@@ -345,7 +344,7 @@ class TextWriter(_WriteOnly):
 
     @property
     def closed(self) -> bool:
-        """Whether it is closed."""
+        """True once it is closed."""
         return self.buffer.closed
 
 
@@ -353,7 +352,7 @@ io.TextIOBase.register(TextReader)
 io.TextIOBase.register(TextWriter)
 
 
-def _reader(buffer: Reader, encoding: str, errors: str) -> TextReader:
+def text_reader(buffer: Reader, encoding: str, errors: str) -> TextReader:
     """The text stream over `buffer`."""
     name = codecs.lookup(encoding).name
     simple = name in ("utf-8", "ascii", "latin-1", "iso8859-1") or _is_one_byte(name)
@@ -363,7 +362,7 @@ def _reader(buffer: Reader, encoding: str, errors: str) -> TextReader:
 
 
 def _is_one_byte(name: str) -> bool:
-    """Whether each byte is one character, and the first 128 are those of ASCII."""
+    """True if each byte is one character, and the first 128 are those of ASCII."""
     if not name.startswith(("cp125", "iso8859-", "koi8")):
         return False
     first = bytes(range(128))

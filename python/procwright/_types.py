@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeVar
-
-from ._stream import _File
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Args = Sequence[StrOrBytesPath] | StrOrBytesPath
 Data = bytes | bytearray | memoryview
-File = TypeVar("File", bound=_File)
+#: The stream, 1 or 2; whether it is called with lines, else with chunks and at last None; and
+#: what is called.
+Tap = tuple[int, bool, Callable[[Any], object]]
 
 
 class HasFileno(Protocol):
@@ -21,7 +21,7 @@ class HasFileno(Protocol):
 
 
 class IsInvitation(Protocol):
-    """What the invitations of tokens and of queues have in common."""
+    """An invitation, of a token or of a queue."""
 
     @property
     def fds(self) -> tuple[int, ...]: ...
@@ -31,13 +31,13 @@ class IsInvitation(Protocol):
 
 
 class Readable(Protocol):
-    """Where stdin may come from, read on a thread of its own."""
+    """A source of stdin, which is read on a thread of its own."""
 
     def read(self, size: int, /) -> Any: ...
 
 
 class Writable(Protocol):
-    """Where a copy of the output may go."""
+    """A file that a copy of the output may go to."""
 
     def write(self, data: Any, /) -> object: ...
 
@@ -56,7 +56,7 @@ Sink = None | int | StrOrBytesPath | HasFileno
 
 
 class HasPid(Protocol):
-    """What stands for a process: `subprocess.Popen` and its like."""
+    """An object that stands for a process: `subprocess.Popen` and its like."""
 
     @property
     def pid(self) -> int | None: ...

@@ -6,27 +6,29 @@ from typing import Generic, TypeVar
 
 from . import _core
 from ._errors import WaitTimeout
-from ._result import Status
-from ._waiting import Waiting, _seconds
+from ._record import Status
+from ._timeout import checked_seconds
+from ._waiting import Waiting
+from ._watched import watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from typing import Any, Literal
 
-# Without a bound: the type of a list of different things is `object` to checkers,
+# No bound: the type of a list of different things is `object` to checkers,
 # which is in none.
 T = TypeVar("T")
 
 
 class Waited(tuple[list[T], list[T]]):
-    """What a wait has brought: `done, pending = wait(...)`.
+    """The result of a wait: `done, pending = wait(...)`.
 
     Both have the very objects that were given: `done` in the order in which they
     ended, `pending` in the order in which they were given.
     """
 
-    # Not a NamedTuple, which cannot say of what its lists are before Python 3.11.
+    # A NamedTuple cannot say of what its lists are before Python 3.11.
     __slots__ = ()
     __match_args__ = ("done", "pending")
 
@@ -38,12 +40,12 @@ class Waited(tuple[list[T], list[T]]):
 
     @property
     def done(self) -> list[T]:
-        """Who has ended."""
+        """Those that have ended."""
         return self[0]
 
     @property
     def pending(self) -> list[T]:
-        """Who has not."""
+        """Those that have not."""
         return self[1]
 
     def __repr__(self) -> str:
@@ -64,41 +66,29 @@ def wait(
         that has `readiness_fd()`, such as a `Cancel`, or `fileno()`, such as a
         socket or a connection of multiprocessing: done once it is readable.
     mode
-        "any" (and whoever has ended by then), "all", or how many (all, if there are
-        fewer).
+        "any" (and those that have ended by then), "all", or how many (all, if there
+        are fewer).
     event
         "exited", or "reaped": their parent has collected their status. A child of
-        ours that nobody reaps lasts until the timeout.
+        ours that is not reaped lasts until the timeout.
     timeout
         Seconds. 0 or less has expired, infinity and None never do. When the time
-        is up, the result has who has ended; nothing is raised.
+        is up, the result has those that have ended; nothing is raised.
     callback
         Called with each of them when it has ended. What it raises ends the wait.
 
-    Whoever has ended before counts, and what is given twice counts once. An object
-    whose process was reaped before, such as a `Popen`, has ended. A bare number
-    that nobody has raises `NoSuchProcess`: nobody can tell whether it ever meant
-    anyone.
+    A process that has ended before counts, and what is given twice counts once. An
+    object whose process was reaped before, such as a `Popen`, has ended. A bare number
+    that no process has raises `NoSuchProcess`: it does not tell whether there ever was
+    one.
 
     To be called from any thread. Signal handlers run as usual on the main one: if
     one raises, as Ctrl-C does, that ends the wait; else it goes on, until the same
     deadline.
     """
     _check_callback(callback)
-    waiting = Waiting(procs, mode, event, timeout)
-    told = 0
-    try:
-        waiting.look()
-        while True:
-            if callback is not None:
-                while told < len(waiting.done):
-                    told += 1
-                    callback(waiting.objects[waiting.done[told - 1]])
-            if waiting.enough() or not waiting.sleep(by_one=callback is not None):
-                break
-        waiting.linger(waiting.done)
-    finally:
-        waiting.close()
+    waiting = Waiting(procs, watched, mode, event, timeout)
+    waiting.complete(callback)
     return _waited(waiting)
 
 
@@ -108,21 +98,12 @@ async def wait_async(
     event: Literal["exited", "reaped"] = "exited",
     timeout: float | None = None,
 ) -> Waited[T]:
-    """As `wait`, for asyncio and trio.
+    """Waits as `wait` does, for asyncio and trio.
 
     Cancelling it leaves nothing behind: no reader with the loop, no descriptor.
     """
-    from ._async import checkpoint
-
-    waiting = Waiting(procs, mode, event, timeout)
-    try:
-        await checkpoint()
-        waiting.look()
-        while not waiting.enough() and await waiting.sleep_async():
-            pass
-        await waiting.linger_async(waiting.done)
-    finally:
-        waiting.close()
+    waiting = Waiting(procs, watched, mode, event, timeout)
+    await waiting.complete_async()
     return _waited(waiting)
 
 
@@ -140,31 +121,31 @@ def as_completed(
     come before all have ended, the next step raises `WaitTimeout`, a `TimeoutError`
     with the others in `pending`, and so does every later one.
     """
-    return _Completed(Waiting(procs, "any", event, timeout), timeout)
+    return _Completed(Waiting(procs, watched, "any", event, timeout), timeout)
 
 
 def as_completed_async(
     procs: Iterable[T], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
 ) -> AsyncIterator[T]:
-    """As `as_completed`, for `async for` on asyncio and trio.
+    """Iterates as `as_completed` does, for `async for` on asyncio and trio.
 
     Once a step was cancelled, it is over.
     """
-    return _CompletedAsync(Waiting(procs, "any", event, timeout), timeout)
+    return _CompletedAsync(Waiting(procs, watched, "any", event, timeout), timeout)
 
 
-class _Steps(Generic[T]):
+class _CompletedBase(Generic[T]):
     """Hands out those that have ended, one after the other."""
 
-    # Not generators: of those that are left before their end, an asynchronous one
-    # keeps its descriptors until the loop gets round to it.
-    __slots__ = ("_given", "_late", "_timeout", "_waiting")
+    # Generators are not used: an asynchronous one that is left before its end keeps its
+    # descriptors until the loop gets round to it.
+    __slots__ = ("_given", "_is_late", "_timeout", "_waiting")
 
     def __init__(self, waiting: Waiting, timeout: float | None) -> None:
         self._waiting = waiting
         self._timeout = timeout
         self._given = 0
-        self._late = False
+        self._is_late = False
 
     def _over(self) -> bool:
         over = self._given == len(self._waiting.objects)
@@ -180,17 +161,17 @@ class _Steps(Generic[T]):
         one: T = self._waiting.objects[self._waiting.done[self._given - 1]]
         return one
 
-    def _too_late(self) -> WaitTimeout:
-        # The time does not come back. Whoever keeps the exception, and with it
-        # this, keeps no descriptor.
-        self._late = True
+    def _timeout_error(self) -> WaitTimeout:
+        # Later steps are too late as well. So nothing is kept open, also where the exception
+        # is kept, and with it this object.
+        self._is_late = True
         self._waiting.close()
         pending = self._waiting.pending()
         what = f"{len(pending)} of {len(self._waiting.objects)} processes"
         return WaitTimeout(what, self._timeout, tuple(pending))
 
 
-class _Completed(_Steps[T]):
+class _Completed(_CompletedBase[T]):
     __slots__ = ()
 
     def __iter__(self) -> _Completed[T]:
@@ -200,13 +181,13 @@ class _Completed(_Steps[T]):
         if not self._has_next():
             if self._over():
                 raise StopIteration
-            if self._late or not self._waiting.sleep(by_one=True):
-                raise self._too_late()
+            if self._is_late or not self._waiting.sleep(by_one=True):
+                raise self._timeout_error()
             self._waiting.linger(self._waiting.done[self._given :])
         return self._give()
 
 
-class _CompletedAsync(_Steps[T]):
+class _CompletedAsync(_CompletedBase[T]):
     __slots__ = ()
 
     def __aiter__(self) -> _CompletedAsync[T]:
@@ -219,8 +200,8 @@ class _CompletedAsync(_Steps[T]):
         if not self._has_next():
             if self._over():
                 raise StopAsyncIteration
-            if self._late:
-                raise self._too_late()
+            if self._is_late:
+                raise self._timeout_error()
             try:
                 in_time = await self._waiting.sleep_async()
                 await self._waiting.linger_async(self._waiting.done[self._given :])
@@ -229,7 +210,7 @@ class _CompletedAsync(_Steps[T]):
                 self._waiting.close()
                 raise
             if not in_time:
-                raise self._too_late()
+                raise self._timeout_error()
         return self._give()
 
 
@@ -245,22 +226,22 @@ def wait_procs(
 
     Other than psutil's: a zombie is gone; `returncode` is known for strangers too
     (Linux 6.15), so is None less often; nothing is reaped that is not the object's
-    own, so a child of ours stays a zombie until whoever started it waits for it; and
+    own, so a child of ours stays a zombie until its starter waits for it; and
     both lists keep an order: of ending, and as given.
     """
-    seconds = _seconds(timeout)
+    seconds = checked_seconds(timeout)
     if seconds is not None and not seconds >= 0:
         raise ValueError(f"timeout is {timeout!r}: pass 0 or more seconds, or None")
     _check_callback(callback)
-    waiting = Waiting(dict.fromkeys(procs), "all", "exited", timeout)
-    told = 0
+    waiting = Waiting(dict.fromkeys(procs), watched, "all", "exited", timeout)
+    called = 0
     try:
-        waiting.look()
+        waiting.poll()
         while True:
-            news = waiting.done[told:]
+            news = waiting.done[called:]
             waiting.linger(news)
             for place in news:
-                told += 1
+                called += 1
                 one = waiting.objects[place]
                 _note(one, waiting.handle(place))
                 if callback is not None:
@@ -273,7 +254,7 @@ def wait_procs(
     return gone, alive
 
 
-def _note(process: Any, handle: _core.Handle | None) -> None:
+def _note(process: Any, handle: _core.ProcessHandle | None) -> None:
     """Sets `returncode`, as psutil does."""
     if not hasattr(process, "is_running"):
         # A Popen: it sets its own, by reaping, and would never reap if we did.
@@ -285,8 +266,8 @@ def _note(process: Any, handle: _core.Handle | None) -> None:
     if status is not None:
         process.returncode = Status(*status).returncode
     elif getattr(process, "returncode", None) is None:
-        # It was reaped before we came. What was noted then stays, and psutil
-        # itself keeps what it has reaped under this name.
+        # The process was reaped before. What was noted then stays, and psutil itself keeps
+        # the status of a process that it has reaped under this name.
         kept = getattr(process, "_exitcode", None)
         process.returncode = kept if isinstance(kept, int) else None
 

@@ -1,20 +1,19 @@
-"""What all forms of waiting share."""
+"""One wait for many things."""
 
 from __future__ import annotations
 
 from . import _core
-from ._options import _invalid
-from ._options import _seconds as _as_float
-from ._process import Process, _opened
+from ._invalid import InvalidValue
+from ._timeout import checked_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
-#: For the core: whoever is first, and whoever has ended by then.
+#: The core's number for the first, and all that have ended by then.
 ANY = 0
-#: For the core: every one.
+#: The core's number for every one.
 ALL = -1
 
 
@@ -23,32 +22,39 @@ class Waiting:
 
     __slots__ = ("_handles", "_set", "_want", "done", "objects")
 
-    def __init__(self, things: Iterable[Any], mode: Any, event: str, timeout: Any) -> None:
+    def __init__(
+        self,
+        things: Iterable[Any],
+        watched: Callable[[Any], _core._Watched],
+        mode: Any,
+        event: str,
+        timeout: Any,
+    ) -> None:
+        """`watched` gives what the core watches for a thing."""
         self._want = _wanted(mode)
         if event not in ("exited", "reaped"):
-            raise _invalid(f'event is {event!r}: use "exited" or "reaped"')
-        #: What was given, each once.
+            raise InvalidValue(f'event is {event!r}: use "exited" or "reaped"')
+        #: The things that were given, each once.
         self.objects = _each_once(things)
-        #: Who has ended, in that order, by their places in `objects`.
+        #: The places in `objects` of those that have ended, in that order.
         self.done: list[int] = []
         #: The processes among them.
-        self._handles: dict[int, _core.Handle] = {}
-        self._set = _core.WaitSet(_seconds(timeout))
+        self._handles: dict[int, _core.ProcessHandle] = {}
+        self._set = _core.WaitSet(checked_seconds(timeout))
         try:
             for place, thing in enumerate(self.objects):
-                self._add(place, thing, event)
+                self._add(place, watched(thing), event)
         except BaseException:
             self.close()
             raise
 
-    def _add(self, place: int, thing: Any, event: str) -> None:
-        watched = _watched(thing)
+    def _add(self, place: int, watched: _core._Watched, event: str) -> None:
         if watched is None:
             self.done.append(place)
             return
         if not self._set.add(place, watched, event):
             self.done.append(place)
-        elif isinstance(watched, _core.Handle):
+        elif isinstance(watched, _core.ProcessHandle):
             self._handles[place] = watched
 
     def close(self) -> None:
@@ -57,7 +63,7 @@ class Waiting:
         self._handles.clear()
 
     def enough(self) -> bool:
-        """Whether as many have ended as were wanted."""
+        """True if as many have ended as were wanted."""
         done, all_ = len(self.done), len(self.objects)
         if done == all_:
             return True
@@ -66,44 +72,73 @@ class Waiting:
         return done >= max(self._want, 1)
 
     def _left(self, by_one: bool) -> int:
-        """What to ask the core for next."""
+        """The number of ends to ask the core for next."""
         if self._want <= 0:
             return ANY if by_one else self._want
-        # No more than were wanted, whoever has ended besides.
+        # No more than were wanted, though more may have ended.
         return 1 if by_one else self._want - len(self.done)
 
-    def look(self) -> bool:
-        """Takes in who has ended by now. Whether there was anybody."""
+    def poll(self) -> bool:
+        """Takes in those that have ended by now. True if there were any."""
         if self._want > 0 and self.enough():
             return False
-        return self._set.look(self._left(False), self.done)
+        return self._set.poll(self._left(False), self.done)
 
     def sleep(self, by_one: bool = False) -> bool:
         """Waits for as many as are wanted, or for the next. False: the time is up."""
         return self._set.wait(self._left(by_one), self.done)
 
     async def sleep_async(self) -> bool:
-        """Waits for the next, and whoever has ended by then. False: the time is up."""
+        """Waits for the next, and those that have ended by then. False: the time is up."""
         from ._async import readable
 
-        while not self.look():
+        while not self.poll():
             left = self._set.remaining()
             if left == 0:
                 return False
             await readable(self._set.fileno(), left)
         return True
 
+    def complete(self, callback: Callable[[Any], object] | None = None) -> None:
+        """Waits until enough have ended or the time is up, calls back with each, and closes."""
+        called = 0
+        try:
+            self.poll()
+            while True:
+                if callback is not None:
+                    while called < len(self.done):
+                        called += 1
+                        callback(self.objects[self.done[called - 1]])
+                if self.enough() or not self.sleep(by_one=callback is not None):
+                    break
+            self.linger(self.done)
+        finally:
+            self.close()
+
+    async def complete_async(self) -> None:
+        """`complete`, for asyncio and trio."""
+        from ._async import checkpoint
+
+        try:
+            await checkpoint()
+            self.poll()
+            while not self.enough() and await self.sleep_async():
+                pass
+            await self.linger_async(self.done)
+        finally:
+            self.close()
+
     def pending(self) -> list[Any]:
-        """Who has not ended, in the order in which they were given."""
+        """Those that have not ended, in the order in which they were given."""
         over = set(self.done)
         return [one for place, one in enumerate(self.objects) if place not in over]
 
-    def handle(self, place: int) -> _core.Handle | None:
+    def handle(self, place: int) -> _core.ProcessHandle | None:
         """The process in this place, if one is there and not reaped before."""
         return self._handles.get(place)
 
-    def _untold(self, places: list[int]) -> list[_core.Handle]:
-        """Those whose status only their reaping will tell."""
+    def _untold(self, places: list[int]) -> list[_core.ProcessHandle]:
+        """The processes whose status only their reaping will tell."""
         handles = (self._handles.get(place) for place in places)
         return [one for one in handles if one and (one.exit() or ("",))[-1] == "not_reaped"]
 
@@ -113,11 +148,11 @@ class Waiting:
             _core.linger(untold)
 
     async def linger_async(self, places: list[int]) -> None:
-        """As `linger`, without holding up the event loop."""
+        """Lingers as `linger` does, without holding up the event loop."""
         untold = self._untold(places)
         if not untold:
             return
-        again = Waiting((), "all", "reaped", 0.01)
+        again = Waiting((), _nothing, "all", "reaped", 0.01)
         try:
             for handle in untold:
                 again._set.add(len(again.objects), handle, "reaped")
@@ -131,13 +166,6 @@ class Waiting:
             again.close()
 
 
-def _seconds(timeout: Any) -> float | None:
-    seconds = _as_float(timeout)
-    if seconds is None or hasattr(seconds, "__float__") or hasattr(seconds, "__index__"):
-        return seconds
-    raise TypeError(f"timeout is {timeout!r}: pass seconds as a number, or None for no limit")
-
-
 def _wanted(mode: Any) -> int:
     if mode == "any":
         return ANY
@@ -146,7 +174,7 @@ def _wanted(mode: Any) -> int:
     if isinstance(mode, int) and not isinstance(mode, bool) and mode > 0:
         # More than there can be processes is all of them.
         return min(mode, 2**31)
-    raise _invalid(f'mode is {mode!r}: use "any", "all" or how many, 1 or more')
+    raise InvalidValue(f'mode is {mode!r}: use "any", "all" or how many, 1 or more')
 
 
 def _each_once(things: Any) -> list[Any]:
@@ -160,43 +188,5 @@ def _each_once(things: Any) -> list[Any]:
     return list(found.values())
 
 
-def _watched(
-    thing: Any,
-) -> _core.Handle | _core.Cancel | _core.LivenessMonitor | _core.Receiver | int | None:
-    """What the core can watch; None for what is over."""
-    if isinstance(thing, (Process, int, str)):
-        return _opened(thing)
-    if isinstance(thing, _core.LivenessMonitor):
-        # One whose peer is gone needs no descriptor, which may not be had any more.
-        return thing if thing.alive() else None
-    if isinstance(thing, _core.Cancel):
-        return thing
-    if isinstance(receiver := getattr(thing, "receiver", thing), _core.Receiver):
-        # Or an ObjectReceiver.
-        return receiver
-    if isinstance(own := getattr(thing, "process", None), Process):
-        # A child of ours.
-        return own._handle
-    is_held = getattr(thing, "_is_held", None)
-    if is_held is not None and (thing.closed or is_held()):
-        # A stream of ours: what it has read already no descriptor tells of.
-        return None
-    for name in ("readiness_fd", "fileno"):
-        number = getattr(thing, name, None)
-        # A process that has a descriptor, too, is waited for as a process.
-        if number is not None and not (name == "fileno" and hasattr(thing, "pid")):
-            return _descriptor(thing, name, number())
-    if not hasattr(thing, "pid"):
-        raise TypeError(
-            f"{thing!r} cannot be waited for: pass a process, "
-            "or an object with readiness_fd() or fileno()"
-        )
-    return _opened(thing)
-
-
-def _descriptor(thing: Any, name: str, number: Any) -> int:
-    if not isinstance(number, int):
-        raise TypeError(f"{name}() of {thing!r} gave {number!r}, no number")
-    if number < 0:
-        raise _invalid(f"{thing!r} is closed")
-    return number
+def _nothing(thing: Any) -> _core._Watched:
+    return None

@@ -72,7 +72,7 @@ __all__ = [
     "stat",
 ]
 
-#: Where those are that wait until they are asked for, but for the exceptions.
+#: Modules of the names that are imported when they are needed, but for the exceptions.
 _ELSEWHERE = {
     **dict.fromkeys(("ObjectReceiver", "ObjectSender"), "._queue_objects"),
     **dict.fromkeys(("LaneStat", "ReceiverStat", "Stat", "names", "stat"), "._queue_stat"),

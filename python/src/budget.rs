@@ -1,9 +1,9 @@
-//! What all streams may take together.
+//! The memory and disk that all streams may take together.
 
 use procwright::Budget;
 use pyo3::prelude::*;
 
-/// Bytes in memory and on disk; none for what the disk allows.
+/// Bytes in memory and on disk; None for what the disk allows.
 #[pyfunction]
 pub(crate) fn budget() -> (u64, Option<u64>) {
     let Budget { memory, disk } = Budget::current();

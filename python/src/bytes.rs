@@ -1,7 +1,8 @@
 //! A `bytes` object that grows while a stream is read into it, and the memory of
 //! objects that callers bring along.
 //!
-//! The only unsafe code of the package, but for one call in `taps`.
+//! Unsafe: the bytes are written while Python does not know them. The only other unsafe code
+//! of the package is one call in `taps`, and what lends the memory of queues.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int};
@@ -22,30 +23,30 @@ use pyo3::types::{PyBytes, PyMemoryView, PyString};
 /// a short run then never asks for the interpreter lock on its way.
 const SMALL: usize = 128 * 1024 - 64;
 
-// In the stable ABI, but missing in pyo3-ffi.
+// pyo3-ffi lacks this function, which is in the stable ABI.
 unsafe extern "C" {
     fn _PyBytes_Resize(object: *mut *mut ffi::PyObject, size: ffi::Py_ssize_t) -> c_int;
 }
 
-/// What a capture reads into.
+/// The memory that a capture reads into.
 #[derive(Debug)]
 pub(crate) struct BytesMemory {
     small: Vec<u8>,
-    large: Option<Large>,
+    large: Option<GrowingBytes>,
 }
 
-/// A `bytes` object that nobody else has seen yet.
+/// A `bytes` object that no other code has seen yet.
 #[derive(Debug)]
-struct Large {
-    /// Has the only reference.
+struct GrowingBytes {
+    /// The only reference.
     object: Py<PyBytes>,
-    /// Where its data is.
+    /// The beginning of its data.
     start: NonNull<u8>,
-    /// How much of it has been written; no more than `capacity`.
+    /// The number of bytes written, no more than `capacity`.
     length: usize,
     /// The size that Python knows.
     capacity: usize,
-    /// How much of it is initialised, by us or by a read; at least `length` where
+    /// The number of bytes initialised, by us or by a read; at least `length` where
     /// `clean_spare` is used.
     clean: usize,
 }
@@ -53,7 +54,7 @@ struct Large {
 // SAFETY: only `start` keeps this from being Send by itself. It points into
 // `object`, which moves along, has no other reference, and is not tied to a
 // thread.
-unsafe impl Send for Large {}
+unsafe impl Send for GrowingBytes {}
 
 impl Memory for BytesMemory {
     fn new() -> BytesMemory {
@@ -100,7 +101,7 @@ impl Memory for BytesMemory {
     }
 
     fn finish(&mut self) {
-        // What was not used goes in `into_bytes`, which has the lock anyway.
+        // `into_bytes`, which has the lock anyway, frees what was not used.
     }
 }
 
@@ -150,7 +151,7 @@ impl BytesMemory {
         let needed = length.checked_add(more).ok_or(io::ErrorKind::OutOfMemory)?;
         if self.large.is_none() && needed <= SMALL {
             if self.small.capacity() < needed {
-                // All that a small stream will need: untouched memory is free.
+                // A small stream will need no more than this: untouched memory is free.
                 let reserved = self.small.try_reserve_exact(SMALL - length);
                 reserved.map_err(|_| io::ErrorKind::OutOfMemory)?;
             }
@@ -163,7 +164,7 @@ impl BytesMemory {
         {
             return Ok(());
         }
-        // Only a process that is going down cannot be attached to.
+        // Attaching fails only in a process that is going down.
         Python::try_attach(|py| self.grow(py, needed))
             .unwrap_or_else(|| Err(io::Error::other("the interpreter is finalizing")))
     }
@@ -176,7 +177,7 @@ impl BytesMemory {
         }
         let grown = match self.large.take() {
             Some(large) => large.resized(py, capacity),
-            None => Large::new(py, capacity),
+            None => GrowingBytes::new(py, capacity),
         };
         let mut large = grown.map_err(|_| io::ErrorKind::OutOfMemory)?;
         if !self.small.is_empty() {
@@ -188,33 +189,33 @@ impl BytesMemory {
     }
 }
 
-/// Whether the system would give us `more` bytes. Asked before Python is, which
-/// frees all the data when it cannot have more.
+/// Asks the system for `more` bytes, before Python is asked: that frees all the data when it
+/// cannot have more.
 fn can_have(more: usize) -> bool {
     let mut asked: Vec<u8> = Vec::new();
     let given = asked.try_reserve_exact(more).is_ok();
-    // Or the compiler would see that nobody uses it.
+    // Otherwise the compiler would remove an allocation that is not used.
     std::hint::black_box(&asked);
     given
 }
 
-impl Large {
-    fn new(py: Python<'_>, capacity: usize) -> PyResult<Large> {
+impl GrowingBytes {
+    fn new(py: Python<'_>, capacity: usize) -> PyResult<GrowingBytes> {
         let size = ffi::Py_ssize_t::try_from(capacity)?;
         // SAFETY: we are attached, the size is not negative, and NULL asks for
-        // data that is not initialised. Nobody but us sees the object until
+        // data that is not initialised. No other code sees the object until
         // `into_bytes` has cut it to what was written.
         let object = unsafe {
             let object = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
             Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked()
         };
-        Large::around(object, 0, capacity)
+        GrowingBytes::around(object, 0, capacity)
     }
 
-    /// The same data in an object of another size, which is at least the length
-    /// of the data. An error of it frees the data: there is only one copy.
-    fn resized(self, py: Python<'_>, capacity: usize) -> PyResult<Large> {
-        let Large {
+    /// The data in an object of another size, which is at least the length of the data. An
+    /// error frees the data: there is only one copy.
+    fn resized(self, py: Python<'_>, capacity: usize) -> PyResult<GrowingBytes> {
+        let GrowingBytes {
             object,
             length,
             clean,
@@ -224,23 +225,27 @@ impl Large {
         let size = ffi::Py_ssize_t::try_from(capacity)?;
         let mut object = object.into_ptr();
         // SAFETY: we are attached; `object` is an owned reference to a `bytes`
-        // and the only one, and nobody has asked for its hash. The call takes
+        // and the only one, and its hash was never asked for. The call takes
         // it and puts either an owned reference or, with an error set, NULL in
         // its place.
         let object = unsafe {
             _PyBytes_Resize(&mut object, size);
             Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked()
         };
-        let mut large = Large::around(object, length, capacity)?;
+        let mut large = GrowingBytes::around(object, length, capacity)?;
         large.clean = clean.min(capacity);
         Ok(large)
     }
 
-    fn around(object: Bound<'_, PyBytes>, length: usize, capacity: usize) -> PyResult<Large> {
+    fn around(
+        object: Bound<'_, PyBytes>,
+        length: usize,
+        capacity: usize,
+    ) -> PyResult<GrowingBytes> {
         // SAFETY: it is a `bytes`, and we are attached.
         let start = unsafe { ffi::PyBytes_AsString(object.as_ptr()) };
         let start = NonNull::new(start.cast()).ok_or_else(|| PyErr::fetch(object.py()))?;
-        Ok(Large {
+        Ok(GrowingBytes {
             object: object.unbind(),
             start,
             length,
@@ -249,11 +254,11 @@ impl Large {
         })
     }
 
-    /// All of it, written or not.
+    /// The data of the object, written or not.
     fn block(&mut self) -> &mut [MaybeUninit<u8>] {
         // SAFETY: `start` is valid for `capacity` bytes for as long as the
         // object is neither resized nor freed, both of which need all of
-        // `self`. Nobody else reads or writes there, with the lock or without.
+        // `self`. No other code reads or writes there, with the lock or without.
         // The lock guards reference counts, which are not touched here.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.capacity) }
     }
@@ -297,12 +302,12 @@ impl Large {
 }
 
 /// The memory of an object of the caller's that is to be read into.
-pub(crate) struct Area(PyUntypedBuffer);
+pub(crate) struct WritableBuffer(PyUntypedBuffer);
 
-impl Area {
+impl WritableBuffer {
     /// # Errors
     /// `TypeError` for what is no buffer, or cannot be written to, or is scattered.
-    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Area> {
+    pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<WritableBuffer> {
         let is_bytes = |found: &PyUntypedBuffer| {
             (found.len_bytes() == 0 || found.as_typed::<u8>().is_ok()) && found.is_c_contiguous()
         };
@@ -319,20 +324,20 @@ impl Area {
                 "the buffer cannot be written to: pass a bytearray or another of its kind",
             ));
         }
-        Ok(Area(buffer))
+        Ok(WritableBuffer(buffer))
     }
 
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         let length = self.0.len_bytes();
         match NonNull::new(self.0.buf_ptr().cast()) {
             None => &mut [],
-            // SAFETY: `of` has seen that this is one block of bytes to write to. Who
-            // owns it neither moves nor frees it as long as the buffer is held, which
-            // is as long as `self` is. It may be without the lock that this is used:
-            // a thread that touches the same bytes meanwhile gets old ones, new ones
-            // or some of both, as it does with every `readinto` of CPython. They are
-            // only written here, but for those that go back to the stream, and
-            // whatever those are, they are bytes.
+            // SAFETY: `new` has seen that this is one block of bytes to write to. Its
+            // owner neither moves nor frees it as long as the buffer is held, which
+            // is as long as `self` is. The bytes may be used without the interpreter
+            // lock: a thread that touches them meanwhile gets old ones, new ones or
+            // some of both, as it does with every `readinto` of CPython. They are only
+            // written here, but for those that go back to the stream, and whatever
+            // those are, they are bytes.
             Some(start) => unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), length) },
         }
     }

@@ -1,7 +1,9 @@
-//! Errors of the core as exceptions. Their classes are Python's, and are made
-//! when the first one is needed.
+//! Errors of the core as exceptions, whose classes are Python's.
+
+use std::os::fd::{OwnedFd, RawFd};
 
 use procwright::Error;
+use procwright::duplicate_fd;
 use procwright::error::Invalid;
 use procwright::liveness;
 use procwright::process::ProcessError;
@@ -9,50 +11,53 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use rustix::io::Errno;
 
+use crate::python::exception;
+
+/// The module of the exceptions that are not those of streams or queues.
 pub(crate) const MODULE: &str = "procwright._errors";
+
+/// The module of the exception for a value that cannot be used.
+pub(crate) const INVALID: &str = "procwright._invalid";
 
 /// The exception for a value that cannot be used.
 pub(crate) fn invalid(py: Python<'_>, error: &Invalid) -> PyErr {
-    let text = error.to_string();
-    let made = py
-        .import(MODULE)
-        .and_then(|module| module.getattr("InvalidValue")?.call1((text,)));
-    made.map_or_else(|error| error, PyErr::from_value)
+    exception(
+        py,
+        INVALID,
+        "refused_by_core",
+        (error.what(), error.to_string()),
+    )
 }
 
 /// The exception for a run that did not start.
 pub(crate) fn not_started(py: Python<'_>, error: &Error) -> PyErr {
     let text = error.to_string();
-    let made = py.import(MODULE).and_then(|module| match error {
-        Error::Spawn { source, .. } => {
-            let reason = strerror(py, source.errno(), &source.source)?;
-            let step = source.step.name();
-            module.getattr("_spawn_error")?.call1((
-                source.errno(),
-                reason,
-                &source.object,
-                step,
-                text,
-            ))
-        }
-        _ => module.getattr("InvalidValue")?.call1((text,)),
-    });
-    made.map_or_else(|error| error, PyErr::from_value)
+    match error {
+        Error::Spawn { source, .. } => match strerror(py, source.errno(), &source.source) {
+            Ok(reason) => {
+                let step = source.step.name();
+                let parts = (source.errno(), reason, &source.object, step, text);
+                exception(py, MODULE, "_spawn_error", parts)
+            }
+            Err(error) => error,
+        },
+        Error::Invalid(error) => invalid(py, error),
+        _ => exception(py, INVALID, "InvalidValue", (text,)),
+    }
 }
 
-/// The exception for what went wrong with a process.
+/// The exception for an error of a process.
 pub(crate) fn process(py: Python<'_>, error: &ProcessError) -> PyErr {
     let text = error.to_string();
-    let made = match error {
-        ProcessError::Invalid(error) => return invalid(py, error),
-        ProcessError::Gone(id) => py.import(MODULE).and_then(|module| {
+    match error {
+        ProcessError::Invalid(error) => invalid(py, error),
+        ProcessError::Gone(id) => {
             let id = id.map(|id| (id.pid(), id.to_string()));
-            module.getattr("_no_such_process")?.call1((id, text))
-        }),
-        ProcessError::System { source, .. } => return system(source, text),
-        _ => return PyOSError::new_err(text),
-    };
-    made.map_or_else(|error| error, PyErr::from_value)
+            exception(py, MODULE, "_no_such_process", (id, text))
+        }
+        ProcessError::System { source, .. } => system(source, text),
+        _ => PyOSError::new_err(text),
+    }
 }
 
 /// The exception for a token or a monitor that cannot be had.
@@ -65,27 +70,27 @@ pub(crate) fn liveness(py: Python<'_>, error: &liveness::Error) -> PyErr {
         liveness::Error::Forked => "forked",
         liveness::Error::NoParent(_) => "no_parent",
         liveness::Error::NotMain => "not_main",
-        liveness::Error::Invalid(_) => return typed(py, MODULE, "InvalidValue", (text,)),
+        liveness::Error::Invalid(_) => return exception(py, INVALID, "InvalidValue", (text,)),
         liveness::Error::Io(source) => return refused(py, source),
         _ => "other",
     };
-    typed(py, MODULE, "LivenessError", (reason, text))
+    exception(py, MODULE, "LivenessError", (reason, text))
 }
 
-/// The exception for what the system refused, in Python's words.
+/// The exception for an error of the system, in Python's words.
 pub(crate) fn refused(py: Python<'_>, error: &std::io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(errno) => {
             strerror(py, errno, error).map_or_else(|error| error, |reason| system(error, reason))
         }
         None if error.kind() == std::io::ErrorKind::InvalidInput => {
-            typed(py, MODULE, "InvalidValue", (error.to_string(),))
+            exception(py, INVALID, "InvalidValue", (error.to_string(),))
         }
         None => system(error, error.to_string()),
     }
 }
 
-/// An `OSError` of the kind that its number says, with `text` as the reason.
+/// An `OSError` of the class for its number, with `text` as the reason.
 pub(crate) fn system(error: &std::io::Error, text: String) -> PyErr {
     let errno = match (error.raw_os_error(), error.kind()) {
         (Some(errno), _) => errno,
@@ -107,18 +112,16 @@ pub(crate) fn strerror(py: Python<'_>, errno: i32, error: &std::io::Error) -> Py
     }
 }
 
-/// Where the exceptions of streams are.
-pub(crate) const STREAMS: &str = "procwright._stream_errors";
-
-/// What `function` of `module` makes.
-pub(crate) fn typed<'py>(
-    py: Python<'py>,
-    module: &str,
-    function: &str,
-    args: impl pyo3::call::PyCallArgs<'py>,
-) -> PyErr {
-    let made = py
-        .import(module)
-        .and_then(|module| module.getattr(function)?.call1(args));
-    made.map_or_else(|error| error, PyErr::from_value)
+/// A duplicate of a descriptor of the caller's, which errors call `shown`.
+///
+/// # Errors
+/// `OSError`.
+pub(crate) fn duplicate(py: Python<'_>, number: RawFd, shown: &str) -> PyResult<OwnedFd> {
+    duplicate_fd(number).map_err(|error| {
+        let errno = error.raw_os_error().unwrap_or(0);
+        match strerror(py, errno, &error) {
+            Ok(reason) => system(&error, format!("{shown}: {reason}")),
+            Err(error) => error,
+        }
+    })
 }

@@ -1,8 +1,21 @@
 //! The Python front end: the private module `procwright._core`.
 //!
-//! What a person sees is in `procwright/`, in Python. Here is what needs the
-//! core: values that it checks, one function that runs, processes, and sets of them
-//! to wait for.
+//! Users see `procwright/`, in Python. The classes and functions here need the core.
+//!
+//! The files of this folder, highest first; each imports only from lines below its own:
+//!
+//! ```text
+//! lib
+//! communicate                   all of a child's input and output at once
+//! run, child                    a run; a child
+//! wait                          sets of things to wait for
+//! liveness, queue, stream       the classes of liveness, of queues and of a child's streams
+//! process, options, events      any process; options as a Spec; events told to Python
+//! values, taps, report, budget  Stop, Limit, Cancel; callbacks; what a run gives back; memory
+//! patient                       blocking operations, with signals
+//! errors, signals, bytes        errors as exceptions; the wake-up descriptor; growing bytes
+//! python                        calls of the package
+//! ```
 #![deny(unsafe_code)]
 
 mod budget;
@@ -10,9 +23,12 @@ mod bytes;
 mod child;
 mod communicate;
 mod errors;
+mod events;
 mod liveness;
 mod options;
+mod patient;
 mod process;
+mod python;
 mod queue;
 mod report;
 mod run;
@@ -35,13 +51,13 @@ mod _core {
     #[pymodule_export]
     use super::liveness::{LivenessClaim, LivenessInvitation, LivenessMonitor, LivenessToken};
     #[pymodule_export]
-    use super::process::Handle;
+    use super::process::ProcessHandle;
     #[pymodule_export]
     use super::queue::{Invitation, Receiver, Reservation, Sender, View, queue_names, queue_stat};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]
-    use super::stream::{Frame, Merged, Reader, TextReader, Writer};
+    use super::stream::{Frame, Merged, Reader, TextReader, UntakenStreams, Writer};
     #[pymodule_export]
     use super::values::{Cancel, Limit, Stop};
     #[pymodule_export]
@@ -60,5 +76,5 @@ const _: () = {
             && fits::<stream::Reader>()
             && fits::<stream::Writer>()
     );
-    assert!(fits::<process::Handle>() && fits::<wait::WaitSet>());
+    assert!(fits::<process::ProcessHandle>() && fits::<wait::WaitSet>());
 };

@@ -1,28 +1,29 @@
-//! What Python hands over, as a [`Spec`].
+//! The options of `run` and `spawn` as a [`Spec`].
 
 use std::ffi::OsString;
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use procwright::error::Invalid;
+use procwright::queue::Channel;
 use procwright::spec::{Account, Rlimit};
 use procwright::terminal::Size;
-use procwright::{Sink, Spec, Stdin, Until, duplicate_fd};
-use pyo3::exceptions::PyOSError;
+use procwright::time::Timeout;
+use procwright::{Overflow, Sink, Spec, Stdin, Until};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use crate::errors::{invalid, strerror};
-use crate::values::{Cancel, Limit, SignalArg, Stop, seconds};
+use crate::errors::{duplicate, invalid};
+use crate::values::{Cancel, Limit, SignalArg, Stop, choice, seconds};
 
-/// A string of the system's, which is bytes.
+/// Bytes that are a string of the system's.
 #[derive(FromPyObject)]
-pub(crate) struct Text(PyBackedBytes);
+pub(crate) struct OsBytes(PyBackedBytes);
 
-impl Text {
+impl OsBytes {
     fn os(&self) -> OsString {
         OsString::from_vec(self.0.to_vec())
     }
@@ -32,15 +33,15 @@ impl Text {
     }
 }
 
-/// What a run and a spawned child have in common, in the shapes that
-/// `procwright/_options.py` gives it.
+/// The options of `run` and `spawn` both, as the tables of `procwright/_options.py` make them:
+/// each field has the name of one.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Setup<'py> {
-    argv: Vec<Text>,
-    env: Option<Vec<(Text, Text)>>,
-    extra_env: Vec<(Text, Option<Text>)>,
-    cwd: Option<Text>,
+pub(crate) struct CommonOptions<'py> {
+    argv: Vec<OsBytes>,
+    env: Option<Vec<(OsBytes, OsBytes)>>,
+    extra_env: Vec<(OsBytes, Option<OsBytes>)>,
+    cwd: Option<OsBytes>,
     user: Option<AccountArg>,
     group: Option<AccountArg>,
     extra_groups: Option<Vec<AccountArg>>,
@@ -48,7 +49,7 @@ pub(crate) struct Setup<'py> {
     rlimits: Vec<(String, u64, u64)>,
     nice: Option<i32>,
     process_group: Option<i32>,
-    new_session: bool,
+    start_new_session: bool,
     pty: Option<(u16, u16)>,
     die_with_parent: Option<SignalArg>,
     pass_fds: Vec<RawFd>,
@@ -57,22 +58,31 @@ pub(crate) struct Setup<'py> {
     stdout: (String, Option<Bound<'py, PyAny>>),
     stderr: (String, Option<Bound<'py, PyAny>>),
     stop: Option<Bound<'py, Stop>>,
+    merged: bool,
+    pub(crate) on_event: Py<PyAny>,
 }
 
-/// The other options of a run, from the same dictionary.
+/// The options of `run` alone, from the same dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Options<'py> {
+pub(crate) struct RunOptions<'py> {
     timeout: Option<f64>,
     idle_timeout: Option<f64>,
     until: String,
     limit: Option<Bound<'py, Limit>>,
-    keep_full: Option<Text>,
-    merged: bool,
+    keep_full: Option<OsBytes>,
     pub(crate) tee: bool,
-    pub(crate) taps: Vec<(u8, bool, Py<PyAny>)>,
+    pub(crate) taps: Vec<(i32, bool, Py<PyAny>)>,
     pub(crate) cancel: Option<Bound<'py, Cancel>>,
-    pub(crate) on_event: Py<PyAny>,
+}
+
+/// The options of `spawn` alone, from the same dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct SpawnOptions {
+    overflow: Option<(String, u64, Option<u64>)>,
+    stall_after: Option<f64>,
+    channel: Option<String>,
 }
 
 /// A user or group by its number or name.
@@ -93,38 +103,30 @@ impl AccountArg {
     }
 }
 
-impl Options<'_> {
-    /// Puts into `spec` what is not in the [`Setup`].
-    pub(crate) fn complete(&self, py: Python<'_>, spec: &mut Spec) -> PyResult<()> {
+impl RunOptions<'_> {
+    /// Sets these in `spec`.
+    pub(crate) fn set(&self, py: Python<'_>, spec: &mut Spec) -> PyResult<()> {
         let refused = |error: Invalid| invalid(py, &error);
         spec.timeout = seconds("timeout", self.timeout).map_err(refused)?;
         spec.idle_timeout = seconds("idle_timeout", self.idle_timeout).map_err(refused)?;
         spec.until = match &*self.until {
             "eof" => Until::Eof,
             "exit" => Until::Exit,
-            other => {
-                let problem = format!("is {other:?}");
-                return Err(refused(Invalid::new(
-                    "until",
-                    problem,
-                    "use \"eof\" or \"exit\"",
-                )));
-            }
+            other => return Err(choice(py, "until", other, "\"eof\" or \"exit\"")),
         };
         spec.limit = self.limit.as_ref().map(|limit| limit.get().limit());
-        spec.keep_full = self.keep_full.as_ref().map(Text::path);
-        spec.merged = self.merged;
+        spec.keep_full = self.keep_full.as_ref().map(OsBytes::path);
         Ok(())
     }
 }
 
-impl Setup<'_> {
-    /// The spec, and the `__next__` that brings stdin.
+impl CommonOptions<'_> {
+    /// The spec, and the `__next__` of an iterator that brings stdin.
     pub(crate) fn spec(&self, py: Python<'_>) -> PyResult<(Spec, Option<Py<PyAny>>)> {
         let refused = |error: Invalid| invalid(py, &error);
-        let mut spec = Spec::new(self.argv.iter().map(Text::os));
-        // A thread that sets a variable does so with the lock held: so the copy
-        // is taken while we hold it, not in the middle of the run.
+        let mut spec = Spec::new(self.argv.iter().map(OsBytes::os));
+        // Threads set variables with the interpreter lock held: so the copy is taken
+        // while this thread holds it, not in the middle of the run.
         spec.env = Some(match &self.env {
             Some(env) => env
                 .iter()
@@ -135,9 +137,9 @@ impl Setup<'_> {
         spec.extra_env = self
             .extra_env
             .iter()
-            .map(|(key, value)| (key.os(), value.as_ref().map(Text::os)))
+            .map(|(key, value)| (key.os(), value.as_ref().map(OsBytes::os)))
             .collect();
-        spec.cwd = self.cwd.as_ref().map(Text::path);
+        spec.cwd = self.cwd.as_ref().map(OsBytes::path);
         spec.user = self.user.as_ref().map(AccountArg::account);
         spec.group = self.group.as_ref().map(AccountArg::account);
         spec.extra_groups = self
@@ -156,17 +158,18 @@ impl Setup<'_> {
             .collect();
         spec.nice = self.nice;
         spec.process_group = self.process_group;
-        spec.new_session = self.new_session;
+        spec.new_session = self.start_new_session;
         spec.pty = self.pty.map(|(rows, columns)| Size { rows, columns });
         spec.die_with_parent = match &self.die_with_parent {
             Some(signal) => Some(signal.signal().map_err(refused)?),
             None => None,
         };
         for number in &self.pass_fds {
-            let fd = fd(py, "pass_fds", *number)?;
-            spec.extra_fds.push((fd, *number));
+            let fd = duplicated(py, "pass_fds", *number)?;
+            spec.pass_fds.push((fd, *number));
         }
         spec.liveness = self.liveness;
+        spec.merged = self.merged;
         if let Some(stop) = &self.stop {
             spec.stop = stop.get().stop();
         }
@@ -181,8 +184,8 @@ impl Setup<'_> {
                 let bytes: PyBackedBytes = value.extract()?;
                 Stdin::Bytes(Bytes::from_owner(bytes))
             }
-            ("file", Some(value)) => Stdin::File(value.extract::<Text>()?.path()),
-            ("fd", Some(value)) => Stdin::Fd(fd(py, "stdin", value.extract()?)?),
+            ("file", Some(value)) => Stdin::File(value.extract::<OsBytes>()?.path()),
+            ("fd", Some(value)) => Stdin::Fd(duplicated(py, "stdin", value.extract()?)?),
             ("iterator", Some(value)) => {
                 next = Some(value.clone().unbind());
                 Stdin::Null
@@ -193,28 +196,57 @@ impl Setup<'_> {
     }
 }
 
+impl SpawnOptions {
+    /// The policy for output that is not read, None for the bare pipe.
+    pub(crate) fn overflow(&self, py: Python<'_>) -> PyResult<Option<Overflow>> {
+        let Some((policy, memory, disk)) = &self.overflow else {
+            return Ok(None);
+        };
+        let (memory, disk) = (*memory, *disk);
+        Ok(Some(match &**policy {
+            "spill" => Overflow::Spill { memory, disk },
+            "drop_oldest" => Overflow::DropOldest { memory },
+            "drop_newest" => Overflow::DropNewest { memory },
+            "fail" => Overflow::Fail { memory },
+            other => {
+                let policies = "\"spill\", \"block\", \"drop_oldest\", \"drop_newest\" or \"fail\"";
+                return Err(choice(py, "overflow", other, policies));
+            }
+        }))
+    }
+
+    pub(crate) fn stall_after(&self, py: Python<'_>) -> PyResult<Timeout> {
+        seconds("stall_after", self.stall_after).map_err(|error| invalid(py, &error))
+    }
+
+    pub(crate) fn channel(&self, py: Python<'_>) -> PyResult<Option<Channel>> {
+        match self.channel.as_deref() {
+            None => Ok(None),
+            Some("from_child") => Ok(Some(Channel::FromChild)),
+            Some("to_child") => Ok(Some(Channel::ToChild)),
+            Some(other) => {
+                let ways = "\"from_child\" or \"to_child\"";
+                Err(choice(py, "channel", other, ways))
+            }
+        }
+    }
+}
+
 fn sink(name: &str, (kind, value): &(String, Option<Bound<'_, PyAny>>)) -> PyResult<Sink> {
     Ok(match (&**kind, value) {
         ("inherit", _) => Sink::Inherit,
         ("null", _) => Sink::Null,
         ("merged", _) => Sink::Merged,
         ("file", Some(value)) => Sink::File {
-            path: value.extract::<Text>()?.path(),
+            path: value.extract::<OsBytes>()?.path(),
             append: false,
         },
-        ("fd", Some(value)) => Sink::Fd(fd(value.py(), name, value.extract()?)?),
+        ("fd", Some(value)) => Sink::Fd(duplicated(value.py(), name, value.extract()?)?),
         _ => Sink::Capture,
     })
 }
 
-/// A duplicate: what the caller does with the number meanwhile is no concern of
-/// the run's.
-fn fd(py: Python<'_>, name: &str, number: RawFd) -> PyResult<Arc<std::os::fd::OwnedFd>> {
-    duplicate_fd(number).map(Arc::new).map_err(|error| {
-        let errno = error.raw_os_error().unwrap_or(0);
-        match strerror(py, errno, &error) {
-            Ok(reason) => PyOSError::new_err((errno, format!("{name}={number}: {reason}"))),
-            Err(error) => error,
-        }
-    })
+/// A duplicate, so that the caller may close the number meanwhile.
+fn duplicated(py: Python<'_>, name: &str, number: RawFd) -> PyResult<Arc<OwnedFd>> {
+    duplicate(py, number, &format!("{name}={number}")).map(Arc::new)
 }

@@ -1,50 +1,46 @@
-//! Any process, as `procwright/_process.py` wraps it.
+//! Any process; `procwright/_process.py` wraps it.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::UNIX_EPOCH;
 
 use procwright::Process;
-use procwright::duplicate_fd;
 use procwright::process::{Id, ProcessError, Signal};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::errors::{self, invalid, strerror, system};
+use crate::errors::{self, duplicate, invalid};
 use crate::report::status;
-use crate::signals::{Bell, Signals};
+use crate::signals::while_stopping;
 use crate::values::{SignalArg, Stop};
 
-/// One process, for good.
+/// Pid, name and state of a process that could not be ended.
+pub(crate) type RawSurvivor = (i32, String, char);
+
+/// One process, whichever has its number later.
 #[pyclass(module = "procwright._core", frozen)]
-pub(crate) struct Handle(pub(crate) Process);
+pub(crate) struct ProcessHandle(pub(crate) Process);
 
 #[pymethods]
-impl Handle {
-    /// By its number.
+impl ProcessHandle {
+    /// The process with this number.
     #[staticmethod]
-    fn of_pid(py: Python<'_>, pid: i32) -> PyResult<Handle> {
-        known(py, py.detach(|| Process::open(pid))).map(Handle)
+    fn of_pid(py: Python<'_>, pid: i32) -> PyResult<ProcessHandle> {
+        or_raise(py, py.detach(|| Process::open(pid))).map(ProcessHandle)
     }
 
-    /// By its number and inode, as text.
+    /// The process with this number and inode, as text.
     #[staticmethod]
-    fn of_id(py: Python<'_>, id: &str) -> PyResult<Handle> {
+    fn of_id(py: Python<'_>, id: &str) -> PyResult<ProcessHandle> {
         let id: Id = id.parse().map_err(|error| invalid(py, &error))?;
-        known(py, py.detach(|| Process::open_id(id))).map(Handle)
+        or_raise(py, py.detach(|| Process::open_id(id))).map(ProcessHandle)
     }
 
-    /// By a pidfd, which stays the caller's.
+    /// The process of a pidfd, which stays the caller's.
     #[staticmethod]
-    fn of_pidfd(py: Python<'_>, fd: RawFd) -> PyResult<Handle> {
-        let fd = duplicate_fd(fd).map_err(|error| {
-            let reason = strerror(py, error.raw_os_error().unwrap_or(0), &error);
-            reason.map_or_else(
-                |error| error,
-                |reason| system(&error, format!("pidfd {fd}: {reason}")),
-            )
-        })?;
-        known(py, Process::from_pidfd(fd)).map(Handle)
+    fn of_pidfd(py: Python<'_>, fd: RawFd) -> PyResult<ProcessHandle> {
+        let fd = duplicate(py, fd, &format!("pidfd {fd}"))?;
+        or_raise(py, Process::from_pidfd(fd)).map(ProcessHandle)
     }
 
     #[getter]
@@ -68,55 +64,45 @@ impl Handle {
 
     fn signal(&self, py: Python<'_>, signal: SignalArg) -> PyResult<()> {
         let signal = signal.signal().map_err(|error| invalid(py, &error))?;
-        known(py, self.0.signal(signal))
+        or_raise(py, self.0.signal(signal))
     }
 
     fn terminate(&self, py: Python<'_>) -> PyResult<()> {
-        known(py, self.0.signal(Signal::TERM))
+        or_raise(py, self.0.signal(Signal::TERM))
     }
 
     fn kill(&self, py: Python<'_>) -> PyResult<()> {
-        known(py, self.0.signal(Signal::KILL))
+        or_raise(py, self.0.signal(Signal::KILL))
     }
 
     /// Pid, name and state of each process that could not be ended. On the main
     /// thread signal handlers run meanwhile; if one raises, that ends the grace, and
     /// is the error.
-    fn stop(&self, py: Python<'_>, stop: &Bound<'_, Stop>) -> PyResult<Vec<(i32, String, char)>> {
+    fn stop(&self, py: Python<'_>, stop: &Bound<'_, Stop>) -> PyResult<Vec<RawSurvivor>> {
         let stop = stop.get().stop();
-        // Without a descriptor it is stopped all the same, and handlers run later.
-        let bell = Bell::new().ok();
-        let lent = bell.as_ref().map(|bell| Signals::lend(py, bell));
-        let mut signals = lent.transpose()?.flatten();
-        let stopped = py.detach(|| match (&mut signals, &bell) {
-            (Some(signals), Some(bell)) => {
-                let ready = || signals.run_handlers();
-                self.0.stop_watching(stop, bell.as_fd(), ready)
+        let stopped = while_stopping(py, |signals| match signals {
+            Some((wakeup, pipe)) => {
+                let ready = || wakeup.run_handlers();
+                self.0.stop_watching(stop, pipe.as_fd(), ready)
             }
-            _ => self.0.stop(stop).map(|survivors| (survivors, Ok(()))),
-        });
-        if let Some(signals) = signals {
-            signals.restore(py);
-        }
-        let (survivors, raised) = known(py, stopped)?;
+            None => self.0.stop(stop).map(|survivors| (survivors, Ok(()))),
+        })?;
+        let (stopped, raised) = or_raise(py, stopped)?;
         raised?;
-        let survivors = survivors.into_iter();
-        Ok(survivors
-            .map(|one| (one.pid, one.name, one.state))
-            .collect())
+        Ok(survivors(stopped))
     }
 
     fn name(&self, py: Python<'_>) -> PyResult<String> {
-        known(py, self.0.name())
+        or_raise(py, self.0.name())
     }
 
     fn exe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let exe = known(py, self.0.exe())?;
+        let exe = or_raise(py, self.0.exe())?;
         Ok(PyBytes::new(py, exe.as_os_str().as_bytes()))
     }
 
     fn start_time(&self, py: Python<'_>) -> PyResult<f64> {
-        let start = known(py, self.0.start_time())?;
+        let start = or_raise(py, self.0.start_time())?;
         // Nothing of this boot was started before 1970, unless the clock says so.
         Ok(start.duration_since(UNIX_EPOCH).map_or_else(
             |before| -before.duration().as_secs_f64(),
@@ -128,11 +114,20 @@ impl Handle {
         self.0.pidfd().map(|fd| fd.as_raw_fd())
     }
 
-    fn same(&self, other: &Bound<'_, Handle>) -> bool {
+    fn same(&self, other: &Bound<'_, ProcessHandle>) -> bool {
         self.0 == other.get().0
     }
 }
 
-fn known<T>(py: Python<'_>, result: Result<T, ProcessError>) -> PyResult<T> {
+/// The value, or the exception for the error.
+fn or_raise<T>(py: Python<'_>, result: Result<T, ProcessError>) -> PyResult<T> {
     result.map_err(|error| errors::process(py, &error))
+}
+
+/// The parts of each `Survivor`.
+pub(crate) fn survivors(survivors: Vec<procwright::process::Survivor>) -> Vec<RawSurvivor> {
+    let survivors = survivors.into_iter();
+    survivors
+        .map(|one| (one.pid, one.name, one.state))
+        .collect()
 }

@@ -1,4 +1,4 @@
-//! What a run gives back, as plain Python values.
+//! The report of a run as plain values of Python's.
 
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use procwright::{Report, StreamInfo};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-/// All of `report`, under the names of the result.
+/// The parts of a `Result` that the report has, by their names.
 pub(crate) fn dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let argv = report.argv.iter().map(|word| word.as_os_str());

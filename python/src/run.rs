@@ -1,14 +1,16 @@
-//! The one function.
+//! `run`: a program from its start to its result.
 
-use procwright::{BoxError, Collected, Command, Event, Failure, Memory};
+use procwright::{Collected, Command, Failure, Memory, StdStream};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 
 use crate::bytes::BytesMemory;
 use crate::errors::{not_started, strerror};
-use crate::options::{Options, Setup};
-use crate::signals::{Bell, Signals};
-use crate::taps::{self, Chunks, Pieces};
+use crate::events::tell;
+use crate::options::{CommonOptions, RunOptions};
+use crate::signals::{WakePipe, WakeupFd};
+use crate::taps::{ChunkTap, StdinPieces, line_callback};
 use crate::{report, values};
 
 /// Runs a program.
@@ -21,54 +23,57 @@ pub(crate) fn run<'py>(
     py: Python<'py>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (mut spec, next) = options.extract::<Setup<'_>>()?.spec(py)?;
-    let options: Options<'_> = options.extract()?;
-    options.complete(py, &mut spec)?;
+    let common: CommonOptions<'_> = options.extract()?;
+    let (mut spec, next) = common.spec(py)?;
+    let on_event = common.on_event;
+    let options: RunOptions<'_> = options.extract()?;
+    options.set(py, &mut spec)?;
     let cancel = options.cancel.as_ref().map(|cancel| cancel.get());
     let cancel = cancel.map(values::Cancel::handle);
-    let Options {
-        tee,
-        taps,
-        on_event,
-        ..
-    } = options;
-    let mut signals = Signals::lend(py, &Bell::new()?)?;
-    let watched = signals.as_mut();
+    let RunOptions { tee, taps, .. } = options;
+    let taps = taps.into_iter().map(|(number, by_line, callable)| {
+        let refused = || PyValueError::new_err(format!("{number} is no output stream"));
+        let stream = StdStream::from_fd(number).ok_or_else(refused)?;
+        Ok((stream, by_line, callable))
+    });
+    let taps = taps.collect::<PyResult<Vec<_>>>()?;
+    let mut wakeup = WakeupFd::lend(py, &WakePipe::new()?)?;
+    let watched = wakeup.as_mut();
     let outcome = py.detach(move || {
         let mut command = Command::from_spec(spec).on_event(move |event| tell(&on_event, event));
         if let Some(cancel) = &cancel {
             command = command.cancel_on(cancel);
         }
         if let Some(next) = next {
-            command = command.stdin_iter(Pieces::new(next));
+            command = command.stdin_iter(StdinPieces::new(next));
         }
         for (stream, by_line, callable) in taps {
             command = match (stream, by_line) {
-                (1, true) => command.on_stdout_line(taps::lines(callable)),
-                (2, true) => command.on_stderr_line(taps::lines(callable)),
-                _ => command.tap_stream(stream, Box::new(Chunks::new(callable))),
+                (StdStream::Stdout, true) => command.on_stdout_line(line_callback(callable)),
+                (StdStream::Stderr, true) => command.on_stderr_line(line_callback(callable)),
+                (stream, false) => command.tap_stream(stream, Box::new(ChunkTap::new(callable))),
             };
         }
         if tee {
-            command = command.tee().map_err(Unrun::Tee)?;
+            command = command.tee().map_err(NotRun::Tee)?;
         }
-        if let Some(signals) = watched {
-            command = command.watch(signals);
+        if let Some(wakeup) = watched {
+            command = command.watch(wakeup);
         }
-        command.run_into::<BytesMemory>().map_err(Unrun::Core)
+        command.run_into::<BytesMemory>().map_err(NotRun::Core)
     });
-    if let Some(signals) = signals {
-        signals.restore(py);
+    if let Some(wakeup) = wakeup {
+        wakeup.restore(py);
     }
     match outcome {
         Ok(collected) => result(py, collected, tee),
-        Err(Unrun::Core(error)) => Err(not_started(py, &error)),
-        Err(Unrun::Tee(error)) => Err(error.into()),
+        Err(NotRun::Core(error)) => Err(not_started(py, &error)),
+        Err(NotRun::Tee(error)) => Err(error.into()),
     }
 }
 
 /// Why nothing was run.
-enum Unrun {
+enum NotRun {
     Core(procwright::Error),
     Tee(std::io::Error),
 }
@@ -87,7 +92,7 @@ fn result(
         ..
     } = collected;
     let dict = report::dict(py, &report)?;
-    // What was shown already is not said again.
+    // Output that `tee` has shown is not shown again.
     let last_words = match report.is_of_a_terminal() {
         true => &stdout,
         false => &stderr,
@@ -104,7 +109,7 @@ fn result(
     let merged = merged.map(|segments| {
         let segments = segments.iter();
         segments
-            .map(|one| (one.stream, one.bytes))
+            .map(|one| (one.stream.fd(), one.bytes))
             .collect::<Vec<_>>()
     });
     dict.set_item("merged", merged)?;
@@ -129,48 +134,4 @@ fn result(
     dict.set_item("io_error", errno)?;
     dict.set_item("summary", report.summary())?;
     Ok(dict)
-}
-
-/// Hands an event to Python.
-pub(crate) fn tell(hook: &Py<PyAny>, event: &Event) -> Result<(), BoxError> {
-    let told = Python::try_attach(|py| {
-        let text = event.to_string();
-        let args = match event {
-            Event::Held {
-                command,
-                streams,
-                holders,
-                complete,
-            } => {
-                let holders = holders.iter().map(|one| (one.pid, &one.name));
-                let holders = holders.collect::<Vec<_>>();
-                ("held", text, command, streams, holders, *complete).into_pyobject(py)?
-            }
-            Event::Spilling {
-                command, stream, ..
-            } => of_stream(py, "spilling", event, command, stream)?,
-            Event::Degraded {
-                command, stream, ..
-            } => of_stream(py, "degraded", event, command, stream)?,
-            Event::Dropping {
-                command, stream, ..
-            } => of_stream(py, "dropping", event, command, stream)?,
-            Event::Overflowed {
-                command, stream, ..
-            } => of_stream(py, "overflowed", event, command, stream)?,
-            _ => PyTuple::new(py, ["other", &text])?,
-        };
-        taps::call(hook.bind(py), &args).map(drop)
-    });
-    told.unwrap_or(Ok(())).map_err(BoxError::from)
-}
-
-fn of_stream<'py>(
-    py: Python<'py>,
-    kind: &str,
-    event: &Event,
-    command: &str,
-    stream: &str,
-) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, [kind, &event.fact(), command, stream])
 }

@@ -1,4 +1,4 @@
-//! Signals that come while something waits without the interpreter lock.
+//! Signals that come while this process waits without the interpreter lock.
 
 use std::cell::Cell;
 use std::io;
@@ -12,56 +12,51 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-/// Where a signal rings: readable once one has come.
+/// A pipe that is readable once a signal has come.
 ///
-/// Both ends live as long as anyone watches it. A pipe whose writing end is
-/// closed would ring for ever.
-pub(crate) struct Bell {
+/// The two ends live as long as anything watches the pipe: one whose writing end is closed
+/// would be readable for ever.
+pub(crate) struct WakePipe {
     read: OwnedFd,
     write: OwnedFd,
 }
 
-impl Bell {
+impl WakePipe {
     /// # Errors
     /// When no descriptor is left.
-    pub(crate) fn new() -> io::Result<Arc<Bell>> {
+    pub(crate) fn new() -> io::Result<Arc<WakePipe>> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        Ok(Arc::new(Bell { read, write }))
+        Ok(Arc::new(WakePipe { read, write }))
     }
 
-    /// One for `using`, kept for the next time: to make a pipe and to close it for
-    /// each wait costs more than the wait.
+    /// Calls `using` with a pipe that is kept for the next time: to make a pipe and to
+    /// close it for each wait costs more than the wait.
     ///
     /// # Errors
-    /// As [`new`](Bell::new).
-    pub(crate) fn with_kept<T>(using: impl FnOnce(&Arc<Bell>) -> T) -> io::Result<T> {
+    /// Those of [`new`](WakePipe::new).
+    fn with_cached<T>(using: impl FnOnce(&Arc<WakePipe>) -> T) -> io::Result<T> {
         let id = std::process::id();
-        // Away while it is used: a handler that waits has another one.
-        let kept = KEPT.take().filter(|(owner, _)| *owner == id);
-        let bell = match kept {
-            Some((_, bell)) => bell,
-            // In a fork it would be its parent's, too.
-            None => Bell::new()?,
+        // Taken out while it is used: a handler that waits has another one.
+        let cached = CACHED.take().filter(|(owner, _)| *owner == id);
+        let pipe = match cached {
+            Some((_, pipe)) => pipe,
+            // A fork does not use its parent's pipe: both would read from it.
+            None => WakePipe::new()?,
         };
-        let done = using(&bell);
-        KEPT.set(Some((id, bell)));
+        let done = using(&pipe);
+        CACHED.set(Some((id, pipe)));
         Ok(done)
     }
 
-    /// Keeps none on this thread, which has no use for it.
-    pub(crate) fn keep_none() {
-        KEPT.set(None);
-    }
-
-    /// Takes the rings out.
-    fn heard(&self, mut heard: impl FnMut(&[u8])) {
-        let mut rings = [0; 64];
-        while let Ok(n) = rustix::io::read(&self.read, &mut rings)
+    /// Empties the pipe.
+    fn drain(&self, mut each: impl FnMut(&[u8])) {
+        let mut bytes = [0; 64];
+        while let Ok(n) = rustix::io::read(&self.read, &mut bytes)
             && n > 0
         {
-            heard(&rings[..n]);
+            each(&bytes[..n]);
             // A pipe gives all it has.
-            if n < rings.len() {
+            if n < bytes.len() {
                 break;
             }
         }
@@ -69,118 +64,178 @@ impl Bell {
 }
 
 thread_local! {
-    /// The bell of the main thread's latest wait, and the process it is of.
-    static KEPT: Cell<Option<(u32, Arc<Bell>)>> = const { Cell::new(None) };
+    /// The pipe of the main thread's latest wait, and the process that made it.
+    static CACHED: Cell<Option<(u32, Arc<WakePipe>)>> = const { Cell::new(None) };
+    /// The process in which this thread was seen not to be the main one. In a fork
+    /// it is.
+    static NOT_MAIN_IN: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The end to watch.
-impl AsFd for Bell {
+/// The reading end.
+impl AsFd for WakePipe {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.read.as_fd()
     }
 }
 
-/// Python's handlers only note a signal, on whatever thread it comes; the main
-/// thread then runs the real ones. So that it learns of a signal in whatever
-/// moment it comes, it lends its wake-up descriptor to what waits.
-pub(crate) struct Signals {
-    bell: Arc<Bell>,
-    /// Who had it before, -1 for nobody.
-    before: i32,
-    /// What came for them meanwhile.
-    seen: Vec<u8>,
+/// Calls `wait` on the main thread, with Python's wake-up descriptor lent to it. None on
+/// another thread, on which no handlers run: `wait` was not called.
+///
+/// # Errors
+/// What `wait` gives, what a handler that was due has raised, and `refused` of the error
+/// if there is no descriptor for a pipe.
+pub(crate) fn on_main_thread<T>(
+    py: Python<'_>,
+    refused: impl FnOnce(io::Error) -> PyErr,
+    wait: impl FnOnce(&mut WakeupFd, &Arc<WakePipe>) -> PyResult<T>,
+) -> PyResult<Option<T>> {
+    if NOT_MAIN_IN.get() == std::process::id() {
+        return Ok(None);
+    }
+    let waited = WakePipe::with_cached(|pipe| -> PyResult<Option<T>> {
+        let Some(mut wakeup) = WakeupFd::lend(py, pipe)? else {
+            return Ok(None);
+        };
+        let waited = wait(&mut wakeup, pipe);
+        wakeup.restore(py);
+        waited.map(Some)
+    });
+    let waited = waited.map_err(refused)??;
+    if waited.is_none() {
+        NOT_MAIN_IN.set(std::process::id());
+        CACHED.set(None);
+    }
+    Ok(waited)
 }
 
-impl Signals {
-    /// Lets signals ring `bell`. None on any thread but the main one: handlers
-    /// do not run there.
+/// Calls `stop` without the interpreter lock, on the main thread with what runs signal
+/// handlers, and with the pipe that tells of signals.
+///
+/// A process is stopped even if there is no descriptor for the pipe; then handlers run later.
+///
+/// # Errors
+/// What a handler that was due has raised.
+pub(crate) fn while_stopping<T: Send>(
+    py: Python<'_>,
+    stop: impl FnOnce(Option<(&mut WakeupFd, &WakePipe)>) -> T + Send,
+) -> PyResult<T> {
+    let pipe = WakePipe::new().ok();
+    let lent = pipe.as_ref().map(|pipe| WakeupFd::lend(py, pipe));
+    let mut wakeup = lent.transpose()?.flatten();
+    let stopped = py.detach(|| stop(wakeup.as_mut().zip(pipe.as_deref())));
+    if let Some(wakeup) = wakeup {
+        wakeup.restore(py);
+    }
+    Ok(stopped)
+}
+
+/// Python's wake-up descriptor (`signal.set_wakeup_fd`), lent to a wait.
+///
+/// Python's C handlers only note a signal, on whatever thread it comes; the main thread
+/// then runs the handlers of the program. CPython writes to the wake-up descriptor in the
+/// moment of the signal, so the wait misses none.
+pub(crate) struct WakeupFd {
+    pipe: Arc<WakePipe>,
+    /// The descriptor of before, -1 for none.
+    previous: i32,
+    /// Bytes that came meanwhile for the owner of `previous`.
+    for_previous: Vec<u8>,
+}
+
+impl WakeupFd {
+    /// Lets signals write to `pipe`. None on any thread but the main one: handlers do not
+    /// run there.
     ///
     /// # Errors
     /// Whatever a handler raises that was due already.
-    pub(crate) fn lend(py: Python<'_>, bell: &Arc<Bell>) -> PyResult<Option<Signals>> {
-        // Of its last use; it must not be told to others than it was for.
-        bell.heard(|_| {});
-        let before = match set_wakeup_fd(py, bell.write.as_raw_fd()) {
-            Ok(before) => before,
+    pub(crate) fn lend(py: Python<'_>, pipe: &Arc<WakePipe>) -> PyResult<Option<WakeupFd>> {
+        // Bytes of the pipe's last use must not be given to another owner.
+        pipe.drain(|_| {});
+        let previous = match set_wakeup_fd(py, pipe.write.as_raw_fd()) {
+            Ok(previous) => previous,
             Err(error) if error.is_instance_of::<PyValueError>(py) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let signals = Signals {
-            bell: Arc::clone(bell),
-            before,
-            seen: Vec::new(),
+        let wakeup = WakeupFd {
+            pipe: Arc::clone(pipe),
+            previous,
+            for_previous: Vec::new(),
         };
-        // What came before this moment has rung nobody.
+        // Signals before this moment have written nothing here.
         match py.check_signals() {
-            Ok(()) => Ok(Some(signals)),
+            Ok(()) => Ok(Some(wakeup)),
             Err(error) => {
-                signals.restore(py);
+                wakeup.restore(py);
                 Err(error)
             }
         }
     }
 
-    /// Lets signals ring again after handlers have run: an event loop that one of
-    /// them ran took the descriptor, and left it to nobody when it was closed.
-    pub(crate) fn renew(&mut self, py: Python<'_>) -> PyResult<()> {
-        let bell = self.bell.write.as_raw_fd();
-        let found = set_wakeup_fd(py, bell)?;
-        if found != bell {
-            self.before = found;
-            // As in `lend`.
+    /// Lends the descriptor again after handlers have run: an event loop that one of them
+    /// ran took it, and left none when it was closed.
+    fn lend_again(&mut self, py: Python<'_>) -> PyResult<()> {
+        let ours = self.pipe.write.as_raw_fd();
+        let found = set_wakeup_fd(py, ours)?;
+        if found != ours {
+            self.previous = found;
+            // Signals before this moment have written nothing here.
             py.check_signals()?;
         }
         Ok(())
     }
 
-    /// Forgets the rings so far, but for those who had the descriptor before.
-    pub(crate) fn silence(&mut self) {
-        let Signals { bell, seen, .. } = self;
-        bell.heard(|rings| seen.extend_from_slice(rings));
+    /// Empties the pipe, and keeps what it had for the owner of `previous`.
+    fn drain(&mut self) {
+        let WakeupFd {
+            pipe, for_previous, ..
+        } = self;
+        pipe.drain(|bytes| for_previous.extend_from_slice(bytes));
     }
 
     /// Gives the descriptor back, and what came for its owner.
     ///
-    /// Without errors: they would take the place of what the wait has brought.
+    /// Errors are dropped: they would take the place of what the wait has brought.
     pub(crate) fn restore(mut self, py: Python<'_>) {
-        let found = match set_wakeup_fd(py, self.before) {
+        let found = match set_wakeup_fd(py, self.previous) {
             Ok(found) => found,
-            // Its owner has closed it meanwhile. Left as it is, it would name a
-            // bell that is gone, or who has the number next.
+            // The owner has closed its descriptor meanwhile. Python would go on to write to
+            // our pipe, which is closed soon, or to the next file that gets its number.
             Err(_) => set_wakeup_fd(py, -1).unwrap_or(-1),
         };
-        if found != self.bell.write.as_raw_fd() {
-            // Since the last look a handler has given it to somebody else.
+        if found != self.pipe.write.as_raw_fd() {
+            // A handler has set another one since it was lent last.
             let _ = set_wakeup_fd(py, found);
         }
-        if self.before < 0 {
+        if self.previous < 0 {
             return;
         }
-        self.silence();
-        if !self.seen.is_empty() {
-            let rings = PyBytes::new(py, &self.seen);
+        self.drain();
+        if !self.for_previous.is_empty() {
+            let bytes = PyBytes::new(py, &self.for_previous);
             // A full buffer wakes its reader as well.
             let _ = py
                 .import("os")
-                .and_then(|os| os.call_method1("write", (self.before, rings)));
+                .and_then(|os| os.call_method1("write", (self.previous, bytes)));
         }
     }
 
-    /// Runs the handlers of the signals that have come. An exception of one of
-    /// them is the error.
+    /// Runs the handlers of the signals that have come.
+    ///
+    /// # Errors
+    /// What one of them raises.
     pub(crate) fn run_handlers(&mut self) -> PyResult<()> {
-        self.silence();
+        self.drain();
         Python::try_attach(|py| {
             py.check_signals()?;
-            self.renew(py)
+            self.lend_again(py)
         })
         .unwrap_or(Ok(()))
     }
 }
 
-impl Watch for Signals {
+impl Watch for WakeupFd {
     fn fd(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+        self.pipe.as_fd()
     }
 
     fn ready(&mut self, _run: Moment<'_>) -> Result<Demand, BoxError> {
@@ -189,8 +244,8 @@ impl Watch for Signals {
     }
 }
 
-/// `signal.set_wakeup_fd`, without its module: that is all of Python's that is
-/// needed here, and a run asks for it three times.
+/// Calls `signal.set_wakeup_fd`, without its module: nothing else of that is needed here,
+/// and a run calls this three times.
 fn set_wakeup_fd(py: Python<'_>, fd: i32) -> PyResult<i32> {
     static FUNCTION: PyOnceLock<(Py<PyAny>, Py<PyDict>)> = PyOnceLock::new();
     let (function, options) = FUNCTION.get_or_try_init(py, || {

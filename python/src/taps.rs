@@ -1,8 +1,8 @@
 //! Python code that takes part in a run, on threads of the core: iterators that
-//! bring stdin and callbacks that get output.
+//! bring stdin, and callbacks that get output.
 //!
 //! Such a thread may be in Python when the interpreter goes down. It then stays
-//! where it is until the process ends: nobody waits for it.
+//! where it is until the process ends: no thread waits for it.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
 
-/// Calls Python code of the user's.
+/// Calls a callable of the user's.
 ///
 /// Up to Python 3.13, a thread that wants the interpreter lock while the
 /// interpreter goes down is ended by `pthread_exit`, in the middle of the user's
@@ -25,7 +25,7 @@ pub(crate) fn call<'py>(
     callable: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // As in pyo3-ffi, but for the ABI, which lets the unwinding reach us.
+    // pyo3-ffi has it with an ABI that does not let the unwinding reach us.
     unsafe extern "C-unwind" {
         fn PyObject_CallObject(
             callable: *mut ffi::PyObject,
@@ -54,13 +54,13 @@ impl Drop for StayOnDrop {
     }
 }
 
-/// A Python object that is let go with the interpreter lock held, so that what
-/// it holds is free at once and not when someone next takes the lock.
-pub(crate) struct Held(Option<Py<PyAny>>);
+/// A Python object that is dropped with the interpreter lock held, so that what it holds
+/// is free at once, and not when a thread next takes the lock.
+pub(crate) struct AttachedPy(Option<Py<PyAny>>);
 
-impl Held {
-    pub(crate) fn new(object: Py<PyAny>) -> Held {
-        Held(Some(object))
+impl AttachedPy {
+    pub(crate) fn new(object: Py<PyAny>) -> AttachedPy {
+        AttachedPy(Some(object))
     }
 
     pub(crate) fn get(&self) -> Option<&Py<PyAny>> {
@@ -80,7 +80,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for AttachedPy {
     fn drop(&mut self) {
         if let Some(object) = self.0.take() {
             // Leaked if the interpreter is gone.
@@ -90,24 +90,24 @@ impl Drop for Held {
     }
 }
 
-/// Calls back for each line.
-pub(crate) fn lines(
+/// A callback for each line.
+pub(crate) fn line_callback(
     callable: Py<PyAny>,
 ) -> impl FnMut(&[u8]) -> Result<(), BoxError> + Send + 'static {
-    let callable = Held::new(callable);
+    let callable = AttachedPy::new(callable);
     move |line| callable.call(Some(line))
 }
 
 /// Calls back for each chunk, and with None at the end.
-pub(crate) struct Chunks(Held);
+pub(crate) struct ChunkTap(AttachedPy);
 
-impl Chunks {
-    pub(crate) fn new(callable: Py<PyAny>) -> Chunks {
-        Chunks(Held::new(callable))
+impl ChunkTap {
+    pub(crate) fn new(callable: Py<PyAny>) -> ChunkTap {
+        ChunkTap(AttachedPy::new(callable))
     }
 }
 
-impl Tap for Chunks {
+impl Tap for ChunkTap {
     fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
         self.0.call(Some(piece.bytes))
     }
@@ -117,16 +117,16 @@ impl Tap for Chunks {
     }
 }
 
-/// Brings stdin from an iterator's `__next__`.
-pub(crate) struct Pieces(Held);
+/// The data for stdin, from an iterator's `__next__`.
+pub(crate) struct StdinPieces(AttachedPy);
 
-impl Pieces {
-    pub(crate) fn new(next: Py<PyAny>) -> Pieces {
-        Pieces(Held::new(next))
+impl StdinPieces {
+    pub(crate) fn new(next: Py<PyAny>) -> StdinPieces {
+        StdinPieces(AttachedPy::new(next))
     }
 }
 
-impl Iterator for Pieces {
+impl Iterator for StdinPieces {
     type Item = Result<Bytes, BoxError>;
 
     fn next(&mut self) -> Option<Self::Item> {

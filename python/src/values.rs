@@ -190,7 +190,7 @@ impl Cancel {
         self.0.cancel();
     }
 
-    /// Whether `cancel()` has been called.
+    /// True once `cancel()` has been called.
     #[getter]
     fn cancelled(&self) -> bool {
         self.0.is_cancelled()

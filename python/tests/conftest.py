@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
 import procwright
+
+
+def reset_inherited_signals() -> None:
+    """Undoes what `nohup`, or `&` in a script, ignores: programs that a test interrupts
+    would inherit it, and not end."""
+    pythons_own = {signal.SIGPIPE, signal.SIGXFSZ}
+    for number in signal.valid_signals() - pythons_own:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            interrupt = number == signal.SIGINT
+            signal.signal(number, signal.default_int_handler if interrupt else signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+reset_inherited_signals()
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,29 @@ def test_a_write_that_stalls(child):
     it.stop()
 
 
+def test_communicate_tells_of_a_callback_that_holds_the_child_up(child):
+    may_go_on = threading.Event()
+    it = spawn(
+        [child, "cat"],
+        stdin=PIPE,
+        overflow=TINY,
+        stall_after=0.05,
+        on_stdout_line=lambda _: may_go_on.wait(LONG),
+    )
+    with pytest.raises(Stalled, match="reads no input") as raised:
+        it.communicate(b"line\n" * (1 << 18))
+    assert raised.value.streams == ["stdout"]
+    may_go_on.set()
+    while True:
+        try:
+            assert it.communicate() == (None, b"")
+        except Stalled:
+            # The callbacks of a loaded machine may take their time.
+            continue
+        break
+    assert it.returncode == 0
+
+
 def test_no_stall_is_told_where_that_is_off(child):
     it = spawn([child, "flood", "--out", "1M"], overflow=TINY, stall_after=None)
     with pytest.raises(WaitTimeout):

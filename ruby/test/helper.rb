@@ -4,6 +4,10 @@ require "minitest/autorun"
 require "procwright"
 require "rbconfig"
 
+# Undoes what `nohup`, or `&` in a script, ignores: programs that a test interrupts would
+# inherit it, and not end.
+%w[HUP INT QUIT TERM].each { |signal| trap(signal, "DEFAULT") }
+
 # What the tests share. They never race the clock: no test has an upper time limit but that
 # of the watchdog, which is there so that a hang says where.
 module Helper

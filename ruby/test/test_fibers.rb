@@ -155,6 +155,22 @@ class TestFibers < Minitest::Test
     assert_equal "abcdef", other.stdout.read
   end
 
+  def test_a_line_of_both_outputs_that_came_for_a_fiber_that_was_raised_in_is_read_again
+    other = Procwright.spawn(marked, CHILD, "cat", merged: true, stdin: :pipe)
+    Scheduler.run do
+      waiting = fiber { other.merged.gets }
+      other.stdin.write("half")
+      sleep 0.01
+      waiting.raise(Boom)
+      sleep 0.01 until @value
+      assert_instance_of Boom, @value
+      other.stdin.write(" a line\n")
+      assert_equal "half a line\n", other.merged.gets.line
+    end
+    other.stdin.close
+    other.wait
+  end
+
   def test_a_second_time_ends_the_grace
     Scheduler.run do
       waiting = fiber do

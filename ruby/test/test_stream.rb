@@ -299,6 +299,9 @@ class TestStream < Minitest::Test
   def test_too_much_is_an_error_where_that_was_asked_for
     child = Procwright.spawn(CHILD, "flood", "--out", "3M", "--err", "0", "--chunk", "4096",
                              overflow: Procwright::Overflow.new(:fail, memory: 65_536))
+    # A reader that keeps up with the program would never see too much. Refused output ends
+    # the program.
+    child.wait
     error = assert_raises(Procwright::StreamOverflow) { loop { child.stdout.readpartial(4096) } }
     assert_kind_of IOError, error
     assert_equal child.stdout.position, error.offset

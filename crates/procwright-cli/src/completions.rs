@@ -1,5 +1,5 @@
-//! `procwright completions`: what a shell completes, made from what the parser
-//! is made from.
+//! `procwright completions`: completions of a shell, made from the definition that
+//! the parser is made from.
 
 use std::io::{self, Write};
 
@@ -7,9 +7,9 @@ use clap_complete::{Shell, generate};
 
 use crate::args::{ShellArg, definition};
 
-/// Behind `procwright run [OPTIONS]` stands another command, with completions of
-/// its own, about which clap knows nothing in bash: it would offer our options for
-/// it. `OPTIONS` stands for those that take a value.
+/// Completion of the command behind `procwright run [OPTIONS]`, which has completions
+/// of its own: clap's for bash would offer our options for it. `OPTIONS` stands for
+/// those that take a value.
 const BASH: &str = r#"
 _procwright_run() {
     local i
@@ -50,7 +50,7 @@ complete -F _procwright_run -o bashdefault -o default procwright
 pub(crate) fn write(shell: ShellArg, to: &mut dyn Write) -> io::Result<()> {
     let mut definition = definition();
     let name = "procwright";
-    // Into memory first: the generators panic when a write fails.
+    // The generators panic when a write fails, which one to memory never does.
     let mut text = Vec::new();
     let shell = match shell {
         ShellArg::Bash => Shell::Bash,

@@ -1,19 +1,20 @@
-//! How this command ends: every exit code it has, in one place.
+//! Every exit code of this command, in one place.
+
+use std::fmt::Display;
 
 use procwright::error::{SpawnError, Step};
 use procwright::process::{Exit, Signal};
 
-use crate::args::wrong_usage;
-use crate::message::say;
+use crate::message;
 
-/// What was asked for could not be: nobody receives from a queue.
+/// The queue's receiver is dead or has left, there is no queue, or it is full.
 const REFUSED: u8 = 1;
 /// A wait timed out. Not `STOPPED`: nothing was stopped, and util-linux's
-/// waitpid(1) says the same.
+/// waitpid(1) uses this code.
 const TIMED_OUT: u8 = 3;
 /// Stopped by a limit: a timeout, an idle timeout, an output limit.
 const STOPPED: u8 = 124;
-/// Wrong usage, and errors of our own.
+/// Wrong usage, and errors of this command itself.
 const TROUBLE: u8 = 125;
 /// The program was found but could not be executed.
 const NOT_EXECUTABLE: u8 = 126;
@@ -22,30 +23,69 @@ const NOT_FOUND: u8 = 127;
 /// Added to the number of a signal.
 const SIGNALLED: i32 = 128;
 
-/// How this command ends.
+/// Signals that ask a process to terminate.
+pub(crate) const TERMINATION_SIGNALS: [Signal; 4] =
+    [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+
+/// How this command terminates.
+///
+/// Functions that may end the command early return `Result<_, Termination>`: the
+/// reason is printed where it is known, and `?` carries the exit code to `main`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// With this exit code.
+pub(crate) enum Termination {
+    /// Exits with this code.
     Code(u8),
-    /// By this signal, so that our parent sees that it was one: a shell breaks
+    /// Dies by this signal, so that the parent sees that it was one: a shell breaks
     /// off a loop only if the command died by SIGINT.
     Signal(i32),
 }
 
-impl End {
-    pub(crate) const OK: End = End::Code(0);
-    pub(crate) const REFUSED: End = End::Code(REFUSED);
-    pub(crate) const TIMED_OUT: End = End::Code(TIMED_OUT);
-    pub(crate) const STOPPED: End = End::Code(STOPPED);
-    pub(crate) const TROUBLE: End = End::Code(TROUBLE);
-    /// Nobody reads our output any more: as any other tool in a pipeline.
-    pub(crate) const BROKEN_PIPE: End = End::Signal(signal_hook::consts::SIGPIPE);
+impl Termination {
+    pub(crate) const OK: Termination = Termination::Code(0);
+    pub(crate) const REFUSED: Termination = Termination::Code(REFUSED);
+    pub(crate) const TIMED_OUT: Termination = Termination::Code(TIMED_OUT);
+    pub(crate) const STOPPED: Termination = Termination::Code(STOPPED);
+    pub(crate) const TROUBLE: Termination = Termination::Code(TROUBLE);
+    /// The reader of stdout is gone: as in any other tool of a pipeline.
+    pub(crate) const BROKEN_PIPE: Termination = Termination::Signal(signal_hook::consts::SIGPIPE);
 
-    pub(crate) fn leave(self) -> ! {
+    /// Prints what is wrong, and returns [`Termination::TROUBLE`].
+    pub(crate) fn trouble(message: impl Display) -> Termination {
+        message::print(message);
+        Termination::TROUBLE
+    }
+
+    /// Termination after a program that ended by itself.
+    pub(crate) fn after_program(status: Exit) -> Termination {
+        match status {
+            Exit::Code(code) => Termination::Code(u8::try_from(code).unwrap_or(TROUBLE)),
+            Exit::Signal { signal, .. } if signal == Signal::INT => {
+                Termination::Signal(signal.number())
+            }
+            Exit::Signal { signal, .. } => {
+                Termination::Code(u8::try_from(SIGNALLED + signal.number()).unwrap_or(TROUBLE))
+            }
+            _ => Termination::TROUBLE,
+        }
+    }
+
+    /// Termination after a program that did not start.
+    pub(crate) fn after_spawn_error(error: &SpawnError) -> Termination {
+        use std::io::ErrorKind::{NotADirectory, NotFound};
+        Termination::Code(match (error.step, error.source.kind()) {
+            (Step::Exec, NotFound | NotADirectory) => NOT_FOUND,
+            (Step::Exec, _) => NOT_EXECUTABLE,
+            _ => TROUBLE,
+        })
+    }
+
+    /// Ends this process.
+    #[doc(alias = "exit")]
+    pub(crate) fn terminate(self) -> ! {
         let code = match self {
-            End::Code(code) => code.into(),
-            End::Signal(signal) => {
-                // Does not return for those that end a process by default.
+            Termination::Code(code) => code.into(),
+            Termination::Signal(signal) => {
+                // Returns only for signals that do not end a process by default.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
                 SIGNALLED + signal
             }
@@ -56,41 +96,4 @@ impl End {
         )]
         std::process::exit(code)
     }
-}
-
-/// After a program that ended by itself.
-pub(crate) fn of_program(status: Exit) -> End {
-    match status {
-        Exit::Code(code) => End::Code(u8::try_from(code).unwrap_or(TROUBLE)),
-        Exit::Signal { signal, .. } if signal == Signal::INT => End::Signal(signal.number()),
-        Exit::Signal { signal, .. } => {
-            End::Code(u8::try_from(SIGNALLED + signal.number()).unwrap_or(TROUBLE))
-        }
-        _ => End::TROUBLE,
-    }
-}
-
-/// After a program that did not start.
-pub(crate) fn of_spawn(error: &SpawnError) -> End {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
-    End::Code(match (error.step, error.source.kind()) {
-        (Step::Exec, NotFound | NotADirectory) => NOT_FOUND,
-        (Step::Exec, _) => NOT_EXECUTABLE,
-        _ => TROUBLE,
-    })
-}
-
-/// Shows what clap has to say: help and version are no errors.
-pub(crate) fn of_usage(error: &clap::Error) -> End {
-    if !error.use_stderr() {
-        // What cannot be shown (a closed pipe) changes nothing.
-        let _ = error.print();
-        return End::OK;
-    }
-    // Without a subcommand it is the whole help that clap has to say.
-    match error.to_string().starts_with("error: ") {
-        true => say(wrong_usage(error)),
-        false => drop(error.print()),
-    }
-    End::TROUBLE
 }

@@ -1,52 +1,66 @@
 //! The `procwright` command.
+//!
+//! The modules stand in layers, from the top; each uses only those below it:
+//!
+//! 1. [`run`], [`wait`], [`buffer`], [`queue`], [`man`], [`completions`]: the
+//!    subcommands, none of which uses another
+//! 2. [`args`], the command line, where each flag is described once; [`stdout`] and
+//!    [`stdio`], where results and a program's output go
+//! 3. [`exit`], the exit codes; [`colour`]
+//! 4. [`message`], messages on stderr; [`tty`], the terminal
+//! 5. [`human`] and [`units`], figures as people read and write them; [`poll`];
+//!    [`procfs`]
+//!
+//! Within `run`, below the walk through a run in `run/mod.rs`: `retry`, `watch`;
+//! then `command`, `report`, `signals`; then `output`, `shell_job`,
+//! `outer_terminal`; then `progress`, `saved_modes`, `spec_file`, `dry_run`,
+//! `file_conflicts`.
 
 mod args;
 mod buffer;
 mod colour;
 mod completions;
-mod ended;
 mod exit;
-mod figures;
+#[cfg(test)]
+mod flag_tests;
+mod human;
 mod man;
 mod message;
-mod progress;
+mod poll;
+mod procfs;
 mod queue;
-mod report;
 mod run;
-mod signals;
+mod stdio;
+mod stdout;
+mod tty;
 mod units;
 mod wait;
 
-use std::io;
-
-use args::Subcommand;
-use exit::End;
+use args::{Cli, Subcommand};
+use exit::Termination;
 
 fn main() -> ! {
-    let end = match args::parse() {
-        Ok(cli) => match cli.command {
-            Subcommand::Run(args) => run::run(*args),
+    let done = match args::parse() {
+        Ok(Cli { command }) => match command {
+            Subcommand::Run(args) => run::run(&args),
             Subcommand::Buffer(args) => buffer::buffer(&args),
             Subcommand::Wait(args) => wait::wait(args),
             Subcommand::Queue(args) => queue::queue(&args),
-            Subcommand::Man { page } => printed(man::write(page, &mut io::stdout())),
-            Subcommand::Completions { shell } => {
-                printed(completions::write(shell, &mut io::stdout()))
-            }
+            Subcommand::Man { page } => print(|text| man::write(page, text)),
+            Subcommand::Completions { shell } => print(|text| completions::write(shell, text)),
         },
-        Err(error) => exit::of_usage(&error),
+        Err(error) => Err(args::print_usage_error(&error)),
     };
-    end.leave()
+    done.unwrap_or_else(|termination| termination).terminate()
 }
 
-/// After a text that goes to stdout.
-fn printed(written: io::Result<()>) -> End {
-    match written {
-        Ok(()) => End::OK,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => End::BROKEN_PIPE,
-        Err(error) => {
-            message::say(format_args!("cannot write to stdout: {error}"));
-            End::TROUBLE
-        }
-    }
+/// Prints the text that `write` makes.
+fn print(
+    write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>,
+) -> Result<Termination, Termination> {
+    let mut text = Vec::new();
+    write(&mut text)
+        .map_err(|error| Termination::trouble(format_args!("cannot write to stdout: {error}")))?;
+    stdout::print(&text)?;
+    Ok(Termination::OK)
 }

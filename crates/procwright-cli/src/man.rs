@@ -1,4 +1,5 @@
-//! `procwright man`: the manual pages, made from what the parser is made from.
+//! `procwright man`: manual pages, made from the definition that the parser is made
+//! from.
 
 use std::io::{self, Write};
 
@@ -8,7 +9,7 @@ use clap_mangen::roff::{Roff, bold, italic, roman};
 
 use crate::args::{PageArg, definition};
 
-/// A heading, and terms with what is to be said of each.
+/// A heading, and terms with their descriptions.
 type Section = (&'static str, &'static [(&'static str, &'static str)]);
 
 const RUN: &[Section] = &[
@@ -139,7 +140,7 @@ const STAT: &[Section] = &[(
     ],
 )];
 
-/// The variables that are read, in every page: they are those of the library.
+/// Variables that are read, in every page: most are those of the library.
 const ENVIRONMENT: Section = (
     "ENVIRONMENT",
     &[
@@ -163,42 +164,65 @@ const ENVIRONMENT: Section = (
     ],
 );
 
-const PAGES: [&str; 10] = [
-    "procwright(1)",
-    "procwright-run(1)",
-    "procwright-wait(1)",
-    "procwright-buffer(1)",
-    "procwright-queue(1)",
-    "procwright-queue-send(1)",
-    "procwright-queue-recv(1)",
-    "procwright-queue-stat(1)",
-    "procwright-man(1)",
-    "procwright-completions(1)",
+/// A page: the subcommand that it is about, and its own sections.
+struct Page {
+    /// Name in the command line, None for the overview.
+    name: Option<PageArg>,
+    /// Names of the subcommand, from `procwright` on.
+    path: &'static [&'static str],
+    sections: &'static [Section],
+}
+
+const fn page(name: PageArg, path: &'static [&'static str], sections: &'static [Section]) -> Page {
+    let name = Some(name);
+    Page {
+        name,
+        path,
+        sections,
+    }
+}
+
+const OVERVIEW: Page = Page {
+    name: None,
+    path: &[],
+    sections: &[],
+};
+
+/// Every page, in the order of `SEE ALSO`.
+const PAGES: [Page; 10] = [
+    OVERVIEW,
+    page(PageArg::Run, &["run"], RUN),
+    page(PageArg::Wait, &["wait"], WAIT),
+    page(PageArg::Buffer, &["buffer"], BUFFER),
+    page(PageArg::Queue, &["queue"], &[]),
+    page(PageArg::QueueSend, &["queue", "send"], SEND),
+    page(PageArg::QueueRecv, &["queue", "recv"], RECV),
+    page(PageArg::QueueStat, &["queue", "stat"], STAT),
+    page(PageArg::Man, &["man"], &[]),
+    page(PageArg::Completions, &["completions"], &[]),
 ];
+
+impl Page {
+    /// `procwright-queue-send(1)`
+    fn reference(&self) -> String {
+        let mut words = vec!["procwright"];
+        words.extend(self.path);
+        format!("{}(1)", words.join("-"))
+    }
+}
 
 /// Writes a page, the overview if none is named.
 ///
 /// # Errors
 /// Those of the write.
-pub(crate) fn write(page: Option<PageArg>, to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(name: Option<PageArg>, to: &mut dyn Write) -> io::Result<()> {
     let mut definition = definition();
     // Names the subcommands in full, and gives all of them what they inherit.
     definition.build();
-    let (path, sections): (&[&str], &[Section]) = match page {
-        None => (&[], &[]),
-        Some(PageArg::Run) => (&["run"], RUN),
-        Some(PageArg::Wait) => (&["wait"], WAIT),
-        Some(PageArg::Buffer) => (&["buffer"], BUFFER),
-        Some(PageArg::Queue) => (&["queue"], &[]),
-        Some(PageArg::QueueSend) => (&["queue", "send"], SEND),
-        Some(PageArg::QueueRecv) => (&["queue", "recv"], RECV),
-        Some(PageArg::QueueStat) => (&["queue", "stat"], STAT),
-        Some(PageArg::Man) => (&["man"], &[]),
-        Some(PageArg::Completions) => (&["completions"], &[]),
-    };
+    let page = PAGES.iter().find(|page| page.name == name);
+    let page = page.unwrap_or(&OVERVIEW);
     let mut command = definition;
-    for name in path {
-        // Names of our own.
+    for name in page.path {
         command = command.find_subcommand(name).cloned().unwrap_or(command);
     }
     let own = command
@@ -207,9 +231,9 @@ pub(crate) fn write(page: Option<PageArg>, to: &mut dyn Write) -> io::Result<()>
         .to_owned();
     let has_subcommands = command.has_subcommands();
     let version = env!("CARGO_PKG_VERSION");
-    let man = Man::new(heading_last(command))
+    let man = Man::new(with_help_last(command))
         .title(own.to_uppercase())
-        // Not empty: what follows would be taken for it.
+        // A space: roff would take the next word for an empty date.
         .date(" ")
         .manual("User Commands")
         .source(format!("procwright {version}"));
@@ -222,7 +246,7 @@ pub(crate) fn write(page: Option<PageArg>, to: &mut dyn Write) -> io::Result<()>
         man.render_subcommands_section(to)?;
     }
     let mut roff = Roff::default();
-    for (heading, items) in sections.iter().chain([&ENVIRONMENT]) {
+    for (heading, items) in page.sections.iter().chain([&ENVIRONMENT]) {
         roff.control("SH", [*heading]);
         for (term, text) in *items {
             roff.control("TP", []);
@@ -231,14 +255,14 @@ pub(crate) fn write(page: Option<PageArg>, to: &mut dyn Write) -> io::Result<()>
         }
     }
     roff.control("SH", ["SEE ALSO"]);
-    let others = PAGES.iter().filter(|page| **page != format!("{own}(1)"));
-    let others: Vec<&str> = others.copied().collect();
+    let others = PAGES.iter().filter(|other| other.name != page.name);
+    let others: Vec<String> = others.map(Page::reference).collect();
     roff.text([italic(others.join(", "))]);
     roff.to_writer(to)
 }
 
-/// What stands in no group, the help, behind the groups.
-fn heading_last(command: Command) -> Command {
+/// Puts the options without a heading, which is the help, behind the others.
+fn with_help_last(command: Command) -> Command {
     command.mut_args(|arg| match arg.get_help_heading() {
         None => arg.help_heading("Options"),
         Some(_) => arg,

@@ -1,121 +1,115 @@
-//! What this command says of its own: to stderr, marked as its own.
+//! Messages of this command itself: to stderr, behind `procwright: `.
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::poll;
+use procwright_os::sync::Mutex;
 
-/// A line at the bottom of the terminal, which nothing that is said may run into.
-pub(crate) trait Line: Send + Sync {
-    /// Writes while the line is away.
-    fn without(&self, write: &mut dyn FnMut());
+/// A line at the bottom of the terminal, which no message may run into.
+pub(crate) trait StatusLine: Send + Sync {
+    /// Calls `write` while the line is erased, and draws it again.
+    fn with_line_erased(&self, write: &mut dyn FnMut());
 
-    /// The same, unless somebody has the line in hand: false then.
-    fn try_without(&self, write: &mut dyn FnMut()) -> bool;
+    /// Does what [`StatusLine::with_line_erased`] does unless another thread has
+    /// locked the line. Returns whether it was done.
+    fn try_with_line_erased(&self, write: &mut dyn FnMut()) -> bool;
 }
 
-static LINE: Mutex<Option<Weak<dyn Line>>> = Mutex::new(None);
+static STATUS_LINE: Mutex<Option<Weak<dyn StatusLine>>> = Mutex::new(None);
 
-/// What was to be said while nobody took it.
-static LATER: Mutex<String> = Mutex::new(String::new());
+/// Messages that stderr did not take at once.
+static DEFERRED: Mutex<String> = Mutex::new(String::new());
 
-/// So much is kept of it.
-const MOST: usize = 2 * 1024;
+/// Most bytes that [`DEFERRED`] keeps.
+const MOST_DEFERRED: usize = 2 * 1024;
 
-/// Whether the terminal that people look at is raw.
-static RAW: AtomicBool = AtomicBool::new(false);
+/// True if the person's terminal is raw. The flag orders nothing else: a message
+/// that sees the old value has at worst the wrong line ends.
+static IS_RAW: AtomicBool = AtomicBool::new(false);
 
-/// From now on makes way for `line`, as long as somebody has it.
-pub(crate) fn make_way_for(line: &Arc<impl Line + 'static>) {
-    let line: Weak<dyn Line> = Arc::downgrade(line) as _;
-    *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+/// Erases `line` around each message from now on, as long as it exists.
+pub(crate) fn set_status_line(line: &Arc<impl StatusLine + 'static>) {
+    let line: Weak<dyn StatusLine> = Arc::downgrade(line) as _;
+    *STATUS_LINE.lock() = Some(line);
 }
 
-/// Says that the person's terminal is raw from now on, or no longer.
-pub(crate) fn mark_raw(raw: bool) {
-    RAW.store(raw, Ordering::Relaxed);
+/// Notes that the person's terminal is raw from now on, or no longer.
+pub(crate) fn set_raw_terminal(is_raw: bool) {
+    IS_RAW.store(is_raw, Ordering::Relaxed);
 }
 
-/// The text as the terminal needs it: a raw one does not go to the beginning of
-/// a line by itself.
-fn for_terminal(text: String) -> String {
-    match RAW.load(Ordering::Relaxed) && std::io::stderr().is_terminal() {
+/// `text` with the line ends that stderr needs: on a raw terminal a newline does
+/// not go to the beginning of the line.
+fn with_line_ends(text: String) -> String {
+    match IS_RAW.load(Ordering::Relaxed) && std::io::stderr().is_terminal() {
         true => text.replace('\n', "\r\n"),
         false => text,
     }
 }
 
-/// Says something. Only the first line is marked; others, such as `hint:`
-/// lines, are indented by whoever wrote them.
-pub(crate) fn say(message: impl Display) {
-    // In one write, so that a program's output does not come in between. What
-    // cannot be said is not said: there is no other place for it.
+/// Prints a message, behind those that were deferred. Only its first line is
+/// marked; the caller has indented the others, such as `hint:` lines.
+pub(crate) fn print(message: impl Display) {
+    // One write, so that a program's output does not come in between. A message that
+    // cannot be written is dropped: there is no other place for it.
     let text = format!("procwright: {message}\n");
-    write(for_terminal(std::mem::take(&mut *later()) + &text));
+    write(with_line_ends(
+        std::mem::take(&mut *DEFERRED.lock()) + &text,
+    ));
 }
 
-/// Says something in the middle of a run, whose deadlines would wait as well: if
-/// whoever reads stderr does not take it at once, it is said later.
-pub(crate) fn say_in_run(message: impl Display) {
+/// Prints a message in the middle of a run without blocking, which would hold up
+/// the run's deadlines: if stderr has no room, the message is deferred.
+pub(crate) fn print_or_defer(message: impl Display) {
     let text = format!("procwright: {message}\n");
-    // Not held during the write.
-    let kept = std::mem::take(&mut *later()) + &text;
-    let all = for_terminal(kept.clone());
+    // The lock is not held during the write.
+    let pending = std::mem::take(&mut *DEFERRED.lock()) + &text;
+    let all = with_line_ends(pending.clone());
     let mut put = || drop(std::io::stderr().write_all(all.as_bytes()));
-    let said = takes_more()
-        && match line() {
-            Some(line) => line.try_without(&mut put),
+    let printed = poll::is_writable(std::io::stderr())
+        && match status_line() {
+            Some(line) => line.try_with_line_erased(&mut put),
             None => {
                 put();
                 true
             }
         };
-    if !said {
-        let mut later = later();
-        later.insert_str(0, &kept);
-        while later.len() > MOST {
-            // The latest goes: the first is the cause.
-            let line = later.trim_end_matches('\n').rfind('\n');
-            later.truncate(line.map_or(0, |end| end + 1));
+    if !printed {
+        let mut deferred = DEFERRED.lock();
+        deferred.insert_str(0, &pending);
+        while deferred.len() > MOST_DEFERRED {
+            // The latest message goes: the first names the cause.
+            let line = deferred.trim_end_matches('\n').rfind('\n');
+            deferred.truncate(line.map_or(0, |end| end + 1));
         }
     }
 }
 
-/// Says what was kept for later.
-pub(crate) fn say_the_rest() {
-    let kept = std::mem::take(&mut *later());
-    if !kept.is_empty() {
-        write(for_terminal(kept));
+/// Prints the messages that were deferred.
+pub(crate) fn print_deferred() {
+    let deferred = std::mem::take(&mut *DEFERRED.lock());
+    if !deferred.is_empty() {
+        write(with_line_ends(deferred));
     }
 }
 
-fn later() -> MutexGuard<'static, String> {
-    LATER.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether stderr has room: a pipe for a page, which is more than we ever say at
-/// once, a terminal for some lines.
-fn takes_more() -> bool {
-    let stderr = std::io::stderr();
-    let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
-    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
-}
-
 fn write(text: String) {
-    without_line(&mut || drop(std::io::stderr().write_all(text.as_bytes())));
+    with_line_erased(&mut || drop(std::io::stderr().write_all(text.as_bytes())));
 }
 
-/// Writes what else goes to the terminal.
-pub(crate) fn without_line(write: &mut dyn FnMut()) {
-    match line() {
-        Some(line) => line.without(write),
+/// Calls `write`, which writes something else to the terminal, while the status
+/// line is erased.
+pub(crate) fn with_line_erased(write: &mut dyn FnMut()) {
+    match status_line() {
+        Some(line) => line.with_line_erased(write),
         None => write(),
     }
 }
 
-fn line() -> Option<Arc<dyn Line>> {
-    let line = LINE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+fn status_line() -> Option<Arc<dyn StatusLine>> {
+    let line = STATUS_LINE.lock().clone();
     line.and_then(|line| line.upgrade())
 }

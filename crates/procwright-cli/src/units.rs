@@ -1,11 +1,11 @@
-//! Durations and sizes as people write them.
+//! Durations, sizes and counts as people write them.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use procwright::time::Timeout;
 
-/// `300ms`, `5s`, `2m`, `1h`, `1.5` (seconds), `inf`.
+/// Parses a time: `300ms`, `5s`, `2m`, `1h`, `1.5` (seconds), `inf`.
 pub(crate) fn timeout(text: &str) -> Result<Timeout, String> {
     if matches!(text, "inf" | "infinity") {
         return Ok(Timeout::NEVER);
@@ -13,7 +13,7 @@ pub(crate) fn timeout(text: &str) -> Result<Timeout, String> {
     duration(text).map(Timeout::after)
 }
 
-/// As [`timeout`], but not without end.
+/// Parses a [`timeout`] as a duration; `inf` is the longest one.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = |problem: &str| {
         format!("{problem}; write 300ms, 5s, 2m, 1h, a bare number of seconds such as 1.5, or inf")
@@ -36,11 +36,11 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let number = number
         .parse::<f64>()
         .map_err(|_| wrong("this is no duration"))?;
-    // Too long for the clock is as good as never.
+    // A duration that the clock cannot hold is as good as endless.
     Ok(Duration::try_from_secs_f64(number * seconds).unwrap_or(Duration::MAX))
 }
 
-/// `64KiB`, `8MiB`, `1GiB`, `4096` (bytes).
+/// Parses a size: `64KiB`, `8MiB`, `1GiB`, `4096` (bytes).
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let wrong = |problem: &str| {
         format!("{problem}; write 64KiB, 8MiB, 1GiB (or K, M, G), or a bare number of bytes")
@@ -68,19 +68,19 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| wrong("this is more than can be counted"))
 }
 
-/// `0`, `1`, `2`: how often, how many.
+/// Parses a count: `0`, `1`, `2`.
 pub(crate) fn count(text: &str) -> Result<u32, String> {
     text.parse()
         .map_err(|_| "this is no whole number; write 0, 1, 2 and so on".to_owned())
 }
 
-/// `1`, `2`: how many, of which there has to be one.
-pub(crate) fn some(text: &str) -> Result<NonZeroUsize, String> {
+/// Parses a count of at least one: `1`, `2`.
+pub(crate) fn positive_count(text: &str) -> Result<NonZeroUsize, String> {
     text.parse()
         .map_err(|_| "this is no whole number above 0".to_owned())
 }
 
-/// The number and the unit behind it.
+/// Splits a text into the number and the unit behind it.
 fn split(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));

@@ -89,7 +89,7 @@ fn figure<'a>(text: &'a str, name: &str) -> &'a str {
 
 #[test]
 fn all_comes_out_as_it_went_in_though_nobody_reads_for_a_while() {
-    // In memory alone, and through the disk.
+    // The bytes fit into memory, or go through the disk.
     for (options, length) in [
         (&["--stats"][..], 3 << 20),
         (&["--stats", "--memory", "1M"], 20 << 20),
@@ -158,7 +158,7 @@ fn too_much_is_an_error_with_its_offset_and_what_came_before_is_there() {
     let memory = 1 << 20;
     let mut stage = Stage::start(&["--overflow", "fail", "--memory", "1M"]);
     let mut input = stage.input.take().unwrap();
-    // As soon as it has too much the input is closed in our face.
+    // The stage closes its input as soon as it has too much.
     let mut written = 0;
     let bytes = pattern(16 << 20);
     for piece in bytes.chunks(4096) {
@@ -199,7 +199,7 @@ fn what_is_dropped_is_counted_and_told_once() {
             "{stderr}"
         );
         assert_eq!(stderr.matches("dropping bytes from offset").count(), 1);
-        // What a pipe and the memory hold is there in any case.
+        // The bytes that a pipe and the memory hold are there in any case.
         match overflow {
             "drop-oldest" => assert!(out.ends_with(&bytes[bytes.len() - 65_536..])),
             _ => assert!(out.starts_with(&bytes[..65_536])),
@@ -218,7 +218,7 @@ fn room_that_was_made_during_a_pause_is_used() {
         output.read_to_end(&mut bytes).unwrap();
         bytes
     });
-    // It has waited for more since it had no room, and has room now.
+    // The stage has room again, and waits for more input.
     wait_for_standstill(&stage);
     stage.put(b"later");
     drop(stage.input.take());
@@ -353,7 +353,7 @@ fn files_work_at_both_ends() {
     command.stdout(File::create(&to).unwrap());
     assert_eq!(command.status().unwrap().code(), Some(0));
     assert!(std::fs::read(&to).unwrap() == bytes);
-    // What cannot be read or written is told, with the place.
+    // Errors of a read and of a write name the place.
     let mut command = buffer(&[]);
     command.stdin(File::open(directory.path()).unwrap());
     let output = command.output().unwrap();
@@ -443,7 +443,7 @@ fn nothing_wakes_while_nothing_flows() {
     let mut stage = Stage::start(&[]);
     stage.put(b"a");
     stage.output.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-    // Both threads have gone to sleep, and then nothing counts any more.
+    // The threads sleep from here on, and switch no more.
     wait_for_standstill(&stage);
     let before = switches(stage.pid());
     #[allow(clippy::disallowed_methods, reason = "there is nothing to wait for")]

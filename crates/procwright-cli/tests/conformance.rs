@@ -36,8 +36,8 @@ fn run() {
     assert!(failed.next().is_none(), "{results:#?}");
 }
 
-/// What a case says, as a spec. Its options have the spec's names, but for those that say
-/// in one word what there is a table.
+/// The spec of a case. Options have the names of the spec's members, but for those that
+/// are one word for a table.
 fn spec(case: &Value) -> Value {
     let words = case["argv"].as_array().unwrap().iter();
     let argv = words.map(|word| match word.as_str() {
@@ -45,7 +45,7 @@ fn spec(case: &Value) -> Value {
         Some(word) => word.into(),
         None => std::ffi::OsString::from_vec(unhex(word["hex"].as_str().unwrap())),
     });
-    // Through the library's own, which writes what is no text.
+    // The library's own conversion also writes words that are no text.
     let mut spec = Spec::new(argv);
     if let Some(hex) = case["stdin_hex"].as_str() {
         spec.stdin = procwright::Stdin::Bytes(unhex(hex).into());
@@ -63,7 +63,7 @@ fn spec(case: &Value) -> Value {
     let mut stop = Map::new();
     for (name, value) in case["options"].as_object().unwrap_or(&none) {
         match name.as_str() {
-            // Its exit code is its error.
+            // The command has its exit code for these.
             "raise" | "check" | "shell" | "beyond" => {}
             "signal" | "grace" | "scope" => drop(stop.insert(name.clone(), value.clone())),
             "limit" => {

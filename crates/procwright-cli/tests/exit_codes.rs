@@ -1,4 +1,4 @@
-//! What the exit code says.
+//! Exit codes.
 
 mod common;
 
@@ -159,7 +159,7 @@ fn stopped_by_a_timeout_is_124() {
 
 #[test]
 fn where_our_group_is_outside_of_the_namespace() {
-    // As by `unshare` or in some containers: the group has the number 0 there.
+    // The group has the number 0 there, as under `unshare` or in some containers.
     let in_namespace = |program: &[String], options: &[&str]| {
         let mut command = std::process::Command::new("unshare");
         command.args(["--fork", "--pid", "--kill-child", "--"]);

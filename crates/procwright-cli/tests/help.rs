@@ -71,7 +71,7 @@ fn tool(test: &str, name: &str) -> Option<Command> {
     found.then(|| Command::new(name))
 }
 
-/// What a program makes of `input`, without a word on stderr.
+/// Output of a program for `input`; its stderr must be empty.
 fn fed(mut command: Command, input: &str) -> String {
     let mut child = command
         .stdin(Stdio::piped())
@@ -158,7 +158,7 @@ fn a_manual_page_has_what_the_help_leaves_out() {
 fn completed(line: &str) -> Vec<String> {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "--noprofile"]);
-    // As readline does it: words, the index of the last, and the function.
+    // Readline sets the words and the index of the last, and calls the function.
     let script = format!(
         "{}\nCOMP_WORDS=({line})\n[[ '{line}' != *' ' ]] || COMP_WORDS+=('')\n\
          COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\nCOMP_LINE='{line}'\n\
@@ -214,7 +214,7 @@ fn zsh_and_fish_can_read_theirs() {
 #[test]
 fn what_nobody_reads_is_no_error() {
     let (reader, writer) = std::io::pipe().unwrap();
-    // Before it starts: a page fits into the pipe.
+    // The reader goes before the command starts: a page would fit into the pipe.
     drop(reader);
     let mut command = subcommand("man");
     command.arg("run").stdout(writer);

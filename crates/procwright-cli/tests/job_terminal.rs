@@ -13,11 +13,10 @@ use common::bash::{Bash, await_state, child_of};
 use common::{assert_gone, child, is_gone, kill, procwright, skip, wait_gone};
 use rustix::process::Signal;
 
-/// In our group, and in one of its own.
+/// Program in the group of the command, and in one of its own.
 const SCOPES: [&str; 2] = ["", "--scope group"];
 
-/// A shell that takes the terminal back from nobody: what it finds is what we
-/// have left.
+/// A shell that never takes the terminal back: it finds what procwright has left.
 fn plain_shell(line: &str) -> (std::fs::File, std::process::Child) {
     let (master, slave) = common::terminal();
     let mut command = Command::new("sh");
@@ -49,7 +48,7 @@ fn the_terminal_is_taken_back_however_it_ends() {
         "$run --scope group --until exit $child fork-holder 500",
         "$run --scope group --until eof $child fork-holder 100",
     ] {
-        // In the background the read would fail: the group is an orphaned one.
+        // The read would fail in the background, as the group is orphaned.
         let line = format!("{run} >&2; read word && echo \"got $word\"");
         let (mut master, shell) = plain_shell(&line);
         master.write_all(b"word\n").unwrap();
@@ -72,7 +71,7 @@ fn a_program_with_a_group_of_its_own_reads_the_terminal() {
 
 #[test]
 fn a_stop_that_the_kernel_would_discard_stops_nobody() {
-    // Nobody could let them go on: the shell is the first of its session.
+    // A stopped group would stay so: the shell is the first of its session.
     for scope in SCOPES {
         let line = format!("exec $run {scope} $child sleep-forever --print-ready");
         let (mut master, mut shell) = plain_shell(&line);
@@ -86,7 +85,7 @@ fn a_stop_that_the_kernel_would_discard_stops_nobody() {
 
 #[test]
 fn a_stop_that_cannot_be_discarded_does_not_leave_us_stopped() {
-    // SIGSTOP of the program alone; nobody could let us go on.
+    // SIGSTOP stops the program alone: no shell could continue procwright.
     for options in ["", "--scope group", "--pty"] {
         let line = format!("exec $run {options} $child sleep-forever --print-ready 2>&1");
         let (_master, mut shell) = plain_shell(&line);
@@ -115,7 +114,7 @@ fn what_comes_before_the_start_means_us() {
     let line = format!("exec $run --stdin {} $child sleep-forever", fifo.display());
     let (mut master, mut shell) = plain_shell(&line);
     let ours = shell.id().cast_signed();
-    // It waits for the other end, with Ctrl-C held back.
+    // The shell waits for the other end of the pipe, with SIGINT blocked.
     while !signals(ours, "SigBlk:").contains(&2) {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
@@ -159,7 +158,7 @@ fn a_program_that_ends_by_itself_keeps_what_it_set() {
     }
 }
 
-/// What `stty -g` says, as bash has a terminal for its jobs.
+/// Output of `stty -g`, with the modes that bash sets for its jobs.
 fn modes(bash: &mut Bash) -> String {
     let path = bash.directory.path().join("modes");
     bash.run(&format!("stty -g > {}", path.display()));
@@ -176,7 +175,7 @@ fn modes_are_restored_after_a_kill() {
                 "$run {scope} sh -c 'stty raw -echo; exec $child sleep-forever --print-ready'"
             ));
             let pid = bash.ready()[0];
-            // Not so in bash alone: there the shell restores them.
+            // The shell itself restores the modes of a job that dies by a signal.
             match by_us {
                 true => kill(bash.job(), Signal::TERM),
                 false => kill(pid, Signal::KILL),
@@ -207,7 +206,7 @@ fn a_limit_restores_them_too() {
 fn vim_and_less_are_killed_without_a_trace() {
     for (program, words, shown, again) in [
         ("vim", "-u NONE -N", "VIM - Vi IMproved", "~"),
-        // Its prompt is in reverse video at first, a colon later.
+        // The prompt of less is in reverse video at first, a colon later.
         ("less", "-X text", "\x1b[7m", "\r\n:"),
     ] {
         if Command::new(program).arg("--version").output().is_err() {
@@ -266,7 +265,7 @@ fn a_make_leaves_no_recipe() {
 
 #[test]
 fn without_a_terminal() {
-    // As under cron: a session of its own, nothing to read, SIGHUP ignored.
+    // Cron gives a session of its own, nothing to read, and ignores SIGHUP.
     for scope in ["process", "group", "tree"] {
         let mut command = procwright(["--scope", scope, "--"]);
         command.args(child(["echo", "hello"]));

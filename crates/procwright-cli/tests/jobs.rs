@@ -8,7 +8,7 @@ use common::bash::{Bash, await_state, child_of};
 use common::{assert_gone, kill, procwright, wait_gone};
 use rustix::process::Signal;
 
-/// In our group, and in one of its own.
+/// Program in the group of the command, and in one of its own.
 const SCOPES: [&str; 2] = ["", "--scope group"];
 
 #[test]
@@ -80,7 +80,7 @@ fn a_program_that_stops_by_itself_is_followed() {
         let mut bash = Bash::start();
         bash.line(&format!("$run {scope} $child sleep-forever --print-ready"));
         let pid = bash.ready()[0];
-        // As from `~^Z` of ssh; and as from another terminal.
+        // SIGTSTP comes from `~^Z` of ssh, SIGSTOP from another terminal.
         for signal in [Signal::TSTP, Signal::STOP] {
             kill(pid, signal);
             bash.until("Stopped");
@@ -133,7 +133,7 @@ fn a_reader_in_the_background_is_told_of() {
         bash.line(&format!("$run {scope} $child cat &"));
         bash.until("test-child wants to read from the terminal, but runs in the background");
         bash.until("hint: fg brings it to the front, --stdin null");
-        // Of the job, when the shell is asked to look.
+        // The job stands still, and the shell sees that when asked.
         await_state(bash.job(), &['T']);
         assert!(bash.run("jobs").contains("Stopped"), "{:?}", bash.text);
         bash.fg("cat");

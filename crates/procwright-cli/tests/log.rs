@@ -103,7 +103,7 @@ fn a_long_line_is_cut_and_marked() {
     assert_eq!(streams, ["out", "out+", "out+", "out+"]);
     assert_eq!(texts.concat(), ran.stdout.trim_end_matches('\n'));
     assert_eq!(texts[0].len(), 64 << 10);
-    // What is ours in the log is not counted.
+    // The command's own part of the log is not counted.
     let expected = format!("\"log\":{{\"bytes\":{},\"lost_bytes\":0,", ran.stdout.len());
     assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
 }
@@ -140,7 +140,7 @@ fn no_byte_is_lost_where_it_is_killed() {
     run.stdout.take().unwrap().read_exact(&mut seen).unwrap();
     run.kill().unwrap();
     run.wait().unwrap();
-    // Where it was about to rename, a number may be free; each byte has a name.
+    // A kill during the renaming may leave a number free. Each byte is in a named file.
     let number = |name: String| {
         name.strip_prefix("log.")
             .map_or(0, |n| n.parse::<u32>().unwrap())

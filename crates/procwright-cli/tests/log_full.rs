@@ -90,7 +90,7 @@ fn in_a_log_with_times_the_count_is_the_programs_bytes() {
         let log = fs::read(place.log()).unwrap();
         assert_eq!(log.len() as u64, limit.min(109));
         let own = "2026-01-02T03:04:05.678+00:00 out ".len();
-        // In whole lines of 40 bytes, the last of which has an end of ours.
+        // The log has whole lines of 40 bytes. The end of the last one is the command's.
         let kept: usize = (0..3)
             .map(|line| {
                 log.len()
@@ -148,7 +148,7 @@ fn a_real_disk_that_is_full() {
         .stderr(Stdio::null())
         .status();
     if !mounted.is_ok_and(|status| status.success()) {
-        // Only root may, and not everywhere; size limits stand for it above.
+        // A mount needs root, and more in containers. The size limits above cover the case.
         return;
     }
     let mut command = procwright(["--report", "json", "--log"]);
@@ -185,7 +185,7 @@ fn a_fifo_whose_reader_goes_is_the_programs_matter_not() {
     (&reader).read_exact(&mut first).unwrap();
     assert_eq!(&first, b"first");
     drop(reader);
-    // What other tests are just starting has a copy of it until its exec.
+    // A child that another test starts has a copy of the reader until its exec.
     let write_only = || {
         let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
         rustix::fs::open(place.log(), flags, rustix::fs::Mode::empty())
@@ -216,7 +216,7 @@ fn a_log_that_takes_nothing_holds_up_no_deadline() {
     let (_, json) = stderr.split_once("\n{").unwrap();
     let json: serde_json::Value = serde_json::from_str(&format!("{{{json}")).unwrap();
     let log = |name: &str| json["log"][name].as_u64().unwrap();
-    // What was read is in it or missing, whatever was under way.
+    // Each byte that was read is in the log or counted as lost.
     assert_eq!(
         log("bytes") + log("lost_bytes"),
         json["stdout_info"]["bytes"].as_u64().unwrap()

@@ -71,7 +71,7 @@ impl Make {
     }
 }
 
-/// Whether nobody reads a pipe any more, within that time.
+/// Returns whether a pipe loses its last reader within that time.
 fn is_unread(source: &File, timeout: Option<&rustix::time::Timespec>) -> bool {
     let mut fds = [PollFd::new(source, PollFlags::empty())];
     poll(&mut fds, timeout).unwrap() == 1

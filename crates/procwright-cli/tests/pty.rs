@@ -71,7 +71,7 @@ fn and_after_each_signal_that_ends_procwright() {
         if stops.contains(&signal) {
             assert!(outer.is_as_before(), "{signal:?}");
         }
-        // Else somebody is about to see to it, within the watchdog's time.
+        // The guard restores the others in its own time, within the watchdog's.
         while !outer.is_as_before() {
             std::thread::yield_now();
         }
@@ -89,7 +89,7 @@ fn the_guard_holds_the_terminal_alone_and_goes_with_procwright() {
         // One that it has closed since is none.
         links.flatten().collect()
     };
-    // It closes what it has inherited on its own time, within the watchdog's.
+    // The guard closes inherited descriptors in its own time, within the watchdog's.
     while links(guard).len() != 2 {
         std::thread::yield_now();
     }
@@ -127,7 +127,7 @@ fn the_guard_holds_the_terminal_alone_and_goes_with_procwright() {
     assert!(outer.is_as_before());
 }
 
-/// What a stop of everything ends is the run, and the guard is none of it.
+/// The guard is no part of the run, which a stop of the whole tree ends.
 #[test]
 fn a_timeout_does_not_name_or_end_the_guard() {
     let words = ["--pty", "--timeout", "0.3", "--grace", "60", "bash", "-c"];
@@ -144,9 +144,9 @@ fn a_timeout_does_not_name_or_end_the_guard() {
     assert!(outer.is_as_before());
 }
 
-/// Beside procwright nobody else holds the terminal: the program has none of it. A
-/// child that another test starts has, from its fork to its exec; so it is looked
-/// again, within the watchdog's time.
+/// The guard, which holds the terminal beside procwright; the program has none of it. A
+/// child that another test starts holds it, too, from its fork to its exec: so this
+/// looks again, within the watchdog's time.
 fn the_guard(outer: &Outer) -> i32 {
     let procwright = outer.command.id().cast_signed();
     loop {
@@ -166,7 +166,7 @@ fn whoever_has_put_it_right_before_the_guard_wins() {
     common::kill(guard, Signal::STOP);
     outer.kill(Signal::KILL);
     outer.finish();
-    // As a shell does: not quite what was before.
+    // A shell sets modes that are not quite those before.
     let mut modes = outer.modes();
     assert!(outer.is_raw());
     modes.local_modes |= rustix::termios::LocalModes::ICANON;
@@ -284,7 +284,7 @@ fn after_a_stop_the_terminal_is_raw_again() {
     let mut outer = ready(["--pty", "sh", "-c", "echo ready; read word; echo got $word"]);
     let raw = outer.modes();
     outer.kill(Signal::STOP);
-    // As a shell does that has its terminal back.
+    // A shell that has its terminal back sets its own modes.
     let mut modes = raw.clone();
     modes.local_modes |= rustix::termios::LocalModes::ICANON;
     outer.set_modes(&modes);
@@ -335,12 +335,12 @@ fn what_is_typed_to_the_shell_is_no_end_of_the_input() {
     let pid = pid.trim().trim_end_matches('.').parse().unwrap();
     common::kill(pid, Signal::STOP);
     outer.wait_for("Stopped");
-    // While the shell does not read, what is typed lies there for all to see.
+    // The terminal echoes input that the shell does not read yet.
     outer.type_in("bg; sleep 1\n");
     outer.wait_behind("sleep 1", "' &");
     outer.type_in("fg\n");
     outer.text.clear();
-    // What it brings to the front.
+    // The shell echoes the line of the job that `fg` continues.
     outer.wait_for("$word'");
     outer.type_in("it\r");
     outer.wait_behind("got it", "> ");
@@ -385,7 +385,7 @@ fn every_byte_is_passed_on_as_it_is_shown() {
         "{}",
         ran.stdout.len()
     );
-    // And on a raw terminal nothing is added once more.
+    // A raw terminal adds no second carriage return.
     let mut outer = Outer::run(["--pty", "cat", &words[1]]);
     assert_eq!(outer.code(), Some(0));
     assert!(
@@ -460,7 +460,7 @@ fn between_two_attempts_the_keys_are_for_procwright() {
     outer.type_in("\x03");
     assert_eq!(outer.signal(), Some(Signal::INT.as_raw()));
     assert!(outer.is_as_before());
-    // And then they are the program's again.
+    // The keys are the program's again in the next attempt.
     let line = "echo tty; read word; test $word = two";
     let words = ["--pty", "--retry=3", "--backoff=0.01", "sh", "-c", line];
     let mut outer = Outer::run(words);

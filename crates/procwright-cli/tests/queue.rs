@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use common::{Ran, kill};
 
-/// Where names are that no other test has.
+/// A directory of queue names for one test.
 struct Names(TempDir);
 
 impl Names {
@@ -110,7 +110,7 @@ fn what_is_sent_is_printed() {
         (text.as_str(), status.code()),
         ("one\ntwo words\n\nfour\n", Some(0))
     );
-    // Closed when nobody sends, it has left nothing behind.
+    // A queue that is closed without a sender leaves nothing behind.
     let recv = names.recv(&["b", "--until-closed"]);
     names.send(&["b", "one"]);
     assert_eq!(recv.rest().0, "one\n");
@@ -181,7 +181,7 @@ fn times() {
     let ran = names.ran(&["send", "a", "--wait", "0.05", "x"]);
     assert_eq!(ran.code(), Some(3));
     assert!(ran.stderr.contains("nobody receives"), "{}", ran.stderr);
-    // Full, and nobody makes room.
+    // The queue is full, and its receiver makes no room.
     let mut recv = names.recv(&["a", "--lanes", "1", "--limit", "4096"]);
     names.send(&["a", "here"]);
     assert_eq!(recv.line(), "here");
@@ -227,7 +227,7 @@ fn a_receiver_that_is_killed_and_the_next() {
     for signal in [Signal::KILL, Signal::INT] {
         recv.end(signal);
         recv = names.recv(&["a"]);
-        // It may be that nobody has taken over yet.
+        // The next receiver may not have taken over yet.
         names.send(&["a", "to the next"]);
         assert_eq!(recv.line_after(last), "to the next");
         last = "still here";
@@ -251,7 +251,7 @@ fn a_receiver_that_is_killed_and_the_next() {
     assert!(ran.stderr.contains("no queue"), "{}", ran.stderr);
 }
 
-/// What was not printed is there for the next.
+/// Messages that were not printed are there for the next receiver.
 #[test]
 fn nobody_reads_what_is_printed() {
     let names = Names::new();
@@ -262,12 +262,13 @@ fn nobody_reads_what_is_printed() {
     let mut reader = BufReader::new(reader);
     reader.read_line(&mut line).unwrap();
     assert_eq!(line, "hello\n");
-    // While it waits, and nothing comes.
+    // The command notices a lost reader while no message comes.
     drop(reader);
     assert_eq!(first.wait().unwrap().signal(), Some(Signal::PIPE.as_raw()));
-    // By a write: there is something before it looks.
+    // The command notices a lost reader by a failed write: a message is there before
+    // it polls.
     let mut second = names.recv(&["a"]);
-    // It has taken over once somebody can send.
+    // The second receiver has taken over once a message can be sent.
     names.send(&["a", "one"]);
     assert_eq!(second.line(), "one");
     kill(second.child.id().cast_signed(), Signal::STOP);
@@ -339,7 +340,7 @@ fn what_a_queue_is_like() {
         json
     );
     recv.end(Signal::KILL);
-    // Nobody has it any more.
+    // No process has the queue any more.
     assert_eq!(names.ran(&["stat"]).stdout, "");
 }
 

@@ -51,7 +51,7 @@ fn a_signal_and_a_stop_are_failures() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut run = command.spawn().unwrap();
-    // It says so of what it does not know, and fails.
+    // `obey` reports a line that it does not know, and fails.
     run.stdin
         .take()
         .unwrap()
@@ -110,7 +110,7 @@ fn more_than_the_memory_goes_to_disk_and_comes_back() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(124));
     let pattern = |stream, length| test_children::Pattern::new(stream, length);
-    // What came before the limit was met.
+    // The output that came before the limit is shown.
     let length = output.stdout.len();
     assert_eq!(
         pattern(test_children::Stream::Stdout, length).mismatch(0, &output.stdout),
@@ -203,7 +203,7 @@ fn who_has_seen_enough_can_end_it() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // It shows, so the run is over.
+    // Output is shown, so the run is over.
     run.stdout
         .as_mut()
         .unwrap()

@@ -1,7 +1,6 @@
 //! The report at the end.
 
-#[path = "../../procwright/tests/common/schema.rs"]
-mod schema;
+use test_support::schema;
 
 mod common;
 
@@ -10,8 +9,8 @@ use std::io::Read;
 use common::{child, procwright, run, terminal};
 use serde_json::{Value, json};
 
-/// That it is what `docs/reference/result.schema.json` says, with what only the
-/// command has.
+/// Checks that a report conforms to `docs/reference/result.schema.json`, with the
+/// members that only the command has.
 #[track_caller]
 fn conforms(report: &Value) {
     let path = concat!(
@@ -168,7 +167,7 @@ fn who_holds_a_stream_is_named_but_not_the_program_itself() {
     assert!(report.contains("left before its end"), "{report}");
 }
 
-/// What a report looks like on a terminal.
+/// The report as a terminal shows it.
 fn shown(variables: &[(&str, &str)], code: &str) -> String {
     let (mut master, slave) = terminal();
     let mut command = procwright(["--report", "text", "--"]);
@@ -176,10 +175,10 @@ fn shown(variables: &[(&str, &str)], code: &str) -> String {
     command.env("TERM", "xterm").env_remove("NO_COLOR");
     command.envs(variables.iter().copied());
     let mut child = command.spawn().unwrap();
-    // It has the other end open, which would keep ours from coming to an end.
+    // The command has the other end open, which would keep the master from an end.
     drop(command);
     let mut text = Vec::new();
-    // EIO when nobody has the other end any more.
+    // The read fails with EIO once no process has the other end.
     let _ = master.read_to_end(&mut text);
     child.wait().unwrap();
     String::from_utf8(text).unwrap()
@@ -210,7 +209,8 @@ fn who_goes_on_in_the_background_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let (json, pids) = (at("report.json"), at("pids"));
-    // Without pipes in between nothing waits for it, and nothing else names it.
+    // No pipes are put between: the run does not wait for the process that is left, and
+    // no list of holders names it.
     let words = child(["fork-holder", "0", "--pidfile", &pids]);
     let mut command = procwright(["--report-to", &json, "--"]);
     let null = || std::process::Stdio::null();

@@ -116,7 +116,8 @@ fn what_fails_after_ctrl_c_is_not_tried_again() {
     use std::os::fd::AsFd;
     use std::os::unix::process::CommandExt;
     let (mut keyboard, slave) = common::terminal();
-    // It makes an exit code of it, as many do: the read ends when the trap has run.
+    // The program answers SIGINT by an exit code, as many do: the read ends when the
+    // trap has run.
     let line = "trap 'exit 5' INT; echo ready $$; read line";
     let mut command = procwright(["--retry", "3", "--backoff", "0", "--shell", line]);
     command.stdin(slave);
@@ -138,8 +139,7 @@ fn what_fails_after_ctrl_c_is_not_tried_again() {
 fn the_pause_sleeps() {
     let (mut procwright, _stderr) = pausing();
     let pid = procwright.id();
-    // It has nothing to do: it is seen asleep, and has not run any more when it is
-    // seen again later.
+    // A procwright that pauses is asleep, and has not run when it is looked at again.
     let ticks = || {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let switches = status.lines().filter(|line| line.contains("ctxt_switches"));

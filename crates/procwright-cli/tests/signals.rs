@@ -108,7 +108,7 @@ fn ignore<const N: usize>(command: &mut std::process::Command, signals: [i32; N]
     }
 }
 
-/// What is no wish for an end, but would end us by default.
+/// Signals that do not ask to terminate, but terminate by default.
 fn no_wishes() -> [Signal; 3] {
     // SAFETY: it is a real-time signal that the C library leaves to programs.
     let real_time = unsafe { Signal::from_raw_unchecked(libc::SIGRTMIN() + 1) };
@@ -137,7 +137,7 @@ fn what_is_sent_to_the_whole_group_is_the_programs_to_answer() {
         command.process_group(0);
         let started = Started::of(command);
         let ours = Pid::from_raw(started.procwright.id().cast_signed()).unwrap();
-        // To us alone it does nothing: the program is in our group.
+        // A signal to procwright alone does nothing: the program is in its group.
         started.kill(signal);
         rustix::process::kill_process_group(ours, signal).unwrap();
         assert_eq!(started.finish().code(), Some(128 + signal.as_raw()));
@@ -173,7 +173,7 @@ fn a_timer_that_was_set_before_us_ends_the_run() {
 
 #[test]
 fn ctrl_c_is_the_programs_to_answer() {
-    // It ignores SIGINT, and dies by the SIGQUIT that comes next.
+    // The program ignores SIGINT, and dies by the SIGQUIT that comes next.
     let mut terminal = Terminal::start([], &child(["ignore-term", "--print-ready"]));
     terminal.press(b"\x03");
     terminal.press(b"\x1c");

@@ -89,7 +89,7 @@ fn what_is_printed_is_what_was_said() {
     assert_eq!(spec["extra_env"], json!({"A": "2"}));
     assert_eq!(spec["stdin"], "null");
     assert_eq!(spec["keep_full"], "full");
-    // Somebody has to see what goes through.
+    // Options that have to see the output put pipes between.
     assert_eq!(spec["stdout"], "relay");
     let plain = dry(&["--shell", "make && make test"]);
     assert_eq!(plain["argv"], json!(["/bin/sh", "-c", "make && make test"]));
@@ -197,7 +197,7 @@ fn what_the_library_would_keep_passes_through() {
     let report: Value = serde_json::from_str(&ran.stderr).unwrap();
     assert_eq!(report["stdout_info"]["bytes"], 3);
     assert_eq!(report["stderr_info"], Value::Null);
-    // And what means nothing here is said.
+    // Members that mean nothing to the command are named.
     let text = r#"{"argv": ["echo", "it"], "stdout": "capture", "stderr": "capture",
         "merged": true, "limit": {"bytes": 1}}"#;
     let ran = spec("a.json", text, &[]);
@@ -239,7 +239,7 @@ fn a_program_on_the_command_line_replaces_that_of_the_file() {
         spec("a.toml", text, &["--", "echo", "mine"]).stdout,
         "mine\n"
     );
-    // So a file may have none.
+    // A file needs no argv then.
     let ran = spec("a.toml", "timeout = 60\n", &["echo", "mine"]);
     assert_eq!((ran.code(), ran.stdout.as_str()), (Some(0), "mine\n"));
     let ran = spec("a.toml", text, &["--shell", "echo $((1 + 1))"]);
@@ -363,7 +363,7 @@ fn the_examples_of_the_reference_are_one_and_run() {
     }
     let dry = |name, text: &str| spec(name, text, &["--dry-run"]).stdout;
     assert_eq!(dry("a.json", &json), dry("a.toml", &toml));
-    // And the table has every member.
+    // The table in the document has every member.
     let written: Value = serde_json::from_str(&dry("a.json", &json)).unwrap();
     let rows: Vec<&str> = document.lines().filter(|l| l.starts_with("| `")).collect();
     for member in written.as_object().unwrap().keys() {

@@ -15,7 +15,7 @@ fn tagged(options: &[&str], words: &[&str]) -> Command {
     command
 }
 
-/// Without the times, each of which has to be there.
+/// The text without the times, each of which has to be there.
 fn without_times(text: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let (time, rest) = line.split_at(12);

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use common::{Ran, child, procwright};
 
-/// What a run with these options traces to a file, without what differs.
+/// Trace of a run with these options, without the parts that differ each time.
 fn traced(options: &[&str], words: &[String]) -> (Ran, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("trace");
@@ -157,7 +157,7 @@ fn fill(pipe: &std::io::PipeWriter) -> usize {
     while let Ok(n) = rustix::io::write(pipe, &[b'x'; 4096]) {
         full += n;
     }
-    // For the program it blocks, as all pipes do.
+    // The program gets a pipe that blocks, as all pipes do.
     fcntl_setfl(pipe, flags).unwrap();
     full
 }

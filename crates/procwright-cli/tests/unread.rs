@@ -1,4 +1,4 @@
-//! A stderr that nobody reads.
+//! A stderr without a reader.
 #![allow(clippy::disallowed_methods)] // Tests may sleep.
 
 mod common;
@@ -19,9 +19,9 @@ fn full_pipe() -> (PipeReader, PipeWriter, usize) {
     (reader, writer, room)
 }
 
-/// Runs a program that leaves somebody behind who holds its pipes, and returns
-/// him.
-fn who_leaves_somebody(options: &[&str], stderr: PipeWriter) -> (Child, i32) {
+/// Runs a program that leaves a process behind, which holds its pipes. Returns its
+/// pid.
+fn leaving_a_holder(options: &[&str], stderr: PipeWriter) -> (Child, i32) {
     let mut command = procwright(options);
     command.args(["--", "sh", "-c", "sleep 1000 & echo $!"]);
     command.stdout(Stdio::piped()).stderr(stderr);
@@ -37,7 +37,7 @@ fn who_leaves_somebody(options: &[&str], stderr: PipeWriter) -> (Child, i32) {
 fn deadlines_hold_and_what_was_not_taken_is_said_later() {
     let (mut reader, writer, full) = full_pipe();
     let options = ["--timeout", "2", "--until", "eof"];
-    let (mut procwright, left) = who_leaves_somebody(&options, writer);
+    let (mut procwright, left) = leaving_a_holder(&options, writer);
     wait_gone(left);
     reader.read_exact(&mut vec![0; full]).unwrap();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! When the run is over.
+//! The end of a run: at the exit, or at the end of its pipes.
 
 mod common;
 

@@ -60,7 +60,7 @@ fn first_is_exactly_so_many() {
         assert_eq!(ran.code(), Some(0));
         assert_eq!(ran.stdout.lines().count(), k.parse::<usize>().unwrap());
     }
-    // Those that were gone count.
+    // Processes that were gone before the wait count.
     let ran = wait(["--first", "2", NOBODY, &numbers[0], &numbers[1]]);
     assert_eq!(ran.stdout.lines().count(), 2, "{}", ran.stdout);
     assert!(ran.stdout.starts_with(NOBODY), "{}", ran.stdout);
@@ -164,7 +164,7 @@ fn a_number_without_a_process_counts_as_ended() {
         let told = format!("{NOBODY} is not there: it has ended, or never was\n");
         assert_eq!(ran.stdout, told, "{options:?}");
     }
-    // Nobody else has to end then.
+    // One that was gone is enough for these options.
     let alive = Target::sleeper();
     for options in [&["--any"][..], &["--first", "1"]] {
         let ran = wait(options.iter().chain([&&*alive.arg(), &NOBODY]));
@@ -264,7 +264,7 @@ fn a_wait_does_not_wake_up() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let before = switches();
-    // What is to be seen is what happens in this time.
+    // The test counts what happens in this time.
     std::thread::sleep(Duration::from_secs(3));
     let woken = switches() - before;
     assert!(woken <= 3, "{woken} context switches");
@@ -292,7 +292,7 @@ fn nobody_reads_what_it_tells() {
     command.arg(a.arg());
     let waiter = Waiter::with_stdout(command, writer.try_clone().unwrap());
     drop(reader);
-    // What another test forks just now has it until its exec.
+    // A child that another test forks has the reader until its exec.
     let mut unread = [PollFd::new(&writer, PollFlags::empty())];
     while !unread[0].revents().contains(PollFlags::ERR) {
         let _ = poll(&mut unread, None);

@@ -1,8 +1,7 @@
 //! The lines of `procwright wait --json` are what
 //! `docs/reference/wait.schema.json` says.
 
-#[path = "../../procwright/tests/common/schema.rs"]
-mod schema;
+use test_support::schema;
 
 mod common;
 
@@ -48,7 +47,7 @@ fn a_code_and_a_signal() {
     assert_eq!(told["status"], json!({"kind": "exited", "code": 7}));
     assert_eq!(told["mechanism"], "pidfd");
     let ended: jiff::Timestamp = told["ended_at"].as_str().unwrap().parse().unwrap();
-    // It is cut to milliseconds.
+    // The time is cut to milliseconds.
     assert!(ended.as_millisecond() >= began.as_millisecond());
     b.kill(Signal::KILL);
     let told = line(&waiter.line());
@@ -115,8 +114,8 @@ fn another_users_zombie() {
     std::fs::set_permissions(directory.path(), open).unwrap();
     let path = directory.path().join("procwright");
     let own = env!("CARGO_BIN_EXE_procwright");
-    // Not written by this process: another test's child could have it open for
-    // writing yet, and it could not be executed.
+    // Another process writes the file: a child of another test could still have it
+    // open for writing, and it could not be executed.
     assert!(
         Command::new("cp")
             .arg(own)

@@ -66,7 +66,7 @@ fn a_name_that_is_not_its_files() {
     let program = Renamed::child("pwo");
     let link = program.path.with_file_name("pwl");
     std::os::unix::fs::symlink(&program.path, &link).unwrap();
-    // It goes by the name of the link, and its file is the other.
+    // The process has the name of the link, its file the other name.
     let target = Target::of(&link, &["sleep-forever"]);
     let waiter = Waiter::new(["--name", &program.name, "--name", "pwl", &target.arg()]);
     assert!(waiter.said.contains(" 1 to wait for"), "{}", waiter.said);
@@ -125,7 +125,7 @@ fn who_has_ended_is_waited_for_only_until_the_reap() {
 
 #[test]
 fn the_name_told_is_that_at_the_end() {
-    // As a shell's job before its exec.
+    // A job has the name of its shell until its exec.
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "read line; exec \"$0\" exit 3"]);
     shell.arg(test_children::path()).stdin(Stdio::piped());
@@ -147,7 +147,7 @@ fn it_does_not_wait_for_itself() {
     assert_eq!(output.status.code(), Some(0));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("no process has the name"), "{stderr}");
-    // Nor by its number, which it gets by an exec.
+    // The command does not wait for itself by its number either, got by an exec.
     let path = procwright.path.to_str().unwrap();
     let mut shell = Command::new("/bin/sh");
     let output = shell

@@ -167,7 +167,7 @@ fn none_where_there_is_no_terminal() {
         "{}",
         ran.stderr
     );
-    // With a terminal for the lines alone, too.
+    // A terminal on stdout alone gets no progress either.
     let (mut master, slave) = terminal();
     let mut command = subcommand("wait");
     command

@@ -1,40 +1,12 @@
-//! The errors of everything below `run`: what was asked, what happened, what
-//! to do.
+//! The errors of everything below `run`.
 
 use std::fmt;
 use std::io;
 
-/// A value that cannot be used, found before anything was started.
-///
-/// Its text has three parts: which value, what is wrong with it, and what
-/// would be right.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} {problem}: {hint}")]
-pub struct Invalid {
-    what: String,
-    problem: String,
-    hint: String,
-}
+pub use procwright_os::Invalid;
 
-impl Invalid {
-    /// An error about the value called `what`.
-    pub fn new(
-        what: impl Into<String>,
-        problem: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Invalid {
-        Invalid {
-            what: what.into(),
-            problem: problem.into(),
-            hint: hint.into(),
-        }
-    }
-
-    /// The name of the value, as in the documentation.
-    pub fn what(&self) -> &str {
-        &self.what
-    }
-}
+/// An error of code that takes part in a run: an iterator, a callback.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The step of starting a program that failed.
 ///
@@ -119,12 +91,12 @@ impl Step {
 pub struct SpawnError {
     /// The step that failed.
     pub step: Step,
-    /// What the step was about: the program for `exec`, the directory for
+    /// Object of the step: the program for `exec`, the directory for
     /// `chdir`, empty where the step says it all.
     pub object: String,
     /// The system's answer.
     pub source: io::Error,
-    /// What to do about it, where that is known.
+    /// Advice, where there is some.
     pub hint: Option<String>,
 }
 
@@ -139,7 +111,7 @@ impl SpawnError {
         }
     }
 
-    /// The same error with advice.
+    /// Adds advice.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> SpawnError {
         self.hint = Some(hint.into());

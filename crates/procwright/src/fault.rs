@@ -6,24 +6,23 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 
+use procwright_os::fault::is_on;
+
 use crate::child::OutputEnd;
 use crate::spec::Limit;
+use crate::std_stream::StdStream;
 
-pub(crate) fn is_on(name: &str) -> bool {
-    std::env::var_os("PROCWRIGHT_FAULT").is_some_and(|on| on == name)
-}
-
-/// `limit`: it is one byte too low.
-pub(crate) fn of_limit(limit: Option<Limit>) -> Option<Limit> {
+/// Fault `limit`: a limit is one byte too low.
+pub(crate) fn lowered(limit: Option<Limit>) -> Option<Limit> {
     limit.map(|limit| Limit {
         bytes: limit.bytes - u64::from(is_on("limit") && limit.bytes > 0),
         ..limit
     })
 }
 
-/// `stderr`: its last byte is lost.
-pub(crate) fn of_pipe(end: OutputEnd, stream: usize) -> io::Result<OutputEnd> {
-    if stream == 0 || !is_on("stderr") {
+/// Fault `stderr`: its last byte is lost.
+pub(crate) fn without_last_byte(end: OutputEnd, stream: StdStream) -> io::Result<OutputEnd> {
+    if stream == StdStream::Stdout || !is_on("stderr") {
         return Ok(end);
     }
     let (ours, theirs) = io::pipe()?;

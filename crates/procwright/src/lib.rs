@@ -18,52 +18,87 @@
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 pub mod buffer;
-mod cancel;
 mod child;
 mod command;
 mod drain;
 pub mod error;
 #[cfg(procwright_fault)]
 mod fault;
-mod handle;
-mod heirloom;
-mod holders;
-mod ident;
-pub mod liveness;
-pub mod process;
-pub mod queue;
+mod quote;
 mod run;
 pub mod spec;
 mod spool;
+mod std_stream;
 pub mod stream;
-mod sync;
-mod sys;
 pub mod terminal;
-pub mod time;
 mod trace;
-pub mod wait;
 
-pub use cancel::Cancel;
-pub use child::{Child, Communication, WaitError, duplicate_fd};
-pub use command::{BoxError, Collected, Command, Failure, Ongoing};
+/// Processes: which one is meant, how they ended, how they are stopped, who
+/// reaps them. The crate `procwright-process` has it alone.
+pub mod process {
+    pub use procwright_process::{
+        Exit, Id, Process, ProcessError, Scope, Signal, Stop, Survivor, Unknown, adopt_orphans,
+        job, named, orphans, reap_orphans,
+    };
+}
+
+/// Waiting for one, many, any or all, without polling. The crate
+/// `procwright-process` has it alone.
+pub mod wait {
+    pub use procwright_process::wait::{
+        Awaits, Event, Key, Mechanism, Outcome, Pending, Stats, WaitSet, Waitable, Waited, Want,
+        stats,
+    };
+}
+
+/// Is the peer alive? One relaxed atomic load, no system call. The crate
+/// `procwright-liveness` has it alone, and says what it promises.
+pub mod liveness {
+    pub use procwright_liveness::{
+        Claim, Cleaner, Error, Guarantee, Invitation, Mechanism, Monitor, Names, PortableToken,
+        State, ThreadToken, Token,
+    };
+}
+
+/// A channel between processes, in memory that they share: many senders, one
+/// receiver. The crate `procwright-queue` has it alone, and says what it promises.
+pub mod queue {
+    pub use procwright_queue::{
+        Asleep, Batch, Channel, Error, Invitation, LaneStat, LaneState, Options, Overflow,
+        Receiver, ReceiverStat, ReceiverState, Reservation, Sender, Stat, View, Waker, names, stat,
+    };
+}
+
+/// Time: a [`Timeout`](time::Timeout) at the interface, a [`Deadline`](time::Deadline) inside.
+pub mod time {
+    pub use procwright_os::time::{Deadline, Timeout};
+}
+
+pub use child::{CapturedOutput, Child, Communication, OutputCapture, WaitError, duplicate_fd};
+pub use command::{Command, Ongoing};
 pub use drain::{Flow, Segment};
-pub use holders::{Holder, Holders};
-pub use process::Process;
+pub use error::BoxError;
+pub use procwright_process::holders::{Holder, Holders};
+pub use procwright_process::wait::WaitSet;
+pub use procwright_process::{Cancel, Process};
 #[cfg(feature = "serde")]
 pub use run::text_to_json;
 pub use run::{
-    Demand, Error, Event, Foreign, Moment, Output, Piece, Reason, Report, StreamInfo, Tap, Watch,
+    Collected, Demand, Error, Event, Failure, Foreign, Moment, Output, Piece, Reason, Report,
+    StreamInfo, Tap, Watch,
 };
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::memory;
 pub use spool::{Budget, Memory, Overflow};
-pub use wait::WaitSet;
+pub use std_stream::StdStream;
 
 /// The Rust examples of the documents, which run as tests like all others.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../../../README.md")]
     mod readme {}
+    #[doc = include_str!("../README.md")]
+    mod crate_readme {}
     #[doc = include_str!("../../../docs/guide.md")]
     mod guide {}
     #[doc = include_str!("../../../docs/concepts/queues.md")]

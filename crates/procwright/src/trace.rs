@@ -9,7 +9,7 @@
 //! only if it goes in at once: those that do not are counted, and the next one that
 //! does says how many are missing. No error of a write goes anywhere.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -20,9 +20,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::process::Exit;
-use crate::sys::write;
-use crate::time::Seconds;
+use crate::quote::quote;
+use procwright_os::time::Seconds;
+use procwright_os::write_nowait;
+use procwright_process::Exit;
 
 /// The longest line. Less than a pipe takes in one piece everywhere (`PIPE_BUF`
 /// is 512 in POSIX, 4,096 on Linux), so that lines of several processes do not mix.
@@ -32,7 +33,7 @@ const UNKNOWN: u8 = 0;
 const OFF: u8 = 1;
 const ON: u8 = 2;
 
-/// Whether anybody wants a trace.
+/// Wish for a trace: `UNKNOWN` until the variable was read.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
 /// The runs and children so far.
 static SERIAL: AtomicU32 = AtomicU32::new(0);
@@ -45,13 +46,13 @@ pub(crate) struct Trace(Option<Wanted>);
 
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
-    /// Its number in this process.
+    /// Number of the run or child in this process.
     serial: u32,
     started: Instant,
 }
 
 impl Trace {
-    /// Of what is started now.
+    /// Begins the trace of a run or child that is started now.
     pub(crate) fn begin() -> Trace {
         Trace(is_on().then(|| Wanted {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed) + 1,
@@ -75,8 +76,18 @@ impl Trace {
         emit(line);
     }
 
-    /// Of a run, or of a child that is handed out. `reason` is why it was stopped,
-    /// empty if it was not.
+    /// Writes that the program of `argv` could not be started, and the first line of
+    /// `error`: behind it stands what to do about that.
+    pub(crate) fn not_started(self, argv: &[OsString], error: &impl fmt::Display) {
+        self.say(|| {
+            let error = error.to_string();
+            let fact = error.lines().next().unwrap_or_default();
+            format!("not started, {}: {fact}", quote(argv))
+        });
+    }
+
+    /// Writes the end of a run, or of a child that is handed out. `reason` is why it was
+    /// stopped, empty if it was not.
     pub(crate) fn end(self, reason: &str, exit: Exit) {
         let Some(Wanted { started, .. }) = self.0 else {
             return;
@@ -96,39 +107,39 @@ fn is_on() -> bool {
         OFF => false,
         ON => true,
         _ => {
-            let on = place().is_some();
+            let on = sink().is_some();
             STATE.store(if on { ON } else { OFF }, Ordering::Relaxed);
             on
         }
     }
 }
 
-/// Where the lines go.
+/// The target of the lines.
 #[derive(Debug)]
-enum Place {
+enum TraceSink {
     Stderr,
-    /// Or a terminal, or what else may be full for a while.
+    /// A pipe or a terminal, which may be full for a while.
     Pipe(File),
-    /// A plain one is never full. Some file systems refuse to grow one without a
-    /// wait, though, and each line would be missing.
+    /// A plain file, which is never full. Some file systems refuse to grow one without
+    /// a wait, though, and each line would be missing.
     File(File),
 }
 
-fn place() -> Option<&'static Place> {
-    static PLACE: OnceLock<Option<Place>> = OnceLock::new();
-    let place = PLACE.get_or_init(|| {
+fn sink() -> Option<&'static TraceSink> {
+    static SINK: OnceLock<Option<TraceSink>> = OnceLock::new();
+    let place = SINK.get_or_init(|| {
         let wish = std::env::var_os("PROCWRIGHT_TRACE")?;
         match wish.as_bytes() {
             b"" | b"0" => None,
             path if path.contains(&b'/') => {
                 open(&wish).map(
                     |file| match file.metadata().is_ok_and(|meta| meta.is_file()) {
-                        true => Place::File(file),
-                        false => Place::Pipe(file),
+                        true => TraceSink::File(file),
+                        false => TraceSink::Pipe(file),
                     },
                 )
             }
-            _ => Some(Place::Stderr),
+            _ => Some(TraceSink::Stderr),
         }
     });
     place.as_ref()
@@ -146,23 +157,23 @@ fn open(path: &OsStr) -> Option<File> {
         .inspect_err(|error| {
             let path = path.to_string_lossy();
             let text = format!("procwright: cannot write PROCWRIGHT_TRACE to {path:?}: {error}\n");
-            let _ = write::at_once(io::stderr().as_fd(), text.as_bytes());
+            let _ = write_nowait::try_write(io::stderr().as_fd(), text.as_bytes());
         })
         .ok()
 }
 
 fn emit(mut line: String) {
-    let Some(place) = place() else { return };
+    let Some(place) = sink() else { return };
     let lost = LOST.swap(0, Ordering::Relaxed);
     if lost > 0 {
         line.push_str(&format!(" (lines missing before this: {lost})"));
     }
     line.push('\n');
     let written = match place {
-        // Without Rust's lock, which somebody may hold who waits in a write.
-        Place::Stderr => write::at_once(io::stderr().as_fd(), line.as_bytes()),
-        Place::Pipe(file) => write::at_once(file.as_fd(), line.as_bytes()),
-        Place::File(file) => {
+        // Rust's lock is left out: a thread that waits in a write may hold it.
+        TraceSink::Stderr => write_nowait::try_write(io::stderr().as_fd(), line.as_bytes()),
+        TraceSink::Pipe(file) => write_nowait::try_write(file.as_fd(), line.as_bytes()),
+        TraceSink::File(file) => {
             let mut file = file;
             io::Write::write_all(&mut file, line.as_bytes()).map(|()| true)
         }
@@ -172,7 +183,8 @@ fn emit(mut line: String) {
     }
 }
 
-/// What is not printable is escaped: a line stays one, and a terminal unharmed.
+/// Appends `text`, and escapes what is not printable: a line stays one, and a terminal
+/// unharmed.
 fn push_in_one_line(line: &mut String, text: &str) {
     for c in text.chars() {
         // Room for the longest escape, and what is said of missing lines.
@@ -206,12 +218,12 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         let line = [b'x'; 4096];
         let mut taken = 0;
-        while write::at_once(writer.as_fd(), &line).unwrap() {
+        while write_nowait::try_write(writer.as_fd(), &line).unwrap() {
             taken += 1;
         }
         assert!(taken > 0);
         let mut reader = reader;
         io::Read::read_exact(&mut reader, &mut vec![0; 4096 * taken]).unwrap();
-        assert!(write::at_once(writer.as_fd(), &line).unwrap());
+        assert!(write_nowait::try_write(writer.as_fd(), &line).unwrap());
     }
 }

@@ -1,11 +1,12 @@
-//! How long a program could not write: nothing if its pipe was never full, and
-//! never less than the truth.
+//! How long a program could not write: no time if its pipe was never full, and never
+//! less than the truth.
 
 mod common;
 
 use std::io::Read;
 use std::sync::mpsc;
 use std::time::Duration;
+use test_support::alone;
 
 use common::{Background, child, shared, sys};
 use procwright::stream::Reader;
@@ -17,11 +18,12 @@ fn nothing_for_a_program_that_met_no_full_pipe() {
     for args in [
         &["exit", "0"][..],
         &["trickle", "200", "1"],
-        // Never more in all than the pipe holds: on a busy machine whoever reads
-        // may be late, and then the pipe would be full.
+        // Never more in all than the pipe holds: on a busy machine the reader may be
+        // late, and then the pipe would be full.
         &["trickle", "3", "20", "--size", "20000"],
         &["trickle", "1", "30", "--size", "60000", "--err"],
-        // It exits right after; that nobody could write any more is not "full".
+        // The program exits right after; a write that can no longer happen is not a
+        // full pipe.
         &["flood", "--out", "40000"],
         &["flood", "--out", "33000", "--chunk", "33000"],
         &["flood", "--out", "61000", "--err", "61000"],
@@ -37,8 +39,8 @@ fn nothing_for_a_program_that_met_no_full_pipe() {
     }
 }
 
-/// What the program measured around its own writes, less what it spent waiting
-/// for a processor, which is nobody's pipe, and what a system call takes.
+/// The time that the program measured around its own writes, less its waits for a
+/// processor, which are no pipe's, and less the cost of system calls.
 fn truth(report: &[u8]) -> Duration {
     let text = String::from_utf8_lossy(report);
     let number = |key: &str| -> u64 {
@@ -48,14 +50,14 @@ fn truth(report: &[u8]) -> Duration {
         value.unwrap_or_else(|| panic!("{text:?}")).parse().unwrap()
     };
     // A wake-up is sent to another processor. In a virtual machine whose processor
-    // sleeps that took 30 µs, which no account of the system's has.
+    // sleeps this took 30 µs, which no accounting of the system contains.
     let beside = number("queued_ns=") + 50_000 * number("waits=");
     Duration::from_nanos(number("blocked_ns=").saturating_sub(beside))
 }
 
-/// No less than the truth, but for what either side's clock does not see: a reader
-/// that loses its processor in the middle of its reads, and a writer that is woken
-/// late. Up to 3 % were seen on a busy machine.
+/// Expects no less than the truth, but for what either side's clock does not see: a
+/// reader that loses its processor in the middle of its reads, and a writer that is
+/// woken late. Up to 3 % were seen on a busy machine.
 #[track_caller]
 fn is_near(told: Duration, truth: Duration, what: &str) {
     let least = truth.mul_f64(0.97);
@@ -64,7 +66,7 @@ fn is_near(told: Duration, truth: Duration, what: &str) {
 
 #[track_caller]
 fn is_not_below_the_truth(command: Command<'_>, what: &str) -> Duration {
-    // By a callback: a limit would cut it.
+    // Collected by a callback: a limit would cut the report.
     let report = shared(Vec::new());
     let theirs = report.clone();
     let output = command
@@ -77,9 +79,10 @@ fn is_not_below_the_truth(command: Command<'_>, what: &str) -> Duration {
     let told = output.report.stdout_info.as_ref().unwrap().blocked.unwrap();
     let truth = truth(&report.lock().unwrap());
     common::figure(&format!("{what}: blocked for {truth:?}, told {told:?}"));
-    // Writes of 2,049 fill a pipe at half its bytes. If that happens between the
-    // look and the read, before any look has found it full, the read cannot be
-    // told from one of a pipe with room: some microseconds each are missed.
+    // Writes of 2,049 bytes fill a pipe at half its size. If that happens after the
+    // look and before the read, and no look has yet found the pipe full, the read
+    // cannot be told from a read of a pipe with room: some microseconds are missed each
+    // time.
     let missed = match what.contains("2049") {
         true => Duration::from_millis(10),
         false => Duration::ZERO,
@@ -89,7 +92,7 @@ fn is_not_below_the_truth(command: Command<'_>, what: &str) -> Duration {
     truth
 }
 
-/// Takes its time: at each of a few pieces until enough has passed.
+/// Pauses at each of the first pieces.
 fn slow(command: Command<'_>) -> Command<'_> {
     let (keep, never) = mpsc::channel::<()>();
     let calls = shared(0_u32);
@@ -97,8 +100,8 @@ fn slow(command: Command<'_>) -> Command<'_> {
         let _ = &keep;
         let mut calls = calls.lock().unwrap();
         *calls += 1;
-        // Nothing comes, so this is a pause of known length: what is measured
-        // is time, and not whether something has happened by then.
+        // No message comes, so this is a pause of known length: time is measured, and
+        // not whether an event has happened by then.
         if *calls < 4 {
             let _ = never.recv_timeout(Duration::from_millis(150));
         }
@@ -110,7 +113,7 @@ fn slow(command: Command<'_>) -> Command<'_> {
 fn a_slow_consumer() {
     let _dog = common::watchdog("a_slow_consumer");
     for chunk in ["4096", "2049", "64K", "100"] {
-        // More than the queue of the callback holds, so that the pipe fills up.
+        // More than the callback's queue holds, so that the pipe fills up.
         let size = if chunk == "100" { "24M" } else { "40M" };
         let command = slow(child(&["flood-blocked", "--out", size, "--chunk", chunk]));
         let truth = is_not_below_the_truth(command, &format!("slow consumer, writes of {chunk}"));
@@ -123,7 +126,7 @@ fn a_slow_consumer() {
 
 #[test]
 fn a_slow_consumer_under_a_limit() {
-    // Limits make short reads, by which a full pipe must still be told.
+    // Limits make short reads, by which a full pipe must still be recognised.
     let _dog = common::watchdog("a_slow_consumer_under_a_limit");
     for bytes in [0, 1, 1000, 33_000_000] {
         let limit = procwright::Limit {
@@ -148,7 +151,7 @@ alone! {
     fn pipes_of_two_pages() {
         if !common::root_or_skip("pipes_of_two_pages") { return; }
         let uid = 65_531;
-        // The budget of that user is used up by somebody else.
+        // The budget of that user is used up by another process.
         let eater = Background::start(&["eat-pipes", "70", "1M", "600000", "--uid", &uid.to_string()]);
         sys::become_user(uid);
         let (_, probe) = std::io::pipe().unwrap();
@@ -177,7 +180,7 @@ alone! {
 /// The bare pipe, and a queue that is soon full.
 const HELD: [Option<Overflow>; 2] = [None, Some(Overflow::Block { memory: 64 << 10 })];
 
-/// Reads all of it, with some pauses near the start.
+/// Reads everything, with some pauses near the start.
 fn read_slowly(reader: &mut Reader, pauses: u32) -> Vec<u8> {
     let (_keep, never) = mpsc::channel::<()>();
     let mut all = Vec::new();
@@ -186,7 +189,7 @@ fn read_slowly(reader: &mut Reader, pauses: u32) -> Vec<u8> {
     loop {
         if left > 0 {
             left -= 1;
-            // As in `slow`.
+            // A pause of known length, as in `slow`.
             let _ = never.recv_timeout(Duration::from_millis(100));
         }
         match reader.read(&mut buffer).unwrap() {
@@ -224,7 +227,7 @@ fn nothing_for_a_child_that_met_no_full_pipe() {
     for overflow in HELD {
         for args in [
             &["exit", "0"][..],
-            // All of it fits into the pipe, whoever has the processors.
+            // All of it fits into the pipe, however the processors are shared.
             &["trickle", "10", "20", "--size", "4000"],
             &["flood", "--out", "40000"],
             &["flood", "--out", "61000", "--err", "61000"],
@@ -254,7 +257,8 @@ fn it_is_told_while_it_lasts() {
     for overflow in HELD {
         let mut flood = child(&["flood-forever"]).spawn_with(overflow).unwrap();
         let stdout = flood.stdout.take().unwrap();
-        // Nobody reads, so sooner or later it is blocked all the time.
+        // The output is not read, so the program is blocked all the time sooner or
+        // later.
         common::eventually(|| {
             let before = stdout.blocked().unwrap();
             let _ = never.recv_timeout(Duration::from_millis(60));

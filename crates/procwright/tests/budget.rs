@@ -1,8 +1,9 @@
-//! What all children may take together.
+//! The memory and disk that all children may take together.
 
 mod common;
 
 use std::io::{Read, Write};
+use test_support::alone;
 
 use common::child;
 use procwright::process::Exit;
@@ -38,10 +39,10 @@ alone! {
         assert_eq!(Budget::current(), budget);
         let mut children: Vec<_> = (0..40).map(|_| flood()).collect();
         for child in &children {
-            // Each of them goes on, by way of the disk.
+            // Each child goes on, by way of the disk.
             assert_eq!(child.wait(None).unwrap(), Some(Exit::Code(0)));
         }
-        // Each has the least share at least, and some blocks in use.
+        // Each has at least the smallest share, and some blocks in use.
         let most = (4 << 20) + 40 * ((64 << 10) + 6 * (16 << 10));
         assert!(memory(&children) <= most, "{}", memory(&children));
         children.iter_mut().for_each(is_whole);
@@ -88,7 +89,7 @@ alone! {
         };
         assert_eq!(invalid.what(), "PROCWRIGHT_MEMORY_BUDGET");
         assert!(error.to_string().contains("256MiB"), "{error}");
-        // Who says one has no use for the variable.
+        // A budget that is set explicitly makes the variable irrelevant.
         let budget = Budget { memory: 1 << 20, disk: Some(u64::MAX) };
         budget.set();
         assert_eq!(child(&["exit", "0"]).spawn().unwrap().wait(None).unwrap(), Some(Exit::Code(0)));
@@ -101,7 +102,7 @@ alone! {
         Budget { memory: 1 << 20, disk: None }.set();
         let overflow = Overflow::Block { memory: 16 << 20 };
         let flood = |size: &str| child(&["flood", "--out", size]).spawn_with(overflow).unwrap();
-        // Each keeps more than the least share, and was never refused itself.
+        // Each keeps more than the smallest share, and was never refused itself.
         let others: Vec<_> = (0..8).map(|_| flood("100K")).collect();
         for other in &others {
             assert_eq!(other.wait(None).unwrap(), Some(Exit::Code(0)));
@@ -114,7 +115,7 @@ alone! {
             other.stdout.as_ref().unwrap().read_to_end(&mut data).unwrap();
             assert_eq!(data.len(), 100 << 10);
         }
-        // Nobody reads it, and now it has room.
+        // The output is not read, and there is room now.
         assert_eq!(one.wait(None).unwrap(), Some(Exit::Code(0)));
     }
 }
@@ -131,8 +132,8 @@ alone! {
             let figures = stdout.figures().unwrap();
             figures.spilled_bytes > 0 && figures.bytes_in == HALF as u64
         });
-        // What its reader will want first stays in memory, and is more than all
-        // that it may have there from now on.
+        // The oldest bytes, which the reader wants first, stay in memory, and are more
+        // than the stream may have there from now on.
         Budget { memory: 1 << 20, disk: None }.set();
         stdin.write_all(&vec![b'b'; HALF]).unwrap();
         drop(stdin);
@@ -156,7 +157,7 @@ alone! {
         let mut one = flood();
         let stdout = one.stdout.as_ref().unwrap();
         common::eventually(|| stdout.figures().unwrap().bytes_in >= 100 << 10);
-        // Blocks as for one of two, and not of 130.
+        // The blocks are of the size for one stream of two, and not of 130.
         let memory = stdout.figures().unwrap().memory_bytes;
         assert!(memory.is_multiple_of(128 << 10), "{memory}");
         is_whole(&mut one);

@@ -1,10 +1,11 @@
 //! Streams that are closed while their readers are blocked, and children that have to
-//! learn of it.
+//! learn of the close.
 
 mod common;
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use test_support::alone;
 
 use common::{Census, child, eventually, figure, scaled, timed};
 use procwright::process::{Exit, Signal};
@@ -30,8 +31,9 @@ fn died_of_it(child: &Child) {
     assert_eq!(exit.and_then(Exit::signal), Some(Signal::PIPE));
 }
 
-/// Whether all threads of this process but the one that asks sleep. Not so many more
-/// than before: what works for us may have been awake then.
+/// Whether all threads of this process but the calling one sleep. A comparison with an
+/// earlier number of sleepers would not do: the library's threads may have been awake
+/// then.
 fn all_others_sleep() -> bool {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let awake = tasks
@@ -66,7 +68,7 @@ alone! {
                 if count > 1 {
                     figure(&format!("{overflow:?}, {count} readers: closed in {took:?}"));
                 }
-                // More than a pipe holds: it cannot get away with it.
+                // More than a pipe holds, so the child has to notice the close.
                 let stdin = silent.stdin.take().unwrap();
                 (&stdin).write_all(b"4194304\n").unwrap();
                 died_of_it(&silent);
@@ -83,7 +85,7 @@ alone! {
             let flood = child(&["flood-forever"]).spawn_with(overflow).unwrap();
             let stdout = flood.stdout.as_ref().unwrap();
             match overflow {
-                // In the middle of it.
+                // The close comes in the middle of spilling.
                 Some(Overflow::Spill { .. }) => {
                     eventually(|| stdout.figures().unwrap().spilled_bytes > 4 << 20);
                 }
@@ -96,8 +98,8 @@ alone! {
     }
 }
 
-/// Reads what is right until the end or the close; whether it was the end, and how
-/// far that was.
+/// Reads and checks bytes until the end or the close; whether it was the end, and the
+/// offset reached.
 fn read(reader: &Reader, closing: &AtomicBool, lossless: bool) -> (bool, u64) {
     let mut buffer = vec![0; 20_000];
     let pattern = Pattern::new(Stream::Stdout, buffer.len());

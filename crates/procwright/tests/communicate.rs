@@ -1,10 +1,11 @@
-//! All of a child's input and all of its output, at once.
+//! A child's whole input and output, exchanged at once.
 
 mod common;
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::time::Duration;
+use test_support::alone;
 
 use common::{Census, child};
 use procwright::process::Exit;
@@ -145,7 +146,8 @@ alone! {
 alone! {
     fn an_output_that_somebody_else_does_not_read_is_told_of() {
         for overflow in &POLICIES[..2] {
-            // With input that it does not read for want of room, and without any.
+            // Once with input that `cat` does not read for want of room, and once
+            // without any.
             let mut cat = child(&["cat"])
                 .stdin(Stdin::Pipe)
                 .stall_after(Duration::from_millis(50))

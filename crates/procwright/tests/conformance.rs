@@ -7,7 +7,7 @@ use std::time::Duration;
 use procwright::process::{Exit, Scope, Stop};
 use procwright::terminal::Size;
 use procwright::time::Timeout;
-use procwright::{Beyond, Command, Error, Limit, Output, Sink, Spec, StreamInfo, Until};
+use procwright::{Beyond, Command, Error, Limit, Output, Sink, Spec, StdStream, StreamInfo, Until};
 use serde_json::Value;
 
 #[test]
@@ -138,7 +138,8 @@ fn check(case: &Value, outcome: &Result<Output, Error>) {
             ("error", Ok(_)) => Value::Null,
             (_, Ok(output)) => fact(what, output),
             (_, Err(error)) => match error.output() {
-                // An error only where one is expected, with all that came of it.
+                // An error is accepted only where one is expected, along with its
+                // output.
                 Some(output) if case["expect"]["error"].is_string() => fact(what, output),
                 _ => panic!("{name}: {error}"),
             },
@@ -180,14 +181,15 @@ fn fact(what: &str, output: &Output) -> Value {
     }
 }
 
-/// The pieces of both streams in the order of reading, neighbours of one stream as one.
+/// The pieces of both streams in the order of reading; neighbours of one stream are
+/// joined.
 fn merged(output: &Output) -> Value {
     let mut rest = [&output.stdout[..], &output.stderr[..]];
     let mut pieces: Vec<(&str, String)> = Vec::new();
     for segment in output.merged.as_deref().unwrap() {
         let (name, rest) = match segment.stream {
-            1 => ("stdout", &mut rest[0]),
-            _ => ("stderr", &mut rest[1]),
+            StdStream::Stdout => ("stdout", &mut rest[0]),
+            StdStream::Stderr => ("stderr", &mut rest[1]),
         };
         let (piece, left) = rest.split_at(usize::try_from(segment.bytes).unwrap());
         *rest = left;

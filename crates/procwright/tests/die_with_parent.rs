@@ -1,21 +1,22 @@
-//! Programs that shall not outlive the process that runs them.
+//! Programs that must not outlive the process that runs them.
 
 mod common;
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::process::Stdio;
+use test_support::alone;
 
 use common::{child, sys};
 use procwright::process::Signal;
 
-/// In a copy of this executable: runs a program for ever, and says its pid.
+/// Runs a program for ever in a copy of this executable, and prints its pid.
 #[test]
 fn a_host_that_is_killed() {
     let name = "a_host_that_is_killed";
     let _dog = common::watchdog(name);
     if std::env::var_os("PROCWRIGHT_TEST_HOST").is_some() {
-        // From a thread that is not the main one, after another has ended.
+        // The run is made by a thread other than the main one, after another has ended.
         std::thread::spawn(|| {
             child(&["exit", "0"])
                 .die_with_parent(Signal::KILL)
@@ -55,14 +56,15 @@ fn a_host_that_is_killed() {
     assert!(common::lives(pid));
     host.kill().unwrap();
     host.wait().unwrap();
-    // Readable when it has ended; the watchdog ends this test if it does not.
+    // A pidfd is readable once the process has ended; the watchdog ends this test if it
+    // has not.
     sys::wait_for_end(pidfd.as_fd());
 }
 
 alone! {
     fn threads_may_end() {
-        // Each run from a thread that ends right after: what the kernel watches
-        // is the thread that made the child, which must be none of these.
+        // Each run is made by a thread that ends right after: the kernel watches the
+        // thread that made the child, which must be none of these.
         let long = std::thread::spawn(|| {
             child(&["trickle", "20", "20"]).die_with_parent(Signal::KILL).run().unwrap()
         });

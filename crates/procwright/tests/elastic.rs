@@ -1,5 +1,5 @@
-//! The elastic stage when the disk, the descriptors or the threads run out:
-//! room is lost, and never a byte.
+//! The elastic stage when the disk, the descriptors or the threads run out: room is
+//! lost, and never a byte.
 
 mod common;
 
@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use test_support::alone;
 
 use procwright::Overflow;
 use procwright::buffer::{Buffer, Error, Event, Figures, Monitor, Outcome};
@@ -18,7 +19,7 @@ use common::{Census, eventually, root_or_skip, skip, sys, threads};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A stage with a writer that has so much to say, and no reader yet.
+/// A stage with a writer of `bytes` bytes, and no reader yet.
 struct Stage {
     monitor: Monitor,
     go: Sender<()>,
@@ -31,12 +32,13 @@ struct Stage {
 }
 
 impl Stage {
-    /// All threads but the one that spills exist before a byte moves.
+    /// Starts all threads but the one that spills before a byte moves.
     fn start(memory: u64, bytes: u64) -> Stage {
         Stage::start_in_parts(memory, vec![bytes])
     }
 
-    /// One `go` for what comes up to each of these.
+    /// Starts a stage whose writer waits for one `go` per part; `parts` are the offsets
+    /// of their ends.
     fn start_in_parts(memory: u64, parts: Vec<u64>) -> Stage {
         let bytes = *parts.last().unwrap();
         let disk = Some(64 * MIB);
@@ -93,7 +95,7 @@ impl Stage {
         self.monitor.figures().spilled_bytes
     }
 
-    /// Reads so many bytes, or to the end, and looks at each.
+    /// Reads at most `most` bytes, and compares each.
     fn take(&mut self, most: u64) {
         let pattern = Pattern::new(Stream::Stdout, 64 << 10);
         let mut buffer = vec![0; 100_000];
@@ -109,8 +111,8 @@ impl Stage {
         }
     }
 
-    /// Reads everything that is left. The figures at the end, and what
-    /// was told since it was last asked.
+    /// Reads everything that is left. Returns the final figures, and the events since
+    /// the last receive.
     fn finish(mut self) -> (Figures, Vec<(&'static str, Option<i32>)>) {
         self.take(u64::MAX);
         let at = self.read;
@@ -165,14 +167,14 @@ alone! {
 
 alone! {
     fn files_may_not_be_large() {
-        // Nobody ignores SIGXFSZ here: it must not end this process.
+        // SIGXFSZ is not ignored here: it must not end this process.
         let directory = tempfile::tempdir().unwrap();
         spool_in(directory.path());
         sys::default(libc::SIGXFSZ);
         sys::limit_file_size(300 * KIB);
         let stage = Stage::start(256 * KIB, 3 * MIB);
         stage.go();
-        // Many small files do as well.
+        // Many small files serve as well.
         eventually(|| stage.spilled() > MIB);
         let (_, told) = stage.finish();
         assert!(told.iter().all(|told| told.0 == "spilling"), "{told:?}");
@@ -184,7 +186,7 @@ alone! {
         assert_eq!(refused, ("make a file", Some(libc::EFBIG)));
         let (figures, told) = stage.finish();
         assert_eq!(figures.spilled_bytes, 0);
-        // Once, however often it was tried.
+        // The refusal is reported once, however often the stage tries.
         assert_eq!(told, []);
     }
 }
@@ -201,7 +203,7 @@ alone! {
         assert_eq!(refused, ("make a file", Some(libc::EMFILE)));
         assert_eq!(stage.spilled(), 0);
         sys::set_nofile(files);
-        // It is tried again though nothing else happens.
+        // The stage tries again though nothing else happens.
         eventually(|| stage.spilled() > 0);
         stage.finish();
     }
@@ -219,7 +221,7 @@ alone! {
         let (figures, _) = stage.finish();
         assert_eq!(figures.spilled_bytes, 0);
 
-        // Nor the one that writes: then nothing is taken at all.
+        // The writing thread cannot start either: then no input is taken at all.
         let buffer = Buffer::new(Overflow::default()).unwrap();
         let (input, mut feed) = pipe().unwrap();
         let (_output, into) = pipe().unwrap();
@@ -255,9 +257,9 @@ alone! {
         stage.go();
         eventually(|| stage.spilled() > 0);
         sys::deny(&[libc::SYS_pwrite64], libc::EIO);
-        // Enough to be written, however much was before.
+        // The next part is large enough to be spilled, however much was spilled before.
         stage.go();
-        // The first event was that it spills.
+        // The first event is the beginning of spilling.
         let told: Vec<_> = stage.events.iter().take(2).collect();
         assert_eq!(told, [("spilling", None), ("write a file", Some(libc::EIO))]);
         stage.finish();
@@ -278,7 +280,8 @@ alone! {
         let error = stage.join().unwrap().unwrap_err();
         match error {
             Error::Lost { offset, length, source } => {
-                // All before it is there, and nothing from behind it.
+                // Everything before the lost bytes is there, and nothing from behind
+                // them.
                 assert_eq!(offset, out.len() as u64);
                 assert!(length > 0);
                 assert_eq!(source.raw_os_error(), Some(libc::EIO));
@@ -287,7 +290,7 @@ alone! {
         }
         let pattern = Pattern::new(Stream::Stdout, 64 << 10);
         assert_eq!(pattern.mismatch(0, &out), None);
-        // Its pipe is closed; the error is its own.
+        // The writer's pipe is closed; its error is expected.
         let _ = writer.join();
     }
 }
@@ -299,13 +302,13 @@ alone! {
         spool_in(&place);
         let error = Buffer::new(Overflow::default()).unwrap_err();
         assert!(matches!(&error, Error::Invalid(invalid) if invalid.what() == "PROCWRIGHT_SPOOL_DIR"));
-        // Who needs no disk need not care.
+        // A buffer without a disk does not need the directory.
         Buffer::new(Overflow::Block { memory: MIB }).unwrap();
         Buffer::new(Overflow::Spill { memory: MIB, disk: Some(0) }).unwrap();
         if !root_or_skip("a_directory_that_may_not_be_used") {
             return;
         }
-        // Another user's.
+        // A directory of another user.
         spool_in(directory.path());
         sys::become_user(65_534);
         let error = Buffer::new(Overflow::default()).unwrap_err().to_string();
@@ -330,10 +333,10 @@ alone! {
         stage.go();
         eventually(|| stage.monitor.figures().bytes_in == 3 * MIB);
         eventually(|| stage.spilled() > 2 * MIB);
-        // It ends though the reader has not come back.
+        // The spilling thread ends though the reader has not come back.
         eventually(|| !spills());
         assert!(is_empty(directory.path()));
-        // Nor is a file left once it is empty, while the stage goes on.
+        // An empty file is removed while the stage goes on.
         let mut some = vec![0; 100];
         stage.output.read_exact(&mut some).unwrap();
         assert_eq!(Pattern::new(Stream::Stdout, 100).mismatch(0, &some), None);
@@ -341,7 +344,7 @@ alone! {
         let outcome = stage.stage.join().unwrap().unwrap();
         let figures = outcome.figures;
         assert!(outcome.reader_gone);
-        // What nobody will have is still accounted for.
+        // Bytes that will never be read are still accounted for.
         assert_eq!(figures.bytes_in, figures.bytes_out + figures.lag_bytes);
         stage.writer.join().unwrap();
         drop((stage.events, stage.go, stage.monitor));
@@ -361,8 +364,7 @@ alone! {
         let grown = common::status_bytes("VmHWM") - before;
         let (figures, _) = stage.finish();
         assert!(figures.memory_peak_bytes <= memory + 6 * 256 * KIB, "{figures:?}");
-        // What the system counts has the stack of a thread on top, and the
-        // blocks of this test.
+        // The system's figure contains a thread's stack and this test's blocks as well.
         assert!(grown <= memory + 4 * MIB, "{grown}");
     }
 }
@@ -423,7 +425,8 @@ alone! {
             return skip(name, "may not mount");
         }
         spool_in(directory.path());
-        // Every file that is read makes room for one more, and then it is full again.
+        // Every file that is read makes room for one more, and then the disk is full
+        // again.
         let mut stage = Stage::start(256 * KIB, 16 * MIB);
         stage.go();
         assert_eq!(stage.events.recv().unwrap().0, "spilling");

@@ -1,10 +1,11 @@
-//! More output than anybody reads, in bounded memory: nothing is lost unless that
-//! was asked for, and then every byte is accounted for.
+//! More output than is read, in bounded memory: nothing is lost unless the policy
+//! allows it, and then every byte is accounted for.
 
 mod common;
 
 use std::io::Read;
 use std::time::Instant;
+use test_support::alone;
 
 use common::{child, figure, scaled, status_bytes, stress, timed};
 use procwright::process::Exit;
@@ -15,13 +16,13 @@ use test_children::{Pattern, Stream};
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// The most memory that this process has had.
+/// The peak memory of this process.
 fn peak() -> u64 {
     status_bytes("VmHWM")
 }
 
-/// Reads to the end, compares each byte with what the child has written, and says
-/// how many were there and how many had been dropped.
+/// Reads to the end and compares each byte with what the child wrote. Returns how many
+/// were read, and how many had been dropped.
 fn account(reader: &Reader, stream: Stream) -> (u64, u64) {
     let mut buffer = vec![0; 128 << 10];
     let pattern = Pattern::new(stream, buffer.len());
@@ -51,16 +52,16 @@ fn ends_well(child: &Child) {
     assert_eq!(child.wait(None).unwrap(), Some(Exit::Code(0)));
 }
 
-/// How much can be put on the disk of the spool, up to `wanted`.
+/// Bytes that the disk of the spool has room for, up to `wanted`.
 fn fits(wanted: u64) -> u64 {
-    // The first that the library would take as well.
+    // The first directory that the library would use as well.
     let output = std::process::Command::new("df")
         .args(["--output=avail", "-B1", "/var/tmp"])
         .output()
         .expect("df");
     let text = String::from_utf8_lossy(&output.stdout);
     let free: u64 = text.split_whitespace().nth(1).unwrap().parse().unwrap();
-    // Others need the disk too.
+    // Other programs need the disk too.
     let fits = wanted.min(free / 2);
     if fits < wanted {
         figure(&format!("no room for {wanted} bytes, only for {fits}"));
@@ -74,7 +75,7 @@ alone! {
         let overflow = Overflow::Spill { memory: 16 * MIB, disk: Some(2 * bytes) };
         let begun = Instant::now();
         let mut noisy = flood(MIB, bytes).spawn_with(overflow).unwrap();
-        // Its end comes when the program ends, after all that it had to say.
+        // The end comes when the program ends, after all that it wrote.
         let stdout = noisy.stdout.take().unwrap();
         assert_eq!(account(&stdout, Stream::Stdout), (MIB, 0));
         ends_well(&noisy);
@@ -107,7 +108,8 @@ alone! {
     }
 }
 
-/// Nobody reads before the child has ended, so nobody can have held it up.
+/// The output is read only after the child has ended, so no reader can have held the
+/// child up.
 fn is_accounted_for(overflow: Overflow) {
     let bytes = scaled(256 * MIB, 10 * GIB);
     let begun = Instant::now();
@@ -115,11 +117,11 @@ fn is_accounted_for(overflow: Overflow) {
     ends_well(&flood);
     let took = begun.elapsed();
     let stdout = flood.stdout.as_ref().unwrap();
-    // What was left in the pipe has to be in as well before room is made.
+    // The rest of the pipe has to be read as well before room is made.
     common::eventually(|| stdout.figures().unwrap().bytes_in == bytes);
     let (kept, dropped) = account(stdout, Stream::Stdout);
     assert_eq!(kept + dropped, bytes);
-    // The end may have been dropped, of which the last gap tells.
+    // The dropped bytes may be the last ones, which the final gap shows.
     let memory = overflow.memory();
     assert!(kept <= memory && kept >= memory / 2, "{kept} were kept");
     let figures = stdout.figures().unwrap();
@@ -145,7 +147,7 @@ alone! {
     }
 }
 
-/// With a reader that falls behind, so that there are gaps everywhere.
+/// The reader falls behind, so that there are gaps everywhere.
 fn is_accounted_for_in_place(overflow: Overflow) {
     let bytes = scaled(64 * MIB, GIB);
     let flood = flood(bytes, bytes).spawn_with(overflow).unwrap();
@@ -175,8 +177,8 @@ alone! {
 
 alone! {
     fn a_child_whose_output_is_dropped_is_held_up_by_nobody() {
-        // In its own measure, beside a reader that throws everything away. A figure:
-        // how fast a machine is, no test can claim.
+        // Measured beside a reader that discards everything. A figure and no assertion:
+        // the speed of a machine is not the library's.
         let bytes = scaled(128 * MIB, 2 * GIB);
         let size = bytes.to_string();
         let run = |overflow: Option<Overflow>, discards: bool| {

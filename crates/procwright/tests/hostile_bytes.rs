@@ -1,4 +1,4 @@
-//! Bytes as no program should write them, in bounded memory.
+//! Bytes that no program should write, in bounded memory.
 
 mod common;
 
@@ -9,10 +9,11 @@ use procwright::stream::{
     Chunk, Framing, Item, LineReader, LineTooLong, Patience, Reader, Separator, TooLong,
 };
 use test_children::{Pattern, Stream, pattern_byte};
+use test_support::alone;
 
 const MIB: u64 = 1 << 20;
 
-/// Reads all of a stream, and compares each byte.
+/// Reads a whole stream, and compares each byte.
 fn is_whole(reader: &Reader, bytes: u64) {
     let mut buffer = vec![0; 64 << 10];
     let pattern = Pattern::new(Stream::Stdout, buffer.len());
@@ -32,7 +33,7 @@ fn is_whole(reader: &Reader, bytes: u64) {
 
 alone! {
     fn one_byte_a_write() {
-        // A minute of it.
+        // About a minute of it under `STRESS=1`.
         let bytes = scaled(300_000, 60_000_000);
         for overflow in [Some(Overflow::default()), None] {
             let command = child(&["flood", "--out", &bytes.to_string(), "--chunk", "1"]);
@@ -43,7 +44,7 @@ alone! {
             assert!(peak <= 32 * MIB, "{peak}");
             figure(&format!("{bytes} writes of one byte, {overflow:?}: {took:?}, {} KiB", peak >> 10));
         }
-        // Nor does it take more when nobody reads: the pieces are packed.
+        // An unread stream takes no more memory: the pieces are packed.
         let bytes = 500_000;
         let command = child(&["flood", "--out", "500000", "--chunk", "1"]);
         let overflow = Overflow::Spill { memory: MIB, disk: Some(0) };
@@ -61,7 +62,7 @@ fn lines(args: &[&str], framing: Framing) -> LineReader {
     LineReader::new(child.stdout.take().unwrap(), framing).unwrap()
 }
 
-/// The next line; none at the end.
+/// The next line, or none at the end.
 fn next(lines: &LineReader) -> std::io::Result<Option<Vec<u8>>> {
     loop {
         let made = lines.try_line(usize::MAX, |item| match item {
@@ -122,7 +123,7 @@ alone! {
     fn lines_are_the_same_wherever_the_pieces_end() {
         let bytes = scaled(200_000, 5_000_000);
         let data: Vec<u8> = (0..bytes).map(|at| pattern_byte(Stream::Stdout, at)).collect();
-        // What the pattern has in it: a NUL, a byte that is never UTF-8, two in a row.
+        // Bytes of the pattern: a NUL, a byte that never occurs in UTF-8, two in a row.
         let pair = data[12_345..12_347].to_vec();
         for (separator, end) in [
             (Separator::Newline, vec![b'\n']),

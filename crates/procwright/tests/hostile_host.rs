@@ -1,11 +1,12 @@
-//! A host that does not make it easy: SIGCHLD ignored, children stolen, system
-//! calls denied, SIGPIPE at its default.
+//! Hosts that make it hard: SIGCHLD ignored, children stolen, system calls denied,
+//! SIGPIPE at its default.
 
 mod common;
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use test_support::alone;
 
 use common::{Census, child, shown, stopped_when_ready, sys};
 use procwright::process::{Exit, Signal, Stop, Unknown};
@@ -13,11 +14,11 @@ use procwright::{Command, Error, Until};
 use serde_json::json;
 
 fn is(status: Exit, expected: Exit) -> bool {
-    // Kernels before 6.15 do not remember; then it must not be guessed.
+    // Kernels before 6.15 do not remember the status, which then must not be guessed.
     status == expected || (status == Exit::Unknown(Unknown::ReapedElsewhere) && !remembers())
 }
 
-/// Whether this kernel tells a reaped child's status to who holds a pidfd.
+/// Whether this kernel tells a reaped child's status to the holder of a pidfd.
 fn remembers() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release
@@ -194,7 +195,7 @@ alone! {
 
 alone! {
     fn sigpipe_kills_the_host() {
-        // As in a command-line program that puts the default back.
+        // Command-line programs put the default back like this.
         sys::default(libc::SIGPIPE);
         let before = Census::now();
         let big = vec![7_u8; 1 << 20];
@@ -208,7 +209,7 @@ alone! {
             .unwrap();
         assert_eq!(output.status().code(), Some(6));
         before.comes_back();
-        // It still has its own.
+        // The calling thread still has its own mask.
         let seen = shown(&child(&["show"]).run().unwrap());
         assert_eq!(seen["sig_blocked"], json!([]));
         let blocked = std::fs::read_to_string("/proc/thread-self/status").unwrap();

@@ -1,4 +1,4 @@
-//! The pieces of job control. How they go together is tested with the command.
+//! The parts of job control. The tests of the command are about the whole.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn a_stop_is_told_of_once_and_the_end_is_left_alone() {
         child.signal(Signal::CONT).unwrap();
         while is_stopped(child.pid()) {}
     }
-    // One that is over is not told of.
+    // A stop that is over is not reported.
     child.signal(Signal::STOP).unwrap();
     while !is_stopped(child.pid()) {}
     child.signal(Signal::CONT).unwrap();
@@ -49,13 +49,13 @@ fn signals_wait_to_be_taken() {
         poll(&mut fds, Some(&Default::default())).unwrap() == 1
     };
     assert!(!is_readable() && inbox.take().is_none());
-    // SAFETY: blocked in this thread, to which it goes.
+    // SAFETY: the signal is blocked in this thread, to which it is sent.
     unsafe { libc::raise(libc::SIGUSR2) };
     assert!(is_readable());
     let arrival = inbox.take().unwrap();
     assert_eq!((arrival.signal, arrival.from_kernel), (Signal::USR2, false));
     assert!(!is_readable() && inbox.take().is_none());
-    // A program has nothing of it.
+    // A program that is started does not inherit the mask.
     let shown = child(&["show"]).run().unwrap().stdout;
     let shown: serde_json::Value = serde_json::from_slice(&shown).unwrap();
     assert_eq!(shown["sig_blocked"], serde_json::json!([]));
@@ -79,7 +79,7 @@ fn the_foreground_is_for_a_group_of_its_own() {
         };
         assert_eq!(error.what(), "foreground");
     }
-    // Without a terminal, or in its background, nothing is handed over.
+    // Without a terminal, or in its background, the terminal is not handed over.
     let output = child(&["exit", "3"])
         .process_group(0)
         .foreground()

@@ -1,10 +1,11 @@
-//! Limits of what is kept: head and tail, failing, everything in a file.
+//! Limits of the kept output: head and tail, failing, everything in a file.
 
 mod common;
 
 use common::{Census, child, scaled, stopped};
 use procwright::{Beyond, Limit, Output, Reason};
 use test_children::{Pattern, Stream};
+use test_support::alone;
 
 fn head_and_tail(bytes: u64) -> Limit {
     Limit {
@@ -103,7 +104,7 @@ fn failing_stops_the_program_and_keeps_the_beginning() {
             );
         }
     }
-    // Exactly the limit is not beyond it.
+    // Output of exactly the limit is not beyond it.
     for limit in [0_u64, 1, 5000, 300_000] {
         let text = limit.to_string();
         let output = child(&["flood", "--out", &text, "--err", &text])
@@ -113,7 +114,7 @@ fn failing_stops_the_program_and_keeps_the_beginning() {
         assert_eq!(output.stdout, pattern(Stream::Stdout, limit));
         assert_eq!(output.report.stdout_info.unwrap().dropped_bytes, 0);
     }
-    // While both flood.
+    // Both streams flood.
     let output = stopped(
         child(&["flood", "--out", "1G", "--err", "1G"])
             .limit(fail(8 << 20))

@@ -5,12 +5,13 @@ mod common;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+use test_support::alone;
 
 use common::sys;
 use procwright::liveness::{Claim, Error, Invitation, Mechanism, Monitor, Names, State, Token};
 use procwright::{Command, Process};
 
-/// A fork that holds a token, does `then`, and what is seen of it from here.
+/// A fork that holds a token and calls `then`, and a monitor of it.
 fn peer(then: impl FnOnce(Token)) -> (i32, Monitor) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let pid = sys::fork_pausing_after(|| {
@@ -22,7 +23,7 @@ fn peer(then: impl FnOnce(Token)) -> (i32, Monitor) {
     (pid, monitor)
 }
 
-/// Holds the token until the end.
+/// Holds the token until the process ends.
 fn keep(token: Token) {
     std::mem::forget(token);
 }
@@ -68,7 +69,7 @@ alone! {
         let monitor = Monitor::of_process(&process).unwrap();
         assert!(monitor.alive());
         assert_eq!(monitor.guarantee().names, Names::Process);
-        // A fork has no thread that is told, and asks.
+        // A fork has no thread that is told of the end, so it asks the kernel.
         assert_eq!(sys::in_fork(|| i32::from(!monitor.alive())), 0);
         sys::kill(pid, libc::SIGKILL);
         assert_eq!(monitor.wait(Duration::MAX), Some(State::Died));
@@ -90,7 +91,7 @@ alone! {
             let inherited = token.take().unwrap();
             assert!(matches!(inherited.invite(), Err(Error::Forked)));
             drop(inherited);
-            // Its own is another.
+            // A token that the fork makes is separate.
             let own = Token::new().unwrap();
             let of_own = Monitor::accept(own.invite().unwrap()).unwrap();
             assert!(monitor.alive() && of_own.alive());
@@ -105,7 +106,7 @@ alone! {
 
 alone! {
     fn a_fork_has_none_of_its_memory() {
-        // A right of this process, and its tokens, with nobody who watches.
+        // This process has a right and tokens, and no thread that watches.
         let (pid, monitor) = peer(keep);
         sys::kill(pid, libc::SIGKILL);
         assert_eq!(monitor.wait(Duration::MAX), Some(State::Died));
@@ -147,7 +148,7 @@ alone! {
                 }
             };
             assert!(matches!(error, Error::Full(1024)), "{error}");
-            // Places that are free again are not those of the old.
+            // Cells that are used again are not those of the old tokens.
             tokens.drain(..512);
             tokens.extend((0..512).map(|_| Token::new().unwrap()));
             for token in &tokens {
@@ -179,7 +180,8 @@ alone! {
     }
 }
 
-/// What the program in the test below is: it watches whoever has started it.
+/// Environment variable of the program in the test below, which watches the process
+/// that started it.
 const WATCH: &str = "PROCWRIGHT_TEST_WATCH";
 
 alone! {
@@ -190,7 +192,7 @@ alone! {
             let monitor = Monitor::accept(Invitation::from_parts(files, &ticket).unwrap()).unwrap();
             assert!(monitor.alive());
             println!("alive");
-            // The other lets go when it has read that.
+            // The holder releases its token when it has read the line.
             println!("{:?}", monitor.wait(Duration::MAX).unwrap());
             return;
         }

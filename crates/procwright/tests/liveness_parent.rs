@@ -1,5 +1,4 @@
-//! A program that watches the process that has started it, and the other way
-//! round.
+//! A program that watches the process that has started it, and the reverse.
 #![allow(clippy::print_stdout)] // it plays a program that says something
 
 mod common;
@@ -9,6 +8,7 @@ use std::io::{BufRead, BufReader, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
+use test_support::alone;
 
 use common::sys;
 use procwright::liveness::{Error, Mechanism, Monitor, Names, State};
@@ -16,19 +16,19 @@ use procwright::process::Signal;
 use procwright::spec::Account;
 use procwright::{Command, Sink};
 
-/// What the program does, by this variable of its environment.
+/// Environment variable with the program's role.
 const ROLE: &str = "PROCWRIGHT_TEST_ROLE";
 
-/// What it calls its descriptors of the parent.
+/// Numbers of the program's descriptors from its parent.
 const NUMBERS: [i32; 2] = [20, 21];
 
-/// Plays the role that this process has, if it was started as a program here.
+/// Plays the role of this process, if it was started as a program here.
 fn role() -> bool {
     let Ok(role) = std::env::var(ROLE) else {
         return false;
     };
     match role.as_str() {
-        // Waits until its parent has ended before it asks for the first time.
+        // Asks for the first time only after its parent has ended.
         "late" => {
             println!("SAID here");
             let parent = std::env::var("PROCWRIGHT_PARENT").unwrap();
@@ -36,7 +36,7 @@ fn role() -> bool {
             common::eventually(|| std::os::unix::process::parent_id().to_string() != parent);
         }
         "closed" => NUMBERS.iter().for_each(sys::close),
-        // Somebody else's files by now.
+        // The numbers belong to other files by now.
         "replaced" => NUMBERS.iter().for_each(|number| {
             sys::replace(File::open("/dev/null").unwrap().as_raw_fd(), *number);
         }),
@@ -77,7 +77,7 @@ fn watch() {
     let again = Monitor::of_parent().unwrap();
     let guarantee = parent.guarantee();
     println!("SAID {:?} {:?}", guarantee.names, guarantee.mechanism);
-    // A program that it starts has nothing of it.
+    // A program that this one starts inherits none of it.
     for number in NUMBERS {
         if let Ok(info) = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")) {
             let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
@@ -88,7 +88,7 @@ fn watch() {
     println!("SAID {:?}", parent.wait(None).unwrap());
     assert!(!parent.alive());
     assert_eq!(again.wait(None), Some(State::Died));
-    // A fork of it is nobody's child in this sense.
+    // A fork of the program is no child in this sense.
     let status = sys::in_fork(|| match Monitor::of_parent() {
         Err(Error::NoParent(_)) => 0,
         _ => 1,
@@ -96,7 +96,7 @@ fn watch() {
     assert_eq!(status, 0);
 }
 
-/// A program that plays this role, and whose words come through the pipe.
+/// A program in this role that prints into the pipe.
 fn program(test: &str, role: &str, out: &PipeWriter) -> Command<'static> {
     let copy = common::copy_of_test(test);
     let mut command = Command::new(copy.get_program()).args(copy.get_args());
@@ -122,7 +122,7 @@ impl Words {
         loop {
             let mut line = String::new();
             assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "it said no more");
-            // The test harness of the program writes as well.
+            // The program's test harness prints as well.
             if let Some((_, said)) = line.split_once("SAID ") {
                 return said.trim_end().to_owned();
             }
@@ -146,7 +146,7 @@ fn end(parent: i32) {
     sys::reap(parent);
 }
 
-/// The role is played with a token, and the program sees the end of its parent.
+/// Starts the role with a token; the program sees the end of its parent.
 fn with_a_token(test: &str, role: &str, change: fn(Command<'static>) -> Command<'static>) {
     let (mut words, out) = words();
     let parent = parent(|| change(program(test, role, &out)));
@@ -170,7 +170,8 @@ alone! {
     fn also_one_that_was_started_by_the_thread_that_never_ends() {
         if role() { return }
         let test = "also_one_that_was_started_by_the_thread_that_never_ends";
-        // SIGCONT, or there was nothing to see.
+        // SIGCONT does no harm: another signal would end the program before it sees
+        // anything.
         with_a_token(test, "watch", |command| command.die_with_parent(Signal::CONT));
     }
 }
@@ -209,7 +210,7 @@ alone! {
     }
 }
 
-/// The role is played without a token, and the program sees the end all the same.
+/// Starts the role without a token; the program sees the end all the same.
 fn without_a_token(test: &str, role: &str, before: fn()) {
     let (mut words, out) = words();
     let parent = parent(|| {
@@ -276,7 +277,7 @@ alone! {
         sys::set_variable("PROCWRIGHT_PARENT", format!("-1 {}", std::process::id()).as_ref());
         let error = Monitor::of_parent().unwrap_err();
         assert!(error.to_string().contains("no process"), "{error}");
-        // Files that are none, and a parent that is none.
+        // Descriptors that are not open, and a parent that does not exist.
         let lie = format!("{}:1 20:1 21:1 {:024} {}", i32::MAX, 0, std::process::id());
         sys::set_variable("PROCWRIGHT_PARENT", lie.as_ref());
         let error = Monitor::of_parent().unwrap_err();
@@ -307,7 +308,7 @@ alone! {
         assert_eq!(monitor.confirm(), State::Alive);
         child.signal(Signal::KILL).unwrap();
         sys::wait_for_end(child.process().pidfd().unwrap());
-        // The kernel knows, whatever the watcher was told yet.
+        // The kernel knows, whatever the watcher has been told yet.
         assert_eq!(monitor.confirm(), State::Died);
         assert_eq!(monitor.wait(None), Some(State::Died));
         child.wait(None).unwrap();

@@ -1,9 +1,10 @@
-//! The thread that reads all streams loses what it sleeps on.
+//! The thread that reads all streams loses the epoll instance that it sleeps on.
 
 mod common;
 
 use std::io::{PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
+use test_support::alone;
 
 use common::sys;
 use procwright::Overflow;
@@ -44,7 +45,8 @@ alone! {
         let lost = epoll();
         let null = std::fs::File::open("/dev/null").unwrap();
         sys::replace(null.as_raw_fd(), lost);
-        // If it sleeps it does so in what it had, and finds out when it wakes up.
+        // A pump that sleeps does so in the old epoll instance, and finds out when it
+        // wakes up.
         let mut to_one = &streams[0].1;
         let _ = to_one.write_all(b"behind");
         for (reader, writer) in &streams {
@@ -53,7 +55,7 @@ alone! {
             let error = reader.read_to_end(&mut data).unwrap_err();
             assert!(b"behind".starts_with(&data[..]), "{data:?}");
             assert!(error.to_string().contains("os error"), "{error}");
-            // And so is whoever writes.
+            // A writer gets an error too.
             common::eventually(|| writer.write(b"x").is_err());
         }
         let (mut reader, mut writer) = stream();

@@ -1,11 +1,12 @@
-//! A thousand children with both streams flowing: one thread for all of them, which
-//! wakes when somebody writes and never else.
+//! A thousand children with both streams flowing: one thread serves them all, and wakes
+//! only when a child writes.
 
 mod common;
 
 use std::io::{Read, Write};
 use std::sync::Mutex;
 use std::time::Duration;
+use test_support::alone;
 
 use common::{Census, child, eventually, figure, scaled, sys, threads, timed};
 use procwright::process::Exit;
@@ -13,7 +14,7 @@ use procwright::stream::Reader;
 use procwright::{Child, Overflow, Stdin};
 use test_children::{Pattern, Stream};
 
-/// What each writes to each stream in a burst, and in pieces of what size.
+/// Bytes that a child writes to each stream in a burst, and the size of its writes.
 const BURST: usize = 64 << 10;
 const CHUNK: usize = 4 << 10;
 
@@ -26,7 +27,7 @@ fn start(overflow: Overflow) -> Child {
 
 fn burst(child: &Child) {
     let mut stdin = child.stdin.as_ref().unwrap();
-    // It may have died of an earlier one.
+    // The child may have died of an earlier burst.
     let _ = writeln!(stdin, "{BURST}");
 }
 
@@ -37,14 +38,14 @@ fn streams(child: &Child) -> [(&Reader, Stream); 2] {
     ]
 }
 
-/// Waits until all that was written is in.
+/// Waits until all written bytes are in memory.
 fn settle(children: &[Child], bytes: usize) {
     for (reader, _) in children.iter().flat_map(streams) {
         eventually(|| reader.figures().unwrap().bytes_in == bytes as u64);
     }
 }
 
-/// The only pump, and how often it has gone to sleep, or was sent to.
+/// The only pump, by its directory in `/proc`.
 struct Pump(std::path::PathBuf);
 
 impl Pump {
@@ -73,7 +74,7 @@ impl Pump {
         self.switches("voluntary_ctxt_switches")
     }
 
-    /// Waits until it sleeps with nothing left to do.
+    /// Waits until the pump sleeps with nothing left to do.
     fn rests(&self) {
         eventually(|| {
             let call = self.read("syscall");
@@ -83,7 +84,7 @@ impl Pump {
     }
 }
 
-/// Reads so many bytes of each stream, by some threads, and compares them.
+/// Reads this range of each stream, by some threads, and compares the bytes.
 fn read_all(children: &[Child], from: usize, until: usize) {
     let work = Mutex::new(children.iter().flat_map(streams));
     std::thread::scope(|scope| {
@@ -118,7 +119,8 @@ alone! {
             pump.rests();
             let (slept, pushed) = (pump.sleeps(), pump.switches("nonvoluntary_ctxt_switches"));
 
-            // Nobody reads, so that nothing but the children's writes can wake it.
+            // The output is not read, so that only the children's writes can wake the
+            // pump.
             let ((), wrote) = timed(|| {
                 children.iter().for_each(burst);
                 settle(&children, BURST);
@@ -138,7 +140,7 @@ alone! {
             assert_eq!(pump.sleeps(), slept_after);
             assert_eq!(pump.switches("nonvoluntary_ctxt_switches"), pushed_after);
 
-            // Now with readers beside it, all streams at once.
+            // Readers run beside the pump now, on all streams at once.
             let ((), read) = timed(|| {
                 read_all(&children, 0, BURST);
                 children.iter().for_each(burst);
@@ -167,12 +169,12 @@ alone! {
         sys::all_files();
         let count = scaled(50, 1_000) as usize;
         let memory = 16 << 10;
-        // Each has more to say than is kept, and nobody listens.
+        // Each child has more output than is kept, and none of it is read.
         let children: Vec<_> = (0..count).map(|_| start(Overflow::Block { memory })).collect();
         let pump = Pump::find();
         children.iter().for_each(burst);
         settle(&children, memory as usize);
-        // One of them is read from now on, and only that one is the pump's business.
+        // One child is read from now on, and only that one is the pump's business.
         let (first, others) = children.split_first().unwrap();
         pump.rests();
         let slept = pump.sleeps();

@@ -1,16 +1,18 @@
-//! A run whose caller takes turns with it, and may leave it, or it them, at any time.
+//! A run whose caller takes turns with it, and may leave it, or be left by it, at any
+//! time.
 
 mod common;
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use test_support::alone;
 
 use common::{Census, child, eventually};
 use procwright::spec::Limit;
-use procwright::{Beyond, BoxError, Command, Demand, Moment, Ongoing, Reason, Watch};
+use procwright::{Beyond, BoxError, Command, Demand, Moment, Ongoing, Reason, StdStream, Watch};
 
-/// Asks for a turn for each byte that comes, or panics.
+/// A watch that asks for a turn for each byte that arrives, or panics.
 struct Bell {
     bell: PipeReader,
     panics: bool,
@@ -34,8 +36,8 @@ fn begin(command: Command<'static>, panics: bool) -> (Ongoing<'static, Vec<u8>>,
     (ongoing.unwrap(), ring)
 }
 
-/// More on both streams than anybody will read, of which little is kept; by two programs,
-/// so that the end of one stream is not that of the other.
+/// More on both streams than is ever read, of which little is kept; written by two
+/// programs, so that one stream can end without the other.
 fn flood() -> Command<'static> {
     let child = test_children::path();
     let child = child.display();
@@ -49,7 +51,7 @@ fn flood() -> Command<'static> {
 fn has_second_thread() -> bool {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let mut names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
-    // The kernel keeps the first 15 letters.
+    // The kernel keeps the first 15 letters of a name.
     names.any(|name| name.is_ok_and(|name| name.starts_with("procwright-drai")))
 }
 
@@ -58,13 +60,13 @@ alone! {
         let before = Census::now();
         let command = child(&["flood-forever"])
             .on_stdout_line(|_| Ok(()))
-            .tee_to(2, std::io::sink())
+            .tee_to(StdStream::Stderr, std::io::sink())
             .stdin_iter(std::iter::repeat_with(|| Ok(vec![0; 1 << 16].into())));
         let (mut ongoing, mut ring) = begin(command, false);
         ring.write_all(&[1]).unwrap();
         assert!(!ongoing.proceed());
         drop((ongoing, ring));
-        // The program as well: nobody reads what it writes.
+        // The program ends as well: its output is not read.
         before.comes_back();
     }
 }
@@ -102,7 +104,7 @@ alone! {
         ring.write_all(&[1]).unwrap();
         assert!(catch_unwind(AssertUnwindSafe(|| ongoing.proceed())).is_err());
         drop((ongoing, ring));
-        // It would sleep for ever, if nobody had ended it.
+        // The program would sleep for ever, if the run had not ended it.
         before.comes_back();
     }
 }

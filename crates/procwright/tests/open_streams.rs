@@ -1,16 +1,17 @@
-//! Streams over descriptors of the caller's.
+//! Streams over the caller's descriptors.
 
 mod common;
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use test_support::alone;
 
 use common::Census;
 use procwright::Overflow;
 use procwright::stream::{Closed, Reader};
 
-/// Bare, and read ahead.
+/// The bare pipe, and a stream that is read ahead.
 const BOTH: [Option<Overflow>; 2] = [None, Some(Overflow::Block { memory: 1 << 20 })];
 
 fn open(fd: impl Into<OwnedFd>, overflow: Option<Overflow>) -> Reader {

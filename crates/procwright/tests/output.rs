@@ -1,12 +1,13 @@
-//! What a program writes: both streams at once, callbacks, the order, merging.
+//! A program's output: both streams at once, callbacks, the order, merging.
 
 mod common;
 
 use std::sync::mpsc;
 use std::time::Duration;
+use test_support::alone;
 
 use common::{Census, child, scaled, shared, stopped};
-use procwright::{Command, Error, Foreign, Reason, Sink};
+use procwright::{Command, Error, Foreign, Reason, Sink, StdStream};
 use test_children::{Pattern, Stream};
 
 #[track_caller]
@@ -44,7 +45,7 @@ fn both_streams_at_once() {
         );
         assert!(info.complete && info.held_by.is_empty() && info.held_by_complete);
     }
-    // One much longer than the other.
+    // One stream is much longer than the other.
     let output = child(&["flood", "--out", "100", "--err", "20M"])
         .run()
         .unwrap();
@@ -54,7 +55,7 @@ fn both_streams_at_once() {
 
 alone! {
     fn a_second_reader_comes_and_goes() {
-        // Long enough silence between the floods for it to be sent home.
+        // The silence between the floods is long enough for the second reader to end.
         use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
         static OVER: AtomicBool = AtomicBool::new(false);
         static SEEN: AtomicU64 = AtomicU64::new(0);
@@ -71,7 +72,7 @@ alone! {
         let output = child(&["flood", "--out", "24M", "--err", "24M", "--rounds", "4", "--pause", "200", "--chunk", "4096"]).run().unwrap();
         is_pattern(Stream::Stdout, &output.stdout, 96 << 20);
         is_pattern(Stream::Stderr, &output.stderr, 96 << 20);
-        // The watch opens descriptors of its own.
+        // The watching thread opens descriptors of its own, so it ends first.
         OVER.store(true, Ordering::Relaxed);
         watch.join().unwrap();
         before.unchanged();
@@ -141,7 +142,7 @@ alone! {
                 assert_eq!(line.len(), 4096);
                 assert!(line.starts_with(format!("line {count}.").as_bytes()));
                 if *count == 0 {
-                    // Takes nothing until the program cannot go on.
+                    // Takes no line until the program cannot go on.
                     let [pid] = common::children()[..] else { panic!("not one child") };
                     let wrote = || {
                         let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
@@ -169,7 +170,7 @@ alone! {
         assert!(peak < 40 << 20, "{peak}");
         let info = output.report.stdout_info.unwrap();
         assert_eq!((info.bytes, info.undelivered_bytes), (total, 0));
-        // It was held back, and that is told.
+        // The program was held back, and the report says so.
         assert!(info.blocked > Some(Duration::ZERO));
     }
 }
@@ -182,7 +183,7 @@ alone! {
         let (result, took) = common::timed(|| {
             child(&["flood-forever"])
                 .on_stdout_line(|_| Ok(()))
-                .tee_to(1, Blocks(never))
+                .tee_to(StdStream::Stdout, Blocks(never))
                 .timeout(timeout)
                 .stop(procwright::process::Stop::new().with_grace(Duration::from_millis(10)))
                 .run()
@@ -213,8 +214,8 @@ impl std::io::Write for Blocks {
 alone! {
     fn an_error_or_a_panic_of_a_callback_stops_the_program() {
         let before = Census::now();
-        let result = child(&["flood-forever"]).tee_to(1, std::io::sink()).on_stdout_line(|_| Ok(()))
-            .tap_stream(1, Box::new(Fails(0))).run();
+        let result = child(&["flood-forever"]).tee_to(StdStream::Stdout, std::io::sink()).on_stdout_line(|_| Ok(()))
+            .tap_stream(StdStream::Stdout, Box::new(Fails(0))).run();
         let Err(Error::Foreign { what: Foreign::Callback, source, output, .. }) = &result else { panic!("{result:?}") };
         assert_eq!(source.to_string(), "enough");
         assert!(!common::lives(output.report.pid) && output.report.stdout_info.as_ref().unwrap().bytes > 0);
@@ -225,7 +226,7 @@ alone! {
     }
 }
 
-/// Fails at the third piece.
+/// A sink that fails at the third piece.
 struct Fails(usize);
 
 impl procwright::Tap for Fails {
@@ -258,7 +259,7 @@ fn the_order_of_the_two_streams() {
     is_pattern(Stream::Stdout, &output.stdout, size);
     is_pattern(Stream::Stderr, &output.stderr, size);
     let segments = output.merged.unwrap();
-    for stream in [1, 2] {
+    for stream in StdStream::BOTH {
         let sum: u64 = segments
             .iter()
             .filter(|segment| segment.stream == stream)
@@ -274,8 +275,8 @@ fn the_order_of_the_two_streams() {
     );
 }
 
-/// In a copy of this executable: a program that goes from stream to stream, and
-/// on only when its last line has arrived.
+/// Runs in a copy of this executable: a program that writes to the streams in turn, and
+/// goes on only when its last line has arrived.
 #[test]
 fn a_program_in_lock_step_has_its_exact_order() {
     use std::io::{Read, Write};
@@ -321,8 +322,8 @@ fn a_program_in_lock_step_has_its_exact_order() {
     let mut order = String::new();
     for segment in output.merged.unwrap() {
         let (data, at) = match segment.stream {
-            1 => (&output.stdout, &mut at[0]),
-            _ => (&output.stderr, &mut at[1]),
+            StdStream::Stdout => (&output.stdout, &mut at[0]),
+            StdStream::Stderr => (&output.stderr, &mut at[1]),
         };
         let next = *at + usize::try_from(segment.bytes).unwrap();
         order += &String::from_utf8_lossy(&data[*at..next]);
@@ -380,7 +381,7 @@ fn merged_into_one() {
         .run()
         .unwrap();
     assert!(std::fs::read(&path).unwrap() == expected);
-    // Emptied, then appended to.
+    // The file is emptied, then appended to.
     child(&["echo", "a"]).stdout(file(false)).run().unwrap();
     child(&["echo", "--stderr", "b"])
         .stdout(file(true))
@@ -388,7 +389,7 @@ fn merged_into_one() {
         .run()
         .unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"a\nb\n");
-    // The other way round there is nothing to merge into.
+    // The reverse has nothing to merge into.
     assert!(matches!(
         child(&["echo"]).stdout(Sink::Merged).run(),
         Err(Error::Invalid(_))
@@ -466,8 +467,8 @@ fn the_debug_text_is_short() {
     );
 }
 
-/// In a copy of this executable: a program that floods stdout and leaves
-/// another behind that floods stderr for longer.
+/// Runs in a copy of this executable: a program that floods stdout and leaves another
+/// behind that floods stderr for longer.
 #[test]
 fn the_second_stream_may_go_on_after_the_first() {
     use std::io::Write;
@@ -479,7 +480,7 @@ fn the_second_stream_may_go_on_after_the_first() {
         let mut other = Std::new(test_children::path());
         other.args(["flood", "--err", &size.to_string()]);
         other.stdin(Stdio::null()).stdout(Stdio::null());
-        // Left behind on purpose: it outlives this process.
+        // Left behind on purpose: the flooder outlives this process.
         #[allow(clippy::zombie_processes)]
         let _left = other.spawn().unwrap();
         std::io::stdout().write_all(&vec![b'O'; 30 << 20]).unwrap();

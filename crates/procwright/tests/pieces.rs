@@ -1,5 +1,5 @@
-//! Who gets both streams in the order of reading, who stands for the relay, and
-//! who is told by the clock.
+//! Taps that get both streams in the order of reading, taps in place of the relay, and
+//! callbacks by the clock.
 
 mod common;
 
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use common::child;
-use procwright::{BoxError, Command, Error, Foreign, Piece, Sink, Tap};
+use procwright::{BoxError, Command, Error, Foreign, Piece, Sink, StdStream, Tap};
 
-type Seen = Arc<Mutex<Vec<(u8, SystemTime, Vec<u8>)>>>;
+type Seen = Arc<Mutex<Vec<(Option<StdStream>, SystemTime, Vec<u8>)>>>;
 
-/// Notes what comes, and says so to `told`.
+/// A tap that notes the pieces, and reports each to `told`.
 struct Notes {
     seen: Seen,
     told: Option<mpsc::Sender<()>>,
@@ -33,7 +33,7 @@ impl Notes {
 
 impl Tap for Notes {
     fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
-        let noted = (piece.stream, piece.read_at, piece.bytes.to_vec());
+        let noted = (Some(piece.stream), piece.read_at, piece.bytes.to_vec());
         self.seen.lock().unwrap().push(noted);
         if let Some(told) = &self.told {
             let _ = told.send(());
@@ -45,13 +45,13 @@ impl Tap for Notes {
         self.seen
             .lock()
             .unwrap()
-            .push((0, SystemTime::now(), Vec::new()));
+            .push((None, SystemTime::now(), Vec::new()));
         Ok(())
     }
 }
 
-/// A program that says a word on each stream in turn, and goes on when the piece
-/// has been seen.
+/// A program that prints a word on each stream in turn, and goes on when the piece has
+/// been seen.
 fn in_turn(
     words: usize,
     configure: impl FnOnce(Command<'static>, Box<dyn Tap>) -> Command<'static>,
@@ -74,10 +74,10 @@ fn is_in_turn(seen: &Seen, words: usize) {
     for (i, (stream, _, bytes)) in seen[..words].iter().enumerate() {
         assert_eq!(
             (*stream, &bytes[..]),
-            ((i % 2) as u8 + 1, format!("{i}\n").as_bytes())
+            (Some(StdStream::BOTH[i % 2]), format!("{i}\n").as_bytes())
         );
     }
-    assert_eq!(seen[words].0, 0, "one end for both");
+    assert_eq!(seen[words].0, None, "one end for both");
 }
 
 #[test]
@@ -103,14 +103,14 @@ fn what_stands_for_the_relay_gets_both() {
 #[test]
 fn the_time_is_that_of_the_read() {
     let _dog = common::watchdog("the_time_is_that_of_the_read");
-    /// The first piece takes longer than the program takes to say the second.
+    /// A tap whose first piece takes longer than the program takes to print the second.
     struct Slow(Seen, mpsc::Receiver<()>);
     impl Tap for Slow {
         fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
             if self.0.lock().unwrap().is_empty() {
                 let _ = self.1.recv();
             }
-            let noted = (piece.stream, piece.read_at, Vec::new());
+            let noted = (Some(piece.stream), piece.read_at, Vec::new());
             self.0.lock().unwrap().push(noted);
             Ok(())
         }
@@ -140,7 +140,7 @@ fn the_time_is_that_of_the_read() {
     let times = |seen: &Seen| -> Vec<_> {
         let seen = seen.lock().unwrap();
         seen.iter()
-            .filter(|(stream, ..)| *stream > 0)
+            .filter(|(stream, ..)| stream.is_some())
             .map(|(stream, at, _)| (*stream, *at))
             .collect()
     };
@@ -152,10 +152,10 @@ struct HalfGone(Seen);
 
 impl Tap for HalfGone {
     fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
-        if piece.stream == 1 {
+        if piece.stream == StdStream::Stdout {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
         }
-        let noted = (piece.stream, piece.read_at, piece.bytes.to_vec());
+        let noted = (Some(piece.stream), piece.read_at, piece.bytes.to_vec());
         self.0.lock().unwrap().push(noted);
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Tap for HalfGone {
 #[test]
 fn a_broken_stream_is_closed_and_the_other_goes_on() {
     let _dog = common::watchdog("a_broken_stream_is_closed_and_the_other_goes_on");
-    // The shell, which goes on after its writer of stdout has died.
+    // The shell goes on after its writer of stdout has died.
     let line = "yes; echo \"$?\" >&2; echo more >&2";
     let seen = Seen::default();
     let output = Command::shell(line)
@@ -220,12 +220,13 @@ fn another_error_of_the_relay_stops_the_run() {
 #[test]
 fn a_held_stream_goes_on_when_the_other_has_been_let_in() {
     let _dog = common::watchdog("a_held_stream_goes_on_when_the_other_has_been_let_in");
-    // Both flood one queue that is full again and again: whoever was told to wait
-    // once was not rung if the other found room meanwhile.
+    // Both streams flood one queue that is full again and again. The lost wake-up was:
+    // 1. stream A finds no room and is told to wait; 2. stream B finds room meanwhile;
+    // 3. stream A is never woken.
     struct Counts(Arc<Mutex<[u64; 2]>>);
     impl Tap for Counts {
         fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
-            self.0.lock().unwrap()[usize::from(piece.stream) - 1] += piece.bytes.len() as u64;
+            self.0.lock().unwrap()[piece.stream as usize] += piece.bytes.len() as u64;
             Ok(())
         }
     }
@@ -246,7 +247,7 @@ fn the_clock_tells_how_far_it_is() {
     let (say, said) = mpsc::channel();
     let moments = RefCell::new(Vec::new());
     let started = Instant::now();
-    // It ends once it was told of three times.
+    // The program ends once the clock's callback has run three times.
     child(&["says", "out:12345", "err:67", "ack"])
         .stdin_iter(said.into_iter().map(|()| Ok(Bytes::from_static(b"\n"))))
         .every(period, |moment| {
@@ -271,7 +272,7 @@ fn the_clock_tells_how_far_it_is() {
 #[test]
 fn the_time_blocked_is_told_while_it_lasts() {
     let _dog = common::watchdog("the_time_blocked_is_told_while_it_lasts");
-    /// Takes nothing more until it is let go.
+    /// A tap that takes no piece more until it is released.
     struct Waits(mpsc::Receiver<()>);
     impl Tap for Waits {
         fn piece(&mut self, _: Piece<'_>) -> Result<(), BoxError> {
@@ -313,7 +314,7 @@ fn what_cannot_be_is_refused() {
     assert!(matches!(spawned, Err(Error::Invalid(_))));
 }
 
-/// Waits in its first piece, and is dropped at the end of its thread.
+/// A tap that waits in its first piece, and is dropped at the end of its thread.
 struct Stuck {
     pieces: mpsc::Sender<()>,
     release: mpsc::Receiver<()>,
@@ -348,6 +349,6 @@ fn what_was_given_up_is_not_passed_on_later() {
     assert!(info.undelivered_bytes > 1024 * 1024, "{info:?}");
     assert_eq!(told.try_iter().count(), 1);
     drop(release);
-    // Until the thread has ended.
+    // The channel closes when the thread has ended.
     assert_eq!(told.iter().count(), 0);
 }

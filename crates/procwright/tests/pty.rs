@@ -17,7 +17,7 @@ fn sh(line: &str) -> Command<'static> {
     Command::shell(line.to_owned()).pty(SIZE)
 }
 
-/// What it shows, with the line ends of a file.
+/// The terminal's output, with a file's line ends.
 #[track_caller]
 fn shown(command: Command<'_>) -> String {
     let output = command.check().run().unwrap();
@@ -49,7 +49,7 @@ fn it_leads_a_session_that_the_terminal_controls() {
     );
     assert!(words[5].starts_with("/dev/pts/"), "{words:?}");
     assert_eq!(words[6..], ["on"]);
-    // Nothing else of ours is open in it.
+    // The program has no other descriptor of this process.
     let json: serde_json::Value = serde_json::from_str(&shown(child(&["show"]).pty(SIZE))).unwrap();
     assert_eq!(json["fds"].as_object().unwrap().len(), 3, "{json}");
 }
@@ -109,7 +109,7 @@ fn nothing_is_lost() {
     }
 }
 
-/// What lies between the two ends of the terminal when the program exits.
+/// Bytes between the two ends of the terminal survive the program's exit.
 #[test]
 fn what_was_written_right_before_the_exit_is_there() {
     let _dog = common::watchdog("what_was_written_right_before_the_exit_is_there");
@@ -119,7 +119,7 @@ fn what_was_written_right_before_the_exit_is_there() {
         for until in [Until::Eof, Until::Exit] {
             let flood = child(&["flood", "--out", &bytes, "--chunk", "16384"]);
             let output = flood.pty(SIZE).until(until).run().unwrap();
-            // Every line end has become one byte longer.
+            // Every line end is one byte longer on a terminal.
             let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
             let written = output.stdout.len() - lines;
             assert_eq!(written.to_string(), bytes, "{until:?}");
@@ -149,7 +149,7 @@ fn who_holds_the_terminal_after_the_exit_is_told() {
     common::sys::kill(pid, libc::SIGKILL);
     assert_eq!(held, [pid]);
     assert!(info.held_by_complete && info.complete);
-    // And waited for, unless somebody says otherwise.
+    // The holder is waited for, unless the caller asks otherwise.
     let line = "trap '' HUP; (sleep 0.3; echo late) & echo early";
     assert_eq!(shown(sh(line)), "early\nlate\n");
 }
@@ -175,7 +175,7 @@ fn a_timeout_names_the_holder_and_leaves_nobody() {
         .trim()
         .parse()
         .unwrap();
-    // Not reaped by whoever inherits it, perhaps.
+    // The process may not be reaped yet by the one that adopted it.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     assert!(
         stat.as_ref().is_ok_and(|stat| stat.contains(") Z ")) || stat.is_err(),

@@ -26,7 +26,7 @@ fn it_has_its_modes_back_after_a_panic() {
     let _dog = common::watchdog("it_has_its_modes_back_after_a_panic");
     let (_master, slave) = terminal();
     let before = modes(&slave);
-    // A copy has one thread, as a command has.
+    // A fork of a copy has one thread, as a command has.
     let status = common::sys::in_fork(|| {
         let raw = Raw::enter(slave.try_clone().unwrap()).unwrap();
         assert_ne!(modes(&slave), before);

@@ -1,4 +1,4 @@
-//! A child on a terminal of its own, in somebody's hands.
+//! A child on a terminal of its own, held by the caller.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn what_is_written_is_typed_and_the_close_is_its_end() {
     for (typed, shown) in [
         ("", ""),
         ("one\n", "one\n"),
-        // Without an echo of what is typed, and with all of the last line.
+        // Without an echo of the input, and with all of the last line.
         ("one\ntwo", "one\ntwo"),
         ("one\ntwo\u{4}", "one\ntwo"),
     ] {
@@ -75,7 +75,7 @@ fn a_conversation() {
     talk.proceed(None).unwrap();
     let [stdout, stderr] = talk.into_outputs();
     let text = String::from_utf8(stdout).unwrap();
-    // Typed before the echo was off, perhaps.
+    // The input may have been typed before the echo was off.
     assert!(text.ends_with("a\r\nb\r\nover\r\n"), "{text:?}");
     assert_eq!((stderr.len(), code(&child)), (0, Some(0)));
 }
@@ -129,7 +129,7 @@ fn its_size_can_be_set_while_it_runs() {
     child.stdout = Some(stdout);
     assert!(rest(&mut child).ends_with("9 11\n"));
     assert_eq!(code(&child), Some(7));
-    // The pump is about to close it.
+    // The pump closes it a moment later.
     let error = loop {
         match child.resize(size) {
             Ok(()) => std::thread::yield_now(),

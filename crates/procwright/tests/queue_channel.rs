@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
+use test_support::alone;
 
 use common::{Census, sys};
 use procwright::liveness::Monitor;
@@ -14,15 +15,16 @@ use procwright::process::{Exit, Signal};
 use procwright::queue::{Channel, Error, Options, Receiver, Sender};
 use procwright::{Child, Command, Sink, Stdin};
 
-/// What the program does, by this variable of its environment.
+/// Environment variable with the program's role.
 const ROLE: &str = "PROCWRIGHT_TEST_ROLE";
 
-/// What it may call its descriptors of the channel, and of its parent's liveness.
+/// Numbers that the program may use for the descriptors of the channel and of its
+/// parent's liveness.
 const NUMBERS: std::ops::Range<i32> = 20..26;
 
 const MANY: u64 = 10_000;
 
-/// Plays the role that this process has, if it was started as a program here.
+/// Plays the role of this process, if it was started as a program here.
 fn role() -> bool {
     let Ok(role) = std::env::var(ROLE) else {
         return false;
@@ -124,7 +126,7 @@ fn role() -> bool {
     true
 }
 
-/// A program that this one starts has nothing of it.
+/// A program that this one starts inherits no descriptor of the channel.
 fn no_other_has_them() {
     for number in NUMBERS {
         if let Ok(info) = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")) {
@@ -141,7 +143,7 @@ fn not_again(error: &Error, why: &str) {
     assert!(error.to_string().contains("Command::channel()"), "{error}");
 }
 
-/// A program that plays this role, by way of `before`.
+/// A program in this role, started by way of `before`.
 fn program(before: &[&str], test: &str, role: &str) -> Command<'static> {
     let copy = common::copy_of_test(test);
     let exe = copy.get_program().to_owned();
@@ -166,7 +168,7 @@ impl Words {
         loop {
             let mut line = String::new();
             assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "it said no more");
-            // The test harness of the program writes as well.
+            // The program's test harness prints as well.
             if let Some((_, said)) = line.split_once("SAID ") {
                 return said.trim_end().to_owned();
             }
@@ -179,7 +181,7 @@ fn words() -> (Words, PipeWriter) {
     (Words(BufReader::new(ours)), theirs)
 }
 
-/// One whose words come through the pipe.
+/// Prints the program's words into the pipe.
 fn saying(command: Command<'static>, out: &PipeWriter) -> Command<'static> {
     command.stdout(Sink::Fd(out.as_fd().try_clone_to_owned().unwrap().into()))
 }
@@ -206,17 +208,17 @@ alone! {
         if role() { return }
         let before = Census::now();
         let test = "a_child_sends";
-        // By way of others as well, which become it.
+        // Started through other programs as well, which exec it.
         for way in [&[][..], &["env"], &["nice", "-n", "1"], &["env", "nice", "env", "A=b"]] {
             let command = program(way, test, "sends").channel(Channel::FromChild);
             receives_all(command.spawn().unwrap());
         }
         let command = program(&[], test, "sends").channel(Channel::FromChild);
-        // Beside the parent's liveness, and descriptors of the caller's.
+        // Along with the parent's liveness, and descriptors of the caller's.
         let null = || File::open("/dev/null").unwrap();
         let command = command.liveness().pass_fd(null(), 30).die_with_parent(Signal::CONT);
         receives_all(command.spawn().unwrap());
-        // The thread and the descriptors of our own token are there for good.
+        // The thread and the descriptors of this process's own token stay for good.
         let token = |name: &String| name.contains("memfd") || name.contains("procwright");
         let strip = |mut census: Census| {
             census.fds.retain(|name| !token(name));
@@ -240,10 +242,10 @@ alone! {
             Ok::<(), Box<dyn std::error::Error>>(())
         };
         let all = || {
-            // Those who are told that it is closed end well too.
+            // A program that is told of the close ends well too.
             one("receives", Channel::ToChild).unwrap();
             one("forks", Channel::FromChild).unwrap();
-            // A program that is not there, and one that is not asked.
+            // A program that does not exist, and a child whose channel is not used.
             let no_program = Command::new("/no/such/program").channel(Channel::FromChild).spawn();
             assert!(no_program.is_err());
             for channel in [Channel::FromChild, Channel::ToChild] {
@@ -251,8 +253,8 @@ alone! {
                 ends_well(&child.spawn().unwrap());
             }
         };
-        // From before the first: what empties pipes goes when it has had nothing to do
-        // for some time, and may be on its way between two.
+        // The census before the first run: the thread that empties pipes ends after
+        // some idle time, and may be ending between two runs.
         let before = Census::now();
         all();
         all();
@@ -364,15 +366,15 @@ alone! {
             sender.send(&0_u64.to_le_bytes()).unwrap();
             std::mem::forget(sender);
         });
-        // In either order.
+        // The two lines come in either order.
         let said = [words.next(), words.next()];
         assert!(said.contains(&"here".to_owned()) && said.contains(&"ready".to_owned()));
         sys::kill(parent, libc::SIGKILL);
         sys::reap(parent);
         assert_eq!(words.next(), "1 Closed");
-        // Killed before it has asked for its end.
+        // The parent is killed before the child has asked for its end of the channel.
         let parent = start("receives", Channel::ToChild, |_| {});
-        // In either order.
+        // The two lines come in either order.
         let said = [words.next(), words.next()];
         assert!(said.contains(&"here".to_owned()) && said.contains(&"ready".to_owned()));
         sys::kill(parent, libc::SIGKILL);
@@ -396,13 +398,14 @@ alone! {
         drop(child.stdin.take());
         let error = child.sender(None).unwrap_err();
         assert!(matches!(error, Error::NoChannel(_)), "{error:?}");
-        // Either is true when it ends.
+        // Either text is true at its end.
         let told = ["has ended before", "has closed it before"];
         assert!(told.iter().any(|told| error.to_string().contains(told)), "{error}");
         ends_well(&child);
         let error = child.sender(None).unwrap_err();
         assert!(matches!(error, Error::NoChannel(_)), "{error:?}");
-        // A sender that is never made: the queue is closed, and the child may go on.
+        // The child never makes its sender: the queue is closed, and the child may go
+        // on.
         let command = program(&[], test, "waits").channel(Channel::FromChild);
         let mut child = command.spawn().unwrap();
         assert!(matches!(child.receiver().unwrap().recv(), Err(Error::Closed)));
@@ -458,7 +461,7 @@ alone! {
             (format!("sender pwc1 {own}"), "tells of 0 descriptors"),
         ] {
             sys::set_variable("PROCWRIGHT_CHANNEL", lie.as_ref());
-            // A sender of ours is what the parent of a receiver is.
+            // A sender in this process is the peer that a receiver's parent would be.
             let error = Receiver::of_parent().unwrap_err();
             assert!(error.to_string().contains(why) || lie.starts_with("nobody"), "{lie}: {error}");
         }
@@ -484,7 +487,8 @@ alone! {
 }
 
 alone! {
-    /// A limit of the program's that leaves no numbers: the start fails, and says so.
+    /// The program's limit leaves no free numbers: the start fails, and the error says
+    /// so.
     fn where_there_is_no_number_left() {
         sys::set_nofile(20);
         let fill: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();

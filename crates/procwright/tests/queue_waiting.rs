@@ -4,6 +4,7 @@ mod common;
 
 use std::os::fd::AsFd;
 use std::time::Duration;
+use test_support::alone;
 
 use common::sys;
 use procwright::Stdin;
@@ -24,7 +25,7 @@ fn nothing(set: &mut Set<'_>) {
     assert_eq!(waited.outcome, Outcome::TimedOut);
 }
 
-/// Whether an event loop would be told.
+/// Whether the set's descriptor is readable, as an event loop sees it.
 fn is_readable(set: &Set<'_>) -> bool {
     sys::readable(set.as_fd())
 }
@@ -66,7 +67,7 @@ fn beside_a_process_and_a_monitor() {
 fn what_is_there_before_stays_there() {
     let mut receiver = Receiver::new().unwrap();
     let mut sender = receiver.sender().unwrap();
-    // Across a jump into a larger block, which a look must not take.
+    // The message lies behind a jump into a larger block, which a look must not take.
     let long = vec![7; 100_000];
     for length in [0, 1, 100_000] {
         sender.send(&long[..length]).unwrap();
@@ -91,7 +92,7 @@ fn a_sender_that_comes_later_and_one_of_several_that_leaves() {
     let invitation = receiver.invite().unwrap();
     let mut set = WaitSet::new().unwrap();
     set.add(receiver, Event::Exited).unwrap();
-    // It rings by its end, and there is nothing to receive.
+    // The end of a sender rings, and there is nothing to receive.
     drop(first);
     let waited = set.wait(Want::Any, Duration::from_millis(1)).unwrap();
     assert_eq!(waited.outcome, Outcome::TimedOut);
@@ -102,14 +103,14 @@ fn a_sender_that_comes_later_and_one_of_several_that_leaves() {
     let (_, mut receiver) = set.next(None).unwrap().unwrap();
     assert_eq!(receiver.recv().unwrap(), b"late");
     thread.join().unwrap();
-    // And that there will be nothing is something to be told of.
+    // The end of all messages is an event as well.
     let mut set = WaitSet::new().unwrap();
     set.add(receiver, Event::Exited).unwrap();
     let (_, mut receiver) = set.next(None).unwrap().unwrap();
     assert!(matches!(receiver.try_recv(), Err(Error::Closed)));
 }
 
-/// Messages through a set: none is slept through.
+/// No message that comes through a set is slept through.
 #[test]
 fn a_loop_around_a_set() {
     let _watchdog = common::watchdog("a_loop_around_a_set");
@@ -120,7 +121,7 @@ fn a_loop_around_a_set() {
         let mut sender = Sender::attach(invitation).unwrap();
         for number in 0..count {
             sender.send(&number.to_le_bytes()).unwrap();
-            // So that it sleeps again and again.
+            // A pause, so that the receiver sleeps again and again.
             if number % 64 == 0 {
                 std::thread::yield_now();
             }
@@ -160,7 +161,7 @@ fn who_is_woken_has_received_nothing() {
     sender.send(b"x").unwrap();
     waker.wake();
     assert_eq!(receiver.recv().unwrap(), b"x");
-    // It keeps nothing.
+    // The waker keeps nothing.
     drop(receiver);
     waker.wake();
     assert!(matches!(sender.send(b"x"), Err(Error::Closed)));
@@ -194,8 +195,9 @@ alone! {
     }
 }
 
-/// What keeps the next message from having room is no message: only that the ring begins
-/// anew. A set that finds nothing else has to go over it, or both would wait.
+/// The ring's beginning has to be passed over, and is no message, before the next
+/// message has room. A set that finds nothing else has to pass over it, or both sides
+/// would wait.
 #[test]
 fn a_set_makes_room_for_who_waits() {
     let mut receiver = Options::new().first(4096).limit(4096).create().unwrap();

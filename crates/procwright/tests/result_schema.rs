@@ -1,8 +1,7 @@
-//! Results as JSON are what `docs/reference/result.schema.json` says.
+//! Results as JSON conform to `docs/reference/result.schema.json`.
 #![cfg(feature = "serde")]
 
-#[path = "common/schema.rs"]
-mod schema;
+use test_support::schema;
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! Many runs, at once and in a row: right results, and nothing that grows.
+//! Many runs, at once and in a row: the results are right, and nothing grows.
 
 mod common;
 
 use common::{Census, child, scaled};
+use test_support::alone;
 
 alone! {
     fn many_at_once() {
@@ -41,7 +42,7 @@ alone! {
             let text = round.to_string();
             let output = child(&["echo", &text]).run().unwrap();
             assert_eq!(output.stdout, format!("{text}\n").as_bytes());
-            // No helper thread either, not for a moment.
+            // No helper thread exists either, not for a moment.
             if round % 50 == 0 { before.unchanged(); }
         });
         before.unchanged();
@@ -53,8 +54,8 @@ alone! {
 
 alone! {
     fn a_plain_run_has_no_helper_thread() {
-        // To make a thread is to die from here on. (The C library makes threads
-        // by clone3; a program is started by another call.)
+        // The creation of a thread ends the process from here on. (The C library makes
+        // threads by clone3; a program is started by another call.)
         common::sys::kill_on(&[libc::SYS_clone3]);
         for _ in 0..20 {
             common::shown(&child(&["show"]).run().unwrap());
@@ -64,7 +65,7 @@ alone! {
         child(&["flood", "--out", "8M"]).timeout(std::time::Duration::from_secs(1000)).run().unwrap();
         common::stopped(child(&["sleep-forever"]).timeout(std::time::Duration::from_millis(20)).run());
         child(&["fork-holder", "50"]).until(procwright::Until::Exit).run().unwrap();
-        // And the filter does what it should.
+        // The filter works.
         if std::env::var_os("PROCWRIGHT_TEST_THREAD").is_some() {
             let _ = std::thread::spawn(|| ()).join();
         }

@@ -1,11 +1,12 @@
-//! A reader that takes its time, and a child that must not notice; or notices, and
-//! no more than it has to.
+//! A reader that takes its time, and a child that must not notice, or notices no more
+//! than it has to.
 
 mod common;
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use test_support::alone;
 
 use common::{child, figure, scaled};
 use procwright::process::Exit;
@@ -15,7 +16,7 @@ use procwright::{Overflow, Sink};
 const LINES: usize = 60;
 const SIZE: usize = 40_000;
 
-/// What `test-child paced` says at its end, in nanoseconds.
+/// The report of `test-child paced`, in nanoseconds.
 #[derive(Debug)]
 struct Paced {
     blocked: u64,
@@ -43,7 +44,7 @@ impl Paced {
     }
 }
 
-/// One line of 40 kB every so many milliseconds.
+/// Milliseconds between two lines of 40 kB.
 fn pace() -> u64 {
     scaled(2, 50)
 }
@@ -57,7 +58,7 @@ fn paced(says: bool) -> procwright::Command<'static> {
     }
 }
 
-/// Takes the next line, which has to be this one.
+/// Takes the next line, and checks its number.
 fn takes(reader: &mut impl BufRead, number: usize) {
     let mut line = Vec::new();
     assert_eq!(reader.read_until(b'\n', &mut line).unwrap(), SIZE);
@@ -67,7 +68,7 @@ fn takes(reader: &mut impl BufRead, number: usize) {
     assert!(rest.iter().all(|byte| *byte == b'.'));
 }
 
-/// Reads what it says on stderr: how far it has come, and at the end its report.
+/// Reads the child's stderr: its progress, and at the end its report.
 fn listen(stderr: Reader, tell: mpsc::Sender<usize>) -> std::thread::JoinHandle<Paced> {
     std::thread::spawn(move || {
         for line in BufReader::new(stderr).lines() {
@@ -83,8 +84,9 @@ fn listen(stderr: Reader, tell: mpsc::Sender<usize>) -> std::thread::JoinHandle<
 
 alone! {
     fn a_slow_reader_never_holds_up_the_child() {
-        // It takes one line when the child has written five more. Not a pause: if
-        // the child waited for it, both would for ever.
+        // The reader takes one line when the child has written five more. There is no
+        // pause: a child that waited for the reader would wait for ever, and the reader
+        // for it.
         let mut spilled = paced(true).spawn().unwrap();
         let (tell, wrote) = mpsc::channel();
         let report = listen(spilled.stderr.take().unwrap(), tell);
@@ -105,19 +107,19 @@ alone! {
         let figures = stdout.figures().unwrap();
         assert!(figures.peak_bytes > (LINES * SIZE / 2) as u64, "{figures:?}");
         assert_eq!(figures.refused, Duration::ZERO);
-        // How long the pump took to come round, which nobody promises.
+        // The time that the pump took to come round is not guaranteed.
         figure(&format!("a line taken for five written: {report:?}"));
     }
 }
 
-/// What a reader makes of a child that it holds up for `pause` at every line.
+/// The figures of a child that a reader holds up for `pause` at every line.
 struct Slow {
     report: Paced,
-    /// All pauses, what it took to read included.
+    /// All pauses, the time of the reads included.
     pauses: Duration,
-    /// For how long the child is said to have been held up.
+    /// Time for which the child is reported to have been held up.
     told: Duration,
-    /// Those before the last of it fits into a pipe.
+    /// Pauses before the last of the output fits into a pipe.
     before: Duration,
 }
 
@@ -126,7 +128,7 @@ fn read_slowly(overflow: Option<Overflow>, pause: Duration) -> Slow {
     let mut held = paced(false).spawn_with(overflow).unwrap();
     let (tell, _wrote) = mpsc::channel();
     let report = listen(held.stderr.take().unwrap(), tell);
-    // Nothing comes, so that it is a pause and not a race.
+    // No message comes, so this is a pause and not a race.
     let (_keep, never) = mpsc::channel::<()>();
     let stdout = held.stdout.take().unwrap();
     let mut reader = BufReader::with_capacity(SIZE, stdout.clone());
@@ -135,7 +137,7 @@ fn read_slowly(overflow: Option<Overflow>, pause: Duration) -> Slow {
         takes(&mut reader, number);
         let paused = Instant::now();
         let _ = never.recv_timeout(pause);
-        // One line more is in the buffer at most, and the rest in the pipe.
+        // At most one line more is in the buffer, and the rest in the pipe.
         if (number + 2) * SIZE + (64 << 10) < LINES * SIZE {
             before += paused.elapsed();
         }
@@ -157,14 +159,14 @@ alone! {
         let pause = Duration::from_millis(scaled(10, 250));
         let Slow { report, pauses, told, before } = read_slowly(None, pause);
         assert!(report.waits > 0, "{report:?}");
-        // For a pipe without room nobody but the reader makes some.
+        // Only the reader makes room in a pipe without any.
         let wall = Duration::from_nanos(report.wall);
         assert!(wall >= before, "{report:?}: the reader paused for {before:?}");
-        // What it waited for a processor is no pipe's business, nor is a call.
+        // Waits for a processor are no pipe's, and neither is the cost of a call.
         let beside = report.queued + 50_000 * report.waits;
         let blocked = Duration::from_nanos(report.blocked.saturating_sub(beside));
         assert!(blocked > Duration::ZERO);
-        // How late it woke up the last time is seen by nobody but itself.
+        // Only the reader itself sees how late it woke up the last time.
         assert!(told + pause >= blocked, "{report:?}: {told:?} were told");
         assert!(told <= pauses, "{told:?} were told, and the reader took {pauses:?} in all");
         figure(&format!("bare pipe, {pause:?} a line: {report:?}, told {told:?}, pauses {pauses:?}"));

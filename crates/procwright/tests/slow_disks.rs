@@ -1,9 +1,10 @@
 //! Disks that stand still, are full, or are full for a while, below the spools of
-//! children: nobody waits for a disk but the thread that writes to it.
+//! children: only the thread that writes to a disk waits for it.
 
 mod common;
 
 use std::path::Path;
+use test_support::alone;
 
 use common::sys::held::Held;
 use common::{child, eventually, root_or_skip, skip, sys, threads};
@@ -24,7 +25,7 @@ fn spool_in(directory: &Path) {
     sys::set_variable("PROCWRIGHT_SPOOL_DIR", directory);
 }
 
-/// A child with so much on stdout, and its spool in this directory.
+/// A child with `bytes` bytes on stdout, and its spool in `directory`.
 fn flood(directory: &Path, bytes: u64) -> Child {
     spool_in(directory);
     child(&["flood", "--out", &bytes.to_string()])
@@ -63,7 +64,7 @@ fn spills() -> bool {
         .any(|name| name.starts_with("procwright-spil"))
 }
 
-/// How many threads sleep on a futex, as one does in a queue of ours.
+/// Number of threads that sleep on a futex, as the library's queues do.
 fn sleepers() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let futex = format!("{} ", libc::SYS_futex);
@@ -73,8 +74,8 @@ fn sleepers() -> usize {
         .count()
 }
 
-/// A disk that can be made to stand still, and two directories, or the test is
-/// left out in plain sight.
+/// A disk that can be made to stand still, and two directories on it; where this is
+/// impossible the test is left out in plain sight.
 fn disk_or_skip(test: &str) -> Option<(Held, [tempfile::TempDir; 2])> {
     let calls = [
         libc::SYS_pwrite64,
@@ -86,7 +87,7 @@ fn disk_or_skip(test: &str) -> Option<(Held, [tempfile::TempDir; 2])> {
         skip(test, "a sandbox forbids to hold system calls");
         return None;
     };
-    // Not where directories are links, by which the kernel knows no file.
+    // The path is resolved: the kernel's names of open files contain no links.
     let base = std::fs::canonicalize(std::env::temp_dir()).unwrap();
     let directory = || tempfile::tempdir_in(&base).unwrap();
     Some((disk, [directory(), directory()]))
@@ -101,7 +102,7 @@ alone! {
             let held = flood(slow.path(), 8 * MIB);
             let stuck = disk.wait();
             assert_eq!((stuck.number, &stuck.name[..]), (call, "procwright-spil"));
-            // It has its memory full, and waits.
+            // The stream's memory is full, and it waits.
             let stdout = held.stdout.as_ref().unwrap();
             eventually(|| stdout.figures().unwrap().bytes_in >= 256 * KIB);
             for _ in 0..5 {
@@ -146,7 +147,7 @@ alone! {
         disk.wait();
         is_whole(held.stdout.as_ref().unwrap(), 8 * MIB);
         disk.let_on();
-        // Its file is given back by the thread that was held.
+        // The thread that was held gives the file back.
         eventually(|| !spills());
         let other = flood(fast.path(), 64 * MIB);
         eventually(|| other.stdout.as_ref().unwrap().figures().unwrap().disk_bytes > 6 * MIB);
@@ -158,7 +159,7 @@ alone! {
 alone! {
     fn a_close_waits_for_no_disk() {
         let Some((disk, [slow, _])) = disk_or_skip("a_close_waits_for_no_disk") else { return };
-        // That is written to.
+        // The disk stands still during a write.
         disk.hold(slow.path(), &[libc::SYS_pwrite64]);
         let held = flood(slow.path(), 8 * MIB);
         let stuck = disk.wait();
@@ -168,7 +169,8 @@ alone! {
         disk.let_on();
         eventually(|| !spills());
 
-        // That has to give back what was written, which takes long for large files.
+        // The disk stands still while the file is given back, which takes long for
+        // large files.
         let held = flood(slow.path(), 8 * MIB);
         assert_eq!(held.wait(None).unwrap(), Some(Exit::Code(0)));
         let stdout = held.stdout.as_ref().unwrap().clone();
@@ -178,7 +180,7 @@ alone! {
         let stuck = disk.wait();
         assert_eq!(stuck.name, "procwright-spil", "somebody else is held up");
         assert!(closer.join().unwrap());
-        // The directory goes as well.
+        // The directory is removed as well.
         disk.let_on();
     }
 }
@@ -226,7 +228,7 @@ alone! {
         let stuck = disk.wait();
         let before = sleepers();
         let queued: Vec<_> = (0..20).map(|_| reader(stdout.clone(), 1)).collect();
-        // Or more: who works for us may have been awake before.
+        // The count may be higher: a thread of the library may have been awake before.
         eventually(|| sleepers() >= before + queued.len());
         assert!(stdout.close());
         for reader in queued {
@@ -238,7 +240,8 @@ alone! {
     }
 }
 
-/// A file system of this size, or the test is left out in plain sight.
+/// A file system of this size; where this is impossible the test is left out in plain
+/// sight.
 fn small_disk_or_skip(test: &str, bytes: u64) -> Option<tempfile::TempDir> {
     if !root_or_skip(test) {
         return None;
@@ -256,7 +259,7 @@ alone! {
         let Some(directory) = small_disk_or_skip("a_disk_of_one_megabyte", MIB) else { return };
         let held = flood(directory.path(), 24 * MIB);
         let stdout = held.stdout.as_ref().unwrap();
-        // It fills what there is, and then waits: nothing else happens to it.
+        // The stream fills the disk, and then waits: nothing else happens to it.
         eventually(|| {
             let figures = stdout.figures().unwrap();
             figures.spilled_bytes > 512 * KIB && figures.refused > std::time::Duration::ZERO
@@ -272,7 +275,7 @@ alone! {
 
 alone! {
     fn what_has_been_read_makes_room_on_a_small_disk() {
-        // One file for all would be free only once all of it has been read.
+        // A single file would give its room back only once all of it has been read.
         let directory = tempfile::tempdir().unwrap();
         let overflow = Overflow::Spill { memory: 256 * KIB, disk: Some(4 * MIB) };
         spool_in(directory.path());
@@ -296,12 +299,12 @@ alone! {
         let stdout = held.stdout.as_ref().unwrap();
         let mut at = 0;
         for _ in 0..5 {
-            // As much of another's as there is room for.
+            // Another file takes whatever room there is.
             let _ = std::fs::write(&other, vec![1; 4 << 20]);
             goes_on(stdout, at, at + 2 * MIB);
             at += 2 * MIB;
             std::fs::remove_file(&other).unwrap();
-            // Then it is its own.
+            // The room is the stream's again.
             eventually(|| stdout.figures().unwrap().disk_bytes > 2 * MIB);
         }
         goes_on(stdout, at, 24 * MIB);

@@ -1,4 +1,4 @@
-//! Readers that are slower than the program, and what must not come of it.
+//! Readers that are slower than the program, and what must not follow from that.
 
 #![allow(clippy::disallowed_methods)] // Slowness is what is tested.
 
@@ -9,9 +9,9 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use common::child;
-use procwright::{BoxError, Memory, Piece, Tap, Until};
+use procwright::{BoxError, Memory, Piece, StdStream, Tap, Until};
 
-/// Memory so slow that writers always fill the pipe again before the next read.
+/// Memory so slow that the writers always fill the pipe again before the next read.
 struct Slow(Vec<u8>);
 
 impl Memory for Slow {
@@ -36,9 +36,9 @@ impl Memory for Slow {
 #[test]
 fn a_flood_on_the_second_thread_does_not_hold_up_the_end() {
     let _dog = common::watchdog("a_flood_on_the_second_thread_does_not_hold_up_the_end");
-    // The second thread once looked for its call home only when its pipe was
-    // empty, and the run ended when the flooders did. That some still hold the
-    // pipe says that it did not wait for them.
+    // The second thread once looked for its order to end only when its pipe was empty,
+    // so the run ended when the flooders did. Flooders that still hold the pipe show
+    // that the run did not wait for them.
     let done = child(&["fork-flooders", "3"])
         .until(Until::Exit)
         .run_into::<Slow>()
@@ -60,10 +60,10 @@ impl Tap for SleepOnce {
 
 #[test]
 fn time_blocked_by_a_slow_callback_is_counted() {
-    // The wake-up of a held stream was taken for a sleep on an empty pipe, and
-    // all but the last millisecond forgotten.
+    // The wake-up of a held stream was once taken for a sleep on an empty pipe, and all
+    // but the last millisecond was forgotten.
     let done = child(&["flood", "--out", "40M"])
-        .tap_stream(1, Box::new(SleepOnce(false)))
+        .tap_stream(StdStream::Stdout, Box::new(SleepOnce(false)))
         .run()
         .unwrap();
     let blocked = done.report.stdout_info.unwrap().blocked.unwrap();
@@ -72,9 +72,9 @@ fn time_blocked_by_a_slow_callback_is_counted() {
 
 #[test]
 fn a_slow_callback_is_not_the_programs_silence() {
-    // Between the wake-up and the read the old silence was counted.
+    // The old silence was once counted between the wake-up and the read.
     let done = child(&["flood", "--out", "40M"])
-        .tap_stream(1, Box::new(SleepOnce(false)))
+        .tap_stream(StdStream::Stdout, Box::new(SleepOnce(false)))
         .idle_timeout(Duration::from_secs(1))
         .run()
         .unwrap();

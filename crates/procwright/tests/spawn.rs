@@ -1,9 +1,10 @@
-//! A child that the caller holds: its streams, its end, and what is left of it.
+//! A child that the caller holds: its streams, its end, and what remains of it.
 
 mod common;
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
+use test_support::alone;
 
 use common::{Census, child, sys};
 use procwright::process::{Exit, Signal, Stop};
@@ -133,7 +134,7 @@ alone! {
             .spawn()
             .unwrap();
         let mut line = vec![0; 65536];
-        // Not dropped: its end would end them by SIGPIPE.
+        // The reader is kept: its drop would end the tree by SIGPIPE.
         let stdout = tree.stdout.take().unwrap();
         let n = stdout.read_for(&mut line, Timeout::NEVER).unwrap();
         let pids = common::ready_pids(&line[..n]);
@@ -209,7 +210,7 @@ alone! {
     }
 }
 
-/// Reads all of a stream and compares it with what was written, byte for byte.
+/// Reads a whole stream and compares it with what was written, byte for byte.
 fn is_whole(reader: &mut Reader, stream: Stream, length: usize) {
     let mut data = Vec::new();
     reader.read_to_end(&mut data).unwrap();
@@ -222,7 +223,7 @@ alone! {
         let before = Census::now();
         {
             let mut flood = child(&["flood", "--out", "24M", "--err", "24M"]).spawn().unwrap();
-            // More than pipes and memory hold, and nobody reads.
+            // The output is more than pipes and memory hold, and is not read.
             assert_eq!(flood.wait(None).unwrap(), Some(Exit::Code(0)));
             let mut stdout = flood.stdout.take().unwrap();
             let figures = stdout.figures().unwrap();
@@ -300,7 +301,7 @@ alone! {
     fn a_fork_keeps_nobody_waiting() {
         let mut cat = child(&["cat"]).stdin(Stdin::Pipe).spawn_with(None).unwrap();
         let worker = sys::fork_pausing();
-        // A worker that goes on without exec, as those of a server do.
+        // The worker goes on without exec, as a server's workers do.
         drop(cat.stdin.take());
         assert_eq!(cat.wait(None).unwrap(), Some(Exit::Code(0)));
         let mut yes = child(&["flood-forever"]).spawn_with(None).unwrap();
@@ -321,7 +322,7 @@ alone! {
             let mut stdin = cat.stdin.take().unwrap();
             let written = stdin.write(b"x").is_err();
             let read = cat.stdout.as_mut().unwrap().read(&mut [0; 8]).is_err();
-            // And nobody's descriptor is closed by it.
+            // The drop in the fork closes no other descriptor of that number.
             let file = std::fs::File::open("/dev/null").unwrap();
             drop((stdin, cat));
             i32::from(!(written && read && file.metadata().is_ok()))
@@ -382,8 +383,8 @@ alone! {
 alone! {
     fn a_blocked_write_takes_no_signal_of_the_hosts() {
         sys::default(libc::SIGPIPE);
-        // In every thread, as hosts do that read their signals from a descriptor:
-        // the fork has this one alone.
+        // The signal is blocked in every thread, as in hosts that read signals from a
+        // descriptor: the fork has only the calling one.
         sys::mask(libc::SIGPIPE, true);
         let code = sys::fork_running(|| {
             let mut deaf = child(&["sleep-forever"]).stdin(Stdin::Pipe).spawn().unwrap();

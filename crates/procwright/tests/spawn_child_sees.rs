@@ -1,17 +1,18 @@
-//! What a program finds when it starts: what was asked for, and nothing of its
-//! parent's private life.
+//! A program's state at its start: what was asked for, and nothing private of its
+//! parent's.
 
 mod common;
 
 use std::fs;
+use test_support::alone;
 
 use common::{child, shown, sys};
 use procwright::process::Signal;
 use procwright::spec::Account;
 use serde_json::json;
 
-/// What the child ignores, without the two signals that the C library keeps for
-/// itself: whoever started the tests may ignore them.
+/// The signals that the child ignores, without the two that the C library reserves: the
+/// process that started the tests may ignore those.
 fn ignored(seen: &serde_json::Value) -> Vec<i32> {
     let all = seen["sig_ignored"].as_array().unwrap().iter();
     all.map(|signal| i32::try_from(signal.as_i64().unwrap()).unwrap())
@@ -22,14 +23,14 @@ fn ignored(seen: &serde_json::Value) -> Vec<i32> {
 alone! {
     fn a_clean_slate() {
         sys::default_signals();
-        // What the Rust runtime and hosts do for themselves ...
+        // The Rust runtime and hosts do this for themselves ...
         sys::ignore(libc::SIGPIPE);
         sys::ignore(libc::SIGXFSZ);
         sys::handle(libc::SIGUSR2);
         sys::handle(libc::SIGRTMAX());
         sys::mask(libc::SIGUSR1, true);
         sys::mask(libc::SIGRTMIN(), true);
-        // ... and what a user has asked for (nohup, a job in the background).
+        // ... and the user has asked for this (nohup, a job in the background).
         sys::ignore(libc::SIGHUP);
         sys::ignore(libc::SIGINT);
         let file = fs::File::open("/dev/zero").unwrap();
@@ -50,7 +51,7 @@ alone! {
         assert_eq!(fds.keys().collect::<Vec<_>>(), ["0", "1", "2"], "{fds:?}");
         assert_eq!(fds["0"], "/dev/null");
         assert_ne!(fds["1"], fds["2"]);
-        // And we have what we had.
+        // This process has kept its own.
         assert_eq!((sys::umask(), sys::niceness()), (umask, nice));
     }
 }
@@ -126,21 +127,21 @@ alone! {
         let mut groups: Vec<u64> = all["groups"].as_array().unwrap().iter().map(|g| g.as_u64().unwrap()).collect();
         groups.sort_unstable();
         assert_eq!(groups, [0, 7]);
-        // A change of credentials takes the request back; so it comes after.
+        // A change of credentials cancels the request; so the request comes after it.
         assert_eq!(all["pdeathsig"], libc::SIGKILL);
         let user = shown(&child(&["show"]).user(Account::Name("nobody".into())).run().unwrap());
         assert_eq!((&user["uid"], &user["gid"]), (&json!(65534), &json!(0)));
         let none = shown(&child(&["show"]).extra_groups(Vec::new()).run().unwrap());
         assert_eq!((&none["groups"], &none["uid"]), (&json!([]), &json!(0)));
-        // All of it was the child's alone.
+        // Only the child was changed.
         assert_eq!((sys::uid(), sys::effective_uid()), (0, 0));
     }
 }
 
 alone! {
     fn a_handler_of_the_parent_never_runs_in_the_child() {
-        // A handler that ran in the child, which shares our memory until exec,
-        // would count here: signals come all the time.
+        // A handler that ran in the child, which shares our memory until exec, would
+        // count here: signals come all the time.
         use std::sync::atomic::{AtomicBool, Ordering};
         static OVER: AtomicBool = AtomicBool::new(false);
         sys::handle(libc::SIGUSR2);

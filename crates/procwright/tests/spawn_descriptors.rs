@@ -1,4 +1,4 @@
-//! Which descriptors a program gets, and what happens when there are none left.
+//! Descriptors that a program gets, and starts when there are none left.
 
 mod common;
 
@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use test_support::alone;
 
 use common::{Census, child, shown, sys};
 use procwright::process::{Signal, Stop};
@@ -29,8 +30,8 @@ impl Files {
     }
 }
 
-/// Passes files by the numbers that they have here and shall have there, and
-/// checks that each is where it belongs, and nothing else is.
+/// Passes files by their numbers here and in the program, and checks that each arrives
+/// where it belongs, and nothing else does.
 #[track_caller]
 fn passes(mut command: Command<'static>, files: &Files, moves: &[(i32, i32)]) {
     for (from, to) in moves {
@@ -59,14 +60,14 @@ fn passes(mut command: Command<'static>, files: &Files, moves: &[(i32, i32)]) {
 alone! {
     fn numbers_may_swap_and_overlap() {
         let files = Files::new();
-        // The low numbers are free here; the pipes of the run take those above.
+        // The low numbers are free here; the pipes of the run take the ones above.
         for moves in [
             &[(3, 3)][..],
             &[(3, 4), (4, 3)],
             &[(3, 4), (4, 5), (5, 3)],
             &[(3, 5), (4, 6), (5, 7)],
             &[(5, 4), (4, 3)],
-            // Numbers that the run's own pipes have here.
+            // The run's own pipes have these numbers here.
             &[(3, 4), (5, 6), (7, 8), (9, 10)],
             &[(3, 12), (12, 11), (11, 10), (10, 9)],
             &[(30, 3), (31, 4), (32, 5), (33, 6), (34, 7), (35, 8)],
@@ -84,7 +85,7 @@ alone! {
         let file = Arc::new(files.open("it"));
         let number = file.as_raw_fd();
         let mut spec = procwright::Spec::new([test_children::path().into_os_string(), "show".into()]);
-        spec.extra_fds = vec![(Arc::clone(&file), number), (Arc::clone(&file), number + 1), (file, 20)];
+        spec.pass_fds = vec![(Arc::clone(&file), number), (Arc::clone(&file), number + 1), (file, 20)];
         let seen = shown(&Command::from_spec(spec).run().unwrap());
         for number in [number, number + 1, 20] {
             assert_eq!(seen["fds"][number.to_string()], files.path("it"));
@@ -107,7 +108,7 @@ alone! {
             .run()
             .unwrap();
         assert_eq!(std::fs::read(files.path("out")).unwrap(), b"input");
-        // One for both, and stays open here.
+        // One file for both streams, which stays open here.
         child(&["flood", "--out", "10", "--err", "10"])
             .stdout(Sink::Fd(Arc::clone(&output)))
             .stderr(Sink::Fd(Arc::clone(&output)))
@@ -136,7 +137,7 @@ alone! {
             fed = child(&["cat"]).stdin_bytes("through").run();
             inherits = child(&["show"]).stdin_inherit().stderr(Sink::Inherit).run();
             merged = child(&["flood", "--out", "5", "--err", "5", "--alternate"]).stderr(Sink::Merged).run();
-            // Files with the numbers 0, 1, 2 become others.
+            // Files with the numbers 0, 1, 2 get other ones.
             let moved: Vec<OwnedFd> = ["a", "b", "c"].map(|name| files.open(name)).into();
             let numbers: Vec<i32> = moved.iter().map(AsRawFd::as_raw_fd).collect();
             let mut command = child(&["show"]);
@@ -217,7 +218,7 @@ fn ways(dir: &std::path::Path) -> Vec<(&'static str, Command<'static>)> {
 
 fn descriptors_run_out() {
     let dir = tempfile::tempdir().unwrap();
-    // The thread that starts what dies with us comes once and stays.
+    // The thread that starts programs that die with this process starts once and stays.
     child(&["exit", "0"])
         .die_with_parent(Signal::KILL)
         .run()
@@ -266,7 +267,7 @@ fn descriptors_run_out() {
                     census.children.clone(),
                 )
             };
-            // The command's own descriptors, if it had any, are gone by now.
+            // The command's own descriptors, if it had any, are closed by now.
             let own = if name == "swapped" { 2 } else { 0 };
             let expected = (
                 before.fds.len() - own,

@@ -1,5 +1,5 @@
-//! What keeps a program from starting: each step has its typed error, and
-//! nothing of the attempt is left.
+//! Failures to start a program: each step has its typed error, and the attempt leaves
+//! nothing behind.
 
 mod common;
 
@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
+use test_support::alone;
 
 use common::{Census, child};
 use procwright::error::{SpawnError, Step};
@@ -14,7 +15,7 @@ use procwright::process::Signal;
 use procwright::spec::Account;
 use procwright::{Command, Error, Sink, Spec, Stdin};
 
-/// Runs what cannot be started.
+/// Runs a command that the system refuses.
 #[track_caller]
 fn refused(command: Command<'_>, step: Step, errno: i32) -> SpawnError {
     let before = Census::now();
@@ -27,7 +28,7 @@ fn refused(command: Command<'_>, step: Step, errno: i32) -> SpawnError {
     error
 }
 
-/// Runs what makes no sense; the whole text.
+/// Runs a command that makes no sense; returns the whole text.
 #[track_caller]
 fn invalid(command: Command<'_>) -> String {
     let before = Census::now();
@@ -66,8 +67,8 @@ alone! {
         assert!(error.hint.unwrap().contains("interpreter"));
         let error = refused(child(&["args"]).arg("x".repeat(200_000)), Step::Exec, libc::E2BIG);
         assert!(error.hint.unwrap().contains("stdin"));
-        // A directory of PATH that may not be searched does not hide that the
-        // program may not be executed, nor a good one behind.
+        // A directory of PATH that may not be searched hides neither the program that
+        // may not be executed nor a good one behind it.
         let plain = dir.path().join("plain").file_name().unwrap().to_owned();
         refused(
             Command::new(plain).env("PATH", format!("/nope:{}:/nope", dir.path().display())),
@@ -91,7 +92,8 @@ alone! {
         assert_eq!(error.to_string().lines().next().unwrap(),
             "chdir \"/no/such/directory\": No such file or directory (os error 2)");
         refused(child(&["exit", "0"]).cwd("/dev/null"), Step::Chdir, libc::ENOTDIR);
-        // The same from the thread that starts programs that die with us.
+        // The thread that starts programs which die with this process reports the error
+        // too.
         let starts = child(&["exit", "3"]).die_with_parent(Signal::KILL).run().unwrap();
         assert_eq!(starts.status().code(), Some(3));
         refused(
@@ -108,7 +110,7 @@ alone! {
         std::os::unix::fs::symlink(test_children::path(), dir.path().join("program")).unwrap();
         let output = Command::new("./program").arg("show").cwd(dir.path()).run().unwrap();
         assert_eq!(common::shown(&output)["cwd"], dir.path().canonicalize().unwrap().to_str().unwrap());
-        // Here and not there: the error says where it was looked for.
+        // The program is here and not there: the error says where it was looked for.
         std::env::set_current_dir(dir.path()).unwrap();
         let error = refused(Command::new("./program").arg("show").cwd("/tmp"), Step::Exec, libc::ENOENT);
         assert!(error.hint.unwrap().contains("/tmp/./program"));
@@ -156,12 +158,12 @@ alone! {
 
 alone! {
     fn resource_limits() {
-        // More than the system allows anyone.
+        // More than the system allows any process.
         refused(child(&["show"]).rlimit("nofile", 1 << 40, 1 << 40), Step::Rlimit, libc::EPERM);
         let text = invalid(child(&["show"]).rlimit("files", 1, 1));
         assert!(text.contains("files") && text.contains("nofile"), "{text}");
         invalid(child(&["show"]).rlimit("nofile", 2, 1));
-        // No limit at all lets the program start.
+        // A limit of infinity lets the program start.
         assert!(child(&["exit", "0"]).rlimit("core", 0, u64::MAX).run().is_ok()
             || common::sys::effective_uid() != 0);
     }
@@ -169,7 +171,7 @@ alone! {
 
 alone! {
     fn process_groups() {
-        // No such group can be: numbers end far below.
+        // No group can have this number: numbers end far below.
         refused(child(&["show"]).process_group(i32::MAX), Step::Setpgid, libc::EPERM);
         refused(child(&["show"]).process_group(-5), Step::Setpgid, libc::EINVAL);
     }
@@ -203,9 +205,9 @@ alone! {
 alone! {
     fn descriptors_that_cannot_be_given() {
         let null = || fs::File::open("/dev/null").unwrap();
-        assert!(invalid(child(&["show"]).pass_fd(null(), 2)).contains("extra_fds"));
+        assert!(invalid(child(&["show"]).pass_fd(null(), 2)).contains("pass_fds"));
         invalid(child(&["show"]).pass_fd(null(), -1));
-        // Beyond the limit: the system refuses, whatever the number.
+        // Numbers beyond the limit: the system refuses them all.
         refused(child(&["show"]).pass_fd(null(), 1 << 30), Step::Dup, libc::EBADF);
         refused(child(&["show"]).pass_fd(null(), i32::MAX), Step::Dup, libc::EBADF);
         let text = invalid(child(&["show"]).pass_fd(null(), 7).pass_fd(null(), 7));
@@ -227,7 +229,7 @@ alone! {
         assert_eq!(output.stdout, b"\xff\xfe \x80=\n\0\0");
         let output = child(&["env"]).env_replace([(odd.clone().into_vec(), ())].map(|_| ("A", odd.clone()))).run().unwrap();
         assert_eq!(output.stdout, b"A=\xff\xfe \x80=\n\0");
-        // Also where it only stands in the text of an error.
+        // The bytes may stand in the text of an error, too.
         let error = Command::new(odd).run().unwrap_err();
         assert!(error.to_string().contains("cannot run"), "{error}");
     }

@@ -4,6 +4,7 @@ mod common;
 
 use std::io::Read;
 use std::time::Duration;
+use test_support::alone;
 
 use bytes::Bytes;
 use common::{Census, child};
@@ -99,7 +100,7 @@ alone! {
                 gone.recv().unwrap();
                 Some(Err("for the test".into()))
             });
-            // Before it is stopped, so that it has passed on what it got.
+            // A first half is read before the stop, so that `cat` has passed it on.
             let mut half = [0; 10];
             cat.stdout.as_mut().unwrap().read_exact(&mut half).unwrap();
             assert_eq!(&half, b"half of it");

@@ -1,9 +1,8 @@
-//! Specs as text are what `docs/reference/spec.schema.json` says, and what it
-//! refuses is refused.
+//! Specs as text conform to `docs/reference/spec.schema.json`, and refused texts are
+//! refused by both.
 #![cfg(feature = "serde")]
 
-#[path = "common/schema.rs"]
-mod schema;
+use test_support::schema;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -148,7 +147,7 @@ fn what_cannot_be_meant_is_refused_by_both() {
             "{text}"
         );
     }
-    // What only a list of names could say.
+    // Only a list of names could express these.
     for text in [
         json!({"argv": ["a"], "die_with_parent": "NONE"}),
         json!({"argv": ["a"], "stop": {"signal": "NONE"}}),

@@ -1,11 +1,12 @@
-//! A child that cannot go on because nobody reads: whoever waits is told, and
-//! nobody is told who has no reason to worry.
+//! A child that cannot go on because its output is not read: a waiting caller is told,
+//! and a caller without a reason to worry is not.
 
 mod common;
 
 use std::io::{Read, Write};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use test_support::alone;
 
 use common::{child, sys};
 use procwright::process::{Exit, Signal, Stop};
@@ -49,7 +50,7 @@ alone! {
         assert!(stream.memory_bytes >= 56 << 10 && stream.disk_bytes == 0);
         let text = told.to_string();
         assert!(text.contains("stdout") && text.contains("read") && text.contains("Spill"), "{text}");
-        // Once more, and not at once.
+        // The next wait reports it again, and not at once.
         let begun = Instant::now();
         stalled(flood.wait(None));
         assert!(begun.elapsed() >= SHORT);
@@ -91,7 +92,8 @@ alone! {
 alone! {
     fn a_slow_reader_is_a_reader() {
         for overflow in [None, Some(SMALL)] {
-            // So long that a machine that stalls is not taken for a reader that does.
+            // The patience is long enough not to take a stalled machine for a stalled
+            // reader.
             let patience = Duration::from_secs(1);
             let mut flood = child(&["flood", "--out", "192K"])
                 .stall_after(patience)
@@ -103,7 +105,7 @@ alone! {
                 let mut buffer = vec![0; 4 << 10];
                 let mut read = 0;
                 loop {
-                    // The pace of the reader, until nobody waits any more.
+                    // The reader's pace, until the wait is over.
                     let _ = pace.recv_timeout(patience / 10);
                     match stdout.read_for(&mut buffer, None).unwrap() {
                         0 => break read,
@@ -205,7 +207,7 @@ alone! {
         let before = sys::sleeps();
         assert_eq!(cat.wait(Duration::from_millis(300)).unwrap(), None);
         let slept = sys::sleeps() - before;
-        // One for the sleep itself; a look each millisecond would be 300.
+        // One sleep is the wait itself; a look each millisecond would make 300.
         assert!((1..=10).contains(&slept), "{slept} sleeps");
     }
 }
@@ -219,7 +221,7 @@ alone! {
         assert!(matches!(cat.wait_with(patience), Err(WaitError::Interrupted)));
         cat.stdin.as_ref().unwrap().close();
         assert_eq!(cat.wait(None).unwrap(), Some(Exit::Code(0)));
-        // What has happened goes before the interrupt.
+        // An end that has happened takes precedence over the interrupt.
         assert_eq!(cat.wait_with(patience).unwrap(), Some(Exit::Code(0)));
     }
 }

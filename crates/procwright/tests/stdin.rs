@@ -1,10 +1,11 @@
-//! What a program reads: bytes, a file, an iterator, a reader, or nothing.
+//! A program's input: bytes, a file, an iterator, a reader, or nothing.
 
 mod common;
 
 use std::io::Read;
 use std::sync::mpsc;
 use std::time::Duration;
+use test_support::alone;
 
 use bytes::Bytes;
 use common::{Census, child, shared, stopped};
@@ -14,7 +15,7 @@ use test_children::{Pattern, Stream};
 
 const CHUNK: usize = 1 << 20;
 
-/// The pattern as a reader.
+/// A reader of the pattern.
 struct PatternReader {
     pattern: Pattern,
     at: u64,
@@ -118,12 +119,12 @@ alone! {
             let output = child(&["exit", "8"]).stdin_bytes(big.clone()).run().unwrap();
             assert_eq!(output.status().code(), Some(8));
         }
-        // Neither is one that never ends, and its thread ends.
+        // Input that never ends is no error either, and its thread ends.
         let forever = std::iter::repeat_with(|| Ok(Bytes::from_static(&[0; 1000])));
         let output = child(&["close-stdin-exit", "9"]).stdin_iter(forever).run().unwrap();
         assert_eq!(output.status().code(), Some(9));
         before.comes_back();
-        // Nor one that would never come.
+        // Input that never comes is none either.
         let (keep, never) = mpsc::channel::<Bytes>();
         let output = child(&["exit", "3"]).stdin_iter(never.into_iter().map(Ok)).run().unwrap();
         assert_eq!(output.status().code(), Some(3));
@@ -140,7 +141,7 @@ alone! {
         let Err(Error::Foreign { what: Foreign::Stdin, source, output, .. }) = &result else { panic!("{result:?}") };
         assert_eq!(source.to_string(), "the cause");
         assert!(result.as_ref().unwrap_err().to_string().contains("the cause"));
-        // What it had written by then is there, as far as it came.
+        // The output so far is there, as much as the program had written.
         assert!(b"first second".starts_with(&output.stdout));
         assert!(output.report.status.signal().is_some());
         before.comes_back();
@@ -187,7 +188,7 @@ alone! {
         assert_eq!(output.report.reason, Reason::Timeout);
         assert!(took >= timeout);
         assert!(!common::lives(output.report.pid));
-        // Its thread ends as soon as the iterator lets it.
+        // The thread ends as soon as the iterator lets it.
         drop(keep);
         before.comes_back();
     }
@@ -195,7 +196,7 @@ alone! {
 
 #[test]
 fn lock_step_with_a_program() {
-    // Each piece is given only after the line before came back.
+    // Each piece is given only after the line before has come back.
     let _dog = common::watchdog("lock_step_with_a_program");
     let (echoed, wait) = mpsc::channel();
     let lines = shared(Vec::new());

@@ -1,8 +1,9 @@
-//! After a stop nothing of the run is alive, or it is named.
+//! No process of a run is alive after a stop, or it is named.
 
 mod common;
 
 use std::time::Duration;
+use test_support::alone;
 
 use common::{Census, child, scaled, shared, stopped_when_ready, sys};
 use procwright::process::{Exit, Scope, Signal, Stop, Unknown};
@@ -14,7 +15,7 @@ fn soon() -> Stop {
     Stop::new().with_grace(GRACE)
 }
 
-/// Stops a run whose program is ready; its pids, of which none lives.
+/// Stops a run whose program is ready; returns its pids, of which none lives.
 #[track_caller]
 fn nothing_lives_after(command: Command<'_>, what: &str) -> (Vec<i32>, Output) {
     let pids = shared(Vec::new());
@@ -54,7 +55,7 @@ alone! {
                 if new_session { command = command.new_session(); }
                 let (pids, output) = nothing_lives_after(command, &args.join(" "));
                 assert_eq!(output.report.pid, pids[0]);
-                // Who ignores the signal had the grace before SIGKILL.
+                // Programs that ignore the signal had the grace before SIGKILL.
                 if args.iter().any(|arg| arg.contains("ignore")) {
                     assert!(output.report.duration >= GRACE);
                 }
@@ -69,7 +70,7 @@ alone! {
         let before = Census::now();
         let dir = tempfile::tempdir().unwrap();
         for round in 0..scaled(2, 10) {
-            // An argument that no storm elsewhere on this machine has.
+            // An argument that no other storm on this machine has.
             let mark = dir.path().join(round.to_string()).to_str().unwrap().to_owned();
             let (_, output) = nothing_lives_after(
                 child(&["fork-storm", "200", "--print-ready", "--pidfile", &mark]).stop(soon()),
@@ -99,7 +100,7 @@ alone! {
 
 alone! {
     fn stops_of_others_do_not_touch_a_run() {
-        // Runs that are stopped beside runs that must come to their own end.
+        // Runs that are stopped, beside runs that must come to their own end.
         let threads: Vec<_> = (0..8).map(|index| std::thread::spawn(move || {
             for round in 0..scaled(6, 60) {
                 if index % 2 == 0 {
@@ -119,18 +120,18 @@ alone! {
 
 alone! {
     fn the_grace_is_used_and_not_waited_out() {
-        // It says when it is through, and is not killed.
-        // Waited out, it would be the watchdog's.
+        // The program prints a line when it is through, and is not killed. A grace that
+        // were waited out would last beyond the watchdog's patience.
         let grace = Duration::from_secs(1_000_000);
         let (_, output) = nothing_lives_after(
             child(&["term-exit", "23", "--delay", "80", "--print-ready"]).stop(Stop::new().with_grace(grace)), "term-exit");
         assert_eq!(output.status(), Exit::Code(23));
         assert!(output.report.duration >= Duration::from_millis(80));
-        // Another signal.
+        // A stop by another signal.
         let stop = Stop::new().with_grace(grace).with_signal(Signal::USR1);
         let (_, output) = nothing_lives_after(child(&["ignore-term", "--print-ready"]).stop(stop), "USR1");
         assert_eq!(output.status().signal(), Some(Signal::USR1));
-        // At once.
+        // A stop by SIGKILL at once.
         let (_, output) = nothing_lives_after(child(&["ignore-term", "--print-ready"]).stop(Stop::kill()), "KILL");
         assert_eq!(output.status().signal(), Some(Signal::KILL));
     }
@@ -138,7 +139,7 @@ alone! {
 
 alone! {
     fn the_drain_goes_on_during_the_grace() {
-        // Blocked on a full pipe it could never come to its end.
+        // A program that is blocked on a full pipe could never come to its end.
         let (_, output) = nothing_lives_after(
             child(&["fork-tree", "1", "1", "--print-ready"]).stop(Stop::new().with_grace(Duration::from_secs(100))), "fork-tree");
         assert_eq!(output.status().signal(), Some(Signal::TERM));
@@ -146,7 +147,8 @@ alone! {
             .stop(Stop::new().with_signal(Signal::CHLD).with_grace(Duration::from_secs(100)))
             .timeout(Duration::from_millis(1))
             .run());
-        // It ignores that signal by default, and wrote all in the grace.
+        // The program ignores that signal by default, and wrote everything in the
+        // grace.
         assert_eq!((output.status(), output.stdout.len()), (Exit::Code(0), 200 << 20));
     }
 }
@@ -163,7 +165,7 @@ alone! {
         let pids = pids.lock().unwrap().clone();
         assert!(!common::lives(pids[0]));
         assert!(pids[1..].iter().all(|pid| common::lives(*pid)), "the others are nobody's business");
-        // They hold the pipes, and are named.
+        // The others hold the pipes, and are named.
         let held = &output.report.stdout_info.as_ref().unwrap().held_by;
         assert!(pids[1..].iter().all(|pid| held.iter().any(|holder| holder.pid == *pid)), "{held:?}");
         pids.iter().for_each(|pid| sys::end(*pid));
@@ -176,7 +178,7 @@ alone! {
         nothing_lives_after(child(&["fork-tree", "2", "2", "--ignore-term", "--print-ready"]).stop(stop), "group");
         nothing_lives_after(child(&["leader-term-child-ignore", "--print-ready"]).stop(stop), "group");
         nothing_lives_after(child(&["stopped-member", "--print-ready"]).stop(stop), "group");
-        // Who left the group goes on.
+        // A process that left the group goes on.
         let pids = shared(Vec::new());
         let theirs = pids.clone();
         stopped_when_ready(child(&["setsid-grandchild", "--print-ready"]).stop(stop),
@@ -209,9 +211,10 @@ alone! {
         let text = output.report.explain(b"");
         assert!(text.contains(&format!("test-child (pid {pid}")) && text.contains("could not be ended"), "{text}");
         let info = output.report.stdout_info.as_ref().unwrap();
-        // Its descriptors cannot be seen either, and that is told.
+        // The descriptors of that process cannot be seen either, and the report says
+        // so.
         assert!(!info.held_by_complete && !info.complete);
-        // When it ends it is reaped, and the thread for that ends too.
+        // The process is reaped when it ends, and the thread for that ends too.
         sys::end(pid);
         before.comes_back();
     }

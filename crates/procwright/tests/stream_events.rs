@@ -1,9 +1,10 @@
-//! What a child that is held tells of its streams.
+//! Events of the streams of a held child.
 
 mod common;
 
 use std::io::Read;
 use std::sync::mpsc::{self, Receiver};
+use test_support::alone;
 
 use common::child;
 use procwright::process::Exit;

@@ -1,11 +1,12 @@
-//! What a caller holds of a child's streams, beyond reading and writing them:
-//! interrupts, gaps, readiness.
+//! Readers and writers of a child's streams, beyond reading and writing: interrupts,
+//! gaps, readiness.
 
 mod common;
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
+use test_support::alone;
 
 use common::{Census, child, eventually, sys};
 use procwright::process::{Exit, Signal};
@@ -14,7 +15,7 @@ use procwright::wait::{Event, Outcome, Want};
 use procwright::{Overflow, Stdin, WaitSet};
 use test_children::{Pattern, Stream};
 
-/// The bare pipe, and what is read ahead.
+/// The bare pipe, and a stream that is read ahead.
 const BOTH: [Option<Overflow>; 2] = [
     None,
     Some(Overflow::Spill {
@@ -60,7 +61,7 @@ alone! {
         let (interrupt, mut bell) = std::io::pipe().unwrap();
         bell.write_all(b"!").unwrap();
         let patience = Patience::NEVER_ENDING.or_readable(interrupt.as_fd());
-        // As long as there is room nothing waits, and nothing is interrupted.
+        // A write with room does not wait, and is not interrupted.
         let mut written = 0;
         let error = loop {
             match stdin.write_with(&[7; 4096], patience) {
@@ -107,7 +108,7 @@ alone! {
     }
 }
 
-/// Whether it is readable now.
+/// Whether the descriptor is readable now.
 fn is_ready(readiness: &procwright::stream::Readiness) -> bool {
     let mut set = WaitSet::new().unwrap();
     set.add(readiness.clone(), Event::Exited).unwrap();
@@ -159,7 +160,7 @@ alone! {
                 });
                 assert!(is_ready(&readiness) && is_ready(&readiness), "for ever");
             }
-            // Asked for when it is closed already.
+            // Readiness is asked for when the stream is closed already.
             assert!(is_ready(&stdout.readiness().unwrap()) && is_ready(&stdin.readiness().unwrap()));
             quiet.signal(Signal::KILL).unwrap();
             quiet.wait(None).unwrap();
@@ -175,7 +176,7 @@ alone! {
             let readiness = stdout.readiness().unwrap();
             let weak = stdout.downgrade();
             assert!(weak.upgrade().is_some());
-            // The last of them.
+            // The last clone.
             drop(stdout);
             assert!(weak.upgrade().is_none());
             assert_eq!(yes.wait(None).unwrap().and_then(Exit::signal), Some(Signal::PIPE));
@@ -288,20 +289,20 @@ alone! {
             std::thread::scope(|scope| {
                 let (mut stdout, mut stderr) = (cat.stdout.as_ref().unwrap(), cat.stderr.as_ref().unwrap());
                 let ends = [
-                    // Asleep for most of it, one way and the other.
+                    // Both threads are asleep for most of it, each in its own way.
                     scope.spawn(move || stdout.read_to_end(&mut Vec::new()).unwrap()),
                     scope.spawn(move || stderr.read_to_end(&mut Vec::new()).unwrap()),
                 ];
                 let mut stdin = cat.stdin.take().unwrap();
                 stdin.write_all(&[b'x'; 100_000]).unwrap();
-                // So that there was a wait that had to sleep.
+                // A wait that has to sleep.
                 assert_eq!(cat.wait(Duration::from_millis(1)).unwrap(), None);
                 drop(stdin);
                 assert_eq!(ends.map(|end| end.join().unwrap()), [100_000, 0]);
             });
             assert_eq!(cat.wait(None).unwrap(), Some(Exit::Code(0)));
-            // The process, for whoever waits for that or asks about it. Where it was a
-            // bare pipe, that as well, until its reader is closed.
+            // The pidfd is kept, for callers that wait or ask for the process. A bare
+            // pipe is kept as well, until its reader is closed.
             let streams = [&cat.stdout, &cat.stderr].map(|stream| stream.as_ref().unwrap().clone());
             let kept = |streams: &[Reader]| {
                 eventually(|| common::threads() == before.threads);

@@ -1,15 +1,16 @@
-//! Deadlines, idleness, cancelling, and what the error says then.
+//! Deadlines, idleness, cancelling, and the text of the error then.
 
 mod common;
 
 use std::sync::mpsc;
 use std::time::Duration;
+use test_support::alone;
 
 use bytes::Bytes;
 use common::{Census, child, stopped};
 use procwright::process::Stop;
 use procwright::time::Timeout;
-use procwright::{Cancel, Error, Reason};
+use procwright::{Cancel, Error, Reason, StdStream};
 
 fn soon() -> Stop {
     Stop::new().with_grace(Duration::from_millis(20))
@@ -35,10 +36,10 @@ alone! {
         let stop = Stop::new().with_grace(most);
         let output = child(&["echo", "x"]).timeout(most).idle_timeout(most).stop(stop).run().unwrap();
         assert!(output.success());
-        // A grace without end is one that a program may use.
+        // An endless grace is one that a program may use.
         let output = stopped(child(&["sleep-forever"]).timeout(Duration::from_millis(10)).stop(stop).run());
         assert_eq!(output.report.reason, Reason::Timeout);
-        // No grace at all.
+        // A grace of zero.
         let stop = Stop::new().with_grace(Duration::ZERO);
         stopped(child(&["ignore-term"]).timeout(Duration::from_millis(10)).stop(stop).run());
         assert!(Timeout::from_secs_f64(f64::NAN).is_err());
@@ -58,8 +59,8 @@ fn an_expired_timeout_stops_even_a_quick_program() {
 #[test]
 fn silence_is_counted_from_the_last_byte() {
     let _dog = common::watchdog("silence_is_counted_from_the_last_byte");
-    // Longer than the idle timeout altogether, never silent for as long. The
-    // margin is for a machine with other things to do.
+    // The run lasts longer than the idle timeout, but is never silent for as long. The
+    // margin is for a busy machine.
     let idle = Duration::from_secs(2);
     for err in [&[][..], &["--err"]] {
         let (output, took) = common::timed(|| {
@@ -91,7 +92,7 @@ fn a_slow_callback_is_not_the_programs_silence() {
         .on_stdout_line(move |_| {
             let _ = &keep;
             if std::mem::take(&mut first) {
-                // A pause of known length: nothing comes.
+                // No message comes, so this is a pause of known length.
                 let _ = never.recv_timeout(Duration::from_millis(700));
             }
             Ok(())
@@ -126,7 +127,7 @@ alone! {
         let before = Census::now();
         {
             let cancel = Cancel::new().unwrap();
-            // Any number of runs, at any time, from any thread.
+            // One cancel serves any number of runs, at any time, from any thread.
             let runs: Vec<_> = (0..6).map(|_| {
                 let cancel = cancel.clone();
                 std::thread::spawn(move || stopped(child(&["ignore-term"]).cancel_on(&cancel).stop(soon()).run()))
@@ -139,7 +140,7 @@ alone! {
                 assert!(!common::lives(output.report.pid));
             }
             assert!(cancel.is_cancelled());
-            // It stays cancelled.
+            // The cancel stays cancelled.
             let output = stopped(child(&["sleep-forever"]).cancel_on(&cancel).stop(soon()).run());
             assert_eq!(output.report.reason, Reason::Cancelled);
         }
@@ -150,7 +151,7 @@ alone! {
 #[test]
 fn the_error_names_process_pipe_and_holder() {
     let _dog = common::watchdog("the_error_names_process_pipe_and_holder");
-    // Blocked reading: nothing ever comes.
+    // The program is blocked reading: no input ever comes.
     let (keep, never) = mpsc::channel::<Bytes>();
     let result = child(&["cat"])
         .stdin_iter(never.into_iter().map(Ok))
@@ -167,14 +168,14 @@ fn the_error_names_process_pipe_and_holder() {
     ] {
         assert!(text.contains(part), "{part:?} is missing: {text}");
     }
-    // Blocked writing: nobody takes it.
+    // The program is blocked writing: its output is not taken.
     let (keep, never) = mpsc::channel::<()>();
     let result = child(&["flood-forever", "--err"])
         .on_stderr_line(move |_| {
             let _ = never.recv();
             Ok(())
         })
-        .tap_stream(2, Box::new(Takes(mpsc::channel().1)))
+        .tap_stream(StdStream::Stderr, Box::new(Takes(mpsc::channel().1)))
         .timeout(Duration::from_secs(1))
         .stop(soon())
         .run();
@@ -188,7 +189,7 @@ fn the_error_names_process_pipe_and_holder() {
     ] {
         assert!(text.contains(part), "{part:?} is missing: {text}");
     }
-    // The program is gone, another holds the pipe.
+    // The program is gone, and another process holds the pipe.
     let result = child(&["fork-holder", "0", "--print-ready", "--say", "x y"])
         .timeout(Duration::from_millis(200))
         .stop(soon())
@@ -203,7 +204,7 @@ fn the_error_names_process_pipe_and_holder() {
     ] {
         assert!(text.contains(part), "{part:?} is missing: {text}");
     }
-    // The end of stderr, and how it ended.
+    // The error has the end of stderr, and how the program ended.
     let text = child(&["echo", "--stderr", "the last words"])
         .timeout(Duration::ZERO)
         .run()
@@ -221,7 +222,7 @@ fn the_error_names_process_pipe_and_holder() {
     );
 }
 
-/// Takes one piece and then no more, until it is dropped.
+/// A tap that takes one piece and then no more, until it is dropped.
 struct Takes(mpsc::Receiver<()>);
 
 impl procwright::Tap for Takes {
@@ -231,8 +232,8 @@ impl procwright::Tap for Takes {
     }
 }
 
-/// Rings when the program is ready, and again as soon as the run is stopping:
-/// somebody who presses Ctrl-C twice.
+/// A watch that rings when the program is ready, and again as soon as the run is
+/// stopping: a user who presses Ctrl-C twice.
 struct Bell {
     rung: std::io::PipeReader,
     rope: std::io::PipeWriter,
@@ -262,7 +263,7 @@ alone! {
         let before = Census::now();
         let (rung, rope) = std::io::pipe().unwrap();
         let mut pull = rope.try_clone().unwrap();
-        // A grace that nobody waits for: the second ring has to end it.
+        // The grace outlasts the watchdog: the second ring has to end it.
         let result = child(&["ignore-term", "--print-ready"])
             .stop(Stop::new().with_grace(Duration::from_secs(1_000_000)))
             .on_stdout_line(move |_| Ok(std::io::Write::write_all(&mut pull, b"!")?))

@@ -1,6 +1,7 @@
-//! What a child that is handed out traces. Of runs the tests of the command tell.
+//! Traces of a child that is handed out. The tests of the command are about the traces
+//! of runs.
 //!
-//! One test in this file: the variable is read once in a process.
+//! This file has one test: the variable is read once in a process.
 
 #[path = "common/mod.rs"]
 mod common;

@@ -1,9 +1,10 @@
-//! When a run is over, and who still holds what then.
+//! The end of a run, and the processes that still hold its pipes then.
 
 mod common;
 
 use std::os::fd::AsFd;
 use std::time::Duration;
+use test_support::alone;
 
 use common::{Census, child, shared, stopped, sys};
 use procwright::process::Stop;
@@ -24,7 +25,7 @@ alone! {
             let output = child(&args).until(Until::Exit).run().unwrap();
             let [holder] = common::ready_pids(&output.stdout)[..] else { panic!() };
             assert!(output.success() && output.stdout.ends_with(b"all of it\n"));
-            // It goes on, and it is named.
+            // The holder goes on, and it is named.
             assert!(common::lives(holder));
             assert_eq!(holders(&output.report.stdout_info), [holder], "{extra:?}");
             assert_eq!(holders(&output.report.stderr_info), [holder], "{extra:?}");
@@ -33,7 +34,7 @@ alone! {
             assert!(info.complete);
             sys::end(holder);
         }
-        // Nobody holds it: nobody is named.
+        // No process holds the pipe: none is named.
         let output = child(&["echo", "x"]).until(Until::Exit).run().unwrap();
         assert!(holders(&output.report.stdout_info).is_empty());
         before.unchanged();
@@ -62,8 +63,8 @@ alone! {
 
 alone! {
     fn until_exit_returns_under_many_flooders_of_both_streams() {
-        // Enough writers that neither pipe is ever found empty, and enough
-        // volume for a second reader, which must come home all the same.
+        // Enough writers that neither pipe is ever found empty, and enough volume for a
+        // second reader, which must end all the same.
         let before = Census::now();
         for _ in 0..3 {
             let output = child(&["fork-flooders", "6", "--own", "400K"]).until(Until::Exit).run().unwrap();
@@ -152,7 +153,7 @@ alone! {
 
 alone! {
     fn who_holds_is_not_claimed_where_nobody_could_look() {
-        // No descriptor is left to look through /proc with.
+        // No descriptor is left for a look through /proc.
         let limit = sys::nofile();
         let fill = shared(Vec::new());
         let filler = fill.clone();
@@ -170,15 +171,15 @@ alone! {
         let [holder] = common::ready_pids(&output.stdout)[..] else { panic!() };
         sys::end(holder);
         let info = output.report.stdout_info.unwrap();
-        // If it came before the descriptors were gone, it was seen.
+        // A look before the descriptors were gone has found the holder.
         assert!(!info.held_by_complete || info.held_by[0].pid == holder, "{info:?}");
     }
 }
 
 alone! {
     fn nobody_is_named_because_of_a_start_elsewhere() {
-        // Between clone and exec a child of another thread has copies of our
-        // pipes; that is not a holder.
+        // A child of another thread has copies of our pipes between clone and exec; it
+        // is not a holder.
         let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(|| {
             for _ in 0..common::scaled(60, 1000) {
                 let output = child(&["exit", "0"]).until(Until::Exit).run().unwrap();
@@ -192,7 +193,7 @@ alone! {
 
 #[test]
 fn a_pidfd_names_a_process() {
-    // What the other tests lean on.
+    // The other tests rely on this.
     let mine = i32::try_from(std::process::id()).unwrap();
     assert!(
         sys::pidfd(mine)

@@ -46,7 +46,7 @@ impl Args {
         Self { rest }
     }
 
-    /// All arguments as they are, without parsing any.
+    /// All arguments, unparsed.
     pub(crate) fn raw(self) -> Vec<OsString> {
         self.rest
     }
@@ -156,10 +156,10 @@ fn parse_size(what: &str, value: OsString) -> Result<u64, Failure> {
     number.checked_mul(1 << shift).ok_or_else(bad)
 }
 
-/// The options of every subcommand that waits:
-/// `--print-ready` writes `ready PID…` to stdout once all is set up,
-/// `--pidfile PATH` puts the pids there, one a line (the file appears whole),
-/// `--limit S` and `--no-limit` change after how many seconds it dies.
+/// The options of every subcommand that waits: `--print-ready` writes `ready PID…` to
+/// stdout once all is set up, `--pidfile PATH` puts the pids there, one a line (the
+/// file appears whole), `--limit S` and `--no-limit` change after how many seconds it
+/// dies.
 pub(crate) struct Waiting {
     pub(crate) limit: Limit,
     print_ready: bool,
@@ -167,7 +167,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Takes the options out.
+    /// Takes these options out of the arguments.
     pub(crate) fn take(args: &mut Args) -> Result<Self, Failure> {
         Ok(Self {
             limit: take_limit(args)?,

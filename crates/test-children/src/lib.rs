@@ -1,7 +1,7 @@
-//! Where the tests find the helper programs, and what those programs write.
+//! The path of the helper programs for tests, and the bytes that those programs write.
 //!
-//! All helpers are subcommands of one binary, `test-child`; `test-child help`
-//! lists them. Tests start them instead of a shell, coreutils or `sleep`.
+//! All helpers are subcommands of one binary, `test-child`; `test-child help` lists
+//! them. Tests start them instead of a shell, coreutils or `sleep`.
 
 use std::env;
 use std::path::{Path, PathBuf};

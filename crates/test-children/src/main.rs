@@ -19,7 +19,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use args::{Args, Failure};
 
-/// What a subcommand gives back: its exit status.
+/// The result of a subcommand: its exit status.
 type Outcome = Result<u8, Failure>;
 
 /// One subcommand.

@@ -10,19 +10,19 @@ use rustix::io::Errno;
 
 use crate::process::wait_writable;
 
-/// A pipe that is written to without blocking, and waited for with a clock. The
-/// reader does not notice, for the two ends of a pipe are separate descriptions.
+/// A pipe that is written to without blocking, and waited for with a clock. The reader
+/// does not notice: the two ends of a pipe are separate descriptions.
 ///
-/// As text it is `blocked_ns=N waits=M queued_ns=Q`: the nanoseconds spent in
-/// `poll` after a write that found the pipe full, how many such waits there were,
-/// and for how long of that time it could have gone on but had no processor (0
-/// where the system does not tell).
+/// Its text is `blocked_ns=N waits=M queued_ns=Q`: the nanoseconds spent in `poll`
+/// after a write that found the pipe full, the number of such waits, and the part of
+/// that time in which this process could have gone on but had no processor (0 where the
+/// system does not tell).
 pub(crate) struct Measured {
     fd: BorrowedFd<'static>,
     flags: OFlags,
     blocked: Duration,
     waits: u64,
-    queue: Queue,
+    queue: RunQueueDelay,
     queued: u64,
 }
 
@@ -35,7 +35,7 @@ impl Measured {
             flags,
             blocked: Duration::ZERO,
             waits: 0,
-            queue: Queue::open(),
+            queue: RunQueueDelay::open(),
             queued: 0,
         })
     }
@@ -60,7 +60,7 @@ impl Measured {
         Ok(())
     }
 
-    /// Makes it as it was.
+    /// Restores the descriptor's flags.
     pub(crate) fn restore(&self) -> io::Result<()> {
         Ok(fcntl_setfl(self.fd, self.flags)?)
     }
@@ -79,11 +79,11 @@ impl fmt::Display for Measured {
 }
 
 /// The time for which this thread was ready to run and did not.
-struct Queue(Option<std::fs::File>);
+struct RunQueueDelay(Option<std::fs::File>);
 
-impl Queue {
-    fn open() -> Queue {
-        Queue(std::fs::File::open("/proc/thread-self/schedstat").ok())
+impl RunQueueDelay {
+    fn open() -> RunQueueDelay {
+        RunQueueDelay(std::fs::File::open("/proc/thread-self/schedstat").ok())
     }
 
     fn nanos(&self) -> u64 {

@@ -31,9 +31,9 @@ pub(crate) fn close(fd: BorrowedFd<'static>) {
     unsafe { rustix::io::close(fd.as_raw_fd()) }
 }
 
-/// Writes a message to stderr, where there is one.
+/// Writes a message to stderr, if there is one.
 pub(crate) fn complain(message: &str) {
-    // Without a stderr there is nobody left to tell.
+    // Without a stderr the message is lost.
     let _ = write_all(STDERR, format!("test-child: {message}\n").as_bytes());
 }
 
@@ -99,8 +99,8 @@ pub(crate) fn pause_forever() -> ! {
     }
 }
 
-/// After how long a process that waits dies whatever happens, so that a test
-/// that failed leaves nothing behind.
+/// The time after which a waiting process dies whatever happens, so that a test that
+/// failed leaves nothing behind.
 #[derive(Clone, Copy)]
 pub(crate) struct Limit(Option<u32>);
 
@@ -140,7 +140,7 @@ impl Limit {
 
 /// Forks, and arms `limit` in the child, where the result is `None`.
 ///
-/// To be called before this process has started any thread.
+/// Must be called before this process has started any thread.
 pub(crate) fn fork(limit: Limit) -> io::Result<Option<Pid>> {
     // SAFETY: this process has one thread (`flood` alone starts another, and
     // it never forks), so the child's memory is consistent.
@@ -249,7 +249,7 @@ pub(crate) fn become_user(uid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// How forked processes tell the first one that they are set up.
+/// A pipe by which forked processes tell the first one that they are set up.
 pub(crate) struct Rendezvous {
     ends: Option<(OwnedFd, OwnedFd)>,
 }
@@ -260,7 +260,7 @@ impl Rendezvous {
         Ok(Self { ends: Some(ends) })
     }
 
-    /// In a forked process: it is set up. Closes this process's ends.
+    /// Reports, in a forked process, that it is set up, and closes the process's ends.
     pub(crate) fn report(&mut self) -> io::Result<()> {
         if let Some((_, writer)) = self.ends.take() {
             // At most PIPE_BUF bytes, so reports never mix.
@@ -270,12 +270,12 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// In a forked process that has nothing to report: closes its ends.
+    /// Closes the ends of a forked process that has nothing to report.
     pub(crate) fn leave(&mut self) {
         self.ends = None;
     }
 
-    /// In the first process: blocks until `count` others have reported.
+    /// Blocks, in the first process, until `count` others have reported.
     pub(crate) fn collect(self, count: usize) -> io::Result<Vec<Pid>> {
         let Some((reader, writer)) = self.ends else {
             return Ok(Vec::new());

@@ -1,18 +1,17 @@
-//! Who cleans up after a dead peer.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! The right to clean up after a dead peer.
 
 use procwright::liveness::{Claim, Cleaner};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::name;
+use super::words::state_name;
+use procwright_os::sync::Mutex;
 
-/// What became of asking for the right to clean up after a peer that has died.
+/// The answer to asking for the right to clean up after a peer that has died.
 ///
-/// True while the right is ours, and then nobody else's. As a context manager: leaving normally says
-/// that it is done, leaving by an exception gives the right back, so that another can have it.
-/// So does dropping the object, and the death of this process.
+/// True while the right is ours, and then no other process has it. As a context manager:
+/// leaving normally says that it is done, leaving by an exception gives the right back, so
+/// that another can have it. So does dropping the object, and the death of this process.
 ///
 /// >>> import procwright
 /// >>> with procwright.LivenessToken() as token:
@@ -25,32 +24,32 @@ use super::name;
 #[pyclass(module = "procwright", frozen, weakref)]
 pub(crate) struct LivenessClaim {
     kind: &'static str,
-    /// None if it is not ours any more. Locked with the interpreter lock held and for
+    /// The right, None if it is not ours any more. Locked with the interpreter lock held and for
     /// a moment only.
     right: Mutex<Option<Cleaner>>,
 }
 
 #[pymethods]
 impl LivenessClaim {
-    /// The answer: "ours"; "theirs", somebody else is at it; "done", somebody has cleaned up; or "alive"
-    /// or "released", the peer has not died and there is nothing to clean up.
+    /// The answer: "ours"; "theirs", another is at it; "done", another has cleaned up; "alive" or
+    /// "released", the peer has not died and there is nothing to clean up.
     #[getter]
     fn kind(&self) -> &'static str {
         self.kind
     }
 
     fn __bool__(&self) -> bool {
-        self.lock().is_some()
+        self.right.lock().is_some()
     }
 
-    /// Says that there is nothing left to clean up: from now on whoever asks is told "done".
+    /// Says that there is nothing left to clean up: others that ask are told "done" from now on.
     fn done(&self) -> PyResult<()> {
         let right = self.take()?;
         right.done();
         Ok(())
     }
 
-    /// Lets another have it, who then is the only one.
+    /// Lets another have the right, which then is the only one.
     fn give_back(&self) -> PyResult<()> {
         drop(self.take()?);
         Ok(())
@@ -68,14 +67,14 @@ impl LivenessClaim {
         traceback: &Bound<'_, PyAny>,
     ) {
         let _ = (error, traceback);
-        match self.lock().take() {
+        match self.right.lock().take() {
             Some(right) if kind.is_none() => right.done(),
             given_back => drop(given_back),
         }
     }
 
     fn __repr__(&self) -> String {
-        let over = match self.kind == "ours" && self.lock().is_none() {
+        let over = match self.kind == "ours" && self.right.lock().is_none() {
             true => ", over",
             false => "",
         };
@@ -84,12 +83,12 @@ impl LivenessClaim {
 }
 
 impl LivenessClaim {
-    pub(super) fn of(claim: Claim) -> LivenessClaim {
+    pub(super) fn new(claim: Claim) -> LivenessClaim {
         let (kind, right) = match claim {
             Claim::Ours(right) => ("ours", Some(right)),
             Claim::Theirs => ("theirs", None),
             Claim::Done => ("done", None),
-            Claim::NotDied(state) => (name(state), None),
+            Claim::NotDied(state) => (state_name(state), None),
         };
         LivenessClaim {
             kind,
@@ -97,12 +96,8 @@ impl LivenessClaim {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Cleaner>> {
-        self.right.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take(&self) -> PyResult<Cleaner> {
-        self.lock().take().ok_or_else(|| {
+        self.right.take().ok_or_else(|| {
             PyValueError::new_err(match self.kind {
                 "ours" => "the right was given back, or used: ask for it again".to_owned(),
                 kind => format!("the right is not ours: the answer was {kind:?}"),

@@ -2,16 +2,15 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use procwright::duplicate_fd;
 use procwright::error::Invalid;
 use procwright::liveness::Invitation;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::python;
-use crate::errors::{self, invalid, strerror, system};
+use super::words::call_python;
+use crate::errors::{self, duplicate, invalid};
 
-/// How many descriptors an invitation has.
+/// The number of descriptors of an invitation.
 const FILES: usize = 2;
 
 /// A token, as it is handed to another process: descriptors and a few bytes.
@@ -22,13 +21,13 @@ const FILES: usize = 2;
 /// program numbers and `ticket`, and put them together there as
 /// `LivenessInvitation(fds, ticket)`, which leaves the descriptors the caller's.
 #[pyclass(module = "procwright", frozen, weakref)]
-pub(crate) struct LivenessInvitation(Invitation);
+pub(crate) struct LivenessInvitation(pub(super) Invitation);
 
 #[pymethods]
 impl LivenessInvitation {
     #[new]
     fn new(py: Python<'_>, fds: &Bound<'_, PyAny>, ticket: &str) -> PyResult<LivenessInvitation> {
-        let another = |number: PyResult<Bound<'_, PyAny>>| duplicate(py, number?.extract()?);
+        let another = |number: PyResult<Bound<'_, PyAny>>| descriptor(py, number?.extract()?);
         let files = fds.try_iter()?.map(another);
         let files: Vec<OwnedFd> = files.collect::<PyResult<_>>()?;
         let files = <[OwnedFd; FILES]>::try_from(files).map_err(|given| {
@@ -42,13 +41,13 @@ impl LivenessInvitation {
             .map_err(|error| errors::liveness(py, &error))
     }
 
-    /// Its descriptors. They stay this object's.
+    /// The descriptors, which stay this object's.
     #[getter]
     fn fds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.0.files().map(|file| file.as_raw_fd()))
     }
 
-    /// What has to be told beside the descriptors.
+    /// The text that has to be told beside the descriptors.
     #[getter]
     fn ticket(&self) -> String {
         self.0.ticket()
@@ -59,7 +58,7 @@ impl LivenessInvitation {
     /// Waits for room as the socket's own methods do, with its timeout. Raises
     /// `InvalidValue` for another kind of socket.
     fn send(slf: &Bound<'_, Self>, sock: &Bound<'_, PyAny>) -> PyResult<()> {
-        python(slf.py(), "_send", (slf, sock)).map(drop)
+        call_python(slf.py(), "_send", (slf, sock)).map(drop)
     }
 
     /// Receives one from a connected Unix socket, or a connection of multiprocessing.
@@ -68,7 +67,7 @@ impl LivenessInvitation {
     /// if something else comes, or the other side closes it.
     #[staticmethod]
     fn receive<'py>(py: Python<'py>, sock: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        python(py, "_receive", (sock,))
+        call_python(py, "_receive", (sock,))
     }
 
     fn __repr__(&self) -> String {
@@ -76,18 +75,18 @@ impl LivenessInvitation {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        python(slf.py(), "_reduce_invitation", (slf,))
+        call_python(slf.py(), "_reduce_invitation", (slf,))
     }
 
     fn _send(&self, py: Python<'_>, fd: RawFd) -> PyResult<()> {
-        let socket = duplicate(py, fd)?;
+        let socket = descriptor(py, fd)?;
         let sent = py.detach(|| self.0.send(&socket));
         sent.map_err(|error| errors::liveness(py, &error.into()))
     }
 
     #[staticmethod]
     fn _receive(py: Python<'_>, fd: RawFd) -> PyResult<LivenessInvitation> {
-        let socket = duplicate(py, fd)?;
+        let socket = descriptor(py, fd)?;
         let received = py.detach(|| Invitation::receive(&socket));
         received
             .map(LivenessInvitation)
@@ -95,23 +94,13 @@ impl LivenessInvitation {
     }
 }
 
-fn duplicate(py: Python<'_>, number: RawFd) -> PyResult<OwnedFd> {
-    duplicate_fd(number).map_err(|error| {
-        let reason = strerror(py, error.raw_os_error().unwrap_or(0), &error);
-        reason.map_or_else(
-            |error| error,
-            |reason| system(&error, format!("descriptor {number}: {reason}")),
-        )
-    })
+fn descriptor(py: Python<'_>, number: RawFd) -> PyResult<OwnedFd> {
+    duplicate(py, number, &format!("descriptor {number}"))
 }
 
 impl LivenessInvitation {
-    pub(super) fn of(invitation: Invitation) -> LivenessInvitation {
-        LivenessInvitation(invitation)
-    }
-
-    /// Another of the same: it is used up by whoever accepts it.
-    pub(super) fn again(&self) -> std::io::Result<Invitation> {
+    /// A duplicate: the monitor that accepts one uses it up.
+    pub(super) fn duplicated(&self) -> std::io::Result<Invitation> {
         self.0.try_clone()
     }
 }

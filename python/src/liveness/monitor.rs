@@ -11,11 +11,12 @@ use procwright::time::{Deadline, Timeout};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::{LivenessClaim, LivenessInvitation, guarantee, name, python};
+use super::words::{call_python, guarantee, state_name};
+use super::{LivenessClaim, LivenessInvitation};
 use crate::errors::{self, invalid, system};
-use crate::process::Handle;
+use crate::patient::sleep;
+use crate::process::ProcessHandle;
 use crate::values::seconds;
-use crate::wait::sleep;
 
 /// Knows whether a peer lives.
 ///
@@ -23,7 +24,7 @@ use crate::wait::sleep;
 /// what can be made one (a `Child`, a number, "PID:INODE", a `Popen`, see there), which
 /// need not know of it. Any thread may use it. A fork may as well.
 ///
-/// Of a process it is picklable; of a token, pass the invitation.
+/// A monitor of a process is picklable; instead of one of a token, pass the invitation.
 ///
 /// Raises `InvalidValue` for what cannot be one, `LivenessError` for an invitation from
 /// before the machine was started, `NoSuchProcess` if the process is gone.
@@ -46,11 +47,11 @@ impl LivenessMonitor {
     #[new]
     fn new(py: Python<'_>, peer: &Bound<'_, PyAny>) -> PyResult<LivenessMonitor> {
         let made = if let Ok(invitation) = peer.cast::<LivenessInvitation>() {
-            let invitation = invitation.get().again()?;
+            let invitation = invitation.get().duplicated()?;
             py.detach(|| Monitor::accept(invitation))
         } else {
-            let handle = python(py, "_peer", (peer,))?;
-            let process = handle.cast::<Handle>()?.get().0.clone();
+            let handle = call_python(py, "_peer", (peer,))?;
+            let process = handle.cast::<ProcessHandle>()?.get().0.clone();
             py.detach(|| Monitor::of_process(&process))
         };
         LivenessMonitor::made(py, made)
@@ -58,16 +59,16 @@ impl LivenessMonitor {
 
     /// The parent's, in a program that it has spawned with `liveness=True`.
     ///
-    /// Again and again, if need be. Raises `LivenessError` in all others.
+    /// May be called again. Raises `LivenessError` in all other programs.
     #[staticmethod]
     fn of_parent(py: Python<'_>) -> PyResult<LivenessMonitor> {
         let made = py.detach(Monitor::of_parent);
         LivenessMonitor::made(py, made)
     }
 
-    /// Whether the peer lives: one load from memory while it does, no system call.
+    /// True if the peer lives: one load from memory while it does, no system call.
     ///
-    /// It was so a moment ago. One that is stopped or hangs is alive.
+    /// The answer is that of a moment ago. A peer that is stopped or hangs is alive.
     fn alive(&self) -> bool {
         self.0.alive()
     }
@@ -75,12 +76,12 @@ impl LivenessMonitor {
     /// "alive", "released" (it has given its token back, and may live on) or "died" (the
     /// process has ended, or runs another program than the one that held the token).
     fn state(&self) -> &'static str {
-        name(self.0.state())
+        state_name(self.0.state())
     }
 
-    /// As `state`, and asks the kernel as well where the word says "alive".
+    /// The `state`, for which the kernel is asked as well where the word says "alive".
     fn confirm(&self, py: Python<'_>) -> &'static str {
-        name(py.detach(|| self.0.confirm()))
+        state_name(py.detach(|| self.0.confirm()))
     }
 
     /// Waits until the peer does not live any more: "released" or "died".
@@ -92,50 +93,50 @@ impl LivenessMonitor {
         let limit = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
         let monitor = &slf.get().0;
         if monitor.alive() && !wait_until(slf, limit.starting(Instant::now()))? {
-            return Err(python(py, "_too_late", (slf, timeout))
+            return Err(call_python(py, "_timeout_error", (slf, timeout))
                 .map_or_else(|error| error, PyErr::from_value));
         }
-        Ok(name(monitor.confirm()))
+        Ok(state_name(monitor.confirm()))
     }
 
     #[pyo3(signature = (timeout))]
     fn _wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
         let deadline = timeout.starting(Instant::now());
-        Ok(on_the_word(py, &self.0, deadline))
+        Ok(sleep_on_word(py, &self.0, deadline))
     }
 
-    /// As `wait`, for asyncio and trio.
+    /// Waits as `wait` does, for asyncio and trio.
     #[pyo3(signature = (timeout=None))]
     fn wait_async<'py>(
         slf: &Bound<'py, Self>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        python(slf.py(), "_wait_async", (slf, timeout))
+        call_python(slf.py(), "_wait_async", (slf, timeout))
     }
 
     /// Waits until the process of the peer is gone with all its threads.
     ///
-    /// Only then nothing of it writes any more to what was shared with it. Raises as
-    /// `wait`, and `LivenessError` if the process cannot be seen from here. The process goes
-    /// on after its token was released, and after an exec: give a timeout where peers do that.
+    /// A thread of it may write until then to what was shared with it. Raises as `wait`, and
+    /// `LivenessError` if the process cannot be seen from here. The process goes on after its
+    /// token was released, and after an exec: give a timeout where peers do that.
     #[pyo3(signature = (timeout=None))]
     fn wait_gone(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<()> {
-        python(slf.py(), "_wait_gone", (slf, timeout)).map(drop)
+        call_python(slf.py(), "_wait_gone", (slf, timeout)).map(drop)
     }
 
     /// Asks for the right to clean up after the peer, when it has died: a `LivenessClaim`.
     ///
-    /// Of all who were invited to watch it, in whatever processes, one has it at a time. If
-    /// that is somebody else, waits so many seconds until he has done it, gives it back or
-    /// dies; None for ever. Signal handlers run as usual. It settles who cleans up, not when:
+    /// One of all that were invited to watch the peer, in whatever processes, has it at a time.
+    /// If another has it, waits so many seconds until that is done, gives it back or dies; None
+    /// for ever. Signal handlers run as usual. The claim settles which process cleans up, not when:
     /// see `wait_gone`.
     ///
     /// Raises `LivenessError` for a monitor of a process.
     #[pyo3(signature = (timeout=Some(0.0)), text_signature = "($self, timeout=0.0)")]
     fn claim<'py>(slf: &Bound<'py, Self>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         seconds("timeout", timeout).map_err(|error| invalid(slf.py(), &error))?;
-        python(slf.py(), "_claim", (slf, timeout))
+        call_python(slf.py(), "_claim", (slf, timeout))
     }
 
     #[pyo3(signature = (timeout))]
@@ -143,7 +144,7 @@ impl LivenessMonitor {
         let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
         let claim = py.detach(|| self.0.claim(timeout));
         claim
-            .map(LivenessClaim::of)
+            .map(LivenessClaim::new)
             .map_err(|error| errors::liveness(py, &error))
     }
 
@@ -159,11 +160,11 @@ impl LivenessMonitor {
     fn process<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let process = self.0.process();
         process
-            .map(|process| python(py, "_process", (Handle(process.clone()),)))
+            .map(|process| call_python(py, "_process", (ProcessHandle(process.clone()),)))
             .transpose()
     }
 
-    /// What this monitor can promise: a `LivenessGuarantee`.
+    /// The promise of this monitor: a `LivenessGuarantee`.
     fn guarantee<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guarantee(py, self.0.guarantee())
     }
@@ -210,7 +211,7 @@ impl LivenessMonitor {
     }
 }
 
-/// Whether the peer does not live any more; false once the deadline has come. On the
+/// Waits until the peer does not live any more; false once the deadline has come. On the
 /// main thread signal handlers run meanwhile; if one raises, that is the error.
 fn wait_until(slf: &Bound<'_, LivenessMonitor>, deadline: Deadline) -> PyResult<bool> {
     let (py, monitor) = (slf.py(), &slf.get().0);
@@ -220,21 +221,22 @@ fn wait_until(slf: &Bound<'_, LivenessMonitor>, deadline: Deadline) -> PyResult<
         unwatchable(error)
     });
     if is_inherited.get() {
-        // What rings for a token is of the process that was forked. The word is ours
-        // to sleep on still, but no signal ends that sleep.
+        // The descriptor for a token is that of the process that was forked. A fork can
+        // still sleep on the word, but no signal ends that sleep.
         let left = deadline.remaining(Instant::now());
         let left = left.map(|left| left.as_secs_f64());
-        return python(py, "_wait_elsewhere", (slf, left))?.extract();
+        return call_python(py, "_wait_elsewhere", (slf, left))?.extract();
     }
     match waited? {
         Some(over) => Ok(over),
-        // No handlers run on this thread.
-        None => Ok(on_the_word(py, monitor, deadline)),
+        // Handlers do not run on this thread.
+        None => Ok(sleep_on_word(py, monitor, deadline)),
     }
 }
 
-/// The same, but no signal ends it: without a descriptor and without another thread.
-fn on_the_word(py: Python<'_>, monitor: &Monitor, deadline: Deadline) -> bool {
+/// Sleeps on the word of the peer, without a descriptor and without another thread. No
+/// signal ends that.
+fn sleep_on_word(py: Python<'_>, monitor: &Monitor, deadline: Deadline) -> bool {
     let left = deadline.remaining(Instant::now());
     let timeout = left.map_or(Timeout::NEVER, Timeout::from);
     py.detach(|| monitor.wait(timeout)).is_some()

@@ -1,26 +1,27 @@
 //! The watched side.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use procwright::liveness::{Error, Guarantee, Invitation, PortableToken, Token};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use super::{LivenessInvitation, guarantee};
+use super::LivenessInvitation;
+use super::words::guarantee;
 use crate::errors;
+use crate::python::exception;
 use crate::values::choice;
+use procwright_os::sync::Mutex;
 
-/// Says that this process lives, to whoever was invited to watch.
+/// Says that this process lives, to all that were invited to watch.
 ///
-/// It holds until `release()`, until a `with` block is left, or until nobody has the
-/// object any more: monitors then say "released". If the process ends in any other way,
+/// The token holds until `release()`, until a `with` block is left, or until the object is
+/// gone: monitors then say "released". If the process ends in any other way,
 /// or runs another program, they say "died". It does not matter which thread made it.
 ///
 /// The first starts one thread that sleeps for as long as the process lives; CPython 3.12
 /// and later warn at an `os.fork()` of a process with threads. A fork has no part in a
 /// token: whatever it does with the object, monitors tell of the process that made it.
 ///
-/// With `holder="thread"` no thread is started: the main thread holds it itself. Then
+/// No thread is started with `holder="thread"`: the main thread holds it itself. Then
 /// monitors say "died" when that thread has ended, which for almost all programs is the same;
 /// only the main thread may make it, and release it.
 ///
@@ -35,28 +36,29 @@ use crate::values::choice;
 /// 'released'
 #[pyclass(module = "procwright", frozen, weakref)]
 pub(crate) struct LivenessToken {
-    /// None once released. Locked with the interpreter lock held and for a moment
+    /// The holder, None once released. Locked with the interpreter lock held and for a moment
     /// only, so that no fork finds it locked.
-    token: Mutex<Option<Holder>>,
+    token: Mutex<Option<TokenHolder>>,
 }
 
-enum Holder {
+/// The thread that holds the word of the token.
+enum TokenHolder {
     Process(Token),
     Thread(PortableToken),
 }
 
-impl Holder {
+impl TokenHolder {
     fn invite(&self) -> Result<Invitation, Error> {
         match self {
-            Holder::Process(token) => token.invite(),
-            Holder::Thread(place) => place.invite(),
+            TokenHolder::Process(token) => token.invite(),
+            TokenHolder::Thread(place) => place.invite(),
         }
     }
 
     fn guarantee(&self) -> Result<Guarantee, Error> {
         match self {
-            Holder::Process(token) => Ok(token.guarantee()),
-            Holder::Thread(place) => place.guarantee(),
+            TokenHolder::Process(token) => Ok(token.guarantee()),
+            TokenHolder::Thread(place) => place.guarantee(),
         }
     }
 }
@@ -67,8 +69,8 @@ impl LivenessToken {
     #[pyo3(signature = (holder="process"))]
     fn new(py: Python<'_>, holder: &str) -> PyResult<LivenessToken> {
         let token = match holder {
-            "process" => py.detach(|| Token::new().map(Holder::Process)),
-            "thread" => py.detach(|| PortableToken::new().map(Holder::Thread)),
+            "process" => py.detach(|| Token::new().map(TokenHolder::Process)),
+            "thread" => py.detach(|| PortableToken::new().map(TokenHolder::Thread)),
             other => {
                 let holders = "\"process\" or \"thread\"";
                 return Err(choice(py, "holder", other, holders));
@@ -80,23 +82,23 @@ impl LivenessToken {
         })
     }
 
-    /// What a process needs to watch: to be sent, pickled or inherited.
+    /// An invitation for a process that is to watch: to be sent, pickled or inherited.
     fn invite(&self, py: Python<'_>) -> PyResult<LivenessInvitation> {
-        let invitation = self.lock().as_ref().ok_or_else(released)?.invite();
+        let invitation = self.token.lock().as_ref().ok_or_else(released)?.invite();
         let invitation = invitation.map_err(|error| refused(py, &error))?;
-        Ok(LivenessInvitation::of(invitation))
+        Ok(LivenessInvitation(invitation))
     }
 
-    /// What monitors of it can promise: a `LivenessGuarantee`.
+    /// The promise of monitors of it: a `LivenessGuarantee`.
     fn guarantee<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let promised = self.lock().as_ref().ok_or_else(released)?.guarantee();
+        let promised = self.token.lock().as_ref().ok_or_else(released)?.guarantee();
         guarantee(py, promised.map_err(|error| refused(py, &error))?)
     }
 
-    /// Gives it back. Again and again, if need be: only the first does anything.
+    /// Gives the token back. May be called again: only the first call does anything.
     fn release(&self, py: Python<'_>) -> PyResult<()> {
-        let mut kept = self.lock();
-        if let Some(Holder::Thread(place)) = &*kept
+        let mut kept = self.token.lock();
+        if let Some(TokenHolder::Thread(place)) = &*kept
             && !place.release()
         {
             return Err(refused(py, &Error::NotMain));
@@ -108,8 +110,8 @@ impl LivenessToken {
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        // Or the block would run as if it held something.
-        if slf.get().lock().is_none() {
+        // Otherwise the block would run as if it held a token.
+        if slf.get().token.lock().is_none() {
             return Err(released());
         }
         Ok(slf)
@@ -128,7 +130,7 @@ impl LivenessToken {
     }
 
     fn __repr__(&self) -> &'static str {
-        match self.lock().is_some() {
+        match self.token.lock().is_some() {
             true => "<procwright.LivenessToken, held>",
             false => "<procwright.LivenessToken, released>",
         }
@@ -142,18 +144,12 @@ impl LivenessToken {
     }
 }
 
-impl LivenessToken {
-    fn lock(&self) -> MutexGuard<'_, Option<Holder>> {
-        self.token.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The exception for what cannot be done with a token that there is.
+/// The exception for what cannot be done with a token.
 fn refused(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::NotMain => {
             let text = "the main thread holds this token, and no other can do anything with it";
-            errors::typed(py, errors::MODULE, "LivenessError", ("not_main", text))
+            exception(py, errors::MODULE, "LivenessError", ("not_main", text))
         }
         error => errors::liveness(py, error),
     }

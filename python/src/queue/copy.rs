@@ -8,8 +8,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
 
-/// From here on others may run while bytes are copied: it takes longer than to give
-/// the interpreter lock back and to get it again.
+/// The size from which on other threads may run while bytes are copied: that takes longer
+/// than to give the interpreter lock back and to get it again.
 pub(super) const LONG: usize = 32 * 1024;
 
 /// # Errors
@@ -37,13 +37,13 @@ pub(super) fn bytearray<'py>(py: Python<'py>, message: &[u8]) -> PyResult<Bound<
     made.map(|object| unsafe { object.cast_into_unchecked() })
 }
 
-/// As `PyByteArray_FromStringAndSize`, of which CPython frees a half-made object when
+/// `PyByteArray_FromStringAndSize`, in two steps: CPython's own frees a half-made object when
 /// there is no memory for the bytes, and complains of what is in it.
 unsafe extern "C" fn new_bytearray(
     from: *const c_char,
     size: ffi::Py_ssize_t,
 ) -> *mut ffi::PyObject {
-    // SAFETY: attached, says the caller; the new object is nobody else's.
+    // SAFETY: attached, says the caller; no other code has the new object.
     unsafe {
         if !from.is_null() {
             return ffi::PyByteArray_FromStringAndSize(from, size);
@@ -77,7 +77,7 @@ unsafe fn made<'py>(
     // SAFETY: attached; what comes is a new object, or NULL with an error set.
     let object = unsafe { Bound::from_owned_ptr_or_err(py, make(from, size))? };
     if !is_short {
-        // SAFETY: says the caller.
+        // SAFETY: the caller says so.
         let to = unsafe { begin(object.as_ptr()) };
         fill(py, to, message)?;
     }
@@ -87,14 +87,14 @@ unsafe fn made<'py>(
 /// Copies all of `message` into a new object that has room for exactly that.
 fn fill(py: Python<'_>, start: *mut c_char, message: &[u8]) -> PyResult<()> {
     struct To(NonNull<u8>);
-    // SAFETY: it points into an object that nobody but `fill`'s caller has seen yet.
+    // SAFETY: it points into an object that no code but `fill`'s caller has seen yet.
     unsafe impl Send for To {}
 
     let to = To(NonNull::new(start.cast()).ok_or_else(|| PyErr::fetch(py))?);
     py.detach(move || {
         let To(to) = &to;
         // SAFETY: the object is as long as `message`, is new, and lives until the
-        // caller has it back: nobody reads, moves or frees it. The lock guards
+        // caller has it back: no other code reads, moves or frees it. The lock guards
         // reference counts, which are not touched.
         unsafe { to.copy_from_nonoverlapping(NonNull::from(message).cast(), message.len()) };
     });

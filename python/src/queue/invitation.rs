@@ -1,17 +1,16 @@
-//! What a sender needs of a queue, on its way to another process.
+//! A place at a queue, on its way to another process.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use procwright::duplicate_fd;
 use procwright::queue;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::errors::{Side, failed};
-use super::python;
-use crate::errors::{refused, strerror, system};
+use super::calls::call_python;
+use super::errors::send_error;
+use crate::errors::{duplicate, refused};
+use procwright_os::sync::Mutex;
 
 /// A place at a queue, for one process, as it is handed there: descriptors and a few bytes.
 ///
@@ -22,11 +21,11 @@ use crate::errors::{refused, strerror, system};
 /// them together there as `Invitation(fds, ticket)`, which leaves the descriptors the
 /// caller's.
 ///
-/// As long as it is there, in whatever process, the receiver takes it for one who may
-/// send: once it is handed over, close it, or let go of it.
+/// The receiver takes it for a sender as long as it is there, in whatever process: once it is
+/// handed over, close it, or let go of it.
 #[pyclass(module = "procwright.queue", frozen, weakref)]
 pub(crate) struct Invitation {
-    /// None once it is used up, or closed. Locked with the interpreter lock held and for
+    /// The place, None once it is used up, or closed. Locked with the interpreter lock held and for
     /// a moment only.
     place: Mutex<Option<queue::Invitation>>,
 }
@@ -35,7 +34,7 @@ pub(crate) struct Invitation {
 impl Invitation {
     #[new]
     fn new(py: Python<'_>, fds: &Bound<'_, PyAny>, ticket: &str) -> PyResult<Invitation> {
-        let another = |number: PyResult<Bound<'_, PyAny>>| duplicate(py, number?.extract()?);
+        let another = |number: PyResult<Bound<'_, PyAny>>| descriptor(py, number?.extract()?);
         let files = fds.try_iter()?.map(another);
         let files: Vec<OwnedFd> = files.collect::<PyResult<_>>()?;
         let files = files.try_into().map_err(|given: Vec<OwnedFd>| {
@@ -43,25 +42,25 @@ impl Invitation {
                 "{} descriptors are not those of one: pass what its `fds` gave, in that order",
                 given.len()
             );
-            failed(py, &queue::Error::Invalid(what), Side::Sender)
+            send_error(py, &queue::Error::Invalid(what))
         })?;
         let invitation = queue::Invitation::from_parts(files, ticket);
-        let invitation = invitation.map_err(|error| failed(py, &error, Side::Sender))?;
-        Ok(Invitation::of(invitation))
+        let invitation = invitation.map_err(|error| send_error(py, &error))?;
+        Ok(Invitation::wrap(invitation))
     }
 
-    /// Its descriptors. They stay this object's.
+    /// The descriptors, which stay this object's.
     #[getter]
     fn fds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let place = self.lock();
+        let place = self.place.lock();
         let files = place.as_ref().ok_or_else(used_up)?.files();
         PyTuple::new(py, files.map(|file| file.as_raw_fd()))
     }
 
-    /// What has to be told beside the descriptors.
+    /// The text that has to be told beside the descriptors.
     #[getter]
     fn ticket(&self) -> PyResult<String> {
-        Ok(self.lock().as_ref().ok_or_else(used_up)?.ticket())
+        Ok(self.place.lock().as_ref().ok_or_else(used_up)?.ticket())
     }
 
     /// Sends it over a connected Unix socket, or a connection of multiprocessing.
@@ -69,7 +68,7 @@ impl Invitation {
     /// Waits for room as the socket's own methods do, with its timeout. Raises
     /// `InvalidValue` for another kind of socket.
     fn send(slf: &Bound<'_, Self>, sock: &Bound<'_, PyAny>) -> PyResult<()> {
-        python(slf.py(), "_send", (slf, sock)).map(drop)
+        call_python(slf.py(), "_send", (slf, sock)).map(drop)
     }
 
     /// Receives one from a connected Unix socket, or a connection of multiprocessing.
@@ -78,18 +77,18 @@ impl Invitation {
     /// if something else comes, or the other side closes it.
     #[staticmethod]
     fn receive<'py>(py: Python<'py>, sock: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        python(py, "_receive", (sock,))
+        call_python(py, "_receive", (sock,))
     }
 
-    /// Gives the place back, if nobody else has it. Again and again, if need be.
+    /// Gives the place back, unless another process has it as well. May be called again.
     fn close(&self) {
-        let place = self.lock().take();
+        let place = self.place.take();
         drop(place);
     }
 
     #[getter]
     fn closed(&self) -> bool {
-        self.lock().is_none()
+        self.place.lock().is_none()
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -115,33 +114,27 @@ impl Invitation {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        python(slf.py(), "_reduce", (slf,))
+        call_python(slf.py(), "_reduce", (slf,))
     }
 
     fn _send(&self, py: Python<'_>, fd: RawFd) -> PyResult<()> {
-        let socket = duplicate(py, fd)?;
-        let invitation = self.again(py)?;
+        let socket = descriptor(py, fd)?;
+        let invitation = self.duplicated(py)?;
         let sent = py.detach(|| invitation.send(&socket));
         sent.map_err(|error| refused(py, &error))
     }
 
     #[staticmethod]
     fn _receive(py: Python<'_>, fd: RawFd) -> PyResult<Invitation> {
-        let socket = duplicate(py, fd)?;
+        let socket = descriptor(py, fd)?;
         let received = py.detach(|| queue::Invitation::receive(&socket));
-        let received = received.map_err(|error| failed(py, &error, Side::Sender))?;
-        Ok(Invitation::of(received))
+        let received = received.map_err(|error| send_error(py, &error))?;
+        Ok(Invitation::wrap(received))
     }
 }
 
-fn duplicate(py: Python<'_>, number: RawFd) -> PyResult<OwnedFd> {
-    duplicate_fd(number).map_err(|error| {
-        let reason = strerror(py, error.raw_os_error().unwrap_or(0), &error);
-        reason.map_or_else(
-            |error| error,
-            |reason| system(&error, format!("descriptor {number}: {reason}")),
-        )
-    })
+fn descriptor(py: Python<'_>, number: RawFd) -> PyResult<OwnedFd> {
+    duplicate(py, number, &format!("descriptor {number}"))
 }
 
 fn used_up() -> PyErr {
@@ -149,25 +142,21 @@ fn used_up() -> PyErr {
 }
 
 impl Invitation {
-    pub(super) fn of(invitation: queue::Invitation) -> Invitation {
+    pub(super) fn wrap(invitation: queue::Invitation) -> Invitation {
         Invitation {
             place: Mutex::new(Some(invitation)),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<queue::Invitation>> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Somebody has attached.
+    /// Gives the place up, once a sender has attached with it.
     pub(super) fn use_up(&self) {
         self.close();
     }
 
-    /// The same place once more: whoever attaches uses it up, and who could not has it
-    /// still.
-    pub(super) fn again(&self, py: Python<'_>) -> PyResult<queue::Invitation> {
-        let place = self.lock();
+    /// A duplicate. A sender that attaches uses that up; if it cannot, this still has the
+    /// place.
+    pub(super) fn duplicated(&self, py: Python<'_>) -> PyResult<queue::Invitation> {
+        let place = self.place.lock();
         let invitation = place.as_ref().ok_or_else(used_up)?;
         let mut files = Vec::new();
         for file in invitation.files() {
@@ -176,6 +165,6 @@ impl Invitation {
         }
         let files = files.try_into().map_err(|_| used_up())?;
         let again = queue::Invitation::from_parts(files, &invitation.ticket());
-        again.map_err(|error| failed(py, &error, Side::Sender))
+        again.map_err(|error| send_error(py, &error))
     }
 }

@@ -1,18 +1,49 @@
-//! Queues. The classes themselves, not wrapped in Python: to send or to receive a
-//! short message is one call of a native method and nothing else.
+//! Queues. Users get these classes themselves, without a wrapper in Python: to send or to
+//! receive a short message is one call of a native method and nothing else.
 //!
-//! What needs Python's own modules is in `procwright/_queue.py`.
+//! `procwright/_queue.py` has what needs modules of Python's.
+//!
+//! An end of a queue, a `Sender` or a `Receiver`, lives so:
+//!
+//! 1. The class has an [`Endpoint`](endpoint::Endpoint). A call takes the core's end out of it,
+//!    as an [`EndpointGuard`](guard::EndpointGuard), and a call that comes meanwhile raises `Busy`.
+//! 2. The guard puts the end back when it is dropped. `close` drops an end that is in its
+//!    place; one that is out is dropped by its guard.
+//! 3. A message that is read or made in place, a `View` or a `Reservation`, takes the guard
+//!    along, as an [`InPlace`](guard::InPlace), until it is released. [`Exports`] counts the
+//!    memoryviews of it and refuses the release while there are any.
+//!
+//! [`Exports`]: exports::Exports
+//!
+//! The files of this folder, highest first; each imports only from lines below its own:
+//!
+//! ```text
+//! receiver                       the receiving side
+//! sender, unpickled              the sending side; messages as objects
+//! view, reservation, waiting     messages in place; waiting for messages and for room
+//! exports, readiness             memory of messages in place; descriptors of receivers
+//! guard                          an end in use, with a message in place or without
+//! endpoint                       a place for an end
+//! deferred, lends                what the next call is told; which memory an end lends
+//! pickled, invitation            objects as messages; places at a queue on their way
+//! stat, arguments                a queue from outside; numbers and words of callers
+//! message_bytes, copy            bytes of a message; messages as bytes objects
+//! errors, calls                  exceptions; calls of the Python half
+//! ```
 
+mod arguments;
+mod calls;
 mod copy;
-mod data;
-mod door;
-mod end;
+mod deferred;
+mod endpoint;
 mod errors;
-mod given;
+mod exports;
+mod guard;
 mod invitation;
-mod later;
-mod loan;
+mod lends;
+mod message_bytes;
 mod pickled;
+mod readiness;
 mod receiver;
 mod reservation;
 mod sender;
@@ -20,33 +51,11 @@ mod stat;
 mod unpickled;
 mod view;
 mod waiting;
-mod window;
 
+pub(crate) use guard::OwnedReceiver;
 pub(crate) use invitation::Invitation;
-pub(crate) use receiver::{LentReceiver, Receiver};
+pub(crate) use receiver::Receiver;
 pub(crate) use reservation::Reservation;
 pub(crate) use sender::Sender;
 pub(crate) use stat::{queue_names, queue_stat};
 pub(crate) use view::View;
-
-use std::time::Instant;
-
-use procwright::time::{Deadline, Timeout};
-use pyo3::prelude::*;
-
-/// The Python half.
-const MODULE: &str = "procwright._queue";
-
-/// What `function` of the Python half gives.
-fn python<'py>(
-    py: Python<'py>,
-    function: &str,
-    args: impl pyo3::call::PyCallArgs<'py>,
-) -> PyResult<Bound<'py, PyAny>> {
-    py.import(MODULE)?.getattr(function)?.call1(args)
-}
-
-/// When that is over, from now on.
-fn deadline(timeout: Option<Timeout>) -> Deadline {
-    timeout.unwrap_or(Timeout::NEVER).starting(Instant::now())
-}

@@ -1,4 +1,4 @@
-//! Objects as messages: pickled, their large buffers not copied on the way.
+//! Objects as messages: pickled, with their large buffers not copied on the way.
 //!
 //! A message is a header, a table of the buffers that pickle gave out of band (protocol
 //! 5), the pickle, and those buffers, each where memory of this kind usually begins.
@@ -8,17 +8,17 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use super::data::Data;
+use super::message_bytes::MessageBytes;
 
-/// A message that is shorter is laid together first, and then sent as any other: that
-/// takes less than to ask for room, and to lay it together there.
+/// The length below which a message is put together first, and then sent as any other: that
+/// takes less time than to ask for room, and to put it together there.
 const SHORT: usize = 4 * 1024;
 
-/// What it is; behind it, in four bytes, how many buffers there are.
+/// The mark of such a message; behind it the number of buffers, in four bytes.
 pub(super) const MAGIC: [u8; 4] = *b"pwo1";
 pub(super) const HEADER: usize = 8;
-/// Of each buffer: where it begins, its length, and whether it may be written to, each in
-/// eight bytes.
+/// The length of an entry for a buffer: its offset, its length, and whether it may be written
+/// to, each in eight bytes.
 pub(super) const ENTRY: usize = 24;
 const ALIGNMENT: usize = 16;
 const PADDING: [u8; ALIGNMENT] = [0; ALIGNMENT];
@@ -27,15 +27,15 @@ const PADDING: [u8; ALIGNMENT] = [0; ALIGNMENT];
 pub(super) struct Pickled<'py> {
     head: Vec<u8>,
     pickle: Bound<'py, PyBytes>,
-    /// Each behind so many bytes of padding.
-    buffers: Vec<(usize, Data<'py>)>,
+    /// Bytes of padding, and the buffer behind them.
+    buffers: Vec<(usize, MessageBytes<'py>)>,
     length: usize,
 }
 
 impl<'py> Pickled<'py> {
     /// # Errors
     /// Those of pickling it.
-    pub(super) fn of(object: &Bound<'py, PyAny>) -> PyResult<Pickled<'py>> {
+    pub(super) fn new(object: &Bound<'py, PyAny>) -> PyResult<Pickled<'py>> {
         static DUMPS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
         let py = object.py();
@@ -54,7 +54,7 @@ impl<'py> Pickled<'py> {
         let mut buffers = Vec::with_capacity(given.len());
         for buffer in given {
             let raw = buffer.call_method0(intern!(py, "raw"))?;
-            let data = Data::of(&raw)?;
+            let data = MessageBytes::from_object(&raw)?;
             let padding = length.wrapping_neg() % ALIGNMENT;
             length += padding;
             head.extend((length as u64).to_le_bytes());
@@ -75,12 +75,12 @@ impl<'py> Pickled<'py> {
         self.length
     }
 
-    /// All of it in one piece, if it is short.
+    /// The message in one piece, if it is short.
     pub(super) fn short(&self) -> Option<Vec<u8>> {
         (self.length < SHORT).then(|| self.parts().concat())
     }
 
-    /// What is to be laid one behind the other.
+    /// The pieces of the message, in their order.
     pub(super) fn parts(&self) -> Vec<&[u8]> {
         let behind = self.buffers.iter();
         let behind = behind.flat_map(|(padding, data)| [&PADDING[..*padding], data.as_slice()]);

@@ -1,4 +1,4 @@
-//! The side that receives.
+//! The receiving side.
 
 use std::ops::Deref;
 use std::os::fd::{AsRawFd, RawFd};
@@ -11,11 +11,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 
-use super::door::Door;
-use super::end::{Away, End, Use};
-use super::errors::{Side, away, failed, is_end};
-use super::loan::Loan;
-use super::{Invitation, Sender, View, copy, deadline, given, python, unpickled, waiting};
+use super::calls::call_python;
+use super::endpoint::Endpoint;
+use super::errors::{QueueSide, Unavailable, is_end, receive_error, unavailable};
+use super::guard::{EndpointGuard, InPlace, OwnedReceiver};
+use super::readiness::CachedReadiness;
+use super::waiting::deadline;
+use super::{Invitation, Sender, View, arguments, copy, unpickled, waiting};
 
 /// Receives what the senders of a queue send, each one's messages in their order.
 ///
@@ -25,8 +27,9 @@ use super::{Invitation, Sender, View, copy, deadline, given, python, unpickled, 
 /// `limit` is room for messages that wait, and for one message. The queue is there as long
 /// as its receiver is.
 ///
-/// It is for one thread at a time: who comes while another is inside is told `Busy`. As a
-/// context manager it is closed in the end; iterating receives until all senders are gone.
+/// One thread at a time may use it: a call that comes while another is inside raises `Busy`.
+/// As a context manager it is closed in the end; iterating receives until all senders are
+/// gone.
 ///
 /// Raises `Unsupported` where there are no queues, `InvalidValue` for a shape that no
 /// queue can have.
@@ -39,16 +42,16 @@ use super::{Invitation, Sender, View, copy, deadline, given, python, unpickled, 
 /// [b'hello']
 #[pyclass(module = "procwright.queue", frozen, weakref)]
 pub(crate) struct Receiver {
-    end: Arc<End<queue::Receiver>>,
-    door: Door,
+    endpoint: Arc<Endpoint<queue::Receiver>>,
+    readiness: CachedReadiness,
 }
 
-/// A receiver that was taken out, to be kept.
-pub(crate) type LentReceiver = Use<Arc<End<queue::Receiver>>, queue::Receiver>;
+/// The receiver in use by a call.
+type ReceiverGuard<'a> = EndpointGuard<&'a Endpoint<queue::Receiver>, queue::Receiver>;
 
-/// What a new queue is like.
+/// The shape of a new queue.
 fn shape(lanes: usize, first: usize, limit: usize, keep: usize) -> Options {
-    // What no `u32` can be is too many.
+    // A number that no `u32` can be is too many.
     let lanes = u32::try_from(lanes).unwrap_or(u32::MAX);
     Options::new()
         .lanes(lanes)
@@ -64,14 +67,14 @@ impl Receiver {
     #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=16777216)")]
     fn new(
         py: Python<'_>,
-        #[pyo3(from_py_with = given::lanes)] lanes: usize,
-        #[pyo3(from_py_with = given::first)] first: usize,
-        #[pyo3(from_py_with = given::limit)] limit: usize,
-        #[pyo3(from_py_with = given::keep)] keep: usize,
+        #[pyo3(from_py_with = arguments::lanes)] lanes: usize,
+        #[pyo3(from_py_with = arguments::first)] first: usize,
+        #[pyo3(from_py_with = arguments::limit)] limit: usize,
+        #[pyo3(from_py_with = arguments::keep)] keep: usize,
     ) -> PyResult<Receiver> {
         let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.create());
-        Receiver::made(py, made)
+        Receiver::from_result(py, made)
     }
 
     /// Receives from the process that has spawned this one with `channel="to_child"`.
@@ -83,21 +86,21 @@ impl Receiver {
     #[pyo3(text_signature = "(*, lanes=64, first=16384, limit=67108864, keep=16777216)")]
     fn of_parent(
         py: Python<'_>,
-        #[pyo3(from_py_with = given::lanes)] lanes: usize,
-        #[pyo3(from_py_with = given::first)] first: usize,
-        #[pyo3(from_py_with = given::limit)] limit: usize,
-        #[pyo3(from_py_with = given::keep)] keep: usize,
+        #[pyo3(from_py_with = arguments::lanes)] lanes: usize,
+        #[pyo3(from_py_with = arguments::first)] first: usize,
+        #[pyo3(from_py_with = arguments::limit)] limit: usize,
+        #[pyo3(from_py_with = arguments::keep)] keep: usize,
     ) -> PyResult<Receiver> {
         let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.of_parent());
-        Receiver::made(py, made)
+        Receiver::from_result(py, made)
     }
 
     /// Makes a queue of that name, for this user on this machine: any process of the user's
     /// may send to it, with `Sender.open(name)`.
     ///
-    /// If there is one of that name whose receiver has died, and any process still has it,
-    /// it is taken over as it is, in the shape that it was made with. A name is 1 to 64 of
+    /// A queue of that name whose receiver has died, and that any process still has, is
+    /// taken over as it is, in the shape that it was made with. A name is 1 to 64 of
     /// the characters A-Z, a-z, 0-9, ".", "_" and "-", and does not begin with a dot. It is
     /// a small file in $PROCWRIGHT_QUEUE_DIR, else in $XDG_RUNTIME_DIR/procwright/queues,
     /// else in /tmp/procwright-UID/queues, which closing the receiver removes. A receiver
@@ -111,30 +114,30 @@ impl Receiver {
     fn open(
         py: Python<'_>,
         name: &str,
-        #[pyo3(from_py_with = given::lanes)] lanes: usize,
-        #[pyo3(from_py_with = given::first)] first: usize,
-        #[pyo3(from_py_with = given::limit)] limit: usize,
-        #[pyo3(from_py_with = given::keep)] keep: usize,
+        #[pyo3(from_py_with = arguments::lanes)] lanes: usize,
+        #[pyo3(from_py_with = arguments::first)] first: usize,
+        #[pyo3(from_py_with = arguments::limit)] limit: usize,
+        #[pyo3(from_py_with = arguments::keep)] keep: usize,
     ) -> PyResult<Receiver> {
         let options = shape(lanes, first, limit, keep);
         let made = py.detach(|| options.open(name));
-        Receiver::made(py, made)
+        Receiver::from_result(py, made)
     }
 
     /// Receives in the place of a receiver that has died, from the queue that the
     /// invitation is to. What was not received yet is there, and so are its senders.
     ///
-    /// What the dead one had been given and had not received yet, a `View`, is received
-    /// again, and nothing else is. The invitation stays good: to send, or to take over
+    /// A message that the dead one had been given and had not received yet, a `View`, is
+    /// received again, and nothing else is. The invitation stays good: to send, or to take over
     /// from this receiver in turn.
     ///
     /// Raises `ReceiverAlive` if the queue has a receiver, `Closed` if the last one was not
     /// killed but closed; `InvalidValue`, `WrongVersion`, `Unsupported`, `OSError`.
     #[staticmethod]
     fn take_over(py: Python<'_>, invitation: &Bound<'_, Invitation>) -> PyResult<Receiver> {
-        let place = invitation.get().again(py)?;
+        let place = invitation.get().duplicated(py)?;
         let made = py.detach(|| queue::Receiver::take_over(&place));
-        Receiver::made(py, made)
+        Receiver::from_result(py, made)
     }
 
     /// A place at this queue for one process, which may have any number of senders: to be
@@ -142,8 +145,8 @@ impl Receiver {
     fn invite(&self, py: Python<'_>) -> PyResult<Invitation> {
         let invited = self.take(py)?.invite();
         invited
-            .map(Invitation::of)
-            .map_err(|error| told(py, &error))
+            .map(Invitation::wrap)
+            .map_err(|error| receive_error(py, &error))
     }
 
     /// A sender in this process: see `Sender.attach`.
@@ -152,11 +155,11 @@ impl Receiver {
     fn sender(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = given::overflow)] overflow: Overflow,
-        #[pyo3(from_py_with = given::maybe_limit)] limit: Option<usize>,
+        #[pyo3(from_py_with = arguments::overflow)] overflow: Overflow,
+        #[pyo3(from_py_with = arguments::maybe_limit)] limit: Option<usize>,
     ) -> PyResult<Sender> {
         let made = self.take(py)?.sender();
-        Sender::made(py, made, overflow, limit)
+        Sender::from_result(py, made, overflow, limit)
     }
 
     /// Receives a message: waits until there is one.
@@ -171,26 +174,29 @@ impl Receiver {
     fn recv<'py>(
         &self,
         py: Python<'py>,
-        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+        #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let used = self.take_next(py)?;
-        let message = waiting::for_message(py, used, deadline(timeout), &self.door)?;
+        let receiver = self.take_to_receive(py)?;
+        let message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
         received(py, message, Ok).map(|(bytes, _)| bytes)
     }
 
     /// Receives a message if there is one, else raises `Empty`, a `queue.Empty`.
     fn try_recv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        match self._look(py)? {
+        match self._poll(py)? {
             Some(message) => Ok(message),
-            None => Err(told(py, &Error::Empty)),
+            None => Err(receive_error(py, &Error::Empty)),
         }
     }
 
-    fn _look<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        match self.take_next(py)?.lend(queue::Receiver::try_recv_view) {
+    fn _poll<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        match self
+            .take_to_receive(py)?
+            .lend(queue::Receiver::try_recv_view)
+        {
             Ok(message) => received(py, message, Ok).map(|(bytes, _)| Some(bytes)),
             Err((_, Error::Empty)) => Ok(None),
-            Err((_, error)) => Err(told(py, &error)),
+            Err((_, error)) => Err(receive_error(py, &error)),
         }
     }
 
@@ -202,26 +208,26 @@ impl Receiver {
     fn recv_many<'py>(
         &self,
         py: Python<'py>,
-        #[pyo3(from_py_with = given::most)] most: usize,
-        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+        #[pyo3(from_py_with = arguments::most)] most: usize,
+        #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let used = self.take_next(py)?;
+        let receiver = self.take_to_receive(py)?;
         let messages = PyList::empty(py);
-        let mut message = waiting::for_message(py, used, deadline(timeout), &self.door)?;
+        let mut message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
         loop {
-            let used = match received(py, message, |bytes| messages.append(bytes)) {
-                Ok(((), used)) => used,
+            let receiver = match received(py, message, |bytes| messages.append(bytes)) {
+                Ok(((), receiver)) => receiver,
                 Err(error) if messages.is_empty() => return Err(error),
-                // Those that there was memory for.
+                // Memory has lasted for these messages.
                 Err(_) => return Ok(messages),
             };
             if messages.len() >= most {
                 return Ok(messages);
             }
-            message = match used.lend(queue::Receiver::try_recv_view) {
+            message = match receiver.lend(queue::Receiver::try_recv_view) {
                 Ok(next) => next,
-                Err((used, error)) => {
-                    put_off(py, &used, &error);
+                Err((receiver, error)) => {
+                    receiver.defer_damage(py, &error);
                     return Ok(messages);
                 }
             };
@@ -233,27 +239,27 @@ impl Receiver {
     ///     with receiver.recv_view() as message:
     ///         parse(message)
     ///
-    /// In the block it is a `memoryview`. The message is received when the block is left;
-    /// until then the receiver is `Busy`. Raises as `recv`.
+    /// The message is a `memoryview` in the block, and is received when the block is left; until
+    /// then the receiver is `Busy`. Raises as `recv`.
     #[pyo3(signature = (timeout=None))]
     fn recv_view(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+        #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Py<View>> {
-        let used = self.take_along(py)?;
-        used.end().tell(py)?;
-        let message = waiting::for_message(py, used, deadline(timeout), &self.door)?;
-        View::of(py, message)
+        let receiver = self.take_owned(py)?;
+        receiver.endpoint().raise_deferred(py)?;
+        let message = waiting::for_message(py, receiver, deadline(timeout), &self.readiness)?;
+        View::new(py, message)
     }
 
-    /// The same if there is one, else raises `Empty`.
+    /// Receives a message without a copy if there is one, else raises `Empty`.
     fn try_recv_view(&self, py: Python<'_>) -> PyResult<Py<View>> {
-        let used = self.take_along(py)?;
-        used.end().tell(py)?;
-        match used.lend(queue::Receiver::try_recv_view) {
-            Ok(message) => View::of(py, message),
-            Err((_, error)) => Err(told(py, &error)),
+        let receiver = self.take_owned(py)?;
+        receiver.endpoint().raise_deferred(py)?;
+        match receiver.lend(queue::Receiver::try_recv_view) {
+            Ok(message) => View::new(py, message),
+            Err((_, error)) => Err(receive_error(py, &error)),
         }
     }
 
@@ -261,85 +267,85 @@ impl Receiver {
     fn _recv_object<'py>(
         &self,
         py: Python<'py>,
-        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+        #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let used = self.take_along(py)?;
-        unpickled::recv(py, used, deadline(timeout), &self.door)
+        let receiver = self.take_owned(py)?;
+        unpickled::recv(py, receiver, deadline(timeout), &self.readiness)
     }
 
     fn _try_recv_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match unpickled::look(py, self.take_along(py)?)? {
+        match unpickled::try_recv(py, self.take_owned(py)?)? {
             Some(object) => Ok(object),
-            None => Err(told(py, &Error::Empty)),
+            None => Err(receive_error(py, &Error::Empty)),
         }
     }
 
-    /// One that may be None, so in a tuple.
-    fn _look_object<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>,)>> {
-        let found = unpickled::look(py, self.take_along(py)?)?;
+    /// An object in a tuple, as it may be None; None without one.
+    fn _poll_object<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>,)>> {
+        let found = unpickled::try_recv(py, self.take_owned(py)?)?;
         Ok(found.map(|object| (object,)))
     }
 
     fn _recv_objects<'py>(
         &self,
         py: Python<'py>,
-        #[pyo3(from_py_with = given::most)] most: usize,
-        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+        #[pyo3(from_py_with = arguments::most)] most: usize,
+        #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let used = self.take_along(py)?;
-        unpickled::recv_many(py, used, most, deadline(timeout), &self.door)
+        let receiver = self.take_owned(py)?;
+        unpickled::recv_many(py, receiver, most, deadline(timeout), &self.readiness)
     }
 
-    /// As `recv`, for asyncio and trio. One task at a time.
+    /// Receives a message, as `recv` does, for asyncio and trio. One task at a time.
     #[pyo3(signature = (timeout=None))]
     fn recv_async<'py>(
         slf: &Bound<'py, Self>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        python(slf.py(), "_recv_async", (slf, timeout))
+        call_python(slf.py(), "_recv_async", (slf, timeout))
     }
 
     /// A descriptor for event loops, which stays this object's: readable when there may be
     /// something to receive. Whenever it is, call `try_recv` until that raises; from then
     /// on it tells of the next message.
     fn readiness_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
-        let mut used = self.take(py)?;
-        let number = used.readiness_fd().map(|fd| fd.as_raw_fd());
-        number.map_err(|error| told(py, &error))
+        let mut receiver = self.take(py)?;
+        let number = receiver.readiness_fd().map(|fd| fd.as_raw_fd());
+        number.map_err(|error| receive_error(py, &error))
     }
 
-    /// The descriptor, for who has just looked: it tells of what comes after that look.
+    /// The descriptor, which tells of what comes after the look that was just taken.
     fn _watch(&self, py: Python<'_>) -> PyResult<RawFd> {
-        let mut used = self.take(py)?;
-        let number = self.door.of(&mut used).map(|fd| fd.as_raw_fd());
-        number.map_err(|error| told(py, &error))
+        let mut receiver = self.take(py)?;
+        let number = self.readiness.fd(&mut receiver).map(|fd| fd.as_raw_fd());
+        number.map_err(|error| receive_error(py, &error))
     }
 
-    /// Says that a task waits from now on, or that it does no more.
+    /// Notes that a task waits from now on, or no more.
     fn _await(&self, py: Python<'_>, waits: bool) -> PyResult<()> {
         match waits {
-            false => self.end.unwatch(),
-            true if self.end.watch() => {}
-            true => return Err(away(py, Away::Busy, Side::Receiver)),
+            false => self.endpoint.unwatch(),
+            true if self.endpoint.watch() => {}
+            true => return Err(unavailable(py, Unavailable::Busy, QueueSide::Receiver)),
         }
         Ok(())
     }
 
     /// Closes it: senders are told so, and what was not received is lost.
     ///
-    /// From any thread, any number of times; returns at once. Who waits for a message is
-    /// told `EndClosed`. If a `View` is out, or a task waits, the queue ends with it.
+    /// Any thread may call this, any number of times; it returns at once. A call that waits for
+    /// a message raises `EndClosed`. If a `View` is out, or a task waits, the queue ends with it.
     fn close(&self) {
-        self.end.close();
+        self.endpoint.close();
     }
 
     #[getter]
     fn closed(&self) -> bool {
-        self.end.is_closed()
+        self.endpoint.is_closed()
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        // Or the block would run with nothing to receive from.
+        // A closed receiver is refused here, before the block runs.
         drop(slf.get().take(slf.py())?);
         Ok(slf)
     }
@@ -356,11 +362,11 @@ impl Receiver {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.end.traverse(&visit)
+        self.endpoint.traverse(&visit)
     }
 
     fn __clear__(&self) {
-        self.end.forget();
+        self.endpoint.clear_deferred();
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -380,11 +386,11 @@ impl Receiver {
     }
 
     fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        python(slf.py(), "_next_async", (slf,))
+        call_python(slf.py(), "_next_async", (slf,))
     }
 
     fn __repr__(&self) -> &'static str {
-        match self.end.is_closed() {
+        match self.endpoint.is_closed() {
             false => "<procwright.queue.Receiver>",
             true => "<procwright.queue.Receiver, closed>",
         }
@@ -399,70 +405,59 @@ impl Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn made(py: Python<'_>, made: Result<queue::Receiver, Error>) -> PyResult<Receiver> {
-        let made = made.map_err(|error| told(py, &error))?;
+    pub(crate) fn from_result(
+        py: Python<'_>,
+        made: Result<queue::Receiver, Error>,
+    ) -> PyResult<Receiver> {
+        let made = made.map_err(|error| receive_error(py, &error))?;
         let waker = made.waker();
         Ok(Receiver {
-            end: Arc::new(End::new(made, Some(waker))),
-            door: Door::default(),
+            endpoint: Arc::new(Endpoint::new(made, Some(waker))),
+            readiness: CachedReadiness::default(),
         })
     }
 
-    fn take(&self, py: Python<'_>) -> PyResult<Use<&End<queue::Receiver>, queue::Receiver>> {
-        Use::take(py, &*self.end)
+    fn take(&self, py: Python<'_>) -> PyResult<ReceiverGuard<'_>> {
+        EndpointGuard::acquire(py, &*self.endpoint)
     }
 
-    /// The same, to receive: who does is told what was put off.
-    fn take_next(&self, py: Python<'_>) -> PyResult<Use<&End<queue::Receiver>, queue::Receiver>> {
-        let used = self.take(py)?;
-        self.end.tell(py)?;
-        Ok(used)
+    /// Takes the receiver for a call that receives, which raises what was deferred.
+    fn take_to_receive(&self, py: Python<'_>) -> PyResult<ReceiverGuard<'_>> {
+        let receiver = self.take(py)?;
+        self.endpoint.raise_deferred(py)?;
+        Ok(receiver)
     }
 
-    /// The same as `take`, to be kept.
-    fn take_along(&self, py: Python<'_>) -> PyResult<LentReceiver> {
-        Use::take(py, Arc::clone(&self.end))
+    /// Takes the receiver, to be kept for longer than this object.
+    fn take_owned(&self, py: Python<'_>) -> PyResult<OwnedReceiver> {
+        EndpointGuard::acquire(py, Arc::clone(&self.endpoint))
     }
 
-    /// The same, to be waited for with others; none if it is closed.
-    pub(crate) fn to_wait_for(&self, py: Python<'_>) -> PyResult<Option<LentReceiver>> {
-        match Use::of(Arc::clone(&self.end)) {
-            Ok(used) => Ok(Some(used)),
-            Err(Away::Closed) => Ok(None),
-            Err(why) => Err(away(py, why, Side::Receiver)),
+    /// Takes the receiver, to be waited for with others. None if it is closed.
+    pub(crate) fn take_to_wait(&self, py: Python<'_>) -> PyResult<Option<OwnedReceiver>> {
+        match EndpointGuard::try_acquire(Arc::clone(&self.endpoint)) {
+            Ok(receiver) => Ok(Some(receiver)),
+            Err(Unavailable::Closed) => Ok(None),
+            Err(why) => Err(unavailable(py, why, QueueSide::Receiver)),
         }
     }
 }
 
-/// Copies a message into what `keep` makes of that, and receives it. Without memory for
-/// it, it is the next message again.
+/// Copies a message, calls `keep` with the copy, and then receives the message. On an error
+/// of either it is the next message again.
 fn received<'py, E, R>(
     py: Python<'py>,
-    message: Loan<E, queue::Receiver>,
+    message: InPlace<E, queue::Receiver>,
     keep: impl FnOnce(Bound<'py, PyBytes>) -> PyResult<R>,
-) -> PyResult<(R, Use<E, queue::Receiver>)>
+) -> PyResult<(R, EndpointGuard<E, queue::Receiver>)>
 where
-    E: Deref<Target = End<queue::Receiver>>,
+    E: Deref<Target = Endpoint<queue::Receiver>>,
 {
-    match copy::bytes(py, &message.lent).and_then(keep) {
+    match copy::bytes(py, &message.message).and_then(keep) {
         Ok(kept) => Ok((kept, message.receive())),
         Err(error) => {
             message.put_back();
             Err(error)
         }
     }
-}
-
-/// A call that has something to give back has met that. Damage it would not meet again.
-pub(super) fn put_off<E>(py: Python<'_>, used: &Use<E, queue::Receiver>, error: &Error)
-where
-    E: Deref<Target = End<queue::Receiver>>,
-{
-    if let Error::Damaged { .. } = error {
-        used.end().put_off(py, told(py, error));
-    }
-}
-
-pub(super) fn told(py: Python<'_>, error: &Error) -> PyErr {
-    failed(py, error, Side::Receiver)
 }

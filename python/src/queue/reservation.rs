@@ -10,10 +10,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
-use super::errors::{Side, failed};
-use super::given;
-use super::loan::{Kept, Loan};
-use super::window::Window;
+use super::arguments;
+use super::errors::send_error;
+use super::exports::Exports;
+use super::guard::{InPlace, OwnedInPlace};
 use crate::errors::invalid;
 
 /// Room for a message in the queue's memory: see `Sender.reserve`.
@@ -21,12 +21,12 @@ use crate::errors::invalid;
 /// A context manager, in whose block it is a `memoryview` to write to; and an object with
 /// a buffer itself. Its bytes are whatever was there before. The message is sent when the
 /// block is left, or by `commit()`; if an exception leaves the block, by `cancel()`, or
-/// when nobody has the object any more, nothing is sent. Until then its sender is `Busy`.
+/// when the object is gone, nothing is sent. Until then its sender is `Busy`.
 ///
-/// It can be neither sent nor cancelled while something uses its memory, such as a slice
-/// of the memoryview: that raises `BufferError`.
+/// The message can be neither sent nor cancelled while something uses its memory, such as a
+/// slice of the memoryview: that raises `BufferError`.
 #[pyclass(module = "procwright.queue", frozen, weakref)]
-pub(crate) struct Reservation(Window<Sender>);
+pub(crate) struct Reservation(Exports<Sender>);
 
 #[pymethods]
 impl Reservation {
@@ -44,8 +44,8 @@ impl Reservation {
     ) -> PyResult<()> {
         let _ = (error, traceback);
         if !kind.is_none() {
-            // That is what has to be told, and its traceback may be what keeps a slice
-            // alive: nothing is sent in any case.
+            // The exception that leaves the block goes first, and its traceback may be what
+            // keeps a slice alive: nothing is sent in any case.
             let _ = self.cancel(py);
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl Reservation {
     fn commit(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = given::maybe_length)] length: Option<usize>,
+        #[pyo3(from_py_with = arguments::maybe_length)] length: Option<usize>,
     ) -> PyResult<()> {
         let most = self.0.len(py)?;
         let length = length.unwrap_or(most);
@@ -71,19 +71,19 @@ impl Reservation {
                 &Invalid::new("length", problem, "reserve more"),
             ));
         }
-        let Some(loan) = self.0.take(py)? else {
+        let Some(message) = self.0.take(py)? else {
             return Err(PyValueError::new_err("it was sent, or cancelled"));
         };
-        if loan.of.end().is_inherited() {
-            return Err(failed(py, &Error::Forked, Side::Sender));
+        if message.guard.endpoint().is_inherited() {
+            return Err(send_error(py, &Error::Forked));
         }
-        let Loan { lent, of } = loan;
-        lent.commit_first(length);
-        drop(of);
+        let InPlace { message, guard } = message;
+        message.commit_first(length);
+        drop(guard);
         Ok(())
     }
 
-    /// Sends nothing. Again and again, if need be.
+    /// Sends nothing. May be called again.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         self.0.take(py).map(drop)
     }
@@ -97,7 +97,7 @@ impl Reservation {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        // SAFETY: this is that call.
+        // SAFETY: this is `bf_getbuffer`.
         unsafe { slf.get().0.export(&slf, view, flags) }
     }
 
@@ -115,9 +115,9 @@ impl Reservation {
 }
 
 impl Reservation {
-    pub(super) fn of(place: Kept<Sender>) -> Reservation {
-        let window = Window::new();
-        window.open(place);
-        Reservation(window)
+    pub(super) fn new(message: OwnedInPlace<Sender>) -> Reservation {
+        let exports = Exports::new();
+        exports.open(message);
+        Reservation(exports)
     }
 }

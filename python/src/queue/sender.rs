@@ -1,4 +1,4 @@
-//! The side that sends.
+//! The sending side.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,11 +8,13 @@ use procwright::time::{Deadline, Timeout};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::data::Data;
-use super::end::{End, Use};
-use super::errors::{Side, failed};
+use super::endpoint::Endpoint;
+use super::errors::send_error;
+use super::guard::EndpointGuard;
+use super::message_bytes::MessageBytes;
 use super::pickled::Pickled;
-use super::{Invitation, Reservation, copy, deadline, given, waiting};
+use super::waiting::deadline;
+use super::{Invitation, Reservation, arguments, copy, waiting};
 
 /// Sends messages to a queue's receiver.
 ///
@@ -20,12 +22,12 @@ use super::{Invitation, Reservation, copy, deadline, given, waiting};
 /// received in that order; between senders there is no order, and none waits for another.
 /// What was sent is received, even if this process is killed then.
 ///
-/// It is for one thread at a time: who comes while another is inside is told `Busy`;
-/// `clone()` makes another for another thread. As a context manager it is closed in the
-/// end.
+/// One thread at a time may use it: a call that comes while another is inside raises `Busy`;
+/// `clone()` makes another sender for another thread. As a context manager it is closed in
+/// the end.
 #[pyclass(module = "procwright.queue", frozen, weakref)]
 pub(crate) struct Sender {
-    end: Arc<End<queue::Sender>>,
+    endpoint: Arc<Endpoint<queue::Sender>>,
     overflow: Overflow,
     limit: Option<usize>,
 }
@@ -47,12 +49,12 @@ impl Sender {
     fn attach(
         py: Python<'_>,
         invitation: &Bound<'_, Invitation>,
-        #[pyo3(from_py_with = given::overflow)] overflow: Overflow,
-        #[pyo3(from_py_with = given::maybe_limit)] limit: Option<usize>,
+        #[pyo3(from_py_with = arguments::overflow)] overflow: Overflow,
+        #[pyo3(from_py_with = arguments::maybe_limit)] limit: Option<usize>,
     ) -> PyResult<Sender> {
-        let place = invitation.get().again(py)?;
+        let place = invitation.get().duplicated(py)?;
         let made = py.detach(|| queue::Sender::attach(place));
-        let sender = Sender::made(py, made, overflow, limit)?;
+        let sender = Sender::from_result(py, made, overflow, limit)?;
         invitation.get().use_up();
         Ok(sender)
     }
@@ -66,11 +68,11 @@ impl Sender {
     fn open(
         py: Python<'_>,
         name: &str,
-        #[pyo3(from_py_with = given::overflow)] overflow: Overflow,
-        #[pyo3(from_py_with = given::maybe_limit)] limit: Option<usize>,
+        #[pyo3(from_py_with = arguments::overflow)] overflow: Overflow,
+        #[pyo3(from_py_with = arguments::maybe_limit)] limit: Option<usize>,
     ) -> PyResult<Sender> {
         let made = py.detach(|| queue::Sender::open(name));
-        Sender::made(py, made, overflow, limit)
+        Sender::from_result(py, made, overflow, limit)
     }
 
     /// Sends to the process that has spawned this one with `channel="from_child"`.
@@ -83,18 +85,18 @@ impl Sender {
     #[pyo3(text_signature = "(overflow='block', limit=None)")]
     fn of_parent(
         py: Python<'_>,
-        #[pyo3(from_py_with = given::overflow)] overflow: Overflow,
-        #[pyo3(from_py_with = given::maybe_limit)] limit: Option<usize>,
+        #[pyo3(from_py_with = arguments::overflow)] overflow: Overflow,
+        #[pyo3(from_py_with = arguments::maybe_limit)] limit: Option<usize>,
     ) -> PyResult<Sender> {
         let made = py.detach(queue::Sender::of_parent);
-        Sender::made(py, made, overflow, limit)
+        Sender::from_result(py, made, overflow, limit)
     }
 
     /// Sends a message: bytes, or what has a buffer in one piece, such as a bytearray, an
     /// array or a memoryview.
     ///
-    /// If there is no room, `overflow` says what happens; with a timeout it waits for so
-    /// many seconds in any case, and raises `TimedOut`, which is a `TimeoutError` and a
+    /// The policy `overflow` says what happens if there is no room; with a timeout it waits for
+    /// so many seconds in any case, and raises `TimedOut`, which is a `TimeoutError` and a
     /// `queue.Full` of the standard library. Signal handlers run as usual.
     ///
     /// Raises `ReceiverDead`, an `OSError` with EOWNERDEAD; `Closed`, a `BrokenPipeError`,
@@ -105,15 +107,15 @@ impl Sender {
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+        #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<()> {
-        let data = Data::of(data)?;
+        let data = MessageBytes::from_object(data)?;
         let mut sender = self.take(py)?;
         if data.len() >= copy::LONG && self.waits(timeout) {
-            room(py, &mut sender, data.len(), timeout)?;
+            wait_for_room(py, &mut sender, data.len(), timeout)?;
         }
-        if !put(py, &mut sender, data.as_slice())? {
-            self.overflowing(py, &mut sender, data.as_slice(), timeout)?;
+        if !send_now(py, &mut sender, data.as_slice())? {
+            self.send_overflowing(py, &mut sender, data.as_slice(), timeout)?;
         }
         Ok(())
     }
@@ -121,10 +123,10 @@ impl Sender {
     /// Sends a message if there is room now, whatever is to happen otherwise; else raises
     /// `Full`, a `queue.Full`.
     fn try_send(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let data = Data::of(data)?;
-        match put(py, &mut *self.take(py)?, data.as_slice())? {
+        let data = MessageBytes::from_object(data)?;
+        match send_now(py, &mut *self.take(py)?, data.as_slice())? {
             true => Ok(()),
-            false => Err(told(py, &Error::Full)),
+            false => Err(send_error(py, &Error::Full)),
         }
     }
 
@@ -134,11 +136,13 @@ impl Sender {
     /// Raises as `send`. Messages before the one that failed were sent: how many is in
     /// the attribute `sent` of the exception.
     fn send_many(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let messages = messages.try_iter()?.map(|message| Data::of(&message?));
-        let messages: Vec<Data<'_>> = messages.collect::<PyResult<_>>()?;
-        let slices: Vec<&[u8]> = messages.iter().map(Data::as_slice).collect();
+        let messages = messages
+            .try_iter()?
+            .map(|message| MessageBytes::from_object(&message?));
+        let messages: Vec<MessageBytes<'_>> = messages.collect::<PyResult<_>>()?;
+        let slices: Vec<&[u8]> = messages.iter().map(MessageBytes::as_slice).collect();
         let mut sender = self.take(py)?;
-        let (sent, result) = self.put_many(py, &mut sender, &slices);
+        let (sent, result) = self.send_all(py, &mut sender, &slices);
         match result {
             Ok(()) => Ok(sent),
             Err(error) => {
@@ -154,23 +158,23 @@ impl Sender {
     ///     with sender.reserve(1024) as message:
     ///         message[:] = ...
     ///
-    /// In the block it is a `memoryview`. The message is sent when the block is left; if
-    /// an exception leaves it, nothing is sent. Raises as `send`, and `Full` also under
+    /// The message is a `memoryview` in the block, and is sent when the block is left; if an
+    /// exception leaves it, nothing is sent. Raises as `send`, and `Full` also under
     /// "drop_newest".
     #[pyo3(signature = (length, timeout=None))]
     fn reserve(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = given::length)] length: usize,
-        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+        #[pyo3(from_py_with = arguments::length)] length: usize,
+        #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<Reservation> {
-        let mut sender = Use::take(py, Arc::clone(&self.end))?;
+        let mut sender = EndpointGuard::acquire(py, Arc::clone(&self.endpoint))?;
         if self.waits(timeout) {
-            room(py, &mut sender, length, timeout)?;
+            wait_for_room(py, &mut sender, length, timeout)?;
         }
         match sender.lend(|sender| sender.reserve(length)) {
-            Ok(place) => Ok(Reservation::of(place)),
-            Err((_, error)) => Err(told(py, &error)),
+            Ok(message) => Ok(Reservation::new(message)),
+            Err((_, error)) => Err(send_error(py, &error)),
         }
     }
 
@@ -179,17 +183,17 @@ impl Sender {
         &self,
         py: Python<'_>,
         object: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = given::timeout)] timeout: Option<Timeout>,
+        #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
         waits: bool,
     ) -> PyResult<()> {
-        // Before it is taken: what pickles may send by it, too.
-        let message = Pickled::of(object)?;
+        // Pickling goes first, before the sender is taken: code in it may send, too.
+        let message = Pickled::new(object)?;
         let mut sender = self.take(py)?;
         if let Some(short) = message.short() {
-            return match put(py, &mut sender, &short)? {
+            return match send_now(py, &mut sender, &short)? {
                 true => Ok(()),
-                false if waits => self.overflowing(py, &mut sender, &short, timeout),
-                false => Err(told(py, &Error::Full)),
+                false if waits => self.send_overflowing(py, &mut sender, &short, timeout),
+                false => Err(send_error(py, &Error::Full)),
             };
         }
         let length = message.len();
@@ -199,9 +203,9 @@ impl Sender {
                 Error::TimedOut => Error::Full,
                 error => error,
             });
-            none.map_err(|error| told(py, &error))?;
+            none.map_err(|error| send_error(py, &error))?;
         } else if self.waits(timeout) {
-            room(py, &mut sender, length, timeout)?;
+            wait_for_room(py, &mut sender, length, timeout)?;
         }
         let parts = message.parts();
         let mut join = || {
@@ -220,9 +224,9 @@ impl Sender {
             false => py.detach(join),
         };
         match joined {
-            // It was counted.
+            // The core has counted it.
             Err(Error::Full) if self.overflow == Overflow::DropNewest => Ok(()),
-            joined => joined.map_err(|error| told(py, &error)),
+            joined => joined.map_err(|error| send_error(py, &error)),
         }
     }
 
@@ -231,10 +235,10 @@ impl Sender {
     fn clone(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = given::maybe_overflow)] overflow: Option<Overflow>,
+        #[pyo3(from_py_with = arguments::maybe_overflow)] overflow: Option<Overflow>,
     ) -> PyResult<Sender> {
         let made = self.take(py)?.try_clone();
-        Sender::made(py, made, overflow.unwrap_or(self.overflow), self.limit)
+        Sender::from_result(py, made, overflow.unwrap_or(self.overflow), self.limit)
     }
 
     /// How many messages were thrown away under "drop_newest".
@@ -243,28 +247,28 @@ impl Sender {
         Ok(self.take(py)?.dropped())
     }
 
-    /// What happens to a message that finds no room.
+    /// The policy for a message that finds no room.
     #[getter]
     fn overflow(&self) -> &'static str {
-        let known = given::OVERFLOWS
+        let known = arguments::OVERFLOWS
             .iter()
             .find(|(_, known)| *known == self.overflow);
         known.map_or("other", |(name, _)| name)
     }
 
     /// Closes it: what was sent will be received. From any thread, any number of times;
-    /// if somebody is inside, or a `Reservation` is out, once that is over.
+    /// if a call is inside, or a `Reservation` is out, once that is over.
     fn close(&self) {
-        self.end.close();
+        self.endpoint.close();
     }
 
     #[getter]
     fn closed(&self) -> bool {
-        self.end.is_closed()
+        self.endpoint.is_closed()
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        // Or the block would run with nothing to send by.
+        // A closed sender is refused here, before the block runs.
         drop(slf.get().take(slf.py())?);
         Ok(slf)
     }
@@ -281,7 +285,7 @@ impl Sender {
     }
 
     fn __repr__(&self) -> &'static str {
-        match self.end.is_closed() {
+        match self.endpoint.is_closed() {
             false => "<procwright.queue.Sender>",
             true => "<procwright.queue.Sender, closed>",
         }
@@ -295,35 +299,38 @@ impl Sender {
 }
 
 impl Sender {
-    pub(crate) fn made(
+    pub(crate) fn from_result(
         py: Python<'_>,
         made: Result<queue::Sender, Error>,
         overflow: Overflow,
         limit: Option<usize>,
     ) -> PyResult<Sender> {
-        let mut sender = made.map_err(|error| told(py, &error))?;
+        let mut sender = made.map_err(|error| send_error(py, &error))?;
         sender.set_overflow(overflow);
         if let Some(limit) = limit {
             sender.set_limit(limit);
         }
         Ok(Sender {
-            end: Arc::new(End::new(sender, None)),
+            endpoint: Arc::new(Endpoint::new(sender, None)),
             overflow,
             limit,
         })
     }
 
-    fn take(&self, py: Python<'_>) -> PyResult<Use<&End<queue::Sender>, queue::Sender>> {
-        Use::take(py, &*self.end)
+    fn take(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<EndpointGuard<&Endpoint<queue::Sender>, queue::Sender>> {
+        EndpointGuard::acquire(py, &*self.endpoint)
     }
 
-    /// Whether it is waited for room.
+    /// True if a call waits for room.
     fn waits(&self, timeout: Option<Timeout>) -> bool {
         timeout.is_some() || self.overflow == Overflow::Block
     }
 
-    /// There was no room.
-    fn overflowing(
+    /// Sends a message for which there was no room, as the policy says.
+    fn send_overflowing(
         &self,
         py: Python<'_>,
         sender: &mut queue::Sender,
@@ -331,17 +338,17 @@ impl Sender {
         timeout: Option<Timeout>,
     ) -> PyResult<()> {
         if !self.waits(timeout) {
-            return sender.send(message).map_err(|error| told(py, &error));
+            return sender.send(message).map_err(|error| send_error(py, &error));
         }
-        room(py, sender, message.len(), timeout)?;
-        match put(py, sender, message)? {
+        wait_for_room(py, sender, message.len(), timeout)?;
+        match send_now(py, sender, message)? {
             true => Ok(()),
-            false => Err(told(py, &Error::Full)),
+            false => Err(send_error(py, &Error::Full)),
         }
     }
 
-    /// How many were sent, and whether all that were to be.
-    fn put_many(
+    /// The number of messages sent, and the error of the next one.
+    fn send_all(
         &self,
         py: Python<'_>,
         sender: &mut queue::Sender,
@@ -351,7 +358,7 @@ impl Sender {
         let mut at = 0;
         while at < messages.len() {
             let mut taken = 0;
-            // Under "block" it is we who wait.
+            // Under "block" the wait is here, where signals are heard.
             if self.overflow == Overflow::Block {
                 sender.set_overflow(Overflow::Fail);
             }
@@ -365,13 +372,13 @@ impl Sender {
                 at = messages.len();
                 break;
             };
-            // The last one that it took was not sent.
+            // The last message that the core took was not sent.
             at += taken - 1;
             let waited = match error {
                 Error::Full if self.overflow == Overflow::Block => {
                     waiting::for_room(py, sender, messages[at].len(), Deadline::NEVER)
                 }
-                error => Err(told(py, &error)),
+                error => Err(send_error(py, &error)),
             };
             if let Err(error) = waited {
                 return (at - (sender.dropped() - dropped) as usize, Err(error));
@@ -381,8 +388,8 @@ impl Sender {
     }
 }
 
-/// Sends it if there is room now; whether there was.
-fn put(py: Python<'_>, sender: &mut queue::Sender, message: &[u8]) -> PyResult<bool> {
+/// Sends the message if there is room now; whether there was.
+fn send_now(py: Python<'_>, sender: &mut queue::Sender, message: &[u8]) -> PyResult<bool> {
     let sent = match message.len() < copy::LONG {
         true => sender.try_send(message),
         false => py.detach(|| sender.try_send(message)),
@@ -390,12 +397,12 @@ fn put(py: Python<'_>, sender: &mut queue::Sender, message: &[u8]) -> PyResult<b
     match sent {
         Ok(()) => Ok(true),
         Err(Error::Full) => Ok(false),
-        Err(error) => Err(told(py, &error)),
+        Err(error) => Err(send_error(py, &error)),
     }
 }
 
 /// Waits for room, mostly not at all.
-fn room(
+fn wait_for_room(
     py: Python<'_>,
     sender: &mut queue::Sender,
     length: usize,
@@ -404,8 +411,8 @@ fn room(
     let deadline = deadline(timeout);
     let first = match length < copy::LONG {
         true => sender.wait_for_room(length, Duration::ZERO, || true),
-        // Who may wait is more patient with a long message before it takes memory for it.
-        // The receiver may be another thread of ours.
+        // A call that may wait is more patient with a long message before it takes memory for
+        // it. The lock is not held meanwhile: the receiver may be another thread of ours.
         false => {
             let moment = deadline.min(Deadline::at(Instant::now() + MOMENT));
             py.detach(|| sender.wait_for_room(length, waiting::left(moment), || true))
@@ -414,13 +421,9 @@ fn room(
     match first {
         Ok(_) => Ok(()),
         Err(Error::TimedOut) => waiting::for_room(py, sender, length, deadline),
-        Err(error) => Err(told(py, &error)),
+        Err(error) => Err(send_error(py, &error)),
     }
 }
 
-/// For so long no signal is heard.
+/// The time for which no signal is heard.
 const MOMENT: Duration = Duration::from_millis(1);
-
-fn told(py: Python<'_>, error: &Error) -> PyErr {
-    failed(py, error, Side::Sender)
-}

@@ -1,16 +1,16 @@
-//! A queue as it is seen from outside, for `procwright/_queue_stat.py`.
+//! A queue seen from outside, for `procwright/_queue_stat.py`.
 
 use procwright::queue::{self, Asleep, LaneStat};
 use pyo3::prelude::*;
 
-use super::errors::{Side, failed};
+use super::errors::send_error;
 
 /// Lanes, first, limit, memory, epoch, claims.
-type Numbers = (u32, u64, u64, u64, u64, u32);
+type QueueParts = (u32, u64, u64, u64, u64, u32);
 /// State, pid, asleep.
-type Receiver = (&'static str, Option<i32>, Option<&'static str>);
+type ReceiverParts = (&'static str, Option<i32>, Option<&'static str>);
 /// Number, state, pid, guest, waiting, block, whether it is blocked.
-type Lane = (
+type LaneParts = (
     u32,
     &'static str,
     Option<i32>,
@@ -20,12 +20,15 @@ type Lane = (
     bool,
 );
 
-/// What the queue of that name is like.
+/// The state of the queue of that name.
 #[pyfunction]
-pub(crate) fn queue_stat(py: Python<'_>, name: &str) -> PyResult<(Numbers, Receiver, Vec<Lane>)> {
+pub(crate) fn queue_stat(
+    py: Python<'_>,
+    name: &str,
+) -> PyResult<(QueueParts, ReceiverParts, Vec<LaneParts>)> {
     let stat = py.detach(|| queue::stat(name));
-    // Who looks is neither: an error of both.
-    let stat = stat.map_err(|error| failed(py, &error, Side::Sender))?;
+    // No error of a mere look depends on the side.
+    let stat = stat.map_err(|error| send_error(py, &error))?;
     let numbers = (
         stat.lanes,
         stat.first,
@@ -43,7 +46,7 @@ pub(crate) fn queue_stat(py: Python<'_>, name: &str) -> PyResult<(Numbers, Recei
     Ok((numbers, receiver, stat.taken.iter().map(lane).collect()))
 }
 
-fn lane(lane: &LaneStat) -> Lane {
+fn lane(lane: &LaneStat) -> LaneParts {
     (
         lane.number,
         lane.state.name(),
@@ -59,5 +62,5 @@ fn lane(lane: &LaneStat) -> Lane {
 #[pyfunction]
 pub(crate) fn queue_names(py: Python<'_>) -> PyResult<Vec<String>> {
     let names = py.detach(queue::names);
-    names.map_err(|error| failed(py, &error, Side::Sender))
+    names.map_err(|error| send_error(py, &error))
 }

@@ -1,4 +1,4 @@
-//! Messages as objects: see `pickled`.
+//! Messages as objects; `pickled` has the format.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyMemoryView, PySlice};
 
-use super::door::Door;
-use super::end::End;
-use super::loan::Kept;
+use super::endpoint::Endpoint;
+use super::errors::receive_error;
+use super::guard::{OwnedInPlace, OwnedReceiver};
 use super::pickled::{ENTRY, HEADER, MAGIC};
-use super::receiver::{LentReceiver, put_off, told};
+use super::readiness::CachedReadiness;
 use super::{View, copy, waiting};
 
-/// A pickle that is shorter is copied for pickle to read: that takes less than the
-/// objects with which it can look into the queue's memory.
+/// The length below which a pickle is copied for `pickle` to read: that takes less time than
+/// to make the objects with which it can read in the queue's memory.
 const SHORT: usize = 16 * 1024;
 
-/// After so many objects signals are looked for.
+/// The number of objects between checks for signals.
 const OFTEN: usize = 64;
 
 /// The next object.
@@ -30,147 +30,154 @@ const OFTEN: usize = 64;
 /// Those of `recv`, and what unpickling it raises.
 pub(super) fn recv<'py>(
     py: Python<'py>,
-    used: LentReceiver,
+    receiver: OwnedReceiver,
     deadline: Deadline,
-    door: &Door,
+    readiness: &CachedReadiness,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(object) = kept(py, &used)? {
+    if let Some(object) = deferred_object(py, &receiver)? {
         return Ok(object);
     }
-    let message = waiting::for_message(py, used, deadline, door)?;
+    let message = waiting::for_message(py, receiver, deadline, readiness)?;
     one(py, message)
 }
 
-/// The same if there is one now.
-pub(super) fn look<'py>(
+/// The next object, if there is one now.
+pub(super) fn try_recv<'py>(
     py: Python<'py>,
-    used: LentReceiver,
+    receiver: OwnedReceiver,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if let Some(object) = kept(py, &used)? {
+    if let Some(object) = deferred_object(py, &receiver)? {
         return Ok(Some(object));
     }
-    match used.lend(Receiver::try_recv_view) {
+    match receiver.lend(Receiver::try_recv_view) {
         Ok(message) => one(py, message).map(Some),
         Err((_, Error::Empty)) => Ok(None),
-        Err((_, error)) => Err(told(py, &error)),
+        Err((_, error)) => Err(receive_error(py, &error)),
     }
 }
 
-/// What was met behind what the last call gave back.
-fn kept<'py>(py: Python<'py>, used: &LentReceiver) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Some(later) = used.end().later() else {
+/// An object that was deferred.
+///
+/// # Errors
+/// An error that was.
+fn deferred_object<'py>(
+    py: Python<'py>,
+    receiver: &OwnedReceiver,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(deferred) = receiver.endpoint().deferred() else {
         return Ok(None);
     };
-    match later.object() {
+    match deferred.object() {
         Some(object) => Ok(Some(object.into_bound(py))),
-        None => later.tell(py).map(|()| None),
+        None => deferred.raise(py).map(|()| None),
     }
 }
 
-/// One object to `most`.
+/// A list of one object to `most`.
 pub(super) fn recv_many<'py>(
     py: Python<'py>,
-    used: LentReceiver,
+    receiver: OwnedReceiver,
     most: usize,
     deadline: Deadline,
-    door: &Door,
+    readiness: &CachedReadiness,
 ) -> PyResult<Bound<'py, PyList>> {
     let objects = PyList::empty(py);
-    let end = Arc::clone(used.place());
-    if let Some(later) = end.later() {
+    let endpoint = Arc::clone(receiver.endpoint());
+    if let Some(deferred) = endpoint.deferred() {
         while objects.len() < most
-            && let Some(object) = later.object()
+            && let Some(object) = deferred.object()
         {
             objects.append(object)?;
         }
         if !objects.is_empty() {
             return Ok(objects);
         }
-        later.tell(py)?;
+        deferred.raise(py)?;
     }
-    let mut message = waiting::for_message(py, used, deadline, door)?;
+    let mut message = waiting::for_message(py, receiver, deadline, readiness)?;
     loop {
-        let used = match unpickled(py, message, |object| objects.append(object)) {
-            Ok(((), used)) => used,
-            Err(failed) => return failed.behind(py, &end, objects),
+        let receiver = match unpickled(py, message, |object| objects.append(object)) {
+            Ok(((), receiver)) => receiver,
+            Err(failure) => return failure.behind(py, &endpoint, objects),
         };
-        if objects.len() >= most || used.is_closed() {
+        if objects.len() >= most || receiver.is_closed() {
             return Ok(objects);
         }
         if objects.len() % OFTEN == 0
             && let Err(raised) = py.check_signals()
         {
-            keep(&end, &objects);
+            defer_objects(&endpoint, &objects);
             return Err(raised);
         }
-        message = match used.lend(Receiver::try_recv_view) {
+        message = match receiver.lend(Receiver::try_recv_view) {
             Ok(next) => next,
-            Err((used, error)) => {
-                put_off(py, &used, &error);
+            Err((receiver, error)) => {
+                receiver.defer_damage(py, &error);
                 return Ok(objects);
             }
         };
     }
 }
 
-/// Objects that cannot be given back now.
-fn keep(end: &End<Receiver>, objects: &Bound<'_, PyList>) {
-    end.keep(objects.iter().map(Bound::unbind).collect());
+/// Defers objects that this call cannot give back.
+fn defer_objects(endpoint: &Endpoint<Receiver>, objects: &Bound<'_, PyList>) {
+    endpoint.defer_objects(objects.iter().map(Bound::unbind).collect());
 }
 
-/// A message that is no object now.
-struct Failed {
+/// A message that could not be made into an object.
+struct UnpickleFailure {
     error: PyErr,
-    /// Or it is the next one again.
+    /// False if the message is the next one again.
     is_received: bool,
 }
 
-impl Failed {
-    /// What that means to who has received `objects` before it.
+impl UnpickleFailure {
+    /// The result of a call that has received `objects` before it.
     fn behind<'py>(
         self,
         py: Python<'py>,
-        end: &End<Receiver>,
+        endpoint: &Endpoint<Receiver>,
         objects: Bound<'py, PyList>,
     ) -> PyResult<Bound<'py, PyList>> {
         if objects.is_empty() {
             return Err(self.error);
         }
         if is_interruption(py, &self.error) {
-            keep(end, &objects);
+            defer_objects(endpoint, &objects);
             return Err(self.error);
         }
         if self.is_received {
-            end.put_off(py, self.error);
+            endpoint.defer_error(py, self.error);
         }
         Ok(objects)
     }
 }
 
-/// Whether that came from a signal handler, as `KeyboardInterrupt` does: then it cannot
-/// wait, and says nothing about the message.
+/// True for an exception of a signal handler, as `KeyboardInterrupt` is: that cannot be
+/// deferred, and says nothing about the message.
 fn is_interruption(py: Python<'_>, error: &PyErr) -> bool {
     !error.is_instance_of::<PyException>(py)
 }
 
-fn one(py: Python<'_>, message: Kept<Receiver>) -> PyResult<Bound<'_, PyAny>> {
+/// The object of a message that is received by this.
+fn one(py: Python<'_>, message: OwnedInPlace<Receiver>) -> PyResult<Bound<'_, PyAny>> {
     match unpickled(py, message, Ok) {
         Ok((object, _)) => Ok(object),
-        Err(failed) => Err(failed.error),
+        Err(failure) => Err(failure.error),
     }
 }
 
-/// Unpickles a message into what `keep` makes of that, and then receives it.
+/// Unpickles a message, calls `keep` with the object, and then receives the message.
 fn unpickled<'py, R>(
     py: Python<'py>,
-    message: Kept<Receiver>,
+    message: OwnedInPlace<Receiver>,
     keep: impl FnOnce(Bound<'py, PyAny>) -> PyResult<R>,
-) -> Result<(R, LentReceiver), Failed> {
-    let not_received = |error| Failed {
+) -> Result<(R, OwnedReceiver), UnpickleFailure> {
+    let not_received = |error| UnpickleFailure {
         error,
         is_received: false,
     };
-    let (begin, options) = match taken_apart(py, &message.lent) {
+    let (begin, options) = match taken_apart(py, &message.message) {
         Ok(parts) => parts,
         Err(error) => {
             let is_received = !error.is_instance_of::<PyMemoryError>(py);
@@ -178,11 +185,11 @@ fn unpickled<'py, R>(
                 true => drop(message.receive()),
                 false => drop(message.put_back()),
             }
-            return Err(Failed { error, is_received });
+            return Err(UnpickleFailure { error, is_received });
         }
     };
-    let (object, message) = if message.lent.len() - begin < SHORT {
-        match copy::bytes(py, &message.lent[begin..]) {
+    let (object, message) = if message.message.len() - begin < SHORT {
+        match copy::bytes(py, &message.message[begin..]) {
             Ok(pickle) => (loads(pickle.as_any(), options.as_ref()), message),
             Err(error) => {
                 message.put_back();
@@ -190,13 +197,13 @@ fn unpickled<'py, R>(
             }
         }
     } else {
-        let view = View::of(py, message).map_err(not_received)?;
+        let view = View::new(py, message).map_err(not_received)?;
         let object = loads_in_place(view.bind(py), begin, options.as_ref());
-        match view.get().again(py) {
+        match view.get().take_message(py) {
             Ok(message) => (object, message),
-            // Somebody looks into it yet. It is received when they are done.
+            // Something has a buffer of it. The message is received when the last is released.
             Err(error) => {
-                return Err(Failed {
+                return Err(UnpickleFailure {
                     error: object.err().unwrap_or(error),
                     is_received: true,
                 });
@@ -217,7 +224,7 @@ fn unpickled<'py, R>(
         }
         Err(error) => {
             message.receive();
-            Err(Failed {
+            Err(UnpickleFailure {
                 error,
                 is_received: true,
             })
@@ -225,8 +232,8 @@ fn unpickled<'py, R>(
     }
 }
 
-/// Where the pickle begins, and copies of the buffers as an argument for `loads`. They
-/// are copied out of the queue, whose memory is wanted for others: the one copy.
+/// The offset of the pickle, and copies of the buffers as an argument for `loads`: the one
+/// copy that is made, since the queue's memory is needed for other messages.
 fn taken_apart<'py>(
     py: Python<'py>,
     message: &[u8],
@@ -254,7 +261,7 @@ fn taken_apart<'py>(
     Ok((begin, Some(options)))
 }
 
-/// The table of the buffers, and where it ends.
+/// The table of the buffers, and the offset of its end.
 fn table(message: &[u8]) -> Option<(&[u8], usize)> {
     let (header, behind) = message.split_first_chunk::<HEADER>()?;
     let (magic, count) = header.split_first_chunk::<4>()?;

@@ -1,4 +1,4 @@
-//! Messages that are read where they are.
+//! Messages that are read in place.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -8,24 +8,24 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 
-use super::loan::Kept;
-use super::window::{Window, over};
+use super::exports::{Exports, given_back};
+use super::guard::OwnedInPlace;
 
 /// A message in the queue's memory: see `Receiver.recv_view`.
 ///
 /// A context manager, in whose block it is a read-only `memoryview`; and an object with
 /// a buffer itself. The message is received when it is released: when the block is left,
-/// by `release()`, or when nobody has the object any more. Until then its receiver is
+/// by `release()`, or when the object is gone. Until then its receiver is
 /// `Busy`, and if this process dies, the message is not received.
 ///
-/// It cannot be released while something uses its memory, such as a slice of the
+/// The message cannot be released while something uses its memory, such as a slice of the
 /// memoryview: that raises `BufferError`, and the message stays where it is. Where the
 /// block is left by another exception, it is released with the last that uses it.
 ///
-/// After a fork the memory is not in the child: there even to look at a memoryview that
-/// was made before ends the process.
+/// A fork does not have the memory: there even to look at a memoryview that was made before
+/// ends the process.
 #[pyclass(module = "procwright.queue", frozen, weakref)]
-pub(crate) struct View(Window<Receiver>);
+pub(crate) struct View(Exports<Receiver>);
 
 #[pymethods]
 impl View {
@@ -43,14 +43,14 @@ impl View {
     ) -> PyResult<()> {
         let _ = (error, traceback);
         match self.release(py) {
-            // That other exception is what has to be told, and its traceback may be
-            // what keeps a slice alive.
+            // The exception that leaves the block goes first, and its traceback may be what
+            // keeps a slice alive.
             Err(_) if !kind.is_none() => Ok(()),
             released => released,
         }
     }
 
-    /// The message has been received. Again and again, if need be.
+    /// Receives the message. May be called again.
     fn release(&self, py: Python<'_>) -> PyResult<()> {
         self.0.take(py).map(drop)
     }
@@ -69,7 +69,7 @@ impl View {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        // SAFETY: this is that call.
+        // SAFETY: this is `bf_getbuffer`.
         unsafe { slf.get().0.export(&slf, view, flags) }
     }
 
@@ -87,18 +87,18 @@ impl View {
 }
 
 impl View {
-    /// The message again, once nobody looks into it.
+    /// Takes the message out.
     ///
     /// # Errors
-    /// `BufferError` if somebody does; if it was released.
-    pub(super) fn again(&self, py: Python<'_>) -> PyResult<Kept<Receiver>> {
-        self.0.take(py)?.ok_or_else(over)
+    /// `BufferError` if there is a buffer of it; `ValueError` if it was released.
+    pub(super) fn take_message(&self, py: Python<'_>) -> PyResult<OwnedInPlace<Receiver>> {
+        self.0.take(py)?.ok_or_else(given_back)
     }
 
     /// # Errors
     /// `MemoryError`: then the message was not received.
-    pub(super) fn of(py: Python<'_>, message: Kept<Receiver>) -> PyResult<Py<View>> {
-        match Py::new(py, View(Window::new())) {
+    pub(super) fn new(py: Python<'_>, message: OwnedInPlace<Receiver>) -> PyResult<Py<View>> {
+        match Py::new(py, View(Exports::new())) {
             Ok(view) => {
                 view.get().0.open(message);
                 Ok(view)

@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use procwright::queue::{self, Error};
@@ -13,20 +12,19 @@ use pyo3::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::door::Door;
-use super::end::{Away, End, Use};
-use super::errors::{Side, away, failed};
-use super::loan::Loan;
+use super::endpoint::Endpoint;
+use super::errors::{QueueSide, Unavailable, receive_error, send_error, unavailable};
+use super::guard::{EndpointGuard, InPlace};
+use super::readiness::CachedReadiness;
 use crate::errors::refused;
-use crate::signals::{Bell, Signals};
-use crate::stream::Watcher;
+use crate::signals::{WakePipe, WakeupFd, on_main_thread};
 
-/// For so long a receiver sleeps on its word, out of which nothing but a message gets
-/// it. Then it does on descriptors, for which a sender takes a little longer: of those
-/// a signal and a `close` have one, too. The core does the same with its own sleeps.
+/// The time for which a receiver sleeps on its word, out of which nothing but a message
+/// gets it. Then it sleeps on descriptors, for which a sender takes a little longer: a
+/// signal and a `close` have one, too. The core does the same with its own sleeps.
 const NAP: Duration = Duration::from_millis(10);
 
-type Found<E> = PyResult<Loan<E, queue::Receiver>>;
+type FoundMessage<E> = PyResult<InPlace<E, queue::Receiver>>;
 
 /// The next message.
 ///
@@ -34,98 +32,91 @@ type Found<E> = PyResult<Loan<E, queue::Receiver>>;
 /// Those of `recv`, what a signal handler raises, and that it was closed meanwhile.
 pub(super) fn for_message<E>(
     py: Python<'_>,
-    used: Use<E, queue::Receiver>,
+    receiver: EndpointGuard<E, queue::Receiver>,
     deadline: Deadline,
-    door: &Door,
-) -> Found<E>
+    readiness: &CachedReadiness,
+) -> FoundMessage<E>
 where
-    E: Deref<Target = End<queue::Receiver>> + Send,
+    E: Deref<Target = Endpoint<queue::Receiver>> + Send,
 {
     // Mostly one is there already, and to give the lock back costs more than to look.
-    let used = match used.lend(|receiver| receiver.recv_view_timeout(Duration::ZERO)) {
-        Err((used, Error::TimedOut)) if !deadline.reached(Instant::now()) => used,
-        found => return told(py, found),
+    let receiver = match receiver.lend(|receiver| receiver.recv_view_timeout(Duration::ZERO)) {
+        Err((receiver, Error::TimedOut)) if !deadline.reached(Instant::now()) => receiver,
+        found => return raised(py, found),
     };
     let nap = deadline.min(Deadline::at(Instant::now() + NAP));
-    let found = py.detach(|| used.lend(|receiver| receiver.recv_view_timeout(left(nap))));
-    let used = match found {
-        Err((used, Error::TimedOut)) => used,
-        found => return told(py, found),
+    let found = py.detach(|| receiver.lend(|receiver| receiver.recv_view_timeout(left(nap))));
+    let receiver = match found {
+        Err((receiver, Error::TimedOut)) => receiver,
+        found => return raised(py, found),
     };
-    if !Watcher::is_possible() {
-        return on_descriptors(py, used, deadline, door, None);
-    }
-    let kept = Cell::new(Some(used));
-    let waited = Bell::with_kept(|bell| {
-        let Some(mut signals) = Signals::lend(py, bell)? else {
-            return Ok(None);
-        };
-        let found = kept.take().map(|used| {
-            let heard = Some((&mut signals, bell));
-            on_descriptors(py, used, deadline, door, heard)
-        });
-        signals.restore(py);
-        found.transpose()
-    });
-    let waited = waited.map_err(|error| refused(py, &error))??;
+    let kept = Cell::new(Some(receiver));
+    let waited = on_main_thread(
+        py,
+        |error| refused(py, &error),
+        |wakeup, pipe| {
+            let receiver = kept.take();
+            let receiver =
+                receiver.ok_or_else(|| unavailable(py, Unavailable::Busy, QueueSide::Receiver))?;
+            on_descriptors(py, receiver, deadline, readiness, Some((wakeup, pipe)))
+        },
+    )?;
     match (waited, kept.into_inner()) {
         (Some(found), _) => Ok(found),
-        (None, Some(used)) => {
-            // No handlers run on this thread.
-            Watcher::is_not();
-            Bell::keep_none();
-            on_descriptors(py, used, deadline, door, None)
-        }
-        (None, None) => Err(away(py, Away::Busy, Side::Receiver)),
+        // Handlers do not run on this thread.
+        (None, Some(receiver)) => on_descriptors(py, receiver, deadline, readiness, None),
+        (None, None) => Err(unavailable(py, Unavailable::Busy, QueueSide::Receiver)),
     }
 }
 
-/// The same, once it is worth it to sleep for longer.
+/// The next message, for which it is worth it to sleep for longer.
 fn on_descriptors<E>(
     py: Python<'_>,
-    mut used: Use<E, queue::Receiver>,
+    mut receiver: EndpointGuard<E, queue::Receiver>,
     deadline: Deadline,
-    door: &Door,
-    mut heard: Option<(&mut Signals, &Arc<Bell>)>,
-) -> Found<E>
+    readiness: &CachedReadiness,
+    mut signals: Option<(&mut WakeupFd, &WakePipe)>,
+) -> FoundMessage<E>
 where
-    E: Deref<Target = End<queue::Receiver>> + Send,
+    E: Deref<Target = Endpoint<queue::Receiver>> + Send,
 {
-    // Before the first look: it then tells of what comes after that.
-    let watched = door.of(&mut used).map(drop);
-    watched.map_err(|error| failed(py, &error, Side::Receiver))?;
+    // The descriptor is asked for before the first look, and tells of what comes after that.
+    let watched = readiness.fd(&mut receiver).map(drop);
+    watched.map_err(|error| receive_error(py, &error))?;
     loop {
-        // From here on the next message makes the descriptor readable, and so does a
-        // close: a ring for one that was heard by this look is seen behind it.
-        used = match used.lend(queue::Receiver::try_recv_view) {
-            Err((used, Error::Empty)) => used,
-            found => return told(py, found),
+        // 1. This look finds nothing. From here on the next message makes the descriptor
+        //    readable, and so does a close.
+        // 2. A close that came before may have been taken in by this look: so it is asked
+        //    for behind it.
+        receiver = match receiver.lend(queue::Receiver::try_recv_view) {
+            Err((receiver, Error::Empty)) => receiver,
+            found => return raised(py, found),
         };
-        if used.is_closed() {
-            return Err(away(py, Away::Closed, Side::Receiver));
+        if receiver.is_closed() {
+            return Err(unavailable(py, Unavailable::Closed, QueueSide::Receiver));
         }
         if deadline.reached(Instant::now()) {
-            return Err(failed(py, &Error::TimedOut, Side::Receiver));
+            return Err(receive_error(py, &Error::TimedOut));
         }
-        let message = door.of(&mut used);
-        let message = message.map_err(|error| failed(py, &error, Side::Receiver))?;
-        let bell = heard.as_ref().map(|(_, bell)| bell.as_fd());
-        let watched = [Some(message), bell];
+        let message = readiness.fd(&mut receiver);
+        let message = message.map_err(|error| receive_error(py, &error))?;
+        let signal = signals.as_ref().map(|(_, pipe)| pipe.as_fd());
+        let watched = [Some(message), signal];
         let interrupted = py.detach(|| sleep(&watched, deadline));
-        if interrupted && let Some((signals, _)) = &mut heard {
-            signals.run_handlers()?;
+        if interrupted && let Some((wakeup, _)) = &mut signals {
+            wakeup.run_handlers()?;
         }
     }
 }
 
-/// Until one of them is readable. Whether it may have been the last, or a signal.
+/// Sleeps until one of them is readable. Whether the last one is, or a signal came.
 fn sleep(descriptors: &[Option<BorrowedFd<'_>>], deadline: Deadline) -> bool {
     let watched = descriptors.iter().flatten();
     let mut watched: Vec<_> = watched
         .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
         .collect();
     let left = deadline.remaining(Instant::now());
-    // So long that it does not fit is for ever.
+    // A time too long for a `timespec` is no limit.
     let left = left.and_then(|left| Timespec::try_from(left).ok());
     match poll(&mut watched, left.as_ref()) {
         Err(error) => error == Errno::INTR,
@@ -135,14 +126,15 @@ fn sleep(descriptors: &[Option<BorrowedFd<'_>>], deadline: Deadline) -> bool {
     }
 }
 
-fn told<E>(
+/// The message, or the exception for the error.
+fn raised<E>(
     py: Python<'_>,
-    found: Result<Loan<E, queue::Receiver>, (Use<E, queue::Receiver>, Error)>,
-) -> Found<E>
+    found: Result<InPlace<E, queue::Receiver>, (EndpointGuard<E, queue::Receiver>, Error)>,
+) -> FoundMessage<E>
 where
-    E: Deref<Target = End<queue::Receiver>>,
+    E: Deref<Target = Endpoint<queue::Receiver>>,
 {
-    found.map_err(|(_, error)| failed(py, &error, Side::Receiver))
+    found.map_err(|(_, error)| receive_error(py, &error))
 }
 
 /// Waits until there is room for a message of `length` bytes.
@@ -155,41 +147,36 @@ pub(super) fn for_room(
     length: usize,
     deadline: Deadline,
 ) -> PyResult<()> {
-    let told = |error: Error| failed(py, &error, Side::Sender);
-    if Watcher::is_possible() {
-        let waited = Bell::with_kept(|bell| {
-            let Some(mut signals) = Signals::lend(py, bell)? else {
-                return Ok(false);
-            };
-            let has_rung = || sleep(&[Some(bell.as_fd())], Deadline::at(Instant::now()));
-            let room = loop {
+    let waited = on_main_thread(
+        py,
+        |error| refused(py, &error),
+        |wakeup, pipe| {
+            let has_signal = || sleep(&[Some(pipe.as_fd())], Deadline::at(Instant::now()));
+            loop {
                 let waited =
-                    py.detach(|| sender.wait_for_room(length, left(deadline), || !has_rung()));
+                    py.detach(|| sender.wait_for_room(length, left(deadline), || !has_signal()));
                 match waited {
-                    Ok(false) => {
-                        if let Err(raised) = signals.run_handlers() {
-                            break Err(raised);
-                        }
-                    }
-                    Ok(true) => break Ok(true),
-                    Err(error) => break Err(told(error)),
+                    Ok(false) => wakeup.run_handlers()?,
+                    Ok(true) => return Ok(()),
+                    Err(error) => return Err(send_error(py, &error)),
                 }
-            };
-            signals.restore(py);
-            room
-        });
-        if waited.map_err(|error| refused(py, &error))?? {
-            return Ok(());
-        }
-        Watcher::is_not();
-        Bell::keep_none();
+            }
+        },
+    )?;
+    if waited.is_some() {
+        return Ok(());
     }
     let waited = py.detach(|| sender.wait_for_room(length, left(deadline), || true));
-    waited.map(drop).map_err(told)
+    waited.map(drop).map_err(|error| send_error(py, &error))
 }
 
-/// The time until then.
+/// The time that is left.
 pub(super) fn left(deadline: Deadline) -> Timeout {
     let left = deadline.remaining(Instant::now());
     left.map_or(Timeout::NEVER, Timeout::from)
+}
+
+/// The deadline of a timeout that starts now.
+pub(super) fn deadline(timeout: Option<Timeout>) -> Deadline {
+    timeout.unwrap_or(Timeout::NEVER).starting(Instant::now())
 }

@@ -1,37 +1,39 @@
-//! Both streams out of a child as one.
+//! The two streams out of a child as one.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
-use procwright::stream::{MergedItem, MergedReader, Readiness, StdStream};
+use procwright::stream::{MergedItem, MergedReader, Readiness};
 use procwright::time::Deadline;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::reader::figures;
-use super::{Frame, Inside, failed, patiently};
-use crate::child::Child;
+use super::errors::failed;
+use super::figures::figures;
+use super::inside::OperationCount;
+use super::{Frame, UntakenStreams};
+use crate::patient::patiently;
 
 /// Lines of both streams of a child.
 #[pyclass(module = "procwright._core", frozen, subclass, weakref)]
 pub(crate) struct Merged {
     reader: MergedReader,
     name: String,
-    inside: Inside,
+    inside: OperationCount,
     readiness: OnceLock<Readiness>,
 }
 
 #[pymethods]
 impl Merged {
-    /// Takes the streams out of `child`.
+    /// Takes the child's stdout and stderr.
     #[new]
-    fn new(child: &Bound<'_, Child>) -> PyResult<Merged> {
-        let (reader, name) = child.get().take_merged()?;
+    fn new(streams: &Bound<'_, UntakenStreams>) -> PyResult<Merged> {
+        let (reader, name) = streams.get().take_merged()?;
         Ok(Merged {
             reader,
             name,
-            inside: Inside::default(),
+            inside: OperationCount::default(),
             readiness: OnceLock::new(),
         })
     }
@@ -43,7 +45,7 @@ impl Merged {
         &self,
         py: Python<'py>,
         frame: Option<&Bound<'_, Frame>>,
-    ) -> PyResult<Option<(u8, f64, Bound<'py, PyAny>)>> {
+    ) -> PyResult<Option<(i32, f64, Bound<'py, PyAny>)>> {
         let frame = frame.map(Bound::get);
         let read = patiently(py, Deadline::NEVER, |patience| {
             let _inside = self.inside.enter();
@@ -55,14 +57,10 @@ impl Merged {
         let item = read.map_err(|error| failed(py, &error, &self.name))?;
         Ok(match item {
             Some(MergedItem::Line(line)) => {
-                let number = match line.stream() {
-                    StdStream::Stdout => 1,
-                    StdStream::Stderr => 2,
-                };
                 let at = line.at().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let bytes = frame.map_or(line.bytes(), |frame| frame.cut(line.bytes()));
                 let bytes = PyBytes::new(py, bytes).into_any();
-                Some((number, at.as_secs_f64(), bytes))
+                Some((line.stream().fd(), at.as_secs_f64(), bytes))
             }
             Some(MergedItem::Gap(n)) => Some((0, 0.0, n.into_pyobject(py)?.into_any())),
             _ => None,
@@ -106,7 +104,7 @@ impl Merged {
         self.reader.is_closed()
     }
 
-    /// As errors call it.
+    /// The name in errors.
     #[getter]
     fn label(&self) -> &str {
         &self.name

@@ -1,44 +1,37 @@
-//! The streams of a child, as `procwright/_stream.py` and `_text.py` complete them.
+//! The streams of a child; `procwright/_stream.py` and `_text.py` complete them.
 //!
-//! Whatever is here already is given out with the interpreter lock held, which
-//! costs no more than to make the object. Only who has to wait lets go of it.
+//! Data that is here already is given out with the interpreter lock held, which takes no
+//! longer than to make the object. A call lets go of the lock only if it has to wait.
+//!
+//! The files of this folder, highest first; each imports only from lines below its own:
+//!
+//! ```text
+//! text                 lines and characters of text, over a reader
+//! reader, merged       the binary stream out of a child; both outputs as one
+//! writer               the stream into a child
+//! untaken              the streams that were not taken yet
+//! shared_reader        a reading end, which the binary and the text stream share
+//! errors, inside       errors as exceptions; the operations that are inside
+//! converted, frame, figures
+//! ```
 
+mod converted;
+mod errors;
+mod figures;
+mod frame;
+mod inside;
 mod merged;
-mod patient;
 mod reader;
-mod source;
+mod shared_reader;
 mod text;
+mod untaken;
 mod writer;
 
+pub(crate) use errors::{failed, stalled};
+pub(crate) use frame::Frame;
 pub(crate) use merged::Merged;
-pub(crate) use patient::{Watcher, patiently};
-pub(crate) use reader::{Frame, Reader};
-pub(crate) use source::{Source, failed, stalled};
+pub(crate) use reader::Reader;
+pub(crate) use shared_reader::SharedReader;
 pub(crate) use text::TextReader;
+pub(crate) use untaken::UntakenStreams;
 pub(crate) use writer::Writer;
-
-use procwright::stream::Item;
-use pyo3::prelude::*;
-
-use source::Inside;
-
-/// What a line or a gap has become.
-enum Given<T> {
-    It(T),
-    /// So many bytes were dropped here.
-    Gap(u64),
-    End,
-}
-
-impl<T> Given<T> {
-    fn of(item: Item<'_>, make: impl FnOnce(&[u8]) -> T) -> Given<T> {
-        match item {
-            Item::Line(bytes) => Given::It(make(bytes)),
-            Item::Gap(n) => Given::Gap(n),
-            _ => Given::End,
-        }
-    }
-}
-
-/// An iterator's item.
-type Next<'py, T> = PyResult<Option<Bound<'py, T>>>;

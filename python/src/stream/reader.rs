@@ -5,16 +5,16 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use procwright::buffer;
 use procwright::memory::Memory;
-use procwright::stream::{self, Framing, Item, Patience, Separator, TooLong};
+use procwright::stream::{Item, Patience};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::{Given, Next, Source, failed};
-use crate::bytes::{Area, BytesMemory};
-use crate::child::Child;
-use crate::errors::invalid;
+use super::converted::{Converted, NextItem};
+use super::errors::failed;
+use super::figures::figures;
+use super::{Frame, SharedReader, UntakenStreams};
+use crate::bytes::{BytesMemory, WritableBuffer};
 
 /// Reads of one stream before the caller looks at others, and at the clock.
 const READS: usize = 16;
@@ -22,15 +22,15 @@ const READS: usize = 16;
 /// Bytes and lines out of a child.
 #[pyclass(module = "procwright._core", frozen, subclass, weakref)]
 pub(crate) struct Reader {
-    pub(crate) source: Arc<Source>,
+    pub(crate) source: Arc<SharedReader>,
 }
 
 #[pymethods]
 impl Reader {
-    /// Takes the stream out of `child`, of which it is number 1 or 2.
+    /// Takes the stream with that number, 1 or 2.
     #[new]
-    fn new(py: Python<'_>, child: &Bound<'_, Child>, number: u8) -> PyResult<Reader> {
-        let source = child.get().take_output(py, number)?;
+    fn new(py: Python<'_>, streams: &Bound<'_, UntakenStreams>, number: u8) -> PyResult<Reader> {
+        let source = streams.get().take_output(py, number)?;
         Ok(Reader { source })
     }
 
@@ -39,7 +39,7 @@ impl Reader {
         Ok(slf)
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> Next<'py, PyBytes> {
+    fn __next__<'py>(&self, py: Python<'py>) -> NextItem<'py, PyBytes> {
         self.line(py, usize::MAX)
     }
 
@@ -90,30 +90,30 @@ impl Reader {
 
     #[pyo3(signature = (size=0, /))]
     fn peek<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyBytes>> {
-        // As in `io`: the size is a hint that nobody follows.
+        // The size is a hint, which `io` does not follow either.
         let _ = size;
         self.some(py, usize::MAX, false)
     }
 
     /// The next line, gap (as its offset and length) or, at the end, None.
     #[pyo3(name = "_next_in")]
-    fn next_in<'py>(&self, py: Python<'py>, frame: &Bound<'_, Frame>) -> Next<'py, PyAny> {
+    fn next_in<'py>(&self, py: Python<'py>, frame: &Bound<'_, Frame>) -> NextItem<'py, PyAny> {
         let frame = frame.get();
         loop {
             let tried = self
                 .source
                 .lines
                 .try_line_as(&frame.frame, usize::MAX, |item| {
-                    Given::of(item, |line| PyBytes::new(py, frame.cut(line)))
+                    Converted::from_item(item, |line| PyBytes::new(py, frame.cut(line)))
                 });
             let tried = tried.map_err(|error| failed(py, &error, &self.source.name))?;
             match tried {
-                Some(Given::It(line)) => return Ok(Some(line.into_any())),
-                Some(Given::Gap(n)) => {
+                Some(Converted::Line(line)) => return Ok(Some(line.into_any())),
+                Some(Converted::Gap(n)) => {
                     let gap = (self.source.gap(n), n);
                     return Ok(Some(gap.into_pyobject(py)?.into_any()));
                 }
-                Some(Given::End) => return Ok(None),
+                Some(Converted::End) => return Ok(None),
                 None => self.source.wait(py, |lines, patience| {
                     lines.await_line_as(&frame.frame, usize::MAX, patience)
                 })?,
@@ -121,10 +121,10 @@ impl Reader {
         }
     }
 
-    /// What is here, without waiting: "line" and the next line, "part" and the
-    /// beginning of one if it is longer than `looked_at`, or "end".
-    #[pyo3(name = "_look")]
-    fn look<'py>(
+    /// Looks without waiting: "line" and the next line, "part" and the beginning of one if
+    /// it is longer than `looked_at`, or "end".
+    #[pyo3(name = "_peek_line")]
+    fn peek_line<'py>(
         &self,
         py: Python<'py>,
         looked_at: usize,
@@ -134,12 +134,12 @@ impl Reader {
         let mut reads = 0;
         loop {
             let tried = source.lines.try_line(usize::MAX, |item| {
-                Given::of(item, |line| PyBytes::new(py, line))
+                Converted::from_item(item, |line| PyBytes::new(py, line))
             });
             match tried.map_err(refused)? {
-                Some(Given::It(line)) => return Ok(("line", Some(line))),
-                Some(Given::Gap(n)) => drop(source.gap(n)),
-                Some(Given::End) => return Ok(("end", None)),
+                Some(Converted::Line(line)) => return Ok(("line", Some(line))),
+                Some(Converted::Gap(n)) => drop(source.gap(n)),
+                Some(Converted::End) => return Ok(("end", None)),
                 // A line that never ends must not have the caller to itself.
                 // What was read is given all the same: the caller will sleep until more
                 // comes, which it may not.
@@ -178,7 +178,7 @@ impl Reader {
             .transpose()
     }
 
-    /// For how long at most the child could not write so far, because its pipe was
+    /// The longest that the child can have been unable to write so far, because its pipe was
     /// full. None in a fork.
     #[getter]
     fn blocked_s(&self) -> Option<f64> {
@@ -189,14 +189,14 @@ impl Reader {
     /// A descriptor that is readable once there is something to read, at the end and
     /// once the stream is closed. It stays this object's.
     ///
-    /// For event loops, which then call `read1`: of what that leaves, and of what
-    /// lines leave that were read one by one, it says nothing.
+    /// Event loops call `read1` then. The descriptor says nothing of what that leaves, or what
+    /// is left behind lines that were read one by one.
     fn readiness_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
         let fd = self.source.readiness();
         fd.map_err(|error| failed(py, &error, &self.source.name))
     }
 
-    /// Whether something was read already that nobody has taken.
+    /// True if something was read out of the pipe already, and not taken.
     #[pyo3(name = "_is_held")]
     fn is_held(&self) -> bool {
         let looked = self
@@ -222,14 +222,14 @@ impl Reader {
         number.map_err(|error| failed(py, &error, &self.source.name))
     }
 
-    /// Closes it, from any thread, any number of times. Returns at once: whoever is
-    /// blocked in it gets `StreamClosed`, in that call. With `wait`, returns when nobody
-    /// is inside any more.
+    /// Closes it, from any thread, any number of times. Returns at once: a thread
+    /// that is blocked in it gets `StreamClosed`, in that call. With `wait`, returns when no
+    /// thread is inside any more.
     #[pyo3(signature = (wait=false))]
     fn close(&self, py: Python<'_>, wait: bool) {
         let source = &self.source;
-        // With the interpreter lock: whoever is woken waits for it, and not the closer
-        // for him. Nobody waits for it who holds one of the locks that a close takes.
+        // The interpreter lock is kept, so that the threads that are woken wait for it, and
+        // not this one for them. No thread waits for it with a lock that a close takes.
         source.lines.close();
         if wait {
             py.detach(|| source.inside.wait_empty());
@@ -241,7 +241,7 @@ impl Reader {
         self.source.lines.is_closed()
     }
 
-    /// As errors call it.
+    /// The name in errors.
     #[getter]
     fn label(&self) -> &str {
         &self.source.name
@@ -250,23 +250,23 @@ impl Reader {
 
 impl Reader {
     /// The next line, at most `most` bytes of it; none at the end.
-    fn line<'py>(&self, py: Python<'py>, most: usize) -> Next<'py, PyBytes> {
+    fn line<'py>(&self, py: Python<'py>, most: usize) -> NextItem<'py, PyBytes> {
         let source = &self.source;
         loop {
-            let tried = source
-                .lines
-                .try_line(most, |item| Given::of(item, |line| PyBytes::new(py, line)));
+            let tried = source.lines.try_line(most, |item| {
+                Converted::from_item(item, |line| PyBytes::new(py, line))
+            });
             match tried.map_err(|error| failed(py, &error, &source.name))? {
-                Some(Given::It(line)) => return Ok(Some(line)),
-                Some(Given::Gap(n)) => drop(source.gap(n)),
-                Some(Given::End) => return Ok(None),
+                Some(Converted::Line(line)) => return Ok(Some(line)),
+                Some(Converted::Gap(n)) => drop(source.gap(n)),
+                Some(Converted::End) => return Ok(None),
                 None => source.wait(py, |lines, patience| lines.await_line(most, patience))?,
             }
         }
     }
 
     fn into(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, fills: bool) -> PyResult<usize> {
-        let mut area = Area::of(buffer)?;
+        let mut area = WritableBuffer::new(buffer)?;
         let area = area.bytes();
         if area.is_empty() {
             self.alive(py)?;
@@ -274,8 +274,8 @@ impl Reader {
         self.source.read_into(py, area, fills)
     }
 
-    /// So many bytes, if they are here already.
-    fn held<'py>(&self, py: Python<'py>, most: usize) -> Next<'py, PyBytes> {
+    /// The next `most` bytes, if all are here already.
+    fn held<'py>(&self, py: Python<'py>, most: usize) -> NextItem<'py, PyBytes> {
         let source = &self.source;
         let tried = source.lines.try_held(|held, _| match held.get(..most) {
             Some(bytes) => (Some(PyBytes::new(py, bytes)), most),
@@ -286,93 +286,24 @@ impl Reader {
             .flatten())
     }
 
-    /// What is here, and waits only if nothing is.
+    /// The bytes that are here. Waits only if there are none.
     fn some<'py>(&self, py: Python<'py>, most: usize, take: bool) -> PyResult<Bound<'py, PyBytes>> {
         let source = &self.source;
         loop {
             let tried = source.lines.try_bytes(most, |item| match item {
                 Item::Line(bytes) => {
                     let taken = if take { bytes.len() } else { 0 };
-                    (Given::It(PyBytes::new(py, bytes)), taken)
+                    (Converted::Line(PyBytes::new(py, bytes)), taken)
                 }
-                Item::Gap(n) => (Given::Gap(n), 1),
-                _ => (Given::End, 0),
+                Item::Gap(n) => (Converted::Gap(n), 1),
+                _ => (Converted::End, 0),
             });
             match tried.map_err(|error| failed(py, &error, &source.name))? {
-                Some(Given::It(bytes)) => return Ok(bytes),
-                Some(Given::Gap(n)) => drop(source.gap(n)),
-                Some(Given::End) => return Ok(PyBytes::new(py, b"")),
+                Some(Converted::Line(bytes)) => return Ok(bytes),
+                Some(Converted::Gap(n)) => drop(source.gap(n)),
+                Some(Converted::End) => return Ok(PyBytes::new(py, b"")),
                 None => source.wait(py, |lines, patience| lines.await_bytes(patience))?,
             }
-        }
-    }
-}
-
-/// Under the names of `Figures`.
-pub(super) fn figures<'py>(
-    py: Python<'py>,
-    found: &buffer::Figures,
-    blocked: Option<Duration>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("bytes_in", found.bytes_in)?;
-    dict.set_item("bytes_out", found.bytes_out)?;
-    dict.set_item("lag_bytes", found.lag_bytes)?;
-    dict.set_item("lag_s", found.lag.as_secs_f64())?;
-    dict.set_item("peak_bytes", found.peak_bytes)?;
-    dict.set_item("memory_bytes", found.memory_bytes)?;
-    dict.set_item("memory_peak_bytes", found.memory_peak_bytes)?;
-    dict.set_item("disk_bytes", found.disk_bytes)?;
-    dict.set_item("disk_peak_bytes", found.disk_peak_bytes)?;
-    dict.set_item("spilled_bytes", found.spilled_bytes)?;
-    dict.set_item("dropped_bytes", found.dropped_bytes)?;
-    dict.set_item("lost_bytes", found.lost_bytes)?;
-    dict.set_item("blocked_s", blocked.map(|blocked| blocked.as_secs_f64()))?;
-    Ok(dict)
-}
-
-/// How `lines()` cuts a stream.
-#[pyclass(module = "procwright._core", frozen)]
-pub(crate) struct Frame {
-    pub(super) frame: stream::Frame,
-    keep_ends: bool,
-}
-
-#[pymethods]
-impl Frame {
-    /// A separator of None is a newline or a carriage return.
-    #[new]
-    fn new(
-        py: Python<'_>,
-        separator: Option<Vec<u8>>,
-        max_length: Option<usize>,
-        fails: bool,
-        keep_ends: bool,
-    ) -> PyResult<Frame> {
-        let separator = match separator {
-            None => Separator::NewlineOrReturn,
-            Some(bytes) if bytes == b"\n" => Separator::Newline,
-            Some(bytes) => Separator::Bytes(bytes),
-        };
-        let framing = Framing {
-            separator,
-            max_length,
-            too_long: match fails {
-                true => TooLong::Fail,
-                false => TooLong::Split,
-            },
-        };
-        let frame = stream::Frame::new(framing).map_err(|error| invalid(py, &error))?;
-        Ok(Frame { frame, keep_ends })
-    }
-}
-
-impl Frame {
-    /// The line without its separator, unless that is wanted.
-    pub(super) fn cut<'a>(&self, line: &'a [u8]) -> &'a [u8] {
-        match self.keep_ends {
-            true => line,
-            false => self.frame.strip(line),
         }
     }
 }

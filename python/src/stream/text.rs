@@ -1,8 +1,8 @@
 //! The text stream over the binary one, for UTF-8 and encodings of one byte a
 //! character, whose newline is the byte of ASCII.
 //!
-//! It keeps nothing: a character that is here in part stays where it is until its
-//! rest has come. So any number of threads may read text and bytes in turn, and an
+//! The text stream keeps nothing: a character that is here in part stays where it is until
+//! its rest has come. So any number of threads may read text and bytes in turn, and an
 //! interrupted read has lost nothing.
 
 use std::borrow::Cow;
@@ -16,13 +16,16 @@ use procwright::time::Deadline;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use super::{Given, Next, Reader, Source, failed, patiently};
+use super::converted::{Converted, NextItem};
+use super::errors::failed;
+use super::{Reader, SharedReader};
 use crate::bytes::{BytesMemory, decode_utf8};
+use crate::patient::patiently;
 
 /// Text out of a child.
 #[pyclass(module = "procwright._core", frozen, subclass, weakref)]
 pub(crate) struct TextReader {
-    source: Arc<Source>,
+    source: Arc<SharedReader>,
     buffer: Py<Reader>,
     encoding: CString,
     errors: CString,
@@ -31,8 +34,7 @@ pub(crate) struct TextReader {
 
 #[pymethods]
 impl TextReader {
-    /// Over `buffer`, which is a `Reader`. An encoding other than "utf-8" has one
-    /// byte a character.
+    /// The text of `buffer`. An encoding other than "utf-8" has one byte a character.
     #[new]
     fn new(buffer: Py<Reader>, encoding: CString, errors: CString) -> TextReader {
         TextReader {
@@ -70,7 +72,7 @@ impl TextReader {
         Ok(slf)
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> Next<'py, PyString> {
+    fn __next__<'py>(&self, py: Python<'py>) -> NextItem<'py, PyString> {
         self.line(py)
     }
 
@@ -108,18 +110,18 @@ impl TextReader {
         PyString::from_encoded_object(bytes, encoding, errors)
     }
 
-    /// What is done with a line while the stream is held: no code of Python's may run
-    /// then. A signal handler or finaliser that comes in it may use this very stream,
-    /// and would wait for itself. A codec may be Python's, and an exception may make
-    /// the collector run.
-    fn take<'py>(&self, py: Python<'py>, line: &[u8]) -> Taken<'py> {
+    /// Takes a line while the stream is locked, when no code of Python's may run: a signal
+    /// handler or finaliser in it may use this very stream, and would wait for itself. A
+    /// codec may be Python's, and an exception may make the garbage collector run.
+    fn take<'py>(&self, py: Python<'py>, line: &[u8]) -> TakenLine<'py> {
         match self.is_utf8 && self.errors.as_bytes() != b"strict" {
-            true => Taken::Text(decode_utf8(py, line, &self.errors)),
-            false => Taken::Bytes(PyBytes::new(py, line)),
+            true => TakenLine::Text(decode_utf8(py, line, &self.errors)),
+            false => TakenLine::Bytes(PyBytes::new(py, line)),
         }
     }
 
-    /// No character reaches over one of the `edges`, where bytes were dropped.
+    /// Decodes `bytes`, where no character reaches over one of the `edges`: bytes were dropped
+    /// there.
     fn decode_parts<'py>(
         &self,
         py: Python<'py>,
@@ -140,17 +142,19 @@ impl TextReader {
         Ok(parts.call_method1("join", (all,))?.cast_into()?)
     }
 
-    fn line<'py>(&self, py: Python<'py>) -> Next<'py, PyString> {
+    fn line<'py>(&self, py: Python<'py>) -> NextItem<'py, PyString> {
         let source = &self.source;
         loop {
             let tried = source.lines.try_line(usize::MAX, |item| {
-                Given::of(item, |line| self.take(py, line))
+                Converted::from_item(item, |line| self.take(py, line))
             });
             match tried.map_err(|error| failed(py, &error, &source.name))? {
-                Some(Given::It(Taken::Text(line))) => return line.map(Some),
-                Some(Given::It(Taken::Bytes(line))) => return self.decode_bytes(&line).map(Some),
-                Some(Given::Gap(n)) => drop(source.gap(n)),
-                Some(Given::End) => return Ok(None),
+                Some(Converted::Line(TakenLine::Text(line))) => return line.map(Some),
+                Some(Converted::Line(TakenLine::Bytes(line))) => {
+                    return self.decode_bytes(&line).map(Some);
+                }
+                Some(Converted::Gap(n)) => drop(source.gap(n)),
+                Some(Converted::End) => return Ok(None),
                 None => {
                     source.wait(py, |lines, patience| lines.await_line(usize::MAX, patience))?
                 }
@@ -158,7 +162,7 @@ impl TextReader {
         }
     }
 
-    /// So many characters, and no more than a line if `by_line` says so.
+    /// Reads `most` characters, and no more than a line if `by_line` says so.
     fn gather<'py>(
         &self,
         py: Python<'py>,
@@ -187,8 +191,8 @@ impl TextReader {
         Err(refused)
     }
 
-    /// How many bytes at the front of `bytes` are `most` characters or fewer, and how
-    /// many characters. A character that is cut off counts only if nothing follows.
+    /// The number of bytes at the front of `bytes` that are `most` characters or fewer, and of
+    /// those characters. A character that is cut off counts only if nothing follows.
     fn measure(&self, bytes: &[u8], is_last: bool, most: usize) -> (usize, usize) {
         if !self.is_utf8 {
             let n = bytes.len().min(most);
@@ -225,22 +229,22 @@ impl TextReader {
     }
 }
 
-/// A line, decoded or not yet.
-enum Taken<'py> {
+/// A line, decoded, or to be decoded once the stream is not locked.
+enum TakenLine<'py> {
     Text(PyResult<Bound<'py, PyString>>),
     Bytes(Bound<'py, PyBytes>),
 }
 
-/// Whether more bytes could make a character of these.
+/// True if more bytes could make a character of these.
 fn is_cut_off(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
-/// What a read has got so far.
+/// The bytes of a read so far.
 #[derive(Default)]
 struct Gathered {
     bytes: Vec<u8>,
-    /// Where in them others were dropped.
+    /// The places in them where others were dropped.
     edges: Vec<usize>,
     left: usize,
     by_line: bool,

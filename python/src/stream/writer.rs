@@ -9,29 +9,31 @@ use procwright::time::Deadline;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use super::{Inside, failed, patiently};
-use crate::child::Child;
+use super::UntakenStreams;
+use super::errors::failed;
+use super::inside::OperationCount;
+use crate::patient::patiently;
 
 /// Bytes into a child.
 #[pyclass(module = "procwright._core", frozen, subclass, weakref)]
 pub(crate) struct Writer {
     pub(crate) writer: procwright::stream::Writer,
     pub(crate) name: String,
-    pub(crate) inside: Inside,
+    pub(crate) inside: OperationCount,
     written: AtomicU64,
     readiness: OnceLock<Readiness>,
 }
 
 #[pymethods]
 impl Writer {
-    /// Takes the stream out of `child`.
+    /// Takes the child's stdin.
     #[new]
-    fn new(child: &Bound<'_, Child>) -> PyResult<Writer> {
-        let (writer, name) = child.get().take_input()?;
+    fn new(streams: &Bound<'_, UntakenStreams>) -> PyResult<Writer> {
+        let (writer, name) = streams.get().take_stdin()?;
         Ok(Writer {
             writer,
             name,
-            inside: Inside::default(),
+            inside: OperationCount::default(),
             written: AtomicU64::new(0),
             readiness: OnceLock::new(),
         })
@@ -41,7 +43,7 @@ impl Writer {
     #[pyo3(name = "_write_all")]
     fn write_all(&self, py: Python<'_>, data: PyBackedBytes) -> PyResult<usize> {
         let data: &[u8] = &data;
-        // How far it is, also after an interruption.
+        // The number of bytes written, kept over interruptions.
         let done = AtomicUsize::new(0);
         let written = patiently(py, Deadline::NEVER, |patience| {
             let _inside = self.inside.enter();
@@ -61,8 +63,8 @@ impl Writer {
         Ok(data.len())
     }
 
-    /// Refuses at once in a fork and when it is closed: then nobody has to wait for
-    /// whoever writes.
+    /// Refuses at once in a fork and when it is closed, without waiting for another thread's
+    /// write.
     #[pyo3(name = "_alive")]
     fn alive(&self, py: Python<'_>) -> PyResult<()> {
         let checked = self.writer.check();
@@ -109,7 +111,7 @@ impl Writer {
         self.writer.is_closed()
     }
 
-    /// As errors call it.
+    /// The name in errors.
     #[getter]
     fn label(&self) -> &str {
         &self.name

@@ -13,6 +13,11 @@ mac = RbConfig::CONFIG["host_os"].include?("darwin")
 # On macOS the symbols of Ruby are looked up when it is loaded, as on Linux by default.
 flags = mac ? "-C link-arg=-Wl,-undefined,dynamic_lookup" : ""
 
+# The tests build in the profile and the directory where most is built already.
+profile = ENV.fetch("PROCWRIGHT_GEM_PROFILE", "release")
+target = ENV.fetch("PROCWRIGHT_GEM_TARGET", "$(CURDIR)/target")
+built = File.join(target, profile == "dev" ? "debug" : profile, "libnative.#{mac ? 'dylib' : 'so'}")
+
 File.write("Makefile", <<~MAKE)
   sitearchdir = $(DESTDIR)#{RbConfig::CONFIG['sitearchdir']}
   TARGET = native.#{RbConfig::CONFIG['DLEXT']}
@@ -20,8 +25,8 @@ File.write("Makefile", <<~MAKE)
   all: $(TARGET)
 
   $(TARGET):
-  \tRUBY="#{RbConfig.ruby}" RUSTFLAGS="#{flags}" cargo build --release --locked --manifest-path "#{__dir__}/Cargo.toml" --target-dir "$(CURDIR)/target"
-  \tcp "target/release/libnative.#{mac ? 'dylib' : 'so'}" $(TARGET)
+  \tRUBY="#{RbConfig.ruby}" RUSTFLAGS="#{flags}" cargo build --profile #{profile} --locked --manifest-path "#{__dir__}/Cargo.toml" --target-dir "#{target}"
+  \tcp "#{built}" $(TARGET)
 
   install: all
   \tmkdir -p "$(sitearchdir)/procwright"

@@ -6,8 +6,8 @@ module Procwright
   # The program reads nothing, and both of its outputs are pipes, unless said otherwise. It
   # never waits for its reader before memory and disk are used up: see {Overflow}.
   #
-  # With a block, the child is given to it. When that has run to its end, stdin is closed and
-  # the child waited for; when it is left in any other way (an exception, `break`, `throw`,
+  # A block is given the child. When the block has run to its end, stdin is closed and the
+  # child waited for; when it is left in any other way (an exception, `break`, `throw`,
   # Thread#kill) the child is stopped.
   #
   #   Procwright.spawn("bc", stdin: :pipe) do |bc|
@@ -22,12 +22,12 @@ module Procwright
   #   @param stdout [Symbol, ...] `:pipe` (the default) for {Child#stdout}; so too `stderr`
   #   @param merged [Boolean] both outputs as one, {Child#merged}, in the order in which they
   #     came. Not with `:block` and `:drop_oldest`
-  #   @param overflow [Symbol, Overflow] what becomes of output that is not read as fast as
-  #     it comes
+  #   @param overflow [Symbol, Overflow] the treatment of output that is not read as fast as it
+  #     comes
   #   @param channel [Symbol, nil] `:from_child`: the program sends to {Child#receiver};
   #     `:to_child`: it receives from {Child#sender}
-  #   @param stall_after [Numeric, nil] for so many seconds nobody may have begun to read
-  #     output that is full, before a wait or a write raises {Stalled}; nil for ever
+  #   @param stall_after [Numeric, nil] seconds without a read of output that is full, after
+  #     which a wait or a write raises {Stalled}; nil for never
   #   @param on_event [#call] gets an {Event} when output goes to disk, cannot go there, is
   #     dropped or is too much: on the thread of the next call on the child or its streams
   # @yieldparam child [Child]
@@ -35,20 +35,23 @@ module Procwright
   # @raise [InvalidValue]
   # @raise [SpawnError]
   def self.spawn(*argv, **given, &block)
-    argv, options = Options.of("spawn", argv, given, Options::SPAWN)
+    argv, options = Options.parse("spawn", argv, given, Options::SPAWN)
     block ? Child.lend(argv, options, &block) : Child.new(argv, options)
   end
 
-  # A program that was started: what {Procwright.spawn} gives.
+  # A program that was started by {Procwright.spawn}.
   #
   # Forgetting it neither blocks nor kills, and leaves no zombie: the program goes on, its
   # streams are closed, and it is reaped in the background.
   class Child
-    # @return [Array<String>] what was started
+    include Process::Owner
+    include Waitable
+
+    # @return [Array<String>] the program and its arguments
     attr_reader :argv
     # @return [Process]
     attr_reader :process
-    # @return [Integer] its number, which is its own until it has been waited for
+    # @return [Integer] the child's number, which no other process gets until it has been waited for
     attr_reader :pid
     # @return [Stream, nil] nil unless it is a pipe
     attr_reader :stdin, :stdout, :stderr
@@ -58,19 +61,19 @@ module Procwright
     # @private
     def initialize(argv, options)
       @argv = argv.freeze
-      text = Options.text(options)
+      encodings = Options.encodings(options)
       overflow = Overflow.of(options[:overflow])
-      @hook = options[:on_event] && Options.hook(options[:on_event])
-      Native.spawn(self, setup(options, overflow, text))
+      @event_hook = options[:on_event] && Options.event_hook(options[:on_event])
+      Native.spawn(self, setup(options, overflow, encodings))
       @process = Process.of(@native.process)
       @pid = @native.pid
-      make_streams(text, bare: overflow.policy == :block, terminal: options[:pty])
+      make_streams(encodings, bare: overflow.policy == :block, terminal: options[:pty])
     end
 
-    # How it ended, nil while it is alive. Does not wait.
+    # The way it ended, nil while it is alive. Does not wait.
     # @return [Status, nil]
     def status
-      tell
+      deliver_events
       parts = @native.poll
       parts && Status.new(@pid, *parts)
     end
@@ -82,49 +85,50 @@ module Procwright
     #   it is unknown
     def exitstatus = status&.exitstatus
 
-    # Waits until it has ended: for that alone, what it wrote can be read afterwards. Never
+    # Waits until it has ended, and for nothing else: its output can be read afterwards. Never
     # polls.
     # @param timeout [Numeric, nil] seconds
     # @return [Status]
     # @raise [WaitTimeout] a Timeout::Error; it may be called again
-    # @raise [Stalled] if it cannot go on because nobody reads its output; it may be called again
+    # @raise [Stalled] if it cannot go on because its output is full and unread; it may be called
+    #   again
     def wait(timeout: nil)
-      seconds = Options.seconds("timeout", timeout)
-      parts = ended(seconds)
-      tell
+      seconds = Arguments.seconds("timeout", timeout)
+      parts = wait_status(seconds)
+      deliver_events
       raise WaitTimeout.new(command, seconds, [self]) if parts.nil?
 
       Status.new(@pid, *parts)
     end
 
     # Writes `input`, closes stdin, reads both outputs to the end, and waits. All at once, so
-    # that nobody waits for the other.
+    # that neither side waits for the other.
     # @param input [String, nil]
     # @param timeout [Numeric, nil] seconds
-    # @return [Array(String, String)] stdout and stderr, nil for what is no pipe
+    # @return [Array(String, String)] stdout and stderr, nil where that is no pipe
     # @raise [WaitTimeout] it may be called again, without `input`, and nothing is lost
     # @raise [Stalled]
     def communicate(input = nil, timeout: nil)
-      talk(input, timeout)
-      data = take
-      [@stdout, @stderr].zip(data).map { |stream, bytes| bytes && stream.text.mark(bytes) }
+      exchange(input, timeout)
+      data = take_output
+      [@stdout, @stderr].zip(data).map { |stream, bytes| bytes && stream.encodings.decode(bytes) }
     end
 
     # Reads what is left of both outputs, waits, and gives a {Result} as `run` does. Its
-    # `stdout` and `stderr` are what nobody had read before; its figures count all.
+    # `stdout` and `stderr` are what was unread before; its figures count everything.
     # @param timeout [Numeric, nil] seconds
     # @return [Result]
     # @raise [WaitTimeout, Stalled] as {#communicate}
     def result(timeout: nil)
       @result ||= begin
-        talk(nil, timeout)
-        Result.new(@native.report(*take), (@stdout || @stderr)&.text || Text::BINARY)
+        exchange(nil, timeout)
+        Result.new(@native.report(*take_output), (@stdout || @stderr)&.encodings || Encodings::BINARY)
       end
     end
 
-    # Reads lines until one has a match: "start the server, wait until it listens". It is
-    # searched in each line without its end, and in one that is not complete when nothing
-    # more comes for the moment: a prompt has no newline. What was looked at is consumed.
+    # Reads lines until one has a match: "start the server, wait until it listens". The
+    # pattern is searched in each line without its end, and in an incomplete line when nothing
+    # more comes for the moment: a prompt has no newline. Searched lines are consumed.
     #
     # @param pattern [Regexp, String]
     # @param timeout [Numeric, nil] seconds
@@ -133,71 +137,74 @@ module Procwright
     # @raise [MatchTimeout] a {WaitTimeout}
     # @raise [EndedBeforeMatch] if the streams end, or the child fails
     def wait_for(pattern, timeout: nil, stream: nil)
-      Search.new(self, pattern, stream).run(timeout)
+      OutputSearch.new(self, pattern, stream).run(timeout)
     end
 
-    # Sends it a signal. Nothing if it has ended.
+    # Sends a signal. Does nothing if it has ended.
     # @param signal [String, Symbol, Integer]
     def signal(signal)
-      # Wrong is wrong, whether it has ended or not.
-      name = Native.signal_name(Options.signal(signal))
+      # A name that does not exist is refused for an ended child, too.
+      name = Native.signal_name(Arguments.signal(signal))
       @process.signal(name) if status.nil?
       nil
     rescue NoSuchProcess
-      # It ended at this very moment.
+      # The child has ended since `status`.
       nil
     end
 
-    # Asks it to end: SIGTERM.
+    # Sends SIGTERM.
     def terminate = signal("TERM")
 
-    # Ends it: SIGKILL.
+    # Sends SIGKILL.
     def kill = signal("KILL")
 
-    # Ends it as `stop` or its own says, with its descendants by default, and reaps it. What
-    # interrupts that ends the grace, and comes through afterwards.
-    # @return [Array<Survivor>] who could not be ended
+    # Ends it as `stop` or its own says, with its descendants by default, and reaps it. An
+    # interrupt ends the grace, and comes through afterwards.
+    # @return [Array<Survivor>] the processes that could not be ended
     def stop(stop = nil)
-      parts = stop && Options.stop(stop).parts
-      survivors = Fibers.aside { @native.stop(parts) }
+      parts = stop && Stop.of(stop).parts
+      survivors = Fibers.on_thread { @native.stop(parts) }
       survivors.map { |one| Survivor.new(*one) }
     end
 
-    # Says how large its terminal is, if it was spawned with `pty`.
+    # Sets the size of its terminal, if it was spawned with `pty`.
     def resize(rows, columns)
-      @native.resize(*Options.size([rows, columns]))
+      @native.resize(*Options.terminal_size([rows, columns]))
       nil
     end
 
-    # What it sends to, if it was spawned with `channel: :from_child`: its program calls
-    # {Queue::Sender.of_parent}. Always the same. Once it has ended, and what it had sent is
-    # received, that is closed.
+    # The receiver of what it sends, if it was spawned with `channel: :from_child`: its program
+    # calls {Queue::Sender.of_parent}. Every call gives the same receiver. Once the child has
+    # ended, and what it had sent was received, that is closed.
     # @return [Queue::Receiver]
     # @raise [Queue::NoChannel]
     def receiver = @receiver ||= Queue::Receiver.of(@native.receiver)
 
-    # Sends to it, if it was spawned with `channel: :to_child`: waits until its program has
-    # called {Queue::Receiver.of_parent}. Always the same. Leaving the block of `spawn` closes
-    # it, so that the program comes to the end of what it receives.
+    # The sender to it, if it was spawned with `channel: :to_child`: waits until its program has
+    # called {Queue::Receiver.of_parent}. Every call gives the same sender. Leaving the block of
+    # `spawn` closes it, so that the program comes to the end of what it receives.
     # @param timeout [Numeric, nil] seconds
     # @return [Queue::Sender]
     # @raise [Queue::NoChannel] if there is none, or it ends before
     # @raise [Queue::TimedOut] then it can be called again
     def sender(timeout: nil)
       @sender ||= begin
-        seconds = Options.seconds("timeout", timeout)
-        native = Fibers.aside { @native.sender(seconds) } or raise Queue::TimedOut.new("receiver of the child", seconds)
+        seconds = Arguments.seconds("timeout", timeout)
+        native = Fibers.on_thread { @native.sender(seconds) } or raise Queue::TimedOut.new("receiver of the child", seconds)
         Queue::Sender.of(native, :block, nil)
       end
     end
 
-    # Whether it is alive, for one load from memory. It in turn asks for us with
-    # {LivenessMonitor.of_parent}, if it was spawned with `liveness: true`.
+    # A monitor that knows for one load from memory whether it is alive. The child watches this
+    # process with {LivenessMonitor.of_parent}, if it was spawned with `liveness: true`.
     # @return [LivenessMonitor]
     def monitor = LivenessMonitor.new(self)
 
     # @return [Integer] a descriptor that is readable once it has ended; this object's
     def readiness_fd = @process.pidfd
+
+    # @private
+    def awaited = @process.native
 
     def inspect
       status = self.status
@@ -209,8 +216,8 @@ module Procwright
       raise TypeError, "a child cannot be copied: use this one, from any thread"
     end
 
-    # Starts one, gives it to a block, and ends it with that. What interrupts us the moment
-    # after the start finds it in our hands already.
+    # Starts a child, gives it to a block, and ends it with that. The object exists before the
+    # program does, so that an interrupt right after the start finds a child to stop.
     # @private
     def self.lend(argv, options)
       child = allocate
@@ -224,7 +231,7 @@ module Procwright
       child.abandon unless ended
     end
 
-    # Nothing more comes for it to read.
+    # Closes what it reads: stdin and its channel.
     # @private
     def close_inputs
       @stdin&.close
@@ -239,212 +246,79 @@ module Procwright
     # @private
     def command = Shellwords.join(@argv)
 
-    # Hands out what has happened to its streams.
+    # Calls `on_event` for what has happened to its streams.
     # @private
-    def tell
-      @native.events.each { |event| @hook.call(event) } if @hook
+    def deliver_events
+      @native.events.each { |event| @event_hook.call(event) } if @event_hook
     end
 
     private
 
-    # Its status; nil if the time came first.
-    def ended(seconds)
-      # NaN, too, is for it to refuse.
+    # The parts of its status; nil if the timeout came first.
+    def wait_status(seconds)
+      # The extension refuses NaN.
       return @native.wait(seconds) if !Fibers.scheduled? || readiness_fd.nil? || seconds&.nan?
 
-      # Long enough for most, without a thread. Who cannot go on because nobody reads what
-      # they write ({Stalled}) is found out by a wait alone.
-      deadline = seconds && (Clock.now + seconds)
+      # Most children end within `stall_after`, and need no thread. That a child cannot go on
+      # because its output is unread ({Stalled}) is found out only by the core's wait.
+      deadline = Deadline.new(seconds)
       within = [seconds, @stall_after].compact.min
       return @native.wait(0) if Fibers.readable?(readiness_fd, within) || within == seconds
 
-      Fibers.aside { @native.wait(deadline && [deadline - Clock.now, 0.0].max) }
+      Fibers.on_thread { @native.wait(deadline.remaining) }
     end
 
-    def setup(options, overflow, text)
-      input = options[:input]
-      raise InvalidValue, "stdin and input are both given: input is what the program reads" if input && options[:stdin]
-      raise InvalidValue, "merged: lines are cut at the byte of a newline, which #{text.source} has not" if options[:merged] && !text.newline?
+    # The options, for the extension.
+    def setup(options, overflow, encodings)
+      stdin = Options.stdin(options, encodings)
+      if options[:merged] && !encodings.newline?
+        raise InvalidValue, "merged: lines are cut at the byte of a newline, which #{encodings.source} has not"
+      end
 
       Options.setup(@argv, options).merge!(
-        stdin: input ? [:bytes, text.bytes(input.to_str)] : Options.stdin(options[:stdin]),
+        stdin: stdin,
         overflow: overflow.parts,
         channel: Options.channel(options[:channel]),
-        stall_after: @stall_after = Options.seconds("stall_after", options[:stall_after])
+        stall_after: @stall_after = Arguments.seconds("stall_after", options[:stall_after])
       )
     end
 
-    def make_streams(text, bare:, terminal:)
-      tell = @hook && method(:tell)
+    def make_streams(encodings, bare:, terminal:)
+      before_call = @event_hook && method(:deliver_events)
       stdin = @native.stdin
       stdout = @native.output(1)
       stderr = @native.output(2)
-      @stdin = stdin && Stream.new(stdin, text, is_pipe: !terminal, tell: tell)
-      @stdout = stdout && Stream.new(stdout, text, is_pipe: bare, tell: tell)
-      @stderr = stderr && Stream.new(stderr, text, is_pipe: bare, tell: tell)
+      @stdin = stdin && Stream.new(stdin, encodings, is_pipe: !terminal, before_call: before_call)
+      @stdout = stdout && Stream.new(stdout, encodings, is_pipe: bare, before_call: before_call)
+      @stderr = stderr && Stream.new(stderr, encodings, is_pipe: bare, before_call: before_call)
       merged = @native.merged
-      @merged = merged && Merged.new(merged, text, tell: tell)
+      @merged = merged && Merged.new(merged, encodings, before_call: before_call)
     end
 
-    def talk(input, timeout)
+    # Writes the input, reads both outputs and waits; goes on where an earlier call stopped.
+    def exchange(input, timeout)
       raise InvalidValue, "input is given, but stdin is no pipe: spawn with stdin: :pipe" if input && @stdin.nil?
       raise InvalidValue, "both outputs are merged: read child.merged to its end" if @merged
       raise InvalidValue, "input was given before: call it without to go on" if input && @communication
 
-      seconds = Options.seconds("timeout", timeout)
-      deadline = seconds && (Clock.now + seconds)
+      seconds = Arguments.seconds("timeout", timeout)
+      deadline = Deadline.new(seconds)
       @communication ||= begin
-        bytes = input ? @stdin.text.bytes(input.to_str) : ""
-        Native::Communication.new(@stdin&.native_if_open, bytes, @stdout&.native_if_open, @stderr&.native_if_open)
+        bytes = input ? @stdin.encodings.encode(input.to_str) : ""
+        streams = [@stdin, @stdout, @stderr].map { |stream| stream&.native_if_open }
+        Native::Communication.new(@native, bytes, *streams)
       end
-      done = Fibers.aside do
-        @communication.go_on(seconds) && @native.wait(deadline && [deadline - Clock.now, 0.0].max)
-      end
+      done = Fibers.on_thread { @communication.go_on(seconds) && @native.wait(deadline.remaining) }
       raise WaitTimeout.new(command, seconds, [self]) unless done
 
-      tell
+      deliver_events
     end
 
-    def take
+    def take_output
       data = @communication.take
       @communication = nil
       [@stdout, @stderr].each { |stream| stream&.close }
       data
-    end
-  end
-
-  # @private
-  module Clock
-    def self.now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
-  end
-
-  # The time came before the child said what was waited for.
-  class MatchTimeout < WaitTimeout
-    # @return [Array<String>] the last lines that came
-    attr_reader :lines
-
-    # @private
-    def initialize(command, timeout, pattern, lines)
-      super(command, timeout)
-      @lines = lines
-      @words = "#{command} did not say #{pattern.inspect} within #{timeout} s#{Search.tail(lines)}"
-    end
-
-    def message = @words
-    alias to_s message
-  end
-
-  # The child ended, or closed its output, and said nothing that matches.
-  class EndedBeforeMatch < StandardError
-    include Error
-    # @return [Status, nil] nil if it lives on
-    attr_reader :status
-    # @return [Array<String>] the last lines that came
-    attr_reader :lines
-
-    # @private
-    def initialize(command, status, pattern, lines)
-      super("#{command} #{status ? "ended (#{status})" : 'closed its output'} before it said " \
-            "#{pattern.inspect}#{Search.tail(lines)}")
-      @status = status
-      @lines = lines
-    end
-  end
-
-  # One `wait_for`.
-  # @private
-  class Search
-    KEPT = 20
-    # How long a child that has closed its output may take to end, to be told how; and the
-    # last words of one that has failed, whose output others may keep open.
-    GRACE = 1.0
-
-    def self.tail(lines)
-      return "; it said nothing" if lines.empty?
-
-      "; its last lines:\n#{lines.map { |line| "    #{line.dup.force_encoding('UTF-8').scrub}" }.join("\n")}"
-    end
-
-    def initialize(child, pattern, name)
-      raise InvalidValue, "stream is #{name.inspect}: use :stdout, :stderr or nil" unless [nil, :stdout, :stderr].include?(name)
-
-      @child = child
-      @pattern = pattern.is_a?(Regexp) ? pattern : Regexp.new(Regexp.escape(pattern))
-      names = name ? [name] : %i[stdout stderr]
-      @open = names.filter_map { |one| child.public_send(one) }
-      raise InvalidValue, "#{names.join(' and ')} of the child cannot be read: spawn with :pipe" if @open.empty?
-
-      @looked_at = Hash.new(0)
-      @lines = []
-    end
-
-    def run(timeout)
-      seconds = Options.seconds("timeout", timeout)
-      deadline = seconds && (Clock.now + seconds)
-      loop do
-        status = @child.status
-        match = look
-        return match if match
-
-        give_up(status) if @open.empty?
-        left = left_until(deadline)
-        raise MatchTimeout.new(@child.command, seconds, @pattern, @lines) if left&.zero?
-
-        if status.nil? || status.success?
-          sleep(left, status)
-        elsif !sleep([left, GRACE].compact.min, status)
-          # What it has written may have been on its way; now it is here.
-          give_up(status)
-        end
-      end
-    end
-
-    private
-
-    def look
-      @open.dup.each do |stream|
-        match = look_at(stream)
-        return match if match
-      end
-      nil
-    end
-
-    def look_at(stream)
-      while (line = stream.line_now)
-        @looked_at.delete(stream)
-        @lines = (@lines << line).last(KEPT)
-        match = @pattern.match(line)
-        return match if match
-      end
-      line.nil? ? (@open.delete(stream) && nil) : look_at_part(stream)
-    end
-
-    def look_at_part(stream)
-      part = stream.part
-      return if part.nil? || part.bytesize <= @looked_at[stream]
-
-      @looked_at[stream] = part.bytesize
-      match = @pattern.match(part)
-      stream.read(part.bytesize) if match
-      match
-    end
-
-    def left_until(deadline) = deadline && [deadline - Clock.now, 0.0].max
-
-    # Until there is more, it ends, or the time is up: false.
-    def sleep(left, status)
-      fds = @open.map(&:readiness_fd)
-      fds << @child.process.native unless status
-      Fibers.aside { Native.wait(fds, 0, :exited, left) }.any?
-    end
-
-    def give_up(status)
-      status ||= begin
-        @child.wait(timeout: GRACE)
-      rescue WaitTimeout
-        nil
-      end
-      raise EndedBeforeMatch.new(@child.command, status, @pattern, @lines)
     end
   end
 end

@@ -3,7 +3,7 @@
 require "timeout"
 
 module Procwright
-  # In every exception of this library: `rescue Procwright::Error` catches all.
+  # Included in every exception of this library: `rescue Procwright::Error` catches all.
   # Each is also of the kind that Ruby has for it, such as IOError.
   module Error; end
 
@@ -17,15 +17,15 @@ module Procwright
     include Error
   end
 
-  # In each exception of a program that could not be started, and of which nothing is
-  # left. The exceptions are those of the system, as Process.spawn raises them: a
-  # program that does not exist is an Errno::ENOENT.
+  # Included in the exceptions of a program that could not be started, and of which nothing
+  # is left. They are those of the system, as Process.spawn raises them: a program that does
+  # not exist is an Errno::ENOENT.
   module SpawnError
     include Error
 
     # @return [Symbol] the step that failed: `:exec`, `:chdir`, ...
     attr_reader :step
-    # @return [String] what it failed with: a path, a name
+    # @return [String] its object: a path, a name
     attr_reader :object
     # @return [String] the whole text
     attr_reader :message
@@ -33,8 +33,8 @@ module Procwright
     alias to_s message
 
     # @private
-    def self.made(errno, object, step, message)
-      Errors.of_system(self, errno).new.tap do |error|
+    def self.build(errno, object, step, message)
+      SystemErrors.with(self, errno).new.tap do |error|
         error.instance_exec do
           @step = step.to_sym
           @object = object
@@ -44,7 +44,7 @@ module Procwright
     end
   end
 
-  # A process that is not there.
+  # A process that does not exist.
   class NoSuchProcess < Errno::ESRCH
     include Error
     # @return [Integer, nil]
@@ -60,7 +60,7 @@ module Procwright
     alias to_s message
   end
 
-  # In each exception of a run that did not end as it should, with all that came of it.
+  # Included in the exceptions of a run that did not end as it should, with its result.
   module RunError
     include Error
     # @return [Result]
@@ -90,7 +90,7 @@ module Procwright
     include RunError
   end
 
-  # Somebody cancelled the run.
+  # The run was cancelled.
   class Cancelled < StandardError
     include RunError
   end
@@ -98,9 +98,9 @@ module Procwright
   # The timeout of a wait came first. It may be waited for again.
   class WaitTimeout < ::Timeout::Error
     include Error
-    # @return [Float] how long was waited
+    # @return [Float] the seconds that were waited
     attr_reader :timeout
-    # @return [Array] what has not ended
+    # @return [Array] the things that have not ended
     attr_reader :pending
 
     def initialize(what, timeout, pending = [])
@@ -114,25 +114,25 @@ module Procwright
   # that of an IO.
   class StreamClosed < IOError
     include Error
-    # @return [String] which stream it was
+    # @return [String] its name: `stdout of make test`
     attr_reader :stream
 
     # @private
-    def initialize(stream, inside)
-      super(inside ? "stream closed in another thread" : "closed stream")
+    def initialize(stream, was_waiting)
+      super(was_waiting ? "stream closed in another thread" : "closed stream")
       @stream = stream
     end
   end
 
-  # The stream is of the process that this one was forked from.
+  # The stream belongs to the process that this one was forked from.
   class StreamForked < IOError
     include Error
   end
 
-  # More came than may be kept.
+  # More output came than may be kept.
   class StreamOverflow < IOError
     include Error
-    # @return [Integer] where the first byte stands that was too much
+    # @return [Integer] the offset of the first byte that was too much
     attr_reader :offset
 
     def initialize(stream, offset)
@@ -145,7 +145,7 @@ module Procwright
   # Bytes that lay on disk cannot be read again. The stream goes on behind them.
   class StreamLost < IOError
     include Error
-    # @return [Integer] which they are
+    # @return [Integer] their place in the stream
     attr_reader :offset, :length
 
     def initialize(stream, offset, length, reason)
@@ -156,15 +156,15 @@ module Procwright
     end
   end
 
-  # The child cannot go on: its output is full, and nobody reads it. Nothing was ended
+  # The child cannot go on: its output is full and unread. Nothing was ended
   # and nothing is lost; the call may be made again.
   class Stalled < StandardError
     include Error
-    # @return [Array<String>] what is full
+    # @return [Array<String>] the full streams
     attr_reader :streams
-    # @return [Float] for how long nobody has begun to read it
+    # @return [Float] seconds for which no read of it has begun
     attr_reader :after
-    # @return [Boolean] whether it was a write that waited
+    # @return [Boolean] true if it was a write that waited
     attr_reader :writing
 
     def initialize(command, streams, after, writing)
@@ -186,14 +186,14 @@ module Procwright
     end
   end
 
-  # Exceptions of the system by their number.
+  # Classes of the system's exceptions with a module of ours, by their number.
   # @private
-  module Errors
+  module SystemErrors
     @kinds = {}
     @lock = Mutex.new
 
-    # The class for `errno` that has `mixin` in it.
-    def self.of_system(mixin, errno)
+    # The class for `errno` that includes `mixin`.
+    def self.with(mixin, errno)
       @lock.synchronize do
         @kinds[[mixin, errno]] ||= begin
           base = SystemCallError.new(nil, errno).class
@@ -206,7 +206,7 @@ module Procwright
     end
   end
 
-  # What the system refused: an Errno::... as always.
+  # A refusal of the system: an Errno::... as always.
   module SystemFailure
     include Error
     # @return [String]
@@ -215,32 +215,32 @@ module Procwright
     alias to_s message
 
     # @private
-    def self.made(errno, message)
-      Errors.of_system(self, errno).new.tap do |error|
+    def self.build(errno, message)
+      SystemErrors.with(self, errno).new.tap do |error|
         error.instance_variable_set(:@message, message)
       end
     end
   end
 
-  # What the extension makes its exceptions with.
+  # The extension makes its exceptions with these.
   # @private
   module Native
     class << self
-      def internal(words)
+      def internal_error(words)
         InternalError.new("a mistake in procwright, please report it: #{words}")
       end
 
-      def invalid(words) = InvalidValue.new(words)
+      def invalid_value(words) = InvalidValue.new(words)
 
-      def not_started(errno, object, step, words) = SpawnError.made(errno, object, step, words)
+      def spawn_error(errno, object, step, words) = SpawnError.build(errno, object, step, words)
 
-      def system(errno, words)
-        errno.zero? ? IOError.new(words).extend(Error) : SystemFailure.made(errno, words)
+      def system_error(errno, words)
+        errno.zero? ? IOError.new(words).extend(Error) : SystemFailure.build(errno, words)
       end
 
       def no_such_process(pid, words) = NoSuchProcess.new(pid, words)
 
-      def stream_closed(name, inside) = StreamClosed.new(name, inside)
+      def stream_closed(name, was_waiting) = StreamClosed.new(name, was_waiting)
 
       def stream_forked(name)
         StreamForked.new("#{name} is of the process that was forked: a fork has none of its " \
@@ -249,9 +249,9 @@ module Procwright
 
       def line_too_long(name, length) = IOError.new("a line of #{name} is longer than #{length} bytes")
 
-      def overflowed(name, offset) = StreamOverflow.new(name, offset)
+      def stream_overflow(name, offset) = StreamOverflow.new(name, offset)
 
-      def lost(name, offset, length, _errno, reason) = StreamLost.new(name, offset, length, reason)
+      def stream_lost(name, offset, length, _errno, reason) = StreamLost.new(name, offset, length, reason)
 
       def stalled(command, streams, after, writing) = Stalled.new(command, streams, after, writing)
     end

@@ -1,34 +1,36 @@
 # frozen_string_literal: true
 
 module Procwright
-  # Where a scheduler (`Fiber.set_scheduler`) runs several fibers on one thread, a call that
-  # waits leaves the thread to the others.
+  # Calls that wait, under a Fiber scheduler (`Fiber.set_scheduler`), which runs several
+  # fibers on one thread: they leave the thread to the other fibers.
   #
-  # What has a descriptor that becomes readable waits for it in the scheduler: reads, and the
-  # end of a process. The rest is done on a thread of its own, for which only this fiber waits.
+  # A wait for a descriptor (reads, the end of a process) is the scheduler's `io_wait`. Other
+  # waits are done on a thread of their own, for which only the calling fiber waits.
   # @private
   module Fibers
-    # What a thread is called back with: whoever waited for it does not any more.
+    # Raised in a thread whose fiber does not wait for it any more.
     class Withdrawn < StandardError; end
 
     module_function
 
-    # Whether the running fiber must not block its thread.
+    # True if the running fiber must not block its thread.
     def scheduled? = !Fiber.current_scheduler.nil?
 
-    # Waits in the scheduler; a false value if the time came first.
+    # Waits in the scheduler; false or nil if the timeout came first.
     def readable?(fd, timeout)
-      # Which refuses it.
+      # The extension refuses NaN, and a scheduler may not.
       return Native.wait([fd], 0, :exited, timeout) if timeout&.nan?
 
       timeout = timeout.infinite? ? nil : [timeout, 0.0].max if timeout
       Fiber.current_scheduler.io_wait(IO.for_fd(fd, autoclose: false), IO::READABLE, timeout)
     end
 
-    # What the block gives. What is raised in this fiber meanwhile calls its thread back, as
-    # Thread#raise does, and comes through when that has come to an end; a second time it
-    # ends the grace.
-    def aside(&work)
+    # The block's value, computed on a thread of its own under a scheduler.
+    #
+    # An exception that is raised in this fiber meanwhile is passed to the thread, as
+    # Thread#raise does, and comes through when the thread has ended. A second one ends the
+    # grace of a stop.
+    def on_thread(&work)
       return work.call unless scheduled?
 
       thread = Thread.new(&work)
@@ -36,15 +38,31 @@ module Procwright
       begin
         thread.value
       ensure
-        call_back(thread) while thread.alive?
+        withdraw_from(thread) while thread.alive?
       end
     end
 
-    def call_back(thread)
+    # The block's first value that is neither nil nor false; nil if the timeout came first. The
+    # block must not wait: it is called whenever `awaited` says that there may be something.
+    #
+    # The wait in between, and nothing else, is done on another thread. *Rejected: to take messages and lines
+    # there.* One that is taken for a fiber that has just given up waiting would be lost, or
+    # would have to be kept for the next caller.
+    def until_found(awaited, seconds)
+      deadline = Deadline.new(seconds)
+      loop do
+        found = yield
+        return found if found
+
+        return if on_thread { Native.wait([awaited], 0, :exited, deadline.remaining) }.empty?
+      end
+    end
+
+    def withdraw_from(thread)
       thread.raise(Withdrawn)
       thread.join
     rescue Exception # rubocop:disable Lint/RescueException
-      # Of the thread, whose end it is; or of this fiber once more, who has become impatient.
+      # Raised by the thread, which ends with it; or in this fiber, for the second time.
     end
   end
 end

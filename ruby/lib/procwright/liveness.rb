@@ -19,12 +19,13 @@ module Procwright
     end
   end
 
+  # The extension makes exceptions of liveness with this.
   # @private
   module Native
-    def self.liveness_failed(reason, words) = LivenessError.new(reason, words)
+    def self.liveness_error(reason, words) = LivenessError.new(reason, words)
   end
 
-  # What a {LivenessToken} or {LivenessMonitor} can promise.
+  # The promises of a {LivenessToken} or {LivenessMonitor}.
   #
   # - `names`, whose end it tells of: `:image` (that of the program: an exec ends it),
   #   `:process` (whatever programs it runs), or `:thread`
@@ -32,7 +33,7 @@ module Procwright
   #   `:watcher` (a thread of this process is told of the end, some microseconds later)
   LivenessGuarantee = Struct.new(:names, :mechanism)
 
-  # Says that this process lives, to whoever was invited to watch.
+  # Tells the processes that were invited to watch that this one lives.
   #
   #   token = Procwright::LivenessToken.new
   #   monitor = Procwright::LivenessMonitor.new(token.invite) # mostly in another process
@@ -40,8 +41,8 @@ module Procwright
   #   token.release
   #   monitor.state   # => :released
   #
-  # It holds until {#release}, until the block of {hold} is left, until nobody has the object
-  # any more, or until Ruby ends in good order: monitors then say `:released`. If the process
+  # The token holds until {#release}, until the block of {hold} is left, until the object is
+  # collected, or until Ruby ends in good order: monitors then say `:released`. If the process
   # ends in any other way (a signal, `exit!`), or runs another program, they say `:died`.
   #
   # The first starts one thread that sleeps for as long as the process lives. A fork has no part
@@ -66,15 +67,15 @@ module Procwright
       token&.release
     end
 
-    # What a process needs to watch: to be sent, or inherited.
+    # Makes what a process needs to watch: to be sent, or inherited.
     # @return [LivenessInvitation]
     def invite = LivenessInvitation.of(@native.invite)
 
-    # What monitors of it can promise.
+    # The promises of its monitors.
     # @return [LivenessGuarantee]
     def guarantee = LivenessGuarantee.new(*@native.guarantee).freeze
 
-    # Gives it back. Again and again, if need be: only the first does anything.
+    # Gives it back. Further calls do nothing.
     # @raise [LivenessError] on another thread than the main one, if that holds it
     def release
       @native.release
@@ -91,7 +92,7 @@ module Procwright
     end
   end
 
-  # A token, as it is handed to another process: descriptors and a few bytes.
+  # A token in the form in which it is handed to another process: descriptors and a few bytes.
   #
   # Over a Unix socket, or by inheritance: pass `fds: invitation.fds` to `spawn`, tell the
   # program numbers and ticket, and put them together there, with {new}. It stays good.
@@ -100,14 +101,14 @@ module Procwright
     # @param ticket [String]
     # @raise [InvalidValue]
     def initialize(fds, ticket)
-      @native = Native::TokenInvitation.of_parts(fds.map { |fd| Options.number("fds", fd) }, ticket)
+      @native = Native::TokenInvitation.of_parts(fds.map { |fd| Arguments.descriptor("fds", fd) }, ticket)
     end
 
     # Receives one from a connected UNIXSocket: waits for it. Nothing else may have been read
     # from that socket with Ruby's own buffer.
     # @return [LivenessInvitation]
     # @raise [InvalidValue] if something else comes, or the other side closes it
-    def self.receive(socket) = of(Queue::Handing.receive(Native::TokenInvitation, socket))
+    def self.receive(socket) = of(DescriptorPassing.receive(Native::TokenInvitation, socket))
 
     # @private
     def self.of(native)
@@ -118,14 +119,14 @@ module Procwright
     # @return [self]
     # @raise [InvalidValue] for another kind of socket
     def send_over(socket)
-      Queue::Handing.hand(@native, socket)
+      DescriptorPassing.send_over(@native, socket)
       self
     end
 
     # @return [Array<Integer>] its descriptors, which stay this object's
     def fds = @native.fds
 
-    # @return [String] what has to be told beside them
+    # @return [String] the text to hand over beside them
     def ticket = @native.ticket
 
     def inspect = "#<Procwright::LivenessInvitation #{ticket}>"
@@ -136,6 +137,8 @@ module Procwright
 
   # Knows whether a peer lives. Any thread may use it, and a fork may as well.
   class LivenessMonitor
+    include Waitable
+
     # @param peer [LivenessInvitation, Process, Child, Integer, String] the token to watch; or a
     #   process, which need not know of it, as {Process.new} takes it
     # @raise [InvalidValue]
@@ -150,8 +153,8 @@ module Procwright
                 end
     end
 
-    # The parent's, in a program that it has spawned with `liveness: true`. Again and again, if
-    # need be.
+    # Watches the parent, in a program that it has spawned with `liveness: true`. May be called
+    # any number of times.
     # @return [LivenessMonitor]
     # @raise [LivenessError]
     def self.of_parent
@@ -159,15 +162,15 @@ module Procwright
       allocate.tap { |monitor| monitor.instance_variable_set(:@native, native) }
     end
 
-    # Whether the peer lives: one load from memory while it does, no system call. It was so a
-    # moment ago. One that is stopped or hangs is alive.
+    # True while the peer lives: one load from memory while it does, no system call. The answer
+    # is a moment old. A process that is stopped or hangs is alive.
     def alive? = @native.alive?
 
     # @return [Symbol] `:alive`, `:released` (it has given its token back, and may live on) or
     #   `:died` (the process has ended, or runs another program than the one that held the token)
     def state = @native.state
 
-    # As {#state}, and asks the kernel as well where the word says `:alive`.
+    # {#state} that asks the kernel as well where the word says `:alive`.
     # @return [Symbol]
     def confirm = @native.confirm
 
@@ -176,7 +179,7 @@ module Procwright
     # @return [Symbol] `:released` or `:died`
     # @raise [WaitTimeout]
     def wait(timeout: nil)
-      seconds = Options.seconds("timeout", timeout)
+      seconds = Arguments.seconds("timeout", timeout)
       too_late(seconds) unless over?(seconds)
       confirm
     end
@@ -192,27 +195,27 @@ module Procwright
         raise LivenessError.new(:unsupported, "the process of the peer cannot be seen from here, as from " \
                                               "another namespace: whether it is gone cannot be known")
       end
-      seconds = Options.seconds("timeout", timeout)
-      too_late(seconds) if Fibers.aside { Native.wait([whose.native], -1, :exited, seconds) }.empty?
-      # Who was told so shall not find it alive: the thread that is told may be later.
+      seconds = Arguments.seconds("timeout", timeout)
+      too_late(seconds) if Fibers.on_thread { Native.wait([whose.native], -1, :exited, seconds) }.empty?
+      # The caller shall not find it alive after this: the watching thread may be told later.
       confirm
       nil
     end
 
-    # Asks for the right to clean up after the peer, when it has died. Of all who were invited to
-    # watch it, in whatever processes, one has it at a time.
+    # Asks for the right to clean up after the peer, when it has died. Of all monitors of it, in
+    # whatever processes, one has it at a time.
     #
     #   monitor.claim(timeout: nil) { |claim| repair if claim.ours? }
     #
-    # With a block, leaving it normally says that it is done; leaving it in any other way gives
-    # the right back.
+    # A block that is left normally says that the cleaning up is done; one that is left in any
+    # other way gives the right back.
     #
-    # @param timeout [Numeric, nil] for how long to wait if somebody else has it; nil for ever
+    # @param timeout [Numeric, nil] seconds to wait if another monitor has it; nil for ever
     # @return [LivenessClaim, Object] with a block what that gives
     # @raise [LivenessError] for a monitor of a process
     def claim(timeout: 0)
-      seconds = Options.seconds("timeout", timeout)
-      claim = LivenessClaim.of(Fibers.aside { @native.claim(seconds) })
+      seconds = Arguments.seconds("timeout", timeout)
+      claim = LivenessClaim.of(Fibers.on_thread { @native.claim(seconds) })
       return claim unless block_given?
 
       begin
@@ -234,7 +237,7 @@ module Procwright
       native && Process.of(native)
     end
 
-    # What this monitor can promise.
+    # The promises of this monitor.
     # @return [LivenessGuarantee]
     def guarantee = LivenessGuarantee.new(*@native.guarantee).freeze
 
@@ -242,16 +245,18 @@ module Procwright
 
     # @private
     attr_reader :native
+    # @private
+    alias awaited native
 
     private
 
     def over?(seconds)
       return true unless alive?
 
-      Fibers.aside do
+      Fibers.on_thread do
         Native.wait([@native], -1, :exited, seconds).any?
       rescue Errno::EOPNOTSUPP
-        # In a fork what tells of it is of the process that was forked. The word is ours as well.
+        # The descriptor of a forked monitor belongs to the parent. The word is shared.
         @native.wait_on_the_word(seconds)
       end
     end
@@ -264,28 +269,28 @@ module Procwright
     end
   end
 
-  # What became of asking for the right to clean up after a peer that has died.
+  # The answer to a request for the right to clean up after a peer that has died.
   class LivenessClaim
     # @private
     def self.of(native)
       allocate.tap { |claim| claim.instance_variable_set(:@native, native) }
     end
 
-    # @return [Symbol] the answer: `:ours`; `:theirs`, somebody else is at it; `:done`, somebody
-    #   has cleaned up; or `:alive` or `:released`, there is nothing to clean up
+    # @return [Symbol] `:ours`; `:theirs`, another monitor has it; `:done`, the cleaning up is
+    #   over; or `:alive` or `:released`, there is nothing to clean up
     def kind = @native.kind
 
-    # Whether the right is ours, and then nobody else's.
+    # True while the right is ours, and of no other monitor.
     def ours? = @native.ours?
 
-    # Says that there is nothing left to clean up: from now on whoever asks is told `:done`.
+    # Says that there is nothing left to clean up: from now on all monitors are told `:done`.
     # @raise [LivenessError] if the right is not ours
     def done
       @native.done or refuse
       nil
     end
 
-    # Lets another have it, who then is the only one.
+    # Gives the right to the next monitor that asks.
     # @raise [LivenessError] if the right is not ours
     def give_back
       @native.give_back or refuse

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Procwright
-  # Both outputs of a child as one, line by line, in the order in which they came: what
-  # {Child#merged} is, if it was spawned with `merged: true`.
+  # {Child#merged}: the two outputs of a child as one, line by line, in the order in which they
+  # came, if it was spawned with `merged: true`.
   #
   #   Procwright.spawn("make", merged: true) do |make|
   #     make.merged.each { |one| puts "#{one.time} #{one.stream}: #{one.line}" }
@@ -16,29 +16,27 @@ module Procwright
     # A line: `:stdout` or `:stderr`, the Time at which it was read out of the pipe, and the
     # line with its end.
     Line = Struct.new(:stream, :time, :line)
-    # So many bytes were dropped here, of one stream or of both ({Overflow}).
+    # A number of bytes that were dropped here, of one stream or of both ({Overflow}).
     Gap = Struct.new(:dropped_bytes)
 
     # @private
-    def initialize(native, text, tell: nil)
+    def initialize(native, encodings, before_call: nil)
       @native = native
-      @text = text
-      @tell = tell
-      # What came for fibers that had just given up waiting for it.
-      @come = Thread::Queue.new
+      @encodings = encodings
+      @before_call = before_call
     end
 
-    # The next line. Waits until it is there.
+    # Reads the next line. Waits until it is there.
     # @param chomp [Boolean] without its end
     # @return [Line, Gap, nil] nil at the end of both
     # @raise [IOError] if it is closed, before or meanwhile
     def gets(chomp: false)
-      @tell&.call
-      number, time, line = take(chomp)
+      @before_call&.call
+      number, time, line = next_item(chomp)
       return if number.nil?
       return Gap.new(line) if number.zero?
 
-      Line.new(number == 1 ? :stdout : :stderr, Time.at(time), @text.mark(line))
+      Line.new(number == 1 ? :stdout : :stderr, Time.at(time), @encodings.decode(line))
     end
 
     # @yieldparam line [Line, Gap]
@@ -51,8 +49,8 @@ module Procwright
       self
     end
 
-    # Closes both, from any thread. Who is blocked in it gets an IOError in that call; the
-    # child gets SIGPIPE when it writes.
+    # Closes both streams, from any thread. A thread that is blocked in a call on them gets an
+    # IOError in that call; the child gets SIGPIPE when it writes.
     # @return [nil]
     def close
       @native.close
@@ -65,7 +63,7 @@ module Procwright
     #   end, and once it is closed. It stays this object's, and must not be read from
     def readiness_fd = @native.readiness_fd
 
-    # As errors call it.
+    # The stream's name in errors.
     def label = @native.label
 
     def inspect = "#<Procwright::Merged #{label}#{' (closed)' if closed?}>"
@@ -77,15 +75,11 @@ module Procwright
 
     private
 
-    def take(chomp)
+    # Stream number, time and line; an empty array at the end.
+    def next_item(chomp)
       return @native.next(chomp) unless Fibers.scheduled?
 
-      begin
-        @come.pop(true)
-      rescue ThreadError
-        Fibers.aside { @come << @native.next(chomp) }
-        retry
-      end
+      Fibers.until_found(readiness_fd, nil) { @native.try_next(chomp) }
     end
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Procwright
-  # The standard library's Open3, with what this library is for: no deadlock, whatever is
-  # read in whatever order, and no limit of threads, memory or time that nobody asked for.
+  # The standard library's Open3 without its deadlocks, in whatever order the streams are
+  # read, and with limits for time and memory.
   # The methods have its signatures, options and results:
   #
   #   Open3 = Procwright::Open3
@@ -60,8 +60,8 @@ module Procwright
       [result.stdout, result.status]
     end
 
-    # What stands in for the thread that waits for the child: there is none, and it has a
-    # thread's answers. It has ended when the child has.
+    # A stand-in for the thread that waits for the child: no thread exists, but this object
+    # answers as one does. It has ended when the child has.
     class Waiter
       # @return [Child]
       attr_reader :child
@@ -76,7 +76,7 @@ module Procwright
 
       # Waits for the child.
       # @return [Status]
-      # @raise [Stalled] if it cannot go on because nobody reads what it writes
+      # @raise [Stalled] if it cannot go on because its output is full and unread
       def value = @child.wait
 
       # @param limit [Numeric, nil] seconds
@@ -97,13 +97,13 @@ module Procwright
       def inspect = "#<Procwright::Open3::Waiter #{@child.inspect}>"
     end
 
-    # One call: what it was given, in the words of `run` and `spawn`.
+    # One call: its arguments, translated to those of `run` and `spawn`.
     # @private
     class Call
       POPEN = %i[overflow stall_after stop on_event].freeze
       CAPTURE = %i[timeout idle_timeout stop until limit keep_full on_timeout cancel on_event].freeze
-      NUMBERS = { in: 0, out: 1, err: 2 }.freeze
-      NAMES = { 0 => :stdin, 1 => :stdout, 2 => :stderr }.freeze
+      DESCRIPTORS = { in: 0, out: 1, err: 2 }.freeze
+      STREAM_NAMES = { 0 => :stdin, 1 => :stdout, 2 => :stderr }.freeze
 
       def initialize(cmd, kind)
         @given = cmd.last.is_a?(Hash) && cmd.size > 1 ? cmd.pop : {}
@@ -131,36 +131,37 @@ module Procwright
       def capture(own)
         data = @given.key?(:stdin_data) ? @given[:stdin_data] : ""
         @options[:binmode] = true if @given[:binmode]
-        source = Feed.needed?(data) || data.respond_to?(:to_io) ? { stdin: copied(data) } : { stdin: nil, input: data.to_s }
+        source = StdinFeed.needed?(data) || data.respond_to?(:to_io) ? { stdin: rest_of(data) } : { stdin: nil, input: data.to_s }
         start(own.merge(source)) { |argv, options| Procwright.run(*argv, **options) }
       end
 
       private
 
-      # Of an IO the rest of it, as it is when the command starts: also what is buffered.
-      def copied(data) = data.respond_to?(:to_io) ? Copied.new(data) : data
+      # An IO is read here, and not by the command: bytes that Ruby has buffered are not in its
+      # file any more.
+      def rest_of(data) = data.respond_to?(:to_io) ? RestOfIO.new(data) : data
 
-      # What has been buffered of an IO is not in its file any more.
-      Copied = Struct.new(:io) do
+      # Takes `to_io` away from an IO.
+      RestOfIO = Struct.new(:io) do
         def readpartial(*args) = io.readpartial(*args)
       end
 
       def start(own)
-        translate(own.keys)
+        translate_options(own.keys)
         argv = program
         options = @options.merge(own)
         begin
           yield [@env, *argv], options
         rescue Errno::ENOEXEC
-          # A script that does not say of what: Ruby takes it to a shell, as execvp(3) does.
+          # A script without `#!`: Ruby takes it to a shell, as execvp(3) does.
           yield [@env, "/bin/sh", *argv.flatten], options
         end
       ensure
         @opened.each(&:close)
       end
 
-      # As Process.spawn reads it: one string with something for a shell in it is for the
-      # shell.
+      # The words of the command, as Process.spawn reads it: a single string that has something
+      # for a shell in it goes to the shell.
       def program
         raise ArgumentError, "wrong number of arguments" if @cmd.empty?
 
@@ -171,21 +172,22 @@ module Procwright
 
           return [name, *rest].map(&:to_str)
         end
-        words = @cmd.map { |word| Options.path(word) }
+        words = @cmd.map { |word| Arguments.path(word) }
         return words.size > 1 ? words : [words] if words.size > 1
 
         line = words.first
         raise ArgumentError, "string contains null byte" if line.include?("\0")
         return ["/bin/sh", "-c", line] if Shell.line?(line)
 
-        # In an array: Procwright.run would ask whether a line was meant.
+        # An array, since {Procwright.run} refuses a single string with spaces.
         split = line.split(/[ \t\n]+/).reject(&:empty?)
         raise Errno::ENOENT, line if split.empty?
 
         [split]
       end
 
-      def translate(taken)
+      # Puts the given options into `@options`, under the names that `run` and `spawn` have.
+      def translate_options(taken)
         known = @kind == :popen ? POPEN : CAPTURE
         @given.each do |key, value|
           case key
@@ -195,7 +197,7 @@ module Procwright
           when :umask then @options[:umask] = value
           when :pgroup then @options[:process_group] = value || nil
           when :unsetenv_others then @options[:env] = set_variables if value
-          when :close_others then nil # Nothing is inherited that nobody has named.
+          when :close_others then nil # Only named descriptors are inherited.
           when /\Arlimit_/ then @options[:rlimits][key] = value
           when *known then @options[key] = value
           when Symbol, Integer, IO, Array then redirect(key, value, taken)
@@ -212,21 +214,21 @@ module Procwright
 
       def redirect(key, value, taken)
         keys = key.is_a?(Array) ? key : [key]
-        numbers = keys.map { |one| number(one) or raise ArgumentError, "wrong exec option symbol: #{one}" }
+        numbers = keys.map { |one| descriptor(one) or raise ArgumentError, "wrong exec option symbol: #{one}" }
         target = nil
         numbers.each do |number|
-          name = NAMES[number]
-          # popen3 has these itself, as Open3's has.
+          name = STREAM_NAMES[number]
+          # The method's own pipes win, as in the standard library.
           next if taken.include?(name)
 
-          target ||= target(value, reads: number.zero? || number > 2)
+          target ||= redirect_target(value, reads: number.zero? || number > 2)
           if name.nil? then @options[:fds][number] = target unless target == :closed
-          else @options[name] = standard(name, target, value)
+          else @options[name] = standard_stream(name, target, value)
           end
         end
       end
 
-      def standard(name, target, value)
+      def standard_stream(name, target, value)
         if target == :closed
           raise NotImplementedError, "#{name} cannot be closed: a program whose first file gets its number " \
                                      "would write into that. Pass File::NULL"
@@ -237,22 +239,22 @@ module Procwright
         raise NotImplementedError, "#{name} => #{value.inspect}: only stderr can be sent to where stdout goes"
       end
 
-      def number(key)
+      def descriptor(key)
         case key
-        when Symbol then NUMBERS[key]
+        when Symbol then DESCRIPTORS[key]
         when Integer then key
         else key.to_io.fileno
         end
       end
 
-      def target(value, reads:)
+      def redirect_target(value, reads:)
         case value
         when :close then :closed
         when Symbol, Integer
-          number(value) or raise ArgumentError, "wrong exec redirect action: #{value.inspect}"
+          descriptor(value) or raise ArgumentError, "wrong exec redirect action: #{value.inspect}"
         when String then open(value, reads ? "r" : "w")
         when Array
-          return [:child, number(value[1])] if value.first == :child
+          return [:child, descriptor(value[1])] if value.first == :child
 
           open(*value)
         else
@@ -267,7 +269,7 @@ module Procwright
       end
     end
 
-    # When Ruby hands one string to a shell (`rb_exec_fillarg`).
+    # The condition under which Ruby hands a single string to a shell (`rb_exec_fillarg`).
     # @private
     module Shell
       WORDS = %w[

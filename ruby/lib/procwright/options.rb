@@ -3,11 +3,11 @@
 require "shellwords"
 
 module Procwright
-  # What `run` and `spawn` share: checks what they are given, and translates it for the
-  # extension.
+  # The options of `run` and `spawn`: their names, their checks, and their translation for
+  # the extension. What the core refuses is not checked here.
   # @private
   module Options
-    # What is for both.
+    # Options of both.
     SPEC = {
       shell: false, env: nil, extra_env: nil, cwd: nil, chdir: nil, user: nil, group: nil,
       extra_groups: nil, umask: nil, rlimits: nil, nice: nil, process_group: nil, pgroup: nil,
@@ -28,8 +28,9 @@ module Procwright
 
     module_function
 
-    # `argv` may begin with variables to set, as that of Process.spawn.
-    def of(caller, argv, given, known)
+    # Splits arguments into argv and options. `argv` may begin with variables to set, as that
+    # of Process.spawn.
+    def parse(caller, argv, given, known)
       unknown = given.keys - known.keys
       unless unknown.empty?
         raise InvalidValue, "#{caller}: unknown keyword #{unknown.map(&:inspect).join(', ')}; " \
@@ -40,7 +41,7 @@ module Procwright
         variables, *argv = argv
         options[:extra_env] = variables.merge(options[:extra_env] || {})
       end
-      [words(caller, argv, options[:shell]), options]
+      [command_words(caller, argv, options[:shell]), options]
     end
 
     def setup(argv, options)
@@ -48,30 +49,30 @@ module Procwright
         argv: argv,
         env: options[:env] && variables("env", options[:env]),
         extra_env: variables("extra_env", options[:extra_env] || {}, removes: true),
-        cwd: path(one_of(options, :cwd, :chdir)),
+        cwd: Arguments.path(one_of(options, :cwd, :chdir)),
         user: options[:user], group: options[:group], extra_groups: options[:extra_groups]&.to_a,
         umask: options[:umask],
         rlimits: (options[:rlimits] || {}).map { |name, value| rlimit(name, value) },
         nice: options[:nice],
         process_group: group(one_of(options, :process_group, :pgroup)),
         new_session: options[:new_session] ? true : false,
-        pty: size(options[:pty]),
-        die_with_parent: death(options[:die_with_parent]),
+        pty: terminal_size(options[:pty]),
+        die_with_parent: death_signal(options[:die_with_parent]),
         liveness: options[:liveness] ? true : false,
         fds: fds(options[:fds]),
-        stop: options[:stop] && stop(options[:stop]).parts,
+        stop: options[:stop] && Stop.of(options[:stop]).parts,
         stdout: sink("stdout", options[:stdout]),
         stderr: sink("stderr", options[:stderr]),
         merged: options[:merged] ? true : false,
-        on_event: options[:on_event] && hook(options[:on_event])
+        on_event: options[:on_event] && event_hook(options[:on_event])
       }
     end
 
-    def text(options)
-      Text.of(**options.slice(:binmode, :encoding, :external_encoding, :internal_encoding))
+    def encodings(options)
+      Encodings.of(**options.slice(:binmode, :encoding, :external_encoding, :internal_encoding))
     end
 
-    def words(caller, argv, shell)
+    def command_words(caller, argv, shell)
       argv = argv.first if argv.size == 1 && argv.first.is_a?(Array)
       words = argv.each_with_index.map { |word, place| word(word, place) }
       return ["/bin/sh", "-c", *words] if shell
@@ -89,6 +90,7 @@ module Procwright
       raise InvalidValue, "argument #{place} is #{word.inspect}: every argument is a String, a path or a number"
     end
 
+    # Refuses a program and its arguments in one string, unless there is a file of that name.
     def refuse_line(caller, line)
       return unless line.match?(/\s/) && !File.exist?(line)
 
@@ -117,28 +119,12 @@ module Procwright
       end
     end
 
-    def path(path)
-      return if path.nil?
-
-      path.respond_to?(:to_path) ? path.to_path : path.to_str
-    end
-
-    # @return [Float, nil]
-    def seconds(name, value)
-      case value
-      when nil then nil
-      when Numeric then value.to_f
-      else raise InvalidValue, "#{name} is #{value.inspect}: pass seconds, or nil"
-      end
-    end
-
-    def signal(value) = value.is_a?(Symbol) ? value.name : value
-
-    # Of an array, each keeps its number.
+    # Inherited descriptors, as pairs of our number and the program's. Those of an array keep
+    # their numbers.
     def fds(given)
-      return given.map { |fd| [number("fds", fd)] * 2 } if given.is_a?(Array)
+      return given.map { |fd| [Arguments.descriptor("fds", fd)] * 2 } if given.is_a?(Array)
 
-      (given || {}).map { |theirs, ours| [number("fds", ours), theirs] }
+      (given || {}).map { |theirs, ours| [Arguments.descriptor("fds", ours), theirs] }
     end
 
     def channel(way)
@@ -154,18 +140,19 @@ module Procwright
       [name.to_s.delete_prefix("rlimit_"), *[soft, hard].map { |n| n == -1 || n == :infinity ? (2**64) - 1 : n }]
     end
 
-    def death(value)
+    def death_signal(value)
       case value
       when false, nil then nil
       when true then "KILL"
-      else signal(value)
+      else Arguments.signal(value)
       end
     end
 
-    def size(value)
+    # Rows and columns, nil for no terminal.
+    def terminal_size(value)
       case value
       when false, nil then return
-      when true then return terminal_size || [24, 80]
+      when true then return own_terminal_size || [24, 80]
       when Array
         rows, columns = value
         sizes = 1..65_535
@@ -174,7 +161,7 @@ module Procwright
       raise InvalidValue, "pty is #{value.inspect}: pass true, or [rows, columns]"
     end
 
-    def terminal_size
+    def own_terminal_size
       require "io/console"
       [$stdout, $stdin].each do |io|
         size = io.winsize if io.tty?
@@ -185,31 +172,8 @@ module Procwright
       nil
     end
 
-    def stop(value)
-      case value
-      when Stop then value
-      when Hash then Stop.new(**value)
-      else raise InvalidValue, "stop is #{value.inspect}: pass a Procwright::Stop"
-      end
-    end
-
-    def limit(value)
-      case value
-      when nil then nil
-      when Limit then value.parts
-      else Limit.new(value).parts
-      end
-    end
-
-    def cancel(value)
-      case value
-      when nil then nil
-      when Cancel then value.native
-      else raise InvalidValue, "cancel is #{value.inspect}: pass a Procwright::Cancel"
-      end
-    end
-
-    def hook(callable)
+    # A callable for the extension, which calls with the parts of an {Event}.
+    def event_hook(callable)
       unless callable.respond_to?(:call)
         raise InvalidValue, "on_event is #{callable.inspect}, which cannot be called"
       end
@@ -217,8 +181,16 @@ module Procwright
       ->(parts) { callable.call(Event.new(*parts)) }
     end
 
-    # What the program reads: a kind and a value.
-    def stdin(source)
+    # The program's stdin, from `input` or `stdin`: a kind and a value.
+    def stdin(options, encodings)
+      return stdin_source(options[:stdin]) if options[:input].nil?
+      raise InvalidValue, "stdin and input are both given: input is what the program reads" unless options[:stdin].nil?
+
+      [:bytes, encodings.encode(options[:input].to_str)]
+    end
+
+    # The source of `stdin`: a kind and a value.
+    def stdin_source(source)
       case source
       when nil, :null then [:null, nil]
       when :inherit then [:inherit, nil]
@@ -228,7 +200,7 @@ module Procwright
         raise InvalidValue, "stdin is a String: pass the data itself as input:, or the name of a file " \
                             "as Pathname(...)"
       else
-        number = number_of(source)
+        number = Arguments.descriptor_of(source)
         return [:fd, number] if number
         return [:file, source.to_path] if source.respond_to?(:to_path)
 
@@ -248,11 +220,11 @@ module Procwright
         raise InvalidValue, "stdout is #{target.inspect}: stderr can be merged into stdout, not the other way"
       when Integer then [:fd, target]
       when String then [:file, target]
-      when Array then opened(name, target)
+      when Array then file_sink(name, target)
       else
-        number = number_of(target)
+        number = Arguments.descriptor_of(target)
         if number
-          # What we wrote before stands before what the program writes.
+          # Output that Ruby has buffered stands before that of the program.
           target.flush if target.respond_to?(:flush)
           return [:fd, number]
         end
@@ -264,25 +236,12 @@ module Procwright
     end
 
     # A path with a mode: `["log", "a"]`.
-    def opened(name, (path, mode))
+    def file_sink(name, (path, mode))
       case mode
-      when "a" then [:append, Options.path(path)]
-      when "w" then [:file, Options.path(path)]
+      when "a" then [:append, Arguments.path(path)]
+      when "w" then [:file, Arguments.path(path)]
       else raise InvalidValue, "#{name} is [#{path.inspect}, #{mode.inspect}]: the mode is \"w\" or \"a\""
       end
-    end
-
-    # The number of what is a file of the system's; nil for what is none.
-    def number_of(file)
-      return unless file.respond_to?(:to_io)
-
-      file.to_io.fileno
-    end
-
-    def number(name, value)
-      return value if value.is_a?(Integer)
-
-      number_of(value) or raise InvalidValue, "#{name}: #{value.inspect} is no IO and no descriptor"
     end
   end
 end

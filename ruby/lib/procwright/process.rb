@@ -4,14 +4,20 @@ module Procwright
   # Any process, ours or not. It means the same one for good: a number that another
   # process gets later is not taken for it.
   class Process
-    # @param which [Integer, Process, Child, String] a number, an {id}, or what has a process
+    include Waitable
+
+    # Included by objects whose `process` {Process.new} takes: a {Child}, which stands above.
+    # @private
+    module Owner; end
+
+    # @param which [Integer, Process, Child, String] a number, an {id}, or an object that has a process
     # @return [Process]
     # @raise [NoSuchProcess]
     # @raise [InvalidValue]
     def self.new(which)
       case which
       when Process then which
-      when Child then which.process
+      when Owner then which.process
       when String then of(Native::Handle.of_id(which))
       when Integer then of(Native::Handle.of_pid(which))
       else
@@ -21,10 +27,10 @@ module Procwright
       end
     end
 
-    # By a pidfd, which stays the caller's.
+    # The process of a pidfd, which stays the caller's.
     # @param pidfd [IO, Integer]
     # @return [Process]
-    def self.from_pidfd(pidfd) = of(Native::Handle.of_pidfd(Options.number("pidfd", pidfd)))
+    def self.from_pidfd(pidfd) = of(Native::Handle.of_pidfd(Arguments.descriptor("pidfd", pidfd)))
 
     # @private
     def self.of(native)
@@ -34,15 +40,18 @@ module Procwright
     # @private
     attr_reader :native
 
+    # @private
+    alias awaited native
+
     # @return [Integer]
     def pid = @native.pid
 
-    # @return [String] its number and what tells it from others of that number
+    # @return [String] its number, and a mark that no later process of that number has
     def id = @native.id
 
     def alive? = @native.alive?
 
-    # How it ended, nil while it is alive. Reaps nothing.
+    # The way it ended, nil while it is alive. Reaps nothing.
     # @return [Status, nil]
     def status
       parts = @native.exit
@@ -54,33 +63,33 @@ module Procwright
     # @return [Status]
     # @raise [WaitTimeout]
     def wait(timeout: nil)
-      seconds = Options.seconds("timeout", timeout)
+      seconds = Arguments.seconds("timeout", timeout)
       raise WaitTimeout.new("process #{pid}", seconds, [self]) unless ends_within?(seconds)
 
-      Fibers.aside { Native.linger([@native]) }
+      Fibers.on_thread { Native.linger([@native]) }
       status || Status.new(pid, :unknown, :not_told)
     end
 
-    # Sends it a signal: never to another process that has its number now.
+    # Sends a signal: never to another process that has its number now.
     # @param signal [String, Symbol, Integer]
     # @raise [NoSuchProcess]
     # @raise [SystemFailure] Errno::EPERM
     def signal(signal)
-      @native.signal(Options.signal(signal))
+      @native.signal(Arguments.signal(signal))
       nil
     end
 
-    # Asks it to end: SIGTERM.
+    # Sends SIGTERM.
     def terminate = signal("TERM")
 
-    # Ends it: SIGKILL.
+    # Sends SIGKILL.
     def kill = signal("KILL")
 
     # Ends it as `stop` says, with its descendants by default.
-    # @return [Array<Survivor>] who could not be ended
+    # @return [Array<Survivor>] the processes that could not be ended
     def stop(stop = Stop.new)
-      parts = Options.stop(stop).parts
-      Fibers.aside { @native.stop(parts) }.map { |one| Survivor.new(*one) }
+      parts = Stop.of(stop).parts
+      Fibers.on_thread { @native.stop(parts) }.map { |one| Survivor.new(*one) }
     end
 
     # @return [String]
@@ -99,11 +108,11 @@ module Procwright
 
     private
 
-    # Under a scheduler of fibers only this fiber waits, and no thread is needed.
+    # Under a Fiber scheduler only this fiber waits, and no thread is needed.
     def ends_within?(seconds)
       return Fibers.readable?(pidfd, seconds) if pidfd && Fibers.scheduled?
 
-      Fibers.aside { Native.wait([@native], 0, :exited, seconds) }.any?
+      Fibers.on_thread { Native.wait([@native], 0, :exited, seconds) }.any?
     end
   end
 end

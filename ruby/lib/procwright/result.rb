@@ -7,20 +7,20 @@ module Procwright
   # A process that could not be ended. `state` is a letter, as in /proc.
   Survivor = Struct.new(:pid, :name, :state)
 
-  # What went through one pipe.
+  # Figures of one pipe.
   class StreamInfo
     # @return [Integer] read, kept, and left out by a limit
     attr_reader :bytes, :kept_bytes, :dropped_bytes
-    # @return [Integer, nil] where in the kept bytes the dropped ones would stand
+    # @return [Integer, nil] the place in the kept bytes where the dropped ones would stand
     attr_reader :dropped_at
-    # @return [Float, nil] for how many seconds at most the program could not write
-    #   because the pipe was full
+    # @return [Float, nil] seconds, at most, for which the program could not write because the
+    #   pipe was full
     attr_reader :blocked
-    # @return [Array<Holder>] who could still have written when the run was over
+    # @return [Array<Holder>] the processes that could still have written when the run was over
     attr_reader :held_by
     # @return [String, nil] the file that has all bytes, if one was asked for
     attr_reader :kept_at
-    # @return [String, nil] what kept that file from having all
+    # @return [String, nil] the reason why that file has not all
     attr_reader :kept_error
     # @return [Integer] bytes that a callback had not taken when the run was over
     attr_reader :undelivered_bytes
@@ -37,10 +37,10 @@ module Procwright
 
     alias blocked_s blocked
 
-    # Whether all is here that the program itself wrote.
+    # True if all is here that the program itself wrote.
     def complete? = @complete
 
-    # Whether every process could be asked whether it is a holder.
+    # True if every process could be asked whether it is a holder.
     def held_by_complete? = @held_by_complete
 
     # @return [Hash]
@@ -52,29 +52,29 @@ module Procwright
     end
   end
 
-  # All that came of a run, whether it went well or not.
+  # The outcome of a run, whether it went well or not.
   class Result
     # @return [Array<String>] the program and its arguments
     attr_reader :argv
-    # @return [Integer] its number while it ran
+    # @return [Integer] the program's number while it ran
     attr_reader :pid
-    # @return [Status] how it ended
+    # @return [Status] the way it ended
     attr_reader :status
     # @return [Symbol] `:finished`, `:timeout`, `:idle_timeout`, `:cancelled`, `:output_limit`
     attr_reader :reason
     # @return [Float] seconds from its start to the end of the run
     attr_reader :duration
-    # @return [Float, nil] seconds of processor time; nil if somebody else reaped it
+    # @return [Float, nil] seconds of processor time; nil if another process reaped it
     attr_reader :cpu_user, :cpu_system
     # @return [Integer, nil] peak resident memory
     attr_reader :max_rss_bytes
-    # @return [Array<Survivor>] who could not be ended
+    # @return [Array<Survivor>] the processes that could not be ended
     attr_reader :survivors
-    # @return [Array<String>] what its processes were doing when it had to be stopped
+    # @return [Array<String>] the activity of its processes when it had to be stopped
     attr_reader :processes
-    # @return [StreamInfo, nil] nil where no pipe was put between
+    # @return [StreamInfo, nil] nil for a stream without a pipe of ours
     attr_reader :stdout_info, :stderr_info
-    # @return [String, nil] what was captured; nil where nothing was
+    # @return [String, nil] the captured output; nil where nothing was captured
     attr_reader :stdout, :stderr
     # @return [Array<Array(Symbol, String)>, nil] both streams in the order of reading,
     #   as `[:stdout, "..."]`, if `merged: true` was asked for
@@ -85,7 +85,7 @@ module Procwright
     attr_reader :explanation
 
     # @private
-    def initialize(raw, text = Text::BINARY)
+    def initialize(raw, encodings = Encodings::BINARY)
       @argv = raw[:argv].each(&:freeze).freeze
       @pid = raw[:pid]
       @status = Status.new(@pid, *raw[:status])
@@ -95,14 +95,14 @@ module Procwright
       @survivors = raw[:survivors].map { |parts| Survivor.new(*parts) }.freeze
       @stdout_info = raw[:stdout_info] && StreamInfo.new(raw[:stdout_info])
       @stderr_info = raw[:stderr_info] && StreamInfo.new(raw[:stderr_info])
-      @merged = raw[:merged] && cut(raw, text)
-      @stdout = text.mark_all(raw[:stdout])
-      @stderr = text.mark_all(raw[:stderr])
+      @merged = raw[:merged] && interleave(raw, encodings)
+      @stdout = encodings.decode_lossy(raw[:stdout])
+      @stderr = encodings.decode_lossy(raw[:stderr])
     end
 
     alias duration_s duration
 
-    # Whether it ended by itself, with code 0.
+    # True if it ended by itself, with code 0.
     def success? = @reason == :finished && @status.success? == true
 
     # @return [Integer, nil] the exit code, nil after a signal and where it is unknown
@@ -111,10 +111,10 @@ module Procwright
     # @return [Integer, nil] the number of the signal that ended it
     def termsig = @status.termsig
 
-    # Whether a timeout ended it.
+    # True if a timeout ended it.
     def timed_out? = %i[timeout idle_timeout].include?(@reason)
 
-    # This, if it succeeded.
+    # Gives itself if the run succeeded.
     # @raise [CommandFailed]
     def check!
       raise CommandFailed, self unless success?
@@ -122,7 +122,7 @@ module Procwright
       self
     end
 
-    # All of it, in the names of the result as JSON.
+    # Everything, under the names that the result has as JSON.
     # @return [Hash]
     def to_h
       { argv: argv, pid: pid, status: status.deconstruct_keys(nil), reason: reason, duration_s: duration,
@@ -131,7 +131,7 @@ module Procwright
         stdout_info: stdout_info&.to_h, stderr_info: stderr_info&.to_h }
     end
 
-    # For pattern matching.
+    # Parts for pattern matching.
     def deconstruct_keys(_keys)
       { argv: argv, pid: pid, status: status, reason: reason, success: success?, exitstatus: exitstatus,
         termsig: termsig, stdout: stdout, stderr: stderr, duration: duration, survivors: survivors }
@@ -141,12 +141,13 @@ module Procwright
 
     private
 
-    def cut(raw, text)
+    # The two captures in the order of reading.
+    def interleave(raw, encodings)
       places = { 1 => [:stdout, raw[:stdout], 0], 2 => [:stderr, raw[:stderr], 0] }
       raw[:merged].map do |stream, bytes|
         name, data, at = place = places[stream]
         place[2] = at + bytes
-        [name, text.mark_all(data.byteslice(at, bytes))]
+        [name, encodings.decode_lossy(data.byteslice(at, bytes))]
       end
     end
   end

@@ -24,7 +24,7 @@ module Procwright
   #   @param env [Hash] as a keyword: the whole environment
   #   @param extra_env [Hash] as the first argument
   #   @param cwd [String] the directory; `chdir:` is the same
-  #   @param user [String, Integer] whom to become; so too `group`, `extra_groups`
+  #   @param user [String, Integer] the user to become; so too `group`, `extra_groups`
   #   @param umask [Integer]
   #   @param rlimits [Hash] `{ nofile: 100 }`; a pair is soft and hard, -1 is no limit
   #   @param nice [Integer]
@@ -37,8 +37,8 @@ module Procwright
   #   @param liveness [Boolean] lets it watch this process: it calls {LivenessMonitor.of_parent}
   #   @param fds [Hash{Integer=>IO, Integer}, Array<IO, Integer>] descriptors that it gets, by
   #     their numbers there; those of an array keep theirs
-  #   @param input [String] what it reads
-  #   @param stdin [IO, Integer, Pathname, Symbol, #readpartial, #read, #each] where it reads;
+  #   @param input [String] the data that it reads
+  #   @param stdin [IO, Integer, Pathname, Symbol, #readpartial, #read, #each] the source of what it reads;
   #     `:null`, `:inherit`. What is no file of the system's is read on a thread of its own;
   #     what it raises ends the run, and is raised here
   #   @param stdout [Symbol, String, IO, Integer, Array] `:capture`, `:inherit`, `:null`, a path,
@@ -55,14 +55,14 @@ module Procwright
   #     end, and `:stdout` or `:stderr`; in the order of reading. On a thread of its own: the
   #     run's deadlines hold whatever it does. What it raises stops the run, and is raised here
   #   @param on_stdout_line [#call] gets each line of that stream; so too `on_stderr_line`
-  #   @param tee [Boolean, IO, #write] where the captured streams are shown while they come:
+  #   @param tee [Boolean, IO, #write] the place where the captured streams are shown while they come:
   #     true on our own stdout and stderr, else both there
   #   @param on_timeout [Symbol] `:raise`, or `:return` the result
   #   @param cancel [Cancel] ends the run from another thread
   #   @param on_event [#call] gets an {Event} when there is something to tell; without it that
   #     is written to stderr. It is called on this thread (under a Fiber scheduler on one that
   #     the run has), and the run waits for it
-  #   @param encoding [String, Encoding] of the outputs, `"ext"` or `"ext:int"`;
+  #   @param encoding [String, Encoding] encoding of the outputs, `"ext"` or `"ext:int"`;
   #     Encoding.default_external if not given
   #   @param binmode [Boolean] the outputs are binary
   # @return [Result]
@@ -71,23 +71,23 @@ module Procwright
   # @raise [TimeoutExpired, IdleTimeout] a Timeout::Error
   # @raise [OutputLimitExceeded, Cancelled]
   def self.run(*argv, **given)
-    argv, options = Options.of("run", argv, given, Options::RUN)
+    argv, options = Options.parse("run", argv, given, Options::RUN)
     unless %i[raise return].include?(options[:on_timeout])
       raise InvalidValue, "on_timeout is #{options[:on_timeout].inspect}: use :raise or :return"
     end
-    text = Options.text(options)
-    Feed.during(options) do
-      raw = Taps.during(options, text) do
-        setup = Options.setup(argv, options).merge!(Run.own(options, text))
-        Fibers.aside { Native.run(setup) }
+    encodings = Options.encodings(options)
+    StdinFeed.during(options) do
+      raw = OutputTap.during(options, encodings) do
+        setup = Options.setup(argv, options).merge!(Run.setup(options, encodings))
+        Fibers.on_thread { Native.run(setup) }
       end
-      result = Result.new(raw, text)
+      result = Result.new(raw, encodings)
       Run.raise_for(result, options[:on_timeout])
       result
     end
   end
 
-  # As {run}, and raises {CommandFailed} unless the program exits with code 0.
+  # {run}, but raises {CommandFailed} unless the program exits with code 0.
   #
   # @return [Result]
   def self.run!(*argv, **options)
@@ -98,26 +98,19 @@ module Procwright
   module Run
     module_function
 
-    # What is for a run alone.
-    def own(options, text)
+    # The options of `run` alone, for the extension.
+    def setup(options, encodings)
       {
-        stdin: stdin(options, text),
-        timeout: Options.seconds("timeout", options[:timeout]),
-        idle_timeout: Options.seconds("idle_timeout", options[:idle_timeout]),
+        stdin: Options.stdin(options, encodings),
+        timeout: Arguments.seconds("timeout", options[:timeout]),
+        idle_timeout: Arguments.seconds("idle_timeout", options[:idle_timeout]),
         until: options[:until].to_sym,
-        limit: Options.limit(options[:limit]),
-        keep_full: Options.path(options[:keep_full]),
-        cancel: Options.cancel(options[:cancel]),
+        limit: Limit.parts_of(options[:limit]),
+        keep_full: Arguments.path(options[:keep_full]),
+        cancel: Cancel.native_of(options[:cancel]),
         taps: options[:taps],
         tee: options[:tee] ? true : false
       }
-    end
-
-    def stdin(options, text)
-      return Options.stdin(options[:stdin]) if options[:input].nil?
-      raise InvalidValue, "stdin and input are both given: input is what the program reads" unless options[:stdin].nil?
-
-      [:bytes, text.bytes(options[:input].to_str)]
     end
 
     def raise_for(result, on_timeout)

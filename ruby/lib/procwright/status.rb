@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Procwright
-  # How a program ended. It answers what a Process::Status does, and where nobody knows
-  # it says so: nil, never 0.
+  # The way a program ended. It answers what a Process::Status does, and nil, never 0, where
+  # the answer is not known.
   class Status
     # @return [Integer]
     attr_reader :pid
@@ -12,7 +12,7 @@ module Procwright
     attr_reader :termsig
     # @return [String, nil] its name: `"SIGTERM"`, ...
     attr_reader :signal_name
-    # @return [Symbol, nil] why it is unknown: `:reaped_elsewhere`, `:not_reaped`,
+    # @return [Symbol, nil] the reason why it is unknown: `:reaped_elsewhere`, `:not_reaped`,
     #   `:not_told`, `:still_running`
     attr_reader :unknown
 
@@ -27,14 +27,14 @@ module Procwright
       freeze
     end
 
-    # @return [Boolean, nil] whether it exited with 0; nil if it did not exit, or nobody knows
+    # @return [Boolean, nil] true if it exited with 0; nil if it did not exit, or that is unknown
     def success? = @exitstatus && @exitstatus.zero?
 
     def exited? = !@exitstatus.nil?
     def signaled? = !@termsig.nil?
     def unknown? = !@unknown.nil?
     def coredump? = @core ? true : false
-    # It has ended.
+    # False: the program has ended.
     def stopped? = false
     def stopsig = nil
 
@@ -58,7 +58,7 @@ module Procwright
     def to_s = "pid #{@pid} #{words}"
     def inspect = "#<Procwright::Status: #{self}>"
 
-    # For pattern matching.
+    # Parts for pattern matching.
     def deconstruct_keys(_keys)
       { pid: pid, exitstatus: exitstatus, termsig: termsig, success: success?, unknown: unknown }
     end

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 module Procwright
-  # Who has ended, in that order, and who has not.
+  # The result of a wait: what has ended, in the order in which that was learned, and what
+  # has not.
   Waited = Struct.new(:done, :pending) do
-    # Whether nobody is left.
+    # True if nothing is left to wait for.
     def all? = pending.empty?
   end
 
@@ -15,11 +16,11 @@ module Procwright
   # @param things [Array<Process, Child, Integer, LivenessMonitor, Stream, Queue::Receiver,
   #   Cancel, IO>] processes, or their numbers; monitors; and what becomes readable: a {Stream}
   #   or a {Queue::Receiver} (something to read, its end, or that it was closed), a {Cancel}, an IO
-  # @param mode [Symbol, Integer] `:any` (and whoever has ended by then), `:all`, or how many
-  # @param event [Symbol] `:exited`, or `:reaped`: somebody has collected their status
-  # @param timeout [Numeric, nil] seconds. When they are over, the result has who has ended
+  # @param mode [Symbol, Integer] `:any` (and whatever has ended by then), `:all`, or how many
+  # @param event [Symbol] `:exited`, or `:reaped`: their status was collected
+  # @param timeout [Numeric, nil] seconds. When they are over, the result has what has ended
   # @return [Waited]
-  # @raise [NoSuchProcess] for a number that nobody has
+  # @raise [NoSuchProcess] for a number that no process has
   # @raise [InvalidValue]
   def self.wait(things, mode: :any, event: :exited, timeout: nil)
     things = [things].flatten(1).uniq
@@ -30,11 +31,11 @@ module Procwright
            end
     raise InvalidValue, "mode is #{mode.inspect}: use :any, :all or a number" if want.nil? || mode.is_a?(Integer) && mode <= 0
 
-    items = things.map { |thing| Wait.native(thing) }
-    seconds = Options.seconds("timeout", timeout)
-    done = Fibers.aside do
+    items = things.map { |thing| Wait.awaited(thing) }
+    seconds = Arguments.seconds("timeout", timeout)
+    done = Fibers.on_thread do
       Native.wait(items, want, event, seconds).tap do |done|
-        handles = done.filter_map { |place| Wait.handle(things[place]) }
+        handles = done.filter_map { |place| items[place] unless things[place].is_a?(Integer) }.grep(Native::Handle)
         Native.linger(handles) unless handles.empty?
       end
     end
@@ -45,33 +46,26 @@ module Procwright
   module Wait
     module_function
 
-    def native(thing)
+    # An object of the extension, or a descriptor.
+    def awaited(thing)
       case thing
       when Integer then Process.new(thing).native
-      when Process, Child then handle(thing)
-      when LivenessMonitor, Queue::Receiver then thing.native
+      when Waitable then thing.awaited
       else
-        return always.fileno if thing.is_a?(Stream) && thing.holds?
         return thing.readiness_fd if thing.respond_to?(:readiness_fd)
 
-        Options.number_of(thing) or
+        Arguments.descriptor_of(thing) or
           raise InvalidValue, "#{thing.inspect} cannot be waited for: pass a process, or what becomes readable"
       end
     end
 
-    # What is readable, and stays so: a pipe whose other end is closed.
-    def always
-      @always ||= IO.pipe.then do |reader, writer|
+    # A descriptor that is readable, and stays so: a pipe whose other end is closed.
+    def always_readable
+      @always_readable ||= IO.pipe.then do |reader, writer|
         writer.close
         reader
       end
-    end
-
-    def handle(thing)
-      case thing
-      when Process then thing.native
-      when Child then thing.process.native
-      end
+      @always_readable.fileno
     end
   end
 end

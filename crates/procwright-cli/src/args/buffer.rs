@@ -1,4 +1,4 @@
-//! What `procwright buffer` takes.
+//! Options of `procwright buffer`.
 
 use clap::{Args, ValueEnum};
 use procwright::Overflow;
@@ -55,7 +55,7 @@ pub(crate) struct BufferArgs {
         default_value = "spill",
         hide_possible_values = true
     )]
-    pub(crate) overflow: OverflowArg,
+    pub(crate) overflow: BufferOverflowArg,
 
     /// Print the figures at the end, on stderr
     ///
@@ -72,17 +72,17 @@ impl BufferArgs {
     pub(crate) fn policy(&self) -> Overflow {
         let (memory, disk) = (self.memory, self.disk);
         match self.overflow {
-            OverflowArg::Spill => Overflow::Spill { memory, disk },
-            OverflowArg::Block => Overflow::Block { memory },
-            OverflowArg::DropOldest => Overflow::DropOldest { memory },
-            OverflowArg::DropNewest => Overflow::DropNewest { memory },
-            OverflowArg::Fail => Overflow::Fail { memory },
+            BufferOverflowArg::Spill => Overflow::Spill { memory, disk },
+            BufferOverflowArg::Block => Overflow::Block { memory },
+            BufferOverflowArg::DropOldest => Overflow::DropOldest { memory },
+            BufferOverflowArg::DropNewest => Overflow::DropNewest { memory },
+            BufferOverflowArg::Fail => Overflow::Fail { memory },
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OverflowArg {
+pub(crate) enum BufferOverflowArg {
     Spill,
     Block,
     DropOldest,

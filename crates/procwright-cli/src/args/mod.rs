@@ -1,24 +1,22 @@
-//! What can be said on the command line: a flag is described in one place, from
-//! which its parser, the help, the manual page and the completions are made.
+//! The command line. A flag is described in one place, from which its parser, the
+//! help, the manual page and the completions are made.
 //!
 //! The first paragraph of a flag's comment is its line in the help, which has to
-//! fit a screen; the others stand in the manual page alone.
+//! fit a screen; the other paragraphs are in the manual page alone.
 
 mod buffer;
 mod queue;
 mod run;
-#[cfg(test)]
-mod tests;
+mod usage;
 mod wait;
-mod wrong;
 
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-pub(crate) use buffer::{BufferArgs, OverflowArg};
+pub(crate) use buffer::{BufferArgs, BufferOverflowArg};
 pub(crate) use queue::{FormatArg, QueueArgs, QueueCommand, RecvArgs, SendArgs, StatArgs};
 pub(crate) use run::{ReportArg, RunArgs};
+pub(crate) use usage::print_usage_error;
 pub(crate) use wait::WaitArgs;
-pub(crate) use wrong::wrong_usage;
 
 /// Runs programs and knows when they end: without deadlocks, polling or lost
 /// output. When something hangs, it says who and why.
@@ -27,7 +25,7 @@ pub(crate) use wrong::wrong_usage;
     name = "procwright",
     version,
     disable_help_subcommand = true,
-    // One layout everywhere; on a narrower terminal the text is wrapped.
+    // The help has one layout on all terminals, and wraps on narrower ones.
     max_term_width = 80
 )]
 pub(crate) struct Cli {
@@ -37,8 +35,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
-    // What these do is said where their options are; said here, it would
-    // stand for all of that.
+    // Variants without a comment are described at their options: a comment here
+    // would replace that description.
     Run(Box<RunArgs>),
     Wait(WaitArgs),
     Buffer(BufferArgs),
@@ -87,9 +85,9 @@ pub(crate) enum ShellArg {
     Fish,
 }
 
-/// The definition of all of it.
+/// Definition of the whole command line.
 pub(crate) fn definition() -> clap::Command {
-    // `--help` prints what `-h` does: the long texts are for the manual page.
+    // `--help` prints what `-h` prints: the long texts are for the manual page.
     let help = || {
         Arg::new("help")
             .short('h')
@@ -106,7 +104,7 @@ pub(crate) fn definition() -> clap::Command {
         })
 }
 
-/// What was said.
+/// Parses the command line of this process.
 ///
 /// # Errors
 /// Wrong usage; and the help or version, if asked for.

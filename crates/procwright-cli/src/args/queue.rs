@@ -1,4 +1,4 @@
-//! What `procwright queue` and its subcommands take.
+//! Options of `procwright queue` and its subcommands.
 
 use std::ffi::OsString;
 
@@ -23,7 +23,7 @@ pub(crate) struct QueueArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
-    // What these do is said where their options are.
+    // Each variant is described at its options.
     Send(SendArgs),
     Recv(RecvArgs),
     Stat(StatArgs),
@@ -136,7 +136,7 @@ pub(crate) struct SendArgs {
         default_value = "block",
         hide_possible_values = true
     )]
-    pub(crate) overflow: FullArg,
+    pub(crate) overflow: QueueOverflowArg,
 
     /// How messages are told apart on stdin
     #[arg(
@@ -181,18 +181,18 @@ pub(crate) enum FormatArg {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FullArg {
+pub(crate) enum QueueOverflowArg {
     Block,
     Fail,
     DropNewest,
 }
 
-impl From<FullArg> for Overflow {
-    fn from(arg: FullArg) -> Overflow {
+impl From<QueueOverflowArg> for Overflow {
+    fn from(arg: QueueOverflowArg) -> Overflow {
         match arg {
-            FullArg::Block => Overflow::Block,
-            FullArg::Fail => Overflow::Fail,
-            FullArg::DropNewest => Overflow::DropNewest,
+            QueueOverflowArg::Block => Overflow::Block,
+            QueueOverflowArg::Fail => Overflow::Fail,
+            QueueOverflowArg::DropNewest => Overflow::DropNewest,
         }
     }
 }

@@ -1,4 +1,7 @@
-//! What `procwright run` takes.
+//! Options of `procwright run`, and what those of the program set in its [`Spec`].
+//!
+//! A new option is a field of [`RunArgs`] and a line in [`RunArgs::apply_to`], or in
+//! [`RunArgs::command_options`] if it is the command's own.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,9 +10,9 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use procwright::Until;
 use procwright::process::{Scope, Signal};
 use procwright::time::Timeout;
+use procwright::{Beyond, Limit, Spec, Stdin, Until};
 
 use crate::units;
 
@@ -265,6 +268,116 @@ pub(crate) struct RunArgs {
         value_hint = ValueHint::CommandWithArguments
     )]
     pub(crate) command: Vec<OsString>,
+}
+
+impl RunArgs {
+    /// The program and its arguments, if the command line names one.
+    pub(crate) fn argv(&self) -> Option<Vec<OsString>> {
+        let line = self.command.first()?;
+        Some(match self.shell {
+            true => Spec::shell(line).argv,
+            false => self.command.clone(),
+        })
+    }
+
+    /// Sets in `spec` what the options say about the program.
+    pub(crate) fn apply_to(&self, spec: &mut Spec) {
+        // The pattern names all fields, so that the compiler asks about a new one.
+        let RunArgs {
+            timeout,
+            idle_timeout,
+            limit,
+            until,
+            stop,
+            grace,
+            scope,
+            cwd,
+            env,
+            stdin,
+            pty,
+            keep_full,
+            // The parts of `argv`, and where the spec comes from or goes to.
+            shell: _,
+            command: _,
+            spec: _,
+            dry_run: _,
+            // Options of the command itself, see `command_options`.
+            retry: _,
+            backoff: _,
+            tag: _,
+            quiet: _,
+            progress: _,
+            expect: _,
+            log: _,
+            log_times: _,
+            log_size: _,
+            log_keep: _,
+            log_strict: _,
+            report: _,
+            report_to: _,
+        } = self;
+        if let Some(argv) = self.argv() {
+            spec.argv = argv;
+        }
+        if let Some(path) = stdin {
+            spec.stdin = match path.as_os_str() == "null" {
+                true => Stdin::Null,
+                false => Stdin::File(path.clone()),
+            };
+        }
+        if let Some(timeout) = *timeout {
+            spec.timeout = timeout;
+        }
+        if let Some(timeout) = *idle_timeout {
+            spec.idle_timeout = timeout;
+        }
+        if let Some(bytes) = *limit {
+            let beyond = Beyond::Fail;
+            spec.limit = Some(Limit { bytes, beyond });
+        }
+        if let Some(until) = *until {
+            spec.until = until.into();
+        }
+        if let Some(signal) = *stop {
+            spec.stop = spec.stop.with_signal(signal);
+        }
+        if let Some(grace) = *grace {
+            spec.stop = spec.stop.with_grace(grace);
+        }
+        if let Some(scope) = *scope {
+            spec.stop = spec.stop.with_scope(scope.into());
+        }
+        if *pty {
+            spec.pty.get_or_insert_default();
+        }
+        if let Some(cwd) = cwd {
+            spec.cwd = Some(cwd.clone());
+        }
+        for (name, value) in env {
+            // Each name once, as the program will see it: the last value holds.
+            spec.extra_env.retain(|(other, _)| other != name);
+            spec.extra_env.push((name.clone(), Some(value.clone())));
+        }
+        if let Some(path) = keep_full {
+            spec.keep_full = Some(path.clone());
+        }
+    }
+
+    /// Options that were given and that a [`Spec`] has no member for. Those that
+    /// refine one of these (`--backoff`, `--expect`, `--log-size`) are left out.
+    pub(crate) fn command_options(&self) -> Vec<&'static str> {
+        let options = [
+            ("--retry", self.retry > 0),
+            ("--tag", self.tag),
+            ("--quiet", self.quiet),
+            ("--progress", self.progress),
+            ("--log", self.log.is_some()),
+            ("--report", self.report.is_some()),
+            ("--report-to", self.report_to.is_some()),
+        ];
+        let given = options.into_iter().filter(|(_, given)| *given);
+        given.map(|(name, _)| name).collect()
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,4 +1,4 @@
-//! What `procwright wait` takes.
+//! Options of `procwright wait`.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -40,7 +40,7 @@ pub(crate) struct WaitArgs {
     /// Until so many have ended
     ///
     /// Whoever ends beyond these is not told of.
-    #[arg(long, value_name = "K", group = "many", value_parser = units::some)]
+    #[arg(long, value_name = "K", group = "many", value_parser = units::positive_count)]
     pub(crate) first: Option<NonZeroUsize>,
 
     /// Ended, or reaped as well [default: exited]

@@ -1,32 +1,32 @@
-//! `procwright queue send`: sends what stdin or the arguments say.
+//! `procwright queue send`: sends the arguments, or stdin.
 
 use std::io::{self, BufRead, Read};
 use std::os::unix::ffi::OsStrExt;
 
 use procwright::queue::{Error, Sender};
 
-use super::{refused, trouble};
+use super::failure::failure;
 use crate::args::{FormatArg, SendArgs};
-use crate::exit::End;
-use crate::message::say;
+use crate::exit::Termination;
+use crate::message;
 
-pub(super) fn send(args: &SendArgs) -> Result<End, End> {
+pub(super) fn send(args: &SendArgs) -> Result<Termination, Termination> {
     let opened = match args.wait {
         Some(timeout) => Sender::open_within(&args.name, timeout),
         None => Sender::open(&args.name),
     };
     let mut sender = opened.map_err(|error| match error {
         Error::TimedOut => {
-            say(format_args!(
+            message::print(format_args!(
                 "nobody receives from {:?} within the time",
                 args.name
             ));
-            End::TIMED_OUT
+            Termination::TIMED_OUT
         }
-        other => refused(&other),
+        other => failure(other),
     })?;
     sender.set_overflow(args.overflow.into());
-    let mut feed = Feed {
+    let mut feeder = QueueFeeder {
         args,
         sender,
         sent: 0,
@@ -34,32 +34,32 @@ pub(super) fn send(args: &SendArgs) -> Result<End, End> {
     if args.message.is_empty() {
         let stdin = io::stdin().lock();
         match args.format {
-            FormatArg::Lines => feed.lines(stdin)?,
-            FormatArg::Records => feed.records(stdin)?,
+            FormatArg::Lines => feeder.send_lines(stdin)?,
+            FormatArg::Records => feeder.send_records(stdin)?,
         }
     } else {
         for message in &args.message {
-            feed.send(message.as_bytes())?;
+            feeder.send(message.as_bytes())?;
         }
     }
-    let dropped = feed.sender.dropped();
+    let dropped = feeder.sender.dropped();
     if dropped > 0 {
-        say(format_args!(
+        message::print(format_args!(
             "{} dropped: the queue was full",
             messages(dropped)
         ));
     }
-    Ok(End::OK)
+    Ok(Termination::OK)
 }
 
-struct Feed<'a> {
+struct QueueFeeder<'a> {
     args: &'a SendArgs,
     sender: Sender,
     sent: u64,
 }
 
-impl Feed<'_> {
-    fn send(&mut self, message: &[u8]) -> Result<(), End> {
+impl QueueFeeder<'_> {
+    fn send(&mut self, message: &[u8]) -> Result<(), Termination> {
         let sent = match self.args.timeout {
             Some(timeout) => self.sender.send_timeout(message, timeout),
             None => self.sender.send(message),
@@ -72,26 +72,26 @@ impl Feed<'_> {
             Err(error) => {
                 let end = match error {
                     Error::TimedOut => {
-                        say("the queue is full, and there was no room within the time");
-                        End::TIMED_OUT
+                        message::print("the queue is full, and there was no room within the time");
+                        Termination::TIMED_OUT
                     }
-                    other => refused(&other),
+                    other => failure(other),
                 };
-                say(format_args!("{} sent before", messages(self.sent)));
+                message::print(format_args!("{} sent before", messages(self.sent)));
                 Err(end)
             }
         }
     }
 
-    /// The last line may have no newline.
-    fn lines(&mut self, mut from: impl BufRead) -> Result<(), End> {
+    /// Sends each line. The last one may have no newline.
+    fn send_lines(&mut self, mut from: impl BufRead) -> Result<(), Termination> {
         let mut line = Vec::new();
         loop {
             line.clear();
             match from.read_until(b'\n', &mut line) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
-                Err(error) => return Err(unread(&error)),
+                Err(error) => return Err(cannot_read(error)),
             }
             if line.last() == Some(&b'\n') {
                 line.pop();
@@ -100,23 +100,22 @@ impl Feed<'_> {
         }
     }
 
-    fn records(&mut self, mut from: impl BufRead) -> Result<(), End> {
+    /// Sends each record.
+    fn send_records(&mut self, mut from: impl BufRead) -> Result<(), Termination> {
         let mut record = Vec::new();
         loop {
-            if from.fill_buf().map_err(|error| unread(&error))?.is_empty() {
+            if from.fill_buf().map_err(cannot_read)?.is_empty() {
                 return Ok(());
             }
             let mut length = [0; 4];
-            from.read_exact(&mut length)
-                .map_err(|error| unread(&error))?;
+            from.read_exact(&mut length).map_err(cannot_read)?;
             let length = u32::from_le_bytes(length);
             record.clear();
-            // Not reserved: the length may be nonsense, and as long as the memory.
+            // No memory is reserved: the length may be nonsense.
             let mut body = (&mut from).take(length.into());
-            body.read_to_end(&mut record)
-                .map_err(|error| unread(&error))?;
+            body.read_to_end(&mut record).map_err(cannot_read)?;
             if record.len() < length as usize {
-                return Err(unread(&io::ErrorKind::UnexpectedEof.into()));
+                return Err(cannot_read(io::ErrorKind::UnexpectedEof.into()));
             }
             self.send(&record)?;
         }
@@ -131,9 +130,11 @@ fn messages(count: u64) -> String {
     }
 }
 
-fn unread(error: &io::Error) -> End {
+fn cannot_read(error: io::Error) -> Termination {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => trouble("stdin ends in the middle of a record"),
-        _ => trouble(format_args!("cannot read stdin: {error}")),
+        io::ErrorKind::UnexpectedEof => {
+            Termination::trouble("stdin ends in the middle of a record")
+        }
+        _ => Termination::trouble(format_args!("cannot read stdin: {error}")),
     }
 }

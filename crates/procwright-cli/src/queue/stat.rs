@@ -1,46 +1,39 @@
-//! `procwright queue stat`: what a queue is like.
+//! `procwright queue stat`: shows a queue from outside.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 
 use procwright::queue::{self, Error, LaneStat, Stat};
 use serde_json::{Value, json};
 
-use super::{refused, trouble};
+use super::failure::failure;
 use crate::args::StatArgs;
-use crate::exit::End;
-use crate::figures::Size;
+use crate::exit::Termination;
+use crate::human::HumanBytes;
+use crate::stdout;
 
-pub(super) fn stat(args: &StatArgs) -> Result<End, End> {
+pub(super) fn stat(args: &StatArgs) -> Result<Termination, Termination> {
     let text = match &args.name {
         Some(name) => {
-            let stat = queue::stat(name).map_err(|error| refused(&error))?;
+            let stat = queue::stat(name).map_err(failure)?;
             match args.json {
-                true => format!("{}\n", of(name, &stat)),
+                true => format!("{}\n", json(name, &stat)),
                 false => text(&stat),
             }
         }
         None => all(args.json)?,
     };
-    let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
-    match written {
-        Ok(()) => Ok(End::OK),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(End::BROKEN_PIPE),
-        Err(error) => Err(trouble(format_args!("cannot write to stdout: {error}"))),
-    }
+    stdout::print(text.as_bytes())?;
+    Ok(Termination::OK)
 }
 
-/// A line for each name that somebody has.
-fn all(as_json: bool) -> Result<String, End> {
-    let names = queue::names().map_err(|error| refused(&error))?;
+/// A line for each name that is taken.
+fn all(as_json: bool) -> Result<String, Termination> {
+    let names = queue::names().map_err(failure)?;
     let mut text = String::new();
     for name in names {
         let stat = match queue::stat(&name) {
             Ok(stat) => stat,
-            // What somebody has left behind.
+            // The name was left behind by a process that is gone.
             Err(Error::NoQueue(_)) => continue,
             Err(error) => {
                 let _ = match as_json {
@@ -54,13 +47,13 @@ fn all(as_json: bool) -> Result<String, End> {
             }
         };
         let _ = match as_json {
-            true => writeln!(text, "{}", of(&name, &stat)),
+            true => writeln!(text, "{}", json(&name, &stat)),
             false => writeln!(
                 text,
                 "{name}: {}, {}, {} waiting",
                 receiver(&stat),
                 senders(&stat),
-                Size(waiting(&stat))
+                HumanBytes(waiting(&stat))
             ),
         };
     }
@@ -91,6 +84,7 @@ fn receiver(stat: &Stat) -> String {
     format!("receiver {pid} {}{asleep}", one.state.name())
 }
 
+/// A queue for people, with a line for each lane.
 fn text(stat: &Stat) -> String {
     let mut text = format!("{}\n", receiver(stat));
     let _ = writeln!(
@@ -98,9 +92,9 @@ fn text(stat: &Stat) -> String {
         "{} of {} lanes, each from {} to {}, {} of memory",
         stat.taken.len(),
         stat.lanes,
-        Size(stat.first),
-        Size(stat.limit),
-        Size(stat.memory)
+        HumanBytes(stat.first),
+        HumanBytes(stat.limit),
+        HumanBytes(stat.memory)
     );
     for lane in &stat.taken {
         let _ = writeln!(text, "{}", line(lane));
@@ -108,17 +102,17 @@ fn text(stat: &Stat) -> String {
     text
 }
 
-/// `lane 3: sender 1234 taken, 16 KiB waiting in blocks of 64 KiB, blocked`
+/// `lane 3: sender 1234 taken, 16.0 KiB waiting in a block of 64.0 KiB, blocked`
 fn line(lane: &LaneStat) -> String {
     let pid = lane
         .pid
         .map_or_else(|| "?".to_owned(), |pid| pid.to_string());
     let mut line = format!("lane {}: sender {pid} {}", lane.number, lane.state.name());
     if let Some(waiting) = lane.waiting {
-        let _ = write!(line, ", {} waiting", Size(waiting));
+        let _ = write!(line, ", {} waiting", HumanBytes(waiting));
     }
     if let Some(block) = lane.block {
-        let _ = write!(line, " in a block of {}", Size(block));
+        let _ = write!(line, " in a block of {}", HumanBytes(block));
     }
     if lane.is_blocked {
         line += ", blocked";
@@ -126,7 +120,8 @@ fn line(lane: &LaneStat) -> String {
     line
 }
 
-fn of(name: &str, stat: &Stat) -> Value {
+/// A queue for programs, one line.
+fn json(name: &str, stat: &Stat) -> Value {
     let lanes = stat.taken.iter().map(|lane| {
         json!({
             "number": lane.number,

@@ -1,181 +1,197 @@
 //! `procwright run`: one program, from its start to its end.
 
 mod command;
-mod files;
-pub(crate) mod job;
-mod live;
-mod modes;
-pub(crate) mod output;
-mod pty;
+mod dry_run;
+mod file_conflicts;
+mod outer_terminal;
+mod output;
+mod progress;
+mod report;
 mod retry;
-mod spec;
+mod saved_modes;
+mod shell_job;
+mod signals;
+mod spec_file;
+mod watch;
 
 use std::fs::File;
+use std::path::Path;
 
 use procwright::process::{Exit, adopt_orphans, orphans, reap_orphans};
 use procwright::{BoxError, Error, Event, Output, Reason, Spec};
 
 use crate::args::{ReportArg, RunArgs};
-use crate::exit::{self, End};
-use crate::message::{say, say_in_run, say_the_rest};
-use crate::report::{self, Own};
-use crate::signals::Signals;
-use job::Job;
+use crate::exit::Termination;
+use crate::message;
+use outer_terminal::OuterTerminal;
 use output::Outputs;
-use pty::{Pty, Watched};
+use report::CommandReport;
 use retry::Attempts;
+use shell_job::ShellJob;
+use signals::RunSignals;
+use watch::RunWatch;
 
-pub(crate) fn run(args: RunArgs) -> End {
-    if args.shell && args.command.len() > 1 {
-        say("--shell takes one line\n  hint: quote it, \
-             as in: procwright run --shell 'make && make test'");
-        return End::TROUBLE;
-    }
-    let spec = match command::spec(&args) {
-        Ok(spec) => spec,
-        Err(error) => {
-            say(error);
-            return End::TROUBLE;
-        }
-    };
-    if let Err(error) = files::are_apart(&args, &spec) {
-        say(error);
-        return End::TROUBLE;
-    }
+/// Runs the program of the options.
+///
+/// # Errors
+/// The program was not run, or the report could not be written.
+pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
+    let spec = checked_spec(args).map_err(Termination::trouble)?;
     if args.dry_run {
-        return spec::print(spec, &args);
+        return dry_run::print(spec, args);
     }
-    // Made before the program starts: a report that cannot be written is no
-    // reason to have run anything.
-    let report_to = match args.report_to.as_ref().map(File::create).transpose() {
-        Ok(file) => file,
-        Err(error) => {
-            let path = args.report_to.unwrap_or_default();
-            say(format_args!(
-                "cannot write the report to {:?}: {error}",
-                path.display()
-            ));
-            return End::TROUBLE;
-        }
+    // The file is made before the program starts: a program whose report cannot be
+    // written is not run.
+    let report_file = args.report_to.as_deref().map(create_report).transpose()?;
+    // The terminal is made raw before signals are blocked: in the background this
+    // process has to stop by one.
+    let outer = spec.pty.map(|_| OuterTerminal::enter(&spec)).transpose();
+    let outer = outer.map_err(Termination::trouble)?;
+    let outputs = Outputs::open(args, &spec).map_err(Termination::trouble)?;
+    let job = ShellJob::new(&spec, outer.as_ref().and_then(OuterTerminal::modes_before));
+    let mut signals = RunSignals::block(job, outer.is_some())
+        .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
+    let mut attempts = Attempts::new(args);
+    let mut runner = Runner {
+        spec,
+        is_subreaper: adopt_orphans().is_ok(),
+        outputs: &outputs,
+        outer: outer.as_ref(),
+        signals: &mut signals,
     };
-    // Before signals are held back: in the background it stops, for the terminal.
-    let pty = match spec.pty.map(|_| Pty::enter(&spec)).transpose() {
-        Ok(pty) => pty,
-        Err(error) => {
-            say(error);
-            return End::TROUBLE;
-        }
-    };
-    let outputs = match Outputs::open(&args, &spec) {
-        Ok(outputs) => outputs,
-        Err(error) => {
-            say(error);
-            return End::TROUBLE;
-        }
-    };
-    let job = Job::of(&spec, pty.as_ref().and_then(Pty::before));
-    let mut signals = match Signals::catch(job, pty.is_some()) {
-        Ok(signals) => signals,
-        Err(error) => {
-            say(format_args!("cannot catch signals: {error}"));
-            return End::TROUBLE;
-        }
-    };
-    let adopts = adopt_orphans().is_ok();
+    let (result, termination) = runner.run_attempts(&mut attempts);
     let form = args
         .report
         .or(args.report_to.is_some().then_some(ReportArg::Json));
-    let mut attempts = Attempts::new(&args);
-    let (result, end) = loop {
-        attempts.begin();
-        let result = once(spec.clone(), adopts, &outputs, pty.as_ref(), &mut signals);
-        let failure = match &result {
-            Ok(output) => attempts.failure(output, &signals),
-            // What did not start will not the next time; nor do we run anything
-            // again after trouble of our own.
-            Err(_) => None,
-        };
-        // It may show much, and whoever has seen enough of it ends us; or nobody
-        // takes what we say.
-        let end = signals.open(|| {
-            outputs.finish(&result, failure.is_some());
-            say_the_rest();
-            conclude(&result, &signals)
-        });
-        match failure {
-            None => break (result, end),
-            Some(failure) => {
-                let mut pause = || attempts.pause(&failure, &mut signals);
-                let end = match &pty {
-                    Some(pty) => pty.rest(pause),
-                    None => pause(),
-                };
-                if let Some(end) = end {
-                    break (result, end);
-                }
-            }
-        }
-    };
-    // Whoever the program left behind has come to us, until we end too.
-    let left = match adopts && form.is_some() {
+    // Processes that the program has left behind are children of this one until it
+    // exits.
+    let left = match runner.is_subreaper && form.is_some() {
         true => orphans(),
         false => Vec::new(),
     };
-    // What is said from here on is said on the person's own terminal. Before
-    // signals act again: one of them is for changing modes in the background.
-    drop(pty);
-    // And nothing is done any more that a signal may not end.
+    // Messages from here on go to the person's own terminal. Its modes are restored
+    // while signals are blocked: in the background that would stop this process by
+    // SIGTTOU.
+    drop(outer);
     let signal = signals.fatal();
+    // Nothing from here on has to be protected from a signal.
     drop(signals);
-    let end = outputs.conclude(end);
-    let output = output(&result);
-    let own = Own {
+    let termination = outputs.finish(termination);
+    let (Some(output), Some(form)) = (output(&result), form) else {
+        return Ok(termination);
+    };
+    let own = CommandReport {
         attempts: attempts.made(),
         total: attempts.elapsed(),
         signal,
         log: outputs.log_figures(),
         left,
     };
-    if let (Some(output), Some(form)) = (output, form)
-        && let Err(error) = report::write(&output.report, &own, form, report_to)
-    {
-        say(format_args!("cannot write the report: {error}"));
+    report::write(&output.report, &own, form, report_file).map_err(|error| {
+        let trouble = Termination::trouble(format_args!("cannot write the report: {error}"));
         // The program's own failure says more than ours.
-        return if end == End::OK { End::TROUBLE } else { end };
-    }
-    end
+        match termination {
+            Termination::OK => trouble,
+            failure => failure,
+        }
+    })?;
+    Ok(termination)
 }
 
-/// One attempt, from the start of the program to its end.
-fn once(
+/// Spec of the program, if the options make sense together.
+///
+/// # Errors
+/// What is wrong with them, in words for a person.
+fn checked_spec(args: &RunArgs) -> Result<Spec, String> {
+    if args.shell && args.command.len() > 1 {
+        return Err("--shell takes one line\n  hint: quote it, \
+             as in: procwright run --shell 'make && make test'"
+            .to_owned());
+    }
+    let spec = command::spec(args)?;
+    file_conflicts::check(args, &spec)?;
+    Ok(spec)
+}
+
+fn create_report(path: &Path) -> Result<File, Termination> {
+    File::create(path).map_err(|error| {
+        Termination::trouble(format_args!(
+            "cannot write the report to {:?}: {error}",
+            path.display()
+        ))
+    })
+}
+
+/// Runs the program, as often as it takes.
+struct Runner<'a> {
     spec: Spec,
-    adopts: bool,
-    outputs: &Outputs,
-    pty: Option<&Pty>,
-    signals: &mut Signals,
-) -> Result<Output, Error> {
-    let mut command = command::command(spec, adopts, outputs);
-    if let Some(pty) = pty {
-        command = pty.apply(command);
-    }
-    let result = command
-        .watch(Watched {
-            signals: &mut *signals,
-            pty,
-        })
-        .on_event(tell)
-        .run();
-    if let Some(output) = output(&result) {
-        // In a container nobody else might ever do it.
-        reap_orphans(output.report.pid);
-        let report = &output.report;
-        let by_signal = matches!(report.status, Exit::Signal { .. });
-        signals.conclude(by_signal || report.reason != Reason::Finished);
-    }
-    result
+    /// True if orphans of the program come to this process.
+    is_subreaper: bool,
+    outputs: &'a Outputs,
+    outer: Option<&'a OuterTerminal>,
+    signals: &'a mut RunSignals,
 }
 
-/// What a run had come to, if a program was started.
+impl Runner<'_> {
+    /// Runs the program until it succeeds or may not be run again. Returns the
+    /// result of the last attempt.
+    fn run_attempts(&mut self, attempts: &mut Attempts) -> (Result<Output, Error>, Termination) {
+        loop {
+            attempts.begin();
+            let result = self.run_once();
+            let failure = match &result {
+                Ok(output) => attempts.failure(output, self.signals),
+                // A program that did not start will not start the next time, and after
+                // trouble of this command itself nothing is run again.
+                Err(_) => None,
+            };
+            // Signals end this process here: there may be much to show, of which the
+            // person has seen enough, or stderr may take nothing.
+            let termination = self.signals.unblocked(|| {
+                self.outputs.finish_run(&result, failure.is_some());
+                message::print_deferred();
+                print_outcome(&result, self.signals)
+            });
+            let Some(failure) = failure else {
+                return (result, termination);
+            };
+            let mut pause = || attempts.pause(&failure, self.signals);
+            let paused = match self.outer {
+                Some(outer) => outer.with_modes_before(pause),
+                None => pause(),
+            };
+            if let Err(termination) = paused {
+                return (result, termination);
+            }
+        }
+    }
+
+    /// Runs the program once, from its start to its end.
+    fn run_once(&mut self) -> Result<Output, Error> {
+        let mut command = command::command(self.spec.clone(), self.is_subreaper, self.outputs);
+        if let Some(outer) = self.outer {
+            command = outer.apply(command);
+        }
+        let result = command
+            .watch(RunWatch {
+                signals: &mut *self.signals,
+                outer: self.outer,
+            })
+            .on_event(print_event)
+            .run();
+        if let Some(output) = output(&result) {
+            // A container may have no other process that reaps them.
+            reap_orphans(output.report.pid);
+            let report = &output.report;
+            let by_signal = matches!(report.status, Exit::Signal { .. });
+            self.signals
+                .finish_run(by_signal || report.reason != Reason::Finished);
+        }
+        result
+    }
+}
+
+/// Output of a run, if a program was started.
 fn output(result: &Result<Output, Error>) -> Option<&Output> {
     match result {
         Ok(output) => Some(output),
@@ -183,33 +199,34 @@ fn output(result: &Result<Output, Error>) -> Option<&Output> {
     }
 }
 
-/// Says what has to be said, and how to end.
-fn conclude(result: &Result<Output, Error>, signals: &Signals) -> End {
+/// Prints what a person has to know about a run, and returns the termination that
+/// follows from it.
+fn print_outcome(result: &Result<Output, Error>, signals: &RunSignals) -> Termination {
     match result {
         Ok(output) => {
             let report = &output.report;
             let by_limit = !matches!(report.reason, Reason::Finished | Reason::Cancelled);
             if by_limit || !report.survivors.is_empty() {
-                say(report.explain(&[]));
+                message::print(report.explain(&[]));
             }
             match (signals.fatal(), by_limit) {
-                (Some(signal), _) => End::Signal(signal),
-                (None, true) => End::STOPPED,
-                (None, false) => exit::of_program(report.status),
+                (Some(signal), _) => Termination::Signal(signal),
+                (None, true) => Termination::STOPPED,
+                (None, false) => Termination::after_program(report.status),
             }
         }
         Err(error) => {
-            say(error);
+            message::print(error);
             match error {
-                Error::Spawn { source, .. } => exit::of_spawn(source),
-                _ => End::TROUBLE,
+                Error::Spawn { source, .. } => Termination::after_spawn_error(source),
+                _ => Termination::TROUBLE,
             }
         }
     }
 }
 
-fn tell(event: &Event) -> Result<(), BoxError> {
-    say_in_run(format_args!(
+fn print_event(event: &Event) -> Result<(), BoxError> {
+    message::print_or_defer(format_args!(
         "{}\n  hint: --until exit does not wait for them",
         event.fact()
     ));

@@ -4,24 +4,24 @@ use std::time::{Duration, Instant};
 
 use procwright::{Output, Reason};
 
+use super::signals::RunSignals;
 use crate::args::RunArgs;
-use crate::exit::End;
-use crate::figures::Seconds;
-use crate::message::say;
-use crate::signals::Signals;
+use crate::exit::Termination;
+use crate::human::HumanDuration;
+use crate::message;
 
-/// The longest pause that doubling leads to.
-const LONGEST: Duration = Duration::from_secs(5 * 60);
+/// Longest pause that doubling leads to.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5 * 60);
 
-/// The attempts that were made, and may still be.
+/// Attempts that were made, and those that may follow.
 #[derive(Debug)]
 pub(super) struct Attempts {
     started: Instant,
     made: u64,
     allowed: u64,
-    /// Before the next one.
+    /// Pause before the next attempt.
     pause: Duration,
-    longest: Duration,
+    longest_pause: Duration,
 }
 
 impl Attempts {
@@ -31,7 +31,7 @@ impl Attempts {
             made: 0,
             allowed: u64::from(args.retry) + 1,
             pause: args.backoff,
-            longest: LONGEST.max(args.backoff),
+            longest_pause: LONGEST_PAUSE.max(args.backoff),
         }
     }
 
@@ -39,52 +39,58 @@ impl Attempts {
         self.made
     }
 
-    /// Since the first one began.
+    /// Time since the first attempt began.
     pub(super) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// An attempt begins.
+    /// Counts an attempt.
     pub(super) fn begin(&mut self) {
         self.made += 1;
     }
 
-    /// After an attempt: what was wrong with it, if it is to be tried again.
-    pub(super) fn failure(&self, output: &Output, signals: &Signals) -> Option<String> {
-        if self.made >= self.allowed || signals.were_for_an_end() {
+    /// Why the latest attempt failed, if another one is to follow.
+    pub(super) fn failure(&self, output: &Output, signals: &RunSignals) -> Option<String> {
+        if self.made >= self.allowed || signals.asked_to_terminate() {
             return None;
         }
         failure(output)
     }
 
-    /// Waits for the next attempt. Comes back with an end if there is to be none.
-    pub(super) fn pause(&mut self, failure: &str, signals: &mut Signals) -> Option<End> {
-        say(format_args!(
+    /// Waits for the next attempt.
+    ///
+    /// # Errors
+    /// There is to be none: a signal came, or the wait failed.
+    pub(super) fn pause(
+        &mut self,
+        failure: &str,
+        signals: &mut RunSignals,
+    ) -> Result<(), Termination> {
+        message::print(format_args!(
             "attempt {} of {} failed: {failure}; next in {}",
             self.made,
             self.allowed,
-            Seconds(self.pause).short(),
+            HumanDuration(self.pause).short(),
         ));
         let pause = self.pause;
-        self.pause = pause.saturating_mul(2).min(self.longest);
-        match signals.pause(pause) {
-            Ok(None) => None,
-            Ok(Some(signal)) => Some(End::Signal(signal)),
-            Err(error) => {
-                say(format_args!("cannot wait for the next attempt: {error}"));
-                Some(End::TROUBLE)
-            }
+        self.pause = pause.saturating_mul(2).min(self.longest_pause);
+        match signals.sleep(pause) {
+            Ok(None) => Ok(()),
+            Ok(Some(signal)) => Err(Termination::Signal(signal)),
+            Err(error) => Err(Termination::trouble(format_args!(
+                "cannot wait for the next attempt: {error}"
+            ))),
         }
     }
 }
 
-/// What was wrong, if it may be better the next time.
+/// Why the program failed, if another attempt may succeed.
 fn failure(output: &Output) -> Option<String> {
     use procwright::process::{Exit, Signal};
     let status = output.report.status;
     match (output.report.reason, status) {
         (Reason::Finished, Exit::Code(0)) => None,
-        // Somebody wants it to end, and not to begin again.
+        // SIGINT was a person's, who does not want the program to begin again.
         (Reason::Finished, Exit::Signal { signal, .. }) if signal == Signal::INT => None,
         (Reason::Finished, Exit::Code(_) | Exit::Signal { .. }) => Some(status.to_string()),
         (Reason::Timeout, _) => Some("timed out".to_owned()),

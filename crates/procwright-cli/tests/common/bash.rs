@@ -12,16 +12,16 @@ use super::terminal;
 
 const PROMPT: &str = "=prompt=> ";
 
-/// What is typed is echoed, so what is waited for must not stand in the line
-/// that was typed. Ended by a drop, and the jobs with it.
+/// A bash on a terminal, which echoes input: text that a test waits for must not
+/// stand in a line that it types. A drop ends the shell and its jobs.
 pub struct Bash {
     shell: Child,
     master: File,
-    /// All that came so far.
+    /// Text that came so far.
     pub text: String,
     /// How far it has been looked at.
     seen: usize,
-    /// For files of the test.
+    /// Directory for files of the test.
     pub directory: tempfile::TempDir,
 }
 
@@ -93,7 +93,7 @@ impl Bash {
                 self.seen += at + needle.len();
                 return before;
             }
-            // EIO when nobody has the other end any more.
+            // EIO when no process has the other end.
             match self.master.read(&mut buffer) {
                 Ok(0) | Err(_) => panic!("{needle:?} never came: {:?}", self.text),
                 Ok(n) => self.text += &String::from_utf8_lossy(&buffer[..n]),
@@ -118,7 +118,7 @@ impl Bash {
     /// The pids that the program announces.
     #[track_caller]
     pub fn ready(&mut self) -> Vec<i32> {
-        // Not the option that asks for it.
+        // The echo of `--print-ready` is passed over.
         while self.until("ready ").ends_with("--print-") {}
         let pids = self.until("\n");
         pids.split_whitespace()
@@ -156,7 +156,7 @@ impl Bash {
 
 impl Drop for Bash {
     fn drop(&mut self) {
-        // With the last descriptor of its other end the terminal hangs up.
+        // The terminal hangs up when the shell, which has the other end, is gone.
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }

@@ -1,4 +1,4 @@
-//! What the tests of the command share.
+//! Helpers for the tests of the command.
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 #![allow(clippy::print_stderr, clippy::disallowed_methods)] // Tests may sleep and speak.
 
@@ -8,7 +8,7 @@ pub mod outer;
 pub mod seen;
 pub mod target;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
@@ -16,6 +16,8 @@ use std::sync::Once;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+#[allow(unused_imports)] // Each test file uses its part.
+pub use test_support::skip; // The crate also resets inherited signals.
 
 /// A test that hangs fails after this time; nothing else looks at the clock.
 const WATCHDOG: Duration = Duration::from_secs(120);
@@ -59,16 +61,6 @@ pub fn child<const N: usize>(words: [&str; N]) -> Vec<String> {
     std::iter::once(program).chain(words).collect()
 }
 
-/// Leaves a test out in plain sight; under `REQUIRE_ALL=1` that is a failure.
-pub fn skip(test: &str, why: &str) {
-    assert!(
-        std::env::var_os("REQUIRE_ALL").is_none_or(|value| value != "1"),
-        "{test} must not be skipped: {why}"
-    );
-    // Not with `eprintln!`, which libtest captures.
-    let _ = std::io::stderr().write_all(format!("SKIPPED {test}: {why}\n").as_bytes());
-}
-
 /// A new terminal: our end, and the one that programs get.
 pub fn terminal() -> (std::fs::File, OwnedFd) {
     use rustix::fs::{Mode, OFlags};
@@ -92,7 +84,7 @@ pub fn fifo(path: &std::path::Path) -> std::fs::File {
     options.read(true).write(true).open(path).unwrap()
 }
 
-/// What a run came to.
+/// Output and status of a run.
 #[derive(Debug)]
 pub struct Ran {
     pub status: ExitStatus,
@@ -186,7 +178,7 @@ pub fn kill(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
-/// Whether there is neither a process nor a zombie of this number.
+/// Returns whether there is neither a process nor a zombie of this number.
 pub fn is_gone(pid: i32) -> bool {
     test_kill_process(Pid::from_raw(pid).unwrap()).is_err()
 }
@@ -205,7 +197,7 @@ pub fn wait_gone(pid: i32) {
     }
 }
 
-/// Waits until nothing of a process runs any more, whoever reaps it.
+/// Waits until a process has ended, reaped or not.
 pub fn wait_gone_or_zombie(pid: i32) {
     let path = format!("/proc/{pid}/stat");
     while std::fs::read_to_string(&path).is_ok_and(|stat| !stat.contains(") Z ")) {

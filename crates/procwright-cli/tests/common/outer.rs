@@ -12,14 +12,14 @@ use rustix::termios::{
     tcgetattr, tcsetattr, tcsetwinsize,
 };
 
-/// A terminal that somebody sits at, and the command that controls it.
+/// A person's terminal, and the command that controls it.
 pub struct Outer {
     pub command: Child,
     master: File,
     /// Kept open, so that its modes can be looked at when all others are gone.
     slave: OwnedFd,
     before: Vec<u64>,
-    /// All that was shown.
+    /// Text that was shown.
     pub text: String,
 }
 
@@ -28,7 +28,7 @@ impl Outer {
     pub fn new(mut command: Command) -> Outer {
         let (master, slave) = super::terminal();
         resize(&master, 33, 77);
-        // Not what any terminal has by itself.
+        // Modes that no terminal has by default.
         let mut modes = tcgetattr(&slave).unwrap();
         modes.input_modes |= InputModes::IUTF8 | InputModes::IXANY;
         modes.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
@@ -114,7 +114,7 @@ impl Outer {
             && !modes.output_modes.contains(OutputModes::OPOST)
     }
 
-    /// Whether all modes are what they were.
+    /// Returns whether all modes are those from before.
     pub fn is_as_before(&self) -> bool {
         fingerprint(&self.modes()) == self.before
     }
@@ -147,7 +147,7 @@ impl Outer {
 
     /// Waits for the end of the command, reads what is there and says how it ended.
     pub fn finish(&mut self) -> ExitStatus {
-        // While it writes it must be read.
+        // The terminal is read until the end: a command that writes would block.
         let status = loop {
             let mut fds = [rustix::event::PollFd::new(
                 &self.master,

@@ -14,7 +14,7 @@ use super::terminal;
 pub struct Seen {
     pub command: Child,
     pub master: File,
-    /// All that came so far.
+    /// Text that came so far.
     pub text: String,
 }
 
@@ -32,7 +32,7 @@ fn sized(columns: u16) -> (File, OwnedFd) {
 }
 
 impl Seen {
-    /// All three of its descriptors are the terminal.
+    /// Starts a command whose three streams are the terminal.
     pub fn new(mut command: Command, columns: u16) -> Seen {
         let (master, slave) = sized(columns);
         command.stdin(slave.try_clone().unwrap());
@@ -40,14 +40,14 @@ impl Seen {
         Seen::start(command, master, slave)
     }
 
-    /// Its stdin is what the command says.
+    /// Starts a command whose stdout and stderr are the terminal.
     pub fn out(mut command: Command, columns: u16) -> Seen {
         let (master, slave) = sized(columns);
         command.stdout(slave.try_clone().unwrap());
         Seen::start(command, master, slave)
     }
 
-    /// Its stdin and stdout are what the command says.
+    /// Starts a command whose stderr is the terminal.
     pub fn err(command: Command, columns: u16) -> Seen {
         let (master, slave) = sized(columns);
         Seen::start(command, master, slave)
@@ -67,8 +67,8 @@ impl Seen {
             });
         }
         let child = command.spawn().unwrap();
-        // It has the other end of the terminal open, which would keep ours from
-        // coming to an end.
+        // The command has the other end of the terminal open, which would keep the
+        // master from an end.
         drop(command);
         Seen {
             command: child,
@@ -90,7 +90,7 @@ impl Seen {
     /// Reads what comes next; false if there is no more.
     pub fn more(&mut self) -> bool {
         let mut buffer = [0; 1024];
-        // EIO when nobody has the other end any more.
+        // EIO when no process has the other end.
         match self.master.read(&mut buffer) {
             Ok(0) | Err(_) => false,
             Ok(n) => {
@@ -100,14 +100,14 @@ impl Seen {
         }
     }
 
-    /// Its exit code, and the signal that ended it.
+    /// Waits for the end: the exit code, and the signal that ended the command.
     pub fn end(&mut self) -> (Option<i32>, Option<i32>) {
         while self.until("never written") {}
         let status = self.command.wait().unwrap();
         (status.code(), status.signal())
     }
 
-    /// What stands on the terminal.
+    /// Lines that the terminal shows.
     pub fn screen(&self) -> Vec<String> {
         let mut lines = vec![Vec::new()];
         let mut column = 0;

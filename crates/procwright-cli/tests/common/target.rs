@@ -25,7 +25,7 @@ impl Target {
         Target::new(["sleep-forever"])
     }
 
-    /// The same with another program file.
+    /// A target from another program file.
     pub fn of(program: impl AsRef<OsStr>, words: &[&str]) -> Target {
         let mut command = Command::new(program);
         command.args(words).arg("--print-ready");
@@ -50,7 +50,7 @@ impl Target {
         self.0.id().cast_signed()
     }
 
-    /// Its number as an argument.
+    /// Number of the process as an argument.
     pub fn arg(&self) -> String {
         self.0.id().to_string()
     }
@@ -94,7 +94,7 @@ pub struct Waiter {
     pub command: Child,
     stdout: Option<BufReader<ChildStdout>>,
     stderr: BufReader<ChildStderr>,
-    /// What it said of its mechanisms.
+    /// Messages about the mechanisms.
     pub said: String,
 }
 
@@ -105,12 +105,12 @@ impl Waiter {
         Waiter::of(command)
     }
 
-    /// What is ready to be started.
+    /// Starts a command that has its options.
     pub fn of(command: Command) -> Waiter {
         Waiter::with_stdout(command, Stdio::piped())
     }
 
-    /// So too, with this as its stdout.
+    /// Starts a command with this stdout.
     pub fn with_stdout(mut command: Command, stdout: impl Into<Stdio>) -> Waiter {
         command.arg("--verbose");
         command.stdout(stdout).stderr(Stdio::piped());

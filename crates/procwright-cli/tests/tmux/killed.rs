@@ -35,8 +35,8 @@ const PROGRAMS: [Program; 3] = [
         shows: "on",
         answers: &[],
     },
-    // In a process group of its own, which has the terminal. What comes right
-    // before it waits for a key it answers at the next one.
+    // This shell has a process group of its own, which has the terminal. A signal that
+    // comes right before it waits for a key is answered at the next one.
     Program {
         line: "$W env PS1='on> ' bash --norc -i",
         shows: "on>",
@@ -52,10 +52,10 @@ const PROGRAMS: [Program; 3] = [
     },
 ];
 
-/// Who gets the signal.
+/// The process that gets the signal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whom {
-    /// What the shell started: us, or the bare program.
+    /// Process that the shell started: procwright, or the bare program.
     Job,
     Program,
 }
@@ -65,15 +65,15 @@ fn modes(words: &str, program: &Program, signal: Signal, whom: Whom) -> [String;
     let mut session = Session::new(words, &[]);
     session.line(program.line);
     session.until(program.shows, |screen| screen.shows(program.shows));
-    // What vim leaves on the screen, or still draws when it is on its own, may
-    // hide the prompt.
+    // The prompt may be hidden by what vim leaves on the screen, or still draws when
+    // it is on its own.
     let before = session.prompts();
     let target = match whom {
         Whom::Job => session.job(),
         Whom::Program => session.program(),
     };
     match whom {
-        // As a shell does to its job. What is no wish for an end is the program's.
+        // A shell signals the whole group. SIGUSR1 is the program's to answer.
         Whom::Job if signal == Signal::USR1 => {
             kill_process_group(Pid::from_raw(target).unwrap(), signal).unwrap();
         }
@@ -89,14 +89,14 @@ fn modes(words: &str, program: &Program, signal: Signal, whom: Whom) -> [String;
     }
     let line = program.line.replace("$W", words);
     session.until_prompts(&format!("{line} to end by {signal:?}"), before + 1);
-    // What the terminal has answered vim, and vim has not read.
+    // C-u erases answers of the terminal to vim that vim has not read.
     session.press("C-u");
     session.line("stty -g >after");
     session.until_prompts("stty", before + 2);
     ["before", "after"].map(|name| session.file(name))
 }
 
-/// Whether it has a handler for SIGSEGV.
+/// Returns whether a process has a handler for SIGSEGV.
 fn catches_faults(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -112,7 +112,7 @@ fn each(test: &str, options: &str, whom: Whom) {
     let mut faults = Vec::new();
     for (program, signal) in PROGRAMS.iter().flat_map(|p| SIGNALS.map(|s| (p, s))) {
         for words in [String::new(), format!("{procwright} run {options}")] {
-            // Only a program that gets the signal can answer it.
+            // A program can only answer a signal that it gets.
             let to_program = words.is_empty() || whom == Whom::Program || signal == Signal::USR1;
             if to_program && program.answers.contains(&signal) {
                 continue;

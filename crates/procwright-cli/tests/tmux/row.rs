@@ -16,23 +16,23 @@ pub(crate) enum Step {
     Text(&'static str),
     /// Keys by their names in tmux, with spaces between.
     Keys(&'static str),
-    /// Until a line of the screen begins so.
+    /// Waits until a line of the screen begins so.
     Shows(&'static str),
-    /// Until it stands somewhere on the screen.
+    /// Waits until the text is somewhere on the screen.
     Has(&'static str),
-    /// Until it does not stand there any more.
+    /// Waits until the text is not on the screen any more.
     Gone(&'static str),
-    /// Until the line with the cursor is this, and an answer is waited for.
+    /// Waits until the line with the cursor is this, and the program waits for input.
     Cursor(&'static str),
-    /// Until what is in the foreground sleeps.
+    /// Waits until the foreground processes sleep.
     Asleep,
-    /// Until the shell asks for another command.
+    /// Waits until the shell asks for another command.
     Prompt,
-    /// What stands on the screen now is compared, too.
+    /// Compares the present screen as well.
     Look,
     /// The terminal gets this many columns and lines.
     Resize(u16, u16),
-    /// To the program at the end of the line of descent.
+    /// Sends a signal to the last descendant.
     KillProgram(Signal),
 }
 
@@ -41,14 +41,14 @@ pub(crate) enum Step {
 pub(crate) enum Way {
     Bare,
     Run,
-    /// In a process group of its own, which gets the terminal.
+    /// The program has a process group of its own, which gets the terminal.
     Group,
-    /// On a terminal of its own.
+    /// The program has a terminal of its own.
     Pty,
 }
 
 impl Way {
-    /// What goes before the program.
+    /// Words in front of the program.
     fn words(self) -> String {
         let procwright = env!("CARGO_BIN_EXE_procwright");
         match self {
@@ -63,9 +63,9 @@ impl Way {
 /// A program, its use, and what is allowed to differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    /// Besides tmux and a shell.
+    /// Programs besides tmux and a shell.
     pub(crate) needs: &'static [&'static str],
-    /// Lies beside the shell.
+    /// Files in the directory of the shell.
     pub(crate) files: &'static [(&'static str, &'static str)],
     /// Ends with a prompt.
     pub(crate) steps: &'static [Step],
@@ -95,12 +95,12 @@ impl Row {
     }
 }
 
-/// What a use of a program left behind.
+/// Traces of one use of a program.
 #[derive(Debug, PartialEq, Eq)]
 struct Left {
-    /// All that was shown, in the end and on the way.
+    /// Screens, at the end and on the way.
     shown: String,
-    /// Whether the terminal is as it was before.
+    /// True if the terminal is as it was before.
     restored: bool,
     /// `stty -g` in the end.
     modes: String,
@@ -178,7 +178,7 @@ fn take(session: &mut Session, step: Step, shown: &mut String, row: &Row, way: W
     }
 }
 
-/// Without what differs each time, and what may.
+/// A screen without the parts that differ each time, and those that may.
 fn comparable(picture: &str, row: &Row) -> String {
     let mut text = String::new();
     for line in picture.trim_end().lines() {

@@ -56,7 +56,7 @@ rows! {
         ],
     }
 
-    /// It is stopped in the middle, and the shell is itself meanwhile.
+    /// Vim is stopped in the middle, and the shell works meanwhile.
     vim_stopped {
         needs: &["vim"],
         steps: &[
@@ -127,7 +127,7 @@ rows! {
         ],
     }
 
-    /// So too.
+    /// A zsh with a job, like the bash above.
     zsh {
         needs: &["python3", "zsh"],
         files: &[JOB],
@@ -175,24 +175,24 @@ rows! {
         ],
     }
 
-    /// Nobody listens.
+    /// No server listens.
     ssh {
         needs: &["ssh"],
         steps: &[Line("$W ssh -F none -p 1 127.0.0.1"), Prompt],
     }
 
-    /// As somebody else, and broken off. Where it may not, it says so.
+    /// sudo runs a program as another user, or says that it may not.
     sudo {
         needs: &["sudo"],
         files: &[ON],
         steps: &[
             Line("$W sudo -n sh on.sh || echo on"), Shows("on"), Keys("C-c"), Prompt,
         ],
-        // In front of the prompt, where there is one already.
+        // `^C` stands in front of the prompt, where there is one already.
         blur: &["^C"],
     }
 
-    /// Its editor is a grandchild.
+    /// The editor is a grandchild.
     git_commit {
         needs: &["git", "vim"],
         steps: &[
@@ -218,7 +218,7 @@ rows! {
         ],
     }
 
-    /// A pager that somebody else started.
+    /// A pager that another program starts.
     man {
         needs: &["less", "man"],
         files: &[("page.1", ".TH PAGE 1\n.SH NAME\npage \\- does a thing\n")],
@@ -245,11 +245,11 @@ rows! {
         steps: &[
             Line("$W gdb -q -nx -iex 'set debuginfod enabled off' --args sh ask.sh"),
             Cursor("(gdb)"), Line("set confirm off"), Cursor("(gdb)"),
-            // In its read, or gdb shows where in its write it was.
+            // The interrupt comes in the read: in a write gdb would show where.
             Line("run"), Shows("on"), Asleep, Keys("C-c"), Has("SIGINT"), Cursor("(gdb)"),
             Line("print 6*7"), Shows("$1 = 42"), Cursor("(gdb)"), Line("quit"), Prompt,
         ],
-        // Where it was interrupted: the machine's addresses.
+        // The addresses are the machine's.
         blur: &["0x", " in ", "warning"],
     }
 
@@ -275,11 +275,11 @@ rows! {
         needs: &["script"],
         files: &[ON],
         steps: &[Line("$W script -q -c 'sh on.sh' /dev/null"), Shows("on"), Keys("C-c"), Prompt],
-        // When it is made.
+        // The line has the time.
         blur: &["Script "],
     }
 
-    /// What a program changes on purpose stays.
+    /// Modes that a program changes on purpose stay.
     stty {
         steps: &[Line("$W stty -echo"), Prompt],
         not_on_a_pty: Some("it is its own terminal that it changes"),
@@ -357,7 +357,7 @@ rows! {
         ],
     }
 
-    /// It stops itself by what cannot be caught.
+    /// The program stops itself by SIGSTOP.
     stops_itself {
         steps: &[
             Line("$W sh -c 'kill -STOP $$; echo back'"), Prompt, Line("echo $?; jobs"), Prompt,
@@ -365,7 +365,7 @@ rows! {
         ],
     }
 
-    /// Its reader goes first.
+    /// The reader of the pipeline goes first.
     pipeline {
         steps: &[Line("$W yes | head -3; echo ${PIPESTATUS[@]}"), Prompt],
         not_on_a_pty: Some("it writes to its terminal, which does not break as a pipe does"),
@@ -411,7 +411,7 @@ os.execlp('tput', 'tput', 'cols')
         blur: &[" copied,"],
     }
 
-    /// So too, sent to the job as a shell sends it.
+    /// SIGUSR1 goes to the job, as a shell sends it.
     dd_job {
         steps: &[
             Line("$W sh -c 'echo on; exec dd bs=1 conv=ucase'"), Shows("on"), Line("abc"), Shows("ABC"), Keys("C-z"), Prompt, Line("kill -USR1 %1; fg"), Has(" copied,"), Keys("C-d"), Prompt,

@@ -16,7 +16,7 @@ const WATCHDOG: Duration = Duration::from_secs(240);
 pub(crate) const COLUMNS: u16 = 80;
 const LINES: u16 = 24;
 
-/// Of a fresh server. The status line would take a line and show the time.
+/// Options of a fresh server. A status line would take a line and show the time.
 const SERVER: &str = "\
 set -g default-terminal screen
 set -g status off
@@ -36,17 +36,17 @@ unset HISTFILE
 stty -g >before
 ";
 
-/// A shell on a terminal. Ended by a drop, with the server.
+/// A shell on a terminal. A drop ends it, with the server.
 pub(crate) struct Session {
-    /// Where the shell is, with a home and files of its own.
+    /// Directory of the shell, with a home and files of its own.
     pub(crate) dir: tempfile::TempDir,
-    /// What the pane shows, as it comes: what wakes us up.
+    /// Output of the pane as it comes, which wakes up the waits.
     output: File,
     /// The number of the last prompt that was awaited.
     prompt: u32,
 }
 
-/// What stands there, without colours, and where the cursor is.
+/// Text of the screen without colours, and the cursor.
 #[derive(Debug)]
 pub(crate) struct Screen {
     pub(crate) lines: Vec<String>,
@@ -58,7 +58,7 @@ impl Screen {
         self.lines.iter().any(|line| line.contains(text))
     }
 
-    /// Whether a line begins so. What was typed stands behind a prompt.
+    /// Returns whether a line begins so. Typed text stands behind a prompt.
     pub(crate) fn shows(&self, text: &str) -> bool {
         self.lines.iter().any(|line| line.starts_with(text))
     }
@@ -70,7 +70,7 @@ impl Screen {
 
     /// The number of the prompt, if the shell waits for a line and has none.
     fn prompt(&self) -> Option<u32> {
-        // What a program leaves without a line's end stands before it.
+        // Output without a newline at its end stands before the prompt.
         let line = self.line();
         let number = line.get(line.rfind("READY ")? + 6..)?.strip_suffix('>')?;
         number.parse().ok()
@@ -127,7 +127,7 @@ impl Session {
         self.path().join(".socket")
     }
 
-    /// What a client of the server says.
+    /// Output of a client of the server.
     fn try_tmux(&self, words: &[&str]) -> std::process::Output {
         let mut command = Command::new("tmux");
         command.arg("-S").arg(self.socket());
@@ -185,7 +185,7 @@ impl Session {
         }
     }
 
-    /// All that was shown and what stands there, with its colours.
+    /// Scrollback and screen, with colours.
     pub(crate) fn picture(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-e", "-S", "-"])
     }
@@ -240,7 +240,7 @@ impl Session {
         self.prompt = screen.prompt().unwrap_or_default();
     }
 
-    /// So many prompts there have been, wherever on the screen.
+    /// Number of prompts so far, on the screen or not.
     pub(crate) fn prompts(&self) -> usize {
         self.file(".prompts").len()
     }
@@ -295,7 +295,7 @@ impl Session {
         program
     }
 
-    /// What a file beside the shell holds.
+    /// Content of a file beside the shell.
     pub(crate) fn file(&self, name: &str) -> String {
         std::fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
@@ -322,7 +322,7 @@ fn pids() -> Vec<i32> {
     numbers.collect()
 }
 
-/// What `/proc/PID/stat` says.
+/// Fields of `/proc/PID/stat`.
 struct Stat {
     pid: i32,
     state: String,
@@ -350,7 +350,7 @@ impl Stat {
     }
 }
 
-/// Its child that began last.
+/// Youngest child of a process.
 fn child_of(parent: i32) -> Option<i32> {
     let all = pids().into_iter().filter_map(Stat::of);
     let children = all.filter(|one| one.parent == parent);
@@ -359,7 +359,7 @@ fn child_of(parent: i32) -> Option<i32> {
         .map(|one| one.pid)
 }
 
-/// Those below this process, and itself, that may read from their terminal.
+/// A process and its descendants, as far as they may read from their terminal.
 fn foreground(ancestor: i32) -> Vec<Stat> {
     let mut all: Vec<Stat> = pids().into_iter().filter_map(Stat::of).collect();
     let mut family = vec![ancestor];
@@ -373,7 +373,7 @@ fn foreground(ancestor: i32) -> Vec<Stat> {
     all
 }
 
-/// Whether a program of this name can be found.
+/// Returns whether a program of this name can be found.
 pub(crate) fn is_installed(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(name).is_file())

@@ -15,7 +15,7 @@
 //! let monitor = buffer.monitor();
 //! let stage = std::thread::spawn(|| buffer.run(from_stage.into(), into.into()));
 //!
-//! // Nobody reads yet, and a pipe would have been full long ago.
+//! // There is no reader yet, and a pipe would have been full long ago.
 //! to_stage.write_all(&[7; 1 << 20])?;
 //! drop(to_stage);
 //! let mut copy = Vec::new();
@@ -27,36 +27,37 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod intake;
-mod outlet;
-mod volume;
+mod error;
+mod pipe_growth;
+mod read_input;
+mod write_output;
 
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
-use crate::error::Invalid;
 use crate::spool::Overflow;
-use crate::spool::elastic::{self, Consumer, Producer};
-use crate::sys::thread;
-use crate::sys::wake::Wake;
-use crate::sys::{fd, file};
+use crate::spool::elastic::{self, ElasticConsumer, ElasticProducer};
+use procwright_os::thread;
+use procwright_os::wake::Wake;
+use procwright_os::{fd, file};
 
 pub use crate::spool::elastic::{Event, Figures, Monitor};
+pub use error::Error;
 
-use intake::Stopped;
-use outlet::Failed;
+use read_input::{Stopped, read_input};
+use write_output::{OutputFailure, write_output};
 
-type Listener = Box<dyn Fn(&Event) + Send + Sync>;
+type EventListener = Box<dyn Fn(&Event) + Send + Sync>;
 
 /// A stage that takes from one descriptor and gives to another.
 pub struct Buffer {
-    producer: Producer,
-    consumer: Consumer,
+    producer: ElasticProducer,
+    consumer: ElasticConsumer,
     monitor: Monitor,
     room: Arc<Wake>,
-    listener: Arc<OnceLock<Listener>>,
+    listener: Arc<OnceLock<EventListener>>,
 }
 
 impl fmt::Debug for Buffer {
@@ -67,61 +68,15 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// What a stage that has ended without an error did.
+/// The outcome of a stage that has ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
     /// The final figures.
     pub figures: Figures,
-    /// Whether whoever reads the output went away before its end; what
-    /// `figures.lag_bytes` counts was not delivered then.
+    /// The reader of the output went away before its end; what `figures.lag_bytes`
+    /// counts was not delivered then.
     pub reader_gone: bool,
-}
-
-/// Why a stage cannot be made, or has not passed on everything.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A value that cannot be used.
-    #[error(transparent)]
-    Invalid(#[from] Invalid),
-    /// No descriptor, thread or memory is left for it.
-    #[error("cannot set up the buffer: {0}")]
-    Setup(io::Error),
-    /// The input cannot be read on. All that came before has been passed on.
-    #[error("cannot read the input at offset {offset}: {source}")]
-    Read {
-        /// So many bytes had come.
-        offset: u64,
-        /// What the system answered.
-        source: io::Error,
-    },
-    /// The output cannot be written.
-    #[error("cannot write the output at offset {offset}: {source}")]
-    Write {
-        /// So many bytes had been written.
-        offset: u64,
-        /// What the system answered.
-        source: io::Error,
-    },
-    /// More came than may be kept, by [`Overflow::Fail`]. All that came before
-    /// has been passed on.
-    #[error("more came than may be kept, at offset {offset}")]
-    Overflowed {
-        /// The offset in the stream of the first byte that was too much.
-        offset: u64,
-    },
-    /// Bytes that lay on disk cannot be read again. What is behind them has not
-    /// been passed on.
-    #[error("{length} bytes at offset {offset} were on disk and cannot be read: {source}")]
-    Lost {
-        /// Where in the stream.
-        offset: u64,
-        /// How many.
-        length: u64,
-        /// What the system answered.
-        source: io::Error,
-    },
 }
 
 impl Buffer {
@@ -132,7 +87,7 @@ impl Buffer {
     /// [`Error::Setup`] if no descriptor is left.
     pub fn new(overflow: Overflow) -> Result<Buffer, Error> {
         let room = Arc::new(Wake::new().map_err(Error::Setup)?);
-        let listener: Arc<OnceLock<Listener>> = Arc::default();
+        let listener: Arc<OnceLock<EventListener>> = Arc::default();
         let listening = Arc::clone(&listener);
         let hook = Box::new(move |event: &Event| {
             if let Some(listener) = listening.get() {
@@ -162,12 +117,12 @@ impl Buffer {
         self.monitor.clone()
     }
 
-    /// Passes on what comes until the end of the input, or until nobody reads
-    /// the output. Neither descriptor is switched to non-blocking: they may be
-    /// shared with others. Nobody else may read the input meanwhile.
+    /// Passes on what comes until the end of the input, or until the output has no
+    /// reader. Neither descriptor is switched to non-blocking: they may be shared with
+    /// others. No other thread or process may read the input meanwhile.
     ///
-    /// `input` is closed as soon as no more is wanted of it, so that who writes
-    /// there learns of it.
+    /// `input` is closed as soon as no more is wanted of it, so that its writer learns
+    /// of it.
     ///
     /// # Blocking
     /// Until then. Starts a thread for the output.
@@ -184,10 +139,10 @@ impl Buffer {
         } = self;
         let output = Arc::new(output);
         let theirs = Arc::clone(&output);
-        let writer = thread::spawn_quiet("procwright-out", move || outlet::run(consumer, &theirs));
+        let writer = thread::spawn_quiet("procwright-out", move || write_output(consumer, &theirs));
         let writer = writer.map_err(Error::Setup)?;
         let reader = file::is_anonymous_pipe(&output).then(|| output.as_fd());
-        let stopped = intake::run(&mut producer, input.as_fd(), reader, &room);
+        let stopped = read_input(&mut producer, input.as_fd(), reader, &room);
         drop(input);
         let came = monitor.figures().bytes_in;
         match stopped {
@@ -196,16 +151,18 @@ impl Buffer {
         }
         let written = match writer.join() {
             Ok(written) => written,
-            Err(_) => Err(Failed::Write(io::Error::other("the thread panicked"))),
+            Err(_) => Err(OutputFailure::Write(io::Error::other(
+                "the thread panicked",
+            ))),
         };
         let figures = monitor.figures();
         match written {
-            Ok(()) | Err(Failed::ReaderGone) => {}
-            Err(Failed::Write(source)) => {
+            Ok(()) | Err(OutputFailure::ReaderGone) => {}
+            Err(OutputFailure::Write(source)) => {
                 let offset = figures.bytes_out;
                 return Err(Error::Write { offset, source });
             }
-            Err(Failed::Lost(error)) => return Err(error),
+            Err(OutputFailure::Lost(error)) => return Err(error),
         }
         match stopped {
             Ok(Stopped::Overflowed(offset)) => Err(Error::Overflowed { offset }),
@@ -220,8 +177,8 @@ impl Buffer {
         }
     }
 
-    /// As [`Buffer::run`], from the standard input of this process to its
-    /// standard output, which are `/dev/null` for everybody else from now on.
+    /// Passes on, as [`Buffer::run`] does, from the standard input of this process to its
+    /// standard output. Both are `/dev/null` for all other code from now on.
     ///
     /// # Blocking
     /// As `run`.

@@ -1,46 +1,54 @@
 //! Talking to a child in one go: all of its input, and all of its output.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::{Buf, Bytes};
 
-use super::Child;
-use crate::stream::{Chunk, Closed, Patience, Patient, Reader, Readiness, StallWatch, Writer};
-use crate::sys::poll::{self, Fd, Flags};
-use crate::sys::wake::Wake;
-use crate::time::Deadline;
+use super::captured_output::{CapturedOutput, OutputCapture};
+use super::child::Child;
+use crate::std_stream::PerStream;
+use crate::stream::{Closed, Patience, Readiness, StallCheck, StallWatch, Writer};
+use procwright_os::poll::{self, Fd, Flags};
+use procwright_os::time::Deadline;
 
 /// Feeds a child its input and collects both of its outputs: what
 /// [`Child::communicate`] gives.
 ///
-/// It has the streams of the child, and what was read of them: a timeout or an
-/// interrupt loses nothing, [`proceed`](Communication::proceed) goes on where it
+/// The streams of the child belong to it, and the bytes that were read of them: a
+/// timeout or an interrupt loses nothing, [`proceed`](Communication::proceed) goes on where it
 /// was. Dropped, it closes them.
+///
+/// A front end whose language has memory of its own reads into that, by an
+/// [`OutputCapture`]: see [`Child::communicate_with`].
 #[derive(Debug)]
-pub struct Communication {
+pub struct Communication<O = CapturedOutput> {
     stdin: Option<Writer>,
     input: Bytes,
-    outputs: [Output; 2],
-    /// An output that is not read here may hold up those that are.
+    outputs: PerStream<CommunicationOutput<O>>,
+    /// Tells of an output that is not read here and holds up those that are.
     watch: Arc<StallWatch>,
-    /// What is read goes here first: a `Vec` must not be read into beyond what
-    /// is in it.
-    buffer: Vec<u8>,
 }
 
-#[derive(Debug, Default)]
-struct Output {
-    /// None at its end.
-    reader: Option<Reader>,
-    data: Vec<u8>,
-    gaps: u64,
+/// One of the two outputs, and how far it was read.
+#[derive(Debug)]
+struct CommunicationOutput<O> {
+    output: Option<O>,
+    progress: OutputProgress,
 }
 
-/// The largest single read.
-const READ: usize = 128 * 1024;
+/// How far an output was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OutputProgress {
+    /// More may come.
+    Open,
+    /// The end was read, or there is nothing to read from.
+    Ended,
+    /// Another thread has closed it before its end, and that was told.
+    Closed,
+}
 
 impl Child {
     /// Takes the streams that were not taken out yet, to write `input` to stdin
@@ -63,88 +71,106 @@ impl Child {
     /// assert!(child.wait(None)?.unwrap().success());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[doc(alias = "subprocess.Popen.communicate")]
+    #[doc(alias = "wait_with_output")]
     pub fn communicate(&mut self, input: impl Into<Bytes>) -> Communication {
-        let output = |reader| Output {
-            reader,
-            ..Output::default()
+        let stdin = self.stdin.take();
+        let outputs = [self.stdout.take(), self.stderr.take()];
+        self.communicate_with(
+            stdin,
+            input,
+            outputs.map(|one| one.map(CapturedOutput::new)),
+        )
+    }
+
+    /// Writes `input` to `stdin` and reads `outputs`, all at once. These are the child's,
+    /// taken out before; an output that is none here is read elsewhere, if at all.
+    pub fn communicate_with<O: OutputCapture>(
+        &self,
+        stdin: Option<Writer>,
+        input: impl Into<Bytes>,
+        outputs: [Option<O>; 2],
+    ) -> Communication<O> {
+        let [stdout, stderr] = outputs;
+        let side = |output: Option<O>| CommunicationOutput {
+            progress: match output {
+                Some(_) => OutputProgress::Open,
+                None => OutputProgress::Ended,
+            },
+            output,
         };
         Communication {
-            stdin: self.stdin.take(),
+            stdin,
             input: input.into(),
-            outputs: [output(self.stdout.take()), output(self.stderr.take())],
+            outputs: PerStream::new(stdout, stderr).map(side),
             watch: Arc::clone(self.watch()),
-            buffer: Vec::new(),
         }
     }
 }
 
-impl Communication {
+impl<O: OutputCapture> Communication<O> {
     /// Goes on until all is written and both outputs are at their end, which is
-    /// when everybody has closed them, processes that the child has left behind
+    /// when all processes have closed them, those that the child has left behind
     /// included. Closes stdin once all is written; that the child does not read
-    /// all of it is no error. Not how the child ends: wait for that afterwards.
+    /// all of it is no error. How the child ends is not waited for: do that afterwards.
     ///
     /// # Blocking
     /// Until then, or as long as the patience says.
     ///
     /// # Errors
     /// `TimedOut` and `Interrupted` when the patience ends: call it again.
-    /// [`Closed`](crate::stream::Closed) if somebody has closed a stream, once for
+    /// [`Closed`](crate::stream::Closed) if another thread has closed a stream, once for
     /// each: the others can still be gone on with. [`Stalled`](crate::stream::Stalled)
-    /// if the child waits for somebody to read an output that is not read here: it
-    /// was taken out before. Whatever else a read or write of these streams says.
-    /// What was read before stays here in any case.
+    /// if the child waits for an output to be read that is not read here: it was taken
+    /// out before. All other errors are those of a read or write of these streams.
+    /// The bytes that were read before stay here in any case.
     pub fn proceed<'a>(&mut self, patience: impl Into<Patience<'a>>) -> io::Result<()> {
         let patience = patience.into();
         let watch = Arc::clone(&self.watch);
-        let mut patient = None;
+        let mut stall = None;
         loop {
             // First what is there, so that a patience that is over before it
             // began still brings what needs no wait.
-            let moved = self.write()? | self.read(0)? | self.read(1)?;
+            let at_once = Patience::until(Deadline::at(Instant::now()));
+            let mut moved = self.write(at_once)?;
+            for output in self.outputs.values_mut() {
+                moved |= output.read(at_once)?;
+            }
             if self.is_done() {
                 return Ok(());
+            }
+            if moved {
+                stall = None;
+                // A flood never sleeps, and must hide neither an interrupt nor the time.
+                patience.check()?;
+                continue;
             }
             let now = Instant::now();
             if patience.deadline().reached(now) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            if moved {
-                patient = None;
-                // A flood must not hide an interrupt: looked at also if nothing waits.
-                if patience.interrupt().is_some() {
-                    self.sleep(patience, Deadline::at(now), None)?;
-                }
-                continue;
-            }
             let begins = || match self.stdin {
-                Some(_) => Patient::writing(&watch, now),
-                None => Patient::waiting(&watch, now),
+                Some(_) => StallCheck::writing(&watch, now),
+                None => StallCheck::waiting(&watch, now),
             };
-            let patient = patient.get_or_insert_with(begins);
-            let again = patient.look(now).map_err(io::Error::other)?;
-            self.sleep(
-                patience,
-                patience.deadline().min(again.at),
-                again.ring.as_deref(),
-            )?;
+            let check = stall.get_or_insert_with(begins).check(now);
+            let next = check.map_err(io::Error::other)?;
+            let until = patience.deadline().min(next.at);
+            let ring = next.ring.as_deref().map(AsFd::as_fd);
+            self.sleep(until, ring, patience.interrupt())?;
         }
     }
 
     /// Whether there is nothing more to be done.
     pub fn is_done(&self) -> bool {
-        self.stdin.is_none() && self.outputs.iter().all(|output| output.reader.is_none())
+        self.stdin.is_none() && self.outputs.values().all(|output| !output.is_open())
     }
 
-    /// What was read so far, of stdout and stderr.
-    pub fn outputs(&self) -> [&[u8]; 2] {
-        self.outputs.each_ref().map(|output| &output.data[..])
-    }
-
-    /// How many bytes of each were dropped, as the [`Overflow`](crate::Overflow)
-    /// says.
-    pub fn dropped(&self) -> [u64; 2] {
-        self.outputs.each_ref().map(|output| output.gaps)
+    /// An output of which [`proceed`](Communication::proceed) has said that another
+    /// thread closed it before its end.
+    pub fn closed_output(&self) -> Option<&O> {
+        let closed = |side: &&CommunicationOutput<O>| side.progress == OutputProgress::Closed;
+        self.outputs.values().find(closed)?.output.as_ref()
     }
 
     /// How many bytes of the input are not written, and will not be if it is done:
@@ -153,92 +179,137 @@ impl Communication {
         self.input.len()
     }
 
-    /// What was read, of stdout and stderr. Closes what is not at its end.
-    pub fn into_outputs(self) -> [Vec<u8>; 2] {
-        self.outputs.map(|output| output.data)
+    /// The captures of stdout and stderr as they are.
+    pub fn captures(&self) -> [Option<&O>; 2] {
+        self.outputs
+            .as_ref()
+            .map(|side| side.output.as_ref())
+            .into()
     }
 
-    fn write(&mut self) -> io::Result<bool> {
+    /// The captures of stdout and stderr, to take out what was read.
+    pub fn captures_mut(&mut self) -> [Option<&mut O>; 2] {
+        self.outputs
+            .as_mut()
+            .map(|side| side.output.as_mut())
+            .into()
+    }
+
+    /// The captures of stdout and stderr. Closes what is not at its end.
+    pub fn into_captures(self) -> [Option<O>; 2] {
+        self.outputs.map(|side| side.output).into()
+    }
+
+    /// Writes what there is room for; false if there is none.
+    fn write(&mut self, at_once: Patience<'_>) -> io::Result<bool> {
         let Some(stdin) = &self.stdin else {
             return Ok(false);
         };
-        if self.input.is_empty() {
-            self.stdin = None;
-            return Ok(true);
-        }
-        match stdin.write_for(&self.input, Duration::ZERO) {
-            Ok(n) => self.input.advance(n),
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => self.stdin = None,
+        let written = match self.input.is_empty() {
+            true => Ok(0),
+            false => stdin.write_with(&self.input, at_once),
+        };
+        match written {
+            Ok(n) => {
+                self.input.advance(n);
+                if !self.input.is_empty() {
+                    return Ok(true);
+                }
+                stdin.close();
+            }
             Err(e) if e.kind() == io::ErrorKind::TimedOut => return Ok(false),
+            // The child reads no more.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => drop(stdin.close()),
             Err(e) => {
-                // Or it would say so for ever, and nobody read the outputs.
+                // Told once: the next call goes on with the outputs.
                 if Closed::is(&e) {
                     self.stdin = None;
                 }
                 return Err(e);
             }
         }
+        self.stdin = None;
         Ok(true)
     }
 
-    fn read(&mut self, index: usize) -> io::Result<bool> {
-        let output = &mut self.outputs[index];
-        let Some(reader) = &output.reader else {
-            return Ok(false);
-        };
-        self.buffer.resize(READ, 0);
-        match reader.read_with(&mut self.buffer, Patience::from(Duration::ZERO)) {
-            Ok(Chunk::Bytes(n)) => output.data.extend_from_slice(&self.buffer[..n]),
-            Ok(Chunk::Gap(n)) => output.gaps += n,
-            Ok(Chunk::End) => {
-                output.gaps = reader.figures().map_or(0, |figures| figures.dropped_bytes);
-                output.reader = None;
-            }
-            Err(e) if e.kind() == io::ErrorKind::TimedOut => return Ok(false),
-            Err(e) => {
-                if Closed::is(&e) {
-                    output.reader = None;
-                }
-                return Err(e);
-            }
-        }
-        Ok(true)
-    }
-
+    /// Sleeps until a stream can go on, `ring` is readable or the deadline has come.
+    ///
+    /// # Errors
+    /// `Interrupted` once `interrupt` is readable.
     fn sleep(
         &self,
-        patience: Patience<'_>,
         until: Deadline,
-        ring: Option<&Wake>,
+        ring: Option<BorrowedFd<'_>>,
+        interrupt: Option<BorrowedFd<'_>>,
     ) -> io::Result<()> {
-        let stdin = self.stdin.as_ref().map(Writer::readiness).transpose()?;
-        let readers = self.outputs.each_ref().map(|output| &output.reader);
-        let readers: io::Result<Vec<Readiness>> = readers
-            .into_iter()
-            .flatten()
-            .map(Reader::readiness)
-            .collect();
-        let readers = readers?;
-        let interrupt = patience
-            .interrupt()
-            .map(|fd| Fd::from_borrowed_fd(fd, Flags::IN));
-        let stdin = stdin
-            .as_ref()
-            .map(|stdin| Fd::from_borrowed_fd(stdin.as_fd(), Flags::IN));
-        let readers = readers
-            .iter()
-            .map(|reader| Fd::from_borrowed_fd(reader.as_fd(), Flags::IN));
-        let ring = ring.map(|ring| Fd::new(ring, Flags::IN));
-        let fds = interrupt.into_iter().chain(stdin).chain(readers);
-        let mut fds: Vec<_> = fds.chain(ring).collect();
+        let open = self.outputs.values().filter(|side| side.is_open());
+        let outputs = open.filter_map(|output| output.output.as_ref());
+        let outputs = outputs.map(OutputCapture::readiness);
+        let stdin = self.stdin.iter().map(Writer::readiness);
+        let streams: Vec<Readiness> = stdin.chain(outputs).collect::<io::Result<_>>()?;
+        let fds = streams.iter().map(AsFd::as_fd);
+        let fds = interrupt.into_iter().chain(fds).chain(ring);
+        let mut fds: Vec<_> = fds.map(|fd| Fd::from_borrowed_fd(fd, Flags::IN)).collect();
         match poll::poll(&mut fds, until) {
-            // A signal handler has run. Whoever wants to know has a descriptor.
+            // A signal handler has run. A host that wants to know passes an interrupt.
             Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(e) => Err(e),
-            Ok(_) if patience.interrupt().is_some() && !fds[0].revents().is_empty() => {
+            Ok(_) if interrupt.is_some() && !fds[0].revents().is_empty() => {
                 Err(io::ErrorKind::Interrupted.into())
             }
             Ok(_) => Ok(()),
+        }
+    }
+}
+
+impl Communication {
+    /// The bytes that were read so far, of stdout and stderr.
+    pub fn outputs(&self) -> [&[u8]; 2] {
+        self.captures()
+            .map(|output| output.map_or(&[][..], CapturedOutput::data))
+    }
+
+    /// How many bytes of each were dropped, as the [`Overflow`](crate::Overflow)
+    /// says.
+    pub fn dropped(&self) -> [u64; 2] {
+        self.captures()
+            .map(|output| output.map_or(0, CapturedOutput::dropped))
+    }
+
+    /// The bytes that were read, of stdout and stderr. Closes what is not at its end.
+    pub fn into_outputs(self) -> [Vec<u8>; 2] {
+        self.into_captures()
+            .map(|output| output.map_or_else(Vec::new, CapturedOutput::into_data))
+    }
+}
+
+impl<O> CommunicationOutput<O> {
+    fn is_open(&self) -> bool {
+        self.progress == OutputProgress::Open
+    }
+}
+
+impl<O: OutputCapture> CommunicationOutput<O> {
+    /// Reads what is there; false if nothing is.
+    fn read(&mut self, at_once: Patience<'_>) -> io::Result<bool> {
+        let is_open = self.is_open();
+        let Some(output) = self.output.as_mut().filter(|_| is_open) else {
+            return Ok(false);
+        };
+        match output.read_some(at_once) {
+            Ok(true) => Ok(true),
+            Ok(false) => {
+                self.progress = OutputProgress::Ended;
+                Ok(true)
+            }
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => Ok(false),
+            Err(e) => {
+                // Told once: the next call goes on with the other streams.
+                if Closed::is(&e) {
+                    self.progress = OutputProgress::Closed;
+                }
+                Err(e)
+            }
         }
     }
 }

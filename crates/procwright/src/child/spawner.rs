@@ -5,44 +5,46 @@
 //! children are made by a thread that never ends.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
 
-use super::prepare;
+use super::plan;
 use crate::error::{SpawnError, Step};
-use crate::sys::fork::PerProcess;
-use crate::sys::spawn::{Plan, Spawned};
-use crate::sys::thread;
+use procwright_os::fork::PerProcess;
+use procwright_os::spawn::{Plan, Spawned};
+use procwright_os::sync::Mutex;
+use procwright_os::thread;
 
-struct Job {
+/// A program to start, and where the thread says how that went.
+struct SpawnRequest {
     plan: Plan,
     answer: Sender<Result<Spawned, SpawnError>>,
 }
 
-/// The thread's inbox. A fork has no threads.
-static SPAWNER: PerProcess<Mutex<Option<Sender<Job>>>> = PerProcess::new();
+/// The inbox of the thread. Per process, since a fork has no threads.
+static SPAWNER: PerProcess<Mutex<Option<Sender<SpawnRequest>>>> = PerProcess::new();
 
 pub(super) fn spawn(plan: Plan) -> Result<Spawned, SpawnError> {
     let (answer, answered) = channel();
     let lost = || SpawnError::new(Step::Clone, "", std::io::Error::other("the spawner ended"));
-    inbox()?.send(Job { plan, answer }).map_err(|_| lost())?;
+    inbox()?
+        .send(SpawnRequest { plan, answer })
+        .map_err(|_| lost())?;
     answered.recv().map_err(|_| lost())?
 }
 
-fn inbox() -> Result<Sender<Job>, SpawnError> {
-    let spawner = SPAWNER.get().lock();
-    let mut spawner = spawner.unwrap_or_else(PoisonError::into_inner);
+fn inbox() -> Result<Sender<SpawnRequest>, SpawnError> {
+    let mut spawner = SPAWNER.get().lock();
     if let Some(inbox) = &*spawner {
         return Ok(inbox.clone());
     }
-    let (inbox, jobs) = channel();
-    thread::spawn_quiet("procwright-spawn", move || work(&jobs))
+    let (inbox, requests) = channel();
+    thread::spawn_quiet("procwright-spawn", move || work(&requests))
         .map_err(|e| SpawnError::new(Step::Clone, "", e))?;
     Ok(spawner.insert(inbox).clone())
 }
 
-fn work(jobs: &Receiver<Job>) {
-    while let Ok(job) = jobs.recv() {
+fn work(requests: &Receiver<SpawnRequest>) {
+    while let Ok(request) = requests.recv() {
         // The caller waits for this answer, so it is there to take it.
-        let _ = job.answer.send(prepare::spawn(&job.plan));
+        let _ = request.answer.send(plan::spawn(&request.plan));
     }
 }

@@ -1,4 +1,4 @@
-//! The child's descriptors: what it gets, and the ends that we keep.
+//! The standard streams of a child: the ends that it gets, and those that we keep.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal};
@@ -6,31 +6,32 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Unstarted;
+use super::unstarted::Unstarted;
 use crate::error::{SpawnError, Step};
-use crate::holders::{PipeId, Role, RunPipe};
 use crate::spec::{Sink, Spec, Stdin};
-use crate::sys::pipe::{self, FullProbe};
-use crate::sys::pty;
+use crate::std_stream::{PerStream, StdStream};
 use crate::terminal::{self, Modes, Size};
+use procwright_os::pipe::{self, FullProbe};
+use procwright_os::pty;
+use procwright_process::holders::{PipeId, Role, RunPipe};
 
 /// Our end of an output pipe, or of the terminal.
 #[derive(Debug)]
 pub(crate) struct OutputEnd {
     pub(crate) fd: OwnedFd,
-    /// None where it cannot be had: then fullness is guessed from above.
+    /// Tells whether the pipe is full. None where that cannot be had: then the time for
+    /// which it was full is an upper bound.
     pub(crate) probe: Option<Arc<FullProbe>>,
 }
 
-/// What we have of the program's terminal beside the end that is read.
+/// Our ends of the program's terminal, beside the one that is read.
 #[derive(Debug)]
 pub(crate) struct TerminalEnd {
-    /// The end that the program has as well.
+    /// The end that is the program's terminal.
     pub(crate) slave: OwnedFd,
-    /// Where somebody types what goes into it: the caller's own terminal, opened
-    /// anew.
+    /// The caller's own terminal, opened anew: what is typed there is passed on.
     pub(crate) keyboard: Option<OwnedFd>,
-    /// What the caller types with, if that is his to do.
+    /// A duplicate of the master for the caller to write to, if stdin is a pipe.
     pub(crate) typing: Option<OwnedFd>,
 }
 
@@ -38,13 +39,13 @@ pub(crate) struct TerminalEnd {
 #[derive(Debug, Default)]
 pub(crate) struct OurEnds {
     pub(crate) stdin: Option<OwnedFd>,
-    pub(crate) outputs: [Option<OutputEnd>; 2],
-    /// Then stdout is its end.
+    pub(crate) outputs: PerStream<Option<OutputEnd>>,
+    /// The terminal, if there is one; stdout then is its master.
     pub(crate) terminal: Option<TerminalEnd>,
 }
 
 impl OurEnds {
-    /// What the pipes are called, for whoever asks who holds them.
+    /// The names of the pipes, by which their holders are found.
     pub(crate) fn pipes(&self) -> Vec<RunPipe> {
         let pipe = |id: io::Result<PipeId>, role, label| {
             let id = id.ok()?;
@@ -52,66 +53,57 @@ impl OurEnds {
         };
         let stdin = self.stdin.as_ref();
         let stdin = stdin.and_then(|fd| pipe(PipeId::of(fd), Role::Reads, "stdin"));
-        let outputs = self.outputs.iter().zip(["stdout", "stderr"]);
-        let outputs = outputs.filter_map(|(end, label)| {
+        let outputs = self.outputs.iter().filter_map(|(stream, end)| {
             let end = end.as_ref()?;
             let id = match &self.terminal {
-                // By the end that the program has: ours is of the same name for all.
+                // The program's end names the terminal: all masters have one name.
                 Some(terminal) => PipeId::of_terminal(&terminal.slave),
                 None => PipeId::of(end),
             };
-            pipe(id, Role::Writes, label)
+            pipe(id, Role::Writes, stream.name())
         });
         stdin.into_iter().chain(outputs).collect()
     }
 }
 
-/// All descriptors of a start. The child's ends are closed when this goes.
-pub(super) struct Ends {
+/// The descriptors of a start. The child's ends are closed when this goes.
+pub(super) struct StdioEnds {
     pub(super) ours: OurEnds,
-    /// Which of our descriptors becomes which of the child's.
+    /// Our descriptor and the number it gets in the child, of each.
     pub(super) placements: Vec<(RawFd, RawFd)>,
-    _childs: Vec<OwnedFd>,
+    /// The ends that are the child's alone.
+    childs: Vec<OwnedFd>,
 }
 
-impl Ends {
-    /// What becomes the program's controlling terminal, if it gets one.
+impl StdioEnds {
+    /// The descriptor of the program's controlling terminal, if it gets one.
     pub(super) fn terminal(&self) -> Option<RawFd> {
         let terminal = self.ours.terminal.as_ref()?;
         Some(terminal.slave.as_raw_fd())
     }
 }
 
-struct Opening {
-    ours: OurEnds,
-    placements: Vec<(RawFd, RawFd)>,
-    childs: Vec<OwnedFd>,
-}
-
-pub(super) fn open(spec: &Spec, feeds: bool) -> Result<Ends, Unstarted> {
-    let mut opening = Opening {
+/// Opens all that `spec` wants, with a pipe for stdin if `feeds`.
+pub(super) fn open(spec: &Spec, feeds: bool) -> Result<StdioEnds, Unstarted> {
+    let mut ends = StdioEnds {
         ours: OurEnds::default(),
-        placements: Vec::with_capacity(3 + spec.extra_fds.len()),
+        placements: Vec::with_capacity(3 + spec.pass_fds.len()),
         childs: Vec::with_capacity(3),
     };
     if let Some(size) = spec.pty {
-        opening.terminal(size, spec.pty_modes.as_ref())?;
+        ends.open_terminal(size, spec.pty_modes.as_ref())?;
     }
-    opening.stdin(&spec.stdin, feeds)?;
-    opening.output(0, &spec.stdout)?;
-    opening.output(1, &spec.stderr)?;
-    for (fd, number) in &spec.extra_fds {
-        opening.placements.push((fd.as_raw_fd(), *number));
+    ends.open_stdin(&spec.stdin, feeds)?;
+    ends.open_output(StdStream::Stdout, &spec.stdout)?;
+    ends.open_output(StdStream::Stderr, &spec.stderr)?;
+    for (fd, number) in &spec.pass_fds {
+        ends.placements.push((fd.as_raw_fd(), *number));
     }
-    Ok(Ends {
-        ours: opening.ours,
-        placements: opening.placements,
-        _childs: opening.childs,
-    })
+    Ok(ends)
 }
 
-impl Opening {
-    fn terminal(&mut self, size: Size, modes: Option<&Modes>) -> Result<(), SpawnError> {
+impl StdioEnds {
+    fn open_terminal(&mut self, size: Size, modes: Option<&Modes>) -> Result<(), SpawnError> {
         let pair = pty::pair().map_err(pty_error)?;
         pipe::set_nonblocking(&pair.master).map_err(pty_error)?;
         terminal::set_size(&pair.slave, size).map_err(pty_error)?;
@@ -122,7 +114,7 @@ impl Opening {
         modes
             .and_then(|modes| modes.apply(&pair.slave))
             .map_err(pty_error)?;
-        self.ours.outputs[0] = Some(OutputEnd {
+        self.ours.outputs.stdout = Some(OutputEnd {
             fd: pair.master,
             probe: None,
         });
@@ -134,7 +126,7 @@ impl Opening {
         Ok(())
     }
 
-    fn stdin(&mut self, stdin: &Stdin, feeds: bool) -> Result<(), SpawnError> {
+    fn open_stdin(&mut self, stdin: &Stdin, feeds: bool) -> Result<(), SpawnError> {
         if feeds {
             let (read, write) = pipe::pipe().map_err(pipe_error)?;
             pipe::set_nonblocking(&write).map_err(pipe_error)?;
@@ -142,14 +134,14 @@ impl Opening {
             self.give(read, 0);
             return Ok(());
         }
-        if self.types(stdin)? {
+        if self.terminal_stdin(stdin)? {
             return Ok(());
         }
         match stdin {
             Stdin::Inherit => {}
             Stdin::Fd(fd) => self.placements.push((fd.as_raw_fd(), 0)),
             Stdin::File(path) => self.give(read_file(path)?, 0),
-            // Bytes and a pipe were dealt with above, unless nobody feeds.
+            // Bytes and a pipe are here only if nothing is fed.
             Stdin::Null | Stdin::Bytes(_) | Stdin::Pipe => {
                 self.give(read_file(Path::new("/dev/null"))?, 0)
             }
@@ -157,17 +149,21 @@ impl Opening {
         Ok(())
     }
 
-    /// Makes the terminal the program's stdin too, where somebody types: the
-    /// caller of `spawn`, or whoever sits at the caller's own terminal. What has
-    /// an exact end, a file or bytes, is no typing: a terminal cuts long lines,
-    /// and takes some bytes for commands.
-    fn types(&mut self, stdin: &Stdin) -> Result<bool, SpawnError> {
+    /// Makes the terminal the program's stdin too, where that is typed: by the caller of
+    /// `spawn`, or at the caller's own terminal. Input with an exact end, a file or bytes,
+    /// is not typed: a terminal cuts long lines, and takes some bytes for commands.
+    fn terminal_stdin(&mut self, stdin: &Stdin) -> Result<bool, SpawnError> {
         let Some(terminal) = &mut self.ours.terminal else {
             return Ok(false);
         };
         match stdin {
             Stdin::Pipe => {
-                let master = self.ours.outputs[0].as_ref().map(|end| end.fd.try_clone());
+                let master = self
+                    .ours
+                    .outputs
+                    .stdout
+                    .as_ref()
+                    .map(|end| end.fd.try_clone());
                 terminal.typing = master.transpose().map_err(pty_error)?;
             }
             Stdin::Inherit if io::stdin().is_terminal() => {
@@ -183,8 +179,8 @@ impl Opening {
         Ok(true)
     }
 
-    fn output(&mut self, index: usize, sink: &Sink) -> Result<(), SpawnError> {
-        let number = if index == 0 { 1 } else { 2 };
+    fn open_output(&mut self, stream: StdStream, sink: &Sink) -> Result<(), SpawnError> {
+        let number = stream.fd();
         match sink {
             Sink::Inherit => {}
             Sink::Fd(fd) => self.placements.push((fd.as_raw_fd(), number)),
@@ -200,20 +196,23 @@ impl Opening {
                 pipe::set_nonblocking(&read).map_err(pipe_error)?;
                 // A probe is worth a descriptor but not a failed run.
                 let probe = FullProbe::new(write.as_fd()).ok().map(Arc::new);
-                self.ours.outputs[index] = Some(OutputEnd { fd: read, probe });
+                self.ours.outputs[stream] = Some(OutputEnd { fd: read, probe });
                 self.give(write, number);
             }
             Sink::Merged => {
                 // The source of stdout, whatever that is; without one, stdout
                 // is inherited and so is what stderr becomes.
-                let stdout = self.placements.iter().find(|(_, to)| *to == 1);
-                let source = stdout.map_or(1, |(from, _)| *from);
+                let number_of_stdout = StdStream::Stdout.fd();
+                let mut placements = self.placements.iter();
+                let stdout = placements.find(|(_, to)| *to == number_of_stdout);
+                let source = stdout.map_or(number_of_stdout, |(from, _)| *from);
                 self.placements.push((source, number));
             }
         }
         Ok(())
     }
 
+    /// Gives the child a descriptor, which is closed here after the start.
     fn give(&mut self, fd: OwnedFd, number: RawFd) {
         self.placements.push((fd.as_raw_fd(), number));
         self.childs.push(fd);
@@ -252,4 +251,13 @@ impl AsFd for OutputEnd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// A duplicate of the descriptor that has this number, for hosts in whose
+/// language a descriptor is a number. It is close-on-exec.
+///
+/// # Errors
+/// `EBADF` if there is none of that number, `EMFILE` if no more can be had.
+pub fn duplicate_fd(number: RawFd) -> io::Result<OwnedFd> {
+    procwright_os::fd::duplicate(number)
 }

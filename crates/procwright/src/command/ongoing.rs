@@ -1,18 +1,17 @@
 //! A run whose caller takes turns with it.
 
-use super::{Collected, Failure};
-use crate::run::{Demand, Run, Trouble};
+use crate::run::{Collected, Demand, Run};
 use crate::spool::Memory;
 
 /// A run that was started, and whose caller takes turns with it: what
 /// [`Command::begin_into`](crate::Command::begin_into) gives.
 ///
-/// For hosts whose language has to be entered to learn what has happened, and may throw
-/// something then that unwinds whatever frames it finds: nothing of the run is on the
-/// stack meanwhile. Its [`Watch`](crate::Watch) asks for the turn, with
+/// Hosts need it whose language has to be entered to learn what has happened, and may
+/// throw something then that unwinds whatever frames it finds: nothing of the run is on
+/// the stack meanwhile. The run's [`Watch`](crate::Watch) asks for the turn, with
 /// [`Demand::Pause`].
 ///
-/// Between two turns no deadline is looked at, and nothing is read but by the thread that
+/// No deadline is looked at between two turns, and nothing is read but by the thread that
 /// helps while both streams carry much. Dropped before its end, it closes its streams and
 /// leaves the program to itself: [`kill`](Ongoing::kill) and [`finish`](Ongoing::finish)
 /// it instead. One that panicked in the middle of a turn, in a hook of the caller's, has
@@ -56,7 +55,7 @@ impl<'a, M: Memory> Ongoing<'a, M> {
         Ongoing(run)
     }
 
-    /// Goes on, until the watch asks for a pause. Whether the run is over.
+    /// Goes on until the watch asks for a pause, and returns whether the run is over.
     ///
     /// # Blocking
     /// Until then.
@@ -80,17 +79,7 @@ impl<'a, M: Memory> Ongoing<'a, M> {
     /// Until then.
     pub fn finish(mut self) -> Collected<M> {
         while !self.proceed() {}
-        let outcome = self.0.conclude();
-        Collected {
-            report: outcome.report,
-            stdout: outcome.stdout,
-            stderr: outcome.stderr,
-            merged: outcome.merged,
-            failure: outcome.trouble.map(|trouble| match trouble {
-                Trouble::Foreign(what, error) => Failure::Foreign(what, error),
-                Trouble::Io(error) => Failure::Io(error),
-            }),
-        }
+        self.0.conclude()
     }
 }
 

@@ -1,6 +1,6 @@
 //! A terminal for the program.
 
-use super::Command;
+use super::builder::Command;
 use crate::terminal::{Modes, Size};
 
 impl Command<'_> {

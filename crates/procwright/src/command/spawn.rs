@@ -1,13 +1,14 @@
-//! What is for a child that the caller holds.
+//! Starting a child that the caller holds, and options for that alone.
 
 use std::sync::Arc;
 
-use super::Command;
+use super::builder::Command;
 use crate::child::{self, Child};
-use crate::error::Invalid;
-use crate::run::{self, Error, Event};
+use crate::quote::quote;
+use crate::run::{Error, Event};
+use crate::spec::Purpose;
 use crate::spool::{Overflow, elastic};
-use crate::time::Timeout;
+use procwright_os::time::Timeout;
 
 impl Command<'_> {
     /// Starts the program and hands it over, with its streams: see [`Child`].
@@ -20,38 +21,40 @@ impl Command<'_> {
     ///
     /// [`Reader`]: crate::stream::Reader
     /// [`Writer`]: crate::stream::Writer
+    #[doc(alias = "subprocess.Popen")]
+    #[doc(alias = "posix_spawn")]
+    #[doc(alias = "fork")]
     pub fn spawn(self) -> Result<Child, Error> {
         self.spawn_with(Some(Overflow::default()))
     }
 
-    /// The same, and `overflow` says what becomes of output that is not read as
-    /// fast as it comes; with none there is the bare pipe, and the program waits
+    /// Spawns as [`spawn`](Command::spawn) does, with `overflow` for output that is not
+    /// read as fast as it comes; with none there is the bare pipe, and the program waits
     /// when that is full. What is dropped, by a policy that drops, is counted by
     /// [`Reader::figures`]; where it was, [`Reader::read_with`] tells.
     ///
     /// # Errors
-    /// As there.
+    /// As [`spawn`](Command::spawn).
     ///
     /// [`Reader::figures`]: crate::stream::Reader::figures
     /// [`Reader::read_with`]: crate::stream::Reader::read_with
     pub fn spawn_with(self, overflow: impl Into<Option<Overflow>>) -> Result<Child, Error> {
-        if !self.extras.is_empty() {
-            let hint = "read the streams yourself, or use run()";
-            let invalid = Invalid::new("a callback", "is for run(), not for spawn()", hint);
-            return Err(Error::Invalid(invalid));
-        }
-        let listener = self.extras.listener.map(|listener| {
-            let command = run::quote(&self.spec.argv);
-            let listener: child::Listener = Arc::new(move |stream, event: &elastic::Event| {
-                listener(&Event::of_queue(&command, stream, event));
-            });
+        let overflow = overflow.into();
+        let valid = self.hooks.validate(&self.spec, Purpose::Spawn { overflow });
+        valid.map_err(Error::Invalid)?;
+        let listener = self.hooks.on_stream_event.map(|hook| {
+            let command = quote(&self.spec.argv);
+            let listener: child::StreamListener =
+                Arc::new(move |stream, event: &elastic::Event| {
+                    hook(&Event::from_queue(&command, stream, event));
+                });
             listener
         });
-        child::spawn(&self.spec, overflow.into(), listener, self.extras.producer)
+        child::spawn(&self.spec, overflow, listener, self.hooks.producer)
             .map_err(|error| Error::unstarted(error, &self.spec))
     }
 
-    /// For how long a child of [`spawn`](Command::spawn) may be unable to go on
+    /// Sets for how long a child of [`spawn`](Command::spawn) may be unable to go on
     /// because nobody reads its output before a wait for it, or a write to it, says
     /// [`Stalled`](crate::stream::Stalled): 30 s unless it is set, 10 ms at least;
     /// with none it is never told. A [`run`](Command::run) reads, so it has no meaning
@@ -62,16 +65,16 @@ impl Command<'_> {
         self
     }
 
-    /// Gets what a child of [`spawn`](Command::spawn) has to tell of its streams:
-    /// that output which nobody reads goes to disk, cannot go there, is dropped, or
-    /// is too much. As [`on_event`](Command::on_event), which is for runs; those
-    /// are told of on the caller's thread, a child on threads of this library. So
-    /// the listener has to be fast, must not wait, and above all must not read the
-    /// child's streams: the one thread that empties the pipes of all children
-    /// waits for it. Hand on what takes longer, through a channel. A panic of it
-    /// is dropped, as far as the child is concerned. Without a listener nothing is
-    /// written anywhere: [`Reader::figures`](crate::stream::Reader::figures) tells
-    /// all of it.
+    /// Calls `listener` with the events of the streams of a child of
+    /// [`spawn`](Command::spawn): output which nobody reads goes to disk, cannot go
+    /// there, is dropped, or is too much. For runs there is
+    /// [`on_event`](Command::on_event), which is called on the caller's thread; this
+    /// listener is called on threads of this library. So it has to be fast, must not
+    /// wait, and above all must not read the child's streams: the one thread that
+    /// empties the pipes of all children waits for it. Hand on what takes longer,
+    /// through a channel. A panic of it is dropped, as far as the child is concerned.
+    /// Without a listener nothing is written anywhere:
+    /// [`Reader::figures`](crate::stream::Reader::figures) tells all of it.
     ///
     /// ```
     /// use procwright::{Command, Event, Overflow};
@@ -91,7 +94,7 @@ impl Command<'_> {
     where
         F: Fn(&Event) + Send + Sync + 'static,
     {
-        self.extras.listener = Some(Arc::new(listener));
+        self.hooks.on_stream_event = Some(Arc::new(listener));
         self
     }
 }

@@ -1,12 +1,16 @@
-//! Who gets the output while it comes: callbacks, copies, whoever stands in the
-//! place of the caller's own stdout and stderr.
+//! Callbacks and copies that get the output while it comes, and the hook of the clock.
 
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use super::{BoxError, Command};
-use crate::run::{Duty, Kind, Lines, Moment, Tap, Tee, Writer};
+use super::builder::Command;
+use crate::error::BoxError;
+use crate::run::{
+    ConsumerKind, ConsumerRole, LineCallback, LineConsumer, Moment, NewConsumer, Tap, TeeTap,
+    WriterTap,
+};
+use crate::std_stream::{PerStream, StdStream};
 
 impl<'a> Command<'a> {
     /// Calls back for each line of stdout, with its end, on a thread of its
@@ -16,68 +20,60 @@ impl<'a> Command<'a> {
     where
         F: FnMut(&[u8]) -> Result<(), BoxError> + Send + 'static,
     {
-        self.tap(
-            1,
-            Kind::Lines(Lines::new(Box::new(callback))),
-            Duty::Required,
-        )
+        self.lines(StdStream::Stdout, Box::new(callback))
     }
 
-    /// Calls back for each line of stderr. As [`Command::on_stdout_line`].
+    /// Calls back for each line of stderr, as [`Command::on_stdout_line`] does for
+    /// stdout.
     #[must_use]
     pub fn on_stderr_line<F>(self, callback: F) -> Self
     where
         F: FnMut(&[u8]) -> Result<(), BoxError> + Send + 'static,
     {
-        self.tap(
-            2,
-            Kind::Lines(Lines::new(Box::new(callback))),
-            Duty::Required,
-        )
+        self.lines(StdStream::Stderr, Box::new(callback))
     }
 
-    /// Hands a copy of stdout (1) or stderr (2) to `tap`, on a thread of its
-    /// own. The stream must be captured. An error stops the run.
+    /// Hands a copy of a stream to `tap`, on a thread of its own. The stream must be
+    /// captured. An error stops the run.
     #[must_use]
-    pub fn tap_stream(self, stream: u8, tap: Box<dyn Tap>) -> Self {
-        self.tap(stream, Kind::Pieces(tap), Duty::Required)
+    pub fn tap_stream(self, stream: StdStream, tap: Box<dyn Tap>) -> Self {
+        self.consumer(stream, required(ConsumerKind::Pieces(tap)))
     }
 
     /// Hands a copy of both streams to `tap`, in the order in which they are read,
-    /// on a thread of its own. Of the two those are meant that are captured or
-    /// relayed. An error stops the run.
+    /// on a thread of its own. A stream that is neither captured nor relayed does not
+    /// come. An error stops the run.
     #[must_use]
     pub fn tap_both(mut self, tap: Box<dyn Tap>) -> Self {
-        let both = (Kind::Pieces(tap), Duty::Required);
-        self.extras.both.push(both);
+        self.hooks.both.push(required(ConsumerKind::Pieces(tap)));
         self
     }
 
-    /// Hands what is relayed ([`Sink::Relay`](crate::Sink::Relay)) to `relay`, in place of passing it
-    /// on as it is: it gets both streams in the order in which they are read, on a
-    /// thread of its own, and writes of them what it likes, where it likes.
+    /// Hands what is relayed ([`Sink::Relay`](crate::Sink::Relay)) to `relay`, in place
+    /// of passing it on as it is: it gets both streams in the order in which they are
+    /// read, on a thread of its own, and writes of them what it likes, where it likes.
     ///
-    /// It stands for the places where the streams would go. An error of the kind
+    /// The relay stands for the places where the streams would go. An error of the kind
     /// [`BrokenPipe`](std::io::ErrorKind::BrokenPipe) says that nobody reads that
     /// stream any more: the program's pipe is closed, so that it finds out as it
     /// would without us, and the other stream goes on. Any other error stops the
     /// run.
     #[must_use]
     pub fn relay_with(mut self, relay: Box<dyn Tap>) -> Self {
-        self.extras.relay = Some(relay);
+        self.hooks.relay = Some(relay);
         self
     }
 
-    /// Tells `tell` how far the run is, each time that so much time has passed, 10
-    /// ms at least, until it is over. It is called on the thread of
-    /// [`run`](Command::run), which waits until it returns: it must be fast and
+    /// Calls `hook` with how far the run is, each time that `period` has passed, 10 ms
+    /// at least, until it is over. The call is made on the thread of
+    /// [`run`](Command::run), which waits until it returns: the hook must be fast and
     /// must not block, or the run's deadlines are late.
     #[must_use]
-    pub fn every<F>(mut self, period: Duration, tell: F) -> Self
+    pub fn every<F>(mut self, period: Duration, hook: F) -> Self
     where
         F: FnMut(Moment<'_>) + 'a,
     {
-        self.extras.every = Some((period, Box::new(tell)));
+        self.hooks.every = Some((period, Box::new(hook)));
         self
     }
 
@@ -90,31 +86,41 @@ impl<'a> Command<'a> {
     /// # Errors
     /// When the caller's stdout or stderr cannot be duplicated.
     pub fn tee(mut self) -> std::io::Result<Self> {
-        let out = std::io::stdout().as_fd().try_clone_to_owned()?;
-        let err = std::io::stderr().as_fd().try_clone_to_owned()?;
-        let [stdout, stderr] = self.spec.captures();
-        if stdout {
-            self = self.tap(1, Kind::Pieces(Box::new(Tee::new(out))), Duty::Optional);
-        }
-        if stderr {
-            self = self.tap(2, Kind::Pieces(Box::new(Tee::new(err))), Duty::Optional);
+        let own = PerStream::new(
+            std::io::stdout().as_fd().try_clone_to_owned()?,
+            std::io::stderr().as_fd().try_clone_to_owned()?,
+        );
+        for (stream, (own, is_captured)) in own.zip(self.spec.captures()) {
+            if is_captured {
+                let tee = NewConsumer::with_tap(TeeTap::new(own), ConsumerRole::Optional);
+                self = self.consumer(stream, tee);
+            }
         }
         Ok(self)
     }
 
-    /// Copies a captured stream, 1 or 2, to a writer while it comes.
+    /// Copies a captured stream to a writer while it comes.
     #[must_use]
-    pub fn tee_to(self, stream: u8, writer: impl Write + Send + 'static) -> Self {
-        self.tap(
-            stream,
-            Kind::Pieces(Box::new(Writer(writer))),
-            Duty::Required,
-        )
+    pub fn tee_to(self, stream: StdStream, writer: impl Write + Send + 'static) -> Self {
+        let tap = WriterTap(writer);
+        self.consumer(stream, NewConsumer::with_tap(tap, ConsumerRole::Required))
     }
 
-    fn tap(mut self, stream: u8, tap: Kind, duty: Duty) -> Self {
-        let index = usize::from(stream == 2);
-        self.extras.taps[index].push((tap, duty));
+    fn lines(self, stream: StdStream, callback: LineCallback) -> Self {
+        let lines = ConsumerKind::Lines(LineConsumer::new(callback));
+        self.consumer(stream, required(lines))
+    }
+
+    fn consumer(mut self, stream: StdStream, consumer: NewConsumer) -> Self {
+        self.hooks.taps[stream].push(consumer);
         self
+    }
+}
+
+/// A consumer whose error stops the run.
+fn required(kind: ConsumerKind) -> NewConsumer {
+    NewConsumer {
+        kind,
+        role: ConsumerRole::Required,
     }
 }

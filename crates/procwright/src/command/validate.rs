@@ -1,8 +1,8 @@
-//! What can be found wrong without a start.
+//! Finding faults without a start.
 
-use super::Command;
-use crate::child;
-use crate::run::{self, Error};
+use super::builder::Command;
+use crate::run::Error;
+use crate::spec::Purpose;
 
 impl Command<'_> {
     /// Finds what [`run`](Command::run) would find wrong before it starts
@@ -19,9 +19,8 @@ impl Command<'_> {
     /// # Errors
     /// [`Error::Invalid`], as there.
     pub fn validate(&self) -> Result<(), Error> {
-        run::check(&self.spec)
-            .map_err(child::Unstarted::from)
-            .and_then(|()| child::check(&self.spec))
-            .map_err(|unstarted| Error::unstarted(unstarted, &self.spec))
+        self.hooks.validate(&self.spec, Purpose::Run)?;
+        self.spec.validate(Purpose::Run)?;
+        Ok(())
     }
 }

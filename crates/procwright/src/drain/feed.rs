@@ -1,4 +1,4 @@
-//! Into the program's standard input.
+//! The feed: from memory or a producer into the program's standard input.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,49 +6,50 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 
-use super::budget::Grant;
-use crate::spool::fifo::{BoxError, Fifo, Take};
-use crate::sys::pipe;
+use super::pipe_budget::{PipeMemoryGrant, VOLUME_CAPACITY};
+use crate::error::BoxError;
+use crate::spool::fifo::{Fifo, TakeOutcome};
+use procwright_os::pipe;
 
-/// Where the bytes come from.
+/// The source of the bytes.
 #[derive(Debug)]
-pub(crate) enum Input {
-    /// They are all here.
+pub(crate) enum FeedSource {
+    /// Bytes in memory.
     Bytes(Bytes),
-    /// A producer's thread brings them.
+    /// A queue that a producer's thread fills.
     Queue(Arc<Fifo<Bytes>>),
 }
 
-/// What a step found.
+/// The outcome of a step.
 #[derive(Debug)]
-pub(crate) enum Fed {
+pub(crate) enum FeedStep {
     /// Bytes were moved.
     Moved,
     /// The pipe is full: wait for it to become writable.
     Full,
     /// The producer has brought nothing yet: wait for the wake-up.
     Empty,
-    /// All is written, or the program reads no more: the pipe is closed.
+    /// The end: all is written, or the program reads no more. The pipe is closed.
     Done,
     /// The producer failed.
     Failed(BoxError),
 }
 
-/// The writing end of the program's stdin and what goes into it.
+/// The writing end of the program's stdin, and what goes into it.
 #[derive(Debug)]
 pub(crate) struct Feed {
     fd: OwnedFd,
-    input: Input,
+    input: FeedSource,
     chunk: Bytes,
     full_pipes: u8,
-    grant: Option<Grant>,
+    grant: Option<PipeMemoryGrant>,
 }
 
 impl Feed {
     /// Feeds `input` into `fd`, which must be non-blocking.
-    pub(crate) fn new(fd: OwnedFd, input: Input) -> Feed {
+    pub(crate) fn new(fd: OwnedFd, input: FeedSource) -> Feed {
         let (chunk, input) = match input {
-            Input::Bytes(bytes) => (bytes, Input::Bytes(Bytes::new())),
+            FeedSource::Bytes(bytes) => (bytes, FeedSource::Bytes(Bytes::new())),
             queue => (Bytes::new(), queue),
         };
         Feed {
@@ -63,41 +64,41 @@ impl Feed {
     /// Writes once.
     ///
     /// # Errors
-    /// What `write(2)` says of a broken descriptor. A program that reads no
-    /// more is not among them: it may well have all that it needs.
-    pub(crate) fn step(&mut self) -> io::Result<Fed> {
+    /// Those of `write(2)` for a broken descriptor. A program that reads no more is no
+    /// error: it may well have all that it needs.
+    pub(crate) fn step(&mut self) -> io::Result<FeedStep> {
         while self.chunk.is_empty() {
-            let Input::Queue(queue) = &self.input else {
-                return Ok(Fed::Done);
+            let FeedSource::Queue(queue) = &self.input else {
+                return Ok(FeedStep::Done);
             };
             match queue.try_take() {
-                Take::Chunk(chunk) => self.chunk = chunk,
-                Take::Empty => return Ok(Fed::Empty),
-                Take::End => return Ok(Fed::Done),
-                Take::Failed(error) => return Ok(Fed::Failed(error)),
+                TakeOutcome::Chunk(chunk) => self.chunk = chunk,
+                TakeOutcome::Empty => return Ok(FeedStep::Empty),
+                TakeOutcome::End => return Ok(FeedStep::Done),
+                TakeOutcome::Failed(error) => return Ok(FeedStep::Failed(error)),
             }
         }
         match rustix::io::write(&self.fd, &self.chunk) {
             Ok(n) => {
                 self.chunk.advance(n);
-                Ok(Fed::Moved)
+                Ok(FeedStep::Moved)
             }
             Err(rustix::io::Errno::AGAIN) => {
                 self.grow();
-                Ok(Fed::Full)
+                Ok(FeedStep::Full)
             }
-            Err(rustix::io::Errno::INTR) => Ok(Fed::Moved),
-            Err(rustix::io::Errno::PIPE) => Ok(Fed::Done),
+            Err(rustix::io::Errno::INTR) => Ok(FeedStep::Moved),
+            Err(rustix::io::Errno::PIPE) => Ok(FeedStep::Done),
             Err(e) => Err(e.into()),
         }
     }
 
-    /// A larger pipe at the second time that it was full.
+    /// Makes the pipe larger the second time that it was full.
     fn grow(&mut self) {
         self.full_pipes = self.full_pipes.saturating_add(1);
         if self.full_pipes == 2
-            && let Some(grant) = Grant::take(super::VOLUME_CAPACITY)
-            && pipe::grow(&self.fd, super::VOLUME_CAPACITY).is_ok()
+            && let Some(grant) = PipeMemoryGrant::take(VOLUME_CAPACITY)
+            && pipe::grow(&self.fd, VOLUME_CAPACITY).is_ok()
         {
             self.grant = Some(grant);
         }
@@ -110,8 +111,8 @@ impl Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        // The producer learns that nobody wants more and ends its thread.
-        if let Input::Queue(queue) = &self.input {
+        // The producer learns that no more is wanted, and ends its thread.
+        if let FeedSource::Queue(queue) = &self.input {
             queue.close(None);
         }
     }

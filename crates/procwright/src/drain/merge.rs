@@ -1,52 +1,56 @@
 //! Two streams into one queue, in the order in which they are read.
 //!
-//! What one read gave is a record: a header in front of the bytes, written in
+//! The bytes of one read are a record: a header in front of the bytes, written in
 //! place into the queue's own memory. So order, disk, back-pressure and figures
 //! are the queue's own, and nothing is copied.
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::store::Room;
-use crate::spool::elastic::{Place, Producer};
+use super::room::StoreRoom;
+use crate::spool::elastic::{Destination, ElasticProducer};
+use crate::std_stream::{PerStream, StdStream};
+use procwright_os::sync::{Mutex, MutexGuard};
 
-/// What stands in front of each record.
+/// The header in front of each record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    /// 0 for stdout, 1 for stderr.
-    pub(crate) stream: usize,
-    /// The bytes of the record, without this.
+pub(crate) struct RecordHeader {
+    pub(crate) stream: StdStream,
+    /// The number of bytes behind the header.
     pub(crate) length: usize,
-    /// When they were read.
+    /// The time at which they were read.
     pub(crate) at: SystemTime,
 }
 
-impl Header {
+impl RecordHeader {
     pub(crate) const SIZE: usize = 16;
 
-    fn to_bytes(self) -> [u8; Header::SIZE] {
+    fn to_bytes(self) -> [u8; RecordHeader::SIZE] {
         let since = self.at.duration_since(SystemTime::UNIX_EPOCH);
         let nanos = since.map_or(0, |since| since.as_nanos());
         let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
         // A read is never longer than a block.
         let length = u32::try_from(self.length).unwrap_or(u32::MAX);
-        let mut bytes = [0; Header::SIZE];
+        let mut bytes = [0; RecordHeader::SIZE];
         bytes[..8].copy_from_slice(&nanos.to_ne_bytes());
         bytes[8..12].copy_from_slice(&length.to_ne_bytes());
-        bytes[12] = u8::from(self.stream == 1);
+        bytes[12] = u8::from(self.stream == StdStream::Stderr);
         bytes
     }
 
-    pub(crate) fn from_bytes(bytes: [u8; Header::SIZE]) -> Header {
+    pub(crate) fn from_bytes(bytes: [u8; RecordHeader::SIZE]) -> RecordHeader {
         let (mut nanos, mut length) = ([0; 8], [0; 4]);
         nanos.copy_from_slice(&bytes[..8]);
         length.copy_from_slice(&bytes[8..12]);
         let nanos = u64::from_ne_bytes(nanos);
-        Header {
-            stream: usize::from(bytes[12]),
+        RecordHeader {
+            stream: match bytes[12] {
+                0 => StdStream::Stdout,
+                _ => StdStream::Stderr,
+            },
             length: u32::from_ne_bytes(length) as usize,
             at: SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos),
         }
@@ -58,15 +62,15 @@ impl Header {
 const LEAST: usize = 512;
 
 #[derive(Debug)]
-struct Merge {
-    /// None once both have ended, or one has failed.
-    producer: Option<Producer>,
+struct MergeState {
+    /// The queue. None once both streams have ended, or one has failed.
+    producer: Option<ElasticProducer>,
     open: usize,
     /// The bytes of all headers.
     headers: Arc<AtomicU64>,
 }
 
-/// What came of one of the two, which the queue does not tell apart.
+/// Figures of one of the two streams, which the queue does not tell apart.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     bytes: AtomicU64,
@@ -77,46 +81,47 @@ pub(crate) struct Tally {
 impl Tally {
     /// Bytes that were read from the pipe.
     pub(crate) fn bytes(&self) -> u64 {
+        // Relaxed, here and below: figures. No memory is reached by way of them.
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Those of them that were dropped.
+    /// Bytes of those that were dropped.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Whether its end was seen while somebody wanted to know.
+    /// True once the end of the stream was seen, unless the queue was closed before.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 }
 
-/// Where one of the two goes.
+/// The way of one stream into the queue of both.
 #[derive(Debug)]
-pub(crate) struct Half {
-    merge: Arc<Mutex<Merge>>,
-    stream: usize,
+pub(crate) struct MergeInput {
+    merge: Arc<Mutex<MergeState>>,
+    stream: StdStream,
     tally: Arc<Tally>,
-    /// It has said how it ended.
-    said: bool,
+    /// The end of this stream was told.
+    has_ended: bool,
 }
 
-impl Half {
+impl MergeInput {
     /// The two ways into the queue of `producer`, and a counter of the bytes of
     /// headers that went in. The drains of both are driven by
     /// the same thread, or their order would be that of chance.
-    pub(crate) fn both(producer: Producer) -> ([Half; 2], Arc<AtomicU64>) {
+    pub(crate) fn pair(producer: ElasticProducer) -> (PerStream<MergeInput>, Arc<AtomicU64>) {
         let headers = Arc::<AtomicU64>::default();
-        let merge = Arc::new(Mutex::new(Merge {
+        let merge = Arc::new(Mutex::new(MergeState {
             producer: Some(producer),
             open: 2,
             headers: Arc::clone(&headers),
         }));
-        let halves = [0, 1].map(|stream| Half {
+        let halves = PerStream::from_fn(|stream| MergeInput {
             merge: Arc::clone(&merge),
             stream,
             tally: Arc::default(),
-            said: false,
+            has_ended: false,
         });
         (halves, headers)
     }
@@ -125,17 +130,17 @@ impl Half {
         Arc::clone(&self.tally)
     }
 
-    fn merge(&self) -> MutexGuard<'_, Merge> {
-        self.merge.lock().unwrap_or_else(PoisonError::into_inner)
+    fn merge(&self) -> MutexGuard<'_, MergeState> {
+        self.merge.lock()
     }
 
-    pub(super) fn room(&self) -> io::Result<Room> {
+    pub(super) fn room(&self) -> io::Result<StoreRoom> {
         let mut merge = self.merge();
-        let space = merge.producer.as_mut().map(|one| one.place(LEAST));
+        let space = merge.producer.as_mut().map(|one| one.destination(LEAST));
         Ok(match space.transpose()? {
-            Some(Place::Kept(_) | Place::Dropped(_)) => Room::Some,
-            Some(Place::Held) => Room::None,
-            Some(Place::Closed) | None => Room::Unwanted,
+            Some(Destination::Kept(_) | Destination::Dropped(_)) => StoreRoom::Some,
+            Some(Destination::Held) => StoreRoom::None,
+            Some(Destination::Closed) | None => StoreRoom::Unwanted,
         })
     }
 
@@ -145,52 +150,55 @@ impl Half {
         let Some(producer) = &mut merge.producer else {
             return Err(io::ErrorKind::WouldBlock.into());
         };
-        let n = match producer.place(LEAST)? {
-            Place::Kept(area) => {
-                let (head, room) = area.split_at_mut(Header::SIZE);
+        let n = match producer.destination(LEAST)? {
+            Destination::Kept(area) => {
+                let (head, room) = area.split_at_mut(RecordHeader::SIZE);
                 let max = max.min(room.len());
                 let n = rustix::io::read(fd, &mut room[..max])?;
                 if n == 0 {
                     return Ok(0);
                 }
-                let header = Header {
+                let header = RecordHeader {
                     stream: self.stream,
                     length: n,
                     at: SystemTime::now(),
                 };
                 head.copy_from_slice(&header.to_bytes());
-                let size = Header::SIZE as u64;
+                let size = RecordHeader::SIZE as u64;
                 merge.headers.fetch_add(size, Ordering::Relaxed);
                 self.tally.bytes.fetch_add(n as u64, Ordering::Relaxed);
-                producer.commit(Header::SIZE + n);
+                producer.commit(RecordHeader::SIZE + n);
                 n
             }
-            Place::Dropped(area) => {
+            Destination::Dropped(area) => {
                 // Dropped as a whole, so that only bytes of the stream are counted.
                 let max = max.min(area.len());
                 let n = rustix::io::read(fd, &mut area[..max])?;
                 producer.commit(n);
-                // What is too much was not taken in.
+                // Bytes that are too many were not taken in.
                 if producer.overflowed().is_none() {
                     self.tally.bytes.fetch_add(n as u64, Ordering::Relaxed);
                     self.tally.dropped.fetch_add(n as u64, Ordering::Relaxed);
                 }
                 n
             }
-            // Was asked before.
-            Place::Held | Place::Closed => return Err(io::ErrorKind::WouldBlock.into()),
+            // `room` was asked before.
+            Destination::Held | Destination::Closed => return Err(io::ErrorKind::WouldBlock.into()),
         };
         Ok(n)
     }
 
     pub(super) fn end(&mut self) {
-        if std::mem::replace(&mut self.said, true) {
+        if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
         let mut merge = self.merge();
         merge.open -= 1;
-        // One that is closed had more to say.
-        let is_wanted = merge.producer.as_ref().is_some_and(Producer::is_wanted);
+        // A stream whose queue is closed had more to say.
+        let is_wanted = merge
+            .producer
+            .as_ref()
+            .is_some_and(ElasticProducer::is_wanted);
         self.tally.ended.store(is_wanted, Ordering::Relaxed);
         if merge.open == 0
             && let Some(producer) = merge.producer.take()
@@ -201,7 +209,7 @@ impl Half {
     }
 
     pub(super) fn fail(&mut self, error: io::Error) {
-        self.said = true;
+        self.has_ended = true;
         let producer = self.merge().producer.take();
         if let Some(producer) = producer {
             producer.fail(error.into());
@@ -209,9 +217,9 @@ impl Half {
     }
 }
 
-impl Drop for Half {
+impl Drop for MergeInput {
     fn drop(&mut self) {
-        if !self.said {
+        if !self.has_ended {
             // The queue tells that its producer is gone.
             let producer = self.merge().producer.take();
             drop(producer);
@@ -225,14 +233,14 @@ mod tests {
 
     #[test]
     fn a_header_comes_back_as_it_was() {
-        for stream in [0, 1] {
+        for stream in StdStream::BOTH {
             let at = SystemTime::UNIX_EPOCH + Duration::new(1_800_000_000, 123_456_789);
-            let header = Header {
+            let header = RecordHeader {
                 stream,
                 length: 262_128,
                 at,
             };
-            assert_eq!(Header::from_bytes(header.to_bytes()), header);
+            assert_eq!(RecordHeader::from_bytes(header.to_bytes()), header);
         }
     }
 }

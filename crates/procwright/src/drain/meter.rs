@@ -1,102 +1,103 @@
-//! How long a program could not write, for those who ask while it runs.
+//! The time for which a program could not write, read while it runs.
 
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::blocked::Blocked;
-use crate::sys::fork::Kept;
-use crate::sys::pipe::FullProbe;
+use super::blocked_time::BlockedTime;
+use procwright_os::fork::CloseOnFork;
+use procwright_os::pipe::FullProbe;
+use procwright_os::sync::{Mutex, MutexGuard};
 
-/// A [`Blocked`] that others look at while a drain measures by it. A lock a read
-/// is nothing beside the read. None for a terminal: whether that is full nobody
-/// can tell from the end where it is read.
+/// A [`BlockedTime`] that other threads look at while a drain measures by it. A lock for
+/// each read is nothing beside the read. None for a terminal: the end where it is read
+/// does not tell whether it is full.
 #[derive(Clone, Debug)]
-pub(super) struct Meter(Option<Arc<Mutex<Inside>>>);
+pub(super) struct Meter(Option<Arc<Mutex<MeterState>>>);
 
 #[derive(Debug)]
-struct Inside {
-    blocked: Blocked,
-    /// Nobody reads on, for there is no room to read into.
+struct MeterState {
+    blocked: BlockedTime,
+    /// No read comes, for there is no room to read into.
     held: bool,
 }
 
 impl Meter {
     pub(super) fn new(probe: Option<Arc<FullProbe>>, now: Instant) -> Meter {
-        Meter(Some(Arc::new(Mutex::new(Inside {
-            blocked: Blocked::new(probe, now),
+        Meter(Some(Arc::new(Mutex::new(MeterState {
+            blocked: BlockedTime::new(probe, now),
             held: false,
         }))))
     }
 
-    /// Of a stream of which it cannot be known.
+    /// A meter of a stream of which the time cannot be known.
     pub(super) const fn unknown() -> Meter {
         Meter(None)
     }
 
-    fn lock(&self) -> Option<MutexGuard<'_, Inside>> {
-        let inside = self.0.as_ref()?;
-        Some(inside.lock().unwrap_or_else(PoisonError::into_inner))
+    fn lock(&self) -> Option<MutexGuard<'_, MeterState>> {
+        let state = self.0.as_ref()?;
+        Some(state.lock())
     }
 
-    fn note(&self, note: impl FnOnce(&mut Inside)) {
-        if let Some(mut inside) = self.lock() {
-            note(&mut inside);
+    fn note(&self, note: impl FnOnce(&mut MeterState)) {
+        if let Some(mut state) = self.lock() {
+            note(&mut state);
         }
     }
 
     pub(super) fn total(&self) -> Option<Duration> {
-        self.lock().map(|inside| inside.blocked.total())
+        self.lock().map(|state| state.blocked.total())
     }
 
     pub(super) fn slept(&self, now: Instant) {
-        self.note(|inside| inside.blocked.slept(now));
+        self.note(|state| state.blocked.slept(now));
     }
 
-    /// Whether the read that follows may meet a full pipe.
+    /// Looks at the pipe. True if the read that follows may meet a full one.
     pub(super) fn before_read(&self, now: Instant) -> bool {
-        let Some(mut inside) = self.lock() else {
+        let Some(mut state) = self.lock() else {
             return false;
         };
-        inside.held = false;
-        inside.blocked.before_read(now);
-        inside.blocked.is_suspected()
+        state.held = false;
+        state.blocked.before_read(now);
+        state.blocked.is_suspected()
     }
 
     pub(super) fn found_empty(&self, now: Instant) {
-        self.note(|inside| inside.blocked.found_empty(now));
+        self.note(|state| state.blocked.found_empty(now));
     }
 
     pub(super) fn after_read(&self, n: usize, fd: BorrowedFd<'_>, capacity: usize, now: Instant) {
-        self.note(|inside| inside.blocked.after_read(n, fd, capacity, now));
+        self.note(|state| state.blocked.after_read(n, fd, capacity, now));
     }
 
-    /// Nobody reads until there is room again.
+    /// Notes that no read comes until there is room again.
     pub(super) fn hold(&self, now: Instant) {
-        self.note(|inside| {
-            inside.held = true;
-            inside.blocked.hold(now);
+        self.note(|state| {
+            state.held = true;
+            state.blocked.hold(now);
         });
     }
 
-    /// Nobody will read any more.
-    pub(super) fn settle(&self, fd: BorrowedFd<'_>, now: Instant) {
-        self.note(|inside| {
-            if std::mem::take(&mut inside.held) {
-                inside.blocked.settle(fd, now);
+    /// Counts the time since the latest read, if no read came for want of room.
+    pub(super) fn count_rest(&self, fd: BorrowedFd<'_>, now: Instant) {
+        self.note(|state| {
+            if std::mem::take(&mut state.held) {
+                state.blocked.count_rest(fd, now);
             }
         });
     }
 
-    /// Nobody will read any more.
-    pub(super) fn over(&self) {
-        self.note(|inside| {
-            inside.held = false;
-            inside.blocked.over();
+    /// Ends the measurement: no other read comes.
+    pub(super) fn close_probe(&self) {
+        self.note(|state| {
+            state.held = false;
+            state.blocked.close_probe();
         });
     }
 
-    pub(super) fn gauge(&self, fd: Weak<Kept>) -> Gauge {
+    pub(super) fn gauge(&self, fd: Weak<CloseOnFork>) -> Gauge {
         Gauge {
             meter: self.clone(),
             fd,
@@ -108,21 +109,21 @@ impl Meter {
 #[derive(Clone, Debug)]
 pub(crate) struct Gauge {
     meter: Meter,
-    /// Looked at while the drain has it; not kept open.
-    fd: Weak<Kept>,
+    /// The pipe, while the drain has it. Not kept open.
+    fd: Weak<CloseOnFork>,
 }
 
 impl Gauge {
-    /// For how long the program could not write, up to this moment while nobody
-    /// reads on; none where that cannot be known.
+    /// The time for which the program could not write, up to this moment while no read
+    /// comes; none where that cannot be known.
     pub(crate) fn blocked(&self) -> Option<Duration> {
         let fd = self.fd.upgrade();
         let fd = fd.as_ref().and_then(|fd| fd.get().ok());
-        let inside = self.meter.lock()?;
-        let running = match (fd, inside.held) {
-            (Some(fd), true) => inside.blocked.running(fd, Instant::now()),
+        let state = self.meter.lock()?;
+        let running = match (fd, state.held) {
+            (Some(fd), true) => state.blocked.running(fd, Instant::now()),
             _ => Duration::ZERO,
         };
-        Some(inside.blocked.total() + running)
+        Some(state.blocked.total() + running)
     }
 }

@@ -1,26 +1,27 @@
 //! One thread that drains the streams of all children that a caller holds.
 //!
-//! It sleeps in one epoll instance over all pipes, so that it wakes in proportion
-//! to what is written and not at all while nobody writes. It never waits for
-//! anything else: a queue that is full is left until its consumer has made room,
-//! and disks are the queue's own business. It is there while there is a stream,
+//! The thread sleeps in one epoll instance over all pipes, so that it wakes in
+//! proportion to what is written and not at all while no program writes. It never waits
+//! for anything else: a queue that is full is left until its consumer has made room,
+//! and disks are the queue's own business. The thread lives while there is a stream,
 //! and a moment longer.
 
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::{Drain, Step};
-use crate::sys::fork::{self, PerProcess};
-use crate::sys::ready::{On, ReadySet};
-use crate::sys::thread;
-use crate::sys::wake::Wake;
-use crate::time::Deadline;
+use super::output::{Drain, DrainStep};
+use procwright_os::fork::{self, PerProcess};
+use procwright_os::ready::{Interest, ReadySet};
+use procwright_os::sync::{Mutex, MutexGuard};
+use procwright_os::thread;
+use procwright_os::time::Deadline;
+use procwright_os::wake::Wake;
 
-/// How long it stays when the last stream has ended: who starts one child after
-/// the other does not start as many threads.
+/// The time that the thread stays after the end of the last stream: a caller that
+/// starts one child after the other does not start as many threads.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// Reads of one stream before the next has its turn.
@@ -32,14 +33,14 @@ const WAKE: u64 = 0;
 /// Added to the key of a stream whose program has exited.
 const EXIT: u64 = 1 << 63;
 
-type Flow = Drain<Vec<u8>>;
+type PumpedDrain = Drain<Vec<u8>>;
 
 /// The pump, which does not end while this is held: what a stream is given to.
 #[derive(Debug)]
-pub(crate) struct Pump(Arc<Shared>);
+pub(crate) struct Pump(Arc<PumpShared>);
 
 #[derive(Debug)]
-struct Shared {
+struct PumpShared {
     wake: Arc<Wake>,
     orders: Mutex<Orders>,
     generation: u32,
@@ -47,28 +48,29 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Orders {
-    /// New streams, and what they are called.
-    flows: Vec<(u64, Flow)>,
-    /// Streams that nobody wants more of.
+    /// New streams, and their keys.
+    flows: Vec<(u64, PumpedDrain)>,
+    /// Keys of streams of which no more is wanted.
     unwanted: Vec<u64>,
-    /// The name of the latest.
-    named: u64,
-    /// Those who hold a [`Pump`].
+    /// The key of the latest stream.
+    last_key: u64,
+    /// The number of [`Pump`]s.
     holders: usize,
     ended: bool,
 }
 
-impl Shared {
+impl PumpShared {
     fn orders(&self) -> MutexGuard<'_, Orders> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+        self.orders.lock()
     }
 }
 
-/// A fork has its parent's memory and not the thread, so it gets one of its own.
-static PUMP: PerProcess<Mutex<Option<Arc<Shared>>>> = PerProcess::new();
+/// The pump of this process. A fork has its parent's memory and not the thread, so it
+/// gets one of its own.
+static PUMP: PerProcess<Mutex<Option<Arc<PumpShared>>>> = PerProcess::new();
 
-fn pump() -> MutexGuard<'static, Option<Arc<Shared>>> {
-    PUMP.get().lock().unwrap_or_else(PoisonError::into_inner)
+fn pump() -> MutexGuard<'static, Option<Arc<PumpShared>>> {
+    PUMP.get().lock()
 }
 
 impl Pump {
@@ -85,7 +87,7 @@ impl Pump {
                 return Ok(Pump(Arc::clone(shared)));
             }
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PumpShared {
             wake: Arc::new(Wake::new()?),
             orders: Mutex::new(Orders {
                 holders: 1,
@@ -94,23 +96,24 @@ impl Pump {
             generation: fork::generation(),
         });
         let ready = ReadySet::new()?;
-        ready.add(shared.wake.as_fd(), WAKE, On::Read)?;
+        ready.add(shared.wake.as_fd(), WAKE, Interest::Read)?;
         let theirs = Arc::clone(&shared);
         thread::spawn_quiet("procwright-pump", move || run(&theirs, &ready))?;
         Ok(Pump(Arc::clone(pump.insert(shared))))
     }
 
-    /// What a queue rings when it has room again.
+    /// The wake-up that a queue rings when it has room again.
     pub(crate) fn wake(&self) -> Arc<Wake> {
         Arc::clone(&self.0.wake)
     }
 
-    /// Takes over a stream, to its end.
-    pub(crate) fn take(&self, flow: Flow) -> Taken {
+    /// Drains a stream, to its end.
+    pub(crate) fn take(&self, flow: PumpedDrain) -> PumpedStream {
         let mut orders = self.0.orders();
-        orders.named += 1;
-        let key = orders.named;
-        // One that has died under its holder drops it, which its reader is told.
+        orders.last_key += 1;
+        let key = orders.last_key;
+        // A pump that has died under its holder drops the stream, which tells the
+        // stream's reader.
         let refused = match orders.ended {
             true => Some(flow),
             false => {
@@ -121,7 +124,7 @@ impl Pump {
         drop(orders);
         drop(refused);
         self.0.wake.ring();
-        Taken {
+        PumpedStream {
             shared: Arc::downgrade(&self.0),
             key,
             generation: self.0.generation,
@@ -131,16 +134,16 @@ impl Pump {
 
 /// A stream that the pump has.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct PumpedStream {
     /// Gone with the pump: a stream that is read long after its end keeps no
     /// descriptor of it.
-    shared: Weak<Shared>,
+    shared: Weak<PumpShared>,
     key: u64,
     generation: u32,
 }
 
-impl Taken {
-    /// Nobody wants more of it: its pipe is closed, soon.
+impl PumpedStream {
+    /// Closes the pipe, soon: no more is wanted of the stream.
     pub(crate) fn leave(&self) {
         if self.generation == fork::generation()
             && let Some(shared) = self.shared.upgrade()
@@ -159,17 +162,17 @@ impl Drop for Pump {
         let mut orders = self.0.orders();
         orders.holders -= 1;
         if orders.holders == 0 {
-            // It may want to end.
+            // The thread may want to end.
             self.0.wake.ring();
         }
     }
 }
 
-/// If the pump dies of a bug, the readers of its streams are told, and whoever
-/// comes next starts another.
-struct Dies<'a>(&'a Shared);
+/// Tells the readers of all streams if the pump dies of a bug. The next caller of
+/// [`Pump::get`] starts another.
+struct FailOnDrop<'a>(&'a PumpShared);
 
-impl Drop for Dies<'_> {
+impl Drop for FailOnDrop<'_> {
     fn drop(&mut self) {
         let mut orders = self.0.orders();
         orders.ended = true;
@@ -179,19 +182,19 @@ impl Drop for Dies<'_> {
     }
 }
 
-fn run(shared: &Shared, ready: &ReadySet) {
-    let _dies = Dies(shared);
-    let mut flows: HashMap<u64, Flow> = HashMap::new();
-    // Whose queue is full. Out of the set, or it would be ready all the time.
+fn run(shared: &PumpShared, ready: &ReadySet) {
+    let _fail = FailOnDrop(shared);
+    let mut flows: HashMap<u64, PumpedDrain> = HashMap::new();
+    // Streams whose queue is full. Out of the set, or they would be ready all the time.
     let mut held: Vec<u64> = Vec::new();
     let mut keys = Vec::new();
     let mut idle_until = Deadline::NEVER;
     loop {
         keys.clear();
         if let Err(error) = ready.wait(&mut keys, idle_until) {
-            // Not to be expected, and the next call would have it too: going on
-            // would only be busy. All readers are told, and whoever comes next
-            // starts another.
+            // The error is not expected, and the next call would have it too: going on
+            // would only be busy. All readers are told, and the next caller of `get`
+            // starts another pump.
             for flow in flows.values_mut() {
                 flow.break_off(io::Error::new(error.kind(), error.to_string()));
             }
@@ -214,16 +217,16 @@ fn run(shared: &Shared, ready: &ReadySet) {
                 }
             }
             for key in unwanted {
-                // Also one that has ended by itself, or came just now.
+                // A stream may have ended by itself, or have come just now.
                 if let Some(mut flow) = flows.remove(&key) {
                     flow.cut();
                     if let Some(fd) = flow.fd() {
                         ready.remove(fd);
                     }
-                    exited(ready, &mut flow);
+                    forget_exit(ready, &mut flow);
                 }
             }
-            // The wake-up is for all; those that have no room yet cost a look and
+            // The wake-up is for all streams. One that has no room yet costs a look and
             // no system call, or one slow reader of many would slow down the others.
             held.retain(|&key| {
                 let Some(flow) = flows.get_mut(&key) else {
@@ -235,7 +238,7 @@ fn run(shared: &Shared, ready: &ReadySet) {
                 match watch(ready, key, flow) {
                     true => keys.push(key),
                     false => {
-                        exited(ready, flow);
+                        forget_exit(ready, flow);
                         drop(flows.remove(&key));
                     }
                 }
@@ -243,9 +246,9 @@ fn run(shared: &Shared, ready: &ReadySet) {
             });
         }
         for &key in keys.iter().filter(|key| **key & EXIT != 0) {
-            // Its end is told by the descriptor itself, from now on.
+            // The descriptor of the terminal tells the end from now on.
             if let Some(flow) = flows.get_mut(&(key & !EXIT)) {
-                exited(ready, flow);
+                forget_exit(ready, flow);
             }
         }
         let now = Instant::now();
@@ -261,12 +264,12 @@ fn run(shared: &Shared, ready: &ReadySet) {
                 ready.remove(fd);
             }
             if after == After::Ended {
-                exited(ready, flow);
+                forget_exit(ready, flow);
             }
             match after {
                 After::Wait => {}
                 After::Held => held.push(key),
-                // Closes the pipe, so that who still writes learns of it.
+                // Closes the pipe, so that a program that still writes learns of it.
                 After::Ended => drop(flows.remove(&key)),
             }
         }
@@ -276,7 +279,7 @@ fn run(shared: &Shared, ready: &ReadySet) {
             true => idle_until,
         };
         if idle_until.reached(Instant::now()) {
-            if leave(shared) {
+            if try_exit(shared) {
                 return;
             }
             // The wake-up tells when that changes.
@@ -287,43 +290,50 @@ fn run(shared: &Shared, ready: &ReadySet) {
 
 /// Puts a stream into the set. One that cannot be watched (the system allows a
 /// user so many) would never be read again, so its reader is told.
-fn watch(ready: &ReadySet, key: u64, flow: &mut Flow) -> bool {
+fn watch(ready: &ReadySet, key: u64, flow: &mut PumpedDrain) -> bool {
     let Some(fd) = flow.fd() else {
         return true;
     };
-    let added = ready.add(fd, key, On::Read);
+    let added = ready.add(fd, key, Interest::Read);
     added.map_err(|error| flow.break_off(error)).is_ok()
 }
 
-/// Puts what tells of the program's exit into the set, if the stream wants to
-/// know of it.
-fn watch_exit(ready: &ReadySet, key: u64, flow: &mut Flow) {
-    let added = flow.exit().map(|fd| ready.add(fd, key | EXIT, On::Read));
+/// Puts the descriptor that tells of the program's exit into the set, if the stream has
+/// one.
+fn watch_exit(ready: &ReadySet, key: u64, flow: &mut PumpedDrain) {
+    let added = flow
+        .exit()
+        .map(|fd| ready.add(fd, key | EXIT, Interest::Read));
     if let Some(Err(_)) = added {
-        // Then it may end too early, but it ends.
+        // A stream that is not told so may end too early, but it ends.
         flow.exited();
     }
 }
 
-/// The program has exited, or nobody wants to know of it any more. Taken out by
-/// hand: others have the same descriptor, with which it would stay in.
-fn exited(ready: &ReadySet, flow: &mut Flow) {
+/// Tells the stream that the program has exited, or that no more is wanted. The
+/// descriptor is taken out by hand: there are others of the same file, with which it
+/// would stay in the set.
+fn forget_exit(ready: &ReadySet, flow: &mut PumpedDrain) {
     if let Some(fd) = flow.exit() {
         ready.remove(fd);
     }
     flow.exited();
 }
 
-/// Ends the pump if nobody is about to give it a stream.
-fn leave(shared: &Shared) -> bool {
-    // Under both locks, in the order of `Pump::get`: whoever comes next starts
-    // another.
+/// Ends the pump unless a caller is about to give it a stream. Returns whether it has
+/// ended.
+///
+/// The function takes both locks, in the order of [`Pump::get`]:
+///
+/// 1. a caller that was first in `get` counts as a holder, and the pump stays;
+/// 2. a caller that comes later finds the pump ended, and starts another.
+fn try_exit(shared: &PumpShared) -> bool {
     let mut pump = pump();
     let mut orders = shared.orders();
     let idle = orders.holders == 0 && orders.flows.is_empty() && orders.unwanted.is_empty();
     if idle {
         orders.ended = true;
-        // Its wake-up is a descriptor that nobody needs any more.
+        // The wake-up is a descriptor that is of no use any more.
         if pump
             .as_ref()
             .is_some_and(|one| std::ptr::eq(&**one, shared))
@@ -341,13 +351,13 @@ enum After {
     Ended,
 }
 
-fn step(flow: &mut Flow) -> After {
+fn step(flow: &mut PumpedDrain) -> After {
     for _ in 0..READS {
         match flow.step() {
-            Ok(Step::Moved) => {}
-            Ok(Step::Empty) => return After::Wait,
-            Ok(Step::Held) => return After::Held,
-            Ok(Step::End) => return After::Ended,
+            Ok(DrainStep::Moved) => {}
+            Ok(DrainStep::Empty) => return After::Wait,
+            Ok(DrainStep::Held) => return After::Held,
+            Ok(DrainStep::End) => return After::Ended,
             Err(error) => {
                 flow.break_off(error);
                 return After::Ended;

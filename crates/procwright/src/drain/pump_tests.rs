@@ -4,11 +4,11 @@ use std::os::fd::OwnedFd;
 use super::*;
 use crate::drain::Store;
 use crate::spool::Overflow;
-use crate::spool::elastic::{self, Consumer};
-use crate::sys::testing;
+use crate::spool::elastic::{self, ElasticConsumer};
+use test_support::forked as testing;
 
 /// A stream and its reader.
-fn flow(fd: impl Into<OwnedFd>, wake: Arc<Wake>) -> (Flow, Consumer) {
+fn flow(fd: impl Into<OwnedFd>, wake: Arc<Wake>) -> (PumpedDrain, ElasticConsumer) {
     flow_with(fd, wake, Box::new(|_| {}))
 }
 
@@ -16,7 +16,7 @@ fn flow_with(
     fd: impl Into<OwnedFd>,
     wake: Arc<Wake>,
     hook: Box<dyn Fn(&elastic::Event) + Send + Sync>,
-) -> (Flow, Consumer) {
+) -> (PumpedDrain, ElasticConsumer) {
     let policy = Overflow::DropNewest { memory: 64 << 10 };
     let (producer, consumer, _) = elastic::elastic(policy, wake, hook).unwrap();
     let store = Store::Elastic(Some(producer));
@@ -37,8 +37,8 @@ fn what_cannot_be_watched_comes_to_an_end() {
     let mut buffer = vec![0; 1 << 20];
     let ended = loop {
         match consumer.read(&mut buffer) {
-            Ok(elastic::Item::Empty) => assert!(consumer.wait(watchdog), "nobody reads it"),
-            Ok(elastic::Item::End) => break None,
+            Ok(elastic::ReadOutcome::Empty) => assert!(consumer.wait(watchdog), "nobody reads it"),
+            Ok(elastic::ReadOutcome::End) => break None,
             Ok(_) => {}
             Err(error) => break Some(error),
         }
@@ -72,33 +72,40 @@ fn a_fork_has_a_pump_of_its_own() {
 
 #[test]
 fn after_a_panic_there_is_another_pump() {
-    let watchdog = Deadline::at(Instant::now() + Duration::from_secs(30));
-    let (reader, mut writer) = io::pipe().unwrap();
-    let pump = Pump::get().unwrap();
-    let hook = Box::new(|_: &elastic::Event| panic!("for the test"));
-    let (bad, mut consumer) = flow_with(reader, pump.wake(), hook);
-    let _bad = pump.take(bad);
-    // More than is kept, so that the hook is told of bytes that are dropped.
-    let _ = writer.write_all(&vec![0; 1 << 20]);
-    let mut buffer = vec![0; 1 << 20];
-    while let Ok(item) = consumer.read(&mut buffer) {
-        assert_ne!(item, elastic::Item::End);
-        assert!(consumer.wait(watchdog), "its reader was not told");
-    }
-    while !pump.0.orders().ended {
-        assert!(
-            !watchdog.reached(Instant::now()),
-            "it has not said that it died"
+    // A process of its own: other tests of this one use the pump that it kills.
+    let name = "drain::pump::tests::after_a_panic_there_is_another_pump";
+    test_support::alone(name, || {
+        let watchdog = Deadline::at(Instant::now() + Duration::from_secs(30));
+        let (reader, mut writer) = io::pipe().unwrap();
+        let pump = Pump::get().unwrap();
+        let hook = Box::new(|_: &elastic::Event| panic!("for the test"));
+        let (bad, mut consumer) = flow_with(reader, pump.wake(), hook);
+        let _bad = pump.take(bad);
+        // More than is kept, so that the hook is told of bytes that are dropped.
+        let _ = writer.write_all(&vec![0; 1 << 20]);
+        let mut buffer = vec![0; 1 << 20];
+        while let Ok(item) = consumer.read(&mut buffer) {
+            assert_ne!(item, elastic::ReadOutcome::End);
+            assert!(consumer.wait(watchdog), "its reader was not told");
+        }
+        while !pump.0.orders().ended {
+            assert!(
+                !watchdog.reached(Instant::now()),
+                "it has not said that it died"
+            );
+            std::thread::yield_now();
+        }
+        let (reader, mut writer) = io::pipe().unwrap();
+        let pump = Pump::get().unwrap();
+        let (good, mut consumer) = flow(reader, pump.wake());
+        let _good = pump.take(good);
+        writer.write_all(b"x").unwrap();
+        assert!(consumer.wait(watchdog), "nobody reads it");
+        assert_eq!(
+            consumer.read(&mut buffer).unwrap(),
+            elastic::ReadOutcome::Bytes(1)
         );
-        std::thread::yield_now();
-    }
-    let (reader, mut writer) = io::pipe().unwrap();
-    let pump = Pump::get().unwrap();
-    let (good, mut consumer) = flow(reader, pump.wake());
-    let _good = pump.take(good);
-    writer.write_all(b"x").unwrap();
-    assert!(consumer.wait(watchdog), "nobody reads it");
-    assert_eq!(consumer.read(&mut buffer).unwrap(), elastic::Item::Bytes(1));
+    });
 }
 
 #[test]
@@ -115,6 +122,9 @@ fn a_stream_at_its_end_keeps_no_pump() {
         assert!(!watchdog.reached(Instant::now()), "something keeps it");
         std::thread::yield_now();
     }
-    assert_eq!(consumer.read(&mut [0; 8]).unwrap(), elastic::Item::End);
+    assert_eq!(
+        consumer.read(&mut [0; 8]).unwrap(),
+        elastic::ReadOutcome::End
+    );
     taken.leave();
 }

@@ -1,32 +1,23 @@
-//! What a drain keeps of what it reads.
+//! The store: the place of what a drain reads.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use super::merge::Half;
-use crate::spool::elastic::{Producer, Space};
-use crate::spool::{Ends, Memory};
-use crate::sys::memory;
+use super::merge::MergeInput;
+use super::room::StoreRoom;
+use crate::spool::elastic::{ElasticProducer, Space};
+use crate::spool::{HeadAndTail, Memory};
+use procwright_os::memory;
 
 /// The size of the buffer for what is not kept.
 const SCRATCH: usize = 256 * 1024;
 
-/// Whether a store takes more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
-    Some,
-    /// Not now: a wake-up will ring.
-    None,
-    /// Never again.
-    Unwanted,
-}
-
-/// What a drain keeps.
+/// The place of what a drain reads.
 #[derive(Debug)]
 pub(crate) enum Store<M> {
-    /// Everything.
+    /// Memory for all bytes.
     Whole(M),
-    /// Everything up to `limit`, and the rest not.
+    /// Memory for the first `limit` bytes. The rest is counted.
     Capped {
         kept: M,
         length: u64,
@@ -34,13 +25,13 @@ pub(crate) enum Store<M> {
         seen: u64,
         scratch: Vec<u8>,
     },
-    /// Both ends.
-    Ends(Ends),
-    /// A queue to whoever reads them.
-    Elastic(Option<Producer>),
-    /// The same, together with the other stream.
-    Merged(Half),
-    /// Nothing: the bytes are looked at by taps only. More than `limit` of them
+    /// Memory for both ends.
+    HeadAndTail(HeadAndTail),
+    /// A queue to the reader of the stream. None once it has ended.
+    Elastic(Option<ElasticProducer>),
+    /// A queue to the reader of both streams.
+    Merged(MergeInput),
+    /// No memory: the bytes are looked at by taps only. More than `limit` of them
     /// are too many.
     Nothing {
         seen: u64,
@@ -65,7 +56,7 @@ impl<M: Memory> Store<M> {
     }
 
     pub(crate) fn ends(limit: u64) -> Store<M> {
-        Store::Ends(Ends::new(limit))
+        Store::HeadAndTail(HeadAndTail::new(limit))
     }
 
     pub(crate) fn nothing(limit: Option<u64>) -> Store<M> {
@@ -76,7 +67,7 @@ impl<M: Memory> Store<M> {
         }
     }
 
-    /// Whether it keeps what is read, up to some limit.
+    /// True if what is read is kept, up to some limit.
     pub(super) fn keeps(&self) -> bool {
         !matches!(self, Store::Nothing { .. })
     }
@@ -84,19 +75,21 @@ impl<M: Memory> Store<M> {
     pub(super) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
         match self {
             Store::Whole(memory) => memory.read_from(fd, max),
-            Store::Ends(ends) => ends.read_from(fd, max),
-            Store::Elastic(producer) => match producer.as_mut().map(Producer::area).transpose()? {
-                Some(Space::Area(area)) => {
-                    let max = max.min(area.len());
-                    let n = rustix::io::read(fd, &mut area[..max])?;
-                    if let Some(producer) = producer {
-                        producer.commit(n);
+            Store::HeadAndTail(ends) => ends.read_from(fd, max),
+            Store::Elastic(producer) => {
+                match producer.as_mut().map(ElasticProducer::area).transpose()? {
+                    Some(Space::Area(area)) => {
+                        let max = max.min(area.len());
+                        let n = rustix::io::read(fd, &mut area[..max])?;
+                        if let Some(producer) = producer {
+                            producer.commit(n);
+                        }
+                        Ok(n)
                     }
-                    Ok(n)
+                    // `room` was asked before.
+                    _ => Err(io::ErrorKind::WouldBlock.into()),
                 }
-                // Was asked before.
-                _ => Err(io::ErrorKind::WouldBlock.into()),
-            },
+            }
             Store::Merged(half) => half.read_from(fd, max),
             Store::Nothing { scratch, .. } => discard(scratch, fd, max),
             Store::Capped {
@@ -117,24 +110,24 @@ impl<M: Memory> Store<M> {
         }
     }
 
-    /// Whether there is room for more.
+    /// The room for more.
     ///
     /// # Errors
     /// When the system has no memory.
-    pub(super) fn room(&mut self) -> io::Result<Room> {
+    pub(super) fn room(&mut self) -> io::Result<StoreRoom> {
         let producer = match self {
             Store::Elastic(producer) => producer,
             Store::Merged(half) => return half.room(),
-            _ => return Ok(Room::Some),
+            _ => return Ok(StoreRoom::Some),
         };
-        match producer.as_mut().map(Producer::area).transpose()? {
-            Some(Space::Area(_)) => Ok(Room::Some),
-            Some(Space::Held) => Ok(Room::None),
-            Some(Space::Closed) | None => Ok(Room::Unwanted),
+        match producer.as_mut().map(ElasticProducer::area).transpose()? {
+            Some(Space::Area(_)) => Ok(StoreRoom::Some),
+            Some(Space::Held) => Ok(StoreRoom::None),
+            Some(Space::Closed) | None => Ok(StoreRoom::Unwanted),
         }
     }
 
-    /// All has been read.
+    /// Ends the store: all has been read.
     pub(super) fn end(&mut self) {
         match self {
             Store::Elastic(producer) => {
@@ -147,7 +140,7 @@ impl<M: Memory> Store<M> {
         }
     }
 
-    /// No more can be read, for this reason.
+    /// Ends the store: no more can be read.
     pub(super) fn fail(&mut self, error: io::Error) {
         match self {
             Store::Elastic(producer) => {
@@ -171,20 +164,16 @@ impl<M: Memory> Store<M> {
     pub(super) fn latest(&self, n: usize) -> &[u8] {
         match self {
             Store::Whole(memory) => last(memory.as_bytes(), n),
-            // Have no taps.
+            // The caller of a spawned child reads these; only runs have taps.
             Store::Elastic(_) | Store::Merged(_) => &[],
-            Store::Ends(ends) => ends.latest(n),
+            Store::HeadAndTail(ends) => ends.latest(n),
             Store::Nothing { scratch, .. } => last(scratch, n),
             Store::Capped {
-                kept,
                 length,
                 seen,
                 scratch,
                 ..
-            } if seen > length => {
-                let _ = kept;
-                last(scratch, n)
-            }
+            } if seen > length => last(scratch, n),
             Store::Capped { kept, .. } => last(kept.as_bytes(), n),
         }
     }
@@ -202,7 +191,7 @@ impl<M: Memory> Store<M> {
                 kept.finish();
                 (Ok(kept), Some(length))
             }
-            Store::Ends(ends) => {
+            Store::HeadAndTail(ends) => {
                 let mut kept = M::new();
                 let pushed = ends.pieces().iter().try_for_each(|piece| kept.push(piece));
                 kept.finish();
@@ -216,7 +205,7 @@ impl<M: Memory> Store<M> {
         match self {
             Store::Capped { length, seen, .. } => seen > length,
             Store::Nothing { seen, limit, .. } => limit.is_some_and(|limit| *seen > limit),
-            Store::Whole(_) | Store::Ends(_) | Store::Elastic(_) | Store::Merged(_) => false,
+            Store::Whole(_) | Store::HeadAndTail(_) | Store::Elastic(_) | Store::Merged(_) => false,
         }
     }
 }

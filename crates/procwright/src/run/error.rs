@@ -4,13 +4,14 @@ use std::io;
 
 use super::output::Output;
 use crate::child::Unstarted;
+use crate::error::BoxError;
 use crate::error::{Invalid, SpawnError};
-use crate::spec::{Spec, quote};
-use crate::spool::fifo::BoxError;
+use crate::quote::quote;
+use crate::spec::Spec;
 
 /// Why a run has no result, or one that must not be overlooked.
 ///
-/// Where a program has run, the whole [`Output`] is attached: nothing that was
+/// The whole [`Output`] is attached where a program has run: nothing that was
 /// read is lost because of an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -28,23 +29,25 @@ pub enum Error {
     },
     /// The run was stopped: by a timeout, an output limit or a cancel. The
     /// report's reason says which.
+    #[doc(alias = "TimeoutExpired")]
     #[error("{}", .0.explain())]
     Stopped(Box<Output>),
     /// The program failed, and [`check`] was asked for.
     ///
     /// [`check`]: crate::Command::check
+    #[doc(alias = "CalledProcessError")]
     #[error("{}", .0.explain())]
     Failed(Box<Output>),
     /// The producer of stdin, a callback or a hook failed. The run was stopped.
     #[error("{what} of {command} failed: {source}")]
     Foreign {
-        /// Whose error it is.
+        /// The code that failed.
         what: Foreign,
         /// The command as a shell takes it.
         command: String,
         /// The error itself.
         source: BoxError,
-        /// What the run had come to.
+        /// The result as far as the run had come.
         output: Box<Output>,
     },
     /// The system failed us while the program ran. The run was stopped.
@@ -54,13 +57,13 @@ pub enum Error {
         command: String,
         /// The system's answer.
         source: io::Error,
-        /// What the run had come to.
+        /// The result as far as the run had come.
         output: Box<Output>,
     },
 }
 
 impl Error {
-    /// What the run had come to, if a program was started.
+    /// The result as far as the run had come, if a program was started.
     pub fn output(&self) -> Option<&Output> {
         match self {
             Error::Invalid(_) | Error::Spawn { .. } => None,
@@ -90,11 +93,11 @@ pub enum Foreign {
     Stdin,
     /// A callback that gets output.
     Callback,
-    /// What passes a stream on to the caller's own.
+    /// The copy of a stream to the caller's own.
     Relay,
     /// The hook that gets events.
     Event,
-    /// What watches a descriptor of the caller's.
+    /// The watch over a descriptor of the caller's.
     Watch,
 }
 

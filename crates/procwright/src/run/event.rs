@@ -1,12 +1,12 @@
-//! What a run, or a child that is held, tells while it goes on.
+//! Events of a run, or of a child that the caller holds.
 
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::holders::Holder;
 use crate::spool::elastic;
+use procwright_process::holders::Holder;
 
-/// What a run, or a child that is held, tells while it goes on.
+/// An event of a run that goes on, or of a child that the caller holds.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -19,38 +19,37 @@ pub enum Event {
         command: String,
         /// `stdout`, `stderr` or `stdout and stderr`.
         streams: String,
-        /// Who holds them.
+        /// The processes that hold them.
         holders: Vec<Holder>,
-        /// Whether every process could be asked.
+        /// True if every process could be asked.
         complete: bool,
     },
-    /// Of a child that is held: nobody reads a stream of it as fast as it comes,
-    /// the memory for that is nearly full, and bytes begin to go to files. Told
-    /// once for each stream.
+    /// Nobody reads a stream of a child as fast as it comes, the memory for that is
+    /// nearly full, and bytes begin to go to files. Told once for each stream.
     Spilling {
         /// The command as a shell takes it.
         command: String,
         /// `stdout` or `stderr`.
         stream: &'static str,
-        /// Where the files are, which have no names.
+        /// The directory of the files, which have no names.
         directory: PathBuf,
     },
-    /// So too: bytes cannot go to files, for now or for good. None is lost; the
-    /// child waits once the memory is full. It is tried again as soon as room was
-    /// made, and once a second.
+    /// Bytes of a child's stream cannot go to files, for now or for good. None is
+    /// lost; the child waits once the memory is full. Files are tried again as soon
+    /// as room was made, and once a second.
     Degraded {
         /// The command as a shell takes it.
         command: String,
         /// `stdout` or `stderr`.
         stream: &'static str,
-        /// What was tried.
+        /// The step that failed.
         what: &'static str,
         /// The `errno` value, 0 if the reason is not the system's.
         errno: i32,
         /// The reason in words.
         reason: String,
     },
-    /// So too: bytes are dropped for the first time, by
+    /// Bytes of a child's stream are dropped for the first time, by
     /// [`Overflow::DropOldest`](crate::Overflow::DropOldest) or
     /// [`Overflow::DropNewest`](crate::Overflow::DropNewest).
     Dropping {
@@ -61,7 +60,7 @@ pub enum Event {
         /// The offset in the stream of the first of them.
         offset: u64,
     },
-    /// So too: more came than may be kept, by
+    /// More came of a child's stream than may be kept, by
     /// [`Overflow::Fail`](crate::Overflow::Fail). No more is read.
     Overflowed {
         /// The command as a shell takes it.
@@ -74,7 +73,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// What happened, without the advice that [`Display`](fmt::Display) adds in
+    /// The event in words, without the advice that [`Display`](fmt::Display) adds in
     /// the words of the library.
     pub fn fact(&self) -> String {
         match self {
@@ -132,8 +131,8 @@ impl Event {
         }
     }
 
-    /// What the queue of a stream tells.
-    pub(crate) fn of_queue(command: &str, stream: &'static str, event: &elastic::Event) -> Event {
+    /// The event for that of a stream's queue.
+    pub(crate) fn from_queue(command: &str, stream: &'static str, event: &elastic::Event) -> Event {
         let command = command.to_owned();
         match event {
             elastic::Event::Spilling { directory } => Event::Spilling {

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 
 use super::output::{Output, Report, StreamInfo};
 use crate::drain::Segment;
-use crate::holders::Holder;
-use crate::process::{Exit, Survivor};
+use procwright_process::Survivor;
+use procwright_process::holders::Holder;
 
 impl Report {
     /// The report as a JSON object, without any data.
@@ -32,7 +32,7 @@ impl Report {
         Value::Object(self.members())
     }
 
-    /// So too, with the data in `stdout` and `stderr` (null where nothing was
+    /// The report as a JSON object, with the data in `stdout` and `stderr` (null where nothing was
     /// captured) and, in `merged`, the order in which they were read.
     pub fn to_json_with(
         &self,
@@ -80,29 +80,6 @@ impl Output {
     }
 }
 
-impl Exit {
-    /// The same as it stands in reports: `kind`, and the fields that go with it.
-    ///
-    /// ```
-    /// use procwright::process::Exit;
-    ///
-    /// let json = Exit::Code(3).to_json();
-    /// assert_eq!((&json["kind"], &json["code"]), (&"exited".into(), &3.into()));
-    /// ```
-    pub fn to_json(self) -> Value {
-        match self {
-            Exit::Code(code) => json!({"kind": "exited", "code": code}),
-            Exit::Signal { signal, core } => json!({
-                "kind": "signaled",
-                "signal": signal.number(),
-                "name": signal.name(),
-                "core": core,
-            }),
-            Exit::Unknown(why) => json!({"kind": "unknown", "why": why.name()}),
-        }
-    }
-}
-
 fn stream(info: Option<&StreamInfo>) -> Value {
     let Some(info) = info else {
         return Value::Null;
@@ -136,7 +113,7 @@ fn survivor(survivor: &Survivor) -> Value {
 
 fn segment(segment: &Segment) -> Value {
     json!({
-        "stream": if segment.stream == 1 { "stdout" } else { "stderr" },
+        "stream": segment.stream.name(),
         "bytes": segment.bytes,
     })
 }
@@ -174,9 +151,9 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
 
     use super::*;
-    use crate::process::Signal;
-    use crate::process::Unknown;
     use crate::run::Reason;
+    use crate::std_stream::StdStream;
+    use procwright_process::{Exit, Signal};
 
     fn report() -> Report {
         Report {
@@ -191,11 +168,7 @@ mod tests {
             cpu_user: None,
             cpu_system: Some(Duration::ZERO),
             max_rss_bytes: None,
-            survivors: vec![Survivor {
-                pid: 8,
-                name: "stuck".into(),
-                state: 'D',
-            }],
+            survivors: vec![Survivor::new(8, "stuck".into(), 'D')],
             stdout_info: Some(StreamInfo {
                 bytes: 3,
                 kept_bytes: 3,
@@ -213,7 +186,7 @@ mod tests {
     #[test]
     fn names_and_shapes() {
         let order = [Segment {
-            stream: 1,
+            stream: StdStream::Stdout,
             bytes: 3,
         }];
         let json = report().to_json_with(Some(b"\xffab"), None, Some(&order));
@@ -238,21 +211,5 @@ mod tests {
             json!([{"pid": 8, "name": "stuck"}])
         );
         assert_eq!(json["merged"], json!([{"stream": "stdout", "bytes": 3}]));
-    }
-
-    #[test]
-    fn the_ways_to_end() {
-        assert_eq!(
-            Exit::Code(3).to_json(),
-            json!({"kind": "exited", "code": 3})
-        );
-        assert_eq!(
-            Exit::Unknown(Unknown::ReapedElsewhere).to_json(),
-            json!({"kind": "unknown", "why": "reaped_elsewhere"})
-        );
-        assert_eq!(
-            Exit::Unknown(Unknown::StillRunning).to_json(),
-            json!({"kind": "unknown", "why": "still_running"})
-        );
     }
 }

@@ -1,4 +1,4 @@
-//! What a run gives back: one shape for success and failure.
+//! The result of a run: one shape for success and failure.
 
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::drain::Segment;
-use crate::holders::Holder;
-use crate::process::{Exit, Survivor};
-use crate::spec::quote;
-use crate::time::Seconds;
+use crate::quote::quote;
+use procwright_os::time::Seconds;
+use procwright_process::holders::Holder;
+use procwright_process::{Exit, Survivor};
 
 /// Everything about a run but its data.
 #[derive(Clone, Debug)]
@@ -23,16 +23,20 @@ pub struct Report {
     pub status: Exit,
     /// Why the run is over.
     pub reason: Reason,
-    /// From the start of the program to the end of the run.
+    /// Time from the start of the program to the end of the run.
     pub duration: Duration,
     /// Processor time in user mode of the program and the children that it
     /// waited for; none if somebody else reaped it.
+    #[doc(alias = "ru_utime")]
     pub cpu_user: Option<Duration>,
-    /// So too, in the kernel.
+    /// Processor time in the kernel of the program and the children that it waited
+    /// for; none if somebody else reaped it.
+    #[doc(alias = "ru_stime")]
     pub cpu_system: Option<Duration>,
     /// Peak resident memory in bytes, of the largest of them. None if unknown:
     /// the kernel's figure starts with the memory of the process that called
     /// `run`, so that a smaller peak than that cannot be seen.
+    #[doc(alias = "ru_maxrss")]
     pub max_rss_bytes: Option<u64>,
     /// Processes of the run that are still there though they were to be
     /// stopped.
@@ -41,8 +45,7 @@ pub struct Report {
     pub stdout_info: Option<StreamInfo>,
     /// About stderr; none where no pipe was put between.
     pub stderr_info: Option<StreamInfo>,
-    /// What the processes of the run were doing when it had to be stopped, a
-    /// line each.
+    /// Activity of each process of the run when it had to be stopped, a line each.
     pub processes: Vec<String>,
 }
 
@@ -50,13 +53,13 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It ended by itself.
+    /// The program ended by itself.
     Finished,
     /// The timeout came.
     Timeout,
     /// No output came for the idle timeout.
     IdleTimeout,
-    /// Somebody cancelled it, or a callback or the producer of stdin failed.
+    /// The run was cancelled, or a callback or the producer of stdin failed.
     Cancelled,
     /// More output came than the limit allows.
     OutputLimit,
@@ -75,7 +78,7 @@ impl Reason {
     }
 }
 
-/// What went through one pipe.
+/// Figures of one pipe.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct StreamInfo {
@@ -85,32 +88,33 @@ pub struct StreamInfo {
     pub kept_bytes: u64,
     /// How many of them are not: what a limit left out.
     pub dropped_bytes: u64,
-    /// Where in the kept bytes the dropped ones would stand.
+    /// Offset in the kept bytes where the dropped ones would stand.
     pub dropped_at: Option<u64>,
     /// How long the program could not write because the pipe was full. An upper
     /// bound; zero if it never was. None of a [pty](crate::Command::pty): whether
     /// that is full cannot be told from the end where it is read.
     pub blocked: Option<Duration>,
-    /// Whether all is here that the program itself wrote. Not so when the run
-    /// was stopped before the end of the stream.
+    /// True if all is here that the program itself wrote; false when the run was
+    /// stopped before the end of the stream.
     pub complete: bool,
-    /// Who could still have written when the run was over.
+    /// Processes that could still have written when the run was over.
     pub held_by: Vec<Holder>,
-    /// Whether every process could be asked. If not, there may be more holders.
+    /// True if every process could be asked. If not, there may be more holders.
     pub held_by_complete: bool,
     /// The file that has all bytes, if one was asked for.
     pub kept_at: Option<PathBuf>,
-    /// What kept that file from having all bytes.
+    /// Reason for which that file has not all bytes.
     pub kept_error: Option<String>,
     /// Bytes that a callback or a copy had not taken when the run was over.
     pub undelivered_bytes: u64,
 }
 
 /// The result of a run that ended by itself, or that was to be returned anyway.
+#[doc(alias = "CompletedProcess")]
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Output {
-    /// All but the data.
+    /// Everything but the data.
     pub report: Report,
     /// The captured bytes; empty where nothing was captured.
     pub stdout: Vec<u8>,
@@ -150,7 +154,7 @@ impl Output {
         self.report.status
     }
 
-    /// Whether the run ended by itself and its program with code 0.
+    /// True if the run ended by itself and its program with code 0.
     pub fn success(&self) -> bool {
         self.report.success()
     }
@@ -166,7 +170,7 @@ impl Output {
 }
 
 impl Report {
-    /// Whether the run ended by itself and its program with code 0.
+    /// True if the run ended by itself and its program with code 0.
     pub fn success(&self) -> bool {
         self.reason == Reason::Finished && self.status.success()
     }
@@ -232,7 +236,7 @@ impl Report {
         text
     }
 
-    /// Whether stdout was a [pty](crate::Command::pty), which gets what is
+    /// True if stdout was a [pty](crate::Command::pty), which gets what is
     /// written to stderr, too: an [`explain`](Self::explain) quotes that.
     pub fn is_of_a_terminal(&self) -> bool {
         let stdout = self.stdout_info.as_ref();
@@ -242,7 +246,7 @@ impl Report {
 
 impl StreamInfo {
     fn explain(&self, name: &str, program: i32, text: &mut String) {
-        // That the program itself holds its pipe is no news.
+        // A program that holds its own pipe is no news.
         let others = self.held_by.iter().filter(|holder| holder.pid != program);
         let holders: Vec<_> = others.map(ToString::to_string).collect();
         if !holders.is_empty() {

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use crate::drain::Flow;
-use crate::spool::fifo::BoxError;
+use crate::error::BoxError;
 
 /// Something of the caller's that may happen while a run goes on: a signal, a
 /// message, the end of another process. The run polls its descriptor beside its
@@ -15,8 +15,8 @@ pub trait Watch {
     /// Readable when something has happened.
     fn fd(&self) -> BorrowedFd<'_>;
 
-    /// Something has happened. Takes it away, so that the descriptor is no
-    /// longer readable, and says what the run shall do. Must not block.
+    /// Takes away what has happened, so that the descriptor is no longer readable, and
+    /// says what the run shall do. Must not block.
     ///
     /// # Errors
     /// An error stops the run and comes through; while the run is being stopped
@@ -34,23 +34,23 @@ impl<W: Watch + ?Sized> Watch for &mut W {
     }
 }
 
-/// How far a run is, for a [`Watch`] that is asked and for who is told by the
-/// clock ([`Command::every`](crate::Command::every)).
+/// How far a run is, for a [`Watch`] that is asked and for the hook of the clock
+/// ([`Command::every`](crate::Command::every)).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Moment<'a> {
     /// The program's process number. It stays the program's until the run is
     /// over, also after its exit.
     pub pid: i32,
-    /// Whether the run is being stopped already, for whatever reason.
+    /// True if the run is being stopped already, for whatever reason.
     pub stopping: bool,
-    /// Whether the program was there when it happened, as far as can be told: a
+    /// True if the program was there when it happened, as far as can be told: a
     /// signal to its group that comes before its start, or after its end, has
     /// not reached it.
     pub running: bool,
-    /// What of stdout has been read; none where no pipe was put between.
+    /// Progress of stdout; none where no pipe was put between.
     pub stdout: Option<Flow>,
-    /// What of stderr has been read; none where no pipe was put between.
+    /// Progress of stderr; none where no pipe was put between.
     pub stderr: Option<Flow>,
     /// The terminal on which the program runs, if it has one of its own
     /// ([`Command::pty`](crate::Command::pty)), to say how large it is; none once
@@ -58,7 +58,7 @@ pub struct Moment<'a> {
     pub pty: Option<BorrowedFd<'a>>,
 }
 
-/// What a [`Watch`] wants of its run.
+/// The wish of a [`Watch`] for its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
     /// Nothing: go on.
@@ -67,7 +67,7 @@ pub enum Demand {
     Stop,
     /// Stop it without more grace.
     Kill,
-    /// Give the caller a turn, if it is one who takes them
+    /// Give the caller a turn, if it takes them
     /// ([`Ongoing::proceed`](crate::Ongoing::proceed)).
     Pause,
 }

@@ -1,4 +1,4 @@
-//! What all queues of this process may take together.
+//! The budget of all queues of this process together.
 //!
 //! # Fair shares
 //!
@@ -8,17 +8,20 @@
 //! each. There is a floor below which no share falls: then the budget is
 //! exceeded by that much, rather than a queue be left with nothing by others.
 //!
-//! Counters and no lock: whoever looks may see a count that is a moment old, which
-//! moves a limit by a moment.
+//! Counters and no lock: a queue may see a count that is a moment old, which moves a
+//! limit by a moment. So all counters and limits are `Relaxed`: each is a figure of its
+//! own, and no memory is reached by way of it. Only the ring when shares have grown must
+//! not be missed: see [`ring_when_grown`].
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
-use crate::error::Invalid;
-use crate::sys::file;
-use crate::sys::fork::PerProcess;
-use crate::sys::wake::Wake;
+use procwright_os::Invalid;
+use procwright_os::file;
+use procwright_os::fork::PerProcess;
+use procwright_os::sync::{Mutex, MutexGuard};
+use procwright_os::wake::Wake;
 
 /// How much the output of all children that are held may take together, in memory
 /// and on disk, beside what each may take alone.
@@ -76,52 +79,65 @@ static DISK_SET: AtomicU64 = AtomicU64::new(UNSET);
 /// The default of the disk, once it is known.
 static DISK_DEFAULT: OnceLock<u64> = OnceLock::new();
 /// [`Budget::set`] was called.
-static SAID: AtomicBool = AtomicBool::new(false);
-/// What the environment said was wrong, if it was.
+static IS_SET: AtomicBool = AtomicBool::new(false);
+/// The error in the environment, once that was read.
 static ENVIRONMENT: OnceLock<Result<(), Invalid>> = OnceLock::new();
 
-/// Queues that there are, that keep something in memory, that have files.
+/// Queues that exist.
 static LIVING: AtomicU64 = AtomicU64::new(0);
+/// Queues that keep more in memory than the least share.
 static KEEPING: AtomicU64 = AtomicU64::new(0);
+/// Queues that have files.
 static SPILLED: AtomicU64 = AtomicU64::new(0);
 
-/// Whom to ring when shares have grown: queues that were refused because theirs was
-/// less than their policy allows. All that they wait for otherwise is their own
-/// consumer, who need not come before there is more.
+/// Wake-ups of queues that were refused because their share was less than their policy
+/// allows. All that they wait for otherwise is their own consumer, which need not come
+/// before there is more.
 static WAITING: PerProcess<Mutex<Vec<Weak<Wake>>>> = PerProcess::new();
-/// Whether there is anybody: looked at for every stream that has been emptied.
-static ANYBODY: AtomicBool = AtomicBool::new(false);
+/// The list in `WAITING` may have an entry. Looked at for every stream that was emptied.
+static IS_WAITED_FOR: AtomicBool = AtomicBool::new(false);
 
 fn waiting() -> MutexGuard<'static, Vec<Weak<Wake>>> {
-    WAITING.get().lock().unwrap_or_else(PoisonError::into_inner)
+    WAITING.get().lock()
 }
 
-/// Has `wake` rung once, when shares have grown. Who asks looks at its share
-/// afterwards: it may have grown before.
+/// Rings `wake` once, when shares have grown. The caller looks at its share afterwards:
+/// it may have grown before.
+///
+/// No growth is missed, since each side writes, passes a fence and then reads what the
+/// other side writes:
+///
+/// 1. the caller sets `IS_WAITED_FOR`, passes the fence, and reads its share;
+/// 2. a queue that gives up its share changes a counter, passes the fence in [`grown`],
+///    and reads `IS_WAITED_FOR`.
+///
+/// The two fences are in one order. If the first is the caller's, `grown` reads the flag
+/// and rings; otherwise the caller reads the share that has grown.
 pub(crate) fn ring_when_grown(wake: &Arc<Wake>) {
     let mut waiting = waiting();
     let wake = Arc::downgrade(wake);
     if !waiting.iter().any(|other| other.ptr_eq(&wake)) {
         waiting.push(wake);
     }
-    ANYBODY.store(true, Ordering::SeqCst);
+    IS_WAITED_FOR.store(true, Ordering::SeqCst);
     fence(Ordering::SeqCst);
 }
 
-/// Shares have grown.
+/// Rings the queues that wait for a larger share, after shares have grown.
 fn grown() {
-    // Whoever asks notes it and looks then; here it has grown, and is looked for
-    // whoever asks. One of the two sees the other.
+    // Pairs with the fence in `ring_when_grown`.
     fence(Ordering::SeqCst);
-    if ANYBODY.load(Ordering::SeqCst) {
+    if IS_WAITED_FOR.load(Ordering::SeqCst) {
         let mut waiting = waiting();
-        ANYBODY.store(false, Ordering::SeqCst);
+        // Under the lock of `WAITING`, as the store of `true`: the flag says false only
+        // while the list is empty.
+        IS_WAITED_FOR.store(false, Ordering::SeqCst);
         let ring = |wake: Weak<Wake>| wake.upgrade().iter().for_each(|wake| wake.ring());
         waiting.drain(..).for_each(ring);
     }
 }
 
-/// What is in force where nobody says anything.
+/// The budget that is in force unless another is set.
 impl Default for Budget {
     fn default() -> Budget {
         Budget {
@@ -132,11 +148,12 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Sets it, for the queues that there are as well.
+    /// Sets the budget, for the queues that there are as well.
     pub fn set(self) {
-        // What is said here goes before what the environment says, wrong or not; and
-        // after it, if that is being read at this moment.
-        SAID.store(true, Ordering::Relaxed);
+        // The values that are set here go before what the environment says, wrong or not. The
+        // environment is read first, so that a thread that reads it at this moment does
+        // not store its values over these.
+        IS_SET.store(true, Ordering::Relaxed);
         let _ = check_environment();
         MEMORY_SET.store(self.memory, Ordering::Relaxed);
         let disk = self.disk.map_or(UNSET, |disk| disk.min(UNSET - 1));
@@ -144,8 +161,8 @@ impl Budget {
         grown();
     }
 
-    /// What is in force. A variable of the environment that cannot be read counts
-    /// as unset here; starting a child says so.
+    /// The budget that is in force. A variable of the environment that cannot be read
+    /// counts as unset here; starting a child returns that error.
     pub fn current() -> Budget {
         let _ = check();
         let disk = DISK_SET.load(Ordering::Relaxed);
@@ -161,7 +178,7 @@ impl Budget {
 /// # Errors
 /// A value that is no number of bytes, unless the budget was set since.
 pub(crate) fn check() -> Result<(), Invalid> {
-    match SAID.load(Ordering::Relaxed) {
+    match IS_SET.load(Ordering::Relaxed) {
         true => Ok(()),
         false => check_environment(),
     }
@@ -200,7 +217,8 @@ fn bytes(text: &str) -> Option<u64> {
 /// The part of the budget that one queue may take.
 #[derive(Debug)]
 pub(crate) struct Share {
-    /// None for a queue that is bounded by its own policy alone.
+    /// How the counters count this queue. None for a queue that is bounded by its own
+    /// policy alone.
     counted: Option<Counted>,
 }
 
@@ -211,12 +229,12 @@ struct Counted {
 }
 
 impl Share {
-    /// Of a queue that has what it is given.
+    /// The share of a queue that has all that its policy allows.
     pub(crate) fn alone() -> Share {
         Share { counted: None }
     }
 
-    /// Of one among many.
+    /// The share of a queue among all others of this process.
     pub(crate) fn of_process() -> Share {
         LIVING.fetch_add(1, Ordering::Relaxed);
         Share {
@@ -224,7 +242,8 @@ impl Share {
         }
     }
 
-    /// What it may keep in memory of the `own` bytes that its policy allows.
+    /// The bytes that the queue may keep in memory, of the `own` ones that its policy
+    /// allows.
     pub(crate) fn memory(&self, own: u64) -> u64 {
         let Some(counted) = &self.counted else {
             return own;
@@ -234,8 +253,8 @@ impl Share {
         own.min(share.max(LEAST_MEMORY))
     }
 
-    /// What a block of memory may cost: of every queue there are a few, be it
-    /// idle or not.
+    /// The most bytes from which a queue derives the size of its blocks: every queue has
+    /// a few blocks, idle or not.
     pub(crate) fn idle_memory(&self, own: u64) -> u64 {
         match &self.counted {
             None => own,
@@ -246,14 +265,14 @@ impl Share {
         }
     }
 
-    /// What it may keep on disk of the `own` bytes, and whether that is less.
-    /// `said` if they were asked for by name.
-    pub(crate) fn disk(&self, own: u64, said: bool) -> (u64, bool) {
+    /// The bytes that the queue may keep on disk, of the `own` ones, and whether that is
+    /// less. `own_is_named` if its policy names them.
+    pub(crate) fn disk(&self, own: u64, own_is_named: bool) -> (u64, bool) {
         let Some(counted) = &self.counted else {
             return (own, false);
         };
         let budget = match DISK_SET.load(Ordering::Relaxed) {
-            UNSET if said => return (own, false),
+            UNSET if own_is_named => return (own, false),
             UNSET => DISK_DEFAULT.get().copied().unwrap_or(DISK),
             set => set,
         };
@@ -262,10 +281,10 @@ impl Share {
         (own.min(share), share < own)
     }
 
-    /// It keeps so many bytes in memory now.
+    /// Counts the queue, which keeps so many bytes in memory now.
     pub(crate) fn keeps(&mut self, bytes: u64) {
         if let Some(counted) = &mut self.counted {
-            // The least share is everybody's.
+            // Every queue has the least share.
             let kept = counted.keeps;
             count(&KEEPING, &mut counted.keeps, bytes > LEAST_MEMORY);
             if kept && !counted.keeps {
@@ -274,7 +293,7 @@ impl Share {
         }
     }
 
-    /// It has files, or has none.
+    /// Counts the queue, which has files now, or has none.
     pub(crate) fn spilled(&mut self, spilled: bool) {
         if let Some(counted) = &mut self.counted {
             count(&SPILLED, &mut counted.spilled, spilled);
@@ -300,7 +319,8 @@ fn count(counter: &AtomicU64, is: &mut bool, now: bool) {
     }
 }
 
-/// Looks up what is free, for the default. Not under a lock: it asks a disk.
+/// Looks up what is free, for the default. To be called without a lock: a disk may take
+/// its time.
 pub(crate) fn measure(directory: &Path) {
     DISK_DEFAULT
         .get_or_init(|| file::free_space(directory).map_or(DISK, |free| DISK.min(free / 4)));

@@ -1,4 +1,4 @@
-//! A bounded queue between the drain and whoever may be slow.
+//! A bounded queue between the drain and a thread that may be slow.
 //!
 //! One side is the drain, which never waits here: it asks, and is rung when the
 //! answer may have changed. The other side is a thread that waits as long as it
@@ -6,63 +6,64 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::sys::wake::Wake;
-
-/// An error of somebody else's code: an iterator, a callback.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+use crate::error::BoxError;
+use crate::std_stream::{PerStream, StdStream};
+use procwright_os::sync::{Condvar, Mutex, MutexGuard};
+use procwright_os::wake::Wake;
 
 /// The bytes that may lie in a queue before its producer has to wait.
 ///
 /// One more chunk may come on top, since a chunk is never split.
 const BOUND: usize = 16 * 1024 * 1024;
 
-/// What a chunk costs beside its bytes: a program that writes byte by byte must
-/// not fill the memory with bookkeeping.
+/// The cost of a chunk beside its bytes: a program that writes byte by byte must not
+/// fill the memory with bookkeeping.
 const OVERHEAD: usize = 96;
 
-/// What lies in a queue, and is never split.
-pub(crate) trait Item {
+/// A chunk in a queue, which is never split.
+pub(crate) trait FifoItem {
     fn bytes(&self) -> usize;
 
-    /// Which of the two output streams it is of, 0 or 1.
-    fn stream(&self) -> usize;
+    /// The output stream that it is part of.
+    fn stream(&self) -> StdStream;
 }
 
-impl Item for Bytes {
+impl FifoItem for Bytes {
     fn bytes(&self) -> usize {
         self.len()
     }
 
-    fn stream(&self) -> usize {
-        0
+    /// Input has no stream of output, and is counted in one place.
+    fn stream(&self) -> StdStream {
+        StdStream::Stdout
     }
 }
 
 pub(crate) struct Fifo<T> {
-    state: Mutex<State<T>>,
-    /// For the waiting side.
+    state: Mutex<FifoState<T>>,
+    /// Wakes the waiting side.
     changed: Condvar,
-    /// For the drain's side.
+    /// Wakes the drain's side.
     wake: Arc<Wake>,
     bound: usize,
 }
 
-struct State<T> {
+struct FifoState<T> {
     chunks: VecDeque<T>,
     /// The bytes in `chunks`.
     bytes: usize,
     /// The bytes of the chunk that the consumer has in hand, of each stream.
-    in_hand: [usize; 2],
+    in_hand: PerStream<usize>,
     /// Bytes that no consumer will ever take, of each stream.
-    lost: [u64; 2],
-    /// How many streams still go on.
+    lost: PerStream<u64>,
+    /// The number of streams that still go on.
     open: usize,
-    /// The consumer takes no more of a stream, and goes on with the other.
-    broken: [bool; 2],
+    /// Streams of which the consumer takes no more, while it goes on with the other.
+    broken: PerStream<bool>,
     /// The consumer takes no more: it is done, or has failed, or is gone.
     closed: bool,
     /// The drain's side has gone and wants nothing more to be consumed.
@@ -72,24 +73,24 @@ struct State<T> {
     wants_room: bool,
 }
 
-/// What the drain's side finds when it looks for input.
+/// The outcome of a look for input.
 #[derive(Debug)]
-pub(crate) enum Take<T> {
+pub(crate) enum TakeOutcome<T> {
     Chunk(T),
     Empty,
     End,
     Failed(BoxError),
 }
 
-impl<T: Item> State<T> {
-    /// The memory that is taken.
+impl<T: FifoItem> FifoState<T> {
+    /// The memory that the queue takes.
     fn load(&self) -> usize {
-        self.bytes + self.in_hand[0] + self.in_hand[1] + self.chunks.len() * OVERHEAD
+        self.bytes + self.in_hand.stdout + self.in_hand.stderr + self.chunks.len() * OVERHEAD
     }
 
-    /// Forgets what waits or is in hand, of the streams in question.
-    fn lose(&mut self, which: impl Fn(usize) -> bool) {
-        for stream in [0, 1] {
+    /// Drops what waits or is in hand of some streams, and counts it as lost.
+    fn lose(&mut self, which: impl Fn(StdStream) -> bool) {
+        for stream in StdStream::BOTH {
             if which(stream) {
                 self.lost[stream] += std::mem::take(&mut self.in_hand[stream]) as u64;
             }
@@ -112,17 +113,17 @@ impl<T> fmt::Debug for Fifo<T> {
     }
 }
 
-impl<T: Item> Fifo<T> {
-    /// A queue that so many streams lead into.
+impl<T: FifoItem> Fifo<T> {
+    /// A queue into which so many streams lead.
     pub(crate) fn new(wake: Arc<Wake>, streams: usize) -> Arc<Fifo<T>> {
         Arc::new(Fifo {
-            state: Mutex::new(State {
+            state: Mutex::new(FifoState {
                 chunks: VecDeque::new(),
                 bytes: 0,
-                in_hand: [0; 2],
-                lost: [0; 2],
+                in_hand: PerStream::default(),
+                lost: PerStream::default(),
                 open: streams,
-                broken: [false; 2],
+                broken: PerStream::default(),
                 closed: false,
                 left: false,
                 error: None,
@@ -134,25 +135,27 @@ impl<T: Item> Fifo<T> {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // A panic of a user's callback must not turn into one of ours.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, FifoState<T>> {
+        self.state.lock()
     }
 
     // The drain as the producer.
 
-    /// Whether another chunk may be offered. After "no" the wake-up rings once
-    /// there is room.
+    /// True if another chunk may be offered. After "no" the wake-up rings once there is
+    /// room.
     pub(crate) fn has_room(&self) -> bool {
         let mut state = self.lock();
         let room = state.closed || state.load() < self.bound;
-        // Not taken back by a "yes": the queue's other stream may have been told
-        // "no" before, and waits.
+        // A "yes" does not take back an earlier "no":
+        //
+        // 1. the first stream is told "no", and waits for the ring;
+        // 2. the consumer takes a chunk;
+        // 3. the second stream is told "yes": the first still has to be rung.
         state.wants_room |= !room;
         room
     }
 
-    /// Adds a chunk; dropped if nobody takes it any more.
+    /// Adds a chunk, or drops it if the consumer takes no more of its stream.
     pub(crate) fn offer(&self, chunk: T) {
         let mut state = self.lock();
         let stream = chunk.stream();
@@ -165,7 +168,7 @@ impl<T: Item> Fifo<T> {
         }
     }
 
-    /// Nothing more will come of one of the streams.
+    /// Ends one of the streams.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.open = state.open.saturating_sub(1);
@@ -173,28 +176,28 @@ impl<T: Item> Fifo<T> {
         self.changed.notify_all();
     }
 
-    /// Nothing more will come at all.
+    /// Ends all streams.
     pub(crate) fn end_all(&self) {
         self.lock().open = 0;
         self.changed.notify_all();
     }
 
-    /// Which streams the consumer takes no more of, while it goes on.
-    pub(crate) fn broken(&self) -> [bool; 2] {
+    /// The streams of which the consumer takes no more, while it goes on.
+    pub(crate) fn broken(&self) -> PerStream<bool> {
         self.lock().broken
     }
 
-    /// Whether the consumer has finished, and the error that it finished with.
+    /// True once the consumer has finished, and the error with which it finished.
     pub(crate) fn closed(&self) -> (bool, Option<BoxError>) {
         let mut state = self.lock();
         (state.closed, state.error.take())
     }
 
-    /// Nothing more will come, and what is there will not be given out.
+    /// Ends all streams without giving out what is there.
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
         state.left = true;
-        // What is in hand is dealt with still.
+        // The consumer deals with the chunk in hand still.
         let in_hand = std::mem::take(&mut state.in_hand);
         state.lose(|_| true);
         state.in_hand = in_hand;
@@ -204,11 +207,11 @@ impl<T: Item> Fifo<T> {
 
     /// The bytes that the consumer has not dealt with, or never will, of each
     /// stream.
-    pub(crate) fn undelivered(&self) -> [u64; 2] {
+    pub(crate) fn undelivered(&self) -> PerStream<u64> {
         let state = self.lock();
         let mut bytes = state.lost;
-        for stream in [0, 1] {
-            bytes[stream] += state.in_hand[stream] as u64;
+        for (stream, in_hand) in state.in_hand {
+            bytes[stream] += in_hand as u64;
         }
         for chunk in &state.chunks {
             bytes[chunk.stream()] += chunk.bytes() as u64;
@@ -221,7 +224,7 @@ impl<T: Item> Fifo<T> {
     /// Waits for the next chunk; none at the end.
     pub(crate) fn take(&self) -> Option<T> {
         let mut state = self.lock();
-        state.in_hand = [0; 2];
+        state.in_hand = PerStream::default();
         loop {
             if state.closed || state.left {
                 return None;
@@ -240,21 +243,18 @@ impl<T: Item> Fifo<T> {
             if state.open == 0 {
                 return None;
             }
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state);
         }
     }
 
-    /// Whether the stream was left before its end.
+    /// True if the stream was left before its end.
     pub(crate) fn was_left(&self) -> bool {
         self.lock().left
     }
 
-    /// The consumer takes no more of one stream. What it has in hand of it was
-    /// dealt with in part at best.
-    pub(crate) fn break_off(&self, stream: usize) {
+    /// Ends one stream for the consumer. The chunk in hand was dealt with in part at
+    /// best.
+    pub(crate) fn break_off(&self, stream: StdStream) {
         let mut state = self.lock();
         state.broken[stream] = true;
         state.lose(|of| of == stream);
@@ -262,12 +262,12 @@ impl<T: Item> Fifo<T> {
         self.wake.ring();
     }
 
-    /// The consumer takes no more.
+    /// Ends the queue for the consumer.
     pub(crate) fn close(&self, error: Option<BoxError>) {
         let mut state = self.lock();
         state.closed = true;
         state.error = error;
-        // What is in hand after a failure was dealt with in part at best.
+        // The chunk in hand after a failure was dealt with in part at best.
         state.lose(|_| true);
         drop(state);
         self.changed.notify_all();
@@ -276,14 +276,11 @@ impl<T: Item> Fifo<T> {
 
     // The producer thread.
 
-    /// Waits for room and adds a chunk; false once nobody wants it.
+    /// Waits for room and adds a chunk; false once no more is wanted.
     pub(crate) fn put(&self, chunk: T) -> bool {
         let mut state = self.lock();
         while state.load() >= self.bound && !state.closed {
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state);
         }
         if state.closed {
             return false;
@@ -295,7 +292,7 @@ impl<T: Item> Fifo<T> {
         true
     }
 
-    /// The producer has said all, or has failed.
+    /// Ends the queue for the producer, which has said all or has failed.
     pub(crate) fn finish(&self, error: Option<BoxError>) {
         let mut state = self.lock();
         state.open = 0;
@@ -306,17 +303,17 @@ impl<T: Item> Fifo<T> {
 
     // The drain as the consumer.
 
-    pub(crate) fn try_take(&self) -> Take<T> {
+    pub(crate) fn try_take(&self) -> TakeOutcome<T> {
         let mut state = self.lock();
         if let Some(chunk) = state.chunks.pop_front() {
             state.bytes -= chunk.bytes();
             self.changed.notify_one();
-            return Take::Chunk(chunk);
+            return TakeOutcome::Chunk(chunk);
         }
         match (state.open == 0, state.error.take()) {
-            (true, Some(error)) => Take::Failed(error),
-            (true, None) => Take::End,
-            (false, _) => Take::Empty,
+            (true, Some(error)) => TakeOutcome::Failed(error),
+            (true, None) => TakeOutcome::End,
+            (false, _) => TakeOutcome::Empty,
         }
     }
 }
@@ -327,17 +324,18 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::sys::poll::{self, Flags};
-    use crate::time::Deadline;
+    use StdStream::{Stderr, Stdout};
+    use procwright_os::poll::{self, Flags};
+    use procwright_os::time::Deadline;
 
-    struct Of(usize, usize);
+    struct TestItem(StdStream, usize);
 
-    impl Item for Of {
+    impl FifoItem for TestItem {
         fn bytes(&self) -> usize {
             self.1
         }
 
-        fn stream(&self) -> usize {
+        fn stream(&self) -> StdStream {
             self.0
         }
     }
@@ -353,7 +351,7 @@ mod tests {
         let queue = Fifo::new(Arc::clone(&wake), 2);
         for _ in 0..4 {
             assert!(queue.has_room());
-            queue.offer(Of(0, BOUND / 4));
+            queue.offer(TestItem(StdStream::Stdout, BOUND / 4));
         }
         assert!(!queue.has_room(), "the first stream waits");
         // One in hand still counts, so it takes two to make room.
@@ -366,18 +364,18 @@ mod tests {
     #[test]
     fn a_broken_stream_takes_nothing_from_the_other() {
         let queue = Fifo::new(Arc::new(Wake::new().unwrap()), 2);
-        for (stream, bytes) in [(0, 1), (1, 10), (0, 100), (1, 1000)] {
-            queue.offer(Of(stream, bytes));
+        for (stream, bytes) in [(Stdout, 1), (Stderr, 10), (Stdout, 100), (Stderr, 1000)] {
+            queue.offer(TestItem(stream, bytes));
         }
         assert_eq!(queue.take().map(|of| of.1), Some(1));
-        queue.break_off(0);
-        queue.offer(Of(0, 7));
-        assert_eq!(queue.broken(), [true, false]);
-        assert_eq!(queue.undelivered(), [108, 1010]);
+        queue.break_off(Stdout);
+        queue.offer(TestItem(Stdout, 7));
+        assert_eq!(queue.broken(), PerStream::new(true, false));
+        assert_eq!(queue.undelivered(), PerStream::new(108, 1010));
         queue.end();
         queue.end();
         let rest: Vec<usize> = std::iter::from_fn(|| queue.take()).map(|of| of.1).collect();
         assert_eq!(rest, [10, 1000]);
-        assert_eq!(queue.undelivered(), [108, 0]);
+        assert_eq!(queue.undelivered(), PerStream::new(108, 0));
     }
 }

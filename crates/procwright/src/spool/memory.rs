@@ -20,7 +20,7 @@ pub trait Memory: Send + 'static {
     /// What `read(2)` answers; `OutOfMemory` if it cannot grow.
     fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize>;
 
-    /// What it holds.
+    /// The bytes that were read.
     fn as_bytes(&self) -> &[u8];
 
     /// Adds a copy of `bytes`.
@@ -37,11 +37,11 @@ pub trait Memory: Send + 'static {
 /// address space that nothing will use is what a refusal would be about.
 const DOUBLES_BELOW: usize = 256 * 1024 * 1024;
 
-/// From this size on the end of a block is aligned for huge pages.
+/// The size from which on the end of a block is aligned for huge pages.
 const HUGE: usize = 2 * 1024 * 1024;
 
-/// What an allocator, and an object with a header such as Python's `bytes`, put
-/// before and behind the data.
+/// The bytes that an allocator, and an object with a header such as Python's `bytes`,
+/// put before and behind the data.
 const HEADERS: usize = 64;
 
 /// The capacity that a block which holds `capacity` bytes is to be grown to when
@@ -72,9 +72,11 @@ pub fn next_capacity(capacity: usize, needed: usize) -> usize {
 /// # Platform
 /// Linux with transparent huge pages set to `madvise` or `always`; nothing
 /// happens elsewhere.
+#[doc(alias = "madvise")]
+#[doc(alias = "MADV_HUGEPAGE")]
 pub fn advise_huge(start: *const u8, capacity: usize) {
     if capacity >= 2 * HUGE - HEADERS {
-        crate::sys::memory::advise_huge(start, capacity);
+        procwright_os::memory::advise_huge(start, capacity);
     }
 }
 
@@ -85,7 +87,7 @@ impl Memory for Vec<u8> {
 
     fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
         reserve(self, max)?;
-        crate::sys::memory::read_into_spare(fd, self, max)
+        procwright_os::memory::read_into_spare(fd, self, max)
     }
 
     fn as_bytes(&self) -> &[u8] {

@@ -1,18 +1,19 @@
-//! What a drain reads into.
+//! The places into which a drain reads.
 //!
-//! [`Memory`] is the final object of a capture, [`Ends`] a bounded one that
+//! [`Memory`] is the final object of a capture, [`HeadAndTail`] a bounded one that
 //! keeps head and tail, [`fifo`] carries copies to consumers that may be slow,
 //! [`elastic`] carries a stream to one, through memory and disk, and [`budget`] is
 //! what all of these may take together.
 
 pub(crate) mod budget;
 pub(crate) mod elastic;
-mod ends;
 pub(crate) mod fifo;
+mod head_and_tail;
 pub mod memory;
 mod overflow;
+mod spool_dir;
 
 pub use budget::Budget;
-pub(crate) use ends::Ends;
+pub(crate) use head_and_tail::HeadAndTail;
 pub use memory::Memory;
 pub use overflow::Overflow;

@@ -1,10 +1,10 @@
-//! What becomes of output that nobody takes as fast as it comes.
+//! The policies for output that is not taken as fast as it comes.
 
 use std::path::PathBuf;
 
-use crate::error::Invalid;
+use procwright_os::Invalid;
 
-/// What to do with bytes that come faster than they are taken.
+/// The policy for bytes that come faster than they are taken.
 ///
 /// ```
 /// use procwright::Overflow;
@@ -74,7 +74,7 @@ impl Overflow {
         }
     }
 
-    /// Where [`Spill`](Overflow::Spill) makes its files: `PROCWRIGHT_SPOOL_DIR`, or
+    /// The directory where [`Spill`](Overflow::Spill) makes its files: `PROCWRIGHT_SPOOL_DIR`, or
     /// the first of `/var/tmp`, `TMPDIR` and `/tmp` that can be written and is on a
     /// disk. None where everything stays in memory: by `PROCWRIGHT_SPOOL=0`, or
     /// because there is no such directory.
@@ -82,10 +82,10 @@ impl Overflow {
     /// # Errors
     /// A directory that was asked for and cannot be used.
     pub fn directory() -> Result<Option<PathBuf>, Invalid> {
-        super::elastic::directory()
+        super::spool_dir::directory()
     }
 
-    /// Whether every byte comes through.
+    /// True if every byte comes through.
     pub const fn is_lossless(self) -> bool {
         matches!(self, Overflow::Spill { .. } | Overflow::Block { .. })
     }

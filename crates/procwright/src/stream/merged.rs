@@ -1,28 +1,21 @@
-//! Both streams of a child as one, line by line.
+//! [`MergedReader`]: both streams of a child as one, line by line.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::lines::{Ready, State, Then, pass, passes};
-use super::{Chunk, Frame, Framing, Patience, Reader, Readiness};
-use crate::drain::Header;
-use crate::error::Invalid;
-use crate::handle::{Mine, Turn};
+use super::chunk::Chunk;
+use super::lines::{AfterBuffer, Available, Frame, Framing, LineBuffer, is_transient};
+use super::reader::Reader;
+use super::readiness::Readiness;
+use crate::drain::RecordHeader;
 use crate::spool::elastic::Figures;
-use crate::sys::fork;
-
-/// Which of a program's two output streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum StdStream {
-    /// Its standard output.
-    Stdout,
-    /// Its standard error.
-    Stderr,
-}
-
-const BOTH: [StdStream; 2] = [StdStream::Stdout, StdStream::Stderr];
+use crate::std_stream::{PerStream, StdStream};
+use procwright_os::Invalid;
+use procwright_os::fork;
+use procwright_os::handle::{InterruptibleGuard, InterruptibleLock, Patience};
+use procwright_os::sync::{Mutex, MutexGuard};
 
 /// A line of one of two streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,37 +27,37 @@ pub struct MergedLine {
 }
 
 impl MergedLine {
-    /// Which stream it was written to.
+    /// The stream that it was written to.
     pub fn stream(&self) -> StdStream {
         self.stream
     }
 
-    /// When its end was read out of the pipe, not when it was read here.
+    /// The time at which its end was read out of the pipe, not at which it was read here.
     pub fn at(&self) -> SystemTime {
         self.at
     }
 
-    /// The line with what separates it from the next, if that has come.
+    /// The line with its separator, if that has come.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The line without it.
+    /// The line without its separator.
     pub fn text(&self) -> &[u8] {
         &self.bytes[..self.text]
     }
 }
 
-/// What comes next in two streams that are read as one.
+/// The next item of two streams that are read as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MergedItem {
     /// A line. One without its separator is the last of its stream or before a
     /// gap, or a piece of one that is too long.
     Line(MergedLine),
-    /// So many bytes were dropped here, of one stream or of both, as
+    /// The number of bytes that were dropped here, of one stream or of both, as
     /// [`Overflow`](crate::Overflow) says. Lines that were not complete have come
-    /// before, and what follows are no rests of them.
+    /// before; no rest of them follows.
     Gap(u64),
 }
 
@@ -72,8 +65,8 @@ pub enum MergedItem {
 /// [`Command::merged`](crate::Command::merged) and a spawn give.
 ///
 /// The order is that in which the two pipes were read, within moments of when they
-/// were written; two writes that meet in the pipes before anybody reads may change
-/// places, a line is never mixed with one of the other stream. Any number of
+/// were written; two writes that meet in the pipes before either is read may change
+/// places, and a line is never mixed with one of the other stream. Any number of
 /// threads may use it; each line goes to one of them.
 ///
 /// ```
@@ -94,50 +87,50 @@ pub enum MergedItem {
 /// ```
 #[derive(Debug)]
 pub struct MergedReader {
-    /// Of records.
+    /// The stream of records.
     reader: Reader,
     frame: Frame,
-    turn: Turn,
+    turn: InterruptibleLock,
     records: Mutex<Records>,
-    /// The bytes of all headers: of those that came, and of those that were read.
+    /// The bytes of all headers: those that came, and those that were read.
     headers: [Arc<AtomicU64>; 2],
     generation: u32,
 }
 
-/// Records that are taken apart.
+/// The records of the stream, taken apart into two.
 #[derive(Debug)]
 struct Records {
-    header: [u8; Header::SIZE],
-    /// So much of it is here.
+    header: [u8; RecordHeader::SIZE],
+    /// Bytes of the header that are here.
     known: usize,
-    /// The record that is being read, and what of it was not.
-    current: Option<(Header, usize)>,
-    streams: [State; 2],
-    /// When the latest bytes of each came.
-    latest: [SystemTime; 2],
-    /// What comes once nothing is held any more.
-    then: Option<Then>,
+    /// The record that is being read, and how many of its bytes are still to come.
+    current: Option<(RecordHeader, usize)>,
+    streams: PerStream<LineBuffer>,
+    /// The times at which the latest bytes of each came.
+    latest: PerStream<SystemTime>,
+    /// The state of both streams behind the lines that are held.
+    after: Option<AfterBuffer>,
     read_headers: Arc<AtomicU64>,
-    /// Nobody knows where the next record begins.
+    /// Whether it is unknown where the next record begins.
     lost: bool,
 }
 
 impl MergedReader {
-    /// Of a stream of records, with lines that end with a newline. The bytes of
-    /// their headers are counted as they come.
+    /// Reads a stream of records, as lines that end with a newline. `headers` counts
+    /// the bytes of their headers as they come.
     pub(crate) fn new(reader: Reader, headers: Arc<AtomicU64>) -> Result<MergedReader, Invalid> {
         let read_headers = Arc::<AtomicU64>::default();
         Ok(MergedReader {
             reader,
             frame: Frame::new(Framing::default())?,
-            turn: Turn::new(),
+            turn: InterruptibleLock::new(),
             records: Mutex::new(Records {
-                header: [0; Header::SIZE],
+                header: [0; RecordHeader::SIZE],
                 known: 0,
                 current: None,
-                streams: [State::default(), State::default()],
-                latest: [SystemTime::UNIX_EPOCH; 2],
-                then: None,
+                streams: PerStream::default(),
+                latest: PerStream::from_fn(|_| SystemTime::UNIX_EPOCH),
+                after: None,
                 read_headers: Arc::clone(&read_headers),
                 lost: false,
             }),
@@ -146,7 +139,7 @@ impl MergedReader {
         })
     }
 
-    /// The same with other lines, from here on.
+    /// Cuts lines by another rule, from here on.
     ///
     /// # Errors
     /// As [`LineReader::new`](super::LineReader::new).
@@ -169,7 +162,8 @@ impl MergedReader {
         self.next_line_as(&self.frame, patience)
     }
 
-    /// As [`next_line`](MergedReader::next_line), with another framing for this line.
+    /// The next item, as [`next_line`](MergedReader::next_line) gives it, with another
+    /// framing for this line.
     ///
     /// # Errors
     /// As there.
@@ -182,22 +176,22 @@ impl MergedReader {
         patience: Patience<'_>,
     ) -> io::Result<Option<MergedItem>> {
         let (_mine, mut records) = self.wait_turn(patience)?;
-        for state in &mut records.streams {
-            state.reframe(frame);
+        for buffer in records.streams.values_mut() {
+            buffer.reframe(frame);
         }
         let mut paced = patience.paced();
         loop {
             if let Some(line) = records.line(frame)? {
                 return Ok(Some(MergedItem::Line(line)));
             }
-            match records.then.take() {
-                Some(Then::Gap(n)) => return Ok(Some(MergedItem::Gap(n))),
-                Some(Then::Failed(error)) => return Err(error),
-                Some(Then::End) => {
-                    records.then = Some(Then::End);
+            match records.after.take() {
+                Some(AfterBuffer::Gap(n)) => return Ok(Some(MergedItem::Gap(n))),
+                Some(AfterBuffer::Failed(error)) => return Err(error),
+                Some(AfterBuffer::End) => {
+                    records.after = Some(AfterBuffer::End);
                     return Ok(None);
                 }
-                Some(Then::More) | None => {
+                Some(AfterBuffer::More) | None => {
                     paced.step()?;
                     records.read(&self.reader, patience)?;
                 }
@@ -205,8 +199,8 @@ impl MergedReader {
         }
     }
 
-    /// As [`Reader::readiness`]; lines that were read already are told of by
-    /// nothing but [`next_line`](MergedReader::next_line).
+    /// The readiness of the stream, as [`Reader::readiness`]. Only
+    /// [`next_line`](MergedReader::next_line) tells of lines that were read already.
     ///
     /// # Errors
     /// As there.
@@ -214,10 +208,12 @@ impl MergedReader {
         self.reader.readiness()
     }
 
-    /// As [`Reader::figures`], of both streams together. What is kept to tell them
+    /// The figures of both streams together, as [`Reader::figures`]. What is kept to tell them
     /// apart, 16 bytes for each read, counts as memory and disk only.
     pub fn figures(&self) -> Option<Figures> {
         let mut figures = self.reader.figures()?;
+        // Relaxed: two counts by themselves. One may be a read ahead of the other, which
+        // the subtractions below bear.
         let [came, went] = [0, 1].map(|at| self.headers[at].load(Ordering::Relaxed));
         figures.bytes_in = figures.bytes_in.saturating_sub(came);
         figures.bytes_out = figures.bytes_out.saturating_sub(went);
@@ -225,64 +221,67 @@ impl MergedReader {
         Some(figures)
     }
 
-    /// As [`Reader::blocked`], of both streams together.
+    /// The time for which either stream could not be written, as [`Reader::blocked`].
     pub fn blocked(&self) -> Option<Duration> {
         self.reader.blocked()
     }
 
-    /// As [`Reader::close`]: both streams.
+    /// Closes both streams, as [`Reader::close`].
     pub fn close(&self) -> bool {
         self.reader.close()
     }
 
-    /// As [`Reader::is_closed`].
+    /// Whether they are closed, as [`Reader::is_closed`].
     pub fn is_closed(&self) -> bool {
         self.reader.is_closed()
     }
 
-    fn wait_turn(&self, patience: Patience<'_>) -> io::Result<(Mine<'_>, MutexGuard<'_, Records>)> {
+    fn wait_turn(
+        &self,
+        patience: Patience<'_>,
+    ) -> io::Result<(InterruptibleGuard<'_>, MutexGuard<'_, Records>)> {
         if self.generation != fork::generation() {
-            return Err(fork::not_ours());
+            return Err(fork::used_in_fork());
         }
         let mine = self.turn.take(patience, || self.reader.is_closed())?;
-        let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let records = self.records.lock();
         Ok((mine, records))
     }
 }
 
 impl Records {
-    /// A line that is here. Those of the record that was read last come before
-    /// the next record is looked at; what is left over at a gap or the end comes in
-    /// the order in which it was read.
+    /// A line that is here. Lines of the record that was read last come before the next
+    /// record is looked at; those that are left over at a gap or the end come in the
+    /// order in which they were read.
     fn line(&mut self, frame: &Frame) -> io::Result<Option<MergedLine>> {
-        let mut order = [0, 1];
+        let mut order = StdStream::BOTH;
         order.sort_by_key(|&stream| self.latest[stream]);
         for stream in order {
-            let state = &mut self.streams[stream];
-            match state.ready(frame, usize::MAX) {
-                Some(Ready::Line(cut)) => {
-                    let bytes = state.bytes()[..cut.length].to_vec();
-                    state.give(frame, cut);
+            let buffer = &mut self.streams[stream];
+            match buffer.available(frame, usize::MAX) {
+                Some(Available::Line(cut)) => {
+                    let bytes = buffer.bytes()[..cut.length].to_vec();
+                    buffer.take_cut(frame, cut);
                     return Ok(Some(MergedLine {
-                        stream: BOTH[stream],
+                        stream,
                         at: self.latest[stream],
                         text: frame.framing.separator.strip(&bytes).len(),
                         bytes,
                     }));
                 }
-                Some(Ready::TooLong) => return Err(frame.too_long()),
-                // Only a mark: `then` says what it is.
-                Some(Ready::Then) => drop(pass(state)),
+                Some(Available::TooLong) => return Err(frame.too_long()),
+                // The state of one stream is a mark; `self.after` says what follows.
+                Some(Available::AfterBuffer) => drop(buffer.take_after()),
                 None => {}
             }
         }
         Ok(None)
     }
 
-    /// Reads more: of a header, or of what is behind it.
+    /// Reads more: of a header, or of the bytes behind it.
     fn read(&mut self, reader: &Reader, patience: Patience<'_>) -> io::Result<()> {
         if self.lost {
-            self.part(Then::End);
+            self.end_lines(AfterBuffer::End);
             return Ok(());
         }
         let chunk = match &mut self.current {
@@ -296,7 +295,7 @@ impl Records {
                             *left -= n;
                             Ok(Chunk::Bytes(n))
                         }
-                        // It is both streams' and told of below.
+                        // A gap, an end or an error is of both streams: see below.
                         other => {
                             failed = Some(other);
                             Ok(Chunk::Bytes(0))
@@ -308,14 +307,14 @@ impl Records {
             }
         };
         match chunk {
-            Ok(Chunk::Bytes(n)) if self.current.is_none() => self.heard(n),
+            Ok(Chunk::Bytes(n)) if self.current.is_none() => self.add_header_bytes(n),
             Ok(Chunk::Bytes(_)) => {}
-            Ok(Chunk::Gap(n)) => self.part(Then::Gap(n)),
-            Ok(Chunk::End) => self.part(Then::End),
-            Err(error) if passes(&error) => return Err(error),
+            Ok(Chunk::Gap(n)) => self.end_lines(AfterBuffer::Gap(n)),
+            Ok(Chunk::End) => self.end_lines(AfterBuffer::End),
+            Err(error) if is_transient(&error) => return Err(error),
             Err(error) => {
                 self.lost = true;
-                self.part(Then::Failed(error));
+                self.end_lines(AfterBuffer::Failed(error));
             }
         }
         if matches!(self.current, Some((_, 0))) {
@@ -324,25 +323,25 @@ impl Records {
         Ok(())
     }
 
-    /// `n` more bytes of a header.
-    fn heard(&mut self, n: usize) {
+    /// Notes `n` more bytes of a header, and takes it apart once it is whole.
+    fn add_header_bytes(&mut self, n: usize) {
         self.known += n;
-        if self.known == Header::SIZE {
+        if self.known == RecordHeader::SIZE {
             self.known = 0;
-            let size = Header::SIZE as u64;
+            let size = RecordHeader::SIZE as u64;
             self.read_headers.fetch_add(size, Ordering::Relaxed);
-            let header = Header::from_bytes(self.header);
+            let header = RecordHeader::from_bytes(self.header);
             self.latest[header.stream] = header.at;
             self.current = Some((header, header.length));
         }
     }
 
-    /// What is held is complete, whatever it looks like, and then comes this.
-    fn part(&mut self, then: Then) {
-        for state in &mut self.streams {
-            state.then = Then::Gap(0);
+    /// Ends the lines that are held, complete or not; `after` comes behind them.
+    fn end_lines(&mut self, after: AfterBuffer) {
+        for buffer in self.streams.values_mut() {
+            buffer.after = AfterBuffer::Gap(0);
         }
-        self.then = Some(then);
+        self.after = Some(after);
     }
 }
 

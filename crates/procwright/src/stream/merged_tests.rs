@@ -3,20 +3,20 @@ use std::thread;
 use std::time::Instant;
 
 use super::*;
-use crate::drain::{Drain, Half, Pump, Store};
+use crate::drain::{Drain, MergeInput, Pump, Store};
 use crate::spool::Overflow;
 use crate::spool::elastic;
-use crate::stream::{Closed, Frame, Separator, Spool, TooLong};
-use crate::sys::testing;
-use crate::time::Deadline;
+use crate::stream::{Closed, Frame, QueueReader, Separator, TooLong};
 use StdStream::{Stderr, Stdout};
+use procwright_os::time::Deadline;
+use test_support::forked as testing;
 
 const FOREVER: Patience<'static> = Patience::NEVER_ENDING;
 
 /// A program's two pipes, and their reader.
 struct Merged {
     reader: MergedReader,
-    pipes: [PipeWriter; 2],
+    pipes: PerStream<PipeWriter>,
     written: u64,
 }
 
@@ -25,28 +25,28 @@ impl Merged {
         let pump = Pump::get().unwrap();
         let hook = Box::new(|_: &elastic::Event| {});
         let (producer, consumer, monitor) = elastic::elastic(policy, pump.wake(), hook).unwrap();
-        let (halves, headers) = Half::both(producer);
-        let (mut pipes, mut flows) = (Vec::new(), Vec::new());
-        for half in halves {
+        let (halves, headers) = MergeInput::pair(producer);
+        let mut flows = Vec::new();
+        let pipes = halves.map(|half| {
             let (reader, writer) = io::pipe().unwrap();
-            crate::sys::pipe::set_nonblocking(&reader).unwrap();
+            procwright_os::pipe::set_nonblocking(&reader).unwrap();
             let store = Store::Merged(half);
             let drain = Drain::new(reader.into(), None, store, Instant::now());
             let gauge = drain.gauge();
             flows.push((pump.take(drain), gauge));
-            pipes.push(writer);
-        }
-        let reader = Reader::of_spool(Spool::new(consumer, monitor, flows));
+            writer
+        });
+        let reader = Reader::of_queue(QueueReader::new(consumer, monitor, flows));
         Merged {
             reader: MergedReader::new(reader, headers).unwrap(),
-            pipes: pipes.try_into().unwrap(),
+            pipes,
             written: 0,
         }
     }
 
     /// Writes and waits until that was read out of the pipe.
     fn write(&mut self, stream: StdStream, bytes: &[u8]) {
-        self.pipes[stream as usize].write_all(bytes).unwrap();
+        self.pipes[stream].write_all(bytes).unwrap();
         self.written += bytes.len() as u64;
         let watchdog = Instant::now() + Duration::from_secs(60);
         while self.reader.figures().unwrap().bytes_in < self.written {
@@ -173,7 +173,7 @@ fn both_in_a_flood_lose_nothing_while_the_queue_is_full() {
         expected[stream as usize] += 1;
     }
     assert_eq!(expected, [20_000, 20_000]);
-    for writer in writers {
+    for (_, writer) in writers {
         writer.join().unwrap();
     }
 }
@@ -234,8 +234,8 @@ fn a_close_and_an_interrupt_release_who_waits() {
     });
     let short = Patience::until(Deadline::at(Instant::now()));
     assert!(Closed::is(&reader.next_line(short).unwrap_err()));
-    // Whoever writes learns of it.
-    for mut pipe in merged.pipes {
+    // The writer learns of it.
+    for (_, mut pipe) in merged.pipes {
         while pipe.write(b"x").is_ok() {
             thread::yield_now();
         }
@@ -302,7 +302,7 @@ fn each_line_may_have_a_framing_of_its_own() {
 #[test]
 fn a_fork_is_refused() {
     let merged = Merged::new(spill());
-    let held = merged.reader.records.lock().unwrap();
+    let held = merged.reader.records.lock();
     let child = testing::fork();
     if child == 0 {
         let error = merged.reader.next_line(FOREVER).unwrap_err();

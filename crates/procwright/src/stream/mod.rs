@@ -1,64 +1,49 @@
-//! What a caller holds of a child's streams: [`Reader`] and [`Writer`].
+//! The ends of a child's streams that a caller holds: [`Reader`] and [`Writer`].
 //!
 //! Both may be closed by any thread at any time, under others that are blocked
 //! in them: those calls return [`Closed`].
+//!
+//! ```text
+//! wait_for · from_fd · merged   a line of several streams; other descriptors; both as one
+//! lines                         a Reader by lines
+//! writer · reader               the ends that a caller holds
+//! queue_reader · pipe_reader    behind a Reader: what the pump has read, or the bare pipe
+//! stall_watch                   output that is not read while the child is waited for
+//! output_monitor · pty_master   what is known of an output; what a terminal's ends share
+//! chunk · readiness · stalled   values
+//! ```
 
-mod line;
+mod chunk;
+mod from_fd;
 mod lines;
 mod merged;
-mod open;
-mod outlet;
-mod pipe;
-#[cfg(all(test, not(procwright_loom)))]
+mod output_monitor;
+mod pipe_reader;
+mod pty_master;
+mod queue_reader;
+#[cfg(test)]
 mod race_tests;
 mod reader;
 mod readiness;
-mod spool;
-mod stall;
+mod stall_watch;
+mod stalled;
 mod wait_for;
 mod writer;
 
-use std::io;
-
-use crate::handle::Refused;
-pub use crate::handle::{Paced, Patience};
 pub use crate::spool::elastic::Broken;
-pub(crate) use line::Line;
+pub use crate::std_stream::StdStream;
+pub use chunk::Chunk;
 pub use lines::{
     Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,
 };
-pub use merged::{MergedItem, MergedLine, MergedReader, StdStream};
-pub(crate) use outlet::{Account, Origin, Outlet};
-pub use reader::{Chunk, Reader, WeakReader};
+pub use merged::{MergedItem, MergedLine, MergedReader};
+pub(crate) use output_monitor::{OutputMonitor, OutputPath, PipeCounters};
+pub use procwright_os::handle::{Closed, Paced, Patience};
+pub(crate) use pty_master::PtyMaster;
+pub(crate) use queue_reader::QueueReader;
+pub use reader::{Reader, WeakReader};
 pub use readiness::Readiness;
-pub(crate) use spool::Spool;
-pub(crate) use stall::{Patient, StallWatch};
-pub use stall::{Stalled, StalledStream};
+pub(crate) use stall_watch::{StallCheck, StallWatch};
+pub use stalled::{Stalled, StalledStream};
 pub use wait_for::{Found, wait_for};
 pub use writer::Writer;
-
-/// The stream was closed on this side, by this or another thread, before or
-/// while it was used.
-///
-/// It comes wrapped in an [`io::Error`] of kind `Other`; [`Closed::is`] tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the stream was closed in this process")]
-pub struct Closed;
-
-impl Closed {
-    /// Whether this error says that the stream was closed on this side.
-    pub fn is(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|inner| inner.is::<Closed>())
-    }
-}
-
-impl From<Refused> for io::Error {
-    fn from(refused: Refused) -> io::Error {
-        match refused {
-            Refused::Closed => io::Error::other(Closed),
-            Refused::TimedOut => io::ErrorKind::TimedOut.into(),
-            Refused::Interrupted => io::ErrorKind::Interrupted.into(),
-            Refused::Os(error) => error,
-        }
-    }
-}

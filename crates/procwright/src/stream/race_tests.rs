@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use test_children::{Pattern, Stream};
 
-use super::{Chunk, Closed, Patience, Reader, Spool, StallWatch, Writer};
+use super::{Chunk, Closed, Patience, QueueReader, Reader, StallWatch, Writer};
 use crate::drain::{Drain, Pump, Store};
 use crate::spool::{Overflow, elastic};
-use crate::sys::testing;
+use test_support::forked as testing;
 
 /// The most that is written in a round: less than a pipe holds.
 const MOST: u64 = 40_000;
@@ -69,7 +69,7 @@ impl Round {
         Round {
             overflow,
             reader: reader(theirs.into(), overflow, pump),
-            writer: Writer::new(ours.into(), StallWatch::nobody()).unwrap(),
+            writer: Writer::new(ours.into(), StallWatch::none()).unwrap(),
             bytes: 1 + below(MOST),
             ends: below(2) == 0,
             closes_reader: below(3) > 0,
@@ -193,7 +193,7 @@ fn reader(fd: OwnedFd, overflow: Option<Overflow>, pump: &Pump) -> Reader {
     let store = Store::Elastic(Some(producer));
     let drain = Drain::new(fd, None, store, Instant::now());
     let gauge = drain.gauge();
-    Reader::of_spool(Spool::new(
+    Reader::of_queue(QueueReader::new(
         consumer,
         monitor,
         vec![(pump.take(drain), gauge)],

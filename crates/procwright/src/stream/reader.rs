@@ -1,32 +1,36 @@
-//! From a child's stdout or stderr.
+//! [`Reader`]: the reading end of a child's stdout or stderr.
 
 use std::io::{self, Read};
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::outlet::Account;
-use super::pipe::Pipe;
-use super::spool::Spool;
-use super::{Patience, Readiness};
+use super::chunk::Chunk;
+use super::output_monitor::PipeCounters;
+use super::pipe_reader::PipeReader;
+use super::queue_reader::QueueReader;
+use super::readiness::Readiness;
 use crate::spool::elastic::Figures;
-use crate::sys::pipe::FullProbe;
-use crate::sys::ready::On;
-use crate::time::Timeout;
+use procwright_os::handle::Patience;
+use procwright_os::pipe::FullProbe;
+use procwright_os::ready::Interest;
+use procwright_os::time::Timeout;
 
 /// The reading end of a child's stdout or stderr.
 ///
-/// Reads block until there is something, and no longer than until somebody
-/// closes the reader. Nothing is buffered on this side but what the
+/// Reads block until there is something, and no longer than until the reader is
+/// closed. Nothing is buffered on this side but what the
 /// [`Overflow`](crate::Overflow) of the child says. All clones are one: closing
 /// one closes all, and so does dropping the last; the child's next write then
 /// fails, as with any pipe.
+#[doc(alias = "std::process::ChildStdout")]
+#[doc(alias = "std::process::ChildStderr")]
 #[derive(Clone, Debug)]
-pub struct Reader(Arc<Source>);
+pub struct Reader(Arc<ReaderSource>);
 
-/// A [`Reader`] for those who must not keep its stream open.
+/// A [`Reader`] that does not keep its stream open.
 #[derive(Clone, Debug)]
-pub struct WeakReader(Weak<Source>);
+pub struct WeakReader(Weak<ReaderSource>);
 
 impl WeakReader {
     /// The reader, none once all others are gone.
@@ -35,46 +39,33 @@ impl WeakReader {
     }
 }
 
-/// What a read gave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Chunk {
-    /// So many bytes.
-    Bytes(usize),
-    /// So many bytes were dropped here, as [`Overflow`](crate::Overflow) says.
-    Gap(u64),
-    /// The end of the stream.
-    End,
-}
-
 #[derive(Debug)]
-enum Source {
+enum ReaderSource {
     /// The bare pipe.
-    Pipe(Pipe),
-    /// What the pump has read of it.
-    Spool(Spool),
+    Pipe(PipeReader),
+    /// The queue into which the pump reads it.
+    Queue(QueueReader),
 }
 
 impl Reader {
     pub(crate) fn of_pipe(
         fd: OwnedFd,
         probe: Option<Arc<FullProbe>>,
-        account: Arc<Account>,
+        counters: Arc<PipeCounters>,
     ) -> io::Result<Reader> {
-        let pipe = Pipe::new(fd, probe, account)?;
-        Ok(Reader(Arc::new(Source::Pipe(pipe))))
+        let pipe = PipeReader::new(fd, probe, counters)?;
+        Ok(Reader(Arc::new(ReaderSource::Pipe(pipe))))
     }
 
-    pub(crate) fn of_spool(spool: Spool) -> Reader {
-        Reader(Arc::new(Source::Spool(spool)))
+    pub(crate) fn of_queue(queue: QueueReader) -> Reader {
+        Reader(Arc::new(ReaderSource::Queue(queue)))
     }
 
     /// Reads what is there, waiting for something at most for `timeout`; 0 at
     /// the end of the stream, and for an empty buffer.
     ///
-    /// Where [`Overflow`](crate::Overflow) drops bytes, those before and behind the
-    /// gap follow one another with no mark in between, here and in
-    /// [`Read`]; [`read_with`](Reader::read_with) tells of the gap, and
+    /// Bytes before and behind a gap, where [`Overflow`](crate::Overflow) dropped some,
+    /// follow one another with no mark in between, here and in [`Read`]; [`read_with`](Reader::read_with) tells of the gap, and
     /// [`figures`](Reader::figures) counts what was dropped.
     ///
     /// # Errors
@@ -91,8 +82,8 @@ impl Reader {
     /// and then nothing was read.
     pub fn read_with(&self, buffer: &mut [u8], patience: Patience<'_>) -> io::Result<Chunk> {
         match &*self.0 {
-            Source::Pipe(pipe) => pipe.read(buffer, patience),
-            Source::Spool(spool) => spool.read(buffer, patience),
+            ReaderSource::Pipe(pipe) => pipe.read(buffer, patience),
+            ReaderSource::Queue(queue) => queue.read(buffer, patience),
         }
     }
 
@@ -101,77 +92,79 @@ impl Reader {
             match self.read_with(buffer, patience)? {
                 Chunk::Bytes(n) => return Ok(n),
                 Chunk::End => return Ok(0),
-                // Counted, and told of by `figures`.
+                // The gap is counted: `figures` tells of it.
                 Chunk::Gap(_) => {}
             }
         }
     }
 
-    /// How it stands: what waits to be read, what was spilled or dropped. None
-    /// where nothing of it is kept on this side, and in a fork.
+    /// The figures of its queue: what waits to be read, what was spilled or dropped.
+    /// None where nothing is kept on this side, and in a fork.
     pub fn figures(&self) -> Option<Figures> {
         match &*self.0 {
-            Source::Pipe(_) => None,
-            Source::Spool(spool) => spool.figures(),
+            ReaderSource::Pipe(_) => None,
+            ReaderSource::Queue(queue) => queue.figures(),
         }
     }
 
-    /// For how long the program could not write so far, because its pipe was full:
-    /// 0 if it never was, and else an upper bound. Where the program writes
-    /// to a bare pipe that comes from the pauses of whoever reads it; else only
-    /// from a queue that has no room. None in a fork, and of a terminal: whether
-    /// that is full cannot be told from here.
+    /// The time for which the program could not write so far, because its pipe was
+    /// full: 0 if it never was, and else an upper bound. Where the program writes to a
+    /// bare pipe that comes from the pauses between reads; else only from a queue that
+    /// has no room. None in a fork, and of a terminal: whether that is full cannot be
+    /// told from here.
     pub fn blocked(&self) -> Option<Duration> {
         match &*self.0 {
-            Source::Pipe(pipe) => pipe.blocked(),
-            Source::Spool(spool) => spool.blocked(),
+            ReaderSource::Pipe(pipe) => pipe.blocked(),
+            ReaderSource::Queue(queue) => queue.blocked(),
         }
     }
 
-    /// Readable once there is something to read, at the end and once it is closed.
+    /// A descriptor that is readable once there is something to read, at the end and once it is closed.
     /// Takes one descriptor or, for a bare pipe, two.
     ///
     /// # Errors
     /// When no descriptor is left; `Unsupported` in a fork.
     pub fn readiness(&self) -> io::Result<Readiness> {
         Ok(match &*self.0 {
-            Source::Pipe(pipe) => Readiness::of_handle(pipe.handle().readiness(On::Read)?),
-            Source::Spool(spool) => Readiness::of_queue(spool.readiness()?),
+            ReaderSource::Pipe(pipe) => {
+                Readiness::of_handle(pipe.handle().readiness(Interest::Read)?)
+            }
+            ReaderSource::Queue(queue) => Readiness::of_queue(queue.readiness()?),
         })
     }
 
     /// The number of the bare pipe, to be handed on; none where a queue stands
-    /// between. From then on the pipe blocks, as whoever gets it expects, and what
-    /// is read here he does not get. It stays this reader's.
+    /// between. From then on the pipe blocks, as its other user expects, who does not
+    /// get what is read here. It stays this reader's.
     ///
     /// # Errors
     /// [`Closed`](super::Closed); `Unsupported` in a fork.
     pub fn lend_pipe(&self) -> io::Result<Option<RawFd>> {
         Ok(match &*self.0 {
-            Source::Pipe(pipe) => Some(pipe.handle().lend()?),
-            Source::Spool(_) => None,
+            ReaderSource::Pipe(pipe) => Some(pipe.handle().expose_fd()?),
+            ReaderSource::Queue(_) => None,
         })
     }
 
-    /// The same reader for somebody who must not keep the stream open.
+    /// A handle to this reader that does not keep the stream open.
     pub fn downgrade(&self) -> WeakReader {
         WeakReader(Arc::downgrade(&self.0))
     }
 
-    /// Closes it; false if it was closed before. Returns at once. Whoever is
-    /// blocked in a read gets [`Closed`](super::Closed), in that call.
+    /// Closes it; false if it was closed before. Returns at once. A read that is
+    /// blocked meanwhile fails with [`Closed`](super::Closed).
     pub fn close(&self) -> bool {
         match &*self.0 {
-            Source::Pipe(pipe) => pipe.close(),
-            Source::Spool(spool) => spool.close(),
+            ReaderSource::Pipe(pipe) => pipe.close(),
+            ReaderSource::Queue(queue) => queue.close(),
         }
     }
 
     /// Whether it is closed.
     pub fn is_closed(&self) -> bool {
         match &*self.0 {
-            Source::Pipe(pipe) => pipe.handle().is_closed(),
-            Source::Spool(spool) => spool.is_closed(),
+            ReaderSource::Pipe(pipe) => pipe.handle().is_closed(),
+            ReaderSource::Queue(queue) => queue.is_closed(),
         }
     }
 }

@@ -3,19 +3,18 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 
-use crate::handle::Ready;
 use crate::spool::elastic;
-use crate::wait::{Awaits, Waitable};
+use procwright_os::handle::ReadinessFd;
+use procwright_process::wait::{Awaits, Waitable};
 
 /// A descriptor that is readable once a [`Reader`](super::Reader) has something to
 /// read, or a [`Writer`](super::Writer) room to write, at the end of the stream,
-/// and for ever once it is closed, whoever closes it. For event loops and
+/// and for ever once it is closed, by any thread. For event loops and
 /// [`WaitSet`](crate::WaitSet)s.
 ///
-/// It is not the stream: nothing is read from it or written to it. It keeps the
-/// stream neither open nor alive, and all that are asked for are one. Another
-/// thread may be faster, so what follows should not have all the time in the
-/// world: [`read_for`](super::Reader::read_for) with a timeout of zero.
+/// A readiness is not the stream: nothing is read from it or written to it, and it
+/// keeps the stream neither open nor alive. All that are asked for are one. Another
+/// thread may be faster, so the read that follows should not wait for ever: [`read_for`](super::Reader::read_for) with a timeout of zero.
 ///
 /// ```
 /// use procwright::wait::{Event, Want};
@@ -32,41 +31,41 @@ use crate::wait::{Awaits, Waitable};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Readiness(Of);
+pub struct Readiness(ReadinessSource);
 
 #[derive(Clone, Debug)]
-enum Of {
-    Handle(Arc<Ready>),
-    Queue(elastic::Readiness),
+enum ReadinessSource {
+    Handle(Arc<ReadinessFd>),
+    Queue(elastic::ReadinessFd),
 }
 
 impl Readiness {
-    pub(super) fn of_handle(ready: Arc<Ready>) -> Readiness {
-        Readiness(Of::Handle(ready))
+    pub(super) fn of_handle(ready: Arc<ReadinessFd>) -> Readiness {
+        Readiness(ReadinessSource::Handle(ready))
     }
 
-    pub(super) fn of_queue(readiness: elastic::Readiness) -> Readiness {
-        Readiness(Of::Queue(readiness))
+    pub(super) fn of_queue(readiness: elastic::ReadinessFd) -> Readiness {
+        Readiness(ReadinessSource::Queue(readiness))
     }
 }
 
 impl AsFd for Readiness {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.0 {
-            Of::Handle(ready) => ready.as_fd(),
-            Of::Queue(readiness) => readiness.as_fd(),
+            ReadinessSource::Handle(ready) => ready.as_fd(),
+            ReadinessSource::Queue(readiness) => readiness.as_fd(),
         }
     }
 }
 
-/// For event loops that ask for this and not for [`AsFd`], as tokio's does.
+/// Event loops may ask for this and not for [`AsFd`], as tokio's does.
 impl AsRawFd for Readiness {
     fn as_raw_fd(&self) -> RawFd {
         self.as_fd().as_raw_fd()
     }
 }
 
-/// Until there is something, or the stream is closed.
+/// Waits until there is something, or the stream is closed.
 impl Waitable for Readiness {
     fn awaits(&self) -> Awaits<'_> {
         Awaits::readable(self.as_fd())

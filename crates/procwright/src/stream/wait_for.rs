@@ -1,30 +1,31 @@
-//! Waiting for a line that says what one waits for.
+//! Waiting for a line.
 
 use std::io;
 use std::time::Instant;
 
-use super::lines::{LineReader, Seen};
-use super::{Patience, Readiness};
-use crate::sys::poll::{self, Fd, Flags};
-use crate::time::Deadline;
+use super::lines::{LineReader, LineSearch};
+use super::readiness::Readiness;
+use procwright_os::handle::Patience;
+use procwright_os::poll::{self, Fd, Flags};
+use procwright_os::time::Deadline;
 
-/// How [`wait_for`] came to its end.
+/// The outcome of [`wait_for`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {
-    /// A line matched.
+    /// A line that matched.
     Line {
-        /// In which of the streams: their place in what was passed.
+        /// The stream, as its place in the slice that was passed.
         stream: usize,
-        /// The line without its separator, or what of it has come. Of its stream
-        /// everything up to here is consumed, and nothing behind it.
+        /// The line without its separator, or what of it has come. Its stream is consumed
+        /// up to here, and no further.
         line: Vec<u8>,
     },
-    /// All streams have ended, and no line matched.
+    /// The end of all streams, without a line that matched.
     Ended,
-    /// The time was over.
+    /// The end of the time.
     TimedOut,
-    /// The interrupt was readable. The call may be taken up again: what did not
+    /// The interrupt, which was readable. The call may be taken up again: what did not
     /// match is gone, and a line that is not complete is looked at once more.
     Interrupted,
 }
@@ -76,18 +77,18 @@ pub fn wait_for(
             if readiness[place].is_none() {
                 continue;
             }
-            match stream.look_for(patience, &mut looked_at[place], &mut matches) {
-                Ok(Seen::Line(line)) => {
+            match stream.find_line(patience, &mut looked_at[place], &mut matches) {
+                Ok(LineSearch::Line(line)) => {
                     return Ok(Found::Line {
                         stream: place,
                         line,
                     });
                 }
-                Ok(Seen::End) => readiness[place] = None,
-                Ok(Seen::Nothing) => {}
-                Ok(Seen::Busy) => busy = true,
-                // Another thread is at this stream.
-                Err(error) => return told(error),
+                Ok(LineSearch::End) => readiness[place] = None,
+                Ok(LineSearch::Nothing) => {}
+                Ok(LineSearch::Busy) => busy = true,
+                // The wait for another thread that reads this stream has ended.
+                Err(error) => return ended_by(error),
             }
         }
         if readiness.iter().all(Option::is_none) {
@@ -99,8 +100,8 @@ pub fn wait_for(
     }
 }
 
-/// What the patience says is no error here.
-fn told(error: io::Error) -> io::Result<Found> {
+/// The outcome of a patience that has ended, which is no error here.
+fn ended_by(error: io::Error) -> io::Result<Found> {
     match error.kind() {
         io::ErrorKind::TimedOut => Ok(Found::TimedOut),
         io::ErrorKind::Interrupted => Ok(Found::Interrupted),
@@ -108,8 +109,8 @@ fn told(error: io::Error) -> io::Result<Found> {
     }
 }
 
-/// Until one of them is ready, not at all if one of them is `busy`; what it was if
-/// it was something else.
+/// Sleeps until one of them is ready, and not at all if one is `busy`. None if one may
+/// be ready, else the outcome that ends the wait.
 fn sleep(
     readiness: &[Option<Readiness>],
     patience: Patience<'_>,
@@ -126,8 +127,8 @@ fn sleep(
     };
     match poll::poll(&mut fds, until) {
         Ok(0) if !busy => Ok(Some(Found::TimedOut)),
-        // Before all else, or streams that never run dry would hide it. The same
-        // with the time: they have been looked at once at least.
+        // The interrupt comes before the streams, and so does the time below: streams
+        // that never run dry would hide both. They have been looked at once at least.
         Ok(_) if fds[streams..].iter().any(|fd| !fd.revents().is_empty()) => {
             Ok(Some(Found::Interrupted))
         }

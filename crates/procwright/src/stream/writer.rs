@@ -1,68 +1,73 @@
-//! Into a child's stdin.
+//! [`Writer`]: the writing end of a child's stdin.
 
 use std::io::{self, Write};
 use std::os::fd::{OwnedFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::line::Line;
-use super::stall::{Patient, StallWatch};
-use super::{Patience, Readiness};
-use crate::drain::Keys;
-use crate::handle::{Handle, Refused};
-use crate::sys::fork;
-use crate::sys::poll::Flags;
-use crate::sys::pty;
-use crate::sys::ready::On;
-use crate::sys::signal::without_sigpipe;
-use crate::sys::thread;
-use crate::time::Timeout;
+use super::pty_master::PtyMaster;
+use super::readiness::Readiness;
+use super::stall_watch::{StallCheck, StallWatch};
+use crate::drain::TerminalInput;
+use procwright_os::fork;
+use procwright_os::handle::{Handle, HandleError, Patience};
+use procwright_os::poll::Flags;
+use procwright_os::pty;
+use procwright_os::ready::Interest;
+use procwright_os::signal::without_sigpipe;
+use procwright_os::sync::{Mutex, MutexGuard};
+use procwright_os::thread;
+use procwright_os::time::Timeout;
 
 /// The writing end of a child's stdin.
 ///
-/// Writes block while the pipe is full, and no longer than until somebody closes
-/// the writer. Nothing is buffered: what `write` took is in the pipe. A child
-/// that reads no more makes them fail with `BrokenPipe`; no SIGPIPE is sent,
+/// Writes block while the pipe is full, and no longer than until the writer is
+/// closed. Nothing is buffered: what `write` took is in the pipe. A child that reads
+/// no more makes them fail with `BrokenPipe`; no SIGPIPE is sent,
 /// whatever its disposition is. All clones are one: closing one closes all, and
 /// so does dropping the last.
 ///
-/// Of a child on a terminal ([`Command::pty`](crate::Command::pty)) it is the
+/// For a child on a terminal ([`Command::pty`](crate::Command::pty)) the writer is the
 /// keyboard: what is written is typed. Closing it types the key that means the
 /// end of the input, and closing the reader of the terminal closes it too.
+#[doc(alias = "std::process::ChildStdin")]
 #[derive(Clone, Debug)]
-pub struct Writer(Arc<Stdin>);
+pub struct Writer(Arc<WriterShared>);
 
+/// The part of a writer that its clones share.
 #[derive(Debug)]
-struct Stdin {
+struct WriterShared {
     handle: Arc<Handle>,
     watch: Arc<StallWatch>,
-    /// If it is a terminal.
+    /// The keyboard, if it is a terminal.
     keyboard: Option<Keyboard>,
 }
 
+/// The input of a terminal.
 #[derive(Debug)]
 struct Keyboard {
-    line: Arc<Line>,
-    keys: Mutex<Keys>,
-    /// The end was typed.
+    pty_master: Arc<PtyMaster>,
+    keys: Mutex<TerminalInput>,
+    /// Whether the end of the input was typed.
     ended: AtomicBool,
 }
 
 impl Keyboard {
-    fn keys(&self) -> MutexGuard<'_, Keys> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    fn keys(&self) -> MutexGuard<'_, TerminalInput> {
+        self.keys.lock()
     }
 
     /// Types the end of the input. A terminal that takes no keys now gets it as
     /// soon as there is room, from a thread, unless it is hung up before.
     fn end(&self, handle: &Handle) {
-        // A fork types nothing; and its locks may be held for ever.
+        // A fork types nothing, and a lock may be held there for ever. SeqCst only because
+        // this is no hot path: the swap alone decides which of two closes types the end.
         if handle.is_forked() || self.ended.swap(true, Ordering::SeqCst) {
             return;
         }
         let mut keys = std::mem::take(&mut *self.keys());
-        let left = handle.look(|fd| {
+        let left = handle.with_fd(|fd| {
             keys.end(fd)?;
             match keys.write(fd) {
                 Err(e) if e.kind() != io::ErrorKind::WouldBlock => return Err(e),
@@ -72,7 +77,7 @@ impl Keyboard {
             Handle::new(fd.try_clone_to_owned()?).map(|handle| Some(Arc::new(handle)))
         });
         if let Some(Ok(Some(handle))) = left {
-            self.line.add(&handle);
+            self.pty_master.add_writer(&handle);
             let finish = move || {
                 while !keys.is_empty() {
                     let typed =
@@ -82,15 +87,15 @@ impl Keyboard {
                     }
                 }
             };
-            // Without a thread the program is not told, and goes on as if
-            // somebody still sat there.
+            // Without a thread the program is not told, and goes on as if more could be
+            // typed.
             let _ = thread::spawn_quiet("procwright-stdin", finish);
         }
     }
 }
 
-impl Stdin {
-    /// As that of the handle.
+impl WriterShared {
+    /// Closes the handle. On a terminal the end of the input is typed first.
     fn close(&self) -> bool {
         if let Some(keyboard) = &self.keyboard {
             keyboard.end(&self.handle);
@@ -99,40 +104,40 @@ impl Stdin {
     }
 }
 
-impl Drop for Stdin {
+impl Drop for WriterShared {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-/// What `poll` promises room for.
+/// The number of bytes that `poll` promises room for.
 const ATOMIC: usize = rustix::pipe::PIPE_BUF;
 
 impl Writer {
     /// `watch` tells when the child does not go on.
     pub(crate) fn new(fd: OwnedFd, watch: Arc<StallWatch>) -> io::Result<Writer> {
         let handle = Arc::new(Handle::new(fd)?);
-        Ok(Writer(Arc::new(Stdin {
+        Ok(Writer(Arc::new(WriterShared {
             handle,
             watch,
             keyboard: None,
         })))
     }
 
-    /// The same for a terminal, at whose end `line` is.
+    /// Writes to the terminal of `pty_master`.
     pub(crate) fn of_terminal(
         fd: OwnedFd,
         watch: Arc<StallWatch>,
-        line: Arc<Line>,
+        pty_master: Arc<PtyMaster>,
     ) -> io::Result<Writer> {
         let handle = Arc::new(Handle::new(fd)?);
-        line.add(&handle);
+        pty_master.add_writer(&handle);
         let keyboard = Keyboard {
-            line,
+            pty_master,
             keys: Mutex::default(),
             ended: AtomicBool::new(false),
         };
-        Ok(Writer(Arc::new(Stdin {
+        Ok(Writer(Arc::new(WriterShared {
             handle,
             watch,
             keyboard: Some(keyboard),
@@ -142,10 +147,10 @@ impl Writer {
     /// Writes some of `data`, and says how much.
     ///
     /// # Errors
-    /// `BrokenPipe` if nobody reads any more, [`Closed`](super::Closed) if it is
+    /// `BrokenPipe` if the child reads no more, [`Closed`](super::Closed) if it is
     /// closed, `TimedOut` if there was no room in time. [`Stalled`](super::Stalled)
     /// if there was none for as long as [`Command::stall_after`] says because the
-    /// child waits for somebody to read its output; the write may be made again.
+    /// child waits for its output to be read; the write may be made again.
     ///
     /// [`Command::stall_after`]: crate::Command::stall_after
     pub fn write_for(&self, data: &[u8], timeout: impl Into<Timeout>) -> io::Result<usize> {
@@ -158,25 +163,25 @@ impl Writer {
     /// As [`write_for`](Writer::write_for); `Interrupted` when the patience says
     /// so, and then nothing was written.
     pub fn write_with(&self, data: &[u8], patience: Patience<'_>) -> io::Result<usize> {
-        // A blocking pipe that has room for this much takes it at once.
-        let most = match self.0.handle.is_lent() {
+        // A pipe that was lent blocks. One that poll says has room takes this much at once.
+        let most = match self.0.handle.is_exposed() {
             true => data.len().min(ATOMIC),
             false => data.len(),
         };
         let data = &data[..most];
-        let mut patient = Patient::writing(&self.0.watch, Instant::now());
-        let mut again = patient.first();
+        let mut stall = StallCheck::writing(&self.0.watch, Instant::now());
+        let mut next = stall.first_check();
         loop {
-            let until = patience.no_later_than(again);
+            let until = patience.no_later_than(next);
             let written = self.0.handle.operate(Flags::OUT, until, |fd| {
                 match without_sigpipe(|| Ok(rustix::io::write(fd, data)?)) {
                     Ok(n) => {
                         if let Some(keyboard) = &self.0.keyboard {
-                            keyboard.keys().pressed(&data[..n]);
+                            keyboard.keys().note_written(&data[..n]);
                         }
                         Ok(n)
                     }
-                    // As a pipe says it.
+                    // The end of a terminal, in the words of a pipe.
                     Err(e) if self.0.keyboard.is_some() && pty::is_end(&e) => {
                         Err(io::ErrorKind::BrokenPipe.into())
                     }
@@ -185,8 +190,8 @@ impl Writer {
             });
             let now = Instant::now();
             match written {
-                Err(Refused::TimedOut) if !patience.deadline().reached(now) => {
-                    again = patient.look(now).map_err(io::Error::other)?.at;
+                Err(HandleError::TimedOut) if !patience.deadline().reached(now) => {
+                    next = stall.check(now).map_err(io::Error::other)?.at;
                 }
                 written => return Ok(written?),
             }
@@ -212,7 +217,7 @@ impl Writer {
     /// [`Closed`](super::Closed); `Unsupported` in a fork.
     pub fn check(&self) -> io::Result<()> {
         if self.0.handle.is_forked() {
-            return Err(fork::not_ours());
+            return Err(fork::used_in_fork());
         }
         match self.0.handle.is_closed() {
             true => Err(io::Error::other(super::Closed)),
@@ -233,20 +238,22 @@ impl Writer {
                 "a terminal cannot be handed on: its output is read through the same descriptor",
             ));
         }
-        Ok(self.0.handle.lend()?)
+        Ok(self.0.handle.expose_fd()?)
     }
 
-    /// Readable once there is room to write, once nobody reads any more, and once
-    /// it is closed. Takes two descriptors.
+    /// A descriptor that is readable once there is room to write, once the child reads no
+    /// more, and once the writer is closed. Takes two descriptors.
     ///
     /// # Errors
     /// When no descriptor is left; `Unsupported` in a fork.
     pub fn readiness(&self) -> io::Result<Readiness> {
-        Ok(Readiness::of_handle(self.0.handle.readiness(On::Write)?))
+        Ok(Readiness::of_handle(
+            self.0.handle.readiness(Interest::Write)?,
+        ))
     }
 
     /// Closes it, so that the child comes to the end of its input; false if it
-    /// was closed before. Returns at once. Whoever is blocked in a write gets
+    /// was closed before. Returns at once. A write that is blocked meanwhile fails with
     /// [`Closed`](super::Closed).
     pub fn close(&self) -> bool {
         self.0.close()

@@ -14,8 +14,7 @@ use rustix::termios::{self, OptionalActions, SpecialCodeIndex, Termios, Winsize}
 
 /// The size of a terminal, in characters.
 ///
-/// Zero means that it is not known, as the system has it for a terminal whose
-/// size nobody has said.
+/// Zero means that it is not known: nobody has set the size of that terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -26,8 +25,7 @@ pub struct Size {
     pub columns: u16,
 }
 
-/// 24 rows of 80 columns: what a terminal is said to have if nobody says
-/// otherwise.
+/// 24 rows of 80 columns.
 impl Default for Size {
     fn default() -> Size {
         Size {
@@ -47,6 +45,8 @@ impl fmt::Display for Size {
 ///
 /// # Errors
 /// `ENOTTY` if it is none.
+#[doc(alias = "TIOCGWINSZ")]
+#[doc(alias = "tcgetwinsize")]
 pub fn size(fd: impl AsFd) -> io::Result<Size> {
     let size = termios::tcgetwinsize(fd)?;
     Ok(Size {
@@ -55,11 +55,13 @@ pub fn size(fd: impl AsFd) -> io::Result<Size> {
     })
 }
 
-/// Says how large the terminal is that `fd` is, by either of its ends. If that
-/// is new, whoever is in its foreground gets `SIGWINCH`.
+/// Sets the size of the terminal that `fd` is, by either of its ends. If that is new,
+/// the processes in its foreground get `SIGWINCH`.
 ///
 /// # Errors
 /// `ENOTTY` if it is none.
+#[doc(alias = "TIOCSWINSZ")]
+#[doc(alias = "tcsetwinsize")]
 pub fn set_size(fd: impl AsFd, size: Size) -> io::Result<()> {
     let size = Winsize {
         ws_row: size.rows,
@@ -71,6 +73,7 @@ pub fn set_size(fd: impl AsFd, size: Size) -> io::Result<()> {
 }
 
 /// The modes of a terminal: all that `stty -a` shows but its size.
+#[doc(alias = "termios")]
 #[derive(Clone)]
 pub struct Modes(Termios);
 
@@ -79,6 +82,7 @@ impl Modes {
     ///
     /// # Errors
     /// `ENOTTY` if it is none.
+    #[doc(alias = "tcgetattr")]
     pub fn of(fd: impl AsFd) -> io::Result<Modes> {
         Ok(Modes(termios::tcgetattr(fd)?))
     }
@@ -92,11 +96,13 @@ impl Modes {
     ///
     /// # Errors
     /// `ENOTTY` if it is none.
+    #[doc(alias = "tcsetattr")]
     pub fn apply(&self, fd: impl AsFd) -> io::Result<()> {
         Ok(termios::tcsetattr(fd, OptionalActions::Now, &self.0)?)
     }
 
-    /// The same, raw: every byte goes through as it is, in both directions.
+    /// These modes, but raw: every byte goes through as it is, in both directions.
+    #[doc(alias = "cfmakeraw")]
     #[must_use]
     pub fn raw(&self) -> Modes {
         let mut raw = self.clone();
@@ -104,7 +110,7 @@ impl Modes {
         raw
     }
 
-    /// The same, with a line editor that knows UTF-8.
+    /// These modes, with a line editor that knows UTF-8.
     pub(crate) fn utf8(self) -> Modes {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         let this = {
@@ -122,13 +128,13 @@ impl Modes {
         self.0.special_codes[SpecialCodeIndex::VEOF]
     }
 
-    /// Whether what is typed is handed on line by line.
+    /// True if what is typed is handed on line by line.
     pub(crate) fn edits_lines(&self) -> bool {
         self.0.local_modes.contains(termios::LocalModes::ICANON)
     }
 
-    /// Whether bytes go through in the same way. Not the speed and the like, of
-    /// which a driver may have its own idea.
+    /// True if bytes go through in the same way. The speed and the like are left out: a
+    /// driver may have its own idea of them.
     fn is_like(&self, other: &Modes) -> bool {
         self.passage() == other.passage()
     }

@@ -5,19 +5,19 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::Modes;
-use crate::sys::guard::{self, Guard};
+use procwright_os::watchdog::{self, Watchdog};
 
 /// A terminal in raw mode, which gets its modes back when this goes: dropped, in
 /// a panic, and also when this process is killed. For that there is a second
 /// process, a small copy of this one, which sleeps until then.
 ///
-/// Whoever has changed the modes meanwhile keeps what he has set: a shell, say,
-/// that has put them right itself.
+/// Modes that were changed meanwhile stay as they are: a shell, say, has put them
+/// right itself.
 pub struct Raw {
     terminal: OwnedFd,
     before: Modes,
     raw: Modes,
-    guard: Option<Guard>,
+    guard: Option<Watchdog>,
 }
 
 impl fmt::Debug for Raw {
@@ -30,7 +30,7 @@ impl Raw {
     /// Makes the terminal raw: what is typed comes byte by byte, Control-C too,
     /// and what is written goes out as it is.
     ///
-    /// For a process that exists to run one program on a terminal, such as the
+    /// Meant for a process that exists to run one program on a terminal, such as the
     /// `procwright` command, as long as it has one thread.
     ///
     /// # Blocking
@@ -45,7 +45,7 @@ impl Raw {
         let raw = before.raw();
         // First the guard: killed right after the change, it is there.
         let restore = || put_back(&terminal, &before, &raw);
-        let guard = guard::start(terminal.as_fd(), restore)?;
+        let guard = watchdog::start(terminal.as_fd(), restore)?;
         let raw = Raw {
             terminal,
             before,
@@ -56,8 +56,8 @@ impl Raw {
         Ok(raw)
     }
 
-    /// Makes it raw once more: after a stop, in which whoever stopped us has
-    /// taken the terminal and put it right for himself.
+    /// Makes it raw once more: after a stop, in which the shell has taken the terminal
+    /// and put it right for itself.
     ///
     /// # Errors
     /// As [`Modes::apply`].
@@ -80,7 +80,7 @@ impl AsFd for Raw {
 impl Drop for Raw {
     fn drop(&mut self) {
         put_back(&self.terminal, &self.before, &self.raw);
-        // After that, so that somebody is left to do it at any moment.
+        // Dismissed last, so that one of the two can restore them at any moment.
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
         }

@@ -1,6 +1,6 @@
-//! `bursts [--chunk N]`: for each line `BYTES` on stdin, so many bytes of the
-//! pattern on stdout and as many on stderr, where it had left off, in turn and N
-//! (64K) a write. Silent in between; exits 0 at the end of stdin.
+//! `bursts [--chunk N]`: for each line `BYTES` on stdin, writes so many bytes of the
+//! pattern to stdout and as many to stderr, in turn, N (64K) a write; the pattern goes
+//! on where it left off. Silent in between; exits 0 at the end of stdin.
 
 use test_children::{Pattern, Stream};
 

@@ -1,8 +1,8 @@
 //! `eat-pipes N SIZE MS [--uid UID]`: holds N pipes of SIZE bytes each.
 //!
-//! It uses up the pages that pipes of one unprivileged user may have; `--uid`, as
-//! root, becomes that user first. Goes on where a pipe cannot be made that large:
-//! then the budget is used up. Writes `ready PIPES BYTES` with what it got.
+//! This uses up the pages that pipes of one unprivileged user may have; `--uid`, as
+//! root, becomes that user first. Goes on where a pipe cannot be made that large: then
+//! the budget is used up. Writes `ready PIPES BYTES` with what it got.
 
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

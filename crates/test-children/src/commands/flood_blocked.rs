@@ -2,13 +2,13 @@
 //! the pipe was full.
 //!
 //! At the end it writes `blocked_ns=N waits=M queued_ns=Q` to stderr: the nanoseconds
-//! that it waited in `poll` after a write that found the pipe full, how many such
-//! waits there were, and for how long of that time it could have gone on but had no
-//! processor (0 where the system does not tell). It makes its stdout non-blocking meanwhile, which the reader
-//! of a pipe does not notice, for the two ends are separate descriptions.
+//! that it waited in `poll` after a write that found the pipe full, the number of such
+//! waits, and the part of that time in which it could have gone on but had no processor
+//! (0 where the system does not tell). Its stdout is non-blocking meanwhile, which the
+//! reader of a pipe does not notice: the two ends are separate descriptions.
 //!
-//! N includes Q, what the scheduler took to run this process again after the reader
-//! had made space. N less Q is the time for which the pipe was full.
+//! N includes Q, the time that the scheduler took to run this process again after the
+//! reader had made space. N less Q is the time for which the pipe was full.
 
 use test_children::{Pattern, Stream};
 

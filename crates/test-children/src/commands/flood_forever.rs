@@ -1,6 +1,6 @@
 //! `flood-forever [--chunk N] [--err]`: writes until the reader is gone.
 //!
-//! With the default action of SIGPIPE it dies by it, like `yes`.
+//! SIGPIPE with its default action then kills it, like `yes`.
 
 use test_children::FLOOD_BYTE;
 

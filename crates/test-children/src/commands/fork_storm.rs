@@ -42,12 +42,12 @@ fn run(mut args: Args) -> Outcome {
         ));
     }
     let end = Instant::now() + Duration::from_secs(seconds);
-    left(end).arm();
+    limit_after(end).arm();
     ignore(libc::SIGTERM)?;
     // The first generation is the leader's to reap: let the kernel do it.
     ignore(libc::SIGCHLD)?;
     for _ in 0..count {
-        if fork(left(end))?.is_none() {
+        if fork(limit_after(end))?.is_none() {
             storm(life, end, FORKS / count);
         }
     }
@@ -63,7 +63,7 @@ fn storm(life: Duration, end: Instant, generations: u64) -> ! {
         if Instant::now() >= end {
             break;
         }
-        match fork(left(end)) {
+        match fork(limit_after(end)) {
             Ok(None) => {}
             Ok(Some(_)) => leave(0),
             Err(error) => {
@@ -76,7 +76,7 @@ fn storm(life: Duration, end: Instant, generations: u64) -> ! {
     leave(u8::from(told.is_err()))
 }
 
-/// A limit a little after the deadline, for whoever is still blocked then.
-fn left(end: Instant) -> Limit {
+/// A limit a little after the deadline, for processes that are still blocked then.
+fn limit_after(end: Instant) -> Limit {
     Limit::seconds(end.saturating_duration_since(Instant::now()).as_secs() as u32 + 2)
 }

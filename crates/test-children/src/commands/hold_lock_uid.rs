@@ -27,7 +27,7 @@ fn run(mut args: Args) -> Outcome {
     let uid = u32::try_from(uid).map_err(|_| Failure::usage("UID is too large"))?;
     waiting.limit.arm();
     ignore(libc::SIGTERM)?;
-    // As root still: the file may lie where the other user cannot write.
+    // Root announces it: the file may lie where the other user cannot write.
     waiting.announce(&[getpid()])?;
     become_user(uid)?;
     let ready = format!("ready {}\n", getpid().as_raw_pid());

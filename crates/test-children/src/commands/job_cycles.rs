@@ -1,12 +1,11 @@
-//! `job-cycles COUNT PROGRAM ARG…`: what a shell does with a job, over and over.
+//! `job-cycles COUNT PROGRAM ARG…`: does what a shell does with a job, over and over.
 //!
-//! With the terminal on its stdin as that of a session of its own it starts
-//! PROGRAM in a group in the foreground, and then, COUNT times, does as Ctrl-Z
-//! does, waits until the job has stopped, takes the terminal, and does what `fg`
-//! does. The job is a parent that waits for one child: once both run again, and
-//! the parent sleeps with no signal left to look at, a further stop would be one
-//! that nobody asked for. Every other stop is the child's alone. Says `stops
-//! TOTAL extra TOTAL`, and then kills both.
+//! The terminal on its stdin becomes that of a session of its own. It starts PROGRAM in
+//! a group in the foreground, and then, COUNT times: does what Ctrl-Z does, waits until
+//! the job has stopped, takes the terminal, and does what `fg` does. The job is a
+//! parent that waits for one child. Once both run again, and the parent sleeps with no
+//! signal pending, a further stop would be an unwanted one. Every other stop is the
+//! child's alone. Prints `stops TOTAL extra TOTAL`, and then kills both.
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -38,17 +37,17 @@ fn run(args: Args) -> Outcome {
     let count = count.ok_or_else(|| Failure::usage("COUNT is no number"))?;
     setsid()?;
     rustix::process::ioctl_tiocsctty(STDIN)?;
-    // As every shell does, to be able to take the terminal.
+    // Every shell ignores it, to be able to take the terminal.
     ignore(libc::SIGTTOU)?;
     let mut command = Program::new(program);
     command.args(words).stdout(Stdio::null()).process_group(0);
-    // SAFETY: a signal's action and nothing else.
+    // SAFETY: the closure sets a signal's action and nothing else.
     unsafe {
         command.pre_exec(|| restore(libc::SIGTTOU));
     }
     let job = command.spawn()?;
     let job = Pid::from_raw(job.id().cast_signed()).ok_or(rustix::io::Errno::SRCH)?;
-    // Both do it, whoever comes first.
+    // Parent and child both do it, so that the order does not matter.
     let _ = setpgid(Some(job), Some(job));
     tcsetpgrp(STDIN, job)?;
     let child = child_of(job);
@@ -57,7 +56,7 @@ fn run(args: Args) -> Outcome {
     for cycle in 0..count {
         until_settled(job, child);
         match cycle % 2 {
-            // Ctrl-Z: to whoever is in front.
+            // Ctrl-Z goes to the foreground group.
             0 => kill_process_group(tcgetpgrp(STDIN)?, Signal::TSTP)?,
             // The program stops by itself, as `~^Z` of ssh does.
             _ => kill_process(child, Signal::TSTP)?,
@@ -100,7 +99,7 @@ fn wait(pid: Pid, options: i32) -> Result<Option<ExitStatus>, Failure> {
     }
 }
 
-/// The job's one child, when it runs a program of its own.
+/// The job's one child, once it runs a program of its own.
 fn child_of(job: Pid) -> Pid {
     let job = job.as_raw_nonzero();
     loop {
@@ -118,8 +117,7 @@ fn program(pid: i32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/comm")).ok()
 }
 
-/// Returns when neither has a signal to look at, and both sleep, or the job has
-/// stopped.
+/// Waits until neither has a pending signal and both sleep, or the job has stopped.
 fn until_settled(job: Pid, child: Pid) {
     loop {
         match (state(job), state(child)) {
@@ -129,7 +127,7 @@ fn until_settled(job: Pid, child: Pid) {
     }
 }
 
-/// The letter of its state; none while a signal waits.
+/// The letter of a process's state; none while a signal is pending.
 fn state(pid: Pid) -> Option<char> {
     let text = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
     let field = |name: &str| {

@@ -1,19 +1,18 @@
-//! `obey`: does what it is told, line by line on stdin, in all the odd ways in
-//! which a process can change or end.
+//! `obey`: carries out orders, line by line on stdin, to change or end in all the odd
+//! ways that a process can.
 //!
-//! - `exit CODE`, `signal NUMBER`: ends so. A core is dumped if the machine
-//!   wants one.
-//! - `exec ARG…`, `thread-exec ARG…`: becomes `test-child ARG…`; called by the
-//!   first thread, by another.
-//! - `leader-exit`: the first thread ends, another goes on obeying. Says `left`
+//! - `exit CODE`, `signal NUMBER`: ends so. A core is dumped if the machine wants one.
+//! - `exec ARG…`, `thread-exec ARG…`: becomes `test-child ARG…`; called by the first
+//!   thread, by another.
+//! - `leader-exit`: the first thread ends, another goes on obeying. Prints `left`
 //!   before that.
 //! - `thread-exit CODE`: this thread alone ends, with a code of its own.
-//! - `lead`: makes a process group of its own. Says `leads`.
-//! - `vfork`: starts a child that shares the memory and neither execs nor ends
-//!   before it is told another line, which it swallows. Says `vforked`.
-//! - `trace PID`, `untrace PID`: attaches to a process, which stops, or lets it
-//!   go. Says `traced`, `untraced`. `pass PID` hands on the stops of a traced
-//!   process until it has ended; says `passed`.
+//! - `lead`: makes a process group of its own. Prints `leads`.
+//! - `vfork`: starts a child that shares the memory and neither execs nor ends before
+//!   it gets another line, which it swallows. Prints `vforked`.
+//! - `trace PID`, `untrace PID`: attaches to a process, which stops, or lets it go.
+//!   Prints `traced`, `untraced`. `pass PID` hands on the stops of a traced process
+//!   until it has ended; prints `passed`.
 //!
 //! Exits 0 at the end of stdin.
 
@@ -36,8 +35,8 @@ fn run(mut args: Args) -> Outcome {
     let waiting = Waiting::take(&mut args)?;
     args.finish()?;
     waiting.limit.arm();
-    // Where only parents may trace, anybody may trace this; elsewhere there is
-    // nothing to ask for.
+    // Permits any process to trace this one, where only parents may do so; elsewhere
+    // no permission is needed.
     // SAFETY: a number, and no memory.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
     waiting.announce(&[rustix::process::getpid()])?;
@@ -50,7 +49,7 @@ fn obey() -> Outcome {
         match words[..] {
             ["exit", code] => leave(number(code)? as u8),
             ["signal", signal] => {
-                // A core even where it is off by default.
+                // A core is dumped even where that is off by default.
                 cores()?;
                 let signal = number(signal)?;
                 if signal != libc::SIGKILL {
@@ -74,8 +73,8 @@ fn obey() -> Outcome {
                     leave(code);
                 });
                 say("left")?;
-                // The thread alone: no destructor has to run, and the C
-                // library's own pthread_exit would unwind through `main`.
+                // Ends the thread alone: no destructor has to run, and the C library's
+                // own pthread_exit would unwind through `main`.
                 end_thread(0);
             }
             ["thread-exit", code] => end_thread(number(code)?),
@@ -113,8 +112,8 @@ fn obey() -> Outcome {
     Ok(0)
 }
 
-/// The next line of stdin, byte by byte: whoever reads the next one may be
-/// another thread or another program.
+/// The next line of stdin, read byte by byte: another thread or another program may
+/// read the line after it.
 pub(crate) fn line() -> io::Result<Option<String>> {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -144,7 +143,7 @@ fn cores() -> Result<(), Failure> {
     Ok(setrlimit(Resource::Core, Rlimit { current, maximum })?)
 }
 
-/// Returns only if that failed.
+/// Becomes another program; returns only if that failed.
 fn exec(args: &[&str]) -> Result<io::Error, Failure> {
     let own = std::env::current_exe()?.to_string_lossy().into_owned();
     let words = std::iter::once(own.as_str()).chain(args.iter().copied());
@@ -158,8 +157,7 @@ fn exec(args: &[&str]) -> Result<io::Error, Failure> {
 }
 
 fn end_thread(code: c_int) -> ! {
-    // SAFETY: ends the calling thread alone. What it has on its stack, nobody
-    // else uses.
+    // SAFETY: the call ends this thread alone, and no other thread uses its stack.
     unsafe { libc::syscall(libc::SYS_exit, code) };
     unreachable!("exit(2) does not return");
 }

@@ -1,11 +1,9 @@
-//! `reaper-on-command ARG…`: has a child, `test-child ARG…`, and reaps it when
-//! told to.
+//! `reaper-on-command ARG…`: has a child, `test-child ARG…`, and reaps it on command.
 //!
-//! Announces its own pid and the child's. Of the lines on its stdin, `reap`
-//! makes it wait for the child and say `reaped code 3` or
-//! `reaped signal 6 core`; `ignore` makes the kernel reap
-//! it (SIGCHLD ignored) and says `ignoring`; all others go to the child's stdin.
-//! At the end of stdin it kills the child and exits 0.
+//! Announces its own pid and the child's. Of the lines on its stdin, `reap` makes it
+//! wait for the child and print `reaped code 3` or `reaped signal 6 core`; `ignore`
+//! makes the kernel reap the child (SIGCHLD ignored) and prints `ignoring`; all others
+//! go to the child's stdin. At the end of stdin it kills the child and exits 0.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;

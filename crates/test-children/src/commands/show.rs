@@ -76,8 +76,8 @@ fn run(args: Args) -> Outcome {
     Ok(0)
 }
 
-/// 0 if its leader is outside the pid namespace, which rustix holds to be
-/// impossible. So with the session.
+/// The process group; 0 if its leader is outside the pid namespace, which rustix holds
+/// to be impossible, for the session too.
 fn group() -> i32 {
     // SAFETY: a plain system call without pointers.
     unsafe { libc::getpgrp() }
@@ -88,7 +88,7 @@ fn session() -> i32 {
     unsafe { libc::getsid(0) }
 }
 
-/// Every open descriptor but the one that this needs itself.
+/// Every open descriptor but the one that lists them.
 fn open_descriptors() -> Result<BTreeMap<i32, Vec<u8>>, Failure> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir("/proc/self/fd")? {

@@ -49,7 +49,7 @@ fn run(mut args: Args) -> Outcome {
     let core = args.flag("--core");
     let signal = parse(&args.next("SIG")?)?;
     args.finish()?;
-    // For STOP, which leaves the process there.
+    // SIGSTOP leaves the process stopped, so the limit has to end it.
     Limit::DEFAULT.arm();
     let limit = Rlimit {
         current: if core {

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
+
+use procwright_os::sync::Mutex;
 use std::time::Instant;
 
 use magnus::{
@@ -12,17 +14,17 @@ use procwright::queue;
 use procwright::terminal::Size;
 use procwright::{Command, Event, WaitError};
 
-use crate::errors::{self, guarded, made, not_started, panicked, system};
-use crate::gvl::briefly_unlocked;
+use crate::arguments::{seconds, stop};
+use crate::errors::{self, exception, guarded, panic_error, spawn_error, system_error};
+use crate::event;
+use crate::gvl::without_gvl_briefly;
+use crate::interruptible::{block_without_gvl, stop_on_thread, try_then_block};
 use crate::merged::Merged;
 use crate::options::Options;
-use crate::patient::{at_once_or_patiently, patiently, uninterrupted};
 use crate::process::Handle;
-use crate::queue::{Receiver, Sender, Side, failed};
+use crate::queue::{Receiver, Sender, Side, queue_error};
 use crate::reader::Reader;
 use crate::report;
-use crate::run::parts;
-use crate::values::{seconds, stop};
 use crate::writer::Writer;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
@@ -45,22 +47,23 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("close_sender", method!(Child::close_sender, 0))
 }
 
-/// A program that was started.
+/// A program that was started. Ruby takes its streams and its receiver out, once.
 #[magnus::wrap(class = "Procwright::Native::Child", free_immediately)]
-struct Child {
-    child: Arc<procwright::Child>,
-    /// As errors call it.
+pub(crate) struct Child {
+    pub(crate) child: Arc<procwright::Child>,
+    /// The command in errors.
     command: String,
     stdin: Mutex<Option<procwright::stream::Writer>>,
+    /// Stdout and stderr.
     outputs: [Mutex<Option<procwright::stream::Reader>>; 2],
     merged: Mutex<Option<procwright::stream::MergedReader>>,
     receiver: Mutex<Option<queue::Receiver>>,
     events: Mutex<mpsc::Receiver<Event>>,
 }
 
-/// Starts a program, and leaves it to `holder`, as its `@native`. It cannot be returned:
-/// Ruby looks for interrupts when a method of C's is left, and what one throws there takes
-/// the place of the value. The program would be nobody's.
+/// Starts a program, and leaves it to `holder`, as its `@native`. It cannot be returned: Ruby
+/// looks for interrupts when it leaves a method of C's, and what one throws there takes the
+/// place of the value. No object would own the program then.
 fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
     guarded(|| {
         let options = Options { ruby, hash };
@@ -68,24 +71,24 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
         let overflow = options.overflow()?;
         let stall_after = seconds("stall_after", options.get("stall_after")?)?;
         let channel = options.channel()?;
-        let (tell, told) = mpsc::channel();
-        // Nobody there may wait for Ruby: what happens is kept until Ruby asks.
-        let tell = Arc::new(Mutex::new(tell));
-        let spawned = briefly_unlocked(|| {
-            let tell = Arc::clone(&tell);
+        let (event_sender, events) = mpsc::channel();
+        // The core's threads must not wait for Ruby: events are kept until Ruby asks.
+        let event_sender = Arc::new(Mutex::new(event_sender));
+        let spawned = without_gvl_briefly(|| {
+            let event_sender = Arc::clone(&event_sender);
             let mut command = Command::from_spec(spec.clone())
                 .stall_after(stall_after)
                 .on_stream_event(move |event| {
-                    let tell = tell.lock().unwrap_or_else(PoisonError::into_inner);
-                    let _ = tell.send(event.clone());
+                    let sender = event_sender.lock();
+                    let _ = sender.send(event.clone());
                 });
             if let Some(channel) = channel {
                 command = command.channel(channel);
             }
             command.spawn_with(overflow)
         })?;
-        let spawned = spawned.map_err(|panic| panicked(&*panic))?;
-        let mut child = spawned.map_err(|error| not_started(&error))?;
+        let spawned = spawned.map_err(|panic| panic_error(&*panic))?;
+        let mut child = spawned.map_err(|error| spawn_error(&error))?;
         let words = child.argv().iter().map(|word| word.to_string_lossy());
         let command = words.collect::<Vec<_>>().join(" ");
         let child = Child {
@@ -98,7 +101,7 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
             receiver: Mutex::new(child.receiver().ok()),
             child: Arc::new(child),
             command,
-            events: Mutex::new(told),
+            events: Mutex::new(events),
         };
         holder.ivar_set("@native", child)
     })
@@ -113,7 +116,7 @@ impl Child {
         Handle(self.child.process().clone())
     }
 
-    /// Its stdin, once.
+    /// Takes its stdin.
     fn stdin(&self) -> Result<Option<Writer>, Error> {
         guarded(|| {
             let taken = take(&self.stdin);
@@ -121,7 +124,7 @@ impl Child {
         })
     }
 
-    /// Its stdout (1) or stderr (2), once.
+    /// Takes its stdout (1) or stderr (2).
     fn output(&self, number: usize) -> Result<Option<Reader>, Error> {
         guarded(|| {
             let name = if number == 1 { "stdout" } else { "stderr" };
@@ -133,7 +136,7 @@ impl Child {
         })
     }
 
-    /// Both as one, once.
+    /// Takes both outputs as one.
     fn merged(&self) -> Result<Option<Merged>, Error> {
         guarded(|| {
             let taken = take(&self.merged);
@@ -141,22 +144,23 @@ impl Child {
         })
     }
 
-    /// What it sends to: to be taken once.
+    /// Takes the receiver of what it sends.
     fn receiver(&self) -> Result<Receiver, Error> {
         guarded(|| match take(&self.receiver) {
             Some(receiver) => Ok(Receiver::of(receiver)),
             None => {
                 let why = "it was spawned without channel: :from_child".into();
-                Err(failed(&queue::Error::NoChannel(why), Side::Receiver))
+                Err(queue_error(&queue::Error::NoChannel(why), Side::Receiver))
             }
         })
     }
 
-    /// To what it receives, once that is there; nil if the timeout came first.
+    /// Waits for a sender to it, until its program has made the receiver; nil if the timeout
+    /// came first.
     fn sender(&self, timeout: Option<f64>) -> Result<Option<Sender>, Error> {
         guarded(|| {
             let deadline = seconds("timeout", timeout)?.starting(Instant::now());
-            let made = patiently(deadline, |patience| {
+            let made = block_without_gvl(deadline, |patience| {
                 match self.child.sender_with(patience) {
                     Err(queue::Error::TimedOut) => Err(io::ErrorKind::TimedOut.into()),
                     Err(queue::Error::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {
@@ -167,19 +171,19 @@ impl Child {
             })?;
             match made {
                 Ok(Ok(sender)) => Ok(Some(Sender::of(sender))),
-                Ok(Err(error)) => Err(failed(&error, Side::Sender)),
+                Ok(Err(error)) => Err(queue_error(&error, Side::Sender)),
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
-                Err(error) => Err(system(&error, error.to_string())),
+                Err(error) => Err(system_error(&error, error.to_string())),
             }
         })
     }
 
-    /// Nobody will send to it, unless somebody has taken that.
+    /// Closes the sender to it, unless that was taken.
     fn close_sender(&self) {
         self.child.close_sender();
     }
 
-    /// How it ended, nil while it is alive. Reaps it.
+    /// The way it ended, nil while it is alive. Reaps it.
     fn poll(ruby: &Ruby, this: &Child) -> Result<Option<RArray>, Error> {
         guarded(|| {
             let exit = this.child.try_wait();
@@ -192,7 +196,7 @@ impl Child {
         guarded(|| {
             let deadline = seconds("timeout", timeout)?.starting(Instant::now());
             let waited =
-                at_once_or_patiently(deadline, |patience| match this.child.wait_with(patience) {
+                try_then_block(deadline, |patience| match this.child.wait_with(patience) {
                     Ok(Some(exit)) => Ok(Ok(exit)),
                     Ok(None) => Err(io::ErrorKind::TimedOut.into()),
                     Err(WaitError::Interrupted) => Err(io::ErrorKind::Interrupted.into()),
@@ -200,25 +204,25 @@ impl Child {
                 })?;
             match waited {
                 Ok(Ok(exit)) => report::status(ruby, exit).map(Some),
-                Ok(Err(WaitError::Stalled(error))) => Err(errors::stalled(&error)),
-                Ok(Err(WaitError::Process(error))) => Err(errors::process(&error)),
-                Ok(Err(error)) => Err(made("internal", (error.to_string(),))),
+                Ok(Err(WaitError::Stalled(error))) => Err(errors::stalled_error(&error)),
+                Ok(Err(WaitError::Process(error))) => Err(errors::process_error(&error)),
+                Ok(Err(error)) => Err(exception("internal_error", (error.to_string(),))),
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
-                Err(error) => Err(system(&error, error.to_string())),
+                Err(error) => Err(system_error(&error, error.to_string())),
             }
         })
     }
 
-    /// Pid, name and state of each process that could not be ended. What interrupts
-    /// it ends the grace, and is raised when all is over.
+    /// Stops it. Pid, name and state of each process that could not be ended. An interrupt ends
+    /// the grace, and is raised when all is over.
     fn stop(ruby: &Ruby, this: &Child, parts: Option<RArray>) -> Result<RArray, Error> {
         guarded(|| {
             let policy = parts.map(stop).transpose()?;
             let policy = policy.unwrap_or_else(|| this.child.stop_policy());
             let child = Arc::clone(&this.child);
-            let survivors = uninterrupted(policy, move |policy, hurry| {
+            let survivors = stop_on_thread(policy, move |policy, hurry| {
                 let ready = || {
-                    hurry.silence();
+                    hurry.clear();
                     Err(())
                 };
                 child.stop_watching(policy, hurry.as_fd(), ready).0
@@ -227,22 +231,22 @@ impl Child {
         })
     }
 
-    /// Says how large its terminal is.
+    /// Sets the size of its terminal.
     fn resize(&self, rows: u16, columns: u16) -> Result<(), Error> {
         guarded(|| {
             let resized = self.child.resize(Size { rows, columns });
             resized.map_err(|error| match error.kind() {
-                io::ErrorKind::Unsupported => made("invalid", (error.to_string(),)),
+                io::ErrorKind::Unsupported => exception("invalid_value", (error.to_string(),)),
                 io::ErrorKind::NotConnected => {
                     let gone = io::Error::from(rustix::io::Errno::PIPE);
-                    system(&gone, error.to_string())
+                    system_error(&gone, error.to_string())
                 }
-                _ => system(&error, error.to_string()),
+                _ => system_error(&error, error.to_string()),
             })
         })
     }
 
-    /// What a run reports, with what was read of both streams; nil while it lives.
+    /// The report of a run, with what was read of both streams; nil while it lives.
     fn report(
         ruby: &Ruby,
         this: &Child,
@@ -258,7 +262,7 @@ impl Child {
                 true => stdout,
                 false => stderr,
             };
-            let shown = last_words.map(crate::string::bytes).unwrap_or_default();
+            let shown = last_words.map(crate::string::to_vec).unwrap_or_default();
             hash.aset(ruby.to_symbol("explanation"), report.explain(&shown))?;
             hash.aset(ruby.to_symbol("stdout"), stdout)?;
             hash.aset(ruby.to_symbol("stderr"), stderr)?;
@@ -267,18 +271,14 @@ impl Child {
         })
     }
 
-    /// What has happened to its streams since the last time.
+    /// Events of its streams since the last call.
     fn events(ruby: &Ruby, this: &Child) -> Result<RArray, Error> {
         guarded(|| {
             let array = ruby.ary_new();
             loop {
-                let next = this
-                    .events
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .try_recv();
+                let next = this.events.lock().try_recv();
                 match next {
-                    Ok(event) => array.push(parts(ruby, &event)?)?,
+                    Ok(event) => array.push(event::parts(ruby, &event)?)?,
                     Err(_) => return Ok(array),
                 }
             }
@@ -287,6 +287,6 @@ impl Child {
 }
 
 fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
-    let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut place = place.lock();
     place.take()
 }

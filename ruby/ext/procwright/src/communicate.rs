@@ -1,108 +1,109 @@
-//! Writing stdin and reading both outputs at once, on one thread.
+//! Writing stdin and reading both outputs at once, on one thread: the core's
+//! `Communication`, with outputs that become strings.
 
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use magnus::{
     Class, Error, IntoValue, Module, Object, RArray, RModule, RString, Ruby, function, method,
 };
-use procwright::stream::{Closed, Patience, Readiness, Writer as Stdin};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use procwright::OutputCapture;
+use procwright::stream::{Closed, Patience, Readiness};
 
-use crate::errors::{guarded, invalid, stream};
-use crate::patient::{heard, now, patiently};
-use crate::reader::{Filling, Reader, Source};
-use crate::string::{adopted, bytes};
-use crate::values::seconds;
+use crate::arguments::seconds;
+use crate::child::Child;
+use crate::errors::{guarded, invalid_error, stream_error};
+use crate::interruptible::block_without_gvl;
+use crate::read_buffer::ReadBuffer;
+use crate::reader::Reader;
+use crate::shared_reader::SharedReader;
+use crate::string::{string_from_vec, to_vec};
 use crate::writer::Writer;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Communication", ruby.class_object())?;
     class.undef_default_alloc_func();
-    class.define_singleton_method("new", function!(Communication::new, 4))?;
+    class.define_singleton_method("new", function!(Communication::new, 5))?;
     class.define_method("go_on", method!(Communication::go_on, 1))?;
     class.define_method("take", method!(Communication::take, 0))
 }
 
-/// What one `communicate` has done so far, so that it can be taken up again.
+/// The progress of one `communicate`, so that it can be taken up again.
 ///
-/// Ruby's lock is let go of in the middle of `go_on`. That another thread comes to it then
-/// is refused, by a flag that is looked at with the lock held.
+/// `go_on` lets go of Ruby's lock. A second thread that comes meanwhile finds none, and is
+/// refused.
 #[magnus::wrap(class = "Procwright::Native::Communication", free_immediately)]
-struct Communication(RefCell<Option<State>>);
+struct Communication(RefCell<Option<Talk>>);
 
-struct State {
-    stdin: Option<(Stdin, String)>,
-    input: Bytes,
-    outputs: [Option<Output>; 2],
-}
+type Talk = procwright::Communication<Output>;
 
+/// An output, and what was read of it.
 struct Output {
-    source: Arc<Source>,
-    data: Filling,
-    is_over: bool,
+    source: Arc<SharedReader>,
+    data: ReadBuffer,
 }
 
-/// How much is read in one turn, so that nobody waits long for his.
+/// Bytes that are read in one turn, so that the other streams have theirs soon.
 const PIECE: usize = 256 * 1024;
 
 impl Communication {
     fn new(
-        stdin: Option<&Writer>,
+        child: &Child,
         input: RString,
+        stdin: Option<&Writer>,
         stdout: Option<&Reader>,
         stderr: Option<&Reader>,
     ) -> Communication {
         let outputs = [stdout, stderr].map(|reader| {
             reader.map(|reader| Output {
-                source: reader.source(),
-                data: Filling::default(),
-                is_over: false,
+                source: reader.shared(),
+                data: ReadBuffer::default(),
             })
         });
-        Communication(RefCell::new(Some(State {
-            stdin: stdin.map(|stdin| (stdin.writer.clone(), stdin.name.clone())),
-            input: Bytes::from(bytes(input)),
-            outputs,
-        })))
+        let stdin = stdin.map(|stdin| stdin.writer.clone());
+        let talk = child.child.communicate_with(stdin, to_vec(input), outputs);
+        Communication(RefCell::new(Some(talk)))
     }
 
     /// Goes on until all is written and read; false if the timeout came first.
     fn go_on(&self, timeout: Option<f64>) -> Result<bool, Error> {
         guarded(|| {
             let deadline = seconds("timeout", timeout)?.starting(Instant::now());
-            let mut lent = Lent(&self.0, self.taken()?);
-            let state = &mut lent.1;
-            let done = patiently(deadline, |patience| state.run(patience))?;
+            let mut lent = Lent(&self.0, Some(self.taken()?));
+            let talk = lent.1.as_mut().expect("only drop takes it");
+            let done = block_without_gvl(deadline, |patience| proceed(talk, patience))?;
             match done {
                 Ok(()) => Ok(true),
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(false),
-                Err(error) => Err(stream(&error, state.at(), true)),
+                Err(error) => {
+                    let closed = talk.closed_output();
+                    let name = closed.map_or("a stream", |output| &output.source.name);
+                    Err(stream_error(&error, name, true))
+                }
             }
         })
     }
 
-    /// What was read of both. It is over then.
+    /// The bytes that were read of both outputs. Ends it.
     fn take(ruby: &Ruby, this: &Communication) -> Result<RArray, Error> {
         guarded(|| {
-            let state = this.taken()?;
+            let talk = this.taken()?;
             let array = ruby.ary_new();
-            for output in state.outputs {
-                let data = output.map(|output| adopted(output.data.done()));
+            for output in talk.into_captures() {
+                let data = output.map(|output| string_from_vec(output.data.into_vec()));
                 array.push(data.transpose()?.into_value_with(ruby))?;
             }
             Ok(array)
         })
     }
 
-    fn taken(&self) -> Result<State, Error> {
+    fn taken(&self) -> Result<Talk, Error> {
         let busy = || {
             let problem = "is busy with another call";
             let hint = "wait for that, or close the streams";
-            invalid(&procwright::error::Invalid::new(
+            invalid_error(&procwright::error::Invalid::new(
                 "communicate",
                 problem,
                 hint,
@@ -112,117 +113,36 @@ impl Communication {
     }
 }
 
-/// Goes back to where it was, also when something is thrown.
-struct Lent<'a>(&'a RefCell<Option<State>>, State);
+/// The progress while `go_on` has it: goes back when this is dropped, also after an error.
+struct Lent<'a>(&'a RefCell<Option<Talk>>, Option<Talk>);
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        let empty = State {
-            stdin: None,
-            input: Bytes::new(),
-            outputs: [None, None],
-        };
-        let state = std::mem::replace(&mut self.1, empty);
-        self.0.replace(Some(state));
+        self.0.replace(self.1.take());
     }
 }
 
-impl State {
-    fn run(&mut self, patience: Patience<'_>) -> io::Result<()> {
-        loop {
-            let mut moved = self.write()?;
-            for output in self.outputs.iter_mut().flatten() {
-                moved |= output.read()?;
-            }
-            let open = self.outputs.iter().flatten().any(|one| !one.is_over);
-            if self.stdin.is_none() && !open {
-                return Ok(());
-            }
-            if !moved {
-                self.sleep(patience)?;
-            } else if patience.deadline().reached(Instant::now()) {
-                // What does not end gets no more time than was asked for.
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            heard(patience)?;
+/// Goes on. An output that another thread closes before its end is an error, of each call;
+/// stdin may be closed.
+fn proceed(talk: &mut Talk, patience: Patience<'_>) -> io::Result<()> {
+    loop {
+        if talk.closed_output().is_some() {
+            return Err(io::Error::other(Closed));
         }
-    }
-
-    fn write(&mut self) -> io::Result<bool> {
-        let Some((stdin, _)) = &self.stdin else {
-            return Ok(false);
-        };
-        let written = match self.input.is_empty() {
-            true => Ok(0),
-            false => stdin.write_with(&self.input, now()),
-        };
-        match written {
-            Ok(n) => drop(self.input.split_to(n)),
-            Err(error) if is_empty(&error) => return Ok(false),
-            // It reads no more, which is no concern of who wants its output; or
-            // somebody has closed it.
-            Err(error) if is_over(&error) => self.input.clear(),
-            Err(error) => return Err(error),
+        match talk.proceed(patience) {
+            // Told once of each stream, so this does not go on for ever.
+            Err(error) if Closed::is(&error) => {}
+            done => return done,
         }
-        if self.input.is_empty() {
-            stdin.close();
-            self.stdin = None;
-        }
-        Ok(true)
-    }
-
-    /// Until one of them can go on.
-    fn sleep(&self, patience: Patience<'_>) -> io::Result<()> {
-        let mut ready: Vec<Readiness> = Vec::with_capacity(3);
-        for output in self.outputs.iter().flatten().filter(|one| !one.is_over) {
-            ready.push(output.source.lines.reader().readiness()?);
-        }
-        if let Some((stdin, _)) = &self.stdin {
-            ready.push(stdin.readiness()?);
-        }
-        let fds = ready.iter().map(|one| PollFd::new(one, PollFlags::IN));
-        let mut fds: Vec<PollFd<'_>> = fds.collect();
-        let interrupt = patience.interrupt();
-        fds.extend(interrupt.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        let left = patience.deadline().remaining(Instant::now());
-        let left = left.and_then(|left| Timespec::try_from(left).ok());
-        match poll(&mut fds, left.as_ref()) {
-            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
-            Ok(_) if fds[..ready.len()].iter().all(|fd| fd.revents().is_empty()) => {
-                Err(io::ErrorKind::Interrupted.into())
-            }
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// What to call the stream that has failed.
-    fn at(&self) -> &str {
-        let mut outputs = self.outputs.iter().flatten();
-        let closed = outputs.find(|output| output.source.lines.is_closed());
-        closed.map_or("a stream", |output| &output.source.name)
     }
 }
 
-impl Output {
-    /// Whether there was anything.
-    fn read(&mut self) -> io::Result<bool> {
-        if self.is_over {
-            return Ok(false);
-        }
-        match self.source.fill(&mut self.data, PIECE, now()) {
-            Ok(more) => self.is_over = !more,
-            Err(error) if is_empty(&error) => return Ok(false),
-            Err(error) => return Err(error),
-        }
-        Ok(true)
+impl OutputCapture for Output {
+    fn read_some(&mut self, patience: Patience<'_>) -> io::Result<bool> {
+        self.source.fill(&mut self.data, PIECE, patience)
     }
-}
 
-fn is_empty(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::TimedOut
-}
-
-fn is_over(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::BrokenPipe || Closed::is(error)
+    fn readiness(&self) -> io::Result<Readiness> {
+        self.source.lines.reader().readiness()
+    }
 }

@@ -1,5 +1,5 @@
-//! Errors of the core as exceptions. Their classes are Ruby's, made by
-//! `lib/procwright/errors.rb`.
+//! Errors of the core as exceptions. `lib/procwright/errors.rb` has their classes and makes
+//! them.
 
 use std::any::Any;
 use std::io;
@@ -7,143 +7,137 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use magnus::value::ReprValue;
 use magnus::{
-    ArgList, Error, Exception, IntoValue, Module, Object, RArray, RModule, Ruby, Value, function,
+    ArgList, Error, Exception, IntoValue, Module, Object, RArray, RModule, Value, function,
 };
 use procwright::error::Invalid;
 use procwright::process::ProcessError;
 use procwright::stream::{Broken, Closed, LineTooLong, Stalled};
 
-use crate::string::text;
+use crate::gvl::ruby;
+use crate::string::{filesystem_string, no_memory};
 
 pub(crate) fn define(native: &RModule) -> Result<(), Error> {
     native.define_singleton_method("panic", function!(panic, 1))
 }
 
-/// What a mistake in this library does, for those who test that it does no harm.
+/// Panics, for tests that a panic does no harm.
 fn panic(message: String) -> Result<(), Error> {
     guarded(|| panic!("{message}"))
 }
 
-/// Every method of ours is inside of this. A panic that got out would be a `fatal`,
-/// which no `rescue` gets hold of.
+/// Runs the body of a method of ours: each is inside of this. A panic that got out would be a
+/// `fatal`, which no `rescue` gets hold of.
 pub(crate) fn guarded<T>(method: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     match catch_unwind(AssertUnwindSafe(method)) {
         Ok(done) => done,
-        Err(panic) => Err(panicked(&*panic)),
+        Err(panic) => Err(panic_error(&*panic)),
     }
 }
 
 /// `Procwright::InternalError`.
-pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Error {
+pub(crate) fn panic_error(panic: &(dyn Any + Send)) -> Error {
     let words = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    made("internal", (words.unwrap_or("a panic without words"),))
+    exception(
+        "internal_error",
+        (words.unwrap_or("a panic without words"),),
+    )
 }
 
-/// Ruby, whose lock we have: every function here is called by it.
-pub(crate) fn ruby() -> Ruby {
-    Ruby::get().expect("called by Ruby")
-}
-
-/// What `function` of `Procwright::Native` makes.
-pub(crate) fn made(function: &str, args: impl ArgList) -> Error {
-    let make = || -> Result<Exception, Error> {
+/// The exception that `function` of `Procwright::Native` makes.
+pub(crate) fn exception(function: &str, args: impl ArgList) -> Error {
+    let build = || -> Result<Exception, Error> {
         let module: RModule = ruby().class_object().const_get("Procwright")?;
         let native: RModule = module.const_get("Native")?;
         native.funcall(function, args)
     };
-    make().map_or_else(|error| error, Error::from)
-}
-
-/// `NoMemoryError`.
-pub(crate) fn no_memory() -> Error {
-    Error::new(ruby().exception_no_mem_error(), "failed to allocate memory")
+    build().map_or_else(|error| error, Error::from)
 }
 
 /// The exception for a value that cannot be used.
-pub(crate) fn invalid(error: &Invalid) -> Error {
-    made("invalid", (error.to_string(),))
+pub(crate) fn invalid_error(error: &Invalid) -> Error {
+    exception("invalid_value", (error.to_string(),))
 }
 
-/// The same, in its own words.
-pub(crate) fn invalid_words(words: &str) -> Error {
-    made("invalid", (words,))
+/// [`invalid_error`] with a text of ours.
+pub(crate) fn invalid_text(words: &str) -> Error {
+    exception("invalid_value", (words,))
 }
 
-/// The exception for what the system refused, in the system's words.
-pub(crate) fn refused(error: &io::Error) -> Error {
+/// The exception for a refusal of the system, in the system's words.
+pub(crate) fn io_error(error: &io::Error) -> Error {
     match (error.raw_os_error(), error.kind()) {
-        (None, io::ErrorKind::InvalidInput) => invalid_words(&error.to_string()),
-        _ => system(error, error.to_string()),
+        (None, io::ErrorKind::InvalidInput) => invalid_text(&error.to_string()),
+        _ => system_error(error, error.to_string()),
     }
 }
 
 /// The exception for a word that is none of `choices`.
-pub(crate) fn choice(what: &str, value: &str, choices: &str) -> Error {
+pub(crate) fn choice_error(what: &str, value: &str, choices: &str) -> Error {
     let problem = format!("is {value:?}");
-    invalid(&Invalid::new(what, problem, format!("use {choices}")))
+    invalid_error(&Invalid::new(what, problem, format!("use {choices}")))
 }
 
 /// The exception for a program that did not start.
-pub(crate) fn not_started(error: &procwright::Error) -> Error {
+pub(crate) fn spawn_error(error: &procwright::Error) -> Error {
     let words = error.to_string();
     match error {
-        procwright::Error::Spawn { source, .. } => made(
-            "not_started",
+        procwright::Error::Spawn { source, .. } => exception(
+            "spawn_error",
             (
                 source.errno(),
-                text(&ruby(), source.object.as_bytes()),
+                filesystem_string(&ruby(), source.object.as_bytes()),
                 source.step.name(),
                 words,
             ),
         ),
-        _ => made("invalid", (words,)),
+        _ => exception("invalid_value", (words,)),
     }
 }
 
 /// A `SystemCallError` of the kind that its number says.
-pub(crate) fn system(error: &io::Error, words: String) -> Error {
+pub(crate) fn system_error(error: &io::Error, words: String) -> Error {
     let errno = match (error.raw_os_error(), error.kind()) {
         (Some(errno), _) => errno,
         (None, io::ErrorKind::Unsupported) => rustix::io::Errno::NOTSUP.raw_os_error(),
         (None, _) => 0,
     };
-    made("system", (errno, words))
+    exception("system_error", (errno, words))
 }
 
-/// The exception for what went wrong with a process.
-pub(crate) fn process(error: &ProcessError) -> Error {
+/// The exception for a failure with a process.
+pub(crate) fn process_error(error: &ProcessError) -> Error {
     let words = error.to_string();
     match error {
-        ProcessError::Invalid(error) => invalid(error),
+        ProcessError::Invalid(error) => invalid_error(error),
         ProcessError::Gone(id) => {
             let pid = id.map(|id| id.pid());
-            made("no_such_process", (pid, words))
+            exception("no_such_process", (pid, words))
         }
-        ProcessError::System { source, .. } => system(source, words),
-        _ => made("system", (0, words)),
+        ProcessError::System { source, .. } => system_error(source, words),
+        _ => exception("system_error", (0, words)),
     }
 }
 
-/// The exception for what a stream answers. `name` says which it is, `inside` whether
-/// the call had begun to wait.
-pub(crate) fn stream(error: &io::Error, name: &str, inside: bool) -> Error {
+/// The exception for a failure of the stream `name`. `was_waiting` is true if the call had
+/// begun to wait.
+pub(crate) fn stream_error(error: &io::Error, name: &str, was_waiting: bool) -> Error {
     if let Some(error) = Stalled::of(error) {
-        return stalled(error);
+        return stalled_error(error);
     }
     if Closed::is(error) {
-        return made("stream_closed", (name, inside));
+        return exception("stream_closed", (name, was_waiting));
     }
     let inner = error.get_ref();
     if let Some(long) = inner.and_then(|inner| inner.downcast_ref::<LineTooLong>()) {
-        return made("line_too_long", (name, long.max_length));
+        return exception("line_too_long", (name, long.max_length));
     }
     match (error.kind(), inner.and_then(|inner| inner.downcast_ref())) {
-        (io::ErrorKind::Unsupported, _) => made("stream_forked", (name,)),
+        (io::ErrorKind::Unsupported, _) => exception("stream_forked", (name,)),
         (io::ErrorKind::OutOfMemory, _) => no_memory(),
-        (_, Some(Broken::Overflowed { offset })) => made("overflowed", (name, *offset)),
+        (_, Some(Broken::Overflowed { offset })) => exception("stream_overflow", (name, *offset)),
         (
             _,
             Some(Broken::Lost {
@@ -154,13 +148,13 @@ pub(crate) fn stream(error: &io::Error, name: &str, inside: bool) -> Error {
         ) => {
             let errno = source.raw_os_error();
             let reason = source.to_string();
-            made("lost", (name, *offset, *length, errno, reason))
+            exception("stream_lost", (name, *offset, *length, errno, reason))
         }
-        _ => system(error, format!("{name}: {error}")),
+        _ => system_error(error, format!("{name}: {error}")),
     }
 }
 
-pub(crate) fn stalled(error: &Stalled) -> Error {
+pub(crate) fn stalled_error(error: &Stalled) -> Error {
     let ruby = ruby();
     let make = || -> Result<RArray, Error> {
         let streams = ruby.ary_new();
@@ -175,7 +169,7 @@ pub(crate) fn stalled(error: &Stalled) -> Error {
         Ok(streams)
     };
     match make() {
-        Ok(streams) => made(
+        Ok(streams) => exception(
             "stalled",
             (
                 error.command.as_str(),

@@ -1,31 +1,38 @@
 //! The Ruby front end: the private module `Procwright::Native`.
 //!
-//! What a person sees is in `lib/`, in Ruby. Here is what needs the core: values
-//! that it checks, one function that runs, children and their streams, processes,
-//! and sets of them to wait for.
+//! The public classes are in `lib/`, in Ruby. Here is their access to the core: arguments
+//! that it checks, one function that runs, children and their streams, processes, sets of
+//! things to wait for, queues and liveness.
+//!
+//! `ruby/README.md` has the order of these modules: each uses only those below it, and
+//! `ruby/test/test_layers.rb` holds them to that.
 //!
 //! No object here refers to another of Ruby's: the collector has nothing to mark,
 //! nothing to write a barrier for, and nothing to move.
 #![deny(unsafe_code)]
 
+mod arguments;
+mod cancel;
 mod child;
 mod communicate;
 mod errors;
+mod event;
 mod fiber;
 mod gvl;
+mod interruptible;
 mod liveness;
 mod merged;
 mod options;
-mod patient;
+mod output_tap;
 mod process;
 mod queue;
+mod read_buffer;
 mod reader;
 mod report;
 mod run;
-mod signals;
+mod shared_reader;
+mod signal_pipe;
 mod string;
-mod taps;
-mod values;
 mod wait;
 mod writer;
 
@@ -33,7 +40,7 @@ use std::alloc::System;
 
 use magnus::{Error, Module, Ruby};
 
-/// What `string` hands to Ruby is freed by `free`, so it has to come from `malloc`.
+/// Ruby frees the memory that `string` hands over by `free`, so it has to come from `malloc`.
 #[global_allocator]
 static ALLOCATOR: System = System;
 
@@ -41,7 +48,8 @@ static ALLOCATOR: System = System;
 fn init(ruby: &Ruby) -> Result<(), Error> {
     let native = ruby.define_module("Procwright")?.define_module("Native")?;
     errors::define(&native)?;
-    values::define(ruby, &native)?;
+    arguments::define(&native)?;
+    cancel::define(ruby, &native)?;
     run::define(&native)?;
     child::define(ruby, &native)?;
     reader::define(ruby, &native)?;

@@ -1,21 +1,23 @@
-//! Both streams out of a child as one, as `lib/procwright/merged.rb` completes it.
+//! The two outputs of a child as one stream, as `lib/procwright/merged.rb` completes it.
 
+use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
 use magnus::{Class, Error, IntoValue, Module, RArray, RModule, Ruby, Value, method};
-use procwright::stream::{MergedItem, MergedReader, Readiness, StdStream};
+use procwright::stream::{MergedItem, MergedReader, Readiness};
 use procwright::time::Deadline;
 
-use crate::errors::{guarded, stream};
-use crate::patient::at_once_or_patiently;
-use crate::string::copied;
+use crate::errors::{guarded, stream_error};
+use crate::interruptible::{nonblocking, try_then_block};
+use crate::string::binary_string;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Merged", ruby.class_object())?;
     class.undef_default_alloc_func();
     class.define_method("next", method!(Merged::next, 1))?;
+    class.define_method("try_next", method!(Merged::try_next, 1))?;
     class.define_method("readiness_fd", method!(Merged::readiness_fd, 0))?;
     class.define_method("close", method!(Merged::close, 0))?;
     class.define_method("closed?", method!(Merged::is_closed, 0))?;
@@ -26,7 +28,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
 #[magnus::wrap(class = "Procwright::Native::Merged", free_immediately)]
 pub(crate) struct Merged {
     reader: MergedReader,
-    /// As errors call it.
+    /// The stream's name in errors.
     name: String,
     readiness: OnceLock<Readiness>,
 }
@@ -40,38 +42,21 @@ impl Merged {
         }
     }
 
-    /// The stream (1, 2), when it came, in seconds since 1970, and a line; or 0, 0 and how
-    /// much was dropped. Nil at the end.
-    fn next(ruby: &Ruby, this: &Merged, chomp: bool) -> Result<Option<RArray>, Error> {
+    /// The next item, as [`item_parts`]. Waits until there is one.
+    fn next(ruby: &Ruby, this: &Merged, chomp: bool) -> Result<RArray, Error> {
         guarded(|| {
-            let next =
-                at_once_or_patiently(Deadline::NEVER, |patience| this.reader.next_line(patience))?;
-            let next = next.map_err(|error| stream(&error, &this.name, true))?;
-            let parts: [Value; 3] = match next {
-                Some(MergedItem::Line(line)) => {
-                    let number: u8 = match line.stream() {
-                        StdStream::Stdout => 1,
-                        StdStream::Stderr => 2,
-                    };
-                    let at = line.at().duration_since(UNIX_EPOCH).unwrap_or_default();
-                    let bytes = match chomp {
-                        true => line.text(),
-                        false => line.bytes(),
-                    };
-                    [
-                        number.into_value_with(ruby),
-                        at.as_secs_f64().into_value_with(ruby),
-                        copied(bytes)?.into_value_with(ruby),
-                    ]
-                }
-                Some(MergedItem::Gap(n)) => [
-                    0.into_value_with(ruby),
-                    0.into_value_with(ruby),
-                    n.into_value_with(ruby),
-                ],
-                _ => return Ok(None),
-            };
-            Ok(Some(ruby.ary_new_from_values(&parts)))
+            let next = try_then_block(Deadline::NEVER, |patience| this.reader.next_line(patience))?;
+            let next = next.map_err(|error| stream_error(&error, &this.name, true))?;
+            item_parts(ruby, next, chomp)
+        })
+    }
+
+    /// The next item, nil if there is none now.
+    fn try_next(ruby: &Ruby, this: &Merged, chomp: bool) -> Result<Option<RArray>, Error> {
+        guarded(|| match this.reader.next_line(nonblocking()) {
+            Ok(next) => item_parts(ruby, next, chomp).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+            Err(error) => Err(stream_error(&error, &this.name, true)),
         })
     }
 
@@ -83,7 +68,7 @@ impl Merged {
                 return Ok(readiness.as_raw_fd());
             }
             let readiness = self.reader.readiness();
-            let readiness = readiness.map_err(|error| stream(&error, &self.name, false))?;
+            let readiness = readiness.map_err(|error| stream_error(&error, &self.name, false))?;
             Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
         })
     }
@@ -100,4 +85,30 @@ impl Merged {
     fn label(&self) -> &str {
         &self.name
     }
+}
+
+/// The stream (1, 2), the time of reading in seconds since 1970, and a line; or 0, 0 and the
+/// number of dropped bytes; or nothing at the end.
+fn item_parts(ruby: &Ruby, item: Option<MergedItem>, chomp: bool) -> Result<RArray, Error> {
+    let parts: [Value; 3] = match item {
+        Some(MergedItem::Line(line)) => {
+            let at = line.at().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let bytes = match chomp {
+                true => line.text(),
+                false => line.bytes(),
+            };
+            [
+                line.stream().fd().into_value_with(ruby),
+                at.as_secs_f64().into_value_with(ruby),
+                binary_string(bytes)?.into_value_with(ruby),
+            ]
+        }
+        Some(MergedItem::Gap(n)) => [
+            0.into_value_with(ruby),
+            0.into_value_with(ruby),
+            n.into_value_with(ruby),
+        ],
+        _ => return Ok(ruby.ary_new()),
+    };
+    Ok(ruby.ary_new_from_values(&parts))
 }

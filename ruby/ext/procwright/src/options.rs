@@ -1,4 +1,4 @@
-//! What Ruby hands over, as a [`Spec`].
+//! Options from Ruby as a [`Spec`].
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;
@@ -13,9 +13,9 @@ use procwright::spec::{Account, Limit, Rlimit};
 use procwright::terminal::Size;
 use procwright::{Beyond, Overflow, Sink, Spec, Stdin, Until, duplicate_fd};
 
-use crate::errors::{choice, system};
-use crate::string::bytes;
-use crate::values::{seconds, signal, stop};
+use crate::arguments::{seconds, signal, stop};
+use crate::errors::{choice_error, exception, system_error};
+use crate::string::to_vec;
 
 /// The options in the shapes that `lib/procwright/options.rb` gives them.
 #[derive(Clone, Copy)]
@@ -37,13 +37,13 @@ impl Options<'_> {
         self.get::<Option<Value>>(name)?.map(account).transpose()
     }
 
-    /// What a run and a spawned child have in common.
+    /// The options that `run` and `spawn` share.
     pub(crate) fn spec(&self) -> Result<Spec, Error> {
         let mut spec = Spec::new(each(self.get("argv")?, |word| {
             RString::try_convert(word).map(os)
         })?);
-        // A thread that sets a variable does so with Ruby's lock held: so the copy is
-        // taken while we hold it, not in the middle of the run.
+        // The copy is taken with Ruby's lock, and not in the middle of the run: other threads
+        // set variables with the lock held.
         spec.env = Some(match self.get::<Option<RArray>>("env")? {
             Some(env) => each(env, |pair| {
                 let (key, value): (RString, RString) = TryConvert::try_convert(pair)?;
@@ -76,7 +76,7 @@ impl Options<'_> {
         spec.pty = size.map(|(rows, columns)| Size { rows, columns });
         let death = self.get::<Option<Value>>("die_with_parent")?;
         spec.die_with_parent = death.map(signal).transpose()?;
-        spec.extra_fds = each(self.get("fds")?, |pair| {
+        spec.pass_fds = each(self.get("fds")?, |pair| {
             let (ours, theirs): (RawFd, RawFd) = TryConvert::try_convert(pair)?;
             Ok((fd("a descriptor", ours)?, theirs))
         })?;
@@ -91,14 +91,14 @@ impl Options<'_> {
         Ok(spec)
     }
 
-    /// Puts in what is for a run alone.
-    pub(crate) fn complete(&self, spec: &mut Spec) -> Result<(), Error> {
+    /// Adds the options of `run` alone.
+    pub(crate) fn add_run_options(&self, spec: &mut Spec) -> Result<(), Error> {
         spec.timeout = seconds("timeout", self.get("timeout")?)?;
         spec.idle_timeout = seconds("idle_timeout", self.get("idle_timeout")?)?;
         spec.until = match &*self.get::<Symbol>("until")?.name()? {
             "eof" => Until::Eof,
             "exit" => Until::Exit,
-            other => return Err(choice("until", other, ":eof or :exit")),
+            other => return Err(choice_error("until", other, ":eof or :exit")),
         };
         spec.limit = self
             .get::<Option<(u64, bool)>>("limit")?
@@ -123,10 +123,7 @@ impl Options<'_> {
             "drop_oldest" => Overflow::DropOldest { memory },
             "drop_newest" => Overflow::DropNewest { memory },
             "fail" => Overflow::Fail { memory },
-            other => {
-                let choices = ":spill, :block, :drop_oldest, :drop_newest or :fail";
-                return Err(choice("overflow", other, choices));
-            }
+            other => return Err(unknown("overflow", other)),
         }))
     }
 
@@ -137,7 +134,7 @@ impl Options<'_> {
         match &*way.name()? {
             "from_child" => Ok(Some(Channel::FromChild)),
             "to_child" => Ok(Some(Channel::ToChild)),
-            other => Err(choice("channel", other, ":from_child or :to_child")),
+            other => Err(unknown("channel", other)),
         }
     }
 
@@ -146,9 +143,9 @@ impl Options<'_> {
         Ok(match &*kind.name()? {
             "inherit" => Stdin::Inherit,
             "pipe" => Stdin::Pipe,
-            "bytes" => Stdin::Bytes(Bytes::from(bytes(RString::try_convert(value)?))),
+            "bytes" => Stdin::Bytes(Bytes::from(to_vec(RString::try_convert(value)?))),
             "file" => Stdin::File(path(RString::try_convert(value)?)),
-            "fd" => Stdin::Fd(standard("stdin", RawFd::try_convert(value)?)?),
+            "fd" => Stdin::Fd(blocking_fd("stdin", RawFd::try_convert(value)?)?),
             _ => Stdin::Null,
         })
     }
@@ -163,7 +160,7 @@ impl Options<'_> {
                 path: path(RString::try_convert(value)?),
                 append: append == "append",
             },
-            "fd" => Sink::Fd(standard(name, RawFd::try_convert(value)?)?),
+            "fd" => Sink::Fd(blocking_fd(name, RawFd::try_convert(value)?)?),
             _ => Sink::Capture,
         })
     }
@@ -174,7 +171,7 @@ fn each<T>(array: RArray, item: impl Fn(Value) -> Result<T, Error>) -> Result<Ve
 }
 
 fn os(string: RString) -> OsString {
-    OsString::from_vec(bytes(string))
+    OsString::from_vec(to_vec(string))
 }
 
 fn path(string: RString) -> PathBuf {
@@ -188,19 +185,25 @@ fn account(value: Value) -> Result<Account, Error> {
     }
 }
 
-/// A duplicate: what the caller does with the number meanwhile is no concern of ours.
-pub(crate) fn fd(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
-    let duplicate = duplicate_fd(number).map(Arc::new);
-    duplicate.map_err(|error| system(&error, format!("{name} is descriptor {number}: {error}")))
+/// The exception for a word that Ruby has checked already, with its own hint.
+fn unknown(option: &str, word: &str) -> Error {
+    exception("internal_error", (format!("{option} is {word}"),))
 }
 
-/// One that becomes stdin, stdout or stderr. A program expects that it blocks, and Ruby's
-/// pipes do not: `cat` would fail where it had to wait. The mode belongs to the end of the
-/// pipe and not to one descriptor, so it changes for us too, as by Process.spawn; Ruby can
+/// A duplicate of the caller's descriptor, which the caller may close meanwhile.
+pub(crate) fn fd(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
+    let duplicate = duplicate_fd(number).map(Arc::new);
+    duplicate
+        .map_err(|error| system_error(&error, format!("{name} is descriptor {number}: {error}")))
+}
+
+/// A duplicate that becomes stdin, stdout or stderr. A program expects that it blocks, and
+/// Ruby's pipes do not: `cat` would fail where it had to wait. The mode belongs to the end of
+/// the pipe and not to one descriptor, so it changes for us too, as by Process.spawn; Ruby can
 /// wait in either.
-fn standard(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
+fn blocking_fd(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
     let fd = fd(name, number)?;
-    // What has no such mode blocks.
+    // A file without that mode blocks.
     let _ = rustix::io::ioctl_fionbio(&fd, false);
     Ok(fd)
 }

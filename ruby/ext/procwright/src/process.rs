@@ -1,4 +1,4 @@
-//! Any process, as `lib/procwright/process.rb` completes it.
+//! Processes, ours or not, as `lib/procwright/process.rb` completes it.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -10,11 +10,11 @@ use magnus::{
 use procwright::process::{Id, ProcessError};
 use procwright::{Process, duplicate_fd};
 
-use crate::errors::{self, guarded, invalid, system};
-use crate::patient::uninterrupted;
+use crate::arguments::{signal, stop};
+use crate::errors::{self, guarded, invalid_error, system_error};
+use crate::interruptible::stop_on_thread;
 use crate::report;
-use crate::string::text;
-use crate::values::{signal, stop};
+use crate::string::filesystem_string;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Handle", ruby.class_object())?;
@@ -35,28 +35,29 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("same?", method!(Handle::same, 1))
 }
 
-/// One process, for good.
+/// One process: a number that another process gets later is not taken for it.
 #[magnus::wrap(class = "Procwright::Native::Handle", free_immediately)]
 pub(crate) struct Handle(pub(crate) Process);
 
 impl Handle {
     fn of_pid(pid: i32) -> Result<Handle, Error> {
-        guarded(|| known(Process::open(pid)).map(Handle))
+        guarded(|| process_result(Process::open(pid)).map(Handle))
     }
 
     fn of_id(id: String) -> Result<Handle, Error> {
         guarded(|| {
-            let id: Id = id.parse().map_err(|error| invalid(&error))?;
-            known(Process::open_id(id)).map(Handle)
+            let id: Id = id.parse().map_err(|error| invalid_error(&error))?;
+            process_result(Process::open_id(id)).map(Handle)
         })
     }
 
-    /// By a pidfd, which stays the caller's.
+    /// The process of a pidfd, which stays the caller's.
     fn of_pidfd(number: RawFd) -> Result<Handle, Error> {
         guarded(|| {
             let fd = duplicate_fd(number);
-            let fd = fd.map_err(|error| system(&error, format!("pidfd {number}: {error}")))?;
-            known(Process::from_pidfd(fd)).map(Handle)
+            let fd =
+                fd.map_err(|error| system_error(&error, format!("pidfd {number}: {error}")))?;
+            process_result(Process::from_pidfd(fd)).map(Handle)
         })
     }
 
@@ -80,40 +81,41 @@ impl Handle {
     }
 
     fn signal(&self, value: Value) -> Result<(), Error> {
-        guarded(|| known(self.0.signal(signal(value)?)))
+        guarded(|| process_result(self.0.signal(signal(value)?)))
     }
 
-    /// As that of a `Child`.
+    /// Stops it. Pid, name and state of each process that could not be ended. An interrupt ends
+    /// the grace, and is raised when all is over.
     fn stop(ruby: &Ruby, this: &Handle, parts: RArray) -> Result<RArray, Error> {
         guarded(|| {
             let process = this.0.clone();
-            let stopped = uninterrupted(stop(parts)?, move |policy, hurry| {
+            let stopped = stop_on_thread(stop(parts)?, move |policy, hurry| {
                 let ready = || {
-                    hurry.silence();
+                    hurry.clear();
                     Err(())
                 };
                 let stopped = process.stop_watching(policy, hurry.as_fd(), ready);
                 stopped.map(|(survivors, _)| survivors)
             })?;
-            report::survivors(ruby, &known(stopped)?)
+            report::survivors(ruby, &process_result(stopped)?)
         })
     }
 
     fn name(&self) -> Result<String, Error> {
-        guarded(|| known(self.0.name()))
+        guarded(|| process_result(self.0.name()))
     }
 
     fn exe(ruby: &Ruby, this: &Handle) -> Result<RString, Error> {
         guarded(|| {
-            let exe = known(this.0.exe())?;
-            Ok(text(ruby, exe.as_os_str().as_bytes()))
+            let exe = process_result(this.0.exe())?;
+            Ok(filesystem_string(ruby, exe.as_os_str().as_bytes()))
         })
     }
 
     /// Seconds since 1970.
     fn start_time(&self) -> Result<f64, Error> {
         guarded(|| {
-            let start = known(self.0.start_time())?;
+            let start = process_result(self.0.start_time())?;
             Ok(start.duration_since(UNIX_EPOCH).map_or_else(
                 |before| -before.duration().as_secs_f64(),
                 |since| since.as_secs_f64(),
@@ -130,6 +132,6 @@ impl Handle {
     }
 }
 
-fn known<T>(result: Result<T, ProcessError>) -> Result<T, Error> {
-    result.map_err(|error| errors::process(&error))
+fn process_result<T>(result: Result<T, ProcessError>) -> Result<T, Error> {
+    result.map_err(|error| errors::process_error(&error))
 }

@@ -1,23 +1,20 @@
 //! A stream out of a child, as `lib/procwright/stream.rb` completes it.
 
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::os::fd::RawFd;
+use std::sync::Arc;
 
 use magnus::{
     Class, Error, IntoValue, Module, Object, RArray, RHash, RModule, RString, Ruby, Value,
     function, method,
 };
-use procwright::memory::{advise_huge, next_capacity};
-use procwright::stream::{
-    Chunk, Framing, Item, LineReader, Patience, Readiness, Separator, TooLong,
-};
-use procwright::time::Deadline;
+use procwright::stream::{Framing, Item, Separator, TooLong};
 
-use crate::errors::{guarded, invalid, stream};
-use crate::fiber;
-use crate::patient::{heard, now, patiently};
-use crate::string::{Encoding, adopted, bytes, copied, copied_as};
+use crate::errors::{guarded, invalid_error, stream_error};
+use crate::interruptible::nonblocking;
+use crate::read_buffer::ReadBuffer;
+use crate::shared_reader::{Found, SharedReader};
+use crate::string::{Encoding, binary_string, string_from_vec, to_vec};
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let frame = native.define_class("Frame", ruby.class_object())?;
@@ -27,10 +24,10 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("line", method!(Reader::line, 4))?;
     class.define_method("plain_line", method!(Reader::plain_line, 3))?;
     class.define_method("each_line", method!(Reader::each_line, 3))?;
-    class.define_method("held", method!(Reader::held, 0))?;
-    class.define_method("holds?", method!(Reader::holds, 0))?;
+    class.define_method("buffered", method!(Reader::buffered, 0))?;
+    class.define_method("buffered?", method!(Reader::is_buffered, 0))?;
     class.define_method("read", method!(Reader::read, 1))?;
-    class.define_method("some", method!(Reader::some, 2))?;
+    class.define_method("read_some", method!(Reader::read_some, 2))?;
     class.define_method("eof?", method!(Reader::is_over, 0))?;
     class.define_method("put_back", method!(Reader::put_back, 1))?;
     class.define_method("position", method!(Reader::position, 0))?;
@@ -43,14 +40,14 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("label", method!(Reader::label, 0))
 }
 
-/// What a line is, for one call.
+/// The end of a line, for one call.
 #[magnus::wrap(class = "Procwright::Native::Frame", free_immediately)]
 struct Frame(procwright::stream::Frame);
 
 impl Frame {
     fn new(separator: RString) -> Result<Frame, Error> {
         guarded(|| {
-            let separator = match bytes(separator) {
+            let separator = match to_vec(separator) {
                 newline if newline == b"\n" => Separator::Newline,
                 other => Separator::Bytes(other),
             };
@@ -60,47 +57,32 @@ impl Frame {
                 too_long: TooLong::Split,
             };
             let frame = procwright::stream::Frame::new(framing);
-            frame.map(Frame).map_err(|error| invalid(&error))
+            frame.map(Frame).map_err(|error| invalid_error(&error))
         })
     }
 }
 
 /// Bytes and lines out of a child.
 #[magnus::wrap(class = "Procwright::Native::Reader", free_immediately)]
-pub(crate) struct Reader(Arc<Source>);
+pub(crate) struct Reader(Arc<SharedReader>);
 
-/// What a reader and those who talk to the child in one go share.
-pub(crate) struct Source {
-    pub(crate) lines: LineReader,
-    /// As errors call it.
-    pub(crate) name: String,
-    gaps: Mutex<Vec<(u64, u64)>>,
-    readiness: OnceLock<Readiness>,
-}
-
-/// How much is read at once.
+/// Bytes to read at once.
 const PIECE: usize = 256 * 1024;
 
-/// How much a fiber reads before others have their turn. With Ruby's lock.
+/// Bytes that a fiber reads, with Ruby's lock, before other fibers have their turn.
 const TURN: usize = 1024 * 1024;
 
 impl Reader {
     pub(crate) fn new(reader: procwright::stream::Reader, name: String) -> Result<Reader, Error> {
-        let lines = LineReader::new(reader, Framing::default());
-        Ok(Reader(Arc::new(Source {
-            lines: lines.map_err(|error| invalid(&error))?,
-            name,
-            gaps: Mutex::default(),
-            readiness: OnceLock::new(),
-        })))
+        SharedReader::new(reader, name).map(|reader| Reader(Arc::new(reader)))
     }
 
-    pub(crate) fn source(&self) -> Arc<Source> {
+    pub(crate) fn shared(&self) -> Arc<SharedReader> {
         Arc::clone(&self.0)
     }
 
-    /// The next line, or at most `limit` bytes of it; nil at the end. If it is not there
-    /// yet, false is the answer of who does not wait.
+    /// The next line, or at most `limit` bytes of it; nil at the end. If it is not there yet,
+    /// a call that does not wait returns false.
     fn line(
         ruby: &Ruby,
         this: &Reader,
@@ -110,30 +92,34 @@ impl Reader {
         waits: bool,
     ) -> Result<Value, Error> {
         guarded(|| {
-            let source = &this.0;
+            let reader = &this.0;
             let limit = limit.unwrap_or(usize::MAX);
             let mut waited = false;
             let mut looked = false;
             loop {
-                let tried = source
+                let tried = reader
                     .lines
                     .try_line_as(&frame.0, limit, |item| match item {
-                        Item::Line(line) if chomp => Given::It(copied(frame.0.strip(line))),
-                        Item::Line(line) => Given::It(copied(line)),
-                        Item::Gap(n) => Given::Gap(n),
-                        _ => Given::End,
+                        Item::Line(line) if chomp => {
+                            Found::Data(binary_string(frame.0.strip(line)))
+                        }
+                        Item::Line(line) => Found::Data(binary_string(line)),
+                        Item::Gap(n) => Found::Gap(n),
+                        _ => Found::End,
                     });
-                match tried.map_err(|error| stream(&error, &source.name, waited))? {
-                    Some(Given::It(line)) => return line.map(|line| line.into_value_with(ruby)),
-                    Some(Given::Gap(n)) => source.gap(n),
-                    Some(Given::End) => return Ok(ruby.qnil().into_value_with(ruby)),
+                match tried.map_err(|error| stream_error(&error, &reader.name, waited))? {
+                    Some(Found::Data(line)) => return line.map(|line| line.into_value_with(ruby)),
+                    Some(Found::Gap(n)) => reader.add_gap(n),
+                    Some(Found::End) => return Ok(ruby.qnil().into_value_with(ruby)),
                     None if looked => return Ok(false.into_value_with(ruby)),
-                    None if waits => source.wait(&mut waited, |patience| {
-                        source.lines.await_line_as(&frame.0, limit, patience)
+                    None if waits => reader.wait(&mut waited, |patience| {
+                        reader.lines.await_line_as(&frame.0, limit, patience)
                     })?,
-                    None => match source.lines.await_line_as(&frame.0, limit, now()) {
+                    None => match reader.lines.await_line_as(&frame.0, limit, nonblocking()) {
                         Err(error) if error.kind() == io::ErrorKind::TimedOut => looked = true,
-                        other => other.map_err(|error| stream(&error, &source.name, false))?,
+                        other => {
+                            other.map_err(|error| stream_error(&error, &reader.name, false))?
+                        }
                     },
                 }
             }
@@ -147,11 +133,11 @@ impl Reader {
         chomp: bool,
         encoding: Value,
     ) -> Result<Option<RString>, Error> {
-        guarded(|| self.0.line(frame, chomp, Encoding::of(encoding)?))
+        guarded(|| self.0.line(&frame.0, chomp, Encoding::of(encoding)?))
     }
 
-    /// Yields line after line, until the block says no or they have come to an end. What
-    /// else the block does here acts on the next.
+    /// Yields line after line, until the block says no or they have come to an end. A read or
+    /// a close in the block acts on the next line.
     fn each_line(
         ruby: &Ruby,
         this: &Reader,
@@ -161,7 +147,7 @@ impl Reader {
     ) -> Result<(), Error> {
         guarded(|| {
             let encoding = Encoding::of(encoding)?;
-            while let Some(line) = this.0.line(frame, chomp, encoding)? {
+            while let Some(line) = this.0.line(&frame.0, chomp, encoding)? {
                 if !ruby.yield_value::<_, bool>(line)? {
                     break;
                 }
@@ -170,132 +156,135 @@ impl Reader {
         })
     }
 
-    /// What was read of the child and not given out yet; nil if another thread is at it.
-    fn held(&self) -> Result<Option<RString>, Error> {
+    /// Bytes that were read and not handed out yet; nil if another thread is reading.
+    fn buffered(&self) -> Result<Option<RString>, Error> {
         guarded(|| {
-            let held = self.0.lines.try_held(|held, _| (copied(held), 0));
-            let held = held.map_err(|error| stream(&error, &self.0.name, false))?;
+            let held = self.0.lines.try_held(|held, _| (binary_string(held), 0));
+            let held = held.map_err(|error| stream_error(&error, &self.0.name, false))?;
             held.transpose()
         })
     }
 
-    /// Whether a read would find something here, or the end, without a look at the pipe.
-    fn holds(&self) -> Result<bool, Error> {
+    /// True if a read would find something here, or the end, without a look at the pipe.
+    fn is_buffered(&self) -> Result<bool, Error> {
         guarded(|| {
             let held = self
                 .0
                 .lines
                 .try_held(|held, is_last| (!held.is_empty() || is_last, 0));
-            let held = held.map_err(|error| stream(&error, &self.0.name, false))?;
+            let held = held.map_err(|error| stream_error(&error, &self.0.name, false))?;
             Ok(held.unwrap_or(false))
         })
     }
 
-    /// So many bytes, or all if it is nil; fewer at the end. If it is interrupted, what
-    /// was read is read again.
+    /// Reads so many bytes, or all if `most` is nil; fewer at the end. If an interrupt throws
+    /// something, what was read is read again.
     fn read(&self, most: Option<usize>) -> Result<RString, Error> {
         guarded(|| {
             let most = most.unwrap_or(usize::MAX);
             let held = self.0.lines.try_held(|held, _| match held.len() >= most {
-                true => (Some(copied(&held[..most])), most),
+                true => (Some(binary_string(&held[..most])), most),
                 false => (None, 0),
             });
-            let held = held.map_err(|error| stream(&error, &self.0.name, false))?;
+            let held = held.map_err(|error| stream_error(&error, &self.0.name, false))?;
             if let Some(string) = held.flatten() {
                 return string;
             }
-            let mut filling = Filling::default();
-            let read = self.0.patiently(|patience| {
-                let turn = filling.filled + TURN;
-                while filling.filled < most {
-                    heard(patience)?;
-                    let piece = PIECE.min(most - filling.filled);
-                    if !self.0.fill(&mut filling, piece, patience)? {
+            let mut buffer = ReadBuffer::default();
+            let read = self.0.block(|patience| {
+                let turn = buffer.filled + TURN;
+                while buffer.filled < most {
+                    // Under a scheduler there is none, and a turn ends the loop.
+                    if patience.interrupt().is_some() {
+                        patience.check()?;
+                    }
+                    let piece = PIECE.min(most - buffer.filled);
+                    if !self.0.fill(&mut buffer, piece, patience)? {
                         break;
                     }
-                    if patience.interrupt().is_none() && filling.filled >= turn {
+                    if patience.interrupt().is_none() && buffer.filled >= turn {
                         return Err(io::ErrorKind::TimedOut.into());
                     }
                 }
                 Ok(())
             });
             let refused = match read {
-                Ok(Ok(())) => return adopted(filling.done()),
-                Ok(Err(error)) => stream(&error, &self.0.name, true),
+                Ok(Ok(())) => return string_from_vec(buffer.into_vec()),
+                Ok(Err(error)) => stream_error(&error, &self.0.name, true),
                 Err(raised) => raised,
             };
-            self.0.give_back(&filling.done());
+            self.0.put_back(&buffer.into_vec());
             Err(refused)
         })
     }
 
-    /// What is there, at most `most` bytes; nil at the end. If nothing is, false is
-    /// the answer of who does not wait.
-    fn some(ruby: &Ruby, this: &Reader, most: usize, waits: bool) -> Result<Value, Error> {
+    /// Reads what is there, at most `most` bytes; nil at the end. If nothing is there, a call
+    /// that does not wait returns false.
+    fn read_some(ruby: &Ruby, this: &Reader, most: usize, waits: bool) -> Result<Value, Error> {
         guarded(|| {
             let mut waited = false;
             loop {
                 let tried = this.0.lines.try_bytes(most, |item| match item {
-                    Item::Line(part) => (Given::It(copied(part)), part.len()),
-                    Item::Gap(n) => (Given::Gap(n), 1),
-                    _ => (Given::End, 0),
+                    Item::Line(part) => (Found::Data(binary_string(part)), part.len()),
+                    Item::Gap(n) => (Found::Gap(n), 1),
+                    _ => (Found::End, 0),
                 });
-                match tried.map_err(|error| stream(&error, &this.0.name, waited))? {
-                    Some(Given::It(part)) => return part.map(|part| part.into_value_with(ruby)),
-                    Some(Given::Gap(n)) => this.0.gap(n),
-                    Some(Given::End) => return Ok(ruby.qnil().into_value_with(ruby)),
+                match tried.map_err(|error| stream_error(&error, &this.0.name, waited))? {
+                    Some(Found::Data(part)) => return part.map(|part| part.into_value_with(ruby)),
+                    Some(Found::Gap(n)) => this.0.add_gap(n),
+                    Some(Found::End) => return Ok(ruby.qnil().into_value_with(ruby)),
                     None if most > PIECE / 16 => {
-                        let mut filling = Filling::default();
+                        let mut buffer = ReadBuffer::default();
                         let piece = most.min(PIECE);
                         let read = match waits {
-                            true => this.0.at_once_or_patiently(|patience| {
-                                this.0.fill(&mut filling, piece, patience)
+                            true => this.0.try_then_block(|patience| {
+                                this.0.fill(&mut buffer, piece, patience)
                             })?,
-                            false => this.0.fill(&mut filling, piece, now()),
+                            false => this.0.fill(&mut buffer, piece, nonblocking()),
                         };
                         match read {
-                            Ok(true) if filling.filled == 0 => {}
+                            Ok(true) if buffer.filled == 0 => {}
                             Ok(true) => {
-                                return adopted(filling.done())
+                                return string_from_vec(buffer.into_vec())
                                     .map(|part| part.into_value_with(ruby));
                             }
                             Ok(false) => return Ok(ruby.qnil().into_value_with(ruby)),
                             Err(error) if !waits && error.kind() == io::ErrorKind::TimedOut => {
                                 return Ok(false.into_value_with(ruby));
                             }
-                            Err(error) => return Err(stream(&error, &this.0.name, waits)),
+                            Err(error) => return Err(stream_error(&error, &this.0.name, waits)),
                         }
                     }
                     None if waits => {
                         this.0
                             .wait(&mut waited, |patience| this.0.lines.await_bytes(patience))?;
                     }
-                    None => match this.0.lines.await_bytes(now()) {
+                    None => match this.0.lines.await_bytes(nonblocking()) {
                         Ok(()) => {}
                         Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                             return Ok(false.into_value_with(ruby));
                         }
-                        Err(error) => return Err(stream(&error, &this.0.name, false)),
+                        Err(error) => return Err(stream_error(&error, &this.0.name, false)),
                     },
                 }
             }
         })
     }
 
-    /// Whether there is nothing more to read. Waits until it is known.
+    /// True if there is nothing more to read. Waits until that is known.
     fn is_over(&self) -> Result<bool, Error> {
         guarded(|| {
             let mut waited = false;
             loop {
                 let tried = self.0.lines.try_bytes(1, |item| match item {
-                    Item::Line(_) => (Given::It(()), 0),
-                    Item::Gap(n) => (Given::Gap(n), 1),
-                    _ => (Given::End, 0),
+                    Item::Line(_) => (Found::Data(()), 0),
+                    Item::Gap(n) => (Found::Gap(n), 1),
+                    _ => (Found::End, 0),
                 });
-                match tried.map_err(|error| stream(&error, &self.0.name, waited))? {
-                    Some(Given::It(())) => return Ok(false),
-                    Some(Given::Gap(n)) => self.0.gap(n),
-                    Some(Given::End) => return Ok(true),
+                match tried.map_err(|error| stream_error(&error, &self.0.name, waited))? {
+                    Some(Found::Data(())) => return Ok(false),
+                    Some(Found::Gap(n)) => self.0.add_gap(n),
+                    Some(Found::End) => return Ok(true),
                     None => self
                         .0
                         .wait(&mut waited, |patience| self.0.lines.await_bytes(patience))?,
@@ -304,15 +293,15 @@ impl Reader {
         })
     }
 
-    /// So that these bytes are the next that are read.
+    /// Makes these bytes the next that are read.
     fn put_back(&self, string: RString) -> Result<(), Error> {
         guarded(|| {
-            let put = self.0.lines.put_back(&bytes(string));
-            put.map_err(|error| stream(&error, &self.0.name, false))
+            let put = self.0.lines.put_back(&to_vec(string));
+            put.map_err(|error| stream_error(&error, &self.0.name, false))
         })
     }
 
-    /// Where in what the child wrote the next byte stands.
+    /// Offset of the next byte in all that the child wrote.
     fn position(&self) -> u64 {
         self.0.lines.position()
     }
@@ -320,14 +309,8 @@ impl Reader {
     /// Offset and length of each gap that was met.
     fn gaps(ruby: &Ruby, this: &Reader) -> Result<RArray, Error> {
         guarded(|| {
-            let gaps = this
-                .0
-                .gaps
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone();
             let array = ruby.ary_new();
-            for (at, n) in gaps {
+            for (at, n) in this.0.gaps() {
                 array.push(
                     ruby.ary_new_from_values(&[
                         ruby.integer_from_u64(at),
@@ -339,7 +322,7 @@ impl Reader {
         })
     }
 
-    /// What is known of the stream; nil where no queue stands between.
+    /// Bytes that wait or were dropped, and seconds for which the child was blocked.
     fn figures(ruby: &Ruby, this: &Reader) -> Result<Option<RHash>, Error> {
         guarded(|| {
             let reader = this.0.lines.reader();
@@ -362,7 +345,7 @@ impl Reader {
     fn readiness_fd(&self) -> Result<RawFd, Error> {
         guarded(|| {
             let fd = self.0.readiness_fd();
-            fd.map_err(|error| stream(&error, &self.0.name, false))
+            fd.map_err(|error| stream_error(&error, &self.0.name, false))
         })
     }
 
@@ -370,7 +353,7 @@ impl Reader {
     fn pipe(&self) -> Result<Option<RawFd>, Error> {
         guarded(|| {
             let pipe = self.0.lines.reader().lend_pipe();
-            pipe.map_err(|error| stream(&error, &self.0.name, false))
+            pipe.map_err(|error| stream_error(&error, &self.0.name, false))
         })
     }
 
@@ -385,160 +368,5 @@ impl Reader {
 
     fn label(&self) -> &str {
         &self.0.name
-    }
-}
-
-impl Source {
-    /// Reads one piece. False at the end.
-    pub(crate) fn fill(
-        &self,
-        filling: &mut Filling,
-        piece: usize,
-        patience: Patience<'_>,
-    ) -> io::Result<bool> {
-        match self.lines.read_with(filling.room(piece)?, patience)? {
-            Chunk::Bytes(n) => filling.filled += n,
-            Chunk::Gap(n) => self.gap(n),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    fn line(
-        &self,
-        frame: &Frame,
-        chomp: bool,
-        encoding: Encoding,
-    ) -> Result<Option<RString>, Error> {
-        let mut waited = false;
-        loop {
-            let tried = self.lines.try_line_as(&frame.0, usize::MAX, |item| {
-                let whole = match item {
-                    Item::Line(line) => line,
-                    Item::Gap(n) => return Given::Gap(n),
-                    _ => return Given::End,
-                };
-                let line = if chomp { frame.0.strip(whole) } else { whole };
-                Given::It(copied_as(line, encoding))
-            });
-            match tried.map_err(|error| stream(&error, &self.name, waited))? {
-                Some(Given::It(line)) => return line.map(Some),
-                Some(Given::Gap(n)) => self.gap(n),
-                Some(Given::End) => return Ok(None),
-                None => self.wait(&mut waited, |patience| {
-                    self.lines.await_line_as(&frame.0, usize::MAX, patience)
-                })?,
-            }
-        }
-    }
-
-    /// As `patient::patiently`. Under a scheduler of fibers only this fiber waits, and what
-    /// is raised in it is the outer error.
-    fn patiently<T>(
-        &self,
-        mut operation: impl FnMut(Patience<'_>) -> io::Result<T>,
-    ) -> Result<io::Result<T>, Error> {
-        if !fiber::is_scheduled() {
-            return patiently(Deadline::NEVER, operation);
-        }
-        loop {
-            match operation(now()) {
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
-                done => return Ok(done),
-            }
-            match self.readiness_fd() {
-                Ok(fd) => fiber::await_readable(fd)?,
-                Err(error) => return Ok(Err(error)),
-            }
-        }
-    }
-
-    /// As `patient::at_once_or_patiently`.
-    fn at_once_or_patiently<T>(
-        &self,
-        mut operation: impl FnMut(Patience<'_>) -> io::Result<T>,
-    ) -> Result<io::Result<T>, Error> {
-        match operation(now()) {
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => self.patiently(operation),
-            done => Ok(done),
-        }
-    }
-
-    fn readiness_fd(&self) -> io::Result<RawFd> {
-        if let Some(readiness) = self.readiness.get() {
-            return Ok(readiness.as_raw_fd());
-        }
-        let readiness = self.lines.reader().readiness()?;
-        Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
-    }
-
-    /// Waits for something; what an interrupt throws, or why it will not come.
-    fn wait(
-        &self,
-        waited: &mut bool,
-        mut operation: impl FnMut(Patience<'_>) -> io::Result<()>,
-    ) -> Result<(), Error> {
-        let done = self.at_once_or_patiently(|patience| {
-            let done = operation(patience);
-            // Who was inside learns of a close otherwise than who comes later.
-            *waited = true;
-            done
-        })?;
-        done.map_err(|error| stream(&error, &self.name, *waited))
-    }
-
-    /// So many bytes were dropped here.
-    pub(crate) fn gap(&self, n: u64) {
-        let at = self.lines.position().saturating_sub(n);
-        let mut gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
-        gaps.push((at, n));
-    }
-
-    fn give_back(&self, bytes: &[u8]) {
-        // Without memory for it, it is lost, and so is all else.
-        if !bytes.is_empty() {
-            let _ = self.lines.put_back(bytes);
-        }
-    }
-}
-
-/// What a line or a gap has become.
-enum Given<T> {
-    It(T),
-    Gap(u64),
-    End,
-}
-
-/// Memory that is read into. What lies behind `filled` is clean, and is so once: a
-/// piece is cleared shortly before it is used.
-#[derive(Default)]
-pub(crate) struct Filling {
-    data: Vec<u8>,
-    pub(crate) filled: usize,
-}
-
-impl Filling {
-    fn room(&mut self, piece: usize) -> io::Result<&mut [u8]> {
-        let needed = self.filled + piece;
-        if self.data.len() < needed {
-            if self.data.capacity() < needed {
-                let capacity = match self.data.capacity() {
-                    0 => needed,
-                    before => next_capacity(before, needed),
-                };
-                let more = capacity - self.data.len();
-                let reserved = self.data.try_reserve_exact(more);
-                reserved.map_err(|_| io::ErrorKind::OutOfMemory)?;
-                advise_huge(self.data.as_ptr(), self.data.capacity());
-            }
-            self.data.resize(needed, 0);
-        }
-        Ok(&mut self.data[self.filled..needed])
-    }
-
-    pub(crate) fn done(mut self) -> Vec<u8> {
-        self.data.truncate(self.filled);
-        self.data.shrink_to(self.filled + 1);
-        self.data
     }
 }

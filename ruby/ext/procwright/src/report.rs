@@ -1,4 +1,4 @@
-//! What a run gives back, as plain values of Ruby's.
+//! Reports of runs, as plain values of Ruby's.
 
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use magnus::{Error, IntoValue, RArray, RHash, Ruby, Value};
 use procwright::process::{Exit, Survivor};
 use procwright::{Holder, Report, StreamInfo};
 
-use crate::string::text;
+use crate::string::filesystem_string;
 
-/// All of `report`, under the names of the result.
+/// The report as a Hash, under the names of the result.
 pub(crate) fn hash(ruby: &Ruby, report: &Report) -> Result<RHash, Error> {
     let hash = ruby.hash_new();
     let put = |name: &str, value: Value| hash.aset(ruby.to_symbol(name), value);
     let argv = ruby.ary_new();
     for word in &report.argv {
-        argv.push(text(ruby, word.as_bytes()))?;
+        argv.push(filesystem_string(ruby, word.as_bytes()))?;
     }
     put("argv", argv.into_value_with(ruby))?;
     put("pid", report.pid.into_value_with(ruby))?;
@@ -111,7 +111,7 @@ fn info(ruby: &Ruby, info: Option<&StreamInfo>) -> Result<Value, Error> {
         info.held_by_complete.into_value_with(ruby),
     )?;
     let kept_at = info.kept_at.as_ref();
-    let kept_at = kept_at.map(|path| text(ruby, path.as_os_str().as_bytes()));
+    let kept_at = kept_at.map(|path| filesystem_string(ruby, path.as_os_str().as_bytes()));
     put("kept_at", kept_at.into_value_with(ruby))?;
     put(
         "kept_error",

@@ -1,102 +1,109 @@
-//! The one function.
+//! `Procwright.run`.
 
 use std::cell::RefCell;
 
 use magnus::value::ReprValue;
-use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, TryConvert, Value, function};
+use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, Value, function};
 use procwright::{Collected, Command, Event, Failure, Ongoing};
 
-use crate::errors::{guarded, made, not_started, panicked, system};
+use crate::cancel::Cancel;
+use crate::errors::{exception, guarded, panic_error, spawn_error, system_error};
+use crate::event;
 use crate::gvl;
+use crate::interruptible::{Interrupts, PauseOnInterrupt, fork_error};
 use crate::options::Options;
-use crate::patient::{Pauses, Ring, in_fork};
+use crate::output_tap::OutputTaps;
 use crate::report;
-use crate::string::adopted;
-use crate::taps::Taps;
-use crate::values::Cancel;
+use crate::string::string_from_vec;
 
 pub(crate) fn define(native: &RModule) -> Result<(), Error> {
     native.define_singleton_method("run", function!(run, 1))
 }
 
-/// Runs a program. Ruby's lock is free all the while but for interrupts and the hook.
+/// Runs a program. This thread has Ruby's lock only for interrupts and the hook.
 fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
     guarded(|| {
         let options = Options { ruby, hash };
         let mut spec = options.spec()?;
-        options.complete(&mut spec)?;
+        options.add_run_options(&mut spec)?;
         let cancel = options.get::<Option<&Cancel>>("cancel")?;
         let cancel = cancel.map(Cancel::handle);
-        // In `hash` as well, which the caller holds: so the collector knows of it.
+        // The hook is in `hash` as well, which the caller holds: so the collector finds it.
         let hook = options.get::<Option<Value>>("on_event")?;
-        let taps = Taps::of(options)?;
-        let ring = Ring::take()?;
+        let taps = OutputTaps::from_options(options)?;
+        let interrupts = Interrupts::watch()?;
         let events = RefCell::new(Vec::new());
         let mut ongoing = loop {
-            let begun = ring.unlocked(|| {
-                let mut command = Command::from_spec(spec.clone()).watch(Pauses(&ring));
+            let begun = interrupts.without_gvl(|| {
+                let mut command =
+                    Command::from_spec(spec.clone()).watch(PauseOnInterrupt(&interrupts));
                 if let Some(cancel) = &cancel {
                     command = command.cancel_on(cancel);
                 }
                 if hook.is_some() {
-                    // Told when the run has paused, for which it is asked.
+                    // The hook is called when the run has paused, for which this asks.
                     command = command.on_event(|event| {
                         events.borrow_mut().push(event.clone());
-                        ring.ring();
+                        interrupts.wake();
                         Ok(())
                     });
                 }
-                taps.put_to(command)
+                taps.add_to(command)
                     .map(|command| command.begin_into::<Vec<u8>>())
             })?;
             match begun {
                 None => {}
-                Some(Err(panic)) => return Err(panicked(&*panic)),
+                Some(Err(panic)) => return Err(panic_error(&*panic)),
                 Some(Ok(Err(error))) => {
-                    return Err(system(&error, format!("tee: our own output: {error}")));
+                    return Err(system_error(
+                        &error,
+                        format!("tee: our own output: {error}"),
+                    ));
                 }
-                Some(Ok(Ok(Err(error)))) => return Err(not_started(&error)),
+                Some(Ok(Ok(Err(error)))) => return Err(spawn_error(&error)),
                 Some(Ok(Ok(Ok(ongoing)))) => break Some(ongoing),
             }
         };
         let process = std::process::id();
-        // In this frame, where the collector finds what was thrown.
+        // Kept in this frame, where the collector finds it.
         let mut raised = None;
         let collected = loop {
-            let done = ring.unlocked_now(|| match ongoing.as_mut().is_some_and(Ongoing::proceed) {
-                true => ongoing.take().map(Ongoing::finish),
-                false => None,
+            let done = interrupts.without_gvl_unchecked(|| {
+                match ongoing.as_mut().is_some_and(Ongoing::proceed) {
+                    true => ongoing.take().map(Ongoing::finish),
+                    false => None,
+                }
             });
             match done {
                 Some(Ok(Some(collected))) => break collected,
-                Some(Err(panic)) => return Err(panicked(&*panic)),
-                // It has paused, or there was an interrupt before it went on.
+                Some(Err(panic)) => return Err(panic_error(&*panic)),
+                // The run has paused, or there was an interrupt before it went on.
                 Some(Ok(None)) | None => {}
             }
-            ring.silence();
-            // Who has raised is told nothing more.
+            interrupts.clear();
+            // The hook is not called any more after an exception.
             let handled = match &raised {
-                None => gvl::check().and_then(|()| tell(ruby, hook, &events)),
-                Some(_) => gvl::check_beside(raised.as_ref()),
+                None => gvl::check_interrupts().and_then(|()| tell(ruby, hook, &events)),
+                Some(_) => gvl::check_interrupts_beside(raised.as_ref()),
             };
             if std::process::id() != process {
-                // A handler or the hook has forked. The run is not here: to stop it would
-                // stop it over there, and to drop it may wait for threads that are there.
+                // A handler or the hook has forked. The run is the parent's: to stop it would
+                // stop it there, and to drop it may wait for threads that exist only there.
                 std::mem::forget(ongoing);
-                return Err(in_fork(raised, handled));
+                return Err(fork_error(raised, handled));
             }
             match (handled, &mut ongoing, &raised) {
                 (Err(error), Some(run), None) => {
                     run.stop();
                     raised = Some(error);
                 }
-                // Of several the first is the cause; the next is impatience.
+                // The first exception is the cause; a second one ends the grace.
                 (Err(_), Some(run), Some(_)) => run.kill(),
                 _ => {}
             }
         };
         match raised {
-            // What has come in the last turn, after which there was no pause.
+            // Events of the last turn, after which there was no pause.
             None => {
                 tell(ruby, hook, &events).and_then(|()| result(ruby, collected, taps.are_shown()))
             }
@@ -115,7 +122,7 @@ fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHa
         ..
     } = collected;
     let hash = report::hash(ruby, &report)?;
-    // What was shown already is not said again.
+    // Output that was shown already is not repeated.
     let last_words = match report.is_of_a_terminal() {
         _ if shown => &None,
         true => &stdout,
@@ -124,13 +131,13 @@ fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHa
     let last_words = last_words.as_deref().unwrap_or_default();
     hash.aset(ruby.to_symbol("explanation"), report.explain(last_words))?;
     for (name, data) in [("stdout", stdout), ("stderr", stderr)] {
-        hash.aset(ruby.to_symbol(name), data.map(adopted).transpose()?)?;
+        hash.aset(ruby.to_symbol(name), data.map(string_from_vec).transpose()?)?;
     }
     let order = merged.map(|segments| -> Result<RArray, Error> {
         let order = ruby.ary_new();
         for one in segments {
             let parts: [Value; 2] = [
-                one.stream.into_value_with(ruby),
+                one.stream.fd().into_value_with(ruby),
                 one.bytes.into_value_with(ruby),
             ];
             order.push(ruby.ary_new_from_values(&parts))?;
@@ -143,16 +150,16 @@ fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHa
         Some(Failure::Io(error)) => {
             let command = report.command();
             let words = format!("reading the output of {command} failed: {error}");
-            return Err(system(&error, words));
+            return Err(system_error(&error, words));
         }
         Some(Failure::Foreign(what, error)) => {
             let words = format!("{what} of {} failed: {error}", report.command());
             if let Some(error) = error.downcast_ref::<std::io::Error>() {
-                return Err(system(error, words));
+                return Err(system_error(error, words));
             }
-            return Err(made("internal", (words,)));
+            return Err(exception("internal_error", (words,)));
         }
-        Some(_) => return Err(made("internal", ("an unknown failure",))),
+        Some(_) => return Err(exception("internal_error", ("an unknown failure",))),
     }
     Ok(hash)
 }
@@ -161,44 +168,8 @@ fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHa
 fn tell(ruby: &Ruby, hook: Option<Value>, events: &RefCell<Vec<Event>>) -> Result<(), Error> {
     let Some(hook) = hook else { return Ok(()) };
     for event in events.take() {
-        let event = parts(ruby, &event)?;
+        let event = event::parts(ruby, &event)?;
         hook.funcall::<_, _, Value>("call", (event,))?;
     }
     Ok(())
-}
-
-/// An event as kind, text, command, stream, holders and whether these are all.
-pub(crate) fn parts(ruby: &Ruby, event: &Event) -> Result<RArray, Error> {
-    let array = ruby.ary_new();
-    let (kind, command, stream) = match event {
-        Event::Held {
-            command, streams, ..
-        } => ("held", &**command, &**streams),
-        Event::Spilling {
-            command, stream, ..
-        } => ("spilling", &**command, *stream),
-        Event::Degraded {
-            command, stream, ..
-        } => ("degraded", &**command, *stream),
-        Event::Dropping {
-            command, stream, ..
-        } => ("dropping", &**command, *stream),
-        Event::Overflowed {
-            command, stream, ..
-        } => ("overflowed", &**command, *stream),
-        _ => ("other", "", ""),
-    };
-    array.push(ruby.to_symbol(kind))?;
-    array.push(event.to_string())?;
-    array.push(command)?;
-    array.push(stream)?;
-    let (holders, complete) = match event {
-        Event::Held {
-            holders, complete, ..
-        } => (report::holders(ruby, holders)?, *complete),
-        _ => (ruby.ary_new(), true),
-    };
-    array.push(holders)?;
-    array.push(complete)?;
-    RArray::try_convert(array.as_value())
 }

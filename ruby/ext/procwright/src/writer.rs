@@ -1,4 +1,4 @@
-//! The stream into a child.
+//! A stream into a child, as `lib/procwright/stream.rb` completes it.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -8,9 +8,9 @@ use magnus::{Class, Error, Module, RModule, RString, Ruby, method};
 use procwright::stream::{self as core, Readiness};
 use procwright::time::Deadline;
 
-use crate::errors::{guarded, stream};
-use crate::patient::{heard, now, patiently};
-use crate::string::lent;
+use crate::errors::{guarded, stream_error};
+use crate::interruptible::{block_without_gvl, nonblocking};
+use crate::string::with_frozen;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Writer", ruby.class_object())?;
@@ -28,7 +28,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
 #[magnus::wrap(class = "Procwright::Native::Writer", free_immediately)]
 pub(crate) struct Writer {
     pub(crate) writer: core::Writer,
-    /// As errors call it.
+    /// The stream's name in errors.
     pub(crate) name: String,
     readiness: OnceLock<Readiness>,
 }
@@ -42,20 +42,20 @@ impl Writer {
         }
     }
 
-    /// Writes all of it.
+    /// Writes everything.
     fn write(&self, data: RString) -> Result<usize, Error> {
         guarded(|| {
             self.check()?;
-            lent(data, |data| {
+            with_frozen(data, |data| {
                 let mut done = 0;
-                let written = patiently(Deadline::NEVER, |patience| {
+                let written = block_without_gvl(Deadline::NEVER, |patience| {
                     while done < data.len() {
-                        heard(patience)?;
+                        patience.check()?;
                         done += self.writer.write_with(&data[done..], patience)?;
                     }
                     Ok(())
                 })?;
-                written.map_err(|error| stream(&error, &self.name, true))?;
+                written.map_err(|error| stream_error(&error, &self.name, true))?;
                 Ok(data.len())
             })
         })
@@ -65,27 +65,28 @@ impl Writer {
     fn write_now(&self, data: RString) -> Result<Option<usize>, Error> {
         guarded(|| {
             self.check()?;
-            match lent(data, |data| self.writer.write_with(data, now())) {
+            match with_frozen(data, |data| self.writer.write_with(data, nonblocking())) {
                 Ok(n) => Ok(Some(n)),
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
-                Err(error) => Err(stream(&error, &self.name, false)),
+                Err(error) => Err(stream_error(&error, &self.name, false)),
             }
         })
     }
 
     fn check(&self) -> Result<(), Error> {
         let checked = self.writer.check();
-        checked.map_err(|error| stream(&error, &self.name, false))
+        checked.map_err(|error| stream_error(&error, &self.name, false))
     }
 
-    /// As that of a `Reader`, for room to write.
+    /// A descriptor that is readable once there is room to write, once no reader is left, and
+    /// once the stream is closed. It stays this object's.
     fn readiness_fd(&self) -> Result<RawFd, Error> {
         guarded(|| {
             if let Some(readiness) = self.readiness.get() {
                 return Ok(readiness.as_raw_fd());
             }
             let readiness = self.writer.readiness();
-            let readiness = readiness.map_err(|error| stream(&error, &self.name, false))?;
+            let readiness = readiness.map_err(|error| stream_error(&error, &self.name, false))?;
             Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
         })
     }
@@ -94,7 +95,7 @@ impl Writer {
     fn pipe(&self) -> Result<RawFd, Error> {
         guarded(|| {
             let pipe = self.writer.lend_pipe();
-            pipe.map_err(|error| stream(&error, &self.name, false))
+            pipe.map_err(|error| stream_error(&error, &self.name, false))
         })
     }
 

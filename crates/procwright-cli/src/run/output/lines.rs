@@ -1,29 +1,28 @@
-//! Whole lines of one stream, out of the pieces that it comes in.
+//! Lines of one stream, out of the pieces that it comes in.
 
-/// What a line may take before it is cut: nobody waits for the end of a line that
-/// has none.
+/// Bytes of a line before it is cut: the end of a line may never come.
 pub(super) const LONGEST: usize = 64 * 1024;
 
-/// A line, or a part of one.
+/// A line, or a part of a long one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line<'a> {
-    /// Without its end.
+    /// Bytes without the newline.
     pub(super) bytes: &'a [u8],
-    /// Whether it goes on with the line before.
+    /// True if the part before was cut from this line.
     pub(super) continues: bool,
-    /// Whether its end has come, too.
+    /// True if the newline has come, too.
     pub(super) is_ended: bool,
 }
 
-/// The line that has begun and not ended.
+/// Splits a stream into lines, and keeps the one that has not ended.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     partial: Vec<u8>,
     continues: bool,
 }
 
-impl Lines {
-    /// Hands on each line that `bytes` end.
+impl LineSplitter {
+    /// Calls `each` for each line that `bytes` end.
     pub(super) fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Line<'_>)) {
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (mut part, ends) = match part.strip_suffix(b"\n") {
@@ -33,7 +32,7 @@ impl Lines {
             while self.partial.len() + part.len() > LONGEST {
                 let (fits, rest) = part.split_at(LONGEST - self.partial.len());
                 self.partial.extend_from_slice(fits);
-                self.hand_on(&mut each, false);
+                self.emit(&mut each, false);
                 self.continues = true;
                 part = rest;
             }
@@ -45,7 +44,7 @@ impl Lines {
                 }),
                 (true, false) => {
                     self.partial.extend_from_slice(part);
-                    self.hand_on(&mut each, true);
+                    self.emit(&mut each, true);
                 }
                 (false, _) => self.partial.extend_from_slice(part),
             }
@@ -53,15 +52,15 @@ impl Lines {
         }
     }
 
-    /// Hands on what has no end.
-    pub(super) fn end(&mut self, mut each: impl FnMut(Line<'_>)) {
+    /// Calls `each` for the last line, if it has no newline.
+    pub(super) fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
         if !self.partial.is_empty() {
-            self.hand_on(&mut each, false);
+            self.emit(&mut each, false);
         }
         self.continues = false;
     }
 
-    fn hand_on(&mut self, each: &mut impl FnMut(Line<'_>), is_ended: bool) {
+    fn emit(&mut self, each: &mut impl FnMut(Line<'_>), is_ended: bool) {
         each(Line {
             bytes: &self.partial,
             continues: self.continues,
@@ -76,13 +75,13 @@ mod tests {
     use super::*;
 
     fn lines(pieces: &[&[u8]]) -> Vec<(Vec<u8>, bool)> {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut found = Vec::new();
         let mut each = |line: Line<'_>| found.push((line.bytes.to_vec(), line.continues));
         for piece in pieces {
             lines.feed(piece, &mut each);
         }
-        lines.end(&mut each);
+        lines.finish(&mut each);
         found
     }
 

@@ -1,119 +1,124 @@
 //! `--log`: both streams in a file, whatever becomes of the disk.
 //!
-//! A log that cannot be written is never the program's problem: it goes on, what
-//! is missing is counted to the byte, and as soon as the file takes something
-//! again, a line in it says how much is missing there.
+//! A log that cannot be written is never the program's problem: the program goes on,
+//! missing bytes are counted, and as soon as the file takes something again, a line
+//! in it says how many are missing there.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use procwright::{BoxError, Piece, Tap};
+use procwright::{BoxError, Piece, StdStream, Tap};
+use procwright_os::sync::Mutex;
 
-use super::lines::{Line, Lines};
+use super::lines::{Line, LineSplitter};
 use super::log_file::{LogFile, Rotation};
-use super::stamp::Clock;
-use crate::message::say_in_run as say;
+use super::timestamp::TimestampFormat;
+use crate::message;
+use crate::stdio;
 
-/// What became of a log.
+/// Figures of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogFigures {
-    /// As it was given.
+    /// Path as it was given.
     pub(crate) path: PathBuf,
-    /// How many bytes of the program's output are in it and in the old ones.
+    /// Bytes of the program's output in the log and in those that were rotated away.
     pub(crate) bytes: u64,
-    /// How many are not, and should be.
+    /// Bytes that are missing there.
     pub(crate) lost_bytes: u64,
-    /// How often a new file was begun.
+    /// New files that were begun.
     pub(crate) rotations: u32,
 }
 
-/// The log of all that this command runs.
+/// The log of all runs of this command.
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
-    /// Whether each line begins with one.
-    times: bool,
-    /// Held while a write goes on, which may be for ever: only the thread that
-    /// writes takes it.
-    writing: Mutex<Writing>,
-    /// Never held while something is written.
-    counts: Mutex<Counts>,
-    told_lost: AtomicBool,
-    told_stuck: AtomicBool,
+    /// True if each line begins with a time.
+    has_times: bool,
+    /// Locked during a write, which may last for ever: only the thread that writes
+    /// locks this.
+    writer: Mutex<LogWriter>,
+    /// Never locked during a write.
+    counts: Mutex<LogCounts>,
+    /// True if a failed write was reported. Only the exchange matters: this flag and
+    /// the next order nothing else.
+    has_reported_loss: AtomicBool,
+    has_reported_rotation: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct LogCounts {
     bytes: u64,
     lost: u64,
     rotations: u32,
-    /// Counts the runs. Who still writes for one that is over counts no more: its
-    /// bytes were given up.
+    /// Number of the run. A thread that still writes for an earlier run counts
+    /// nothing: the bytes of that run were given up.
     run: u64,
-    /// What came of the run so far, written or lost.
+    /// Bytes of the run so far, written or lost.
     taken: u64,
 }
 
 #[derive(Debug)]
-struct Writing {
+struct LogWriter {
     file: LogFile,
-    /// Bytes that are missing at the place where the file ends now.
+    /// Bytes that are missing at the present end of the file.
     gap: u64,
-    /// For the marks, if lines have times.
-    times: Option<Clock>,
+    /// Format of the times in marks, if lines have times.
+    clock: Option<TimestampFormat>,
 }
 
 impl Log {
-    /// Opens the file, so that a log which cannot be written is known before
-    /// anything is run.
+    /// Opens the file, so that a log which cannot be written is known before the
+    /// program starts.
     ///
     /// # Errors
     /// In words, with a hint.
     pub(super) fn open(
         path: &Path,
         rotation: Option<Rotation>,
-        times: bool,
+        has_times: bool,
     ) -> Result<Arc<Log>, String> {
         Ok(Arc::new(Log {
             path: path.to_owned(),
-            times,
-            writing: Mutex::new(Writing {
+            has_times,
+            writer: Mutex::new(LogWriter {
                 file: LogFile::open(path, rotation)?,
                 gap: 0,
-                times: times.then(Clock::local),
+                clock: has_times.then(TimestampFormat::local),
             }),
             counts: Mutex::default(),
-            told_lost: AtomicBool::new(false),
-            told_stuck: AtomicBool::new(false),
+            has_reported_loss: AtomicBool::new(false),
+            has_reported_rotation: AtomicBool::new(false),
         }))
     }
 
-    /// What gets the output of one run.
+    /// Begins a run, whose output the tap takes.
     pub(super) fn tap(self: &Arc<Log>) -> LogTap {
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         counts.run += 1;
         counts.taken = 0;
         LogTap {
             log: Arc::clone(self),
             run: counts.run,
-            times: self.times.then(Clock::local),
+            clock: self.has_times.then(TimestampFormat::local),
             lines: Default::default(),
-            batch: Batch::default(),
+            batch: StampedLines::default(),
         }
     }
 
-    /// A run is over, of which so many bytes were read. Those that never came to
-    /// be written are lost: it was stopped, and the disk too slow.
-    pub(super) fn close(&self, read: u64) {
-        let mut counts = self.counts();
+    /// Ends a run, of whose output `read` bytes were read. Bytes that were not
+    /// written by now are lost: the run was stopped, and the disk too slow.
+    pub(super) fn end_run(&self, read: u64) {
+        let mut counts = self.counts.lock();
         counts.lost += read.saturating_sub(counts.taken);
         counts.run += 1;
     }
 
     pub(super) fn figures(&self) -> LogFigures {
-        let counts = self.counts();
+        let counts = self.counts.lock();
         LogFigures {
             path: self.path.clone(),
             bytes: counts.bytes,
@@ -122,12 +127,8 @@ impl Log {
         }
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn count(&self, run: u64, bytes: u64, lost: u64, rotations: u32) {
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         if counts.run == run {
             counts.bytes += bytes;
             counts.lost += lost;
@@ -136,65 +137,65 @@ impl Log {
         }
     }
 
-    /// Writes `bytes` of a run; `payload` tells how much of what stands behind a
-    /// place in them is the program's.
-    fn write(&self, run: u64, bytes: &[u8], payload: impl Fn(usize) -> u64) {
-        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = payload(0);
-        if !writing.heal() {
-            writing.gap += all;
+    /// Writes `bytes` of a run. `payload_behind` tells how many bytes behind an
+    /// offset are the program's.
+    fn write(&self, run: u64, bytes: &[u8], payload_behind: impl Fn(usize) -> u64) {
+        let mut writer = self.writer.lock();
+        let all = payload_behind(0);
+        if !writer.mark_gap() {
+            writer.gap += all;
             self.count(run, 0, all, 0);
             return;
         }
-        let wrote = writing.file.write(bytes);
-        let lost = payload(wrote.bytes);
-        writing.gap += lost;
-        drop(writing);
-        self.count(run, all - lost, lost, wrote.rotations);
+        let outcome = writer.file.write(bytes);
+        let lost = payload_behind(outcome.written);
+        writer.gap += lost;
+        drop(writer);
+        self.count(run, all - lost, lost, outcome.rotations);
         let path = self.path.display();
-        if let Some(error) = wrote.failed
-            && !self.told_lost.swap(true, Ordering::SeqCst)
+        if let Some(error) = outcome.write_error
+            && !self.has_reported_loss.swap(true, Ordering::Relaxed)
         {
-            say(format_args!(
+            message::print_or_defer(format_args!(
                 "cannot write the log {path:?}: {error}\n  \
                  the program goes on, and what is missing there is counted"
             ));
         }
-        if let Some(error) = wrote.stuck
-            && !self.told_stuck.swap(true, Ordering::SeqCst)
+        if let Some(error) = outcome.rotation_error
+            && !self.has_reported_rotation.swap(true, Ordering::Relaxed)
         {
-            say(format_args!(
+            message::print_or_defer(format_args!(
                 "cannot begin a new log after {path:?}: {error}\n  \
                  the old one grows, and it is tried again"
             ));
         }
     }
 
-    /// At the end of a run: the place that is not whole is marked if it can be.
-    fn settle(&self) {
-        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = writing.heal();
+    /// Marks the gap at the end of the file, if there is one and the file takes the
+    /// mark.
+    fn mark_gap_at_end(&self) {
+        let _ = self.writer.lock().mark_gap();
     }
 }
 
-impl Writing {
-    /// Says in the file what is missing at this place. False if the file takes
-    /// nothing.
-    fn heal(&mut self) -> bool {
+impl LogWriter {
+    /// Writes a line about the bytes that are missing at this place. Returns false if
+    /// the file takes nothing.
+    fn mark_gap(&mut self) -> bool {
         if !self.file.finish() {
             return false;
         }
         if self.gap == 0 {
-            // Somebody else's log may end in the middle of a line.
-            let must_begin = self.times.is_some() && !self.file.is_at_line_start();
+            // The file may be another program's log, and end in the middle of a line.
+            let must_begin = self.clock.is_some() && !self.file.is_at_line_start();
             return !must_begin || self.file.begin(b"\n");
         }
         let mut mark = Vec::new();
         if !self.file.is_at_line_start() {
             mark.push(b'\n');
         }
-        if let Some(clock) = &mut self.times {
-            clock.rfc3339(SystemTime::now(), &mut mark);
+        if let Some(clock) = &mut self.clock {
+            clock.push_rfc3339(SystemTime::now(), &mut mark);
             mark.extend_from_slice(b" log ");
         }
         let text = format!("procwright: {} bytes are missing here\n", self.gap);
@@ -212,9 +213,9 @@ impl Writing {
 pub(super) struct LogTap {
     log: Arc<Log>,
     run: u64,
-    times: Option<Clock>,
-    lines: [Lines; 2],
-    batch: Batch,
+    clock: Option<TimestampFormat>,
+    lines: [LineSplitter; 2],
+    batch: StampedLines,
 }
 
 impl LogTap {
@@ -230,47 +231,55 @@ impl LogTap {
 
 impl Tap for LogTap {
     fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
-        let Some(clock) = &mut self.times else {
+        let Some(clock) = &mut self.clock else {
             let all = piece.bytes.len();
             self.log
                 .write(self.run, piece.bytes, |from| (all - from) as u64);
             return Ok(());
         };
         let (batch, at) = (&mut self.batch, piece.read_at);
-        let lines = &mut self.lines[usize::from(piece.stream == 2)];
-        lines.feed(piece.bytes, |line| batch.add(piece.stream, line, at, clock));
+        let stream = piece.stream;
+        let lines = &mut self.lines[stdio::index(stream)];
+        lines.feed(piece.bytes, |line| batch.push(stream, line, at, clock));
         self.write_batch();
         Ok(())
     }
 
     fn end(&mut self) -> Result<(), BoxError> {
-        if let Some(clock) = &mut self.times {
+        if let Some(clock) = &mut self.clock {
             let (batch, at) = (&mut self.batch, SystemTime::now());
-            for (lines, stream) in self.lines.iter_mut().zip([1, 2]) {
-                lines.end(|line| batch.add(stream, line, at, clock));
+            for (lines, stream) in self.lines.iter_mut().zip(StdStream::BOTH) {
+                lines.finish(|line| batch.push(stream, line, at, clock));
             }
             self.write_batch();
         }
-        self.log.settle();
+        self.log.mark_gap_at_end();
         Ok(())
     }
 }
 
-/// Lines with their times, and where in them is what the program wrote.
+/// Lines with their times.
 #[derive(Debug, Default)]
-struct Batch {
+struct StampedLines {
     bytes: Vec<u8>,
-    payload: Vec<std::ops::Range<usize>>,
+    /// Ranges of `bytes` that the program wrote.
+    payload: Vec<Range<usize>>,
 }
 
-impl Batch {
-    fn add(&mut self, stream: u8, line: Line<'_>, at: SystemTime, clock: &mut Clock) {
-        clock.rfc3339(at, &mut self.bytes);
+impl StampedLines {
+    fn push(
+        &mut self,
+        stream: StdStream,
+        line: Line<'_>,
+        at: SystemTime,
+        clock: &mut TimestampFormat,
+    ) {
+        clock.push_rfc3339(at, &mut self.bytes);
         let name: &[u8] = match (stream, line.continues) {
-            (1, false) => b" out ",
-            (1, true) => b" out+ ",
-            (_, false) => b" err ",
-            (_, true) => b" err+ ",
+            (StdStream::Stdout, false) => b" out ",
+            (StdStream::Stdout, true) => b" out+ ",
+            (StdStream::Stderr, false) => b" err ",
+            (StdStream::Stderr, true) => b" err+ ",
         };
         self.bytes.extend_from_slice(name);
         let start = self.bytes.len();
@@ -280,14 +289,14 @@ impl Batch {
         self.payload.push(start..end);
     }
 
+    /// Bytes of the program behind an offset.
     fn payload_behind(&self, from: usize) -> u64 {
-        let behind =
-            |range: &std::ops::Range<usize>| range.end.saturating_sub(range.start.max(from));
+        let behind = |range: &Range<usize>| range.end.saturating_sub(range.start.max(from));
         self.payload.iter().map(|range| behind(range) as u64).sum()
     }
 
-    /// The memory of it, for the next one.
-    fn emptied(mut self) -> Batch {
+    /// Keeps the memory and drops the lines, for the next batch.
+    fn emptied(mut self) -> StampedLines {
         self.bytes.clear();
         self.payload.clear();
         self

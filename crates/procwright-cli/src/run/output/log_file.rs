@@ -1,37 +1,37 @@
-//! The file of a log: what is written, what is missing, and when a new one
-//! begins.
+//! The file of a log, and its rotation.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-/// By how much a file may grow beyond its size for the end of a line.
+use crate::poll;
+
+/// Bytes by which a file may exceed its size for the end of a line.
 const SLACK: u64 = super::lines::LONGEST as u64 + 128;
 
-/// When a new file begins.
+/// Size beyond which a new file begins, and how many old ones are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rotation {
     pub(super) size: u64,
     pub(super) keep: u32,
 }
 
-/// What has to be told of a write.
+/// Outcome of a write.
 #[derive(Debug, Default)]
-pub(super) struct Wrote {
-    /// How many of the bytes are in the file: those after them are not.
-    pub(super) bytes: usize,
+pub(super) struct LogWrite {
+    /// Bytes that are in the file; those behind them are not.
+    pub(super) written: usize,
     /// Why not all of them are.
-    pub(super) failed: Option<io::Error>,
-    /// How often a new file was begun.
+    pub(super) write_error: Option<io::Error>,
+    /// New files that were begun.
     pub(super) rotations: u32,
-    /// Why none could be.
-    pub(super) stuck: Option<io::Error>,
+    /// Why a new file could not be begun.
+    pub(super) rotation_error: Option<io::Error>,
 }
 
 #[derive(Debug)]
@@ -39,12 +39,12 @@ pub(super) struct LogFile {
     path: PathBuf,
     file: File,
     rotation: Option<Rotation>,
-    /// What is in the file, as far as we know.
+    /// Size of the file, unless another process writes to it as well.
     size: u64,
-    /// Beyond this a new file is due.
+    /// Size beyond which a new file is due.
     bound: u64,
     at_line_start: bool,
-    /// What was begun and could not be written to its end.
+    /// Rest of a text that could not be written to its end.
     unfinished: Vec<u8>,
 }
 
@@ -72,7 +72,7 @@ impl LogFile {
                  hint: leave --log-size away"
             ));
         }
-        // Not for a terminal or /dev/null, which may well be both.
+        // A terminal or /dev/null may well be both the log and a stream.
         if is_plain || meta.file_type().is_fifo() {
             for (name, own) in [
                 ("stdout", io::stdout().as_fd()),
@@ -105,8 +105,8 @@ impl LogFile {
         self.at_line_start
     }
 
-    /// Begins to write what is ours; false if nothing of it could be written. The
-    /// rest of it comes before anything else.
+    /// Writes a text of this command; false if nothing of it could be written. A rest
+    /// that does not fit comes before anything else, see [`LogFile::finish`].
     pub(super) fn begin(&mut self, text: &[u8]) -> bool {
         let (n, _) = self.put(text);
         if n > 0 {
@@ -115,7 +115,7 @@ impl LogFile {
         n > 0
     }
 
-    /// Writes the rest of what was begun; false if there still is one.
+    /// Writes the rest of a text that was begun; false if there still is one.
     pub(super) fn finish(&mut self) -> bool {
         let rest = std::mem::take(&mut self.unfinished);
         let (n, _) = self.put(&rest);
@@ -123,39 +123,39 @@ impl LogFile {
         self.unfinished.is_empty()
     }
 
-    /// Writes `bytes`, and begins new files between them.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Wrote {
-        let mut wrote = Wrote::default();
-        while wrote.bytes < bytes.len() {
-            let rest = &bytes[wrote.bytes..];
+    /// Writes `bytes`, and begins new files between lines of them.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> LogWrite {
+        let mut outcome = LogWrite::default();
+        while outcome.written < bytes.len() {
+            let rest = &bytes[outcome.written..];
             let now = self.fitting(rest);
             if now == 0 {
                 let size = self.rotation.map_or(u64::MAX, |rotation| rotation.size);
                 match self.rotate() {
                     Ok(()) => {
-                        wrote.rotations += 1;
+                        outcome.rotations += 1;
                         self.bound = size;
                     }
-                    // On with the old one. The next try is after as much again.
+                    // The old file goes on. The next try is after as much again.
                     Err(error) => {
-                        wrote.stuck = Some(error);
+                        outcome.rotation_error = Some(error);
                         let more = size.max(rest.len() as u64);
                         self.bound = self.size.saturating_add(more);
                     }
                 }
                 continue;
             }
-            let (n, failed) = self.put(&rest[..now]);
-            wrote.bytes += n;
-            if failed.is_some() {
-                wrote.failed = failed;
+            let (n, written) = self.put(&rest[..now]);
+            outcome.written += n;
+            if let Err(error) = written {
+                outcome.write_error = Some(error);
                 break;
             }
         }
-        wrote
+        outcome
     }
 
-    /// How much of `bytes` goes into this file; 0 if a new one has to begin.
+    /// How many of `bytes` go into this file; 0 if a new one has to begin.
     fn fitting(&self, bytes: &[u8]) -> usize {
         let clip = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).min(bytes.len());
         let room = clip(self.bound.saturating_sub(self.size));
@@ -173,44 +173,31 @@ impl LogFile {
         end(&bytes[..room]).map_or(room, |at| at + 1)
     }
 
-    fn put(&mut self, bytes: &[u8]) -> (usize, Option<io::Error>) {
-        let mut done = 0;
-        let failed = loop {
-            if done == bytes.len() {
-                break None;
-            }
-            match self.file.write(&bytes[done..]) {
-                Ok(0) => break Some(io::ErrorKind::WriteZero.into()),
-                Ok(n) => done += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // Somebody who shares the terminal has made it non-blocking.
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    let _ = poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], None);
-                }
-                Err(e) => break Some(e),
-            }
-        };
-        self.size += done as u64;
-        if let Some(last) = bytes[..done].last() {
+    /// Writes `bytes` as they are. Returns how many were written, and the error that
+    /// kept the others from it.
+    fn put(&mut self, bytes: &[u8]) -> (usize, io::Result<()>) {
+        let (n, written) = poll::write_all(self.file.as_fd(), bytes);
+        self.size += n as u64;
+        if let Some(last) = bytes[..n].last() {
             self.at_line_start = *last == b'\n';
         }
-        (done, failed)
+        (n, written)
     }
 
-    /// Begins a new file. At each step all that was written is in a file with a
-    /// name, whoever ends us then; only the oldest goes, as was asked for.
+    /// Begins a new file. A kill at any step loses no bytes: all are in a file with a
+    /// name, but for those of the oldest file, which goes.
     fn rotate(&mut self) -> io::Result<()> {
         let keep = self.rotation.map_or(0, |rotation| rotation.keep);
-        // Somebody else may have moved it away already.
-        if self.is_still_there() {
-            // Up to the first name that is free: nobody has to go for those.
-            let free = (1..=keep).find(|&n| fs::symlink_metadata(self.old(n)).is_err());
+        // Another program, such as logrotate(8), may have moved the file away.
+        if self.has_its_name() {
+            // Files move up to the first free name, so that none is lost needlessly.
+            let free = (1..=keep).find(|&n| fs::symlink_metadata(self.old_path(n)).is_err());
             for n in (1..free.unwrap_or(keep)).rev() {
-                unless_gone(fs::rename(self.old(n), self.old(n + 1)))?;
+                unless_gone(fs::rename(self.old_path(n), self.old_path(n + 1)))?;
             }
             unless_gone(match keep {
                 0 => fs::remove_file(&self.path),
-                _ => fs::rename(&self.path, self.old(1)),
+                _ => fs::rename(&self.path, self.old_path(1)),
             })?;
         }
         self.file = append_to(&self.path)?;
@@ -219,14 +206,14 @@ impl LogFile {
         Ok(())
     }
 
-    fn old(&self, n: u32) -> PathBuf {
+    fn old_path(&self, n: u32) -> PathBuf {
         let mut name = OsString::from(&self.path);
         name.push(format!(".{n}"));
         name.into()
     }
 
-    /// Whether the name still means the file that we have open.
-    fn is_still_there(&self) -> bool {
+    /// Returns whether the path still names the file that is open.
+    fn has_its_name(&self) -> bool {
         let (Ok(named), Ok(open)) = (fs::metadata(&self.path), self.file.metadata()) else {
             return false;
         };
@@ -234,7 +221,7 @@ impl LogFile {
     }
 }
 
-/// Somebody else may remove old logs, at any time: then there is less to do.
+/// Success if the file is gone: another process may remove old logs at any time.
 fn unless_gone(moved: io::Result<()>) -> io::Result<()> {
     match moved {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -242,7 +229,8 @@ fn unless_gone(moved: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Opens without waiting for the reader of a FIFO, and writes as to any file.
+/// Opens a file for appending. The open does not wait for the reader of a FIFO; the
+/// writes do.
 fn append_to(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new()
@@ -255,7 +243,8 @@ fn append_to(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether what is in a file already ends a line. Not so if we cannot know.
+/// Returns whether the content of a file ends with a newline; false if it cannot be
+/// read.
 fn ends_a_line(path: &Path) -> bool {
     let last = || -> io::Result<u8> {
         let mut file = File::open(path)?;
@@ -296,7 +285,7 @@ mod tests {
             (read(&path, 1), read(&path, 0)),
             ("12345\n".into(), "12345\n".into())
         );
-        // A line that has begun is ended in its file.
+        // A line ends in the file in which it has begun.
         assert_eq!(log.write(b"abc").rotations, 0);
         assert_eq!(log.write(b"defghi\njk").rotations, 1);
         assert_eq!(
@@ -304,7 +293,7 @@ mod tests {
             ("12345\nabcdefghi\n".into(), "jk".into())
         );
         assert_eq!(read(&path, 2), "12345\n");
-        // The oldest goes.
+        // The oldest file is removed.
         log.write(b"l\n1234567\n");
         assert_eq!(
             (read(&path, 1), read(&path, 0)),
@@ -323,7 +312,7 @@ mod tests {
         let mut log = opened(&path, 1000, 9);
         let bytes = vec![b'x'; 300_000];
         for piece in bytes.chunks(7000) {
-            assert_eq!(log.write(piece).bytes, piece.len());
+            assert_eq!(log.write(piece).written, piece.len());
         }
         let sizes: Vec<_> = (0..6).map(|n| read(&path, n).len()).collect();
         assert_eq!(sizes.iter().sum::<usize>(), bytes.len());
@@ -334,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_in_the_names_is_filled_and_nobody_goes() {
+    fn a_gap_in_the_names_is_filled_and_no_file_goes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         for (n, text) in [(0, "new\n"), (1, "one\n"), (3, "three\n")] {
@@ -351,20 +340,20 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_rename_goes_on_and_says_so() {
+    fn a_log_that_cannot_be_renamed_goes_on_and_says_so() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let mut log = opened(&path, 4, 1);
         // A directory that is not empty stands where the old log would go.
         fs::create_dir_all(dir.path().join("log.1/x")).unwrap();
         let wrote = log.write(b"123\n456\n789\n");
-        assert!(wrote.stuck.is_some() && wrote.failed.is_none());
-        assert_eq!((wrote.bytes, wrote.rotations), (12, 0));
+        assert!(wrote.rotation_error.is_some() && wrote.write_error.is_none());
+        assert_eq!((wrote.written, wrote.rotations), (12, 0));
         assert_eq!(read(&path, 0), "123\n456\n789\n");
     }
 
     #[test]
-    fn a_file_that_somebody_moved_is_begun_anew() {
+    fn a_file_that_was_moved_is_begun_anew() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let mut log = opened(&path, 4, 1);

@@ -1,13 +1,12 @@
-//! What becomes of the program's output: whether it goes through us at all, and
-//! what is made of it on its way.
+//! The program's output: whether it goes through this command at all, and what is
+//! made of it on its way.
 
-mod held;
 mod lines;
 mod log;
 mod log_file;
-pub(crate) mod own;
-mod stamp;
+mod quiet;
 mod tag;
+mod timestamp;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,47 +17,47 @@ use procwright::{
     BoxError, Command, Error, Output, Overflow, Piece, Reason, Report, Sink, Spec, Tap,
 };
 
-use super::live::Live;
+use super::progress::RunProgress;
 use crate::args::RunArgs;
-use crate::exit::End;
-use crate::message::say;
-use held::Held;
+use crate::exit::Termination;
+use crate::message;
+use crate::stdio::{self, StandardStreams};
 use log::Log;
-pub(crate) use log::LogFigures;
+pub(super) use log::LogFigures;
 use log_file::Rotation;
-use own::Own;
-use tag::Tag;
+use quiet::QuietOutput;
+use tag::Tagger;
 
-/// How often the line of progress is drawn anew.
-const PERIOD: Duration = Duration::from_secs(1);
+/// Time from one drawing of the progress to the next.
+const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
 
-/// All that sees the output, for one run or for several in turn.
+/// Receivers of the output, of one run or of several in turn.
 #[derive(Debug)]
-pub(crate) struct Outputs {
-    own: Own,
-    pipes: bool,
-    tags: bool,
+pub(super) struct Outputs {
+    streams: StandardStreams,
+    has_pipes: bool,
+    has_tags: bool,
     log: Option<Arc<Log>>,
-    strict: bool,
-    held: Option<Arc<Held>>,
-    live: Option<Arc<Live>>,
+    log_is_strict: bool,
+    quiet: Option<Arc<QuietOutput>>,
+    progress: Option<Arc<RunProgress>>,
 }
 
 impl Outputs {
-    /// Opens what has to be there before anything starts.
+    /// Opens what has to be open before the program starts.
     ///
     /// # Errors
     /// In words, with a hint.
-    pub(crate) fn open(args: &RunArgs, spec: &Spec) -> Result<Outputs, String> {
-        let own = Own::look();
-        let live = match args.progress {
-            true => Live::on_terminal(own, args.expect),
+    pub(super) fn open(args: &RunArgs, spec: &Spec) -> Result<Outputs, String> {
+        let streams = StandardStreams::inspect();
+        let progress = match args.progress {
+            true => RunProgress::on_terminal(streams, args.expect),
             false => None,
         };
-        let pipes = [&spec.stdout, &spec.stderr]
+        let has_pipes = [&spec.stdout, &spec.stderr]
             .iter()
             .any(|sink| matches!(sink, Sink::Relay));
-        if pipes {
+        if has_pipes {
             survive_size_limits()?;
         }
         let rotation = args.log_size.map(|size| Rotation {
@@ -72,94 +71,96 @@ impl Outputs {
             Some(path) => Some(Log::open(path, rotation, args.log_times)?),
             None => None,
         };
-        let held = match args.quiet {
+        let quiet = match args.quiet {
             true => {
                 let directory = Overflow::directory().map_err(|error| error.to_string())?;
-                Some(Arc::new(Held::new(directory.as_deref())))
+                Some(Arc::new(QuietOutput::new(directory.as_deref())))
             }
             false => None,
         };
         Ok(Outputs {
-            own,
-            pipes,
-            tags: args.tag,
+            streams,
+            has_pipes,
+            has_tags: args.tag,
             log,
-            strict: args.log_strict,
-            held,
-            live,
+            log_is_strict: args.log_strict,
+            quiet,
+            progress,
         })
     }
 
-    /// Puts everything to a command whose streams are relayed, if there are to be
-    /// [`pipes`](Outputs::pipes) at all.
-    pub(crate) fn attach<'a>(&self, mut command: Command<'a>) -> Command<'a> {
+    /// Attaches everything to a command. Its streams are relayed if
+    /// [`has_pipes`](Outputs::has_pipes).
+    pub(super) fn attach<'a>(&self, mut command: Command<'a>) -> Command<'a> {
         if let Some(log) = &self.log {
             command = command.tap_both(Box::new(log.tap()));
         }
-        if let Some(live) = &self.live {
-            live.begin();
-            let live = Arc::clone(live);
-            command = command.every(PERIOD, move |moment| live.tick(moment));
+        if let Some(progress) = &self.progress {
+            progress.begin();
+            let progress = Arc::clone(progress);
+            command = command.every(PROGRESS_PERIOD, move |moment| progress.update(moment));
         }
-        // Otherwise each goes its own way. In one place, they are in order.
-        let in_order = self.own.is_shared() || self.tags;
-        if self.pipes && (in_order || self.held.is_some() || self.live.is_some()) {
-            command = command.relay_with(Box::new(Front {
-                tag: self.tags.then(|| Tag::new(&self.own)),
-                held: self.held.clone(),
-                live: self.live.clone(),
+        // One relay for both streams keeps their order. Streams that go to different
+        // places need none, and are relayed each on its own.
+        let in_order = self.streams.is_shared() || self.has_tags;
+        if self.has_pipes && (in_order || self.quiet.is_some() || self.progress.is_some()) {
+            command = command.relay_with(Box::new(RelayTap {
+                tagger: self.has_tags.then(|| Tagger::new(&self.streams)),
+                quiet: self.quiet.clone(),
+                progress: self.progress.clone(),
             }));
         }
         command
     }
 
-    /// A run is over: shows what has to be shown, before anything is said of it.
-    /// `again` says that it is not the last one: what it wrote is no result.
-    pub(crate) fn finish(&self, result: &Result<Output, Error>, again: bool) {
-        if let Some(live) = &self.live {
-            live.end();
+    /// Ends a run: shows the output that was kept back, before any message about the
+    /// run. `again` says that another run follows, so that this output is no result.
+    pub(super) fn finish_run(&self, result: &Result<Output, Error>, again: bool) {
+        if let Some(progress) = &self.progress {
+            progress.end();
         }
         let report = match result {
             Ok(output) => Some(&output.report),
             Err(error) => error.output().map(|output| &output.report),
         };
-        if let Some(held) = &self.held {
+        if let Some(quiet) = &self.quiet {
             match result {
-                Ok(output) if again || succeeded(&output.report) => held.forget(),
-                _ => held.show(),
+                Ok(output) if again || succeeded(&output.report) => quiet.discard(),
+                _ => quiet.show(),
             }
         }
         let Some(report) = report else { return };
         let infos = [&report.stdout_info, &report.stderr_info];
         if let Some(log) = &self.log {
             let read = infos.iter().filter_map(|info| info.as_ref());
-            log.close(read.map(|info| info.bytes).sum());
+            log.end_run(read.map(|info| info.bytes).sum());
         }
         for info in infos.into_iter().flatten() {
             if let (Some(path), Some(error)) = (&info.kept_at, &info.kept_error) {
-                say(format_args!("{:?} is not whole: {error}", path.display()));
+                message::print(format_args!("{:?} is not whole: {error}", path.display()));
             }
         }
     }
 
-    /// All is over: says what is missing in the log, and how to end.
-    pub(crate) fn conclude(&self, end: End) -> End {
+    /// Prints how much is missing in the log, and returns how the command
+    /// terminates: under `--log-strict` that is trouble.
+    pub(super) fn finish(&self, termination: Termination) -> Termination {
         let Some(log) = self.log_figures().filter(|log| log.lost_bytes > 0) else {
-            return end;
+            return termination;
         };
-        say(format_args!(
+        message::print(format_args!(
             "{} bytes are missing in the log {:?}",
             log.lost_bytes,
             log.path.display()
         ));
-        match end {
-            End::Code(_) if self.strict => End::TROUBLE,
-            _ => end,
+        match termination {
+            Termination::Code(_) if self.log_is_strict => Termination::TROUBLE,
+            _ => termination,
         }
     }
 
-    /// What became of the log, if there is one.
-    pub(crate) fn log_figures(&self) -> Option<LogFigures> {
+    /// Figures of the log, if there is one.
+    pub(super) fn log_figures(&self) -> Option<LogFigures> {
         self.log.as_ref().map(|log| log.figures())
     }
 }
@@ -168,8 +169,9 @@ fn succeeded(report: &Report) -> bool {
     report.reason == Reason::Finished && report.status == Exit::Code(0)
 }
 
-/// A file that must not grow any more is a failed write, and not our end. The
-/// program gets the default again.
+/// Makes a write beyond the limit of file sizes fail, where SIGXFSZ would end this
+/// process. The program gets the default action again.
+#[doc(alias = "RLIMIT_FSIZE")]
 fn survive_size_limits() -> Result<(), String> {
     let number = Signal::XFSZ.number();
     signal_hook::flag::register(number, Arc::new(AtomicBool::new(false)))
@@ -177,32 +179,32 @@ fn survive_size_limits() -> Result<(), String> {
         .map_err(|error| format!("cannot catch signals: {error}"))
 }
 
-/// Stands where the streams would go without us.
+/// Takes both streams, and passes them on to those of this command.
 #[derive(Debug)]
-struct Front {
-    tag: Option<Tag>,
-    held: Option<Arc<Held>>,
-    live: Option<Arc<Live>>,
+struct RelayTap {
+    tagger: Option<Tagger>,
+    quiet: Option<Arc<QuietOutput>>,
+    progress: Option<Arc<RunProgress>>,
 }
 
-impl Tap for Front {
+impl Tap for RelayTap {
     fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
-        let index = usize::from(piece.stream == 2);
-        if let Some(live) = &self.live {
-            live.count(index, piece.bytes);
+        let stream = piece.stream;
+        if let Some(progress) = &self.progress {
+            progress.count_lines(stream, piece.bytes);
         }
         let tagged;
-        let bytes = match &mut self.tag {
-            Some(tag) => {
-                tagged = tag.tagged(index, piece.bytes, piece.read_at);
+        let bytes = match &mut self.tagger {
+            Some(tagger) => {
+                tagged = tagger.tagged(stream, piece.bytes, piece.read_at);
                 &tagged[..]
             }
             None => piece.bytes,
         };
-        match (&self.held, &self.live) {
-            (Some(held), _) => held.keep(index, bytes),
-            (None, Some(live)) => live.pass(index, bytes)?,
-            (None, None) => own::write_all(index, bytes)?,
+        match (&self.quiet, &self.progress) {
+            (Some(quiet), _) => quiet.keep(stream, bytes),
+            (None, Some(progress)) => progress.write_output(stream, bytes)?,
+            (None, None) => stdio::write_all(stream, bytes)?,
         }
         Ok(())
     }

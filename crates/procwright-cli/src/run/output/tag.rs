@@ -1,64 +1,70 @@
 //! `--tag`: time and stream in front of each line.
 //!
-//! What comes is shown at once, a prompt too: the tag comes with the first bytes
-//! of a line. The rest of it gets none. If the other stream comes in between on
-//! the same terminal or file, the line ends there in `…`, and what then follows
-//! of it has `+` in its tag.
+//! Output is shown at once, a prompt too: the tag comes with the first bytes of a
+//! line, and later bytes of the line get none. If the other stream comes in between
+//! on the same terminal or file, the line ends there in `…`, and its rest has `+` in
+//! its tag.
 
 use std::time::SystemTime;
 
-use super::own::Own;
-use super::stamp::Clock;
+use procwright::StdStream;
+
+use super::timestamp::TimestampFormat;
+use crate::stdio::{self, StandardStreams};
 
 #[derive(Debug)]
-pub(super) struct Tag {
-    clock: Clock,
-    /// Whether both streams go to the same place.
+pub(super) struct Tagger {
+    clock: TimestampFormat,
+    /// True if both streams go to the same place.
     is_shared: bool,
-    streams: [Stream; 2],
+    streams: [TaggedStream; 2],
 }
 
 #[derive(Debug)]
-struct Stream {
+struct TaggedStream {
     name: &'static str,
     is_terminal: bool,
     colour: Option<&'static str>,
-    /// A line has begun and not ended.
+    /// True if a line has begun and not ended.
     is_open: bool,
-    /// Its latest line was ended by us.
+    /// True if the latest line was cut by the other stream.
     was_cut: bool,
-    /// The latest byte was a carriage return: what comes next is written over the
-    /// tag, unless it ends the line.
+    /// True if the latest byte was a carriage return: the next byte is written over
+    /// the tag, unless it ends the line.
     at_return: bool,
 }
 
-impl Tag {
-    pub(super) fn new(own: &Own) -> Tag {
-        let stream = |index: usize, name, colour| Stream {
-            name,
-            is_terminal: own.is_terminal(index),
-            colour: own.takes_colour(index).then_some(colour),
+impl Tagger {
+    pub(super) fn new(streams: &StandardStreams) -> Tagger {
+        let tagged = |stream: StdStream, colour| TaggedStream {
+            name: stdio::short_name(stream),
+            is_terminal: streams.is_terminal(stream),
+            colour: streams.takes_colour(stream).then_some(colour),
             is_open: false,
             was_cut: false,
             at_return: false,
         };
-        Tag {
-            clock: Clock::local(),
-            is_shared: own.is_shared(),
-            streams: [stream(0, "out", "36"), stream(1, "err", "33")],
+        Tagger {
+            clock: TimestampFormat::local(),
+            is_shared: streams.is_shared(),
+            streams: [
+                tagged(StdStream::Stdout, "36"),
+                tagged(StdStream::Stderr, "33"),
+            ],
         }
     }
 
-    /// What is to be written for a piece of a stream, 0 or 1.
-    pub(super) fn tagged(&mut self, index: usize, bytes: &[u8], at: SystemTime) -> Vec<u8> {
+    /// Text that is to be written for a piece of a stream.
+    pub(super) fn tagged(&mut self, stream: StdStream, bytes: &[u8], at: SystemTime) -> Vec<u8> {
         let mut text = Vec::with_capacity(bytes.len() + bytes.len() / 2 + 64);
+        let index = stdio::index(stream);
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             if !self.streams[index].is_open {
-                self.cut_other(index, &mut text);
-                self.begin(index, at, &mut text);
+                self.cut_line_of(stream.other(), &mut text);
+                self.push_tag(index, at, &mut text);
             }
             if self.streams[index].is_terminal {
-                self.add_with_returns(index, part, at, &mut text);
+                self.push_with_returns(index, part, at, &mut text);
             } else {
                 text.extend_from_slice(part);
             }
@@ -69,16 +75,16 @@ impl Tag {
         text
     }
 
-    /// Ends the line of the other stream if this one would go on in it.
-    fn cut_other(&mut self, index: usize, text: &mut Vec<u8>) {
-        let other = &mut self.streams[1 - index];
+    /// Ends the line of the other stream, if the next bytes would go on in it.
+    fn cut_line_of(&mut self, other: StdStream, text: &mut Vec<u8>) {
+        let other = &mut self.streams[stdio::index(other)];
         if self.is_shared && other.is_open {
             text.extend_from_slice("…\n".as_bytes());
             (other.is_open, other.was_cut, other.at_return) = (false, true, false);
         }
     }
 
-    fn begin(&mut self, index: usize, at: SystemTime, text: &mut Vec<u8>) {
+    fn push_tag(&mut self, index: usize, at: SystemTime, text: &mut Vec<u8>) {
         let stream = &mut self.streams[index];
         let mark = if std::mem::take(&mut stream.was_cut) {
             '+'
@@ -88,23 +94,24 @@ impl Tag {
         match stream.colour {
             Some(colour) => {
                 text.extend_from_slice(b"\x1b[2m");
-                self.clock.time_of_day(at, text);
+                self.clock.push_time_of_day(at, text);
                 let name = format!("\x1b[22m \x1b[{colour}m{}\x1b[39m {mark} ", stream.name);
                 text.extend_from_slice(name.as_bytes());
             }
             None => {
-                self.clock.time_of_day(at, text);
+                self.clock.push_time_of_day(at, text);
                 text.extend_from_slice(format!(" {} {mark} ", stream.name).as_bytes());
             }
         }
     }
 
-    /// On a terminal a line may begin anew after a carriage return.
-    fn add_with_returns(&mut self, index: usize, part: &[u8], at: SystemTime, text: &mut Vec<u8>) {
+    /// Appends a part of a line for a terminal, with a new tag after each carriage
+    /// return.
+    fn push_with_returns(&mut self, index: usize, part: &[u8], at: SystemTime, text: &mut Vec<u8>) {
         for &byte in part {
             let returned = std::mem::replace(&mut self.streams[index].at_return, byte == b'\r');
             if returned && byte != b'\r' && byte != b'\n' {
-                self.begin(index, at, text);
+                self.push_tag(index, at, text);
             }
             text.push(byte);
         }
@@ -117,8 +124,8 @@ mod tests {
 
     use super::*;
 
-    fn tag(is_shared: bool, is_terminal: bool, colour: bool) -> Tag {
-        let stream = |name, colours| Stream {
+    fn tag(is_shared: bool, is_terminal: bool, colour: bool) -> Tagger {
+        let stream = |name, colours| TaggedStream {
             name,
             is_terminal,
             colour: colour.then_some(colours),
@@ -126,21 +133,21 @@ mod tests {
             was_cut: false,
             at_return: false,
         };
-        Tag {
-            clock: Clock::local(),
+        Tagger {
+            clock: TimestampFormat::local(),
             is_shared,
             streams: [stream("out", "36"), stream("err", "33")],
         }
     }
 
-    /// Tags pieces, and leaves the times out.
-    fn tagged(mut tag: Tag, pieces: &[(usize, &str)]) -> String {
+    /// Tags pieces, with `T` for the times.
+    fn tagged(mut tag: Tagger, pieces: &[(usize, &str)]) -> String {
         let mut clock = Vec::new();
-        Clock::local().time_of_day(UNIX_EPOCH, &mut clock);
+        TimestampFormat::local().push_time_of_day(UNIX_EPOCH, &mut clock);
         let clock = String::from_utf8(clock).unwrap();
-        let text = pieces
-            .iter()
-            .flat_map(|(index, bytes)| tag.tagged(*index, bytes.as_bytes(), UNIX_EPOCH));
+        let text = pieces.iter().flat_map(|(index, bytes)| {
+            tag.tagged(StdStream::BOTH[*index], bytes.as_bytes(), UNIX_EPOCH)
+        });
         let text = String::from_utf8(text.collect()).unwrap();
         text.replace(&clock, "T")
     }

@@ -1,104 +1,115 @@
 //! The end of a run: its status, its data, and what is to be said of both.
 
-use std::path::PathBuf;
-
-use super::Run;
+use super::run_state::{Run, RunPhase};
 use crate::drain::Drain;
-use crate::holders::Holders;
-use crate::process::{Exit, Unknown};
+use crate::run::collected::{Collected, Failure};
+use crate::run::consumer::{ConsumerRole, OutputConsumer};
 use crate::run::output::{Reason, Report, StreamInfo};
-use crate::run::tap::Consumer;
-use crate::run::{Duty, Outcome, Trouble};
 use crate::spool::Memory;
+use crate::std_stream::{PerStream, StdStream};
+use procwright_process::holders::Holders;
+use procwright_process::{Exit, Unknown};
 
 impl<M: Memory> Run<'_, M> {
-    pub(crate) fn conclude(mut self) -> Outcome<M> {
-        let held = self.still_held();
-        let collected = self.running.collect();
-        let (status, usage) = match self.running.ended() {
+    /// Reaps the program and gives all that came of the run.
+    pub(crate) fn conclude(mut self) -> Collected<M> {
+        let remaining = self.remaining_holders();
+        let running = &mut self.program.running;
+        let collected = running.collect();
+        let (status, usage) = match running.ended() {
             Some((exit, usage)) if collected => (exit, usage),
             _ => (Exit::Unknown(Unknown::StillRunning), None),
         };
         let duration = self.started.elapsed();
-        let trace = self.running.trace();
-        let stopped = self.stop.as_ref().map_or("", |stop| stop.reason.name());
-        trace.end(stopped, status);
-        let cut = self.stop.as_ref().map_or([false; 2], |stop| stop.open);
+        let stop = match self.phase {
+            RunPhase::Stopping(stop) | RunPhase::Over(Some(stop)) => Some(stop),
+            RunPhase::Moving { .. } | RunPhase::Over(None) => None,
+        };
+        let stopped = stop.as_ref().map_or("", |stop| stop.reason.name());
+        running.trace().end(stopped, status);
         for consumer in &self.consumers {
             consumer.leave();
         }
-        let (reason, survivors, processes, seen) = match self.stop {
-            None => (Reason::Finished, Vec::new(), Vec::new(), [None, None]),
+        let cut = stop.as_ref().map(|stop| stop.open).unwrap_or_default();
+        let (reason, survivors, processes, at_stop) = match stop {
+            None => (
+                Reason::Finished,
+                Vec::new(),
+                Vec::new(),
+                PerStream::default(),
+            ),
             Some(stop) => (
                 stop.reason,
                 stop.machine.survivors(),
-                stop.processes,
-                stop.held,
+                stop.activities,
+                stop.holders,
             ),
         };
-        let (drains, merged) = self.inline.into_parts();
-        let mut infos = [None, None];
-        let mut data = [None, None];
-        for (stream, (drain, (held, seen))) in drains
-            .into_iter()
-            .zip(held.into_iter().zip(seen))
-            .enumerate()
-        {
+        let (drains, merged) = self.streams.into_parts();
+        let mut infos = PerStream::new(None, None);
+        let mut data = PerStream::new(None, None);
+        for (stream, (drain, (remaining, at_stop))) in drains.zip(remaining.zip(at_stop)) {
             let Some(drain) = drain else { continue };
-            // Somebody holds it, but nobody was found: there are processes that
-            // cannot be seen from here.
-            let unseen = held.as_ref().is_some_and(|held| held.list.is_empty());
-            let mut holders = Holders::nobody();
-            for found in [seen, held].into_iter().flatten() {
-                holders.absorb(found);
-            }
-            holders.complete &= !unseen;
-            let mut info = StreamInfo {
-                bytes: drain.bytes(),
-                blocked: drain.blocked(),
-                complete: !cut[stream] && !drain.has_failed(),
-                held_by_complete: holders.complete,
-                held_by: holders.list,
-                ..StreamInfo::default()
-            };
+            let mut info = stream_info(&drain, remaining, at_stop);
+            info.complete = !cut[stream] && !drain.has_failed();
             for consumer in self.consumers.iter().filter(|c| c.streams[stream]) {
                 note_consumer(consumer, stream, &mut info);
             }
             if drain.keeps() {
-                data[stream] = Some(keep(drain, &mut info, &mut self.trouble));
+                data[stream] = Some(keep(drain, &mut info, &mut self.failure));
             }
             infos[stream] = Some(info);
         }
-        let [stdout_info, stderr_info] = infos;
-        let [stdout, stderr] = data;
-        Outcome {
+        Collected {
             report: Report {
                 argv: self.spec.argv.clone(),
-                pid: self.running.pid(),
+                pid: running.pid(),
                 status,
                 reason,
                 duration,
                 cpu_user: usage.map(|usage| usage.user),
                 cpu_system: usage.map(|usage| usage.system),
-                max_rss_bytes: self.running.max_rss(),
+                max_rss_bytes: running.max_rss(),
                 survivors,
-                stdout_info,
-                stderr_info,
+                stdout_info: infos.stdout,
+                stderr_info: infos.stderr,
                 processes,
             },
-            stdout,
-            stderr,
+            stdout: data.stdout,
+            stderr: data.stderr,
             merged,
-            trouble: self.trouble,
+            failure: self.failure,
         }
     }
 }
 
-fn note_consumer(consumer: &Consumer, stream: usize, info: &mut StreamInfo) {
+/// Figures of a pipe, and the processes that held it when a stop began or at the end.
+fn stream_info<M: Memory>(
+    drain: &Drain<M>,
+    remaining: Option<Holders>,
+    at_stop: Option<Holders>,
+) -> StreamInfo {
+    // A pipe that is held by nobody who was found is held by a process that cannot be
+    // seen from here.
+    let is_unseen = remaining.as_ref().is_some_and(|held| held.list.is_empty());
+    let mut holders = Holders::nobody();
+    for found in [at_stop, remaining].into_iter().flatten() {
+        holders.absorb(found);
+    }
+    StreamInfo {
+        bytes: drain.bytes(),
+        blocked: drain.blocked(),
+        held_by_complete: holders.complete && !is_unseen,
+        held_by: holders.list,
+        ..StreamInfo::default()
+    }
+}
+
+fn note_consumer(consumer: &OutputConsumer, stream: StdStream, info: &mut StreamInfo) {
     let undelivered = consumer.fifo.undelivered()[stream];
-    match &consumer.duty {
-        Duty::Keeps(path) => {
-            info.kept_at = Some(PathBuf::clone(path));
+    match &consumer.role {
+        ConsumerRole::FullFile(path) => {
+            info.kept_at = Some(path.clone());
             info.kept_error = match &consumer.error {
                 Some(error) => Some(format!("{error}; {undelivered} bytes are missing")),
                 None if undelivered > 0 => {
@@ -107,15 +118,17 @@ fn note_consumer(consumer: &Consumer, stream: usize, info: &mut StreamInfo) {
                 None => None,
             };
         }
-        Duty::Required | Duty::Relays | Duty::Optional => info.undelivered_bytes += undelivered,
+        ConsumerRole::Required | ConsumerRole::Relay | ConsumerRole::Optional => {
+            info.undelivered_bytes += undelivered;
+        }
     }
 }
 
 /// Takes the kept bytes out of a drain and counts them.
-fn keep<M: Memory>(drain: Drain<M>, info: &mut StreamInfo, trouble: &mut Option<Trouble>) -> M {
+fn keep<M: Memory>(drain: Drain<M>, info: &mut StreamInfo, failure: &mut Option<Failure>) -> M {
     let (kept, ends) = drain.into_kept();
     let kept = kept.unwrap_or_else(|error| {
-        trouble.get_or_insert(Trouble::Io(error));
+        failure.get_or_insert(Failure::Io(error));
         M::new()
     });
     info.kept_bytes = kept.as_bytes().len() as u64;

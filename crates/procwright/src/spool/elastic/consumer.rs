@@ -2,59 +2,64 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Instant;
 
-use super::disk::Extent;
-use super::monitor::wait;
-use super::state::{Finish, Next, Piece, State};
-use super::{Broken, Shared, spill};
-use crate::sys::memory::Filler;
-use crate::sys::poll::{self, Fd, Flags};
-use crate::sys::wake::Wake;
-use crate::time::Deadline;
+use super::broken::Broken;
+use super::entry::BlockSlice;
+use super::shared::ElasticShared;
+use super::sides::Finish;
+use super::spill_files::{FileRange, SpillFile};
+use super::spill_thread;
+use super::state::QueueState;
+use super::storage::NextEntry;
+use procwright_os::memory::Filler;
+use procwright_os::poll::{self, Fd, Flags};
+use procwright_os::sync::MutexGuard;
+use procwright_os::time::Deadline;
+use procwright_os::wake::Wake;
 
-/// The consumer's side. Dropped, nobody wants more.
+/// The consumer's side. Dropped, it is closed.
 #[derive(Debug)]
-pub(crate) struct Consumer {
-    shared: Arc<Shared>,
-    /// What is in hand, from memory.
-    piece: Option<Piece>,
-    /// What is in hand, from disk.
+pub(crate) struct ElasticConsumer {
+    shared: Arc<ElasticShared>,
+    /// Bytes in hand from memory.
+    slice: Option<BlockSlice>,
+    /// Bytes in hand from disk.
     read_back: Option<Filler>,
-    /// How much of that is done with.
+    /// The bytes of that block that are done with.
     done: usize,
 }
 
-/// What a read gave.
+/// The outcome of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Item {
-    /// So many bytes.
+pub(crate) enum ReadOutcome {
+    /// The number of bytes that were read.
     Bytes(usize),
-    /// So many bytes are missing here.
+    /// The number of bytes that are missing here.
     Gap(u64),
     /// Nothing yet.
     Empty,
     End,
 }
 
-/// What lies before the consumer.
+/// The next bytes, where they lie.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Peek<'a> {
-    /// These bytes, until they are consumed.
+    /// The next bytes, until they are consumed.
     Bytes(&'a [u8]),
-    /// So many bytes are missing here. Told once.
+    /// The number of bytes that are missing here. Told once.
     Gap(u64),
     /// Nothing yet.
     Empty,
     End,
 }
 
-impl Consumer {
-    pub(super) fn new(shared: Arc<Shared>) -> Consumer {
-        Consumer {
+impl ElasticConsumer {
+    pub(super) fn new(shared: Arc<ElasticShared>) -> ElasticConsumer {
+        ElasticConsumer {
             shared,
-            piece: None,
+            slice: None,
             read_back: None,
             done: 0,
         }
@@ -65,26 +70,26 @@ impl Consumer {
     ///
     /// # Errors
     /// What will never come.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<Item, Broken> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<ReadOutcome, Broken> {
         if self.in_hand().is_none() {
             match self.next()? {
-                Next::Disk(extent) => {
-                    let most = usize::try_from(extent.length).unwrap_or(usize::MAX);
+                NextEntry::Disk(range) => {
+                    let most = usize::try_from(range.length).unwrap_or(usize::MAX);
                     let most = most.min(buffer.len());
-                    let n = self.read_disk(&extent, &mut buffer[..most], false)?;
-                    return Ok(Item::Bytes(n));
+                    let n = self.read_disk(&range, &mut buffer[..most], false)?;
+                    return Ok(ReadOutcome::Bytes(n));
                 }
-                Next::Gap(n) => return Ok(Item::Gap(n)),
-                Next::Empty => return Ok(Item::Empty),
-                Next::End => return Ok(Item::End),
-                Next::Piece(piece) => self.piece = Some(piece),
+                NextEntry::Gap(n) => return Ok(ReadOutcome::Gap(n)),
+                NextEntry::Empty => return Ok(ReadOutcome::Empty),
+                NextEntry::End => return Ok(ReadOutcome::End),
+                NextEntry::Slice(slice) => self.slice = Some(slice),
             }
         }
         let bytes = self.in_hand().unwrap_or_default();
         let n = bytes.len().min(buffer.len());
         buffer[..n].copy_from_slice(&bytes[..n]);
         self.consume(n);
-        Ok(Item::Bytes(n))
+        Ok(ReadOutcome::Bytes(n))
     }
 
     /// Shows what comes next where it lies. It stays the next until it is
@@ -95,11 +100,11 @@ impl Consumer {
     pub(crate) fn peek(&mut self) -> Result<Peek<'_>, Broken> {
         if self.in_hand().is_none() {
             match self.next()? {
-                Next::Disk(extent) => self.fetch(&extent)?,
-                Next::Gap(n) => return Ok(Peek::Gap(n)),
-                Next::Empty => return Ok(Peek::Empty),
-                Next::End => return Ok(Peek::End),
-                Next::Piece(piece) => self.piece = Some(piece),
+                NextEntry::Disk(range) => self.fetch(&range)?,
+                NextEntry::Gap(n) => return Ok(Peek::Gap(n)),
+                NextEntry::Empty => return Ok(Peek::Empty),
+                NextEntry::End => return Ok(Peek::End),
+                NextEntry::Slice(slice) => self.slice = Some(slice),
             }
         }
         Ok(match self.in_hand() {
@@ -109,8 +114,8 @@ impl Consumer {
     }
 
     fn in_hand(&self) -> Option<&[u8]> {
-        match (&self.piece, &self.read_back) {
-            (Some(piece), _) => Some(piece.bytes()),
+        match (&self.slice, &self.read_back) {
+            (Some(slice), _) => Some(slice.bytes()),
             (None, Some(filler)) if self.done < filler.filled() => {
                 Some(&filler.block().bytes()[self.done..])
             }
@@ -118,21 +123,21 @@ impl Consumer {
         }
     }
 
-    fn next(&mut self) -> Result<Next, Broken> {
+    fn next(&mut self) -> Result<NextEntry, Broken> {
         let mut state = self.shared.lock();
-        state.taken = Some(Instant::now());
+        state.consumer.last_taken = Some(Instant::now());
         let next = state.next();
-        if matches!(next, Next::Disk(_)) {
+        if matches!(next, NextEntry::Disk(_)) {
             return Ok(next);
         }
         // Nothing comes from disk for now: that memory is not needed.
         if let Some(filler) = self.read_back.take() {
-            state.pool.give(filler.into_block());
+            state.storage.pool.give(filler.into_block());
         }
-        state.settle();
-        if matches!(next, Next::End) {
-            let unused = state.wind_up();
-            let finish = state.finish.replace(Finish::Whole);
+        state.update_readable();
+        if matches!(next, NextEntry::End) {
+            let unused = state.release_memory();
+            let finish = state.producer.finish.replace(Finish::Whole);
             drop(state);
             drop(unused);
             match finish {
@@ -145,23 +150,23 @@ impl Consumer {
     }
 
     /// Reads from disk into memory of our own.
-    fn fetch(&mut self, extent: &Extent) -> Result<(), Broken> {
+    fn fetch(&mut self, range: &FileRange) -> Result<(), Broken> {
         let mut filler = match self.read_back.take() {
             Some(filler) => filler,
             None => {
                 let mut state = self.shared.lock();
-                let size = state.block();
-                let taken = state.pool.take(size);
+                let size = state.storage.next_block_size();
+                let taken = state.storage.pool.take(size);
                 drop(state);
-                taken.map_err(|error| self.lose(extent, 0, error))?
+                taken.map_err(|error| self.lose(range, 0, error))?
             }
         };
-        // Nobody else ever had it.
+        // No other thread ever had this block.
         filler.rewind();
         let area = filler.spare();
-        let most = usize::try_from(extent.length).unwrap_or(usize::MAX);
+        let most = usize::try_from(range.length).unwrap_or(usize::MAX);
         let most = most.min(area.len());
-        let n = self.read_disk(extent, &mut area[..most], true)?;
+        let n = self.read_disk(range, &mut area[..most], true)?;
         filler.publish(n);
         self.done = 0;
         self.read_back = Some(filler);
@@ -170,7 +175,7 @@ impl Consumer {
 
     fn read_disk(
         &self,
-        extent: &Extent,
+        range: &FileRange,
         buffer: &mut [u8],
         in_hand: bool,
     ) -> Result<usize, Broken> {
@@ -178,25 +183,25 @@ impl Consumer {
             return Ok(0);
         }
         let n = loop {
-            match rustix::io::pread(&extent.file, &mut *buffer, extent.at) {
-                // Somebody has cut a file that nobody can open.
+            match rustix::io::pread(&range.file, &mut *buffer, range.at) {
+                // A file without a name was cut, by way of a descriptor in /proc.
                 Ok(0) => {
                     let error = io::ErrorKind::UnexpectedEof.into();
-                    return Err(self.lose(extent, buffer.len(), error));
+                    return Err(self.lose(range, buffer.len(), error));
                 }
                 Ok(n) => break n,
                 Err(rustix::io::Errno::INTR) => {}
-                Err(e) => return Err(self.lose(extent, buffer.len(), e.into())),
+                Err(e) => return Err(self.lose(range, buffer.len(), e.into())),
             }
         };
         let mut state = self.shared.lock();
-        state.read_back += n as u64;
+        state.consumer.read_back += n as u64;
         let freed = self.leave_disk(&mut state, n);
         if !in_hand {
-            state.took_back(n as u64);
-            self.shared.tell_watchers(&state);
+            state.consume_read_back(n as u64);
+            self.shared.notify_monitors(&state);
         }
-        state.settle();
+        state.update_readable();
         drop(state);
         // Closing a file frees its blocks, which takes a while.
         drop(freed);
@@ -205,31 +210,31 @@ impl Consumer {
 
     /// Goes on behind bytes that cannot be read. None are lost if none were
     /// tried.
-    fn lose(&self, extent: &Extent, n: usize, source: io::Error) -> Broken {
+    fn lose(&self, range: &FileRange, n: usize, source: io::Error) -> Broken {
         let mut state = self.shared.lock();
-        let n = n.min(usize::try_from(extent.length).unwrap_or(usize::MAX));
+        let n = n.min(usize::try_from(range.length).unwrap_or(usize::MAX));
         let broken = Broken::Lost {
-            offset: state.position(),
+            offset: state.accounts.position(),
             length: n as u64,
             source,
         };
-        state.lost += n as u64;
+        state.accounts.lost += n as u64;
         let freed = self.leave_disk(&mut state, n);
-        state.settle();
+        state.update_readable();
         drop(state);
         drop(freed);
         broken
     }
 
-    fn leave_disk(&self, state: &mut State, n: usize) -> Vec<super::disk::Segment> {
-        let busy = state.spill.is_busy();
-        let Some(disk) = &mut state.disk else {
+    fn leave_disk(&self, state: &mut QueueState, n: usize) -> Vec<SpillFile> {
+        let busy = state.spill.is_writing;
+        let Some(disk) = &mut state.storage.disk else {
             return Vec::new();
         };
         let (freed, segments) = disk.read(n as u64, busy);
-        state.count_files();
+        state.storage.count_files();
         if freed {
-            spill::room_was_made(&self.shared, state);
+            spill_thread::disk_room_was_made(&self.shared, state);
         }
         segments
     }
@@ -245,32 +250,32 @@ impl Consumer {
             return;
         }
         let mut state = self.shared.lock();
-        if let Some(piece) = &mut self.piece {
-            piece.start += n;
-            state.took(n as u64);
+        if let Some(slice) = &mut self.slice {
+            slice.start += n;
+            state.consume(n as u64);
             if n == here
-                && let Some(piece) = self.piece.take()
+                && let Some(slice) = self.slice.take()
             {
-                state.pool.give(piece.block);
+                state.storage.pool.give(slice.block);
             }
         } else {
             self.done += n;
-            state.took_back(n as u64);
+            state.consume_read_back(n as u64);
         }
-        state.settle();
+        state.update_readable();
         let now = Instant::now();
-        state.taken = Some(now);
-        self.shared.let_on(&mut state, now);
-        self.shared.tell_watchers(&state);
-        spill::relieved(&self.shared, &mut state);
-        let start_thread = spill::wanted(&self.shared, &mut state);
+        state.consumer.last_taken = Some(now);
+        self.shared.resume_producer(&mut state, now);
+        self.shared.notify_monitors(&state);
+        spill_thread::memory_was_relieved(&self.shared, &mut state);
+        let start_thread = spill_thread::wake_if_needed(&self.shared, &mut state);
         drop(state);
         if start_thread {
-            spill::start(&self.shared);
+            spill_thread::start(&self.shared);
         }
     }
 
-    /// What closes this side from elsewhere.
+    /// A handle that closes this side from any thread.
     pub(crate) fn closer(&self) -> Closer {
         Closer(Arc::clone(&self.shared))
     }
@@ -286,33 +291,35 @@ impl Consumer {
         }
         let mut state = self.shared.lock();
         loop {
-            if state.has_next() || state.closed {
+            if state.has_next() || state.consumer.is_closed {
                 return true;
             }
             let now = Instant::now();
             if deadline.reached(now) {
                 return false;
             }
-            state.consumer_waits = true;
-            let Some(bell) = state.bell() else {
-                state = wait(&self.shared.came, state, deadline.remaining(now));
+            state.consumer.is_waiting = true;
+            let Some(wake) = state.consumer.wake_to_sleep_on() else {
+                state = self
+                    .shared
+                    .wait_for_producer(state, deadline.remaining(now));
                 continue;
             };
             drop(state);
-            let polled = poll::poll(&mut [Fd::new(&*bell, Flags::IN)], deadline);
-            state = self.woken(&bell);
+            let polled = poll::poll(&mut [Fd::new(&*wake, Flags::IN)], deadline);
+            state = self.woken(&wake);
             if polled.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
-                // Not to be expected; the condition variable does as well.
-                state.bell = None;
+                // An error that is not expected; the condition variable does as well.
+                state.consumer.sleeps_on = None;
             }
         }
     }
 
-    /// As [`wait`](Consumer::wait), but for no longer than until `interrupt` is
-    /// readable. It may return sooner.
+    /// Waits as [`wait`](ElasticConsumer::wait) does, but for no longer than until
+    /// `interrupt` is readable. The call may return sooner.
     ///
-    /// Not on the [`readiness`](Closer::readiness), which has to be set and cleared
-    /// with every piece, whether anybody waits or not.
+    /// The thread does not sleep on the [`readiness`](Closer::readiness), which has to be
+    /// set and cleared with every piece, whether a thread waits or not.
     ///
     /// # Errors
     /// When no descriptor is left.
@@ -325,26 +332,26 @@ impl Consumer {
             return Ok(Woken::Maybe);
         }
         let mut state = self.shared.lock();
-        if state.has_next() || state.closed {
+        if state.has_next() || state.consumer.is_closed {
             return Ok(Woken::Maybe);
         }
         if deadline.reached(Instant::now()) {
             return Ok(Woken::TimedOut);
         }
-        let bell = match state.bell() {
-            Some(bell) => bell,
+        let wake = match state.consumer.wake_to_sleep_on() {
+            Some(wake) => wake,
             None => Arc::new(Wake::new()?),
         };
-        state.bell = Some(Arc::clone(&bell));
-        state.consumer_waits = true;
+        state.consumer.sleeps_on = Some(Arc::clone(&wake));
+        state.consumer.is_waiting = true;
         drop(state);
         let mut fds = [
-            Fd::new(&*bell, Flags::IN),
+            Fd::new(&*wake, Flags::IN),
             Fd::from_borrowed_fd(interrupt, Flags::IN),
         ];
         let polled = poll::poll(&mut fds, deadline);
         let is_rung = !fds[0].revents().is_empty();
-        drop(self.woken(&bell));
+        drop(self.woken(&wake));
         match polled {
             Ok(0) => Ok(Woken::TimedOut),
             Ok(_) if !is_rung => Ok(Woken::Interrupted),
@@ -353,13 +360,16 @@ impl Consumer {
         }
     }
 
-    /// The consumer sleeps no more. Under the lock, the bell is silenced: what rings
-    /// it comes after what it rings for.
-    fn woken(&self, bell: &Wake) -> MutexGuard<'_, State> {
+    /// Ends a sleep on `wake`, and takes the lock. `wake` is silenced under the lock:
+    ///
+    /// 1. the producer adds bytes under the lock, takes back `is_waiting` and rings;
+    /// 2. the consumer takes the lock, sees that `is_waiting` was taken back, and
+    ///    silences: the ring came before, so none stays for the next sleep;
+    /// 3. a ring that comes later follows a new `is_waiting`, and is for that sleep.
+    fn woken(&self, wake: &Wake) -> MutexGuard<'_, QueueState> {
         let mut state = self.shared.lock();
-        // Who rings it takes that back.
-        if !std::mem::take(&mut state.consumer_waits) {
-            bell.silence();
+        if !std::mem::take(&mut state.consumer.is_waiting) {
+            wake.silence();
         }
         state
     }
@@ -368,7 +378,7 @@ impl Consumer {
 /// How a wait with an interrupt came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// There may be something.
+    /// Something may be there.
     Maybe,
     Interrupted,
     TimedOut,
@@ -376,9 +386,9 @@ pub(crate) enum Woken {
 
 /// Tells by a descriptor that there is something to read.
 #[derive(Clone, Debug)]
-pub(crate) struct Readiness(Arc<Wake>);
+pub(crate) struct ReadinessFd(Arc<Wake>);
 
-impl AsFd for Readiness {
+impl AsFd for ReadinessFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -386,58 +396,59 @@ impl AsFd for Readiness {
 
 /// Closes the consumer's side from any thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Closer(Arc<Shared>);
+pub(crate) struct Closer(Arc<ElasticShared>);
 
 impl Closer {
-    /// Nobody wants more; false if it was so before. Whoever waits for more is
-    /// woken. What is there is given back, but for what the consumer has in hand.
+    /// Closes the consumer's side; false if it was closed before. A consumer that waits
+    /// is woken. What is there is given back, but for what the consumer has in hand.
     pub(crate) fn close(&self) -> bool {
         let mut state = self.0.lock();
-        if std::mem::replace(&mut state.closed, true) {
+        if std::mem::replace(&mut state.consumer.is_closed, true) {
             return false;
         }
         let entries = (
-            std::mem::take(&mut state.head),
-            std::mem::take(&mut state.tail),
+            std::mem::take(&mut state.storage.head),
+            std::mem::take(&mut state.storage.tail),
         );
-        let bytes = state.in_memory;
-        let start_thread = spill::left_files(&mut state);
-        self.0.tell_consumer(&mut state);
-        let unused = state.wind_up();
+        let bytes = state.storage.in_memory();
+        let start_thread = spill_thread::claim_release(&mut state);
+        self.0.notify_consumer(&mut state);
+        let unused = state.release_memory();
         drop(state);
         self.0.ring_for_room();
-        self.0.work.notify_all();
+        self.0.spill_wakeup.notify_all();
         self.0.moved.notify_all();
         if start_thread {
-            spill::give_back(&self.0);
+            spill_thread::start_release(&self.0);
         }
-        spill::forget((entries, unused), bytes);
+        spill_thread::drop_elsewhere((entries, unused), bytes);
         true
     }
 
     /// A descriptor that is readable while there is something for the consumer,
     /// the end included, and from the close on. Made when it is first asked for.
     ///
-    /// Not a method of the consumer, which a thread that waits has to itself.
+    /// The closer has this, and not the consumer, which a thread that waits has to
+    /// itself.
     ///
     /// # Errors
     /// When no descriptor is left.
-    pub(crate) fn readiness(&self) -> io::Result<Readiness> {
+    pub(crate) fn readiness(&self) -> io::Result<ReadinessFd> {
         let mut state = self.0.lock();
-        let wake = match &state.readable {
+        let wake = match &state.consumer.readable {
             Some(wake) => Arc::clone(wake),
             None => {
                 let wake = Arc::new(Wake::new()?);
-                state.readable = Some(Arc::clone(&wake));
-                state.settle();
+                state.consumer.readable = Some(Arc::clone(&wake));
+                state.update_readable();
                 wake
             }
         };
-        Ok(Readiness(wake))
+        Ok(ReadinessFd(wake))
     }
 }
 
-impl Drop for Consumer {
+impl Drop for ElasticConsumer {
     fn drop(&mut self) {
         self.closer().close();
     }

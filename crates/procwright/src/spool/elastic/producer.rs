@@ -4,99 +4,103 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::state::Finish;
-use super::{Event, Shared, spill};
-use crate::spool::Overflow;
+use super::event::Event;
+use super::shared::ElasticShared;
+use super::sides::Finish;
+use super::spill_thread;
+use crate::error::BoxError;
 use crate::spool::budget;
-use crate::spool::fifo::BoxError;
-use crate::sys::memory::Filler;
+use crate::spool::overflow::Overflow;
+use procwright_os::memory::Filler;
 
-/// The producer's side. Dropped without a word it counts as failed.
+/// The producer's side. One that is dropped before it has said how it ended counts as
+/// failed.
 #[derive(Debug)]
-pub(crate) struct Producer {
-    shared: Arc<Shared>,
+pub(crate) struct ElasticProducer {
+    shared: Arc<ElasticShared>,
     /// The block that is being filled.
     filler: Option<Filler>,
-    /// For what will be dropped.
+    /// The block for bytes that will be dropped.
     scratch: Option<Filler>,
-    /// What the latest area is for.
-    grant: Grant,
-    said_all: bool,
+    /// The fate of the latest area.
+    area_use: AreaUse,
+    has_finished: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Grant {
+enum AreaUse {
     None,
-    /// At most so many bytes of the filler.
+    /// The most bytes of the filler that may be committed.
     Keep(usize),
-    /// So many of the scratch block.
+    /// The size of the scratch block.
     Skip(usize),
 }
 
-/// What there is room for.
+/// Room for the next bytes.
 #[derive(Debug)]
 pub(crate) enum Space<'a> {
     /// Read into this, not empty, and commit.
     Area(&'a mut [u8]),
     /// No room: the wake-up rings when there is.
     Held,
-    /// Nobody wants more.
+    /// Nothing more is wanted.
     Closed,
 }
 
-/// The same, for those to whom it matters what becomes of it.
+/// Room for the next bytes, and what will become of them.
 #[derive(Debug)]
-pub(crate) enum Place<'a> {
+pub(crate) enum Destination<'a> {
     Kept(&'a mut [u8]),
-    /// What is read into this will be dropped.
+    /// An area whose bytes will be dropped.
     Dropped(&'a mut [u8]),
     Held,
     Closed,
 }
 
-impl Producer {
-    pub(super) fn new(shared: Arc<Shared>) -> Producer {
-        Producer {
+impl ElasticProducer {
+    pub(super) fn new(shared: Arc<ElasticShared>) -> ElasticProducer {
+        ElasticProducer {
             shared,
             filler: None,
             scratch: None,
-            grant: Grant::None,
-            said_all: false,
+            area_use: AreaUse::None,
+            has_finished: false,
         }
     }
 
-    /// The memory that the next bytes may be read into. Asking costs nothing and
-    /// drops nothing: only [`Producer::commit`] says that bytes have come.
+    /// The memory that the next bytes may be read into. Asking drops no bytes: only
+    /// [`ElasticProducer::commit`] says that bytes have come. It takes the lock, and may
+    /// give memory back or start the spill thread.
     ///
     /// # Errors
     /// When the system has no memory.
     pub(crate) fn area(&mut self) -> io::Result<Space<'_>> {
-        Ok(match self.place(1)? {
-            Place::Kept(area) | Place::Dropped(area) => Space::Area(area),
-            Place::Held => Space::Held,
-            Place::Closed => Space::Closed,
+        Ok(match self.destination(1)? {
+            Destination::Kept(area) | Destination::Dropped(area) => Space::Area(area),
+            Destination::Held => Space::Held,
+            Destination::Closed => Space::Closed,
         })
     }
 
-    /// The same with room for `least` bytes in one piece, at most an eighth of the
-    /// memory.
+    /// The memory that the next bytes may be read into, with room for `least` bytes in
+    /// one piece, at most an eighth of the memory, and what will become of them.
     ///
     /// # Errors
     /// When the system has no memory.
-    pub(crate) fn place(&mut self, least: usize) -> io::Result<Place<'_>> {
+    pub(crate) fn destination(&mut self, least: usize) -> io::Result<Destination<'_>> {
         let mut state = self.shared.lock();
         if !state.wants_more() {
-            return Ok(Place::Closed);
+            return Ok(Destination::Closed);
         }
         let now = Instant::now();
         let mut room = match state.policy {
-            // It makes its own room.
+            // The oldest bytes make room.
             Overflow::DropOldest { .. } => u64::MAX,
             _ => state.room(now),
         };
         if room < least as u64
             && state.policy.is_lossless()
-            && state.has_less()
+            && state.storage.is_limited_by_share()
             && let Some(wake) = &*self.shared.room()
         {
             budget::ring_when_grown(wake);
@@ -105,55 +109,55 @@ impl Producer {
         if room < least as u64 {
             state.refuse(now);
             if state.policy.is_lossless() {
-                self.grant = Grant::None;
-                // What is in the block can go to disk like all else: with a share
-                // that became smaller it may be all that there is.
+                self.area_use = AreaUse::None;
+                // The bytes of this block can go to disk like all others: with a share
+                // that became smaller they may be all that there is.
                 if let Some(begun) = self.filler.take() {
-                    state.pool.give(begun.into_block());
+                    state.storage.pool.give(begun.into_block());
                 }
-                state.filling = false;
-                let start_thread = spill::wanted(&self.shared, &mut state);
+                state.producer.is_filling = false;
+                let start_thread = spill_thread::wake_if_needed(&self.shared, &mut state);
                 drop(state);
                 if start_thread {
-                    spill::start(&self.shared);
+                    spill_thread::start(&self.shared);
                 }
-                return Ok(Place::Held);
+                return Ok(Destination::Held);
             }
-            // Whether there is more at all is known when it has been read.
+            // A read has to tell whether there is more at all.
             if self.scratch.is_none() {
-                let size = state.block();
-                self.scratch = Some(state.pool.take(size)?);
+                let size = state.storage.next_block_size();
+                self.scratch = Some(state.storage.pool.take(size)?);
             }
             drop(state);
             let Some(scratch) = &mut self.scratch else {
-                return Ok(Place::Closed);
+                return Ok(Destination::Closed);
             };
             let area = scratch.spare();
-            self.grant = Grant::Skip(area.len());
-            return Ok(Place::Dropped(area));
+            self.area_use = AreaUse::Skip(area.len());
+            return Ok(Destination::Dropped(area));
         }
         if let Some(scratch) = self.scratch.take() {
-            state.pool.give(scratch.into_block());
+            state.storage.pool.give(scratch.into_block());
         }
         // A block that the consumer has emptied is used from its start again:
         // one that keeps up then sees the same warm memory all the time.
         let usable = |filler: &mut Filler| filler.rewind() || filler.spare().len() >= least;
         if !self.filler.as_mut().is_some_and(usable) {
             if let Some(full) = self.filler.take() {
-                state.pool.give(full.into_block());
+                state.storage.pool.give(full.into_block());
             }
-            let size = state.block();
-            self.filler = Some(state.pool.take(size)?);
+            let size = state.storage.next_block_size();
+            self.filler = Some(state.storage.pool.take(size)?);
         }
-        state.filling = true;
+        state.producer.is_filling = true;
         drop(state);
         let Some(filler) = &mut self.filler else {
-            return Ok(Place::Closed);
+            return Ok(Destination::Closed);
         };
         let area = filler.spare();
         let n = area.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        self.grant = Grant::Keep(n);
-        Ok(Place::Kept(&mut area[..n]))
+        self.area_use = AreaUse::Keep(n);
+        Ok(Destination::Kept(&mut area[..n]))
     }
 
     /// The first `n` bytes of the latest area have been filled.
@@ -164,9 +168,9 @@ impl Producer {
         if n == 0 {
             return;
         }
-        match std::mem::replace(&mut self.grant, Grant::None) {
-            Grant::Keep(most) if n <= most => self.keep(n),
-            Grant::Skip(most) if n <= most => self.skip(n),
+        match std::mem::replace(&mut self.area_use, AreaUse::None) {
+            AreaUse::Keep(most) if n <= most => self.keep(n),
+            AreaUse::Skip(most) if n <= most => self.skip(n),
             grant => panic!("{n} bytes committed to {grant:?}"),
         }
     }
@@ -179,12 +183,12 @@ impl Producer {
         filler.publish(n);
         let mut state = self.shared.lock();
         let first_drop = state.push(filler.block(), start, start + n, Instant::now());
-        self.shared.tell_consumer(&mut state);
-        self.shared.tell_watchers(&state);
-        let start_thread = spill::wanted(&self.shared, &mut state);
+        self.shared.notify_consumer(&mut state);
+        self.shared.notify_monitors(&state);
+        let start_thread = spill_thread::wake_if_needed(&self.shared, &mut state);
         drop(state);
         if start_thread {
-            spill::start(&self.shared);
+            spill_thread::start(&self.shared);
         }
         if let Some(offset) = first_drop {
             (self.shared.hook)(&Event::Dropping { offset });
@@ -193,18 +197,18 @@ impl Producer {
 
     fn skip(&mut self, n: usize) {
         let mut state = self.shared.lock();
-        let offset = state.came;
+        let offset = state.accounts.came;
         if matches!(state.policy, Overflow::Fail { .. }) {
-            state.overflowed = Some(offset);
+            state.producer.overflowed = Some(offset);
             drop(state);
             self.finish_with(Finish::Overflowed(offset));
             (self.shared.hook)(&Event::Overflowed { offset });
             return;
         }
-        let first_drop = state.dropped == 0;
-        state.skip(n as u64);
-        self.shared.tell_consumer(&mut state);
-        self.shared.tell_watchers(&state);
+        let first_drop = state.accounts.dropped == 0;
+        state.push_gap(n as u64);
+        self.shared.notify_consumer(&mut state);
+        self.shared.notify_monitors(&state);
         drop(state);
         if first_drop {
             (self.shared.hook)(&Event::Dropping { offset });
@@ -233,10 +237,10 @@ impl Producer {
 
     /// The offset at which more came than may be kept, if that has happened.
     pub(crate) fn overflowed(&self) -> Option<u64> {
-        self.shared.lock().overflowed
+        self.shared.lock().producer.overflowed
     }
 
-    /// Whether anybody wants more.
+    /// True while more is wanted.
     pub(crate) fn is_wanted(&self) -> bool {
         self.shared.lock().wants_more()
     }
@@ -248,39 +252,38 @@ impl Producer {
 
     /// Nothing more will come, because of `error`, which the consumer gets after
     /// all that came before.
-    #[allow(dead_code, reason = "for producers that know why they end")]
     pub(crate) fn fail(mut self, error: BoxError) {
         self.finish_with(Finish::Failed(error));
     }
 
-    /// What is there is not to be given out any more.
+    /// Ends the queue without giving out what is there.
     pub(crate) fn leave(mut self) {
-        self.shared.lock().left = true;
+        self.shared.lock().producer.has_abandoned = true;
         self.finish_with(Finish::Whole);
     }
 
     fn finish_with(&mut self, finish: Finish) {
-        self.said_all = true;
+        self.has_finished = true;
         let mut state = self.shared.lock();
-        // One that was closed had more to say.
-        state.whole = matches!(finish, Finish::Whole) && !state.closed && !state.left;
-        state.finish.get_or_insert(finish);
+        // A producer whose consumer has closed had more to say.
+        state.producer.is_whole = matches!(finish, Finish::Whole) && !state.is_abandoned();
+        state.producer.finish.get_or_insert(finish);
         if let Some(filler) = self.filler.take() {
-            state.pool.give(filler.into_block());
+            state.storage.pool.give(filler.into_block());
         }
         if let Some(scratch) = self.scratch.take() {
-            state.pool.give(scratch.into_block());
+            state.storage.pool.give(scratch.into_block());
         }
-        self.shared.tell_consumer(&mut state);
+        self.shared.notify_consumer(&mut state);
         drop(state);
         drop(self.shared.room().take());
-        self.shared.tell_all();
+        self.shared.notify_all();
     }
 }
 
-impl Drop for Producer {
+impl Drop for ElasticProducer {
     fn drop(&mut self) {
-        if !self.said_all {
+        if !self.has_finished {
             self.finish_with(Finish::Failed("the producer is gone".into()));
         }
     }

@@ -7,15 +7,15 @@ use std::time::Duration;
 use proptest::prelude::*;
 use test_children::{Pattern, Stream};
 
-use super::consumer::Item;
 use super::*;
-use crate::time::Deadline;
+use procwright_os::time::Deadline;
+use std::time::Instant;
 
 const TINY: u64 = 4096;
 
 struct Queue {
-    producer: Option<Producer>,
-    consumer: Consumer,
+    producer: Option<ElasticProducer>,
+    consumer: ElasticConsumer,
     monitor: Monitor,
     room: Arc<Wake>,
     pattern: Pattern,
@@ -30,7 +30,7 @@ impl Queue {
     fn new(policy: Overflow, block: usize, directory: Option<&Path>) -> Queue {
         let disk = match (policy, directory) {
             (Overflow::Spill { disk, .. }, Some(directory)) => {
-                Some(Disk::new(directory.to_owned(), disk))
+                Some(SpillFiles::new(directory.to_owned(), disk))
             }
             _ => None,
         };
@@ -75,13 +75,13 @@ impl Queue {
         self.gaps += n;
     }
 
-    fn read(&mut self, most: usize) -> Item {
+    fn read(&mut self, most: usize) -> ReadOutcome {
         let mut buffer = vec![0; most];
         let item = self.consumer.read(&mut buffer).unwrap();
         match item {
-            Item::Bytes(n) => self.checked(&buffer[..n]),
-            Item::Gap(n) => self.gap(n),
-            Item::Empty | Item::End => {}
+            ReadOutcome::Bytes(n) => self.checked(&buffer[..n]),
+            ReadOutcome::Gap(n) => self.gap(n),
+            ReadOutcome::Empty | ReadOutcome::End => {}
         }
         item
     }
@@ -104,12 +104,12 @@ impl Queue {
 
     /// Reads what is there, waiting for nothing.
     fn drain(&mut self) {
-        while !matches!(self.read(1 << 16), Item::Empty | Item::End) {}
+        while !matches!(self.read(1 << 16), ReadOutcome::Empty | ReadOutcome::End) {}
     }
 
     fn end(&mut self) {
         self.producer.take().unwrap().end();
-        while self.read(1 << 16) != Item::End {}
+        while self.read(1 << 16) != ReadOutcome::End {}
     }
 
     #[track_caller]
@@ -231,8 +231,9 @@ fn two_threads_and_a_disk() {
                     let put = producer.put(pattern.slice(at, n)).unwrap();
                     at += put as u64;
                     if put < n {
-                        let fd = crate::sys::poll::Fd::new(&*room, crate::sys::poll::Flags::IN);
-                        crate::sys::poll::one(fd, Deadline::NEVER).unwrap();
+                        let fd =
+                            procwright_os::poll::Fd::new(&*room, procwright_os::poll::Flags::IN);
+                        procwright_os::poll::wait_one(fd, Deadline::NEVER).unwrap();
                         room.silence();
                     }
                 }
@@ -244,7 +245,7 @@ fn two_threads_and_a_disk() {
                 queue.consumer.wait(Deadline::NEVER);
                 if size % 2 == 0 {
                     queue.peek(size);
-                } else if queue.read(size) == Item::End {
+                } else if queue.read(size) == ReadOutcome::End {
                     break;
                 }
                 if queue.at.is_multiple_of(50) {
@@ -293,8 +294,8 @@ fn a_full_memory_holds_the_producer_until_it_pays() {
         Space::Held
     ));
     let is_rung = |queue: &Queue| {
-        let fd = crate::sys::poll::Fd::new(&*queue.room, crate::sys::poll::Flags::IN);
-        crate::sys::poll::one(fd, Deadline::at(Instant::now())).unwrap()
+        let fd = procwright_os::poll::Fd::new(&*queue.room, procwright_os::poll::Flags::IN);
+        procwright_os::poll::wait_one(fd, Deadline::at(Instant::now())).unwrap()
     };
     queue.read(4096);
     queue.read(1023);
@@ -311,7 +312,7 @@ fn a_full_memory_holds_the_producer_until_it_pays() {
 fn the_latest_are_kept_to_the_byte() {
     let mut queue = Queue::new(Overflow::DropOldest { memory: 10_000 }, 4096, None);
     queue.put(123_457);
-    assert_eq!(queue.read(1), Item::Gap(113_457));
+    assert_eq!(queue.read(1), ReadOutcome::Gap(113_457));
     // What is in hand is not dropped: it may be on its way already.
     assert!(queue.peek(1));
     queue.put(100_000);
@@ -328,11 +329,11 @@ fn the_first_are_kept_to_the_byte() {
     let mut queue = Queue::new(Overflow::DropNewest { memory: 10_000 }, 4096, None);
     queue.put(123_457);
     for most in [4096, 4096, 1808] {
-        assert_eq!(queue.read(1 << 16), Item::Bytes(most));
+        assert_eq!(queue.read(1 << 16), ReadOutcome::Bytes(most));
     }
     queue.put(5);
-    assert_eq!(queue.read(1), Item::Gap(113_457));
-    assert_eq!(queue.read(10), Item::Bytes(5));
+    assert_eq!(queue.read(1), ReadOutcome::Gap(113_457));
+    assert_eq!(queue.read(10), ReadOutcome::Bytes(5));
     queue.end();
     queue.balanced();
 }
@@ -345,7 +346,7 @@ fn dropping_byte_by_byte_takes_no_bookkeeping() {
         queue.put(1);
         queue.peek(1);
     }
-    let entries = queue.monitor.0.lock().tail.len();
+    let entries = queue.monitor.0.lock().storage.tail.len();
     assert!(entries <= 2 * 8 + 2, "{entries}");
 }
 
@@ -365,11 +366,11 @@ fn one_byte_too_many_fails_and_one_less_does_not() {
     assert_eq!(producer.overflowed(), Some(10_000));
     assert!(matches!(producer.area().unwrap(), Space::Closed));
     for most in [4096, 4096, 1808] {
-        assert_eq!(queue.read(1 << 16), Item::Bytes(most));
+        assert_eq!(queue.read(1 << 16), ReadOutcome::Bytes(most));
     }
     let error = queue.consumer.read(&mut [0; 10]).unwrap_err();
     assert!(matches!(error, Broken::Overflowed { offset: 10_000 }));
-    assert_eq!(queue.read(10), Item::End);
+    assert_eq!(queue.read(10), ReadOutcome::End);
 }
 
 #[test]
@@ -407,10 +408,10 @@ fn the_end_brings_the_producers_error_behind_its_bytes() {
     let mut queue = Queue::new(Overflow::default(), 4096, None);
     queue.put(3);
     queue.producer.take().unwrap().fail("broken".into());
-    assert_eq!(queue.read(10), Item::Bytes(3));
+    assert_eq!(queue.read(10), ReadOutcome::Bytes(3));
     let error = queue.consumer.read(&mut [0; 10]).unwrap_err();
     assert_eq!(error.to_string(), "broken");
-    assert_eq!(queue.read(10), Item::End);
+    assert_eq!(queue.read(10), ReadOutcome::End);
 
     let mut queue = Queue::new(Overflow::default(), 4096, None);
     drop(queue.producer.take());
@@ -423,7 +424,7 @@ fn who_leaves_is_noticed() {
     let mut queue = Queue::new(Overflow::Block { memory: TINY }, 4096, None);
     queue.put(5000);
     queue.producer.take().unwrap().leave();
-    assert_eq!(queue.read(10), Item::End);
+    assert_eq!(queue.read(10), ReadOutcome::End);
 
     let mut queue = Queue::new(Overflow::Block { memory: TINY }, 4096, None);
     queue.put(5000);
@@ -435,8 +436,8 @@ fn who_leaves_is_noticed() {
         ..
     } = queue;
     drop(consumer);
-    let fd = crate::sys::poll::Fd::new(&*room, crate::sys::poll::Flags::IN);
-    assert!(crate::sys::poll::one(fd, Deadline::NEVER).unwrap());
+    let fd = procwright_os::poll::Fd::new(&*room, procwright_os::poll::Flags::IN);
+    assert!(procwright_os::poll::wait_one(fd, Deadline::NEVER).unwrap());
     assert!(matches!(producer.unwrap().area().unwrap(), Space::Closed));
     assert!(!monitor.wait_ended(Deadline::NEVER));
 }
@@ -446,8 +447,8 @@ fn a_descriptor_tells_of_bytes_and_of_the_end() {
     let mut queue = Queue::new(Overflow::Block { memory: TINY }, 4096, None);
     let readiness = queue.consumer.closer().readiness().unwrap();
     let is_ready = || {
-        let fd = crate::sys::poll::Fd::new(&readiness, crate::sys::poll::Flags::IN);
-        crate::sys::poll::one(fd, Deadline::at(Instant::now())).unwrap()
+        let fd = procwright_os::poll::Fd::new(&readiness, procwright_os::poll::Flags::IN);
+        procwright_os::poll::wait_one(fd, Deadline::at(Instant::now())).unwrap()
     };
     assert!(!is_ready());
     queue.put(3);
@@ -471,11 +472,14 @@ fn a_descriptor_tells_of_the_close_for_ever() {
         let closer = queue.consumer.closer();
         let early = is_asked_for_first.then(|| closer.readiness().unwrap());
         closer.close();
-        assert_eq!(queue.consumer.read(&mut [0; 4]).unwrap(), Item::Empty);
+        assert_eq!(
+            queue.consumer.read(&mut [0; 4]).unwrap(),
+            ReadOutcome::Empty
+        );
         let late = closer.readiness().unwrap();
         for readiness in early.iter().chain([&late]) {
-            let fd = crate::sys::poll::Fd::new(readiness, crate::sys::poll::Flags::IN);
-            assert!(crate::sys::poll::one(fd, Deadline::at(Instant::now())).unwrap());
+            let fd = procwright_os::poll::Fd::new(readiness, procwright_os::poll::Flags::IN);
+            assert!(procwright_os::poll::wait_one(fd, Deadline::at(Instant::now())).unwrap());
         }
     }
 }
@@ -511,16 +515,16 @@ fn what_cannot_be_read_back_is_lost_alone_and_told() {
     // The file is cut behind our back.
     {
         let mut state = queue.monitor.0.lock();
-        let extent = state.disk.as_mut().unwrap().next().unwrap();
-        rustix::fs::ftruncate(&extent.file, 8192).unwrap();
+        let range = state.storage.disk.as_mut().unwrap().next().unwrap();
+        rustix::fs::ftruncate(&range.file, 8192).unwrap();
     }
     queue.producer.take().unwrap().end();
     let mut lost = 0;
     loop {
         let mut buffer = [0; 4096];
         match queue.consumer.read(&mut buffer) {
-            Ok(Item::Bytes(n)) => queue.checked(&buffer[..n]),
-            Ok(Item::End) => break,
+            Ok(ReadOutcome::Bytes(n)) => queue.checked(&buffer[..n]),
+            Ok(ReadOutcome::End) => break,
             Ok(item) => panic!("{item:?}"),
             Err(Broken::Lost { offset, length, .. }) => {
                 assert_eq!(offset, queue.at);
@@ -554,7 +558,7 @@ fn a_directory_that_vanishes_costs_room_and_no_byte() {
         assert!(matches!(event, Event::Degraded { .. }), "{event:?}");
         theirs.fetch_add(1, Ordering::Relaxed);
     });
-    let disk = Some(Disk::new(place.clone(), Some(1 << 20)));
+    let disk = Some(SpillFiles::new(place.clone(), Some(1 << 20)));
     let (producer, consumer, monitor) = assemble(
         policy,
         4096,

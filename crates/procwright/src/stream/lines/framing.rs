@@ -1,25 +1,24 @@
-//! What a line is.
+//! The rule by which a stream is cut into lines.
 
 use std::io;
 
 use memchr::{memchr, memchr2, memmem};
 
-use super::LineTooLong;
-use crate::error::Invalid;
+use procwright_os::Invalid;
 
-/// Where a line ends, and how long it may be.
+/// A rule by which lines are cut: where one ends, and how long it may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Framing {
-    /// What ends a line.
+    /// The bytes that end a line.
     pub separator: Separator,
     /// The longest line in bytes, its separator included. None by default: then a
     /// line takes as much memory as it is long.
     pub max_length: Option<usize>,
-    /// What becomes of a longer one.
+    /// The treatment of a longer line.
     pub too_long: TooLong,
 }
 
-/// What ends a line.
+/// The bytes that end a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Separator {
@@ -34,14 +33,23 @@ pub enum Separator {
     Bytes(Vec<u8>),
 }
 
-/// What becomes of a line that is longer than it may be.
+/// A line is longer than it may be. It comes wrapped in an [`io::Error`] of kind
+/// `InvalidData`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a line is longer than the {max_length} bytes that were allowed")]
+pub struct LineTooLong {
+    /// The longest line that was allowed.
+    pub max_length: usize,
+}
+
+/// The treatment of a line that is longer than it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TooLong {
-    /// It comes in pieces of the greatest length, all but the last without a
-    /// separator. No piece ends within one: it then is that much shorter.
+    /// The line comes in pieces of the greatest length, all but the last without a
+    /// separator. No piece ends within a separator: the piece then is that much shorter.
     Split,
-    /// [`LineTooLong`](super::LineTooLong). The bytes stay where they are, to be
+    /// [`LineTooLong`]. The bytes stay where they are, to be
     /// read by other means.
     Fail,
 }
@@ -57,7 +65,7 @@ impl Default for Framing {
 }
 
 impl Separator {
-    /// The line without the separator at its end, if there is one there. `\n` goes
+    /// The line without the separator at its end, if it has one. `\n` goes
     /// with a `\r` in front of it, as in [`BufRead::lines`](std::io::BufRead::lines).
     pub(in crate::stream) fn strip<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         match self {
@@ -85,10 +93,10 @@ impl Separator {
 #[derive(Debug)]
 pub struct Frame {
     pub(in crate::stream) framing: Framing,
-    /// For separators of several bytes: made once, for it costs more than the
-    /// search in a short line.
-    /// In a box: it is aligned more strictly than what the allocators of other
-    /// languages give, and would make all that holds it so.
+    /// The searcher for separators of several bytes. It is made once, because that costs
+    /// more than the search in a short line; and boxed, because it is aligned more
+    /// strictly than what the allocators of other languages give, and so would be all
+    /// that holds it.
     finder: Option<Box<memmem::Finder<'static>>>,
 }
 
@@ -120,14 +128,13 @@ impl Frame {
         Ok(Frame { framing, finder })
     }
 
-    /// The line without the separator at its end, if there is one there. `\n` goes
+    /// The line without the separator at its end, if it has one. `\n` goes
     /// with a `\r` in front of it, as in [`BufRead::lines`](std::io::BufRead::lines).
     pub fn strip<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         self.framing.separator.strip(line)
     }
 
-    /// The first separator in `bytes`, of which the part before `from` has none
-    /// that begins there.
+    /// The first separator in `bytes`, start and end. None begins before `from`.
     pub(in crate::stream) fn find(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
         let rest = &bytes[from..];
         let (at, length) = match &self.framing.separator {
@@ -144,15 +151,15 @@ impl Frame {
         Some((from + at, from + at + length))
     }
 
-    /// Before which byte no separator begins, in bytes that have none.
-    pub(in crate::stream) fn searched(&self, bytes: &[u8]) -> usize {
+    /// The byte before which no separator begins, in bytes that have none.
+    pub(in crate::stream) fn end_of_search(&self, bytes: &[u8]) -> usize {
         bytes
             .len()
             .saturating_sub(self.framing.separator.length() - 1)
     }
 
-    /// How many of the last bytes may be the beginning of a separator.
-    pub(in crate::stream) fn begun(&self, bytes: &[u8]) -> usize {
+    /// The number of bytes at the end that may be the beginning of a separator.
+    pub(in crate::stream) fn partial_separator(&self, bytes: &[u8]) -> usize {
         match &self.framing.separator {
             Separator::Bytes(separator) => (1..separator.len())
                 .rev()

@@ -1,8 +1,8 @@
-//! Lines that one owns.
+//! An iterator over lines.
 
 use std::io;
 
-use super::{Item, LineReader};
+use super::line_reader::{Item, LineReader};
 use crate::stream::{Broken, Patience};
 
 /// A line that was read, or a place where bytes are missing.
@@ -11,7 +11,7 @@ use crate::stream::{Broken, Patience};
 pub enum LineItem {
     /// A line without its separator.
     Line(Vec<u8>),
-    /// So many bytes were dropped here, as [`Overflow`](crate::Overflow) says.
+    /// The number of bytes that were dropped here, as [`Overflow`](crate::Overflow) says.
     Gap(u64),
 }
 
@@ -35,8 +35,8 @@ impl LineReader {
     /// `\r\n`. Gaps are items of their own, so that no line is glued together from
     /// two.
     ///
-    /// After an error it is over, except where the stream itself goes on: behind
-    /// bytes that were lost on disk ([`Broken::Lost`]).
+    /// An error ends the iteration, except where the stream itself goes on: behind bytes
+    /// that were lost on disk ([`Broken::Lost`]).
     ///
     /// # Blocking
     /// Until there is a line, or until the reader is closed.
@@ -91,7 +91,7 @@ impl Iterator for Lines<'_> {
 
 impl std::iter::FusedIterator for Lines<'_> {}
 
-/// Whether the stream goes on behind this.
+/// Whether the stream goes on behind this error.
 fn is_passed(error: &io::Error) -> bool {
     let broken = error.get_ref().and_then(|e| e.downcast_ref::<Broken>());
     matches!(broken, Some(Broken::Lost { .. }))

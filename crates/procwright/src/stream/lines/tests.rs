@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
+use super::line_buffer::BUFFER;
 use super::*;
-use crate::sys::testing;
-use crate::time::Timeout;
+use crate::stream::{Chunk, Closed, Patience, Reader};
+use procwright_os::time::Timeout;
+use test_support::forked as testing;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Got {
@@ -28,12 +30,12 @@ type Came = Result<Vec<u8>, u64>;
 /// All lines of what comes in these pieces.
 fn lines(came: &[Came], framing: &Framing, limit: usize) -> Vec<Got> {
     let frame = Frame::new(framing.clone()).unwrap();
-    let mut state = State::default();
+    let mut buffer = LineBuffer::default();
     let mut came: VecDeque<Came> = came.to_vec().into();
     let mut got = Vec::new();
     loop {
-        match state.ready(&frame, limit) {
-            None => state
+        match buffer.available(&frame, limit) {
+            None => buffer
                 .fill(|room| {
                     let Some(next) = came.pop_front() else {
                         return Ok(Chunk::End);
@@ -51,15 +53,15 @@ fn lines(came: &[Came], framing: &Framing, limit: usize) -> Vec<Got> {
                     })
                 })
                 .unwrap(),
-            Some(Ready::Line(cut)) => {
-                got.push(line(&state.bytes()[..cut.length]));
-                state.give(&frame, cut);
+            Some(Available::Line(cut)) => {
+                got.push(line(&buffer.bytes()[..cut.length]));
+                buffer.take_cut(&frame, cut);
             }
-            Some(Ready::Then) => match pass(&mut state).unwrap() {
+            Some(Available::AfterBuffer) => match buffer.take_after().unwrap() {
                 Chunk::Gap(n) => got.push(Got::Gap(n)),
                 _ => return got,
             },
-            Some(Ready::TooLong) => {
+            Some(Available::TooLong) => {
                 got.push(Got::TooLong);
                 return got;
             }
@@ -180,10 +182,10 @@ fn what_cannot_be_used_is_refused() {
 #[test]
 fn an_endless_line_takes_little_memory() {
     let frame = Frame::new(framing(Separator::Newline, Some(1000), TooLong::Split)).unwrap();
-    let mut state = State::default();
+    let mut buffer = LineBuffer::default();
     let (mut left, mut got) = (100_000_000, 0);
     while left > 0 {
-        state
+        buffer
             .fill(|room| {
                 let n = room.len().min(left);
                 room[..n].fill(b'x');
@@ -191,11 +193,11 @@ fn an_endless_line_takes_little_memory() {
                 Ok(Chunk::Bytes(n))
             })
             .unwrap();
-        while let Some(Ready::Line(cut)) = state.ready(&frame, usize::MAX) {
+        while let Some(Available::Line(cut)) = buffer.available(&frame, usize::MAX) {
             got += cut.length;
-            state.give(&frame, cut);
+            buffer.take_cut(&frame, cut);
         }
-        assert!(state.memory() <= 4 * BUFFER, "{}", state.memory());
+        assert!(buffer.memory() <= 4 * BUFFER, "{}", buffer.memory());
     }
     assert_eq!(got, 100_000_000);
 }
@@ -203,26 +205,26 @@ fn an_endless_line_takes_little_memory() {
 #[test]
 fn a_long_line_leaves_no_memory_behind() {
     let frame = Frame::new(Framing::default()).unwrap();
-    let mut state = State::default();
+    let mut buffer = LineBuffer::default();
     let mut long = vec![b'x'; 20 << 20];
     long.extend_from_slice(b"\nshort\nrest");
     let mut rest = &long[..];
     let mut got = Vec::new();
     while !rest.is_empty() || got.len() < 2 {
-        match state.ready(&frame, usize::MAX) {
-            Some(Ready::Line(cut)) => {
+        match buffer.available(&frame, usize::MAX) {
+            Some(Available::Line(cut)) => {
                 got.push(cut.length);
-                state.give(&frame, cut);
+                buffer.take_cut(&frame, cut);
             }
-            None => state
+            None => buffer
                 .fill(|room| Ok(Chunk::Bytes(io::Read::read(&mut rest, room)?)))
                 .unwrap(),
             other => panic!("{other:?}"),
         }
     }
     assert_eq!(got, [(20 << 20) + 1, 6]);
-    state.fill(|_| Ok(Chunk::Bytes(0))).unwrap();
-    assert!(state.memory() <= 2 * BUFFER, "{}", state.memory());
+    buffer.fill(|_| Ok(Chunk::Bytes(0))).unwrap();
+    assert!(buffer.memory() <= 2 * BUFFER, "{}", buffer.memory());
 }
 
 /// The reference: what the lines of a whole are, by looking at it slowly.
@@ -447,7 +449,7 @@ fn a_close_releases_all_who_wait_for_a_line() {
         })
         .collect();
     // One of them holds what has come and waits for the rest.
-    while reader.state.try_lock().is_ok() {
+    while reader.held.try_lock().is_some() {
         thread::yield_now();
     }
     assert!(reader.close());
@@ -466,7 +468,7 @@ fn who_queues_for_a_line_can_be_interrupted() {
     let patience = Patience::NEVER_ENDING.or_readable(interrupt.as_fd());
     thread::scope(|scope| {
         let blocked = scope.spawn(|| reader.next_line(Patience::NEVER_ENDING).unwrap());
-        while reader.state.try_lock().is_ok() {
+        while reader.held.try_lock().is_some() {
             thread::yield_now();
         }
         let queued = scope.spawn(|| reader.await_line(usize::MAX, patience).unwrap_err());
@@ -511,7 +513,7 @@ fn a_fork_touches_no_lock() {
     reader
         .await_line(usize::MAX, Patience::NEVER_ENDING)
         .unwrap();
-    let held = reader.state.lock().unwrap();
+    let held = reader.held.lock();
     let child = testing::fork();
     if child == 0 {
         let refused = |error: io::Error| error.kind() == io::ErrorKind::Unsupported;

@@ -1,12 +1,13 @@
-//! Who cleans up after a dead peer.
+//! The right to clean up after a dead peer.
 
 use std::cell::RefCell;
 
 use magnus::{Error, Module, RModule, Ruby, Symbol, method};
 use procwright::liveness::{self, Cleaner};
 
-use super::name;
-use crate::errors::{guarded, ruby};
+use super::convert::state_name;
+use crate::errors::guarded;
+use crate::gvl::ruby;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Claim", ruby.class_object())?;
@@ -17,16 +18,16 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("give_back", method!(Claim::give_back, 0))
 }
 
-/// What became of asking for the right to clean up.
+/// The answer to a request for the right to clean up.
 #[magnus::wrap(class = "Procwright::Native::Claim", free_immediately)]
 pub(crate) struct Claim {
-    kind: Kind,
-    /// None if it is not ours any more.
+    kind: ClaimKind,
+    /// The right; none if it is not ours, or not any more.
     right: RefCell<Option<Cleaner>>,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ClaimKind {
     Ours,
     Theirs,
     Done,
@@ -36,10 +37,10 @@ enum Kind {
 impl Claim {
     pub(super) fn of(claim: liveness::Claim) -> Claim {
         let (kind, right) = match claim {
-            liveness::Claim::Ours(right) => (Kind::Ours, Some(right)),
-            liveness::Claim::Theirs => (Kind::Theirs, None),
-            liveness::Claim::Done => (Kind::Done, None),
-            liveness::Claim::NotDied(state) => (Kind::NotDied(state), None),
+            liveness::Claim::Ours(right) => (ClaimKind::Ours, Some(right)),
+            liveness::Claim::Theirs => (ClaimKind::Theirs, None),
+            liveness::Claim::Done => (ClaimKind::Done, None),
+            liveness::Claim::NotDied(state) => (ClaimKind::NotDied(state), None),
         };
         Claim {
             kind,
@@ -49,10 +50,10 @@ impl Claim {
 
     fn kind(&self) -> Symbol {
         match self.kind {
-            Kind::Ours => ruby().to_symbol("ours"),
-            Kind::Theirs => ruby().to_symbol("theirs"),
-            Kind::Done => ruby().to_symbol("done"),
-            Kind::NotDied(state) => name(state),
+            ClaimKind::Ours => ruby().to_symbol("ours"),
+            ClaimKind::Theirs => ruby().to_symbol("theirs"),
+            ClaimKind::Done => ruby().to_symbol("done"),
+            ClaimKind::NotDied(state) => state_name(state),
         }
     }
 
@@ -60,7 +61,7 @@ impl Claim {
         self.right.borrow().is_some()
     }
 
-    /// False if it was not ours any more; so too below.
+    /// False if the right was not ours, or not any more; so too `give_back`.
     fn done(&self) -> Result<bool, Error> {
         guarded(|| Ok(self.right.take().map(Cleaner::done).is_some()))
     }

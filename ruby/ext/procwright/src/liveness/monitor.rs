@@ -9,13 +9,13 @@ use procwright::liveness;
 use procwright::time::Timeout;
 
 use super::claim::Claim;
-use super::invitation::Invitation;
-use super::{failed, name, parts};
-use crate::errors::{guarded, panicked, system};
-use crate::gvl::briefly_unlocked;
-use crate::patient::elsewhere;
+use super::convert::{guarantee_parts, liveness_error, state_name};
+use super::invitation::TokenInvitation;
+use crate::arguments::seconds;
+use crate::errors::{guarded, panic_error, system_error};
+use crate::gvl::without_gvl_briefly;
+use crate::interruptible::on_thread;
 use crate::process::Handle;
-use crate::values::seconds;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Monitor", ruby.class_object())?;
@@ -38,29 +38,29 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
 pub(crate) struct Monitor(pub(crate) Arc<liveness::Monitor>);
 
 impl Monitor {
-    fn made(
+    fn create(
         mut make: impl FnMut() -> Result<liveness::Monitor, liveness::Error>,
     ) -> Result<Monitor, Error> {
         guarded(|| {
-            let made = briefly_unlocked(&mut make)?;
-            let made = made.map_err(|panic| panicked(&*panic))?;
-            let made = made.map_err(|error| failed(&error))?;
+            let made = without_gvl_briefly(&mut make)?;
+            let made = made.map_err(|panic| panic_error(&*panic))?;
+            let made = made.map_err(|error| liveness_error(&error))?;
             Ok(Monitor(Arc::new(made)))
         })
     }
 
-    fn accept(invitation: &Invitation) -> Result<Monitor, Error> {
-        let mut again = Some(invitation.again()?);
-        // Once: it is called again only where it was not called.
-        Monitor::made(|| liveness::Monitor::accept(again.take().expect("it was not used")))
+    fn accept(invitation: &TokenInvitation) -> Result<Monitor, Error> {
+        let mut clone = Some(invitation.try_clone()?);
+        // The closure is called again only if it was not called.
+        Monitor::create(|| liveness::Monitor::accept(clone.take().expect("called once")))
     }
 
     fn of_process(handle: &Handle) -> Result<Monitor, Error> {
-        Monitor::made(|| liveness::Monitor::of_process(&handle.0))
+        Monitor::create(|| liveness::Monitor::of_process(&handle.0))
     }
 
     fn of_parent() -> Result<Monitor, Error> {
-        Monitor::made(liveness::Monitor::of_parent)
+        Monitor::create(liveness::Monitor::of_parent)
     }
 
     fn is_alive(&self) -> bool {
@@ -68,20 +68,20 @@ impl Monitor {
     }
 
     fn state(&self) -> Symbol {
-        name(self.0.state())
+        state_name(self.0.state())
     }
 
     fn confirm(&self) -> Result<Symbol, Error> {
-        guarded(|| Ok(name(self.0.confirm())))
+        guarded(|| Ok(state_name(self.0.confirm())))
     }
 
-    /// Whether it does not live any more; false if the timeout came first. For a fork:
-    /// what would ring there is of the process that was forked.
+    /// Waits on the word alone until the peer does not live any more; false if the timeout came
+    /// first. For a fork, in which the descriptor belongs to the process that was forked.
     fn wait_on_the_word(&self, timeout: Option<f64>) -> Result<bool, Error> {
         guarded(|| {
             let deadline = seconds("timeout", timeout)?.starting(Instant::now());
             let monitor = Arc::clone(&self.0);
-            elsewhere(move || {
+            on_thread(move || {
                 let left = deadline.remaining(Instant::now());
                 let left = left.map_or(Timeout::NEVER, Timeout::from);
                 monitor.wait(left).is_some()
@@ -96,27 +96,27 @@ impl Monitor {
             let claim = match claim {
                 Ok(liveness::Claim::Theirs) if timeout.duration() != Some(Duration::ZERO) => {
                     let monitor = Arc::clone(&self.0);
-                    elsewhere(move || monitor.claim(timeout))?
+                    on_thread(move || monitor.claim(timeout))?
                 }
                 claim => claim,
             };
-            claim.map(Claim::of).map_err(|error| failed(&error))
+            claim.map(Claim::of).map_err(|error| liveness_error(&error))
         })
     }
 
     fn readiness_fd(&self) -> Result<RawFd, Error> {
         guarded(|| {
             let fd = self.0.readiness_fd().map(|fd| fd.as_raw_fd());
-            fd.map_err(|error| system(&error, format!("cannot wait for the peer: {error}")))
+            fd.map_err(|error| system_error(&error, format!("cannot wait for the peer: {error}")))
         })
     }
 
-    /// None where it cannot be seen from here.
+    /// The peer's process; none if it cannot be seen from here.
     fn process(&self) -> Option<Handle> {
         self.0.process().map(|process| Handle(process.clone()))
     }
 
     fn guarantee(ruby: &Ruby, this: &Monitor) -> RArray {
-        parts(ruby, this.0.guarantee())
+        guarantee_parts(ruby, this.0.guarantee())
     }
 }

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use magnus::{Class, Error, Module, Object, RArray, RModule, Ruby, function, method};
 use procwright::liveness::{self, Error as Refusal, Guarantee, PortableToken};
 
-use super::invitation::Invitation;
-use super::{failed, parts};
-use crate::errors::{choice, guarded, made, panicked};
-use crate::gvl::briefly_unlocked;
+use super::convert::{guarantee_parts, liveness_error};
+use super::invitation::TokenInvitation;
+use crate::errors::{choice_error, exception, guarded, panic_error};
+use crate::gvl::without_gvl_briefly;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Token", ruby.class_object())?;
@@ -20,27 +20,27 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("released?", method!(Token::is_released, 0))
 }
 
-/// Says that this process lives. None once released.
+/// Tells monitors that this process lives. None once released.
 #[magnus::wrap(class = "Procwright::Native::Token", free_immediately)]
-struct Token(RefCell<Option<Holder>>);
+struct Token(RefCell<Option<HeldToken>>);
 
-enum Holder {
+enum HeldToken {
     Process(liveness::Token),
     Thread(PortableToken),
 }
 
-impl Holder {
+impl HeldToken {
     fn invite(&self) -> Result<liveness::Invitation, Refusal> {
         match self {
-            Holder::Process(token) => token.invite(),
-            Holder::Thread(place) => place.invite(),
+            HeldToken::Process(token) => token.invite(),
+            HeldToken::Thread(place) => place.invite(),
         }
     }
 
     fn guarantee(&self) -> Result<Guarantee, Refusal> {
         match self {
-            Holder::Process(token) => Ok(token.guarantee()),
-            Holder::Thread(place) => place.guarantee(),
+            HeldToken::Process(token) => Ok(token.guarantee()),
+            HeldToken::Thread(place) => place.guarantee(),
         }
     }
 }
@@ -49,31 +49,33 @@ impl Token {
     fn hold(holder: String) -> Result<Token, Error> {
         guarded(|| {
             let held = match &*holder {
-                "process" => briefly_unlocked(|| liveness::Token::new().map(Holder::Process))?,
-                "thread" => briefly_unlocked(|| PortableToken::new().map(Holder::Thread))?,
-                other => return Err(choice("holder", other, ":process or :thread")),
+                "process" => {
+                    without_gvl_briefly(|| liveness::Token::new().map(HeldToken::Process))?
+                }
+                "thread" => without_gvl_briefly(|| PortableToken::new().map(HeldToken::Thread))?,
+                other => return Err(choice_error("holder", other, ":process or :thread")),
             };
-            let held = held.map_err(|panic| panicked(&*panic))?;
-            let held = held.map_err(|error| failed(&error))?;
+            let held = held.map_err(|panic| panic_error(&*panic))?;
+            let held = held.map_err(|error| liveness_error(&error))?;
             Ok(Token(RefCell::new(Some(held))))
         })
     }
 
-    fn invite(&self) -> Result<Invitation, Error> {
-        guarded(|| self.ask(Holder::invite).map(Invitation::of))
+    fn invite(&self) -> Result<TokenInvitation, Error> {
+        guarded(|| self.with(HeldToken::invite).map(TokenInvitation::of))
     }
 
     fn guarantee(ruby: &Ruby, this: &Token) -> Result<RArray, Error> {
-        guarded(|| Ok(parts(ruby, this.ask(Holder::guarantee)?)))
+        guarded(|| Ok(guarantee_parts(ruby, this.with(HeldToken::guarantee)?)))
     }
 
     fn release(&self) -> Result<(), Error> {
         guarded(|| {
             let mut kept = self.0.borrow_mut();
-            if let Some(Holder::Thread(place)) = &*kept
+            if let Some(HeldToken::Thread(place)) = &*kept
                 && !place.release()
             {
-                return Err(refused(&Refusal::NotMain));
+                return Err(token_error(&Refusal::NotMain));
             }
             drop(kept.take());
             Ok(())
@@ -84,27 +86,27 @@ impl Token {
         self.0.borrow().is_none()
     }
 
-    fn ask<T>(&self, work: impl FnOnce(&Holder) -> Result<T, Refusal>) -> Result<T, Error> {
+    fn with<T>(&self, work: impl FnOnce(&HeldToken) -> Result<T, Refusal>) -> Result<T, Error> {
         match &*self.0.borrow() {
-            Some(holder) => work(holder).map_err(|error| refused(&error)),
-            None => Err(made(
-                "liveness_failed",
+            Some(holder) => work(holder).map_err(|error| token_error(&error)),
+            None => Err(exception(
+                "liveness_error",
                 ("released", "the token was released"),
             )),
         }
     }
 }
 
-/// The exception for what cannot be done with a token that there is.
-fn refused(error: &Refusal) -> Error {
+/// The exception for a failure with a token that exists.
+fn token_error(error: &Refusal) -> Error {
     match error {
-        Refusal::NotMain => made(
-            "liveness_failed",
+        Refusal::NotMain => exception(
+            "liveness_error",
             (
                 "not_main",
                 "the main thread holds this token, and no other can do anything with it",
             ),
         ),
-        error => failed(error),
+        error => liveness_error(error),
     }
 }

@@ -3,9 +3,10 @@
 use magnus::{IntoValue, Value};
 use procwright::queue::Error;
 
-use crate::errors::{invalid_words, made, refused, ruby};
+use crate::errors::{exception, invalid_text, io_error};
+use crate::gvl::ruby;
 
-/// Who was told.
+/// The object that has met the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Receiver,
@@ -24,7 +25,7 @@ impl Side {
 }
 
 #[cold]
-pub(crate) fn failed(error: &Error, side: Side) -> magnus::Error {
+pub(crate) fn queue_error(error: &Error, side: Side) -> magnus::Error {
     let ruby = ruby();
     let nil = || ruby.qnil().into_value_with(&ruby);
     let number = |pid: Option<i32>| pid.into_value_with(&ruby);
@@ -42,8 +43,8 @@ pub(crate) fn failed(error: &Error, side: Side) -> magnus::Error {
             "NameTaken",
             [name.as_str().into_value_with(&ruby), number(*pid)],
         ),
-        Error::Invalid(_) | Error::BadName(_) => return invalid_words(&error.to_string()),
-        Error::Io(error) => return refused(error),
+        Error::Invalid(_) | Error::BadName(_) => return invalid_text(&error.to_string()),
+        Error::Io(error) => return io_error(error),
         Error::NoQueue(_) => ("NoQueue", none),
         Error::NoParent(_) => ("NoParent", none),
         Error::NoChannel(_) => ("NoChannel", none),
@@ -54,20 +55,20 @@ pub(crate) fn failed(error: &Error, side: Side) -> magnus::Error {
         Error::WrongVersion(_) => ("WrongVersion", none),
         Error::Forked => ("Forked", none),
         Error::Unsupported(_) => ("Unsupported", none),
-        _ => return made("internal", (format!("{}: {error}", side.name()),)),
+        _ => return exception("internal_error", (format!("{}: {error}", side.name()),)),
     };
     let [one, other] = more;
-    made("queue_failed", (class, error.to_string(), one, other))
+    exception("queue_error", (class, error.to_string(), one, other))
 }
 
-/// One that has nothing but words.
+/// An exception that has nothing but a message.
 #[cold]
-pub(super) fn made_of(class: &str, words: &str) -> magnus::Error {
-    made("queue_failed", (class, words, (), ()))
+pub(super) fn queue_error_text(class: &str, words: &str) -> magnus::Error {
+    exception("queue_error", (class, words, (), ()))
 }
 
-/// It was closed in this process, or used up.
+/// The exception for an end that was closed in this process, or an invitation that was used up.
 #[cold]
-pub(crate) fn end_closed(side: Side, inside: bool) -> magnus::Error {
-    made("queue_end_closed", (side.name(), inside))
+pub(crate) fn end_closed_error(side: Side, was_waiting: bool) -> magnus::Error {
+    exception("queue_end_closed_error", (side.name(), was_waiting))
 }

@@ -1,4 +1,4 @@
-//! What a sender needs of a queue, on its way to another process.
+//! An invitation: what a sender needs of a queue, on its way to another process.
 
 use std::cell::RefCell;
 use std::io;
@@ -8,10 +8,10 @@ use magnus::{Class, Error, Module, Object, RArray, RModule, Ruby, function, meth
 use procwright::duplicate_fd;
 use procwright::queue;
 
-use super::errors::{Side, end_closed, failed};
-use super::made;
-use crate::errors::{guarded, invalid_words, panicked, refused, system};
-use crate::gvl::briefly_unlocked;
+use super::blocking::briefly;
+use super::errors::{Side, end_closed_error, queue_error};
+use crate::errors::{guarded, invalid_text, io_error, panic_error, system_error};
+use crate::gvl::without_gvl_briefly;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Invitation", ruby.class_object())?;
@@ -34,25 +34,25 @@ impl Invitation {
         Invitation(RefCell::new(Some(invitation)))
     }
 
-    /// Of duplicates: the descriptors stay the caller's.
+    /// Takes duplicates: the descriptors stay the caller's.
     fn of_parts(fds: Vec<RawFd>, ticket: String) -> Result<Invitation, Error> {
         guarded(|| {
             let files = fds.into_iter().map(duplicate);
             let files: Vec<OwnedFd> = files.collect::<Result<_, _>>()?;
             let files = files.try_into().map_err(|given: Vec<OwnedFd>| {
-                invalid_words(&format!(
+                invalid_text(&format!(
                     "{} descriptors are not those of an invitation: pass what its `fds` gave, \
                      in that order",
                     given.len()
                 ))
             })?;
             let invitation = queue::Invitation::from_parts(files, &ticket);
-            let invitation = invitation.map_err(|error| failed(&error, Side::Invitation))?;
+            let invitation = invitation.map_err(|error| queue_error(&error, Side::Invitation))?;
             Ok(Invitation::of(invitation))
         })
     }
 
-    /// Its descriptors. They stay this object's.
+    /// The descriptors, which stay this object's.
     fn fds(ruby: &Ruby, this: &Invitation) -> Result<RArray, Error> {
         guarded(|| {
             let files =
@@ -65,27 +65,27 @@ impl Invitation {
         guarded(|| self.with(|invitation| Ok(invitation.ticket())))
     }
 
-    /// Over a socket that has room: once, without a wait.
+    /// Sends it over a socket that has room: tries once, and does not wait.
     fn send_over(&self, socket: RawFd) -> Result<(), Error> {
         guarded(|| {
             let socket = duplicate(socket)?;
-            let invitation = self.again()?;
-            let sent = briefly_unlocked(|| invitation.send(&socket))?;
-            let sent = sent.map_err(|panic| panicked(&*panic))?;
-            sent.map_err(|error| refused(&error))
+            let invitation = self.try_clone()?;
+            let sent = without_gvl_briefly(|| invitation.send(&socket))?;
+            let sent = sent.map_err(|panic| panic_error(&*panic))?;
+            sent.map_err(|error| io_error(&error))
         })
     }
 
-    /// From a socket on which something has come.
+    /// Receives one from a socket that is readable.
     fn receive(socket: RawFd) -> Result<Invitation, Error> {
         guarded(|| {
             let socket = duplicate(socket)?;
-            let received = made(Side::Invitation, || queue::Invitation::receive(&socket));
+            let received = briefly(Side::Invitation, || queue::Invitation::receive(&socket));
             received.map(Invitation::of)
         })
     }
 
-    /// Gives the place back, if nobody else has it.
+    /// Gives the place back, unless another process has it too.
     pub(super) fn close(&self) {
         let place = self.0.take();
         drop(place);
@@ -101,24 +101,25 @@ impl Invitation {
     ) -> Result<T, Error> {
         match &*self.0.borrow() {
             Some(invitation) => work(invitation),
-            None => Err(end_closed(Side::Invitation, false)),
+            None => Err(end_closed_error(Side::Invitation, false)),
         }
     }
 
-    /// The same place once more: whoever attaches uses it up, and who could not has it
-    /// still.
-    pub(super) fn again(&self) -> Result<queue::Invitation, Error> {
+    /// A second invitation to this place, for an attempt to attach: that uses it up, and if it
+    /// fails, the first is still there.
+    pub(super) fn try_clone(&self) -> Result<queue::Invitation, Error> {
         self.with(|invitation| {
             let files = invitation.files().map(|file| file.try_clone_to_owned());
             let files: io::Result<Vec<OwnedFd>> = files.into_iter().collect();
-            let files = files.map_err(|error| refused(&error))?;
+            let files = files.map_err(|error| io_error(&error))?;
             let files = files.try_into().expect("as many as there were");
-            let again = queue::Invitation::from_parts(files, &invitation.ticket());
-            again.map_err(|error| failed(&error, Side::Invitation))
+            let clone = queue::Invitation::from_parts(files, &invitation.ticket());
+            clone.map_err(|error| queue_error(&error, Side::Invitation))
         })
     }
 }
 
 fn duplicate(number: RawFd) -> Result<OwnedFd, Error> {
-    duplicate_fd(number).map_err(|error| system(&error, format!("descriptor {number}: {error}")))
+    duplicate_fd(number)
+        .map_err(|error| system_error(&error, format!("descriptor {number}: {error}")))
 }

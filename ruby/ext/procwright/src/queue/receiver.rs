@@ -10,13 +10,14 @@ use procwright::queue::{self, Options};
 use procwright::time::Timeout;
 use procwright::wait::Waitable;
 
-use super::errors::{Side, end_closed, failed};
+use super::blocking::briefly;
+use super::errors::{Side, end_closed_error, queue_error};
 use super::invitation::Invitation;
-use super::{Sender, made};
-use crate::errors::{guarded, panicked};
-use crate::patient::{Ring, until_readable};
-use crate::string::copied;
-use crate::values::seconds;
+use super::sender::Sender;
+use crate::arguments::seconds;
+use crate::errors::{guarded, panic_error};
+use crate::interruptible::{Interrupts, poll_readable};
+use crate::string::binary_string;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Receiver", ruby.class_object())?;
@@ -38,24 +39,24 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
 /// The receiver of a queue.
 ///
 /// Any thread may call it at any time: it is used with Ruby's lock held, and for as long
-/// as a look takes. Who waits sleeps on its descriptor, and does not have it meanwhile.
+/// as a look takes. A thread that waits sleeps on its descriptor, and does not borrow it.
 #[magnus::wrap(class = "Procwright::Native::Receiver", free_immediately)]
 pub(crate) struct Receiver {
-    /// None once closed.
-    place: RefCell<Option<queue::Receiver>>,
-    /// What is to be told by the next look: of damage it tells once.
-    put_off: Cell<Option<queue::Error>>,
-    /// To be dropped by the last who sleeps on its descriptor.
-    is_closing: Cell<bool>,
-    /// How many sleep on it.
+    /// The core's receiver; none once it was closed and dropped.
+    receiver: RefCell<Option<queue::Receiver>>,
+    /// An error for the next look: the core tells of damage only once.
+    pending_error: Cell<Option<queue::Error>>,
+    /// True once closed. The last thread that sleeps on the descriptor then drops the receiver.
+    is_closed: Cell<bool>,
+    /// Number of threads that sleep on the descriptor.
     sleepers: Cell<usize>,
-    /// A duplicate of its descriptor: the number stays good under those who sleep.
+    /// A duplicate of its descriptor, which stays open under the sleepers.
     descriptor: OnceCell<Arc<OwnedFd>>,
 }
 
-/// What a new queue is like.
-fn shape(lanes: i64, first: usize, limit: usize, keep: usize) -> Options {
-    // What no `u32` can be is refused with 0.
+/// The options of a new queue.
+fn options(lanes: i64, first: usize, limit: usize, keep: usize) -> Options {
+    // The core refuses 0, and with it any number that is no `u32`.
     let lanes = u32::try_from(lanes).unwrap_or(0);
     let options = Options::new().lanes(lanes);
     options.first(first).limit(limit).keep(keep)
@@ -64,9 +65,9 @@ fn shape(lanes: i64, first: usize, limit: usize, keep: usize) -> Options {
 impl Receiver {
     pub(crate) fn of(receiver: queue::Receiver) -> Receiver {
         Receiver {
-            place: RefCell::new(Some(receiver)),
-            put_off: Cell::new(None),
-            is_closing: Cell::new(false),
+            receiver: RefCell::new(Some(receiver)),
+            pending_error: Cell::new(None),
+            is_closed: Cell::new(false),
             sleepers: Cell::new(0),
             descriptor: OnceCell::new(),
         }
@@ -74,8 +75,8 @@ impl Receiver {
 
     fn make(lanes: i64, first: usize, limit: usize, keep: usize) -> Result<Receiver, Error> {
         guarded(|| {
-            let options = shape(lanes, first, limit, keep);
-            made(Side::Receiver, || options.create()).map(Receiver::of)
+            let options = options(lanes, first, limit, keep);
+            briefly(Side::Receiver, || options.create()).map(Receiver::of)
         })
     }
 
@@ -87,31 +88,31 @@ impl Receiver {
         keep: usize,
     ) -> Result<Receiver, Error> {
         guarded(|| {
-            let options = shape(lanes, first, limit, keep);
-            made(Side::Receiver, || options.open(&name)).map(Receiver::of)
+            let options = options(lanes, first, limit, keep);
+            briefly(Side::Receiver, || options.open(&name)).map(Receiver::of)
         })
     }
 
     fn of_parent(lanes: i64, first: usize, limit: usize, keep: usize) -> Result<Receiver, Error> {
         guarded(|| {
-            let options = shape(lanes, first, limit, keep);
-            made(Side::Receiver, || options.of_parent()).map(Receiver::of)
+            let options = options(lanes, first, limit, keep);
+            briefly(Side::Receiver, || options.of_parent()).map(Receiver::of)
         })
     }
 
     fn take_over(invitation: &Invitation) -> Result<Receiver, Error> {
         guarded(|| {
-            let place = invitation.again()?;
-            made(Side::Receiver, || queue::Receiver::take_over(&place)).map(Receiver::of)
+            let place = invitation.try_clone()?;
+            briefly(Side::Receiver, || queue::Receiver::take_over(&place)).map(Receiver::of)
         })
     }
 
     fn invite(&self) -> Result<Invitation, Error> {
-        guarded(|| told(self.ask(queue::Receiver::invite)?).map(Invitation::of))
+        guarded(|| receiver_result(self.with(queue::Receiver::invite)?).map(Invitation::of))
     }
 
     fn sender(&self) -> Result<Sender, Error> {
-        guarded(|| told(self.ask(queue::Receiver::sender)?).map(Sender::of))
+        guarded(|| receiver_result(self.with(queue::Receiver::sender)?).map(Sender::of))
     }
 
     /// The next message; nil if the timeout came first.
@@ -121,7 +122,7 @@ impl Receiver {
 
     /// The next message, if there is one now.
     fn try_recv(&self) -> Result<Option<RString>, Error> {
-        guarded(|| self.look())
+        guarded(|| self.try_next())
     }
 
     /// One message to `most`, with what has come besides; nil if the timeout came first.
@@ -139,94 +140,95 @@ impl Receiver {
             };
             messages.push(first)?;
             while messages.len() < most {
-                match this.ask(next_of)? {
+                match this.with(recv_string)? {
                     Ok(message) => messages.push(message?)?,
                     Err(damaged @ queue::Error::Damaged { .. }) => {
-                        this.put_off.set(Some(damaged));
-                        this.ring();
+                        this.pending_error.set(Some(damaged));
+                        this.make_readable();
                         break;
                     }
-                    // It finds that again.
+                    // The next look finds it again.
                     Err(_) => break,
                 }
             }
             if this.sleepers.get() > 0 {
-                this.ring();
+                this.make_readable();
             }
             Ok(Some(messages))
         })
     }
 
-    /// From now on it is readable if there is something already.
+    /// The descriptor, made readable if there is something already.
     pub(crate) fn readiness_fd(&self) -> Result<RawFd, Error> {
         guarded(|| {
-            told(self.ask(|receiver| receiver.readiness_fd().map(drop))?)?;
+            receiver_result(self.with(|receiver| receiver.readiness_fd().map(drop))?)?;
             Ok(self.descriptor()?.as_raw_fd())
         })
     }
 
     fn close(&self) {
-        self.is_closing.set(true);
+        self.is_closed.set(true);
         match self.sleepers.get() {
-            0 => drop(self.place.take()),
-            // Who sleeps looks up, and is told.
-            _ => self.ring(),
+            0 => drop(self.receiver.take()),
+            // The sleepers look, and find it closed.
+            _ => self.make_readable(),
         }
     }
 
     fn is_closed(&self) -> bool {
-        self.is_closing.get()
+        self.is_closed.get()
     }
 
-    /// Lets `work` have it. No code of Ruby's runs meanwhile, but what makes a string: so
-    /// nobody else comes.
-    fn ask<T>(
+    /// Lends the receiver to `work`. Meanwhile no code of Ruby's runs but what makes a string,
+    /// so no other thread comes.
+    fn with<T>(
         &self,
         work: impl FnOnce(&mut queue::Receiver) -> Result<T, queue::Error>,
     ) -> Result<Result<T, queue::Error>, Error> {
-        match &mut *self.place.borrow_mut() {
-            Some(receiver) if !self.is_closing.get() => Ok(work(receiver)),
-            _ => Err(end_closed(Side::Receiver, false)),
+        match &mut *self.receiver.borrow_mut() {
+            Some(receiver) if !self.is_closed.get() => Ok(work(receiver)),
+            _ => Err(end_closed_error(Side::Receiver, false)),
         }
     }
 
-    /// What there is now. Who sleeps is told of what comes after this look.
-    fn look(&self) -> Result<Option<RString>, Error> {
-        let found = match self.put_off.take() {
-            None => self.ask(next_of)?,
+    /// The next message, if there is one now. The descriptor tells of those that come later.
+    fn try_next(&self) -> Result<Option<RString>, Error> {
+        let found = match self.pending_error.take() {
+            None => self.with(recv_string)?,
             Some(error) => Err(error),
         };
-        self.found(found)
+        self.finish_look(found)
     }
 
-    /// The same, a little longer, for what is on its way. Who sleeps is told of nothing after
-    /// this: another look has to follow at once.
-    fn look_longer(&self) -> Result<Option<RString>, Error> {
+    /// The next message, also if it is just being sent. The descriptor tells of nothing after
+    /// this: [`try_next`](Self::try_next) has to follow at once.
+    fn try_next_patiently(&self) -> Result<Option<RString>, Error> {
         let at_once = Duration::ZERO;
-        self.found(self.ask(|receiver| {
+        self.finish_look(self.with(|receiver| {
             let found = receiver.recv_view_timeout(at_once);
-            found.map(|message| copied(&message))
+            found.map(|message| binary_string(&message))
         })?)
     }
 
-    fn found(
+    /// A look's result for the caller; none if there was nothing.
+    fn finish_look(
         &self,
         found: Result<Result<RString, Error>, queue::Error>,
     ) -> Result<Option<RString>, Error> {
         if let Err(queue::Error::Empty | queue::Error::TimedOut) = found {
             return Ok(None);
         }
-        // What says that there is something says so once, and may have said it to
-        // another than us.
+        // The descriptor tells of a message once, and may have woken another thread than the
+        // one that took it.
         if self.sleepers.get() > 0 {
-            self.ring();
+            self.make_readable();
         }
-        told(found)?.map(Some)
+        receiver_result(found)?.map(Some)
     }
 
     fn next(&self, timeout: Timeout) -> Result<Option<RString>, Error> {
-        // Mostly one is there already.
-        if let Some(message) = self.look()? {
+        // Mostly there is one already.
+        if let Some(message) = self.try_next()? {
             return Ok(Some(message));
         }
         let deadline = timeout.starting(Instant::now());
@@ -234,93 +236,97 @@ impl Receiver {
             return Ok(None);
         }
         let descriptor = self.descriptor()?;
-        let ring = Ring::take()?;
+        let interrupts = Interrupts::watch()?;
         let mut is_first = true;
         loop {
-            ring.hear()?;
-            if self.is_closing.get() {
-                return Err(end_closed(Side::Receiver, true));
+            interrupts.check()?;
+            if self.is_closed.get() {
+                return Err(end_closed_error(Side::Receiver, true));
             }
             if std::mem::take(&mut is_first)
-                && let Some(message) = self.look_longer()?
+                && let Some(message) = self.try_next_patiently()?
             {
                 return Ok(Some(message));
             }
-            if let Some(message) = self.look()? {
+            if let Some(message) = self.try_next()? {
                 return Ok(Some(message));
             }
             if deadline.reached(Instant::now()) {
                 return Ok(None);
             }
-            let _asleep = self.fall_asleep();
-            let slept =
-                ring.unlocked_now(|| until_readable(&[descriptor.as_fd(), ring.as_fd()], deadline));
+            let _sleeper = self.add_sleeper();
+            let slept = interrupts.without_gvl_unchecked(|| {
+                poll_readable(&[descriptor.as_fd(), interrupts.as_fd()], deadline)
+            });
             if let Some(Err(panic)) = slept {
-                return Err(panicked(&*panic));
+                return Err(panic_error(&*panic));
             }
         }
     }
 
-    /// What is readable when somebody should look: from the first time on it is told.
+    /// The descriptor to sleep on. The core keeps it up to date from its first use on.
     pub(crate) fn descriptor(&self) -> Result<Arc<OwnedFd>, Error> {
         if let Some(descriptor) = self.descriptor.get() {
             return Ok(Arc::clone(descriptor));
         }
-        let made = told(self.ask(|receiver| {
+        let made = receiver_result(self.with(|receiver| {
             let descriptor = receiver.readiness_fd()?.try_clone_to_owned();
             Ok(descriptor.map(Arc::new)?)
         })?)?;
         Ok(Arc::clone(self.descriptor.get_or_init(|| made)))
     }
 
-    /// Whether there is something, or it was closed. If not, the descriptor tells when.
-    pub(crate) fn has_come(&self) -> bool {
-        let put_off = self.put_off.take();
-        if put_off.is_some() {
-            self.put_off.set(put_off);
+    /// True if there is something, or it was closed. If not, the descriptor tells when.
+    pub(crate) fn has_message(&self) -> bool {
+        let pending_error = self.pending_error.take();
+        if pending_error.is_some() {
+            self.pending_error.set(pending_error);
             return true;
         }
-        match &mut *self.place.borrow_mut() {
-            Some(receiver) if !self.is_closing.get() => receiver.has_come(),
+        match &mut *self.receiver.borrow_mut() {
+            Some(receiver) if !self.is_closed.get() => receiver.has_come(),
             _ => true,
         }
     }
 
-    /// To sleep on the descriptor: until this is dropped, a close leaves it open.
-    pub(crate) fn fall_asleep(&self) -> Asleep<'_> {
+    /// Counts a thread that sleeps on the descriptor. Until the guard is dropped, a close leaves
+    /// the descriptor open.
+    pub(crate) fn add_sleeper(&self) -> Sleeper<'_> {
         self.sleepers.set(self.sleepers.get() + 1);
-        Asleep(self)
+        Sleeper(self)
     }
 
     /// Makes the descriptor readable.
-    fn ring(&self) {
-        if let Some(receiver) = &mut *self.place.borrow_mut() {
+    fn make_readable(&self) {
+        if let Some(receiver) = &mut *self.receiver.borrow_mut() {
             let _ = receiver.readiness_fd();
         }
     }
 
-    fn wake_up(&self) {
+    fn remove_sleeper(&self) {
         self.sleepers.set(self.sleepers.get() - 1);
-        if self.is_closing.get() && self.sleepers.get() == 0 {
-            drop(self.place.take());
+        if self.is_closed.get() && self.sleepers.get() == 0 {
+            drop(self.receiver.take());
         }
     }
 }
 
-/// Somebody who sleeps.
-pub(crate) struct Asleep<'a>(&'a Receiver);
+/// A thread that sleeps on a receiver's descriptor.
+pub(crate) struct Sleeper<'a>(&'a Receiver);
 
-impl Drop for Asleep<'_> {
+impl Drop for Sleeper<'_> {
     fn drop(&mut self) {
-        self.0.wake_up();
+        self.0.remove_sleeper();
     }
 }
 
-/// The next message, if there is one.
-fn next_of(receiver: &mut queue::Receiver) -> Result<Result<RString, Error>, queue::Error> {
-    receiver.try_recv_view().map(|message| copied(&message))
+/// The next message as a string, if there is one.
+fn recv_string(receiver: &mut queue::Receiver) -> Result<Result<RString, Error>, queue::Error> {
+    receiver
+        .try_recv_view()
+        .map(|message| binary_string(&message))
 }
 
-fn told<T>(done: Result<T, queue::Error>) -> Result<T, Error> {
-    done.map_err(|error| failed(&error, Side::Receiver))
+fn receiver_result<T>(done: Result<T, queue::Error>) -> Result<T, Error> {
+    done.map_err(|error| queue_error(&error, Side::Receiver))
 }

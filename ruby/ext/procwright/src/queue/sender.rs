@@ -11,14 +11,14 @@ use procwright::Cancel;
 use procwright::queue::{self, Overflow};
 use procwright::time::{Deadline, Timeout};
 
+use super::blocking::briefly;
 use super::bytes::{each, with_bytes};
-use super::errors::{Side, end_closed, failed, made_of};
+use super::errors::{Side, end_closed_error, queue_error, queue_error_text};
 use super::invitation::Invitation;
-use super::made;
-use crate::errors::{choice, guarded, panicked, refused};
-use crate::gvl::{self, Caller};
-use crate::patient::{Ring, until_readable};
-use crate::values::seconds;
+use crate::arguments::seconds;
+use crate::errors::{choice_error, guarded, io_error, panic_error};
+use crate::gvl::{self, BlockedThread};
+use crate::interruptible::{Interrupts, poll_readable};
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Sender", ruby.class_object())?;
@@ -40,49 +40,50 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
 
 /// A sender to a queue.
 ///
-/// Any thread may call it at any time. Who waits for room has it, without Ruby's lock:
-/// others who come meanwhile wait until that is over.
+/// Any thread may call it at any time. A thread that waits for room borrows it, without Ruby's
+/// lock: other threads that come meanwhile wait until that is over.
 #[magnus::wrap(class = "Procwright::Native::Sender", free_immediately)]
 pub(crate) struct Sender {
-    /// None once closed. Borrowed by who waits for room.
-    place: RefCell<Option<queue::Sender>>,
-    /// To be dropped by who waits for room.
-    is_closing: Cell<bool>,
-    /// Who that is.
-    inside: Cell<Option<Caller>>,
-    /// Tells those who come meanwhile that it is over.
-    over: RefCell<Option<Cancel>>,
+    /// The core's sender; none once it was closed and dropped. The thread that waits for room
+    /// borrows it.
+    sender: RefCell<Option<queue::Sender>>,
+    /// True once closed. A thread that waits for room then drops the sender.
+    is_closed: Cell<bool>,
+    /// The thread that waits for room.
+    waiter: Cell<Option<BlockedThread>>,
+    /// Wakes the threads that wait for their turn, once the wait for room is over.
+    turn: RefCell<Option<Cancel>>,
     overflow: Cell<Overflow>,
     limit: OnceCell<usize>,
-    /// Whose it is: in a fork nobody comes back who was inside.
+    /// The process that made it: in a fork, the thread that was waiting does not exist.
     process: u32,
 }
 
-/// What can happen when there is no room.
+/// The treatments of a message that finds no room.
 const OVERFLOWS: [(&str, Overflow); 3] = [
     ("block", Overflow::Block),
     ("fail", Overflow::Fail),
     ("drop_newest", Overflow::DropNewest),
 ];
 
-/// What became of a look at it.
-enum Had<T> {
-    It(T),
-    /// Somebody waits for room.
+/// The result of an attempt to borrow the sender.
+enum Borrowed<T> {
+    Done(T),
+    /// Another thread waits for room.
     Busy,
 }
 
-/// Who may wait is more patient with a message of so many bytes before it takes memory for
-/// it, and that is not for who has Ruby's lock.
+/// Bytes of a message from which on the core waits a while for room before it takes more
+/// memory. That wait is not for a thread that has Ruby's lock.
 const LONG: usize = 32 * 1024;
 
 impl Sender {
     pub(crate) fn of(sender: queue::Sender) -> Sender {
         Sender {
-            place: RefCell::new(Some(sender)),
-            is_closing: Cell::new(false),
-            inside: Cell::new(None),
-            over: RefCell::new(None),
+            sender: RefCell::new(Some(sender)),
+            is_closed: Cell::new(false),
+            waiter: Cell::new(None),
+            turn: RefCell::new(None),
             overflow: Cell::new(Overflow::Block),
             limit: OnceCell::new(),
             process: std::process::id(),
@@ -91,10 +92,10 @@ impl Sender {
 
     fn attach(invitation: &Invitation) -> Result<Sender, Error> {
         guarded(|| {
-            let mut place = Some(invitation.again()?);
-            let sender = made(Side::Sender, || {
-                // Once: it is called again only where it was not called.
-                queue::Sender::attach(place.take().expect("it was not used"))
+            let mut place = Some(invitation.try_clone()?);
+            let sender = briefly(Side::Sender, || {
+                // The closure is called again only if it was not called.
+                queue::Sender::attach(place.take().expect("called once"))
             })?;
             invitation.close();
             Ok(Sender::of(sender))
@@ -102,11 +103,11 @@ impl Sender {
     }
 
     fn of_name(name: String) -> Result<Sender, Error> {
-        guarded(|| made(Side::Sender, || queue::Sender::open(&name)).map(Sender::of))
+        guarded(|| briefly(Side::Sender, || queue::Sender::open(&name)).map(Sender::of))
     }
 
     fn of_parent() -> Result<Sender, Error> {
-        guarded(|| made(Side::Sender, queue::Sender::of_parent).map(Sender::of))
+        guarded(|| briefly(Side::Sender, queue::Sender::of_parent).map(Sender::of))
     }
 
     /// Sends a message; false if there was no room for it within the time. Without a time
@@ -123,21 +124,21 @@ impl Sender {
                 }
             }
             loop {
-                let sent = self.try_borrow(|sender| {
+                let sent = self.try_with(|sender| {
                     with_bytes(message, |bytes| match waits {
                         true => sender.try_send(bytes),
                         false => sender.send(bytes),
                     })
                 })?;
                 let is_busy = match sent {
-                    Had::It(Ok(())) => return Ok(true),
-                    Had::It(Err(queue::Error::Full)) if waits => false,
-                    Had::It(Err(error)) => return Err(failed(&error, Side::Sender)),
-                    // Who is inside waits for room: there is none.
-                    Had::Busy if !waits && self.overflow.get() == Overflow::Fail => {
-                        return Err(failed(&queue::Error::Full, Side::Sender));
+                    Borrowed::Done(Ok(())) => return Ok(true),
+                    Borrowed::Done(Err(queue::Error::Full)) if waits => false,
+                    Borrowed::Done(Err(error)) => return Err(queue_error(&error, Side::Sender)),
+                    // Another thread waits for room: there is none.
+                    Borrowed::Busy if !waits && self.overflow.get() == Overflow::Fail => {
+                        return Err(queue_error(&queue::Error::Full, Side::Sender));
                     }
-                    Had::Busy => true,
+                    Borrowed::Busy => true,
                 };
                 let deadline = match deadline {
                     Some(deadline) => deadline,
@@ -157,23 +158,22 @@ impl Sender {
         })
     }
 
-    /// Sends a message if there is room now; whether there was.
+    /// Sends a message if there is room now; false if there was none.
     fn try_send(&self, message: RString) -> Result<bool, Error> {
         guarded(|| {
             let sent =
-                self.try_borrow(|sender| with_bytes(message, |bytes| sender.try_send(bytes)))?;
+                self.try_with(|sender| with_bytes(message, |bytes| sender.try_send(bytes)))?;
             match sent {
-                Had::It(Ok(())) => Ok(true),
-                // Who is inside waits for room: there is none.
-                Had::Busy | Had::It(Err(queue::Error::Full)) => Ok(false),
-                Had::It(Err(error)) => Err(failed(&error, Side::Sender)),
+                Borrowed::Done(Ok(())) => Ok(true),
+                // Another thread waits for room: there is none.
+                Borrowed::Busy | Borrowed::Done(Err(queue::Error::Full)) => Ok(false),
+                Borrowed::Done(Err(error)) => Err(queue_error(&error, Side::Sender)),
             }
         })
     }
 
-    /// Sends strings at the price of one, and says how many were sent, and whether the
-    /// time did not come before all were. The array is the caller's own: nobody changes it
-    /// meanwhile.
+    /// Sends strings at the price of one. Returns how many were sent, and false if the timeout
+    /// came before all were. The array is our own: no other thread changes it meanwhile.
     fn send_many(&self, array: RArray, timeout: Option<f64>) -> Result<(usize, bool), Error> {
         let mut sent = 0;
         let done = guarded(|| self.send_all(array, timeout, &mut sent));
@@ -199,19 +199,21 @@ impl Sender {
         let waits = timeout.is_some() || overflow == Overflow::Block;
         let mut at = 0;
         while at < array.len() {
-            let put = self.try_borrow(|sender| {
-                // It is we who wait.
+            let put = self.try_with(|sender| {
+                // The wait is ours, not the core's.
                 let meanwhile = if waits { Overflow::Fail } else { overflow };
-                let put = put(sender, array, &mut at, sent, meanwhile);
+                let put = send_batch(sender, array, &mut at, sent, meanwhile);
                 sender.set_overflow(overflow);
                 put
             })?;
             let is_busy = match put {
-                Had::It(Ok(())) => continue,
-                Had::It(Err(Refused::Of(error))) => return Err(error),
-                Had::It(Err(Refused::Queue(queue::Error::Full))) if waits => false,
-                Had::It(Err(Refused::Queue(error))) => return Err(failed(&error, Side::Sender)),
-                Had::Busy => true,
+                Borrowed::Done(Ok(())) => continue,
+                Borrowed::Done(Err(SendManyError::Ruby(error))) => return Err(error),
+                Borrowed::Done(Err(SendManyError::Queue(queue::Error::Full))) if waits => false,
+                Borrowed::Done(Err(SendManyError::Queue(error))) => {
+                    return Err(queue_error(&error, Side::Sender));
+                }
+                Borrowed::Busy => true,
             };
             let goes_on = match is_busy {
                 true => self.wait_for_turn(deadline)?,
@@ -224,11 +226,11 @@ impl Sender {
         Ok(true)
     }
 
-    /// Another one for the same queue, in this process.
+    /// A second sender to this queue, in this process.
     fn another(&self) -> Result<Sender, Error> {
         guarded(|| {
-            let made = self.have(|sender| sender.try_clone())?;
-            let mut made = made.map_err(|error| failed(&error, Side::Sender))?;
+            let made = self.with(|sender| sender.try_clone())?;
+            let mut made = made.map_err(|error| queue_error(&error, Side::Sender))?;
             made.set_overflow(self.overflow.get());
             if let Some(limit) = self.limit.get() {
                 made.set_limit(*limit);
@@ -246,9 +248,13 @@ impl Sender {
         guarded(|| {
             let known = OVERFLOWS.into_iter().find(|(known, _)| *known == name);
             let Some((_, overflow)) = known else {
-                return Err(choice("overflow", &name, ":block, :fail or :drop_newest"));
+                return Err(choice_error(
+                    "overflow",
+                    &name,
+                    ":block, :fail or :drop_newest",
+                ));
             };
-            self.have(|sender| sender.set_overflow(overflow))?;
+            self.with(|sender| sender.set_overflow(overflow))?;
             self.overflow.set(overflow);
             Ok(())
         })
@@ -261,189 +267,195 @@ impl Sender {
         known.map_or("other", |(name, _)| name)
     }
 
-    /// Once, before anybody else has it.
+    /// Called once, before any other thread has it.
     fn set_limit(&self, bytes: usize) -> Result<(), Error> {
         guarded(|| {
-            self.have(|sender| sender.set_limit(bytes))?;
+            self.with(|sender| sender.set_limit(bytes))?;
             let _ = self.limit.set(bytes);
             Ok(())
         })
     }
 
     fn dropped(&self) -> Result<u64, Error> {
-        guarded(|| self.have(|sender| sender.dropped()))
+        guarded(|| self.with(|sender| sender.dropped()))
     }
 
     fn close(&self) {
-        self.is_closing.set(true);
-        match self.place.try_borrow_mut() {
+        self.is_closed.set(true);
+        match self.sender.try_borrow_mut() {
             Ok(mut place) => drop(place.take()),
-            // Who has it looks up, and drops it.
-            Err(_) => self.inside.get().iter().for_each(Caller::wake),
+            // The waiting thread finds it closed, and drops it.
+            Err(_) => self.waiter.get().iter().for_each(BlockedThread::wakeup),
         }
     }
 
     fn is_closed(&self) -> bool {
-        self.is_closing.get()
+        self.is_closed.get()
     }
 
-    fn borrow(&self) -> Result<Had<RefMut<'_, queue::Sender>>, Error> {
-        let Ok(place) = self.place.try_borrow_mut() else {
+    fn borrow(&self) -> Result<Borrowed<RefMut<'_, queue::Sender>>, Error> {
+        let Ok(place) = self.sender.try_borrow_mut() else {
             if self.process != std::process::id() {
-                return Err(failed(&queue::Error::Forked, Side::Sender));
+                return Err(queue_error(&queue::Error::Forked, Side::Sender));
             }
-            return match self.is_closing.get() {
-                true => Err(end_closed(Side::Sender, false)),
-                false => Ok(Had::Busy),
+            return match self.is_closed.get() {
+                true => Err(end_closed_error(Side::Sender, false)),
+                false => Ok(Borrowed::Busy),
             };
         };
         match RefMut::filter_map(place, Option::as_mut) {
-            Ok(sender) => Ok(Had::It(sender)),
-            Err(_) => Err(end_closed(Side::Sender, false)),
+            Ok(sender) => Ok(Borrowed::Done(sender)),
+            Err(_) => Err(end_closed_error(Side::Sender, false)),
         }
     }
 
-    fn try_borrow<T>(&self, work: impl FnOnce(&mut queue::Sender) -> T) -> Result<Had<T>, Error> {
+    fn try_with<T>(
+        &self,
+        work: impl FnOnce(&mut queue::Sender) -> T,
+    ) -> Result<Borrowed<T>, Error> {
         Ok(match self.borrow()? {
-            Had::It(mut sender) => Had::It(work(&mut sender)),
-            Had::Busy => Had::Busy,
+            Borrowed::Done(mut sender) => Borrowed::Done(work(&mut sender)),
+            Borrowed::Busy => Borrowed::Busy,
         })
     }
 
-    /// The same, once nobody else has it.
-    fn have<T>(&self, work: impl FnOnce(&mut queue::Sender) -> T) -> Result<T, Error> {
+    /// Lends the sender to `work`, once no other thread waits for room.
+    fn with<T>(&self, work: impl FnOnce(&mut queue::Sender) -> T) -> Result<T, Error> {
         loop {
             match self.borrow()? {
-                Had::It(mut sender) => return Ok(work(&mut sender)),
-                Had::Busy => self.wait_for_turn(Deadline::NEVER)?,
+                Borrowed::Done(mut sender) => return Ok(work(&mut sender)),
+                Borrowed::Busy => self.wait_for_turn(Deadline::NEVER)?,
             };
         }
     }
 
-    /// Until nobody else waits for room. False if the time comes first.
+    /// Waits until no other thread waits for room. False if the deadline comes first.
     fn wait_for_turn(&self, deadline: Deadline) -> Result<bool, Error> {
-        let ring = Ring::take()?;
-        ring.hear()?;
-        // Others may have run meanwhile, but from here on they do not.
-        if !matches!(self.borrow()?, Had::Busy) {
+        let interrupts = Interrupts::watch()?;
+        interrupts.check()?;
+        // Other threads may have run until here, and do not from here on.
+        if !matches!(self.borrow()?, Borrowed::Busy) {
             return Ok(true);
         }
-        // A signal handler of that very call: it would wait for itself.
-        if self.inside.get() == Some(Caller::here()) {
+        // A signal handler inside of the wait for room would wait for itself.
+        if self.waiter.get() == Some(BlockedThread::current()) {
             let words = "this thread waits for room already, and this is its signal handler: \
                          use a sender of its own (dup), or try_send";
-            return Err(made_of("Busy", words));
+            return Err(queue_error_text("Busy", words));
         }
         if deadline.reached(Instant::now()) {
             return Ok(false);
         }
-        let over = self.over.borrow().clone();
-        let over = match over {
-            Some(over) => over,
+        let turn = self.turn.borrow().clone();
+        let turn = match turn {
+            Some(turn) => turn,
             None => {
-                let over = Cancel::new().map_err(|error| refused(&error))?;
-                self.over.borrow_mut().insert(over).clone()
+                let turn = Cancel::new().map_err(|error| io_error(&error))?;
+                self.turn.borrow_mut().insert(turn).clone()
             }
         };
-        let slept = ring.unlocked_now(|| until_readable(&[over.as_fd(), ring.as_fd()], deadline));
+        let slept = interrupts
+            .without_gvl_unchecked(|| poll_readable(&[turn.as_fd(), interrupts.as_fd()], deadline));
         match slept {
-            Some(Err(panic)) => Err(panicked(&*panic)),
+            Some(Err(panic)) => Err(panic_error(&*panic)),
             _ => Ok(true),
         }
     }
 
-    /// Until there is room for so many bytes. False if the time comes first.
+    /// Waits until there is room for so many bytes. False if the deadline comes first.
     fn wait_for_room(&self, length: usize, deadline: Deadline) -> Result<bool, Error> {
-        let Had::It(mut sender) = self.borrow()? else {
+        let Borrowed::Done(mut sender) = self.borrow()? else {
             return Ok(true);
         };
-        let inside = Inside::of(self);
+        let waiting = WaitingForRoom::begin(self);
         let room = loop {
-            if let Err(raised) = gvl::check() {
+            if let Err(raised) = gvl::check_interrupts() {
                 break Err(raised);
             }
-            if self.is_closing.get() {
-                break Err(end_closed(Side::Sender, true));
+            if self.is_closed.get() {
+                break Err(end_closed_error(Side::Sender, true));
             }
             let left = deadline.remaining(Instant::now());
             let left = left.map_or(Timeout::NEVER, Timeout::from);
-            // One sleep, and then Ruby is asked again what there is to hear.
+            // Sleeps once: then Ruby's interrupts are due again.
             let mut has_slept = false;
             let once = || !std::mem::replace(&mut has_slept, true);
-            match gvl::unlocked_for_signals(|| sender.wait_for_room(length, left, once)) {
+            match gvl::without_gvl_for_signals(|| sender.wait_for_room(length, left, once)) {
                 None | Some(Ok(Ok(false))) => {}
                 Some(Ok(Ok(true))) => break Ok(true),
                 Some(Ok(Err(queue::Error::TimedOut))) => break Ok(false),
-                Some(Ok(Err(error))) => break Err(failed(&error, Side::Sender)),
-                Some(Err(panic)) => break Err(panicked(&*panic)),
+                Some(Ok(Err(error))) => break Err(queue_error(&error, Side::Sender)),
+                Some(Err(panic)) => break Err(panic_error(&*panic)),
             }
         };
         drop(sender);
-        drop(inside);
+        drop(waiting);
         room
     }
 }
 
-/// Somebody waits for room.
-struct Inside<'a>(&'a Sender);
+/// The wait of this thread for room.
+struct WaitingForRoom<'a>(&'a Sender);
 
-impl Inside<'_> {
-    fn of(sender: &Sender) -> Inside<'_> {
-        sender.inside.set(Some(Caller::here()));
-        Inside(sender)
+impl WaitingForRoom<'_> {
+    fn begin(sender: &Sender) -> WaitingForRoom<'_> {
+        sender.waiter.set(Some(BlockedThread::current()));
+        WaitingForRoom(sender)
     }
 }
 
-impl Drop for Inside<'_> {
+impl Drop for WaitingForRoom<'_> {
     fn drop(&mut self) {
-        self.0.inside.set(None);
-        if self.0.is_closing.get() {
-            drop(self.0.place.take());
+        self.0.waiter.set(None);
+        if self.0.is_closed.get() {
+            drop(self.0.sender.take());
         }
-        if let Some(over) = self.0.over.take() {
-            over.cancel();
+        if let Some(turn) = self.0.turn.take() {
+            turn.cancel();
         }
     }
 }
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        // In a fork, who was inside has left it in the middle of something.
-        if self.place.try_borrow_mut().is_err() {
-            std::mem::forget(self.place.get_mut().take());
+        // Borrowed only in a fork: the thread that waited left it in the middle of something.
+        if self.sender.try_borrow_mut().is_err() {
+            std::mem::forget(self.sender.get_mut().take());
         }
     }
 }
 
-/// Why not all of many were sent.
-enum Refused {
+/// The reason why not all of many were sent.
+enum SendManyError {
     Queue(queue::Error),
-    Of(Error),
+    Ruby(Error),
 }
 
-/// So many strings are looked at in one go. Each wait for room begins a new one.
-const MANY: usize = 1024;
+/// Strings that are read from the array in one go. Each wait for room begins a new one.
+const BATCH: usize = 1024;
 
 /// Sends strings from `at` on, as far as there is room.
-fn put(
+fn send_batch(
     sender: &mut queue::Sender,
     array: RArray,
     at: &mut usize,
     sent: &mut usize,
     overflow: Overflow,
-) -> Result<(), Refused> {
-    let end = array.len().min(*at + MANY);
+) -> Result<(), SendManyError> {
+    let end = array.len().min(*at + BATCH);
     let strings = (*at..end).map(|place| entry(array, place));
-    let strings: Vec<RString> = strings.collect::<Result<_, _>>().map_err(Refused::Of)?;
+    let strings: Vec<RString> = strings
+        .collect::<Result<_, _>>()
+        .map_err(SendManyError::Ruby)?;
     let before = sender.dropped();
     let mut taken = 0;
     sender.set_overflow(overflow);
     let put = sender.send_many(each(&strings).inspect(|_| taken += 1));
-    // The last one that it took was not sent.
+    // The last string that was taken before an error was not sent.
     let done = taken - usize::from(put.is_err());
     *at += done;
     *sent += done - (sender.dropped() - before) as usize;
-    put.map(drop).map_err(Refused::Queue)
+    put.map(drop).map_err(SendManyError::Queue)
 }
 
 fn entry(array: RArray, place: usize) -> Result<RString, Error> {

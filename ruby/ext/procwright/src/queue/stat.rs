@@ -1,10 +1,10 @@
-//! What queues there are.
+//! The queues of this user, and the state of each.
 
 use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, Value, function};
 use procwright::queue::{self, LaneStat};
 
-use super::Side;
-use super::made;
+use super::blocking::briefly;
+use super::errors::Side;
 use crate::errors::guarded;
 
 pub(crate) fn define(native: &RModule) -> Result<(), Error> {
@@ -13,13 +13,13 @@ pub(crate) fn define(native: &RModule) -> Result<(), Error> {
 }
 
 fn names() -> Result<Vec<String>, Error> {
-    guarded(|| made(Side::Receiver, queue::names))
+    guarded(|| briefly(Side::Receiver, queue::names))
 }
 
-/// As the members of the structs of `lib/procwright/queue.rb` are called.
+/// The state of a queue, under the names of the structs in `lib/procwright/queue.rb`.
 fn stat(ruby: &Ruby, name: String) -> Result<RHash, Error> {
     guarded(|| {
-        let stat = made(Side::Receiver, || queue::stat(&name))?;
+        let stat = briefly(Side::Receiver, || queue::stat(&name))?;
         let hash = ruby.hash_new();
         let put = |name: &str, value: Value| hash.aset(ruby.to_symbol(name), value);
         put("lanes", stat.lanes.into_value_with(ruby))?;

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Runs the Rust tests as `cargo test` does, but several test executables at a time.
+
+    ci/cargo_test.py [--no-run | --alone] CARGO_ARGUMENT...
+
+Cargo runs them one after the other, and most of their time is spent waiting. What an
+executable prints is shown when it has ended. All run, whatever the others came to; the
+exit code is 1 if one failed. Those that need the machine to themselves run with --alone,
+one after the other, and are left out without it.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+# Storms of forks are caught by surveys within bounds of time, and silence is told from
+# slowness by the clock: both fail where other tests take the processors.
+ALONE = ["procwright-process src/lib.rs", "procwright tests/timeouts.rs"]
+
+# Those that take longest, so that none of them is left alone at the end.
+FIRST = ["tmux", "procwright", "steps_receivers", "takeover", "counted", "wait_scale"]
+
+
+def build(arguments):
+    """Yields (title, directory, executable) for each test executable."""
+    cargo = ["cargo", "test", "--no-run", "--message-format=json-render-diagnostics"]
+    built = subprocess.run([*cargo, *arguments], stdout=subprocess.PIPE, check=False)
+    if built.returncode != 0:
+        sys.exit(built.returncode)
+    for line in built.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["profile"]["test"]:
+            package = pathlib.Path(message["manifest_path"]).parent
+            source = pathlib.Path(message["target"]["src_path"])
+            title = f"{package.name} {source.relative_to(package)}"
+            yield message["target"]["name"], title, package, message["executable"]
+
+
+def rank(test):
+    name = test[0]
+    return FIRST.index(name) if name in FIRST else len(FIRST)
+
+
+def run(title, directory, words):
+    begun = time.monotonic()
+    ended = subprocess.run(
+        words,
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    seconds = time.monotonic() - begun
+    shown = f"\n     Running {title} ({seconds:.1f} s)\n".encode() + ended.stdout
+    if ended.returncode != 0:
+        shown += f"FAILED: {title}: {ended.returncode}\n".encode()
+    return title, ended.returncode, shown
+
+
+def main(arguments):
+    mode = arguments.pop(0) if arguments[:1] in (["--no-run"], ["--alone"]) else None
+    tests = sorted(build(arguments), key=rank)
+    if mode == "--no-run":
+        return 0
+    alone = mode == "--alone"
+    tests = [test for test in tests if (test[1] in ALONE) == alone]
+    # Two of them keep a core busy, more would only starve each other.
+    at_a_time = 1 if alone else min(os.cpu_count() or 1, 8)
+    failed = []
+    with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
+        calls = [pool.submit(run, *test[1:3], [test[3]]) for test in tests]
+        if not alone:
+            doc = ["cargo", "test", "--doc", "--no-fail-fast", *arguments]
+            calls.append(pool.submit(run, "examples in the documentation", ".", doc))
+        for call in concurrent.futures.as_completed(calls):
+            title, code, shown = call.result()
+            sys.stdout.buffer.write(shown)
+            sys.stdout.flush()
+            if code != 0:
+                failed.append(title)
+    print(f"\n{len(calls)} test executables, {len(failed)} failed", *failed, sep="\n  ")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,21 @@
+//! Facts that the command reports beside the library.
+
+use std::time::Duration;
+
+use procwright::Holder;
+
+use crate::run::output::LogFigures;
+
+/// Facts beside the [`Report`](procwright::Report) of the last attempt.
+#[derive(Debug)]
+pub(crate) struct CommandReport {
+    /// Attempts that were made.
+    pub(crate) attempts: u64,
+    /// Time from the first start to the last end, with the pauses between.
+    pub(crate) total: Duration,
+    /// Signal to this command for which the program was stopped.
+    pub(crate) signal: Option<i32>,
+    pub(crate) log: Option<LogFigures>,
+    /// Processes that go on in the background.
+    pub(crate) left: Vec<Holder>,
+}

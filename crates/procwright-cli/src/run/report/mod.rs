@@ -1,0 +1,57 @@
+//! The report at the end of a run.
+
+mod command_report;
+mod text;
+
+use std::fs::File;
+use std::io::{self, Write as _};
+
+use procwright::Report;
+use serde_json::{Value, json};
+
+use crate::args::ReportArg;
+use crate::colour;
+
+pub(super) use command_report::CommandReport;
+
+/// Writes the report to `file`, or to stderr.
+///
+/// # Errors
+/// Those of the write.
+pub(super) fn write(
+    report: &Report,
+    own: &CommandReport,
+    form: ReportArg,
+    file: Option<File>,
+) -> io::Result<()> {
+    let coloured = file.is_none() && colour::on_stderr();
+    let text = match form {
+        ReportArg::Text => text::text(report, own, coloured),
+        ReportArg::Json => format!("{}\n", json(report, own)),
+    };
+    match file {
+        Some(mut file) => file.write_all(text.as_bytes()),
+        None => io::stderr().write_all(text.as_bytes()),
+    }
+}
+
+/// The report for programs; see `docs/reference/result.schema.json`.
+fn json(report: &Report, own: &CommandReport) -> Value {
+    let mut value = report.to_json_with(None, None, None);
+    value["attempts"] = own.attempts.into();
+    value["left"] = own
+        .left
+        .iter()
+        .map(|left| json!({"pid": left.pid, "name": left.name}))
+        .collect();
+    value["total_s"] = own.total.as_secs_f64().into();
+    value["log"] = own.log.as_ref().map_or(Value::Null, |log| {
+        json!({
+            "path": procwright::text_to_json(&log.path),
+            "bytes": log.bytes,
+            "lost_bytes": log.lost_bytes,
+            "rotations": log.rotations,
+        })
+    });
+    value
+}

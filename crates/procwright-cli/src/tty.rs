@@ -1,0 +1,60 @@
+//! The terminal that stderr is, if it is one: whether a line can be drawn there.
+
+use std::io::{self, IsTerminal as _};
+
+use rustix::termios::LocalModes;
+
+use crate::procfs;
+
+/// Text that erases the line with the cursor.
+pub(crate) const ERASE_LINE: &str = "\r\x1b[K";
+
+/// `line` as the text that draws it over the line with the cursor.
+pub(crate) fn drawn(line: &str) -> String {
+    format!("\r{line}\x1b[K")
+}
+
+/// Returns whether the terminal knows nothing but text, as far as the environment says.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// Returns whether stderr is a terminal that can erase a line.
+pub(crate) fn can_redraw() -> bool {
+    io::stderr().is_terminal() && !is_dumb()
+}
+
+/// Width of the terminal.
+#[doc(alias = "TIOCGWINSZ")]
+pub(crate) fn columns() -> usize {
+    match rustix::termios::tcgetwinsize(io::stderr()) {
+        Ok(size) if size.ws_col > 0 => size.ws_col.into(),
+        _ => 80,
+    }
+}
+
+/// Returns whether another process group has the terminal: a line drawn now would mix
+/// with what a person types there. `ally`, a process that leads a group of its own,
+/// counts as ours, unless the terminal stops the writers of background groups.
+#[doc(alias = "tcgetpgrp")]
+pub(crate) fn in_background(ally: Option<i32>) -> bool {
+    let in_foreground = || {
+        let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+        // State, parent, group, session, terminal, the terminal's foreground group.
+        let fields: Vec<&str> = procfs::fields_after_name(&stat)?.take(6).collect();
+        let [_, _, group, _, terminal, foreground] = fields[..] else {
+            return None;
+        };
+        let is_allied = || {
+            ally.is_some_and(|ally| foreground.parse() == Ok(ally)) && !stops_background_writers()
+        };
+        Some(terminal == "0" || group == foreground || is_allied())
+    };
+    in_foreground() == Some(false)
+}
+
+#[doc(alias = "TOSTOP")]
+fn stops_background_writers() -> bool {
+    rustix::termios::tcgetattr(io::stderr())
+        .is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP))
+}

@@ -1,0 +1,280 @@
+//! The child between clone and exec: system calls and stores to its own stack, to the
+//! report and to the digits of a [`PidVariable`](super::PidVariable), nothing else.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use super::report::{ChildReport, EXEC};
+use super::{Action, FdSource, MAX_PARKED, Plan};
+
+/// Everything that the child gets.
+pub(super) struct Context<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) argv: &'a [*const c_char],
+    pub(super) envp: &'a [*const c_char],
+    pub(super) report: &'a ChildReport,
+}
+
+/// The child's life between clone and exec.
+pub(super) extern "C" fn child(context: *mut c_void) -> c_int {
+    // SAFETY: `start` passes a pointer to a Context that outlives us.
+    let context = unsafe { &*context.cast::<Context<'_>>() };
+    let mut slots = [-1; MAX_PARKED];
+    for (index, action) in (0..).zip(&context.plan.actions) {
+        if !take_step(action, &mut slots) {
+            return fail(context.report, index);
+        }
+    }
+    for signed in &context.plan.signed {
+        // SAFETY: a system call without arguments. Raw, since an old C library
+        // remembers the number, and its memory is that of our parent.
+        let number = unsafe { libc::syscall(libc::SYS_getpid) };
+        signed.write_pid(number as u32);
+    }
+    let mut errno = libc::ENOENT;
+    for program in &context.plan.programs {
+        // SAFETY: the arrays end with a null pointer and their strings outlive
+        // the call.
+        unsafe {
+            libc::execve(
+                program.as_ptr(),
+                context.argv.as_ptr(),
+                context.envp.as_ptr(),
+            );
+        }
+        match last_errno() {
+            // One path only: nothing is searched, and this is the reason.
+            libc::ENOTDIR if context.plan.programs.len() == 1 => errno = libc::ENOTDIR,
+            // Try the next directory of PATH, as execvp does.
+            libc::ENOENT | libc::ENOTDIR => {}
+            // Perhaps in another directory; but if not, this is what to report.
+            libc::EACCES => errno = libc::EACCES,
+            other => {
+                errno = other;
+                break;
+            }
+        }
+    }
+    context.report.errno.store(errno, Ordering::Relaxed);
+    context.report.step.store(EXEC, Ordering::Relaxed);
+    exit_now()
+}
+
+fn fail(report: &ChildReport, index: i32) -> c_int {
+    report.errno.store(last_errno(), Ordering::Relaxed);
+    report.step.store(index, Ordering::Relaxed);
+    exit_now()
+}
+
+fn exit_now() -> ! {
+    // SAFETY: _exit runs no handlers and touches no memory.
+    unsafe { libc::_exit(127) }
+}
+
+fn last_errno() -> c_int {
+    // SAFETY: the thread's errno, which we share with our suspended parent.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Takes one step; false with errno set if it failed.
+///
+/// Raw system calls where the C library does more than call: its setuid family
+/// signals all threads of "the process", which it finds in memory that we share.
+fn take_step(action: &Action, slots: &mut [c_int; MAX_PARKED]) -> bool {
+    // SAFETY: plain system calls on values prepared by the parent; every
+    // pointer is to memory of the plan, which outlives us.
+    unsafe {
+        match action {
+            Action::Setsid => libc::setsid() >= 0,
+            // 0: fail if the terminal controls another session already.
+            Action::ControllingTerminal(fd) => libc::ioctl(*fd, libc::TIOCSCTTY, 0) == 0,
+            Action::Setpgid(group) => libc::setpgid(0, *group) == 0,
+            Action::Foreground { terminal, from } => {
+                let mut front: libc::pid_t = 0;
+                let asked = libc::ioctl(*terminal, libc::TIOCGPGRP, &raw mut front) == 0;
+                if asked && front == *from {
+                    // Our number in our own namespace, as the call takes it.
+                    let own = libc::getpid();
+                    // SIGTTOU, which would stop us here, is blocked.
+                    libc::ioctl(*terminal, libc::TIOCSPGRP, &raw const own);
+                }
+                true
+            }
+            Action::Rlimit {
+                resource,
+                soft,
+                hard,
+            } => {
+                let limit = libc::rlimit64 {
+                    rlim_cur: *soft,
+                    rlim_max: *hard,
+                };
+                libc::syscall(
+                    libc::SYS_prlimit64,
+                    0,
+                    *resource,
+                    &raw const limit,
+                    ptr::null_mut::<libc::rlimit64>(),
+                ) == 0
+            }
+            Action::Nice(value) => {
+                libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, *value) == 0
+            }
+            Action::Setgroups(groups) => {
+                libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) == 0
+            }
+            Action::Setgid(gid) => libc::syscall(libc::SYS_setresgid, *gid, *gid, *gid) == 0,
+            Action::Setuid(uid) => libc::syscall(libc::SYS_setresuid, *uid, *uid, *uid) == 0,
+            Action::DieWithParent { signal, parent } => {
+                if libc::prctl(libc::PR_SET_PDEATHSIG, *signal) != 0 {
+                    return false;
+                }
+                // The parent may have died before the request stood: then the signal will
+                // never be sent.
+                if libc::syscall(libc::SYS_getppid) != i64::from(*parent) {
+                    exit_now();
+                }
+                true
+            }
+            Action::Chdir(directory) => libc::chdir(directory.as_ptr()) == 0,
+            Action::Umask(mask) => {
+                libc::umask(*mask);
+                true
+            }
+            Action::CloseFrom(first) => close_from(*first),
+            Action::Park { from, above, slot } => {
+                let copy = libc::fcntl(*from, libc::F_DUPFD_CLOEXEC, *above);
+                match slots.get_mut(*slot) {
+                    Some(slot) => *slot = copy,
+                    None => return false,
+                }
+                copy >= 0
+            }
+            Action::Place { from, to } => {
+                let from = match from {
+                    FdSource::Fd(fd) => *fd,
+                    FdSource::Slot(slot) => slots.get(*slot).copied().unwrap_or(-1),
+                };
+                if from == *to {
+                    // dup2 onto itself would leave the close-on-exec flag.
+                    libc::fcntl(from, libc::F_SETFD, 0) == 0
+                } else {
+                    libc::dup2(from, *to) >= 0
+                }
+            }
+            Action::ResetSignals => reset_signals(),
+        }
+    }
+}
+
+/// Marks everything from `first` on close-on-exec. Not closed at once: the list
+/// of actions may still need them, and a failed exec must be able to report.
+fn close_from(first: c_int) -> bool {
+    // SAFETY: a system call on numbers.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first,
+            c_int::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    // Linux before 5.11, or a sandbox that does not know the call.
+    done == 0 || close_from_by_listing(first)
+}
+
+/// The slow way for [`close_from`]: reads the child's own descriptor table. With raw
+/// getdents, since readdir allocates.
+fn close_from_by_listing(first: c_int) -> bool {
+    // SAFETY: a terminated path, and a buffer of the size that is passed.
+    unsafe {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let dir = libc::open(c"/proc/self/fd".as_ptr(), flags);
+        if dir < 0 {
+            return false;
+        }
+        let mut buffer = [0u8; 2048];
+        loop {
+            let n = libc::syscall(libc::SYS_getdents64, dir, buffer.as_mut_ptr(), buffer.len());
+            let Ok(n) = usize::try_from(n) else {
+                return false;
+            };
+            if n == 0 {
+                break;
+            }
+            let mut rest = buffer.get(..n).unwrap_or(&[]);
+            // struct linux_dirent64: inode 8, offset 8, length 2, type 1, name.
+            while let (Some(&[low, high]), Some(name)) = (
+                rest.get(16..18).and_then(<[u8]>::first_chunk::<2>),
+                rest.get(19..),
+            ) {
+                if let Some(fd) = leading_number(name)
+                    && fd >= first
+                {
+                    libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
+                }
+                let length = usize::from(u16::from_ne_bytes([low, high]));
+                rest = rest.get(length.max(1)..).unwrap_or(&[]);
+            }
+        }
+        libc::close(dir);
+    }
+    true
+}
+
+/// The number that a directory entry consists of; `None` for dots.
+fn leading_number(name: &[u8]) -> Option<c_int> {
+    let mut number: Option<c_int> = None;
+    for &byte in name {
+        if !byte.is_ascii_digit() {
+            break;
+        }
+        let digit = c_int::from(byte - b'0');
+        number = Some(number.unwrap_or(0).wrapping_mul(10).wrapping_add(digit));
+    }
+    number
+}
+
+/// Signals that a language runtime or a host ignores for itself (Rust and
+/// Python both ignore SIGPIPE) but that a fresh program counts on. Signals that the
+/// user had ignored on purpose stay so: SIGHUP under nohup, SIGINT and SIGQUIT
+/// of a shell's background job.
+const EXPECTED: [c_int; 3] = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
+
+fn reset_signals() -> bool {
+    // SAFETY: zeroed is a valid sigaction (the default handler, no flags), and
+    // the pointers are to locals. The C library refuses the two numbers that it
+    // keeps for itself, which only its own threads can send.
+    unsafe {
+        let default: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        let mut current: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        for signal in 1..=libc::SIGRTMAX() {
+            if libc::sigaction(signal, ptr::null(), &raw mut current) != 0 {
+                continue;
+            }
+            let ignored = current.sa_sigaction == libc::SIG_IGN;
+            let caught = !ignored && current.sa_sigaction != libc::SIG_DFL;
+            if caught || (ignored && EXPECTED.contains(&signal)) {
+                libc::sigaction(signal, &raw const default, ptr::null_mut());
+            }
+        }
+        set_mask(&0)
+    }
+}
+
+/// Sets the calling thread's whole signal mask. Raw, because the C library keeps two
+/// signals out of every mask.
+pub(super) fn set_mask(mask: &u64) -> bool {
+    // SAFETY: the kernel reads eight bytes.
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            ptr::from_ref(mask),
+            ptr::null_mut::<u64>(),
+            size_of::<u64>(),
+        ) == 0
+    }
+}

@@ -1,0 +1,370 @@
+//! The processes that hold a pipe, and what each of them is doing.
+
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd;
+
+use procwright_os::proc::{self, Call, Comm, Conduit, ProcStat, Scan};
+use procwright_os::pty;
+
+/// A pipe, whichever of its ends is looked at, or a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PipeId(Conduit);
+
+impl PipeId {
+    /// The pipe that this descriptor is an end of.
+    ///
+    /// # Errors
+    /// Those of `fstat(2)`.
+    pub fn of(end: impl AsFd) -> io::Result<PipeId> {
+        Ok(PipeId(Conduit::Pipe(rustix::fs::fstat(end)?.st_ino as u64)))
+    }
+
+    /// The terminal whose end for programs this descriptor is. A process that
+    /// has opened it as `/dev/tty` is not found: that name is everybody's.
+    ///
+    /// # Errors
+    /// Those of `fstat(2)`.
+    pub fn of_terminal(slave: impl AsFd) -> io::Result<PipeId> {
+        let stat = rustix::fs::fstat(slave)?;
+        #[allow(clippy::unnecessary_cast, reason = "not the same everywhere")]
+        let terminal = Conduit::Terminal {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            number: pty::number(&stat),
+        };
+        Ok(PipeId(terminal))
+    }
+
+    /// The form in which `/proc` shows it.
+    pub(crate) const fn conduit(self) -> Conduit {
+        self.0
+    }
+
+    const fn is_terminal(self) -> bool {
+        matches!(self.0, Conduit::Terminal { .. })
+    }
+}
+
+/// The side of a pipe that the program of a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The program reads: stdin.
+    Reads,
+    /// The program writes: stdout, stderr.
+    Writes,
+}
+
+/// One of a run's pipes.
+#[derive(Clone, Copy, Debug)]
+pub struct RunPipe {
+    /// The pipe.
+    pub id: PipeId,
+    /// The program's side.
+    pub role: Role,
+    /// The name in texts: `stdin`, `stdout`, `stderr`.
+    pub label: &'static str,
+}
+
+/// A process that holds an end of a pipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(unreachable_pub)] // part of a result's public shape
+pub struct Holder {
+    /// Its number.
+    pub pid: i32,
+    /// Its name, printable.
+    pub name: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (pid {})", self.name, self.pid)
+    }
+}
+
+/// The processes that hold one end of a pipe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(unreachable_pub)] // part of a result's public shape
+pub struct Holders {
+    /// The processes that were found, in the order of their numbers.
+    pub list: Vec<Holder>,
+    /// Whether every process could be looked at. If not, there may be more.
+    pub complete: bool,
+}
+
+impl Holders {
+    /// No process, for certain.
+    #[doc(hidden)]
+    pub const fn nobody() -> Holders {
+        Holders {
+            list: Vec::new(),
+            complete: true,
+        }
+    }
+
+    /// Adds the holders of `others` that are not listed. The result is complete only if
+    /// both are.
+    #[doc(hidden)]
+    pub fn absorb(&mut self, others: Holders) {
+        for holder in others.list {
+            if !self.list.contains(&holder) {
+                self.list.push(holder);
+            }
+        }
+        self.complete &= others.complete;
+    }
+}
+
+/// The processes that hold either end of one pipe.
+#[derive(Clone, Debug)]
+pub struct PipeHolders {
+    /// Holders of the read end.
+    pub readers: Holders,
+    /// Holders of the write end.
+    pub writers: Holders,
+}
+
+/// Longest time for which a pass goes after processes that are forked faster than it
+/// looks.
+const CHASE_LIMIT: std::time::Duration = std::time::Duration::from_millis(250);
+
+/// Finds the holders of these pipes, in their order, in one pass over all processes.
+/// The process `except` is left out, usually this one.
+///
+/// A process that was forked during the pass may be missed, and one that ended
+/// meanwhile may be named. A thread with a descriptor table of its own
+/// (`unshare(CLONE_FILES)`) is not looked at, and neither is a descriptor on
+/// its way through a socket.
+///
+/// A process that was started before `since`, in ticks since boot, and cannot be looked
+/// at does not make the result incomplete: the pipes are younger, so it could have one
+/// only through a socket.
+///
+/// # Errors
+/// If the processes cannot be listed: no `/proc`, or no descriptor free.
+pub fn of_pipes(pipes: &[PipeId], except: i32, since: u64) -> io::Result<Vec<PipeHolders>> {
+    let none = Holders::nobody();
+    let mut ends: Vec<PipeHolders> = pipes
+        .iter()
+        .map(|_| PipeHolders {
+            readers: none.clone(),
+            writers: none.clone(),
+        })
+        .collect();
+    let wanted: Vec<_> = pipes.iter().map(|p| p.conduit()).collect();
+    let mut complete = true;
+    let begun = std::time::Instant::now();
+    // (pipe, reads, writes), one entry for each pipe that the process holds.
+    let mut held: Vec<(usize, bool, bool)> = Vec::new();
+    proc::each_pid(&mut |pid, new| {
+        if new && begun.elapsed() > CHASE_LIMIT {
+            complete = false;
+            return Ok(Scan::Skip);
+        }
+        if pid == except {
+            return Ok(Scan::Next);
+        }
+        held.clear();
+        let seen = proc::each_pipe(pid, &wanted, &mut |fd| {
+            for (i, _) in wanted.iter().enumerate().filter(|(_, n)| **n == fd.of) {
+                match held.iter_mut().find(|(pipe, ..)| *pipe == i) {
+                    Some((_, read, write)) => {
+                        *read |= fd.read;
+                        *write |= fd.write;
+                    }
+                    None => held.push((i, fd.read, fd.write)),
+                }
+            }
+        });
+        match seen {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            // Kernel threads and zombies have no descriptors, and may still refuse the
+            // look.
+            Err(_) => match proc::stat(pid) {
+                Ok(stat) if stat.kernel_thread || stat.is_gone() => {}
+                Ok(stat) if stat.start_ticks < since => {}
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                _ => complete = false,
+            },
+        }
+        if held.is_empty() {
+            return Ok(Scan::Next);
+        }
+        let holder = Holder {
+            pid,
+            name: proc::stat(pid).map_or_else(|_| String::from("?"), |s| s.name.to_string()),
+        };
+        for &(i, read, write) in &held {
+            if read {
+                ends[i].readers.list.push(holder.clone());
+            }
+            if write {
+                ends[i].writers.list.push(holder.clone());
+            }
+        }
+        Ok(Scan::Next)
+    })?;
+    for end in &mut ends {
+        for side in [&mut end.readers, &mut end.writers] {
+            side.complete = complete;
+            side.list.sort_by_key(|h| h.pid);
+        }
+    }
+    Ok(ends)
+}
+
+/// What one process is doing, as the text of an error tells it.
+#[derive(Clone, Debug)]
+pub struct Activity {
+    /// Its number.
+    pub(crate) pid: i32,
+    /// Its name.
+    pub(crate) name: Comm,
+    /// The thing that it does or waits for.
+    pub(crate) doing: Doing,
+}
+
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (pid {}): {}", self.name, self.pid, self.doing)
+    }
+}
+
+/// The thing that a process does or waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// Running on a processor, or about to.
+    Running,
+    /// Blocked in a write, until a reader takes something.
+    BlockedWriting(Option<&'static str>),
+    /// Blocked in a read, until a writer gives something.
+    BlockedReading(Option<&'static str>),
+    /// Waits in `poll` and the like.
+    Polling,
+    /// Waits for a child of its own.
+    WaitingForChild,
+    /// Waits for a lock or another thread.
+    WaitingForLock,
+    /// Sleeps for a time.
+    Sleeping,
+    /// Waits for something else.
+    Waiting,
+    /// Was stopped by a signal.
+    Stopped,
+    /// Is held by a debugger.
+    Traced,
+    /// Waits inside the system where no signal reaches it.
+    Uninterruptible,
+    /// Has ended; its parent has not asked for its status.
+    Zombie,
+}
+
+impl fmt::Display for Doing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Doing::Running => f.write_str("running"),
+            Doing::BlockedWriting(Some(label)) => {
+                write!(f, "blocked writing to {label} (pipe full)")
+            }
+            Doing::BlockedWriting(None) => f.write_str("blocked writing"),
+            Doing::BlockedReading(Some(label)) => {
+                write!(f, "blocked reading {label} (pipe empty)")
+            }
+            Doing::BlockedReading(None) => f.write_str("blocked reading"),
+            Doing::Polling => f.write_str("waiting in poll"),
+            Doing::WaitingForChild => f.write_str("waiting for its child"),
+            Doing::WaitingForLock => f.write_str("waiting for a lock or a thread"),
+            Doing::Sleeping => f.write_str("sleeping"),
+            Doing::Waiting => f.write_str("waiting"),
+            Doing::Stopped => f.write_str("stopped by a signal (T)"),
+            Doing::Traced => f.write_str("held by a debugger (t)"),
+            Doing::Uninterruptible => f.write_str("in an uninterruptible wait (D)"),
+            Doing::Zombie => f.write_str("ended, not reaped by its parent (Z)"),
+        }
+    }
+}
+
+/// What `pid` is doing. Of several threads, the one that is blocked on one of
+/// `pipes` is told about; else the first.
+///
+/// # Errors
+/// `NotFound` if there is no such process.
+pub fn activity(pid: i32, pipes: &[RunPipe]) -> io::Result<Activity> {
+    let stat = proc::stat(pid)?;
+    let doing = match stat.state {
+        _ if stat.is_gone() => Doing::Zombie,
+        'T' => Doing::Stopped,
+        't' => Doing::Traced,
+        _ => threads_doing(&stat, pipes),
+    };
+    Ok(Activity {
+        pid,
+        name: stat.name,
+        doing,
+    })
+}
+
+fn threads_doing(stat: &ProcStat, pipes: &[RunPipe]) -> Doing {
+    // A terminal goes both ways under one name, so it tells nothing here.
+    let pipes: Vec<_> = pipes.iter().filter(|p| !p.id.is_terminal()).collect();
+    let wanted: Vec<_> = pipes.iter().map(|p| p.id.conduit()).collect();
+    let mut fds = Vec::new();
+    // A failure costs the label alone.
+    let _ = proc::each_pipe(stat.pid, &wanted, &mut |fd| fds.push(fd));
+    let label = |fd: i32| {
+        let of = fds.iter().find(|f| f.fd == fd)?.of;
+        pipes.iter().find(|p| p.id.conduit() == of).map(|p| p.label)
+    };
+    // Where only `wchan` is to be had, a label is certain only if the process holds one
+    // pipe on that side.
+    let only = |write: bool| {
+        let mut side = fds
+            .iter()
+            .filter(|f| if write { f.write } else { f.read })
+            .filter_map(|f| label(f.fd));
+        let first = side.next()?;
+        side.all(|other| other == first).then_some(first)
+    };
+    let mut first = None;
+    let mut blocked = None;
+    let _ = proc::each_call(stat.pid, &mut |thread| {
+        let doing = match (thread.state, &thread.call) {
+            ('R', _) | (_, Call::Running) => Doing::Running,
+            ('S', Call::Write(fd)) => Doing::BlockedWriting(label(*fd)),
+            ('S', Call::Read(fd)) => Doing::BlockedReading(label(*fd)),
+            // "pipe_write" until 6.14, "anon_pipe_write" from 6.15.
+            ('S', Call::Channel(place)) if place.ends_with("pipe_write") => {
+                Doing::BlockedWriting(only(true))
+            }
+            ('S', Call::Channel(place)) if place.ends_with("pipe_read") => {
+                Doing::BlockedReading(only(false))
+            }
+            ('S', Call::Channel(place)) if place.contains("poll") => Doing::Polling,
+            ('S', Call::Channel(place)) if place == "do_wait" => Doing::WaitingForChild,
+            ('S', Call::Channel(place)) if place.starts_with("futex") => Doing::WaitingForLock,
+            ('S', Call::Channel(place)) if place.contains("nanosleep") => Doing::Sleeping,
+            // A parent in vfork waits so too, and so does a slow disk.
+            ('D', _) => Doing::Uninterruptible,
+            (_, Call::Poll) => Doing::Polling,
+            (_, Call::WaitChild) => Doing::WaitingForChild,
+            (_, Call::Futex) => Doing::WaitingForLock,
+            (_, Call::Sleep) => Doing::Sleeping,
+            _ => Doing::Waiting,
+        };
+        if matches!(
+            doing,
+            Doing::BlockedWriting(Some(_)) | Doing::BlockedReading(Some(_))
+        ) {
+            blocked = Some(doing);
+            return false;
+        }
+        first.get_or_insert(doing);
+        true
+    });
+    blocked.or(first).unwrap_or(match stat.state {
+        'R' => Doing::Running,
+        'D' => Doing::Uninterruptible,
+        _ => Doing::Waiting,
+    })
+}

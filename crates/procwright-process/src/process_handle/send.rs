@@ -1,0 +1,58 @@
+//! Signals to a process, and to no later one of the same number.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+
+use super::{ProcessHandle, Shown, is_reaped, no_such_process};
+use crate::Signal;
+use procwright_os::{pidfd, signal, wait};
+
+impl ProcessHandle {
+    /// Checks whether a signal may be sent to it; sends none.
+    ///
+    /// # Errors
+    /// Those of [`signal`](ProcessHandle::signal).
+    pub(crate) fn may_signal(&self) -> io::Result<()> {
+        self.send(0)
+    }
+
+    /// Sends a signal to this very process.
+    ///
+    /// # Errors
+    /// `ESRCH` if it was reaped (a zombie takes any signal without effect), `EPERM` if
+    /// it is another user's. If there is no pidfd and no look at it, the error of that
+    /// look, and nothing is sent.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        self.send(signal.number())
+    }
+
+    fn send(&self, signal: i32) -> io::Result<()> {
+        if let Some(fd) = &self.pidfd {
+            match pidfd::send(fd.as_fd(), signal) {
+                // A seccomp filter may know pidfd_open(2) and not this call. Its EPERM
+                // looks like that of another user's process, so the signal by number
+                // decides.
+                Err(e) if matches!(Errno::from_io_error(&e), Some(Errno::NOSYS | Errno::PERM)) => {}
+                answer => return answer,
+            }
+        }
+        match self.pidfd() {
+            // Not reaped: it has its number.
+            Some(fd) if !is_reaped(fd) => {}
+            Some(_) => return Err(no_such_process()),
+            None => match self.shown() {
+                Shown::Other => return Err(no_such_process()),
+                Shown::This(_) => {}
+                // Without /proc there is the number alone, which is enough for an own
+                // child.
+                Shown::Nothing(_) if self.is_own_child() => {
+                    wait::peek_child(self.id.pid()).map_err(|_| no_such_process())?;
+                }
+                Shown::Nothing(error) => return Err(error),
+            },
+        }
+        signal::kill(self.id.pid(), signal)
+    }
+}

@@ -1,0 +1,271 @@
+//! Growth over blocks, limits, and memory given back.
+
+use std::rc::Rc;
+
+use super::heap::{Heap, HeapEnd};
+use super::{drain, message, put, reader, shape, take, writer};
+use crate::format::{ALIGN_FROM, ALIGNMENT, Geometry};
+use crate::lane::{LaneReader, LaneWriter, ReserveError};
+
+/// Long messages begin where a cache line begins, wherever their records are, and keep that
+/// place if they turn out to be short.
+#[test]
+fn long_messages_are_aligned() {
+    let heap = Heap::new(Geometry::tiny(14, 1, 1));
+    let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+    for number in 0..200 {
+        put(&mut writer, &message(number, number as usize % 50)).unwrap();
+        let long = message(number, (ALIGN_FROM + 13 * number) as usize);
+        let span = writer.reserve(long.len() as u64, true).unwrap();
+        assert_eq!(span.at % ALIGNMENT, 0, "{span:?}");
+        writer.fill(span, &long);
+        let kept = if number % 2 == 0 { long.len() } else { 3 };
+        writer.finish(span, kept as u64);
+        writer.publish();
+
+        assert_eq!(
+            take(&mut reader),
+            Some(message(number, number as usize % 50))
+        );
+        let found = reader.next().unwrap().unwrap();
+        assert_eq!((found.at, found.length), (span.at, kept as u64));
+        reader.step_back();
+        assert_eq!(take(&mut reader), Some(long[..kept].to_vec()));
+        reader.release();
+    }
+}
+
+/// The longest message there can be, of a block of any size, and nothing longer.
+#[test]
+fn the_longest_message_fits() {
+    for block in 6..14 {
+        let heap = Heap::new(Geometry::tiny(block, 1, 1));
+        let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+        let longest = writer.longest();
+        for _ in 0..3 {
+            let bytes = message(1, longest as usize);
+            if put(&mut writer, &bytes).is_err() {
+                // The receiver goes on to where the ring begins.
+                assert_eq!(drain(&mut reader), Vec::<Vec<u8>>::new());
+                put(&mut writer, &bytes).unwrap();
+            }
+            writer.publish();
+            assert_eq!(drain(&mut reader), [bytes]);
+        }
+        let longer = writer.reserve(longest + 1, true);
+        assert!(
+            matches!(longer, Err(ReserveError::Full)),
+            "{block}: {longer:?}"
+        );
+    }
+}
+
+/// A message that is too long for its block goes on where many of its like have room.
+#[test]
+fn long_messages_have_room() {
+    for (length, size) in [(20_000, 1 << 20), (300_000, 2 << 20), (3_000_000, 4 << 20)] {
+        let heap = Heap::new(Geometry::tiny(14, 9, 9));
+        let mut writer = writer(&heap);
+        writer.reserve(length, true).unwrap();
+        assert_eq!(heap.shape.size(writer.cursor().block), size, "{length}");
+    }
+    // The lane may grow no further than this.
+    let heap = Heap::new(Geometry::tiny(14, 6, 6));
+    let mut writer = writer(&heap);
+    writer.reserve(100_000, true).unwrap();
+    assert_eq!(writer.cursor().block, 5);
+}
+
+/// A message is sent where there is memory for it and not for more.
+#[test]
+fn long_messages_need_no_room() {
+    let heap = Heap::new(Geometry::tiny(14, 9, 9));
+    let mut writer = writer(&heap);
+    heap.most.set(200 << 10);
+    writer.reserve(100_000, true).unwrap();
+    assert_eq!(writer.cursor().block, 3);
+}
+
+/// Blocks of 4, 8, 16 and 32 KiB, of which the last is not kept.
+fn half_kept() -> Rc<Heap> {
+    Heap::new(Geometry::tiny(12, 4, 3))
+}
+
+/// Sends messages of 1,000 bytes, and takes one for each once there is no room.
+fn fill(writer: &mut LaneWriter<HeapEnd>, reader: &mut LaneReader<HeapEnd>, count: usize) {
+    for _ in 0..count {
+        while put(writer, &message(0, 1000)).is_err() {
+            assert!(take(reader).is_some());
+            reader.release();
+        }
+        writer.publish();
+    }
+}
+
+/// Memory that is there comes before memory that is to be had anew for each lap: also while
+/// there is something to read.
+#[test]
+fn a_kept_block_is_gone_back_to_when_there_is_room() {
+    let heap = half_kept();
+    let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+    fill(&mut writer, &mut reader, 40);
+    assert_eq!(writer.cursor().block, 3);
+    // The last two are in the block that is not kept.
+    for _ in 2..40 {
+        assert!(take(&mut reader).is_some());
+        reader.release();
+    }
+    fill(&mut writer, &mut reader, 20);
+    assert_eq!(writer.cursor().block, 2);
+}
+
+/// A receiver that is slower than its sender does not make it go to and fro: that would
+/// give back a whole block each time, and take it anew.
+#[test]
+fn a_lane_under_pressure_stays_where_it_is() {
+    let heap = half_kept();
+    let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+    fill(&mut writer, &mut reader, 200);
+    let discards = |heap: &Heap| heap.order.borrow().matches('d').count();
+    let before = discards(&heap);
+    fill(&mut writer, &mut reader, 1000);
+    assert_eq!(writer.cursor().block, 3);
+    assert_eq!(discards(&heap), before);
+}
+
+/// The block has a size that no length of a message divides.
+#[test]
+fn a_message_that_needs_the_whole_ring_gets_it() {
+    for first in 0..6 {
+        let heap = Heap::new(Geometry::tiny(6, 1, 1));
+        let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+        for number in 0..first {
+            put(&mut writer, &message(number, 1)).unwrap_or_default();
+            writer.publish();
+            drain(&mut reader);
+        }
+        let long = message(9, 48);
+        for _ in 0..20 {
+            let mut tries = 0;
+            while put(&mut writer, &long).is_err() {
+                assert_eq!(drain(&mut reader), Vec::<Vec<u8>>::new());
+                tries += 1;
+                assert!(tries < 3);
+            }
+            writer.publish();
+            assert_eq!(drain(&mut reader), [&long[..]]);
+        }
+    }
+}
+
+#[test]
+fn without_memory_nothing_happens() {
+    let heap = Heap::new(shape());
+    let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+    heap.most.set(0);
+    assert!(matches!(
+        put(&mut writer, b"x"),
+        Err(ReserveError::OutOfMemory(_))
+    ));
+    heap.most.set(64 + 128);
+    let mut sent = Vec::new();
+    let error = loop {
+        let bytes = message(sent.len() as u64, 10);
+        match put(&mut writer, &bytes) {
+            Ok(()) => sent.push(bytes),
+            Err(error) => break error,
+        }
+        writer.publish();
+    };
+    assert!(matches!(error, ReserveError::OutOfMemory(_)));
+    // Messages take 24 bytes each in 64 and 128 bytes, less the room for jumps.
+    assert_eq!(sent.len(), 2 + 5);
+    heap.most.set(u64::MAX);
+    let bytes = message(99, 10);
+    put(&mut writer, &bytes).unwrap();
+    writer.publish();
+    sent.push(bytes);
+    assert_eq!(drain(&mut reader), sent);
+}
+
+#[test]
+fn a_limit_is_kept() {
+    let heap = Heap::new(shape());
+    let mut writer = writer(&heap);
+    writer.set_limit(300);
+    assert_eq!(writer.longest(), 256 - 16);
+    while put(&mut writer, &message(0, 20)).is_ok() {}
+    assert_eq!(heap.occupied(), 64 + 128 + 256);
+}
+
+/// Memory is given back after a flood, and a lane that flows on stays where memory is kept:
+/// no call a message.
+#[test]
+fn a_flood_is_given_back() {
+    let heap = Heap::new(shape());
+    let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+    let mut sent = 0;
+    while put(&mut writer, &message(0, 100)).is_ok() {
+        writer.publish();
+        sent += 1;
+    }
+    assert!(heap.occupied() > 8192);
+    assert_eq!(drain(&mut reader).len(), sent);
+    assert!(
+        heap.occupied() <= 64 + 128 + 256 + 8192 / 2,
+        "{}",
+        heap.occupied()
+    );
+    let flow = |writer: &mut LaneWriter<HeapEnd>, reader: &mut LaneReader<HeapEnd>| {
+        put(writer, &message(0, 20)).unwrap();
+        writer.publish();
+        assert_eq!(drain(reader).len(), 1);
+    };
+    for _ in 0..200 {
+        flow(&mut writer, &mut reader);
+    }
+    assert_eq!(heap.occupied(), 64 + 128 + 256);
+    let calls = heap.calls.get();
+    for _ in 0..if cfg!(miri) { 100 } else { 10_000 } {
+        flow(&mut writer, &mut reader);
+    }
+    assert_eq!(heap.calls.get(), calls);
+}
+
+/// Messages of half a kept block go on in the next one, for which there is only room once.
+/// If that is kept as well, there is no call a message.
+#[test]
+fn messages_of_half_a_kept_block_need_two_kept_blocks() {
+    let calls_of = |kept| {
+        let heap = Heap::new(Geometry::tiny(6, 8, kept));
+        let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+        let mut flow = || {
+            put(&mut writer, &[7; 512]).unwrap();
+            writer.publish();
+            assert_eq!(drain(&mut reader).len(), 1);
+        };
+        (0..20).for_each(|_| flow());
+        let calls = heap.calls.get();
+        (0..100).for_each(|_| flow());
+        heap.calls.get() - calls
+    };
+    // Blocks of up to 1,024 bytes are kept, and then of up to 2,048.
+    assert!(calls_of(5) >= 100);
+    assert_eq!(calls_of(6), 0);
+}
+
+/// Messages that were shown on the way to room were shown, whatever came of that: a
+/// receiver that sleeps is to be woken.
+#[test]
+fn messages_shown_on_the_way_to_room_wake_the_receiver() {
+    let heap = Heap::new(shape());
+    let mut writer = writer(&heap);
+    heap.most.set(64 + 128 + 256);
+    let mut sent = Vec::new();
+    while put(&mut writer, &message(sent.len() as u64, 10)).is_ok() {
+        sent.push(message(sent.len() as u64, 10));
+    }
+    assert!(writer.publish());
+    assert!(!writer.publish());
+    assert_eq!(drain(&mut reader(&heap)), sent);
+}

@@ -1,0 +1,304 @@
+//! Room for a message: here, in the next lap, in another block, or after a moment of
+//! waiting for the receiver.
+
+use super::{LaneWriter, ReserveError, UnreadBlock};
+use crate::format::{ALIGN_FROM, RECORD_SIZE, Record, RecordKind};
+use crate::lane::{LaneMemory, MessageSpan};
+
+/// Largest number of rounds: 60 µs where a pause takes 27 ns.
+const MAX_SPIN_ROUNDS: u32 = 64;
+
+/// Above this size a lane takes more of the caches than is good for the others: with four
+/// senders of 1 KiB a third, with four of 64 KiB a tenth as many messages go through where
+/// all of them may grow at once. Up to this size long messages get a block with room for
+/// [`MESSAGES_PER_BLOCK`] of their like: lines that come back at once are in both
+/// processors' own caches, and the sender waits for each until the other has let it go (64
+/// KiB there and back take 20 µs in 128 KiB, 12 in 1 MiB, 7 in 2 MiB, 7 to 9 in 4 and 8:
+/// AMD EPYC with 1 MiB of L2 each and an L3 for both).
+const CACHE_FRIENDLY: u64 = 2 * 1024 * 1024;
+const MESSAGES_PER_BLOCK: u64 = 32;
+
+/// Bytes for which as many rounds again are worth it: a longer message takes longer to be
+/// read, and memory for another one takes longer to get.
+const EXTRA_SPIN_BYTES: u64 = 64 * 1024;
+/// Limit of these additional rounds: 4 ms.
+const MAX_EXTRA_SPINS: u64 = 63;
+
+/// Size in which memory is provided: few system calls, and little memory that is not used.
+const PROVIDE_STEP: u64 = 1024 * 1024;
+
+impl<M: LaneMemory> LaneWriter<M> {
+    /// Lets the lane wait a moment for a receiver that is about to make room, before it
+    /// grows over what fits into the caches.
+    pub(crate) fn enable_spinning(&mut self) {
+        self.spin_rounds = MAX_SPIN_ROUNDS;
+    }
+
+    /// Room for a message: the span that it is to be written to. The span stays the same
+    /// until it is finished. If the caller `may_wait`, it waits longer with long messages.
+    ///
+    /// # Errors
+    /// If there is none now. `length` is at most [`longest`](Self::longest).
+    #[inline]
+    pub(crate) fn reserve(
+        &mut self,
+        length: u64,
+        may_wait: bool,
+    ) -> Result<MessageSpan, ReserveError> {
+        let need = Record::max_size(length);
+        if self.position + need > self.clear {
+            self.make_room(need, may_wait)?;
+        }
+        let gap = match length < ALIGN_FROM {
+            true => RECORD_SIZE,
+            false => Record::gap(self.position),
+        };
+        Ok(MessageSpan {
+            at: self.offset() + gap,
+            length,
+        })
+    }
+
+    #[cold]
+    fn make_room(&mut self, need: u64, may_wait: bool) -> Result<(), ReserveError> {
+        self.read_head()?;
+        if self.behind.is_empty() && self.floor == self.position {
+            // The receiver keeps up.
+            self.spin_rounds = if self.spin_rounds > 0 {
+                MAX_SPIN_ROUNDS
+            } else {
+                0
+            };
+        }
+        if let Some(block) = self.smaller_block(need) {
+            return self.jump(block, need);
+        }
+        let size = self.shape.size(self.block);
+        let skipped = self.skipped(need);
+        let end = self.floor + size - RECORD_SIZE;
+        if self.position + skipped + need <= end {
+            self.provide(skipped + need)?;
+            if skipped > 0 {
+                self.skip();
+            }
+            return self.set_clear(end);
+        }
+        if let Some(block) = self.larger_block(need) {
+            if self.shape.size(block) > CACHE_FRIENDLY && self.spin_for_room(need, may_wait)? {
+                return self.make_room(need, may_wait);
+            }
+            // Memory may be left for the smallest block that fits, and not for this one.
+            let least = self
+                .blocks_that_fit(need)
+                .next()
+                .filter(|least| *least < block);
+            return match (self.jump(block, need), least) {
+                (Err(ReserveError::OutOfMemory(_)), Some(least)) => self.jump(least, need),
+                (result, _) => result,
+            };
+        }
+        // The message would fit into the whole ring, but not between here and the lap's
+        // end. Once the receiver has read up to there, the whole ring is free.
+        if skipped > 0 && self.position + skipped <= end {
+            self.provide(RECORD_SIZE)?;
+            self.skip();
+            self.clear = self.position;
+            self.publish_early();
+        }
+        Err(ReserveError::Full)
+    }
+
+    /// Rest of this lap, if a message does not fit there.
+    fn skipped(&self, need: u64) -> u64 {
+        let rest = self.lap_end() - self.position;
+        if need > rest { rest } else { 0 }
+    }
+
+    /// The largest kept block, to go back to from one that is not kept: after a flood,
+    /// since memory that was used a moment ago is fastest; and as soon as the waiting
+    /// messages have room there, since any other memory has to be had anew. Not before:
+    /// with a receiver that is slower than its sender the lane would go to and fro, and
+    /// give back a whole block each time.
+    fn smaller_block(&self, need: u64) -> Option<u32> {
+        if self.shape.keeps(self.block) || !self.behind.is_empty() {
+            return None;
+        }
+        let block = (0..self.block).rfind(|block| self.shape.keeps(*block))?;
+        let used = self.position - self.floor;
+        let is_over = used <= self.shape.size(self.block) / 16 && self.holds(block, 2 * need);
+        let is_better = self.is_provided(block) && used + need <= self.shape.size(block) / 4 * 3;
+        (is_over || is_better).then_some(block)
+    }
+
+    /// The block to grow to. Long messages are given more room than they need.
+    fn larger_block(&self, need: u64) -> Option<u32> {
+        let mut fit = self.blocks_that_fit(need);
+        if need < Record::max_size(ALIGN_FROM) {
+            return fit.next();
+        }
+        let is_roomy = |block: &u32| {
+            self.shape.size(*block) >= CACHE_FRIENDLY
+                || self.holds(*block, MESSAGES_PER_BLOCK * need)
+        };
+        self.blocks_that_fit(need)
+            .find(is_roomy)
+            .or_else(|| fit.next_back())
+    }
+
+    /// The larger blocks that a message could go to, the smallest first.
+    fn blocks_that_fit(&self, need: u64) -> impl DoubleEndedIterator<Item = u32> {
+        let above = self.block + 1..=self.last_block;
+        above.filter(move |block| self.is_free(*block) && self.holds(*block, need))
+    }
+
+    fn is_free(&self, block: u32) -> bool {
+        self.behind.iter().all(|behind| behind.block != block)
+    }
+
+    /// Returns whether the receiver has made room here in a moment: half of the ring, or
+    /// more if the message needs more.
+    fn spin_for_room(&mut self, need: u64, may_wait: bool) -> Result<bool, ReserveError> {
+        let size = self.shape.size(self.block);
+        let wanted = (self.skipped(need) + need + RECORD_SIZE).max(size / 2);
+        // A message that needs more has to wait until the receiver has passed the lap's
+        // end.
+        if wanted > size || self.spin_rounds == 0 {
+            return Ok(false);
+        }
+        // The receiver has to see all that it could read.
+        if self.publish() {
+            return Err(ReserveError::WakeFirst);
+        }
+        let slowly = if may_wait { need / EXTRA_SPIN_BYTES } else { 0 };
+        let rounds = u64::from(self.spin_rounds) * (1 + slowly.min(MAX_EXTRA_SPINS));
+        for round in 0..rounds {
+            for _ in 0..32 {
+                std::hint::spin_loop();
+            }
+            // The receiver may be waiting for this processor.
+            if round % 8 == 7 {
+                std::thread::yield_now();
+            }
+            self.read_head()?;
+            if self.behind.is_empty() && self.position + wanted <= self.floor + size {
+                self.spin_rounds = (2 * self.spin_rounds).min(MAX_SPIN_ROUNDS);
+                return Ok(true);
+            }
+        }
+        // One round is left, to try again once in a while.
+        self.spin_rounds = (self.spin_rounds / 2).max(self.spin_rounds.min(1));
+        Ok(false)
+    }
+
+    /// Returns whether a block is large enough for a message, and for a jump behind it.
+    fn holds(&self, block: u32, need: u64) -> bool {
+        need + RECORD_SIZE <= self.shape.size(block)
+    }
+
+    /// Goes to the beginning of the ring. The record has memory already.
+    fn skip(&mut self) {
+        let record = Record::to_word(RecordKind::Skip, self.position);
+        self.memory.set_record(self.offset(), record);
+        self.position = self.lap_end();
+    }
+
+    /// Goes on in another block, which is free.
+    fn jump(&mut self, block: u32, need: u64) -> Result<(), ReserveError> {
+        // Calls that may fail come first: then nothing has happened.
+        self.provide(RECORD_SIZE)?;
+        let size = self.shape.size(block);
+        let begins = (self.position + RECORD_SIZE).next_multiple_of(size);
+        let provided_to = match self.is_provided(block) {
+            true => begins + size,
+            false => {
+                let wanted = (need + RECORD_SIZE)
+                    .next_multiple_of(self.step(block))
+                    .min(size);
+                let start = self.shape.start(block);
+                self.memory
+                    .provide(start, wanted)
+                    .map_err(ReserveError::OutOfMemory)?;
+                if wanted == size {
+                    self.note_provided(block);
+                }
+                begins + wanted
+            }
+        };
+        let record = Record::to_word(RecordKind::Jump(block), self.position);
+        self.memory.set_record(self.offset(), record);
+        self.behind.push(UnreadBlock {
+            block: self.block,
+            first: self.floor,
+            jump: self.position,
+        });
+        self.block = block;
+        self.position = begins;
+        self.floor = begins;
+        self.provided_to = provided_to;
+        self.entered = begins;
+        self.set_clear(begins + size - RECORD_SIZE)
+    }
+
+    fn set_clear(&mut self, end: u64) -> Result<(), ReserveError> {
+        self.clear = end.min(self.lap_end()).min(self.provided_to);
+        Ok(())
+    }
+
+    fn is_provided(&self, block: u32) -> bool {
+        self.provided_blocks & 1 << block != 0
+    }
+
+    /// Notes that a kept block has its memory from now on.
+    fn note_provided(&mut self, block: u32) {
+        if self.shape.keeps(block) {
+            self.provided_blocks |= 1 << block;
+        }
+    }
+
+    /// Size in which a block gets memory.
+    fn step(&self, block: u32) -> u64 {
+        let size = self.shape.size(block);
+        match size <= PROVIDE_STEP {
+            true if self.shape.keeps(block) => size,
+            _ => PROVIDE_STEP.min(size / 4),
+        }
+    }
+
+    /// Provides memory for the next `length` bytes, and for the record of a jump behind
+    /// them.
+    fn provide(&mut self, length: u64) -> Result<(), ReserveError> {
+        let size = self.shape.size(self.block);
+        let start = self.shape.start(self.block);
+        if self.is_provided(self.block) {
+            // The memory is there for this lap and all others.
+            self.provided_to = u64::MAX;
+            return Ok(());
+        }
+        // The receiver gives back what it has read, if the block is not kept. So what is
+        // behind the floor has no memory, or will have none.
+        let free = self.floor + size;
+        let wanted = self.position + length + RECORD_SIZE;
+        if wanted.min(free) <= self.provided_to {
+            return Ok(());
+        }
+        let step = self.step(self.block);
+        let until = wanted
+            .max(self.provided_to + step)
+            .next_multiple_of(step)
+            .min(free);
+        let mut from = self.provided_to;
+        while from < until {
+            let lap = (from & !(size - 1)) + size;
+            let end = until.min(lap);
+            self.memory
+                .provide(start + (from & (size - 1)), end - from)
+                .map_err(ReserveError::OutOfMemory)?;
+            self.provided_to = end;
+            from = end;
+        }
+        if self.provided_to - self.entered >= size {
+            self.note_provided(self.block);
+        }
+        Ok(())
+    }
+}

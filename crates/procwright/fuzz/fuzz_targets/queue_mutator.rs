@@ -1,9 +1,0 @@
-//! The same while another thread writes to the lane.
-//!
-//! `cargo +nightly fuzz run queue_mutator fuzz/corpus/queue_mutator fuzz/seeds`
-#![no_main]
-
-#[path = "../driver.rs"]
-mod driver;
-
-libfuzzer_sys::fuzz_target!(|program: &[u8]| driver::run_with_mutator(program));

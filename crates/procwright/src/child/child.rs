@@ -1,0 +1,301 @@
+//! [`Child`]: a program that was started, held by the caller with its streams.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::shared_child::{ChildEnd, SharedChild};
+use super::stdin_feed::{self, StdinSource};
+use super::stdio::pipe_error;
+use super::streams::{StreamListener, StreamQueues, Streams};
+use super::unstarted::Unstarted;
+use crate::spec::{Purpose, Spec, Stdin};
+use crate::spool::{Overflow, elastic};
+use crate::std_stream::PerStream;
+use crate::stream::{MergedReader, OutputMonitor, PtyMaster, Reader, StallWatch, Writer};
+use crate::terminal::Size;
+use crate::trace::Trace;
+use procwright_liveness::{self, Monitor};
+use procwright_os::sync::Mutex;
+use procwright_process::wait::{Awaits, Waitable};
+use procwright_process::{Exit, Process, ProcessError, Signal, Stop, Survivor};
+use procwright_queue::OurEnd;
+
+/// A program that was started, and the ends of its streams.
+///
+/// [`Command::spawn`](crate::Command::spawn) gives it. Dropping it neither blocks nor
+/// kills, and leaves no zombie: the child goes on and is reaped in the background. Its
+/// streams are closed if they were not taken out before, so that its next write to them
+/// fails.
+///
+/// ```
+/// use procwright::{Command, Stdin};
+/// use std::io::{Read, Write};
+///
+/// let mut child = Command::new("cat").stdin(Stdin::Pipe).spawn()?;
+/// let mut stdin = child.stdin.take().unwrap();
+/// stdin.write_all(b"hello")?;
+/// drop(stdin); // the end of its input
+/// let mut text = String::new();
+/// child.stdout.take().unwrap().read_to_string(&mut text)?;
+/// assert_eq!(text, "hello");
+/// assert!(child.wait(None)?.unwrap().success());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "std::process::Child")]
+#[doc(alias = "subprocess.Popen")]
+#[derive(Debug)]
+pub struct Child {
+    /// The writer of its stdin, if that is [`Stdin::Pipe`].
+    pub stdin: Option<Writer>,
+    /// The reader of its stdout, if that is [`Sink::Capture`](crate::Sink::Capture).
+    pub stdout: Option<Reader>,
+    /// The reader of its stderr, if that is [`Sink::Capture`](crate::Sink::Capture).
+    pub stderr: Option<Reader>,
+    /// The reader of both in the order in which they come, in place of the two, if that
+    /// is [wanted](crate::Command::merged).
+    pub merged: Option<MergedReader>,
+    argv: Vec<OsString>,
+    shared: Arc<SharedChild>,
+    /// Tells that its output is not read.
+    watch: Arc<StallWatch>,
+    /// The master of its terminal, if it has one of its own.
+    pty_master: Option<Arc<PtyMaster>>,
+    pub(super) channel: Mutex<OurEnd>,
+}
+
+/// Starts the program of `spec`, and leaves it to the caller.
+pub(crate) fn spawn(
+    spec: &Spec,
+    overflow: Option<Overflow>,
+    listener: Option<StreamListener>,
+    producer: Option<stdin_feed::StdinProducer>,
+) -> Result<Child, Unstarted> {
+    let trace = Trace::begin();
+    let valid = spec.validate(Purpose::Spawn { overflow });
+    let launch = valid.inspect_err(|error| trace.not_started(&spec.argv, error))?;
+    let input = match (producer, &spec.stdin) {
+        (Some(producer), _) => Some(StdinSource::Producer(producer)),
+        (None, Stdin::Bytes(bytes)) => Some(StdinSource::Bytes(bytes.clone())),
+        _ => None,
+    };
+    let feeds = input.is_some() || (matches!(spec.stdin, Stdin::Pipe) && spec.pty.is_none());
+    let listener = match trace.is_on() {
+        true => Some(traced(trace, listener)),
+        false => listener,
+    };
+    // The queues come before the start: a program must not run if they are refused.
+    let queues = StreamQueues::new(spec, overflow, listener.as_ref())?;
+    let (channel, theirs) = super::channel::open(spec)?;
+    let started = Instant::now();
+    let (running, ends) = super::start::start(spec, launch, feeds, theirs, trace, || {})?;
+    let pipes = ends.pipes();
+    let process = running.process();
+    let kill = |error| {
+        // An error is not to be expected of our own pipes. Nothing is left running.
+        let _ = process.signal(Signal::KILL);
+        Unstarted::from(pipe_error(error))
+    };
+    let exit = running.pidfd().and_then(|fd| fd.try_clone_to_owned().ok());
+    let streams = queues.connect(spec, ends, exit).map_err(kill)?;
+    let Streams {
+        stdin,
+        outputs: PerStream { stdout, stderr },
+        merged,
+        watch,
+        pty_master,
+    } = streams;
+    let shared = Arc::new(SharedChild::new(running, started, pipes, spec.stop));
+    let stdin = match (stdin, input) {
+        (Some(stdin), Some(input)) => {
+            stdin_feed::start(stdin, input, &shared).map_err(kill)?;
+            None
+        }
+        (stdin, _) => stdin,
+    };
+    Ok(Child {
+        stdin,
+        stdout,
+        stderr,
+        merged,
+        argv: spec.argv.clone(),
+        shared,
+        watch,
+        pty_master,
+        channel: Mutex::new(channel),
+    })
+}
+
+/// A listener that traces the events that `listener` is told.
+fn traced(trace: Trace, listener: Option<StreamListener>) -> StreamListener {
+    Arc::new(move |stream, event| {
+        trace.say(|| match event {
+            elastic::Event::Spilling { directory } => {
+                format!("spilling {stream} to {}", directory.display())
+            }
+            elastic::Event::Degraded { what, error } => {
+                format!("{stream} cannot go to disk: cannot {what}: {error}")
+            }
+            elastic::Event::Dropping { offset } => {
+                format!("dropping of {stream} from offset {offset} on")
+            }
+            elastic::Event::Overflowed { offset } => {
+                format!("{stream} was too much at offset {offset}")
+            }
+        });
+        if let Some(listener) = &listener {
+            listener(stream, event);
+        }
+    })
+}
+
+impl Child {
+    /// The program and its arguments.
+    pub fn argv(&self) -> &[OsString] {
+        &self.argv
+    }
+
+    /// Its number, which stays its own until it has been waited for.
+    #[doc(alias = "id")]
+    pub fn pid(&self) -> i32 {
+        self.shared.process.pid()
+    }
+
+    /// The process, to put into a [`WaitSet`](crate::WaitSet) or to keep.
+    pub fn process(&self) -> &Process {
+        &self.shared.process
+    }
+
+    /// Watches it: [`Monitor::alive`] is one load. The monitor needs nothing of the
+    /// child, and tells of the process, whatever programs it runs. Any child can be
+    /// watched; [`Command::liveness`](crate::Command::liveness) is for the other
+    /// direction.
+    ///
+    /// ```
+    /// use procwright::{Command, Stdin};
+    ///
+    /// let mut child = Command::new("cat").stdin(Stdin::Pipe).spawn()?;
+    /// let monitor = child.monitor()?;
+    /// assert!(monitor.alive());
+    /// drop(child.stdin.take()); // the end of its input
+    /// monitor.wait(None);
+    /// assert!(!monitor.alive());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no memory, descriptor or thread left.
+    pub fn monitor(&self) -> Result<Monitor, procwright_liveness::Error> {
+        Monitor::of_process(&self.shared.process)
+    }
+
+    /// How it ended, none while it is alive. Reaps it, and does not wait.
+    #[doc(alias = "poll")]
+    #[doc(alias = "WNOHANG")]
+    pub fn try_wait(&self) -> Option<Exit> {
+        self.shared.try_wait()
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    /// As [`Process::signal`].
+    #[doc(alias = "kill")]
+    #[doc(alias = "send_signal")]
+    pub fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
+        self.shared.process.signal(signal)
+    }
+
+    /// Ends it as its [`Stop`] says, reaps it, and returns the processes that could not
+    /// be ended. If it has ended by itself meanwhile, the processes that it left behind
+    /// are ended under [`Scope::Tree`](procwright_process::Scope::Tree).
+    ///
+    /// Does nothing once it has been waited for: its number, by which its group and
+    /// descendants are found, may be another's since. To end what a child leaves
+    /// behind, stop it instead of waiting.
+    ///
+    /// # Blocking
+    /// For the grace and 2 seconds at most.
+    pub fn stop(&self) -> Vec<Survivor> {
+        self.stop_with(self.shared.stop)
+    }
+
+    /// Ends it as [`stop`](Child::stop) does, by another policy than its own.
+    ///
+    /// # Blocking
+    /// As [`stop`](Child::stop).
+    pub fn stop_with(&self, stop: Stop) -> Vec<Survivor> {
+        self.shared.stop_beside(stop, None)
+    }
+
+    /// Ends it as [`stop_with`](Child::stop_with) does, and meanwhile calls `ready`
+    /// whenever `fd` is readable. [`Process::stop_watching`] has an example.
+    ///
+    /// # Blocking
+    /// As [`stop`](Child::stop); an error of `ready` ends the grace.
+    pub fn stop_watching<E>(
+        &self,
+        stop: Stop,
+        fd: BorrowedFd<'_>,
+        mut ready: impl FnMut() -> Result<(), E>,
+    ) -> (Vec<Survivor>, Result<(), E>) {
+        let mut outcome = Ok(());
+        let mut ring = || {
+            let Err(error) = ready() else { return false };
+            if outcome.is_ok() {
+                outcome = Err(error);
+            }
+            true
+        };
+        let survivors = self.shared.stop_beside(stop, Some((fd, &mut ring)));
+        (survivors, outcome)
+    }
+
+    /// Sets the size of its terminal ([`Command::pty`](crate::Command::pty)). If that is
+    /// new, the processes in its foreground get `SIGWINCH`.
+    ///
+    /// # Errors
+    /// `Unsupported` if it has no terminal of its own, and in a fork;
+    /// `NotConnected` once no process has that any more, or its reader is closed.
+    #[doc(alias = "TIOCSWINSZ")]
+    pub fn resize(&self, size: Size) -> io::Result<()> {
+        match &self.pty_master {
+            Some(pty_master) => pty_master.resize(size),
+            None => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this child has no terminal of its own: start it with a pty",
+            )),
+        }
+    }
+
+    /// The policy by which it is stopped, unless a call says otherwise.
+    pub fn stop_policy(&self) -> Stop {
+        self.shared.stop
+    }
+
+    /// How it ended and what it used; none before its end.
+    pub(crate) fn end(&self) -> Option<ChildEnd> {
+        self.shared.end()
+    }
+
+    pub(super) fn shared(&self) -> &SharedChild {
+        &self.shared
+    }
+
+    pub(super) fn watch(&self) -> &Arc<StallWatch> {
+        &self.watch
+    }
+
+    pub(crate) fn output_monitors(&self) -> &PerStream<Option<OutputMonitor>> {
+        self.watch.monitors()
+    }
+}
+
+/// Waits until it has ended.
+impl Waitable for Child {
+    fn awaits(&self) -> Awaits<'_> {
+        self.shared.process.awaits()
+    }
+}

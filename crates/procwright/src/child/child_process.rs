@@ -1,0 +1,177 @@
+//! A process that this one has started, and reaps.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use super::foreground::ForegroundTerminal;
+use crate::trace::Trace;
+use procwright_os::spawn::Spawned;
+use procwright_os::time::Deadline;
+use procwright_os::wait::{self, Usage};
+use procwright_os::{pidfd, poll, proc};
+use procwright_process::proc_id::ProcId;
+use procwright_process::process_handle::ProcessHandle;
+use procwright_process::{Exit, Process, Signal, Unknown, reaper};
+
+/// A child of this process, until it is reaped.
+///
+/// The pid cannot be reused before the process is reaped, and only this reaps it.
+#[derive(Debug)]
+pub(crate) struct ChildProcess {
+    pid: i32,
+    /// The pidfd; none once the process is reaped, and in drop. Results are kept for long,
+    /// and should hold no descriptor.
+    pidfd: Option<OwnedFd>,
+    parent_peak: u64,
+    /// Our terminal, until the program that it was lent to has ended.
+    foreground: Option<ForegroundTerminal>,
+    ended: Option<(Exit, Option<Usage>)>,
+    /// The time at which it was found to have ended.
+    seen: Option<Instant>,
+    /// Whether a caller has it, who may drop it at any time.
+    handed_out: bool,
+    /// Whether it may be dropped without being ended: no call was left half way.
+    attended: bool,
+    trace: Trace,
+}
+
+impl ChildProcess {
+    /// A process that was just started. `foreground` is the terminal that it was lent.
+    pub(super) fn new(
+        spawned: Spawned,
+        foreground: Option<ForegroundTerminal>,
+        trace: Trace,
+    ) -> ChildProcess {
+        ChildProcess {
+            pid: spawned.pid,
+            pidfd: Some(spawned.pidfd),
+            parent_peak: spawned.parent_peak,
+            foreground,
+            ended: None,
+            seen: None,
+            handed_out: false,
+            attended: true,
+            trace,
+        }
+    }
+
+    /// Notes that a caller has it: it is not killed when it is dropped in a panic.
+    pub(crate) fn hand_out(mut self) -> ChildProcess {
+        self.handed_out = true;
+        self
+    }
+
+    /// Says whether it may be dropped without being ended.
+    pub(crate) fn attend(&mut self, attended: bool) {
+        self.attended = attended;
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    pub(crate) fn trace(&self) -> Trace {
+        self.trace
+    }
+
+    /// A handle to the process, which asks about it and does not reap it.
+    pub(crate) fn process(&self) -> Process {
+        // A handle without a descriptor goes by the number, as that of any process.
+        let pidfd = self.pidfd().and_then(|fd| fd.try_clone_to_owned().ok());
+        // The process is not reaped, so the number is its own.
+        let id = match proc::stat(self.pid) {
+            Ok(stat) => ProcId::from(&stat),
+            Err(_) => ProcId::unread(self.pid, 0),
+        };
+        Process::from(ProcessHandle::child(id, pidfd))
+    }
+
+    /// Whether the process has ended, reaped or not.
+    pub(crate) fn has_exited(&self) -> bool {
+        let Some(pidfd) = self.pidfd() else {
+            return true;
+        };
+        let mut fds = [poll::Fd::from_borrowed_fd(pidfd, poll::Flags::IN)];
+        poll::poll(&mut fds, Deadline::at(Instant::now())).is_ok_and(|ready| ready > 0)
+    }
+
+    /// A descriptor that is readable once the process has ended; none once it is reaped.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        match self.ended {
+            None => self.pidfd.as_ref().map(AsFd::as_fd),
+            Some(_) => None,
+        }
+    }
+
+    /// Reaps the process if it has ended. No other code does.
+    #[doc(alias = "waitid")]
+    pub(crate) fn collect(&mut self) -> bool {
+        if self.ended.is_some() {
+            return true;
+        }
+        let Some(pidfd) = &self.pidfd else {
+            return false;
+        };
+        self.ended = match wait::reap(pidfd.as_fd()) {
+            Ok(None) => return false,
+            Ok(Some((exit, usage))) => Some((exit.into(), Some(usage))),
+            // ECHILD: other code of this process has reaped it, or the kernel itself
+            // because the host ignores SIGCHLD. A pidfd still knows, on Linux 6.15.
+            Err(_) => {
+                let exit = wait::exit_info(pidfd.as_fd())
+                    .map_or(Exit::Unknown(Unknown::ReapedElsewhere), Exit::from);
+                Some((exit, None))
+            }
+        };
+        self.seen = Some(Instant::now());
+        self.pidfd = None;
+        // A run traces its own end, which is more than that of its program.
+        if let (true, Some((exit, _))) = (self.handed_out, self.ended) {
+            self.trace.end("", exit);
+        }
+        self.take_terminal();
+        true
+    }
+
+    /// Takes the terminal back once the program has ended, reaped or not: processes that
+    /// it left in its group must not keep it.
+    pub(crate) fn take_terminal(&mut self) {
+        self.foreground = None;
+    }
+
+    /// The time at which it was found to have ended, none before.
+    pub(crate) fn seen(&self) -> Option<Instant> {
+        self.seen
+    }
+
+    /// Its peak of resident memory in bytes, none if that is not known: the
+    /// kernel's figure begins with ours, so only a larger one is the child's.
+    pub(crate) fn max_rss(&self) -> Option<u64> {
+        let (_, usage) = self.ended?;
+        usage
+            .map(|usage| usage.max_rss)
+            .filter(|&peak| peak > self.parent_peak)
+    }
+
+    /// How it ended, and what it used where that is known.
+    pub(crate) fn ended(&self) -> Option<(Exit, Option<Usage>)> {
+        self.ended
+    }
+}
+
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        if self.ended.is_none()
+            && let Some(pidfd) = self.pidfd.take()
+        {
+            // A hook of the caller's has panicked, so no code is left that would stop it.
+            // The panic may have been caught since: then `attended` still tells.
+            if (std::thread::panicking() || !self.attended) && !self.handed_out {
+                let _ = pidfd::send(pidfd.as_fd(), Signal::KILL.number());
+            }
+            self.trace
+                .say(|| "dropped before its end, and reaped in the background");
+            reaper::adopt(pidfd);
+        }
+    }
+}

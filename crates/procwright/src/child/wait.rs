@@ -1,0 +1,162 @@
+//! Waits for a child.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use super::child::Child;
+use crate::error::BoxError;
+use crate::stream::{Patience, StallCheck, Stalled};
+use procwright_os::poll::{self, Fd, Flags};
+use procwright_os::time::{Deadline, Timeout};
+use procwright_process::wait::{Awaits, Event, WaitSet, Waitable, Want};
+use procwright_process::{Exit, Process, ProcessError};
+
+/// Why a wait for a child has ended before the child and before its time.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// The child cannot go on: its output is full and not read.
+    #[error(transparent)]
+    Stalled(#[from] Stalled),
+    /// The system refuses to let us wait.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The iterator or reader that its stdin comes from has failed, so it was
+    /// stopped, and has ended. Told once; the next wait has how it ended.
+    #[error("what the child was to read from its stdin failed, and it was stopped: {0}")]
+    Stdin(#[source] BoxError),
+    /// The patience has been interrupted. The wait may be taken up again.
+    #[error("interrupted while waiting for the child")]
+    Interrupted,
+}
+
+impl Child {
+    /// Waits until it has ended, and reaps it; none if the timeout came first.
+    /// Waits for the exit alone: what it wrote can be read afterwards.
+    ///
+    /// # Blocking
+    /// Until then. Sleeps all the while, unless its output is a bare pipe: whether that
+    /// is full is asked as often as [`Command::stall_after`] says.
+    ///
+    /// # Errors
+    /// [`WaitError::Stalled`] if for that long it could not go on because no read of
+    /// what it wrote has begun, [`WaitError::Process`] as
+    /// [`Process::wait`], [`WaitError::Stdin`] if it was stopped because its input
+    /// failed.
+    ///
+    /// ```
+    /// use procwright::{Command, Overflow, WaitError};
+    /// use std::time::Duration;
+    ///
+    /// let child = Command::new("head")
+    ///     .args(["-c", "1000000", "/dev/zero"])
+    ///     .stall_after(Duration::from_millis(20))
+    ///     .spawn_with(Overflow::Block { memory: 65536 })?;
+    /// let Err(WaitError::Stalled(stalled)) = child.wait(None) else {
+    ///     panic!("who has read it?");
+    /// };
+    /// assert_eq!(stalled.streams[0].name, "stdout");
+    /// drop(child.stdout); // that nobody wants it is an answer as well
+    /// # Ok::<(), procwright::Error>(())
+    /// ```
+    ///
+    /// [`Command::stall_after`]: crate::Command::stall_after
+    #[doc(alias = "waitpid")]
+    #[doc(alias = "waitid")]
+    pub fn wait(&self, timeout: impl Into<Timeout>) -> Result<Option<Exit>, WaitError> {
+        self.wait_with(Patience::from(timeout))
+    }
+
+    /// Waits as [`wait`](Child::wait) does, with a patience that something else may end.
+    ///
+    /// # Blocking
+    /// As [`wait`](Child::wait).
+    ///
+    /// # Errors
+    /// As there; [`WaitError::Interrupted`] when the patience says so.
+    pub fn wait_with(&self, patience: Patience<'_>) -> Result<Option<Exit>, WaitError> {
+        let mut stall = StallCheck::waiting(self.watch(), Instant::now());
+        loop {
+            if let Some(exit) = self.try_wait() {
+                return match self.shared().take_failure() {
+                    Some(error) => Err(WaitError::Stdin(error)),
+                    None => Ok(Some(exit)),
+                };
+            }
+            let now = Instant::now();
+            if patience.deadline().reached(now) {
+                return Ok(None);
+            }
+            let next = stall.check(now).inspect_err(|stalled| {
+                self.shared().trace().say(|| format!("stalled: {stalled}"));
+            })?;
+            let until = patience.deadline().min(next.at);
+            let ring = next.ring.as_deref().map(AsFd::as_fd);
+            let beside = [ring, patience.interrupt()];
+            if self.sleep(beside, until)? {
+                return Err(WaitError::Interrupted);
+            }
+        }
+    }
+
+    /// Sleeps until it has ended, one of `beside` is readable or the deadline has come.
+    /// True if the second of `beside`, the interrupt, is readable.
+    fn sleep(
+        &self,
+        beside: [Option<BorrowedFd<'_>>; 2],
+        until: Deadline,
+    ) -> Result<bool, ProcessError> {
+        let process = self.process();
+        let Some(pidfd) = process.pidfd() else {
+            return sleep_in_set(process, beside, until);
+        };
+        let [ring, interrupt] = beside;
+        let fds = [interrupt, Some(pidfd), ring].into_iter().flatten();
+        let mut fds: Vec<_> = fds.map(|fd| Fd::from_borrowed_fd(fd, Flags::IN)).collect();
+        match poll::poll(&mut fds, until) {
+            // A signal handler has run. A host that wants to know passes an interrupt.
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(false),
+            Err(error) => Err(process.refused("wait for", error)),
+            Ok(_) => Ok(interrupt.is_some() && !fds[0].revents().is_empty()),
+        }
+    }
+}
+
+/// [`Child::sleep`] where there is no pidfd.
+fn sleep_in_set(
+    process: &Process,
+    beside: [Option<BorrowedFd<'_>>; 2],
+    until: Deadline,
+) -> Result<bool, ProcessError> {
+    enum Awaited<'a> {
+        Process(&'a Process),
+        Ring(BorrowedFd<'a>),
+        Interrupt(BorrowedFd<'a>),
+    }
+    impl Waitable for Awaited<'_> {
+        fn awaits(&self) -> Awaits<'_> {
+            match self {
+                Awaited::Process(process) => process.awaits(),
+                Awaited::Ring(fd) | Awaited::Interrupt(fd) => Awaits::readable(*fd),
+            }
+        }
+    }
+    let [ring, interrupt] = beside;
+    let wait = || {
+        let mut set = WaitSet::new()?;
+        set.add(Awaited::Process(process), Event::Exited)?;
+        let beside = [ring.map(Awaited::Ring), interrupt.map(Awaited::Interrupt)];
+        for member in beside.into_iter().flatten() {
+            set.add(member, Event::Exited)?;
+        }
+        let waited = set.wait_until(Want::Any, until)?;
+        let mut ended = waited.ended.iter();
+        Ok(ended.any(|(_, member)| matches!(member, Awaited::Interrupt(_))))
+    };
+    match wait() {
+        // No descriptor is left for a set. A wait for the process alone needs none.
+        Err(_) if interrupt.is_none() => process.wait_until(Event::Exited, until).map(|_| false),
+        waited => waited.map_err(|error| process.refused("wait for", error)),
+    }
+}

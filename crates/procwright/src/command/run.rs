@@ -1,0 +1,159 @@
+//! One call from the start to the result, and options for that alone.
+
+use std::sync::Arc;
+
+use super::builder::Command;
+use super::ongoing::Ongoing;
+use crate::error::BoxError;
+use crate::run::{self, Collected, Error, Event, Failure, Output, Reason, Watch};
+use crate::spec::Until;
+use crate::spool::Memory;
+use procwright_os::time::Timeout;
+use procwright_process::{Cancel, Stop};
+
+impl<'a> Command<'a> {
+    /// Limits the time of the whole run.
+    #[doc(alias = "alarm")]
+    #[must_use]
+    pub fn timeout(mut self, timeout: impl Into<Timeout>) -> Self {
+        self.spec.timeout = timeout.into();
+        self
+    }
+
+    /// Limits the time without a byte on either captured stream.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: impl Into<Timeout>) -> Self {
+        self.spec.idle_timeout = timeout.into();
+        self
+    }
+
+    /// Sets how the run is stopped when it has to be.
+    #[must_use]
+    pub fn stop(mut self, stop: Stop) -> Self {
+        self.spec.stop = stop;
+        self
+    }
+
+    /// Sets when the run is over.
+    #[must_use]
+    pub fn until(mut self, until: Until) -> Self {
+        self.spec.until = until;
+        self
+    }
+
+    /// Lets `cancel` end the run from another thread.
+    #[must_use]
+    pub fn cancel_on(mut self, cancel: &Cancel) -> Self {
+        self.hooks.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// Calls `hook` with what the run has to tell while it goes on. An error stops
+    /// the run and comes through. Without a hook each event is a line on stderr,
+    /// since a wait that nobody explains is what this library is against.
+    #[must_use]
+    pub fn on_event<F>(mut self, hook: F) -> Self
+    where
+        F: FnMut(&Event) -> Result<(), BoxError> + 'a,
+    {
+        self.hooks.on_event = Some(Box::new(hook));
+        self
+    }
+
+    /// Looks after a descriptor of the caller's while the run goes on: signals of
+    /// a host, a message that ends the run.
+    #[must_use]
+    pub fn watch(mut self, watch: impl Watch + 'a) -> Self {
+        self.hooks.watch = Some(Box::new(watch));
+        self
+    }
+
+    /// Says that orphans of the run become children of this process, which is a
+    /// sub-reaper (`PR_SET_CHILD_SUBREAPER`) and makes one run at a time. A stop
+    /// of the tree then finds them without fail.
+    #[doc(alias = "PR_SET_CHILD_SUBREAPER")]
+    #[must_use]
+    pub fn adopts_orphans(mut self) -> Self {
+        self.hooks.adopts = true;
+        self
+    }
+
+    /// Makes an exit with anything but code 0 an [`Error::Failed`].
+    #[must_use]
+    pub fn check(mut self) -> Self {
+        self.check = true;
+        self
+    }
+
+    /// Makes a run that was stopped (by a timeout, a limit, a cancel) an
+    /// ordinary result, whose report's reason says so.
+    #[must_use]
+    pub fn stopped_is_ok(mut self) -> Self {
+        self.stopped_is_error = false;
+        self
+    }
+
+    /// Runs the program and returns when the run is over.
+    ///
+    /// # Blocking
+    /// Until the program has ended and every holder of its pipes is gone
+    /// ([`Until::Eof`]), or the program alone ([`Until::Exit`]); at most until
+    /// the timeout plus the grace of the stop plus two seconds.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::Spawn`] before anything runs;
+    /// [`Error::Stopped`] if it had to be stopped, with all that was read;
+    /// [`Error::Failed`] if it failed and [`check`](Command::check) was asked
+    /// for; [`Error::Foreign`] if a callback or a producer failed.
+    #[doc(alias = "subprocess.run")]
+    #[doc(alias = "output")]
+    #[doc(alias = "status")]
+    pub fn run(self) -> Result<Output, Error> {
+        let (check, stopped_is_error) = (self.check, self.stopped_is_error);
+        let collected: Collected<Vec<u8>> = self.run_into()?;
+        let output = Output {
+            report: collected.report,
+            stdout: collected.stdout.unwrap_or_default(),
+            stderr: collected.stderr.unwrap_or_default(),
+            merged: collected.merged,
+        };
+        match collected.failure {
+            Some(Failure::Foreign(what, source)) => Err(Error::Foreign {
+                what,
+                command: output.report.command(),
+                source,
+                output: Box::new(output),
+            }),
+            Some(Failure::Io(source)) => Err(Error::Io {
+                command: output.report.command(),
+                source,
+                output: Box::new(output),
+            }),
+            None if stopped_is_error && output.report.reason != Reason::Finished => {
+                Err(Error::Stopped(Box::new(output)))
+            }
+            None if check && !output.success() => Err(Error::Failed(Box::new(output))),
+            None => Ok(output),
+        }
+    }
+
+    /// Runs the program and captures into memory of the caller's kind.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::Spawn`] only.
+    pub fn run_into<M: Memory>(self) -> Result<Collected<M>, Error> {
+        self.begin_into().map(Ongoing::finish)
+    }
+
+    /// Starts the program, for callers who have to be elsewhere now and then while
+    /// it runs: see [`Ongoing`].
+    ///
+    /// # Errors
+    /// As [`run_into`](Command::run_into).
+    pub fn begin_into<M: Memory>(self) -> Result<Ongoing<'a, M>, Error> {
+        let spec = Arc::new(self.spec);
+        let started = run::start(&spec, self.hooks);
+        let run = started.map_err(|unstarted| Error::unstarted(unstarted, &spec))?;
+        Ok(Ongoing::new(run))
+    }
+}

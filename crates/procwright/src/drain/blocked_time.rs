@@ -1,0 +1,228 @@
+//! The time for which the program could not write because its pipe was full.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use procwright_os::pipe::FullProbe;
+use procwright_os::time::Deadline;
+use procwright_os::{pipe, poll, thread};
+
+/// Measures from the reading side, as an upper bound.
+///
+/// Room is made by a read alone. So a pipe that is found full became full at some
+/// time since our last read, and the program was blocked for at most that
+/// pause; a pipe that is found with room has blocked nobody since then.
+#[derive(Debug)]
+pub(crate) struct BlockedTime {
+    probe: Option<Arc<FullProbe>>,
+    total: Duration,
+    /// The last moment at which there was room for certain.
+    clear: Instant,
+    /// The pipe was empty at that moment.
+    empty: bool,
+    /// The end of a wait that began with the pipe empty.
+    woke: Option<Instant>,
+    found_full: bool,
+    /// The least that a pipe of this size has given when it was full.
+    full: Option<(usize, usize)>,
+    /// The time that each thread this ran on has waited for a processor, all its life
+    /// up to the latest look.
+    queued: Vec<(ThreadId, Duration)>,
+}
+
+/// The unit in which a pipe counts its room.
+const PAGE: usize = 4096;
+
+/// A pause too short to fill a pipe in: 64 KiB in 4 µs would be 16 GB/s. Such
+/// pauses are not looked into, which saves a system call a read in a flood.
+const TOO_SHORT: Duration = Duration::from_micros(4);
+
+/// The part of a sleep on an empty pipe in which the program may have filled the pipe
+/// before the scheduler let us run. That much of the sleep counts, should it be found
+/// full, and for how long we are known to have waited for a processor; the rest
+/// of the sleep was the program's own silence.
+const WAKE_UP: Duration = Duration::from_millis(1);
+
+impl BlockedTime {
+    pub(crate) fn new(probe: Option<Arc<FullProbe>>, now: Instant) -> BlockedTime {
+        BlockedTime {
+            probe,
+            total: Duration::ZERO,
+            clear: now,
+            empty: true,
+            woke: None,
+            found_full: false,
+            full: None,
+            queued: Vec::new(),
+        }
+    }
+
+    pub(crate) fn total(&self) -> Duration {
+        self.total
+    }
+
+    /// Notes the end of a wait, whatever that was for.
+    pub(crate) fn slept(&mut self, now: Instant) {
+        if self.empty && self.woke.is_none() {
+            self.woke = Some(now);
+        }
+    }
+
+    /// Looks at the pipe right before a read.
+    pub(crate) fn before_read(&mut self, now: Instant) {
+        self.found_full = false;
+        if now.saturating_duration_since(self.clear) < TOO_SHORT {
+            return;
+        }
+        self.found_full = self.probe.as_ref().is_none_or(|probe| probe.is_full());
+        if !self.found_full {
+            self.clear = now;
+            self.empty = false;
+            self.woke = None;
+        }
+    }
+
+    /// True if the read that follows may meet a full pipe.
+    pub(crate) fn is_suspected(&self) -> bool {
+        self.found_full
+    }
+
+    /// Notes that there was nothing to read.
+    pub(crate) fn found_empty(&mut self, now: Instant) {
+        self.clear = now;
+        self.empty = true;
+        self.woke = None;
+    }
+
+    /// Counts, right after a read of `n` bytes from a pipe of size `capacity`.
+    pub(crate) fn after_read(
+        &mut self,
+        n: usize,
+        fd: BorrowedFd<'_>,
+        capacity: usize,
+        now: Instant,
+    ) {
+        // The pipe can become full between the look and the read. A read that gives
+        // as much as a full pipe has given before, or could at most, tells as well.
+        let probed = self.found_full && was_full(n, fd, capacity);
+        if probed && n >= capacity / 2 {
+            let least = match self.full {
+                Some((of, least)) if of == capacity => least.min(n),
+                _ => n,
+            };
+            self.full = Some((capacity, least));
+        }
+        let brim = match self.full {
+            Some((of, least)) if of == capacity => least,
+            _ => capacity.saturating_sub(PAGE - 1),
+        };
+        if probed || n >= brim {
+            let pause = self.pause(now);
+            self.total += pause;
+        }
+        self.clear = now;
+        self.empty = false;
+        self.woke = None;
+    }
+
+    /// The most time for which a pipe that is full now has been full.
+    fn pause(&mut self, now: Instant) -> Duration {
+        match self.woke {
+            None => now.saturating_duration_since(self.clear),
+            Some(woke) => now.saturating_duration_since(woke) + self.late(woke),
+        }
+    }
+
+    /// The part of a sleep on an empty pipe, which ended at `woke`, that counts.
+    fn late(&mut self, woke: Instant) -> Duration {
+        let asleep = woke.saturating_duration_since(self.clear);
+        let late = match asleep > WAKE_UP {
+            // A system that does not tell: all of the sleep may have been a wait
+            // for a processor.
+            true => self.queued().map_or(asleep, |queued| WAKE_UP + queued),
+            false => asleep,
+        };
+        late.min(asleep)
+    }
+
+    /// Notes that no read comes until there is room. What came before is counted here,
+    /// so that [`running`](BlockedTime::running) need not ask.
+    pub(crate) fn hold(&mut self, now: Instant) {
+        self.before_read(now);
+        if let Some(woke) = self.woke.take() {
+            let late = self.late(woke);
+            self.clear = woke.checked_sub(late).unwrap_or(self.clear);
+            self.empty = false;
+        }
+    }
+
+    /// The time that a read now would add to the total, while none comes. The pipe is
+    /// `fd`.
+    pub(crate) fn running(&self, fd: BorrowedFd<'_>, now: Instant) -> Duration {
+        let is_full = || {
+            let n = pipe::unread(fd).unwrap_or(u64::MAX);
+            let capacity = pipe::capacity(fd).unwrap_or(pipe::DEFAULT_CAPACITY);
+            was_full(usize::try_from(n).unwrap_or(capacity), fd, capacity)
+        };
+        match self.probe.as_ref().is_none_or(|probe| probe.is_full()) && is_full() {
+            true => now.saturating_duration_since(self.woke.unwrap_or(self.clear)),
+            false => Duration::ZERO,
+        }
+    }
+
+    /// Counts the time since the latest read: no other comes.
+    pub(crate) fn count_rest(&mut self, fd: BorrowedFd<'_>, now: Instant) {
+        self.total += self.running(fd, now);
+        self.clear = now;
+        self.woke = None;
+    }
+
+    /// Closes the probe: no other read comes.
+    pub(crate) fn close_probe(&mut self) {
+        self.probe = None;
+    }
+
+    /// The time that this thread has waited for a processor since the last call of
+    /// this function.
+    fn queued(&mut self) -> Option<Duration> {
+        let all = thread::run_queue_delay()?;
+        let this = std::thread::current().id();
+        match self.queued.iter_mut().find(|(thread, _)| *thread == this) {
+            Some((_, before)) => {
+                let since = all.saturating_sub(*before);
+                *before = all;
+                Some(since)
+            }
+            None => {
+                self.queued.push((this, all));
+                Some(all)
+            }
+        }
+    }
+}
+
+/// True if a pipe that the probe found full, and that then gave `n` bytes, had been
+/// full. The probe also says "full" when there is no writer left.
+fn was_full(n: usize, fd: BorrowedFd<'_>, capacity: usize) -> bool {
+    // A short read says only how much room we had; what is left counts too.
+    let n = match n < capacity / 2 {
+        true => n + pipe::unread(fd).map_or(0, |left| usize::try_from(left).unwrap_or(0)),
+        false => n,
+    };
+    // A write that does not fit into the last page takes a new one, so any two
+    // neighbouring pages hold more than one page's bytes: a full pipe holds at
+    // least half its size.
+    if n < capacity / 2 {
+        return false;
+    }
+    // Close to the brim there is no doubt, and below it the doubt is only about
+    // whether the pipe still has a writer.
+    if n + PAGE > capacity {
+        return true;
+    }
+    let mut fds = [poll::Fd::from_borrowed_fd(fd, poll::Flags::empty())];
+    let _ = poll::poll(&mut fds, Deadline::at(Instant::now()));
+    !fds[0].revents().contains(poll::Flags::HUP)
+}

@@ -1,0 +1,229 @@
+//! Consumers that may be slow: each has a thread and a queue of its own, so
+//! that a callback that never returns holds up neither the drain nor a
+//! deadline, and none of the other consumers.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use super::tap::{Piece, Tap};
+use crate::drain::OutputChunk;
+use crate::error::BoxError;
+use crate::spool::fifo::Fifo;
+use crate::std_stream::{PerStream, StdStream};
+use procwright_os::wake::Wake;
+
+/// A consumer that has no thread yet.
+pub(crate) struct NewConsumer {
+    pub(crate) kind: ConsumerKind,
+    pub(crate) role: ConsumerRole,
+}
+
+impl NewConsumer {
+    pub(crate) fn with_tap(tap: impl Tap + 'static, role: ConsumerRole) -> NewConsumer {
+        NewConsumer {
+            kind: ConsumerKind::Pieces(Box::new(tap)),
+            role,
+        }
+    }
+}
+
+/// How a consumer takes a stream.
+pub(crate) enum ConsumerKind {
+    /// Piece by piece, as it was read.
+    Pieces(Box<dyn Tap>),
+    /// Line by line.
+    Lines(LineConsumer),
+}
+
+/// The meaning of a consumer's error for the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ConsumerRole {
+    /// The run is stopped and the error comes through.
+    Required,
+    /// The consumer stands for the place where the streams would go without us. If
+    /// that of one is gone, the program's pipe is closed; any other error is as a
+    /// required one's.
+    Relay,
+    /// The consumer is left out from there on.
+    Optional,
+    /// The consumer is left out from there on, and the result says that the file of
+    /// this path is not whole.
+    FullFile(PathBuf),
+}
+
+/// A running consumer, as the run sees it.
+#[derive(Debug)]
+pub(crate) struct OutputConsumer {
+    pub(crate) fifo: Arc<Fifo<OutputChunk>>,
+    pub(crate) role: ConsumerRole,
+    /// Streams that it gets.
+    pub(crate) streams: PerStream<bool>,
+    /// Streams that it was seen to take no more of.
+    broken: PerStream<bool>,
+    pub(crate) finished: bool,
+    pub(crate) error: Option<BoxError>,
+}
+
+impl OutputConsumer {
+    /// Starts a thread that consumes a stream or both.
+    ///
+    /// # Errors
+    /// When no thread can be made.
+    pub(crate) fn start(
+        new: NewConsumer,
+        streams: PerStream<bool>,
+        wake: &Arc<Wake>,
+    ) -> io::Result<OutputConsumer> {
+        let NewConsumer { mut kind, role } = new;
+        let fifo = Fifo::new(Arc::clone(wake), streams.chosen().count());
+        let relays = role == ConsumerRole::Relay;
+        let queue = Arc::clone(&fifo);
+        thread::Builder::new()
+            .name("procwright-tap".into())
+            .spawn(move || {
+                // Also when the tap panics: a run that waits for it must learn.
+                let closing = CloseOnDrop(&queue);
+                let result = consume(&queue, &mut kind, relays);
+                // The captures of a callback go before the run is told: what it holds
+                // is free when `run` returns.
+                drop(kind);
+                std::mem::forget(closing);
+                queue.close(result.err());
+            })?;
+        Ok(OutputConsumer {
+            fifo,
+            role,
+            streams,
+            broken: PerStream::default(),
+            finished: false,
+            error: None,
+        })
+    }
+
+    /// Leaves it behind, since the run is over. A callback is not called again once
+    /// `run` has returned; a copy to a file may still finish what it has. A relay may
+    /// not, beyond what it is writing: that was counted as not delivered, and the next
+    /// run has the same place.
+    pub(crate) fn leave(&self) {
+        if !self.finished && matches!(self.role, ConsumerRole::Required | ConsumerRole::Relay) {
+            self.fifo.leave();
+        }
+    }
+
+    /// Notes whether it has finished; true if it just has.
+    pub(crate) fn just_finished(&mut self) -> bool {
+        if self.finished {
+            return false;
+        }
+        let (finished, error) = self.fifo.closed();
+        self.finished = finished;
+        self.error = error;
+        finished
+    }
+
+    /// The streams that it takes no more of since this was last asked.
+    pub(crate) fn newly_broken(&mut self) -> impl Iterator<Item = StdStream> + use<> {
+        let now = self.fifo.broken();
+        let before = std::mem::replace(&mut self.broken, now);
+        now.zip(before).map(|(now, before)| now && !before).chosen()
+    }
+}
+
+/// The run may have been left before its end, by its caller or by a panic: no drain
+/// will tell of an end then.
+impl Drop for OutputConsumer {
+    fn drop(&mut self) {
+        self.leave();
+        self.fifo.end_all();
+    }
+}
+
+struct CloseOnDrop<'a>(&'a Fifo<OutputChunk>);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.close(Some("the callback panicked".into()));
+    }
+}
+
+fn consume(
+    queue: &Fifo<OutputChunk>,
+    kind: &mut ConsumerKind,
+    relays: bool,
+) -> Result<(), BoxError> {
+    while let Some(chunk) = queue.take() {
+        let taken = match kind {
+            ConsumerKind::Pieces(tap) => {
+                tap.piece(Piece::new(chunk.stream, chunk.read_at, &chunk.bytes))
+            }
+            ConsumerKind::Lines(lines) => lines.chunk(&chunk.bytes, queue),
+        };
+        match taken {
+            // One stream is gone: the other may go elsewhere.
+            Err(error) if relays && is_broken_pipe(&error) => queue.break_off(chunk.stream),
+            taken => taken?,
+        }
+    }
+    if queue.was_left() {
+        return Ok(());
+    }
+    match kind {
+        ConsumerKind::Pieces(tap) => match tap.end() {
+            Err(error) if relays && is_broken_pipe(&error) => Ok(()),
+            ended => ended,
+        },
+        ConsumerKind::Lines(lines) => lines.end(),
+    }
+}
+
+fn is_broken_pipe(error: &BoxError) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Called with a line and its end; the last one may have none.
+pub(crate) type LineCallback = Box<dyn FnMut(&[u8]) -> Result<(), BoxError> + Send>;
+
+/// Calls back for each line.
+pub(crate) struct LineConsumer {
+    callback: LineCallback,
+    partial: Vec<u8>,
+}
+
+impl LineConsumer {
+    pub(crate) fn new(callback: LineCallback) -> LineConsumer {
+        LineConsumer {
+            callback,
+            partial: Vec::new(),
+        }
+    }
+
+    /// Stops between two lines once the run is over: a chunk can hold thousands.
+    fn chunk(&mut self, bytes: &[u8], queue: &Fifo<OutputChunk>) -> Result<(), BoxError> {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            if queue.was_left() {
+                return Ok(());
+            }
+            if !piece.ends_with(b"\n") {
+                self.partial.extend_from_slice(piece);
+            } else if self.partial.is_empty() {
+                (self.callback)(piece)?;
+            } else {
+                self.partial.extend_from_slice(piece);
+                let line = std::mem::take(&mut self.partial);
+                (self.callback)(&line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), BoxError> {
+        if self.partial.is_empty() {
+            return Ok(());
+        }
+        let line = std::mem::take(&mut self.partial);
+        (self.callback)(&line)
+    }
+}

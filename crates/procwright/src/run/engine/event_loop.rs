@@ -1,0 +1,267 @@
+//! The loop of a run, and what it looks at in each turn.
+
+use std::time::Instant;
+
+use super::holders::HELD_AFTER;
+use super::run_state::{Run, RunPhase};
+use crate::child::ChildProcess;
+use crate::drain::{Inline, InlineTurn};
+use crate::run::collected::Failure;
+use crate::run::consumer::ConsumerRole;
+use crate::run::error::Foreign;
+use crate::run::output::Reason;
+use crate::run::watch::{Demand, Moment};
+use crate::spool::Memory;
+use crate::std_stream::PerStream;
+use procwright_os::signal::NoSigpipe;
+use procwright_os::time::Deadline;
+
+/// How many turns a deadline that has come is not yet believed: one finds out what
+/// is ready, a second one reads.
+const LATE_TURNS: u8 = 2;
+
+impl<M: Memory> Run<'_, M> {
+    /// Goes on until nothing is left to wait for, or until the caller wants a turn.
+    /// Returns whether it is over.
+    pub(crate) fn drive(&mut self) -> bool {
+        if !matches!(self.phase, RunPhase::Over(_)) {
+            // A panic in a hook leaves a program that nobody will end, wherever it is
+            // caught: then the drop kills it.
+            self.program.running.attend(false);
+            if self.drive_on() {
+                self.phase = match std::mem::take(&mut self.phase) {
+                    RunPhase::Stopping(stop) => RunPhase::Over(Some(stop)),
+                    RunPhase::Moving { .. } | RunPhase::Over(_) => RunPhase::Over(None),
+                };
+            }
+            self.program.running.attend(true);
+        }
+        matches!(self.phase, RunPhase::Over(_))
+    }
+
+    fn drive_on(&mut self) -> bool {
+        let _no_sigpipe = self.streams.feeds().then(NoSigpipe::new);
+        loop {
+            let now = Instant::now();
+            self.note_consumers();
+            if let RunPhase::Moving { .. } = self.phase
+                && let Some(reason) = self.reason_to_stop(now)
+            {
+                self.begin_stop(reason, now);
+            }
+            self.step_stop(now);
+            if self.is_over(now) {
+                return true;
+            }
+            if std::mem::take(&mut self.host.pause) {
+                return false;
+            }
+            self.tick(now);
+            let (stop_fd, cancel_fd) = match &self.phase {
+                RunPhase::Stopping(stop) => (stop.machine.fd(), None),
+                RunPhase::Moving { .. } | RunPhase::Over(_) => (None, self.host.cancel_fd()),
+            };
+            let watched = [
+                self.program.awaited_fd(),
+                stop_fd,
+                cancel_fd,
+                self.host.watch_fd(),
+            ];
+            match self.streams.turn(watched, self.next_deadline()) {
+                Ok(turn) => self.after_turn(turn),
+                Err(error) => self.note_refusal(error),
+            }
+        }
+    }
+
+    /// Notes which consumers have finished or failed.
+    fn note_consumers(&mut self) {
+        for consumer in &mut self.consumers {
+            for stream in consumer.newly_broken() {
+                self.streams.close(stream);
+            }
+            if !consumer.just_finished() || consumer.error.is_none() {
+                continue;
+            }
+            let what = match consumer.role {
+                ConsumerRole::Required => Foreign::Callback,
+                ConsumerRole::Relay => Foreign::Relay,
+                ConsumerRole::Optional | ConsumerRole::FullFile(_) => continue,
+            };
+            let Some(error) = consumer.error.take() else {
+                continue;
+            };
+            if consumer.role == ConsumerRole::Relay {
+                let streams = consumer.streams.chosen();
+                streams.for_each(|stream| self.streams.close(stream));
+            }
+            self.failure.get_or_insert(Failure::Foreign(what, error));
+        }
+    }
+
+    /// Why the run is to be stopped now, if it is.
+    fn reason_to_stop(&mut self, now: Instant) -> Option<Reason> {
+        let reason = if self.host.wants_end() || self.failure.is_some() {
+            Reason::Cancelled
+        } else if self.streams.over_limit() {
+            Reason::OutputLimit
+        } else if self.deadline.reached(now) {
+            Reason::Timeout
+        } else if self.idle_deadline().reached(now) {
+            Reason::IdleTimeout
+        } else {
+            if let RunPhase::Moving { late_turns, .. } = &mut self.phase {
+                *late_turns = 0;
+            }
+            self.tell_holders(now);
+            return self.failure.is_some().then_some(Reason::Cancelled);
+        };
+        let is_deadline = matches!(reason, Reason::Timeout | Reason::IdleTimeout);
+        (!is_deadline || !self.may_be_mistaken(now)).then_some(reason)
+    }
+
+    /// True if a deadline may have come only because we were not scheduled:
+    ///
+    /// 1. The program ends, or writes.
+    /// 2. The deadline comes.
+    /// 3. We run again, and see the clock before the pipes.
+    ///
+    /// The program was in time, and unread bytes are no silence. After [`LATE_TURNS`]
+    /// the pipes have been looked at, and the clock is right.
+    fn may_be_mistaken(&mut self, now: Instant) -> bool {
+        // A timeout that has expired before it began stops whatever there is.
+        if self.spec.timeout.has_expired() || self.spec.idle_timeout.has_expired() {
+            return false;
+        }
+        if let RunPhase::Moving { late_turns, .. } = &mut self.phase {
+            *late_turns += 1;
+            if *late_turns <= LATE_TURNS {
+                return true;
+            }
+        }
+        self.is_over(now)
+    }
+
+    fn idle_deadline(&self) -> Deadline {
+        // The silence is ours while a consumer holds up the stream, or works off what
+        // it has after the program's end.
+        let is_done = self.program.has_exited() && self.streams.all_ended();
+        if self.spec.idle_timeout.is_never() || self.streams.is_held() || is_done {
+            return Deadline::NEVER;
+        }
+        let last = self.streams.last_read().unwrap_or(self.started);
+        self.spec.idle_timeout.starting(last)
+    }
+
+    fn next_deadline(&self) -> Deadline {
+        let own = match &self.phase {
+            RunPhase::Stopping(stop) => stop.deadline(),
+            RunPhase::Moving { told_holders, .. } => {
+                let told = match self.program.exited_at {
+                    Some(exited) if !told_holders && !self.streams.all_ended() => {
+                        Deadline::at(exited + HELD_AFTER)
+                    }
+                    _ => Deadline::NEVER,
+                };
+                self.deadline.min(self.idle_deadline()).min(told)
+            }
+            RunPhase::Over(_) => Deadline::NEVER,
+        };
+        self.host.next_tick().min(own)
+    }
+
+    /// Looks at what became ready in a turn of the streams.
+    fn after_turn(&mut self, turn: InlineTurn) {
+        let now = Instant::now();
+        let [has_ended, _stop, _cancel, is_watch_ready] = turn.ready;
+        // A signal, say, that the program answered by its end:
+        //
+        // 1. The poll looks at the watch, and finds nothing.
+        // 2. The signal comes, to the watch and to the program.
+        // 3. The program ends by it.
+        // 4. The poll looks at the pidfd, and finds the end.
+        //
+        // The watch is asked first, or the signal would seem to come after the end.
+        if is_watch_ready || (has_ended && self.host.watch_is_ready()) {
+            self.ask_watch(!self.program.has_exited());
+        }
+        if has_ended {
+            self.exited(now);
+        }
+        if let Some(error) = turn.feed_failed {
+            self.fail(Failure::Foreign(Foreign::Stdin, error));
+        }
+    }
+
+    /// Asks the watch what it wants. `is_running` says whether the program was there
+    /// when it became ready.
+    pub(super) fn ask_watch(&mut self, is_running: bool) {
+        let is_stopping = matches!(self.phase, RunPhase::Stopping(_));
+        let moment = moment(
+            &self.streams,
+            &self.program.running,
+            is_running,
+            is_stopping,
+        );
+        if let Some(error) = self.host.ask_watch(moment) {
+            self.fail(Failure::Foreign(Foreign::Watch, error));
+        }
+    }
+
+    /// Notes what the caller of a run that pauses wants.
+    pub(crate) fn demand(&mut self, demand: Demand) {
+        self.host.note(demand);
+    }
+
+    /// Calls the hook of the clock if it is time for that.
+    fn tick(&mut self, now: Instant) {
+        let is_running = !self.program.has_exited();
+        let is_stopping = matches!(self.phase, RunPhase::Stopping(_));
+        if let Some(ticker) = &mut self.host.ticker
+            && ticker.next().reached(now)
+        {
+            let running = &self.program.running;
+            let moment = moment(&self.streams, running, is_running, is_stopping);
+            ticker.tick(moment, now);
+        }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        if self.refusals > 1 {
+            return true;
+        }
+        let has_consumed = self.consumers.iter().all(|consumer| consumer.finished);
+        match &self.phase {
+            RunPhase::Moving { .. } => {
+                self.program.has_exited()
+                    && self.streams.all_ended()
+                    && has_consumed
+                    && self.failure.is_none()
+            }
+            RunPhase::Stopping(stop) => {
+                stop.machine.finished()
+                    && self.streams.all_ended()
+                    && (has_consumed || stop.patience.reached(now))
+            }
+            RunPhase::Over(_) => true,
+        }
+    }
+}
+
+/// How far a run is. Made of its parts: the hook that is told of it is another.
+fn moment<'m, M: Memory>(
+    streams: &'m Inline<M>,
+    running: &ChildProcess,
+    is_running: bool,
+    is_stopping: bool,
+) -> Moment<'m> {
+    let PerStream { stdout, stderr } = streams.flows();
+    Moment {
+        pid: running.pid(),
+        stopping: is_stopping,
+        running: is_running,
+        pty: streams.terminal(),
+        stdout,
+        stderr,
+    }
+}

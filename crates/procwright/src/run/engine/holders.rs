@@ -1,0 +1,147 @@
+//! The processes of a run: which of them hold its pipes, and what they are doing.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use super::run_state::{Run, RunPhase};
+use crate::drain::Drain;
+use crate::quote::quote;
+use crate::run::collected::Failure;
+use crate::run::error::Foreign;
+use crate::run::event::Event;
+use crate::spool::Memory;
+use crate::std_stream::{PerStream, StdStream};
+use procwright_os::poll::{self, Flags};
+use procwright_os::time::Deadline;
+use procwright_process::holders::{self, Holders, PipeId, RunPipe};
+use procwright_process::{ProcessTree, Scope, StopTarget};
+
+/// How long after the program's exit the caller is told who still holds its pipes:
+/// long enough that no ordinary run says anything, short enough that a person at a
+/// terminal has not yet begun to wonder.
+pub(super) const HELD_AFTER: Duration = Duration::from_secs(1);
+
+impl<M: Memory> Run<'_, M> {
+    /// The pipes whose other ends may still be held.
+    pub(super) fn open_pipes(&self) -> Vec<RunPipe> {
+        let open = self.streams.open_streams();
+        let is_open = |pipe: &&RunPipe| stream_of(pipe).is_none_or(|stream| open[stream]);
+        let pipes = self.program.pipes.iter();
+        pipes.filter(is_open).copied().collect()
+    }
+
+    /// The holders of the writing ends of the output pipes among `pipes`.
+    pub(super) fn holders(&self, pipes: &[RunPipe]) -> PerStream<Option<Holders>> {
+        let ids: Vec<PipeId> = pipes.iter().map(|pipe| pipe.id).collect();
+        let mut found = PerStream::default();
+        if ids.is_empty() {
+            return found;
+        }
+        // The ticks may be a second off.
+        let since = self.program.started_ticks.saturating_sub(100);
+        let mut ends = holders::of_pipes(&ids, std::process::id().cast_signed(), since)
+            .ok()
+            .map(Vec::into_iter);
+        for pipe in pipes {
+            let ends = ends.as_mut().and_then(Iterator::next);
+            let Some(stream) = stream_of(pipe) else {
+                continue;
+            };
+            found[stream] = Some(match ends {
+                Some(ends) => {
+                    // A process that holds our end as well is a copy of ourselves,
+                    // forked by another thread and about to become its program.
+                    let mut writers = ends.writers;
+                    writers
+                        .list
+                        .retain(|writer| !ends.readers.list.contains(writer));
+                    writers
+                }
+                // The look was refused, which does not say that nobody holds it.
+                None => Holders::default(),
+            });
+        }
+        found
+    }
+
+    /// Tells once who holds the pipes when the program has been gone for a while.
+    pub(super) fn tell_holders(&mut self, now: Instant) {
+        let Some(exited) = self.program.exited_at else {
+            return;
+        };
+        let RunPhase::Moving { told_holders, .. } = &mut self.phase else {
+            return;
+        };
+        if *told_holders || now < exited + HELD_AFTER || self.streams.all_ended() {
+            return;
+        }
+        *told_holders = true;
+        let held = self.holders(&self.open_pipes());
+        let mut streams = Vec::new();
+        let mut all = Holders::nobody();
+        for (stream, found) in held {
+            let Some(found) = found else { continue };
+            streams.push(stream.name());
+            all.absorb(found);
+        }
+        let event = Event::Held {
+            command: quote(&self.spec.argv),
+            streams: streams.join(" and "),
+            holders: all.list,
+            complete: all.complete,
+        };
+        let trace = self.program.running.trace();
+        trace.say(|| format!("held: {}", event.fact()));
+        match self.host.hand_event(&event) {
+            Ok(true) => {}
+            // Never silent: see `Command::on_event`.
+            Ok(false) => write_to_stderr(&event),
+            Err(error) => self.fail(Failure::Foreign(Foreign::Event, error)),
+        }
+    }
+
+    /// The holders of streams that were left before their end. Asks the pipes first:
+    /// the processes are looked through only if one of them has a writer.
+    pub(super) fn remaining_holders(&self) -> PerStream<Option<Holders>> {
+        let has_writers = self.streams.drains().map(|drain| {
+            let left = drain.filter(|drain| drain.was_left());
+            left.and_then(Drain::fd).is_some_and(|fd| {
+                let mut fds = [poll::Fd::from_borrowed_fd(fd, Flags::empty())];
+                let _ = poll::poll(&mut fds, Deadline::at(Instant::now()));
+                !fds[0].revents().contains(Flags::HUP)
+            })
+        });
+        let pipes = self.program.pipes.iter();
+        let held = pipes.filter(|pipe| stream_of(pipe).is_some_and(|stream| has_writers[stream]));
+        self.holders(&held.copied().collect::<Vec<_>>())
+    }
+}
+
+/// The output stream that a pipe carries; none for that of stdin.
+fn stream_of(pipe: &RunPipe) -> Option<StdStream> {
+    let mut both = StdStream::BOTH.into_iter();
+    both.find(|stream| stream.name() == pipe.label)
+}
+
+/// The activity of every process of the run, a line each.
+pub(super) fn activities(target: &StopTarget) -> Vec<String> {
+    let members = ProcessTree::new(target.clone(), Scope::Tree).survey(&mut |_| {});
+    let members = members.unwrap_or_default();
+    let living = members.iter().filter(|stat| !stat.is_gone());
+    living
+        .filter_map(|stat| holders::activity(stat.pid, &target.pipes).ok())
+        .map(|activity| activity.to_string())
+        .collect()
+}
+
+/// Writes to stderr, if it takes that without a wait. Not by `eprintln`, which
+/// panics when stderr is a closed pipe or a full disk, and the program would be
+/// left running.
+fn write_to_stderr(event: &Event) {
+    let stderr = io::stderr();
+    let mut fds = [poll::Fd::new(&stderr, Flags::OUT)];
+    let now = Deadline::at(Instant::now());
+    if poll::poll(&mut fds, now).is_ok_and(|ready| ready > 0) {
+        let _ = writeln!(&stderr, "procwright: {event}");
+    }
+}

@@ -1,0 +1,105 @@
+//! The caller's part in a run that goes on: what it is asked, told and wants.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use crate::error::BoxError;
+use crate::run::event::Event;
+use crate::run::hooks::EventHook;
+use crate::run::ticker::Ticker;
+use crate::run::watch::{Demand, Moment, Watch};
+use procwright_os::poll;
+use procwright_os::time::Deadline;
+use procwright_process::Cancel;
+
+/// The caller's hooks, and what they have demanded so far.
+pub(super) struct Host<'a> {
+    pub(super) cancel: Option<Cancel>,
+    pub(super) on_event: Option<EventHook<'a>>,
+    pub(super) watch: Option<Box<dyn Watch + 'a>>,
+    pub(super) ticker: Option<Ticker<'a>>,
+    /// True if orphans come to this process.
+    pub(super) adopts: bool,
+    pub(super) demanded: DemandedEnd,
+    /// True if the caller is to have a turn.
+    pub(super) pause: bool,
+}
+
+/// The end that was demanded of a run, the sharper one last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum DemandedEnd {
+    #[default]
+    None,
+    /// A stop as the spec says.
+    Stop,
+    /// A stop without more grace.
+    Kill,
+}
+
+impl Host<'_> {
+    /// Notes what the watch wants, or the caller of a run that pauses.
+    pub(super) fn note(&mut self, demand: Demand) {
+        match demand {
+            Demand::Nothing => {}
+            Demand::Pause => self.pause = true,
+            Demand::Stop => self.demanded = self.demanded.max(DemandedEnd::Stop),
+            // Also when it is the first demand, before there is a stop.
+            Demand::Kill => self.demanded = DemandedEnd::Kill,
+        }
+    }
+
+    /// True if the caller wants the run to end.
+    pub(super) fn wants_end(&self) -> bool {
+        let is_cancelled = self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
+        self.demanded != DemandedEnd::None || is_cancelled
+    }
+
+    /// Asks the watch what it wants, now that its descriptor is readable. Gives the
+    /// error of a watch that failed: it stops the run, or ends the grace of a stop.
+    pub(super) fn ask_watch(&mut self, moment: Moment<'_>) -> Option<BoxError> {
+        let (demand, error) = match self.watch.as_mut()?.ready(moment) {
+            Ok(demand) => (demand, None),
+            Err(error) if moment.stopping => (Demand::Kill, Some(error)),
+            Err(error) => (Demand::Stop, Some(error)),
+        };
+        self.note(demand);
+        error
+    }
+
+    pub(super) fn watch_is_ready(&self) -> bool {
+        self.watch
+            .as_ref()
+            .is_some_and(|watch| is_readable(watch.fd()))
+    }
+
+    pub(super) fn watch_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.watch.as_ref().map(|watch| watch.fd())
+    }
+
+    pub(super) fn cancel_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.cancel.as_ref().map(AsFd::as_fd)
+    }
+
+    pub(super) fn next_tick(&self) -> Deadline {
+        self.ticker
+            .as_ref()
+            .map_or(Deadline::NEVER, |ticker| ticker.next())
+    }
+
+    /// Hands `event` to the hook; false if there is none.
+    ///
+    /// # Errors
+    /// The hook's own.
+    pub(super) fn hand_event(&mut self, event: &Event) -> Result<bool, BoxError> {
+        match &mut self.on_event {
+            Some(on_event) => on_event(event).map(|()| true),
+            None => Ok(false),
+        }
+    }
+}
+
+/// True if `fd` is readable at this moment.
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let fd = poll::Fd::from_borrowed_fd(fd, poll::Flags::IN);
+    poll::wait_one(fd, Deadline::at(Instant::now())).unwrap_or(false)
+}

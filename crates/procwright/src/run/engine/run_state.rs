@@ -1,0 +1,120 @@
+//! A run under way: its parts, its phase, and what ends them.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::host::Host;
+use super::program::Program;
+use crate::drain::Inline;
+use crate::run::collected::Failure;
+use crate::run::consumer::OutputConsumer;
+use crate::run::output::Reason;
+use crate::spec::{Spec, Until};
+use crate::spool::Memory;
+use crate::std_stream::PerStream;
+use procwright_os::time::Deadline;
+use procwright_process::Stopping;
+use procwright_process::holders::Holders;
+
+/// A run under way.
+pub(crate) struct Run<'a, M> {
+    pub(super) spec: Arc<Spec>,
+    pub(super) started: Instant,
+    /// Time at which the timeout comes.
+    pub(super) deadline: Deadline,
+    pub(super) program: Program,
+    pub(super) streams: Inline<M>,
+    pub(super) consumers: Vec<OutputConsumer>,
+    pub(super) host: Host<'a>,
+    pub(super) phase: RunPhase,
+    /// The first failure: it is the cause, and others are its consequences.
+    pub(super) failure: Option<Failure>,
+    /// How often the system has refused to let us read or wait. After the first time
+    /// the streams are given up, after the second one the run is.
+    pub(super) refusals: u32,
+}
+
+/// How far a run is.
+pub(super) enum RunPhase {
+    /// The program runs, or its streams have not ended.
+    Moving {
+        /// Turns since a deadline came.
+        late_turns: u8,
+        /// True if the caller was told who holds the pipes after the program's exit.
+        told_holders: bool,
+    },
+    /// The program and its processes are being ended.
+    Stopping(Box<RunStop>),
+    /// Nothing is left to wait for, and what is demanded from now on comes too late.
+    Over(Option<Box<RunStop>>),
+}
+
+impl Default for RunPhase {
+    fn default() -> RunPhase {
+        RunPhase::Moving {
+            late_turns: 0,
+            told_holders: false,
+        }
+    }
+}
+
+/// A stop under way, and what was seen when it began.
+pub(super) struct RunStop {
+    pub(super) reason: Reason,
+    pub(super) machine: Stopping,
+    /// Time until which consumers may finish what they have.
+    pub(super) patience: Deadline,
+    /// Activities of the processes, a line each.
+    pub(super) activities: Vec<String>,
+    pub(super) holders: PerStream<Option<Holders>>,
+    /// Streams that had not ended.
+    pub(super) open: PerStream<bool>,
+    /// True if the trace has told of SIGKILL.
+    pub(super) traced_kill: bool,
+}
+
+impl RunStop {
+    /// Time at which something is to be done next.
+    pub(super) fn deadline(&self) -> Deadline {
+        let patience = match self.machine.finished() {
+            true => self.patience,
+            false => Deadline::NEVER,
+        };
+        self.machine.deadline().min(patience)
+    }
+}
+
+impl<M: Memory> Run<'_, M> {
+    /// Notes that the program has ended. All that it wrote is in its pipes.
+    pub(super) fn exited(&mut self, now: Instant) {
+        self.program.exited_at = Some(now);
+        let running = &mut self.program.running;
+        running.trace().say(|| "the program has exited");
+        running.take_terminal();
+        self.streams.exited();
+        if self.spec.until == Until::Exit && matches!(self.phase, RunPhase::Moving { .. }) {
+            self.finish_streams();
+        }
+    }
+
+    pub(super) fn finish_streams(&mut self) {
+        self.streams.stop_feeding();
+        if let Err(error) = self.streams.finish() {
+            self.note_refusal(error);
+        }
+    }
+
+    /// Gives the streams up, since reading or waiting failed; what was read of them
+    /// stays.
+    pub(super) fn note_refusal(&mut self, error: io::Error) {
+        // Counted apart from other failures: the stop that one begins must go on.
+        self.refusals += 1;
+        self.streams.abandon();
+        self.fail(Failure::Io(error));
+    }
+
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+}

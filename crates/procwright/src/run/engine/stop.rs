@@ -1,0 +1,74 @@
+//! The stop of a run.
+
+use std::time::{Duration, Instant};
+
+use super::holders::activities;
+use super::host::DemandedEnd;
+use super::run_state::{Run, RunPhase, RunStop};
+use crate::run::output::Reason;
+use crate::spool::Memory;
+use procwright_os::time::Deadline;
+use procwright_process::{StopTarget, Stopping};
+
+/// How long, from the beginning of a stop, consumers may go on with what they
+/// have: enough to write it to a disk, too short for a callback that sleeps for
+/// ever to hold up a timeout.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl<M: Memory> Run<'_, M> {
+    pub(super) fn begin_stop(&mut self, reason: Reason, now: Instant) {
+        let stop = self.spec.stop;
+        let trace = self.program.running.trace();
+        trace.say(|| format!("stop, {}: {stop}", reason.name()));
+        let root = self.program.identity();
+        let open = self.open_pipes();
+        let target = StopTarget {
+            root,
+            pipes: open.clone(),
+            adopts: self.host.adopts,
+        };
+        // Seen before the first signal: afterwards it would only tell which of them
+        // obeyed.
+        let activities = activities(&target);
+        let holders = self.holders(&open);
+        let machine = Stopping::begin(stop, target, self.program.running.pidfd(), now);
+        self.phase = RunPhase::Stopping(Box::new(RunStop {
+            reason,
+            machine,
+            patience: Deadline::at(now + PATIENCE),
+            activities,
+            holders,
+            open: self.streams.open_streams(),
+            traced_kill: false,
+        }));
+    }
+
+    /// Takes the next step of the stop, if one is under way.
+    pub(super) fn step_stop(&mut self, now: Instant) {
+        let RunPhase::Stopping(stop) = &mut self.phase else {
+            return;
+        };
+        if self.host.demanded == DemandedEnd::Kill {
+            stop.machine.kill_now(now);
+        }
+        stop.machine.step(now);
+        if !stop.traced_kill && stop.machine.kills() {
+            stop.traced_kill = true;
+            let trace = self.program.running.trace();
+            trace.say(|| "kill: SIGKILL to all that are left");
+        }
+        if stop.machine.finished() {
+            self.after_stop(now);
+        }
+    }
+
+    /// Ends what is left, now that all that was to be stopped is gone, or given up.
+    fn after_stop(&mut self, now: Instant) {
+        if !self.program.has_exited() && self.program.running.has_exited() {
+            self.exited(now);
+        }
+        if !self.streams.all_ended() {
+            self.finish_streams();
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Handles and callbacks of a run: all beside its spec that lives only once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::consumer::NewConsumer;
+use super::event::Event;
+use super::tap::Tap;
+use super::watch::{Moment, Watch};
+use crate::child::StdinProducer;
+use crate::error::BoxError;
+use crate::spec::{Purpose, Sink, Spec};
+use crate::std_stream::PerStream;
+use procwright_os::Invalid;
+use procwright_process::Cancel;
+
+/// Handles and callbacks that a run or a child has beside its [`Spec`].
+#[derive(Default)]
+pub(crate) struct Hooks<'a> {
+    /// Source of stdin, called on a thread of its own until it has no more.
+    pub(crate) producer: Option<StdinProducer>,
+    /// Consumers of one stream.
+    pub(crate) taps: PerStream<Vec<NewConsumer>>,
+    /// Consumers of both streams, in the order of reading.
+    pub(crate) both: Vec<NewConsumer>,
+    /// The consumer in the place of one that would pass the streams on.
+    pub(crate) relay: Option<Box<dyn Tap>>,
+    /// Hook that the clock calls, and how often.
+    pub(crate) every: Option<(Duration, TickHook<'a>)>,
+    pub(crate) cancel: Option<Cancel>,
+    pub(crate) on_event: Option<EventHook<'a>>,
+    /// Hook for the events of a spawned child's streams.
+    pub(crate) on_stream_event: Option<StreamEventHook>,
+    /// A descriptor of the caller's, polled beside the run's own.
+    pub(crate) watch: Option<Box<dyn Watch + 'a>>,
+    /// True if orphans come to this process (it is a sub-reaper with one run).
+    pub(crate) adopts: bool,
+}
+
+/// Called with how far a run is.
+pub(crate) type TickHook<'a> = Box<dyn FnMut(Moment<'_>) + 'a>;
+
+/// Called with the events of a run, on the thread that waits for it.
+pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) -> Result<(), BoxError> + 'a>;
+
+/// Called with the events of a child's streams, on threads of ours.
+pub(crate) type StreamEventHook = Arc<dyn Fn(&Event) + Send + Sync>;
+
+impl Hooks<'_> {
+    /// Finds hooks that make no sense with `spec`, or with this call.
+    ///
+    /// # Errors
+    /// The first fault that was found.
+    pub(crate) fn validate(&self, spec: &Spec, purpose: Purpose) -> Result<(), Invalid> {
+        match purpose {
+            Purpose::Run => self.validate_run(spec),
+            Purpose::Spawn { .. } if self.is_for_spawn() => Ok(()),
+            Purpose::Spawn { .. } => Err(Invalid::new(
+                "a callback",
+                "is for run(), not for spawn()",
+                "read the streams yourself, or use run()",
+            )),
+        }
+    }
+
+    fn validate_run(&self, spec: &Spec) -> Result<(), Invalid> {
+        if self.on_stream_event.is_some() {
+            return Err(Invalid::new(
+                "on_stream_event",
+                "is for spawn(), not for run()",
+                "a run reads its streams; what it has to tell comes by on_event",
+            ));
+        }
+        let captures = spec.captures();
+        for (stream, (taps, is_captured)) in self.taps.as_ref().zip(captures) {
+            if !taps.is_empty() && !is_captured {
+                return Err(Invalid::new(
+                    "a callback or copy",
+                    format!("of {stream} needs that stream captured"),
+                    "what the program writes elsewhere is not seen here",
+                ));
+            }
+        }
+        if !self.both.is_empty() && captures.chosen().next().is_none() {
+            return Err(Invalid::new(
+                "a copy of both streams",
+                "needs at least one of them captured or relayed",
+                "what the program writes elsewhere is not seen here",
+            ));
+        }
+        let is_relayed = |sink: &Sink| matches!(sink, Sink::Relay);
+        if self.relay.is_some() && !is_relayed(&spec.stdout) && !is_relayed(&spec.stderr) {
+            return Err(Invalid::new(
+                "relay_with",
+                "has nothing to relay",
+                "have stdout or stderr relayed",
+            ));
+        }
+        Ok(())
+    }
+
+    /// True if there is nothing that takes part in a run alone.
+    fn is_for_spawn(&self) -> bool {
+        self.taps.values().all(|taps| taps.is_empty())
+            && self.both.is_empty()
+            && self.relay.is_none()
+            && self.every.is_none()
+            && self.cancel.is_none()
+            && self.on_event.is_none()
+            && self.watch.is_none()
+    }
+}

@@ -1,0 +1,250 @@
+//! The parts of a start in the system's form: strings that end in NUL, numbers in
+//! place of names.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::{Account, Spec};
+use procwright_os::Invalid;
+use procwright_os::spawn::{self, Action, MAX_PARKED};
+
+/// Directories to look for programs in when there is no `PATH` at all, as execvp
+/// has them, without the current directory.
+const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
+
+/// The part of a [`Spec`] that the child needs and that may be faulty, ready for
+/// the system before anything is opened. [`Spec::validate`] makes it: whoever has
+/// one has a spec without faults.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    /// Files to try, in order.
+    pub(crate) programs: Vec<CString>,
+    pub(crate) argv: Vec<CString>,
+    /// Variables as `NAME=value`.
+    pub(crate) env: Vec<CString>,
+    /// Steps of the child behind the placing of its descriptors, in their order.
+    pub(crate) settings: Vec<Action>,
+    /// True if one of them changes user or groups.
+    pub(crate) changes_credentials: bool,
+}
+
+impl Launch {
+    pub(super) fn new(spec: &Spec) -> Result<Launch, Invalid> {
+        let argv = arguments(spec)?;
+        let env = environment(spec)?;
+        let programs = programs(&spec.argv[0], &env);
+        let env = env
+            .into_iter()
+            .map(|(key, value)| {
+                let mut line = key.into_vec();
+                line.push(b'=');
+                line.extend_from_slice(value.as_bytes());
+                c_string(line, || "env".into())
+            })
+            .collect::<Result<_, _>>()?;
+        let mut settings = limits(spec)?;
+        let credentials = credentials(spec)?;
+        let changes_credentials = !credentials.is_empty();
+        settings.extend(credentials);
+        // Behind the credentials: the kernel forgets it with a change of user.
+        if let Some(signal) = spec.die_with_parent {
+            settings.push(Action::DieWithParent {
+                signal: signal.number(),
+                parent: std::process::id().cast_signed(),
+            });
+        }
+        // The directory must be open to the new user.
+        if let Some(cwd) = &spec.cwd {
+            let cwd = c_string(cwd.as_os_str().as_bytes(), || "cwd".into())?;
+            settings.push(Action::Chdir(cwd));
+        }
+        if let Some(mask) = spec.umask {
+            settings.push(Action::Umask(mask));
+        }
+        settings.push(Action::ResetSignals);
+        Ok(Launch {
+            programs,
+            argv,
+            env,
+            settings,
+            changes_credentials,
+        })
+    }
+}
+
+impl Spec {
+    /// The most descriptors that the program can inherit to find this process by.
+    pub(crate) fn most_inherited_fds(&self) -> usize {
+        let channel = match self.channel {
+            Some(_) => procwright_queue::MOST_FILES,
+            None => 0,
+        };
+        channel + if self.liveness { 2 } else { 0 }
+    }
+
+    /// The most descriptors that the caller can pass: as many as can be moved out of
+    /// the way in the child, without stdin, stdout, stderr and the inherited ones.
+    pub(super) fn most_pass_fds(&self) -> usize {
+        MAX_PARKED - 3 - self.most_inherited_fds()
+    }
+}
+
+fn c_string(bytes: impl Into<Vec<u8>>, what: impl Fn() -> String) -> Result<CString, Invalid> {
+    CString::new(bytes).map_err(|error| {
+        Invalid::new(
+            what(),
+            format!("contains a NUL byte at position {}", error.nul_position()),
+            "the system ends every string there; pass the text without it",
+        )
+    })
+}
+
+fn arguments(spec: &Spec) -> Result<Vec<CString>, Invalid> {
+    spec.argv
+        .iter()
+        .enumerate()
+        .map(|(i, argument)| c_string(argument.as_bytes(), || format!("argv[{i}]")))
+        .collect()
+}
+
+fn environment(spec: &Spec) -> Result<Vec<(OsString, OsString)>, Invalid> {
+    // Names that the caller gives are looked at: an inherited one may be as odd as it
+    // likes.
+    let set = spec.env.iter().flatten().map(|(key, _)| key);
+    for key in set.chain(spec.extra_env.iter().map(|(key, _)| key)) {
+        if key.is_empty() || key.as_bytes().contains(&b'=') {
+            return Err(Invalid::new(
+                "env",
+                format!("has the impossible name {key:?}"),
+                "a name is not empty and contains no '='",
+            ));
+        }
+    }
+    let mut env: Vec<(OsString, OsString)> = match &spec.env {
+        Some(env) => env.clone(),
+        None => std::env::vars_os().collect(),
+    };
+    // The program gets its own values of these, and not ours, if we were started so.
+    let liveness = spec.liveness.then_some(procwright_liveness::VARIABLE);
+    let channel = spec.channel.map(|_| procwright_queue::VARIABLE);
+    env.retain(|(key, _)| liveness.iter().chain(&channel).all(|own| key != own));
+    for (key, value) in &spec.extra_env {
+        env.retain(|(other, _)| other != key);
+        if let Some(value) = value {
+            env.push((key.clone(), value.clone()));
+        }
+    }
+    Ok(env)
+}
+
+/// The files to try for `program`, in order.
+fn programs(program: &OsStr, env: &[(OsString, OsString)]) -> Vec<CString> {
+    let bytes = program.as_bytes();
+    let mut programs = Vec::new();
+    let mut add = |path: Vec<u8>| {
+        // A directory of PATH with a NUL cannot exist, and argv[0] was checked.
+        programs.extend(CString::new(path));
+    };
+    if bytes.contains(&b'/') {
+        add(bytes.to_vec());
+        return programs;
+    }
+    let path = env.iter().find(|(key, _)| key == "PATH");
+    let path = path.map_or(DEFAULT_PATH, |(_, value)| value.as_bytes());
+    for directory in path.split(|&b| b == b':') {
+        // An empty entry means the current directory, as POSIX has it.
+        let mut candidate = directory.to_vec();
+        if !directory.is_empty() {
+            candidate.push(b'/');
+        }
+        candidate.extend_from_slice(bytes);
+        add(candidate);
+    }
+    programs
+}
+
+/// Resource limits and the nice value.
+fn limits(spec: &Spec) -> Result<Vec<Action>, Invalid> {
+    let mut actions = Vec::new();
+    for limit in &spec.rlimits {
+        let name = limit.resource.to_ascii_lowercase();
+        let name = name.strip_prefix("rlimit_").unwrap_or(&name);
+        let resource = spawn::resource_number(name).ok_or_else(|| {
+            Invalid::new(
+                "rlimits",
+                format!("names the unknown resource {:?}", limit.resource),
+                "use a name of setrlimit(2) in lower case, such as nofile, core, as, cpu",
+            )
+        })?;
+        if limit.soft > limit.hard {
+            return Err(Invalid::new(
+                "rlimits",
+                format!("has a soft limit above the hard one for {name}"),
+                "the soft limit may at most equal the hard one",
+            ));
+        }
+        actions.push(Action::Rlimit {
+            resource,
+            soft: limit.soft,
+            hard: limit.hard,
+        });
+    }
+    if let Some(nice) = spec.nice {
+        actions.push(Action::Nice(spawn::system_niceness().saturating_add(nice)));
+    }
+    Ok(actions)
+}
+
+/// Changes of groups and user, in the order in which they are allowed.
+fn credentials(spec: &Spec) -> Result<Vec<Action>, Invalid> {
+    let mut actions = Vec::new();
+    if let Some(groups) = &spec.extra_groups {
+        let ids = groups.iter().map(group_id).collect::<Result<_, _>>()?;
+        actions.push(Action::Setgroups(ids));
+    }
+    if let Some(group) = &spec.group {
+        actions.push(Action::Setgid(group_id(group)?));
+    }
+    if let Some(user) = &spec.user {
+        actions.push(Action::Setuid(user_id(user)?));
+    }
+    Ok(actions)
+}
+
+fn user_id(user: &Account) -> Result<u32, Invalid> {
+    match user {
+        Account::Id(id) => Ok(*id),
+        Account::Name(name) => match nix::unistd::User::from_name(name) {
+            Ok(Some(user)) => Ok(user.uid.as_raw()),
+            Ok(None) => Err(unknown("user", name)),
+            Err(error) => Err(unreadable("user", name, error)),
+        },
+    }
+}
+
+fn group_id(group: &Account) -> Result<u32, Invalid> {
+    match group {
+        Account::Id(id) => Ok(*id),
+        Account::Name(name) => match nix::unistd::Group::from_name(name) {
+            Ok(Some(group)) => Ok(group.gid.as_raw()),
+            Ok(None) => Err(unknown("group", name)),
+            Err(error) => Err(unreadable("group", name, error)),
+        },
+    }
+}
+
+fn unknown(what: &str, name: &str) -> Invalid {
+    Invalid::new(
+        what,
+        format!("{name:?} is not known on this system"),
+        "pass an existing name or a number",
+    )
+}
+
+fn unreadable(what: &str, name: &str, error: nix::Error) -> Invalid {
+    Invalid::new(
+        what,
+        format!("{name:?} could not be looked up ({error})"),
+        "pass a number, which needs no look-up",
+    )
+}

@@ -1,0 +1,132 @@
+//! A [`Spec`] as text: JSON, TOML or whatever serde has a format for.
+//!
+//! A text has to say only what differs from the defaults. Strings that are not
+//! UTF-8 are `{"base64": "…"}`, times are seconds, null is "none" or "never". A
+//! descriptor means something in one process only and cannot be written.
+//!
+//! `docs/reference/spec.md` describes it, `docs/reference/spec.schema.json` says
+//! it exactly. A faulty member is found while it is read, so that a format that
+//! knows lines can name the line.
+
+mod defaults;
+mod shapes;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use defaults::Defaults;
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
+use crate::terminal::{Modes, Size};
+use procwright_os::Invalid;
+use procwright_os::time::Timeout;
+use procwright_process::{Signal, Stop};
+use procwright_queue::Channel;
+use shapes::{Limits, SinkShape, StdinShape, StopShape, Variables};
+use values::{As, SecondsText, SignalName, Text, Variable};
+
+/// The members of the text, in their order. serde makes a [`Spec`] of them and
+/// back: a field that is missing here does not compile.
+///
+/// A member whose value serde knows needs no more than its name. For others
+/// [`As`] names what is written in their place.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Spec", deny_unknown_fields, default = "library_defaults")]
+struct Members {
+    #[serde(with = "As::<Vec<Text>>")]
+    argv: Vec<OsString>,
+    #[serde(with = "As::<Option<Variables<Text>>>")]
+    env: Option<Vec<(OsString, OsString)>>,
+    #[serde(with = "As::<Variables<Variable>>")]
+    extra_env: Vec<(OsString, Option<OsString>)>,
+    #[serde(with = "As::<Option<Text>>")]
+    cwd: Option<PathBuf>,
+    user: Option<Account>,
+    group: Option<Account>,
+    extra_groups: Option<Vec<Account>>,
+    umask: Option<u32>,
+    #[serde(with = "As::<Limits>")]
+    rlimits: Vec<Rlimit>,
+    nice: Option<i32>,
+    process_group: Option<i32>,
+    new_session: bool,
+    foreground: bool,
+    pty: Option<Size>,
+    #[serde(skip)]
+    pty_modes: Option<Modes>,
+    #[serde(with = "As::<Option<SignalName>>")]
+    die_with_parent: Option<Signal>,
+    liveness: bool,
+    #[serde(skip)]
+    channel: Option<Channel>,
+    #[serde(skip)]
+    channel_options: procwright_queue::Options,
+    #[serde(with = "As::<StdinShape>")]
+    stdin: Stdin,
+    #[serde(with = "As::<SinkShape>")]
+    stdout: Sink,
+    #[serde(with = "As::<SinkShape>")]
+    stderr: Sink,
+    #[serde(skip)]
+    pass_fds: Vec<(Arc<OwnedFd>, i32)>,
+    #[serde(with = "As::<SecondsText>")]
+    timeout: Timeout,
+    #[serde(with = "As::<SecondsText>")]
+    idle_timeout: Timeout,
+    #[serde(with = "As::<StopShape>")]
+    stop: Stop,
+    until: Until,
+    limit: Option<Limit>,
+    #[serde(with = "As::<Option<Text>>")]
+    keep_full: Option<PathBuf>,
+    merged: bool,
+    #[serde(with = "As::<SecondsText>")]
+    stall_after: Timeout,
+}
+
+fn library_defaults() -> Spec {
+    Spec::new([] as [OsString; 0])
+}
+
+impl Serialize for Spec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let unwritable = if !self.pass_fds.is_empty() {
+            Some(holds_a_descriptor("pass_fds"))
+        } else if self.channel.is_some() {
+            Some(Invalid::new(
+                "channel",
+                "is for a child of spawn()",
+                "leave it out: what is written as text is for others to run",
+            ))
+        } else {
+            None
+        };
+        match unwritable {
+            Some(invalid) => Err(S::Error::custom(invalid)),
+            None => Members::serialize(self, serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Spec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Spec, D::Error> {
+        use serde::de::DeserializeSeed as _;
+        Defaults::default().deserialize(deserializer)
+    }
+}
+
+fn holds_a_descriptor(what: &str) -> Invalid {
+    Invalid::new(
+        what,
+        "has a descriptor, which means nothing elsewhere",
+        "name a file, or add the descriptor after reading the spec",
+    )
+}

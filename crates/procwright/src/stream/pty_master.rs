@@ -1,0 +1,73 @@
+//! The master of a child's terminal, whose two directions end together.
+
+use std::io;
+use std::sync::{Arc, Weak};
+
+use crate::terminal::{self, Size};
+use procwright_os::fork::CloseOnFork;
+use procwright_os::handle::Handle;
+use procwright_os::sync::{Mutex, MutexGuard};
+
+/// The part of a terminal that its reader, its writers and its child share.
+///
+/// The kernel hangs a terminal up when the last descriptor of its master is closed.
+/// The close of a reader has to tell the program, as that of a pipe does; so it closes
+/// the writers' copies as well.
+#[derive(Debug)]
+pub(crate) struct PtyMaster {
+    /// The reader's descriptor, gone with the reader.
+    master: Weak<CloseOnFork>,
+    writers: Mutex<PtyWriters>,
+}
+
+#[derive(Debug, Default)]
+struct PtyWriters {
+    handles: Vec<Weak<Handle>>,
+    hung_up: bool,
+}
+
+impl PtyMaster {
+    pub(crate) fn new(master: Weak<CloseOnFork>) -> PtyMaster {
+        PtyMaster {
+            master,
+            writers: Mutex::default(),
+        }
+    }
+
+    fn writers(&self) -> MutexGuard<'_, PtyWriters> {
+        self.writers.lock()
+    }
+
+    /// Adds a descriptor that is written to, and closes it if the reader is closed.
+    pub(super) fn add_writer(&self, handle: &Arc<Handle>) {
+        let mut writers = self.writers();
+        writers.handles.push(Arc::downgrade(handle));
+        let hung_up = writers.hung_up;
+        drop(writers);
+        if hung_up {
+            handle.close();
+        }
+    }
+
+    /// Closes all descriptors that are written to, now and from now on.
+    pub(super) fn hang_up(&self) {
+        let mut writers = self.writers();
+        writers.hung_up = true;
+        let handles = std::mem::take(&mut writers.handles);
+        drop(writers);
+        for handle in handles.iter().filter_map(Weak::upgrade) {
+            handle.close();
+        }
+    }
+
+    /// Sets the size that the program sees.
+    pub(crate) fn resize(&self, size: Size) -> io::Result<()> {
+        match self.master.upgrade() {
+            Some(master) => terminal::set_size(master.get()?, size),
+            None => Err(io::Error::new(
+                io::ErrorKind::NotConnected,
+                "nobody has the terminal any more",
+            )),
+        }
+    }
+}

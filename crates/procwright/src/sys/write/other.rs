@@ -1,8 +1,0 @@
-//! There is no such call.
-
-use std::io;
-use std::os::fd::BorrowedFd;
-
-pub(super) fn without_wait(_fd: BorrowedFd<'_>, _bytes: &[u8]) -> Option<io::Result<usize>> {
-    None
-}

@@ -1,0 +1,58 @@
+"""Results out of what the core reports, and the exceptions that they raise."""
+
+from __future__ import annotations
+
+from ._result import Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._core import RawResult
+
+
+def result_of(args: Any, raw: RawResult, decoding: tuple[str, str] | None) -> Result:
+    """The result of a run or a child that was given `args`."""
+    return Result(args, raw, decoding, _called_process_error)
+
+
+def _called_process_error(result: Result, text: str) -> Exception:
+    from ._run_errors import CalledProcessError
+
+    return CalledProcessError(result, text)
+
+
+def raise_for(
+    result: Result,
+    raw: RawResult,
+    check: bool,
+    on_timeout: str,
+    timeout: float | None,
+    idle_timeout: float | None,
+) -> None:
+    """Raises what this result is to raise, if anything."""
+    text = result.explanation
+    reason = result.reason
+    if raw["io_error"] is not None:
+        from ._run_errors import SystemFailure
+
+        errno, words = raw["io_error"]
+        raise SystemFailure(result, f"reading the output failed: {words}\n{text}", errno)
+    if reason == "output_limit":
+        from ._run_errors import OutputLimitExceeded
+
+        raise OutputLimitExceeded(result, text)
+    if reason == "cancelled":
+        from ._run_errors import Cancelled
+
+        raise Cancelled(result, text)
+    if reason == "timeout" and on_timeout == "raise":
+        from ._run_errors import TimeoutExpired
+
+        raise TimeoutExpired(result, text, timeout)
+    if reason == "idle_timeout" and on_timeout == "raise":
+        from ._run_errors import IdleTimeout
+
+        raise IdleTimeout(result, text, idle_timeout)
+    if check:
+        result.check_returncode()

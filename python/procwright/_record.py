@@ -1,0 +1,108 @@
+"""Values with named parts, and those that tell of processes."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+
+class Record:
+    """A value with named parts that compares by them."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name}={value!r}" for name, value in self._parts().items())
+        return f"{type(self).__name__}({parts})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *map(str, self._parts().values())))
+
+
+class Holder(Record):
+    """A process that holds a pipe of the run."""
+
+    __slots__ = ("pid", "name")
+
+    def __init__(self, pid: int, name: str) -> None:
+        self.pid = pid
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"{self.name} (pid {self.pid})"
+
+
+class Survivor(Record):
+    """A process that could not be stopped.
+
+    `state` is the system's letter: D is a wait that not even SIGKILL ends; S or
+    R is usually another user's process.
+    """
+
+    __slots__ = ("pid", "name", "state")
+
+    def __init__(self, pid: int, name: str, state: str) -> None:
+        self.pid = pid
+        self.name = name
+        self.state = state
+
+    def __str__(self) -> str:
+        return f"{self.name} (pid {self.pid}, state {self.state})"
+
+
+class Status(Record):
+    """How the program ended. Never guessed: what cannot be known is "unknown".
+
+    `kind` is "exited" (then `code` is set), "signaled" (`signal`, `name` and
+    `core`) or "unknown" (`why`).
+    """
+
+    __slots__ = ("kind", "code", "signal", "name", "core", "why")
+
+    def __init__(
+        self,
+        kind: Literal["exited", "signaled", "unknown"],
+        code: int | None = None,
+        signal: int | None = None,
+        name: str | None = None,
+        core: bool | None = None,
+        why: str | None = None,
+    ) -> None:
+        self.kind = kind
+        self.code = code
+        self.signal = signal
+        self.name = name
+        self.core = core
+        self.why = why
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, -N after signal N, None if unknown."""
+        return self.code if self.signal is None else -self.signal
+
+    def __repr__(self) -> str:
+        parts = self._parts().items()
+        shown = ", ".join(f"{key}={value!r}" for key, value in parts if value is not None)
+        return f"Status({shown})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parts that this kind has."""
+        if self.kind == "exited":
+            return {"kind": self.kind, "code": self.code}
+        if self.kind == "signaled":
+            return {
+                "kind": self.kind,
+                "signal": self.signal,
+                "name": self.name,
+                "core": self.core,
+            }
+        return {"kind": self.kind, "why": self.why}

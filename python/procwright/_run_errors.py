@@ -1,0 +1,97 @@
+"""The exceptions of runs, each with the `Result`. Imported when the first one is needed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._result import Result
+
+
+class RunError(subprocess.SubprocessError):
+    """A run that did not end as it should. `result` has all that came of it."""
+
+    def __init__(self, result: Result, text: str) -> None:
+        self.result = result
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    # subprocess sets these in a constructor of its own.
+
+    @property
+    def cmd(self) -> object:
+        return self.result.args
+
+    @property
+    def output(self) -> object:
+        return _output(self.result, "stdout")
+
+    @property
+    def stdout(self) -> object:
+        return self.output
+
+    @property
+    def stderr(self) -> object:
+        return _output(self.result, "stderr")
+
+
+def _output(result: Result, name: str) -> object:
+    try:
+        data: object = getattr(result, name)
+    except UnicodeError:
+        # Strict decoding was asked for; an exception is no place to do it in.
+        data = getattr(result, name + "_bytes").decode(errors="replace")
+    return data
+
+
+class TimeoutExpired(RunError, subprocess.TimeoutExpired):  # type: ignore[misc]
+    """The timeout came, and the run was stopped."""
+
+    def __init__(self, result: Result, text: str, timeout: float | None) -> None:
+        RunError.__init__(self, result, text)
+        self.timeout = timeout  # type: ignore[assignment]
+
+
+class IdleTimeout(TimeoutExpired):
+    """No output came for the idle timeout, and the run was stopped."""
+
+
+class CalledProcessError(RunError, subprocess.CalledProcessError):
+    """The program failed, and `check` was asked for."""
+
+    @property
+    def returncode(self) -> int | None:  # type: ignore[override]
+        return self.result.returncode
+
+
+class Cancelled(RunError):
+    """The run was cancelled."""
+
+
+class OutputLimitExceeded(RunError):
+    """More output came than the limit allows, and the run was stopped."""
+
+
+class SystemFailure(RunError, OSError):
+    """The system failed us while the program ran, and the run was stopped."""
+
+    def __init__(self, result: Result, text: str, errno: int | None = None) -> None:
+        RunError.__init__(self, result, text)
+        self.errno = errno or None
+        self.strerror = os.strerror(errno) if errno else None
+
+
+for _public in (
+    RunError,
+    TimeoutExpired,
+    IdleTimeout,
+    CalledProcessError,
+    Cancelled,
+    OutputLimitExceeded,
+    SystemFailure,
+):
+    _public.__module__ = "procwright"

@@ -1,0 +1,51 @@
+"""The handles that the core watches for the things that a wait is given."""
+
+from __future__ import annotations
+
+from . import _core
+from ._invalid import InvalidValue
+from ._process import Process, opened
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def watched(thing: Any) -> _core._Watched:
+    """The handle that the core can watch for a thing; None if that is over."""
+    if isinstance(thing, (Process, int, str)):
+        return opened(thing)
+    if isinstance(thing, _core.LivenessMonitor):
+        # One whose peer is gone needs no descriptor, which may not be had any more.
+        return thing if thing.alive() else None
+    if isinstance(thing, _core.Cancel):
+        return thing
+    if isinstance(receiver := getattr(thing, "receiver", thing), _core.Receiver):
+        # An ObjectReceiver has it.
+        return receiver
+    if isinstance(own := getattr(thing, "process", None), Process):
+        # A child of ours.
+        return own._handle
+    is_held = getattr(thing, "_is_held", None)
+    if is_held is not None and (thing.closed or is_held()):
+        # A stream of ours: what it has read already no descriptor tells of.
+        return None
+    for name in ("readiness_fd", "fileno"):
+        number = getattr(thing, name, None)
+        # A process that has a descriptor, too, is waited for as a process.
+        if number is not None and not (name == "fileno" and hasattr(thing, "pid")):
+            return _descriptor(thing, name, number())
+    if not hasattr(thing, "pid"):
+        raise TypeError(
+            f"{thing!r} cannot be waited for: pass a process, "
+            "or an object with readiness_fd() or fileno()"
+        )
+    return opened(thing)
+
+
+def _descriptor(thing: Any, name: str, number: Any) -> int:
+    if not isinstance(number, int):
+        raise TypeError(f"{name}() of {thing!r} gave {number!r}, no number")
+    if number < 0:
+        raise InvalidValue(f"{thing!r} is closed")
+    return number

@@ -1,0 +1,79 @@
+"""An option stands in three places: the signature, the table, and the field of the extension."""
+
+import inspect
+import pathlib
+import re
+
+import pytest
+
+import procwright
+from procwright import DEVNULL, INHERIT
+from procwright._options import COMMON, RUN, SPAWN
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src"
+
+#: Parameters that Python makes into others of the core, or keeps to itself.
+TEXT = {"text", "encoding", "errors"}
+BOTH = {"args", "shell", "input", "stdin", "on_stdout_line", "on_stderr_line", *TEXT}
+KEPT = {
+    procwright.run: BOTH | {"tee", "on_line", "check", "on_timeout"},
+    procwright.spawn: BOTH,
+}
+#: Fields that are made of them.
+MADE = {procwright.run: {"argv", "stdin", "tee", "taps"}, procwright.spawn: {"argv", "stdin"}}
+STRUCTS = {procwright.run: "RunOptions", procwright.spawn: "SpawnOptions"}
+TABLES = {procwright.run: RUN, procwright.spawn: SPAWN}
+
+
+def fields(struct):
+    text = (SOURCE / "options.rs").read_text()
+    body = re.search(rf"struct {struct}(?:<'py>)? \{{\n(.*?)\n\}}", text, re.DOTALL)
+    return set(re.findall(r"^    (?:pub\(crate\) )?(\w+):", body[1], re.MULTILINE))
+
+
+@pytest.mark.parametrize("function", [procwright.run, procwright.spawn])
+def test_an_option_is_in_all_places(function):
+    table = TABLES[function]
+    assert set(inspect.signature(function).parameters) == table.keys() | KEPT[function]
+    native = fields("CommonOptions") | fields(STRUCTS[function])
+    assert native == table.keys() | MADE[function]
+
+
+def test_both_take_the_common_ones():
+    signatures = [inspect.signature(function) for function in TABLES]
+    for name in COMMON.keys() - {"stdout", "stderr"}:
+        defaults = [signature.parameters[name].default for signature in signatures]
+        annotations = {signature.parameters[name].annotation for signature in signatures}
+        assert defaults[0] == defaults[1], name
+        assert len(annotations) == 1, name
+
+
+@pytest.mark.parametrize("function", [procwright.run, procwright.spawn])
+@pytest.mark.parametrize(
+    ("args", "options", "text"),
+    [
+        ([], {}, "args is empty"),
+        (["a", "b\0c"], {}, "args[1] contains a NUL byte"),
+        (["a"], {"pass_fds": [1]}, "pass_fds would replace descriptor 1"),
+        (["a"], {"umask": 0o1777}, "umask is larger than 0o777"),
+        (["a"], {"pty": True, "stdout": DEVNULL}, "stdout is DEVNULL, and with pty it is"),
+        (["a"], {"pty": True, "stderr": INHERIT}, "stderr is INHERIT, and with pty it is"),
+        (["a"], {"pty": True, "merged": True}, "merged=True is for two streams, and a pty"),
+        (["a"], {"pty": True, "process_group": 0}, "process_group is 0: a program on a pty"),
+    ],
+)
+def test_the_core_refuses_and_python_says_it(function, args, options, text):
+    with pytest.raises(procwright.InvalidValue) as caught:
+        function(args, **options)
+    assert str(caught.value).startswith(text)
+
+
+def test_what_spawn_alone_says():
+    for options, text in [
+        ({"pty": True, "overflow": "block"}, 'overflow="block" is the bare pipe'),
+        ({"pty": True, "stdin": INHERIT}, "stdin is INHERIT, and nobody"),
+        ({"merged": True, "overflow": "block"}, 'merged=True cannot be had with overflow="block"'),
+    ]:
+        with pytest.raises(procwright.InvalidValue) as caught:
+            procwright.spawn(["a"], **options)
+        assert str(caught.value).startswith(text)

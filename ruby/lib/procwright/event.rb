@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+module Procwright
+  # News of a run, or of a child, while it goes on.
+  class Event
+    # @return [Symbol] `:held`, `:spilling`, `:degraded`, `:dropping`, `:overflowed`
+    attr_reader :kind
+    # @return [String] the event in words
+    attr_reader :message
+    # @return [String] the command as a shell takes it
+    attr_reader :command
+    # @return [String] the stream, or streams
+    attr_reader :stream
+    # @return [Array<Holder>] the processes that still hold them
+    attr_reader :holders
+
+    # @private
+    def initialize(kind, message, command, stream, holders, complete)
+      @kind = kind
+      @message = message
+      @command = command
+      @stream = stream
+      @holders = holders.map { |pid, name| Holder.new(pid, name) }.freeze
+      @complete = complete
+      freeze
+    end
+
+    # True if every process could be asked whether it is a holder.
+    def complete? = @complete
+    alias to_s message
+  end
+end

@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+module Procwright
+  # Hands out the output of a run while it comes: `on_line`, `tee`. Objects of Ruby's get it
+  # on a thread of their own, so that a slow one holds up neither the program's other stream
+  # nor a deadline. The core waits for them as for any other consumer, and counts what they
+  # have not taken in time.
+  # @private
+  class OutputTap
+    # Runs the block with `options[:taps]` as descriptors for the extension.
+    def self.during(options, encodings)
+      taps = made_for(options, encodings)
+      return yield if taps.empty?
+
+      begin
+        options[:taps] = (options[:taps] || []) + taps.map(&:descriptors)
+        taps.each(&:start)
+        yield
+      rescue Error
+        # A tap that raises ends the run: that is the cause then.
+        raise taps.filter_map(&:error).first || $!
+      ensure
+        taps.each(&:finish)
+      end
+    end
+
+    def self.made_for(options, encodings)
+      callbacks = %i[on_line on_stdout_line on_stderr_line].to_h { |name| [name, callable(name, options[name])] }
+      taps = []
+      taps << new(stream_number(callbacks), LineCallbacks.new(callbacks, encodings)) if callbacks.values.any?
+      case tee = options[:tee]
+      when nil, false, true then nil
+      else
+        number = Arguments.descriptor_of(tee)
+        if number
+          # Output that Ruby has buffered stands before that of the program.
+          tee.flush if tee.respond_to?(:flush)
+          options[:taps] = [[0, number, nil]]
+        elsif tee.respond_to?(:write) then taps << new(0, Copy.new(tee, encodings))
+        else raise InvalidValue, "tee is #{tee.inspect}: pass true, or an IO, or what has write"
+        end
+        options[:tee] = false
+      end
+      taps
+    end
+
+    def self.callable(name, given)
+      return given if given.nil? || given.respond_to?(:call)
+
+      raise InvalidValue, "#{name} is #{given.inspect}, which cannot be called"
+    end
+
+    # 1 for stdout, 2 for stderr; 0 for both in the order of reading, which costs something
+    # to keep.
+    def self.stream_number(callbacks)
+      return 0 if callbacks[:on_line] || (callbacks[:on_stdout_line] && callbacks[:on_stderr_line])
+
+      callbacks[:on_stdout_line] ? 1 : 2
+    end
+
+    # @return [Exception, nil] the exception that the consumer has raised
+    attr_reader :error
+
+    def initialize(stream, consumer)
+      @stream = stream
+      @consumer = consumer
+      @from, @to = IO.pipe(binmode: true)
+      @acknowledged, @acknowledge = IO.pipe(binmode: true)
+    end
+
+    # The stream's number, the descriptor to write pieces to, and the one that has a byte for
+    # each piece that was taken.
+    def descriptors = [@stream, @to.fileno, @acknowledged.fileno]
+
+    def start
+      @thread = Thread.new do
+        hand_over_pieces
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        @error = e
+      ensure
+        # The core learns by the closed pipes that this consumer takes no more.
+        @acknowledge.close
+        @from.close
+      end
+      @thread.report_on_exception = false
+    end
+
+    # Ends the thread, even where its consumer still waits: the run is over.
+    def finish
+      @thread&.kill&.join
+      [@from, @to, @acknowledged, @acknowledge].each(&:close)
+    end
+
+    private
+
+    def hand_over_pieces
+      while (header = @from.read(5))
+        stream, size = header.unpack("CL")
+        size.zero? ? @consumer.finish : @consumer.piece(stream, @from.read(size))
+        @acknowledge.syswrite("\0")
+      end
+    end
+
+    # Writes pieces as they come.
+    Copy = Struct.new(:target, :encodings) do
+      def piece(_stream, bytes) = target.write(encodings.decode_lossy(bytes))
+      def finish = nil
+    end
+
+    # Cuts pieces into lines, and calls back for each.
+    class LineCallbacks
+      NAMES = { 1 => :stdout, 2 => :stderr }.freeze
+
+      def initialize(callbacks, encodings)
+        @callbacks = callbacks
+        @encodings = encodings
+        @end = "\n".encode(encodings.source).b
+        @rest = { 1 => +"".b, 2 => +"".b }
+      rescue EncodingError
+        @end = "\n".b
+      end
+
+      def piece(stream, bytes)
+        rest = @rest[stream]
+        # Bytes from earlier pieces were searched, but for an end that had come in part.
+        search = [rest.bytesize - @end.bytesize + 1, 0].max
+        rest << bytes
+        from = 0
+        while (at = rest.index(@end, search))
+          search = at + @end.bytesize
+          call(stream, rest.byteslice(from, search - from))
+          from = search
+        end
+        @rest[stream] = rest.byteslice(from..)
+      end
+
+      # Hands out a last line that has no end.
+      def finish
+        @rest.each { |stream, rest| call(stream, rest) unless rest.empty? }
+      end
+
+      private
+
+      def call(stream, line)
+        line = @encodings.decode_lossy(line)
+        own = @callbacks[stream == 1 ? :on_stdout_line : :on_stderr_line]
+        own&.call(line)
+        @callbacks[:on_line]&.call(line, NAMES[stream])
+      end
+    end
+  end
+  private_constant :OutputTap
+end

@@ -1,0 +1,169 @@
+# frozen_string_literal: true
+
+module Procwright
+  module Queue
+    # A sender of messages to a queue's receiver.
+    #
+    # Messages of one sender are received in their order; between senders there is none. What was
+    # sent is received, even if this process is killed then. Any thread may use it; one that
+    # waits for room holds up the others, which a sender of its own (`dup`) does not.
+    #
+    # `overflow` is what happens to a message that finds no room when its lane may not grow
+    # further: `:block`, {#send} waits; `:fail`, it raises {Full}; `:drop_newest`, the message is
+    # thrown away and counted in {#dropped}. With a `limit` this lane grows no further than to
+    # blocks of so many bytes.
+    #
+    # The constructors take a block, which gets the sender; it is closed when that is left.
+    class Sender
+      extend Lending
+
+      class << self
+        # Takes a place at a queue. The invitation is used up if that succeeds.
+        # @return [Sender, Object] with a block what that gives
+        # @raise [NoLane] if there are as many senders as lanes
+        # @raise [ReceiverDead]
+        # @raise [Closed]
+        def attach(invitation, overflow: :block, limit: nil, &block)
+          lend(Native::Sender.attach(Invitation.native_of(invitation)), overflow, limit, &block)
+        end
+
+        # Takes a place at the queue of that name, which {Receiver.open} has made.
+        # @raise [NoQueue] if there is none
+        # @note Raises as {attach} does
+        def open(name, overflow: :block, limit: nil, &block)
+          lend(Native::Sender.of_name(name), overflow, limit, &block)
+        end
+
+        # Sends to the process that has spawned this one with `channel: :from_child`. Once: make
+        # more with `dup`.
+        # @raise [NoParent]
+        # @note Raises as {attach} does
+        def of_parent(overflow: :block, limit: nil, &block)
+          lend(Native::Sender.of_parent, overflow, limit, &block)
+        end
+
+        # @private
+        def of(native, overflow, limit)
+          native.overflow = overflow_name(overflow)
+          native.limit = limit if limit
+          allocate.tap { |sender| sender.instance_variable_set(:@native, native) }
+        end
+
+        # @private
+        def overflow_name(overflow)
+          return overflow.name if overflow.is_a?(Symbol)
+
+          raise InvalidValue, "overflow is #{overflow.inspect}: use :block, :fail or :drop_newest"
+        end
+
+        private :new
+
+        private
+
+        def lend(native, overflow, limit, &block) = super(of(native, overflow, limit), &block)
+      end
+
+      # Sends a message. Object#send is there as `__send__` and `public_send`.
+      #
+      # Without room, `overflow` says what happens; with a timeout the call waits for so many
+      # seconds in any case.
+      #
+      # @param message [String]
+      # @param timeout [Numeric, nil]
+      # @return [self]
+      # @raise [TimedOut]
+      # @raise [Closed] if the receiver was closed
+      # @raise [ReceiverDead] if it has died: an Errno::EOWNERDEAD
+      # @raise [TooLarge]
+      # @raise [Full]
+      # @raise [EndClosed] if this sender was closed, or is meanwhile
+      # @raise [Damaged]
+      # @raise [Forked]
+      def send(message, timeout: nil)
+        seconds = Arguments.seconds("timeout", timeout)
+        return self if sent_within?(message, seconds)
+
+        raise TimedOut.new("room", seconds)
+      end
+
+      # Sends a message if there is room now, whatever is to happen otherwise.
+      # @return [Boolean] true if there was
+      # @note Raises as {#send} does
+      def try_send(message) = @native.try_send(message)
+
+      # Thread::SizedQueue#push: sends a message.
+      # @param non_block [Boolean] true to raise {Full} rather than to wait
+      # @return [self, nil] nil after the timeout
+      # @note Raises as {#send} does
+      def push(message, non_block = false, timeout: nil)
+        return (self if sent_within?(message, Arguments.seconds("timeout", timeout))) unless non_block
+        raise ArgumentError, "can't set a timeout if non_block is enabled" unless timeout.nil?
+        raise Full, "queue full" unless @native.try_send(message)
+
+        self
+      end
+      alias enq push
+
+      # @return [self]
+      def <<(message) = push(message)
+
+      # Sends many at the price of one.
+      # @param messages [Enumerable<String>]
+      # @param timeout [Numeric, nil] for all of them together
+      # @return [Integer] how many were sent: fewer than there are if some were thrown away
+      # @note Raises as {#send} does. Messages before the one that failed were sent: {Error#sent}
+      #   is their number
+      def send_many(messages, timeout: nil)
+        seconds = Arguments.seconds("timeout", timeout)
+        # An array of our own, which no other thread changes while this one waits.
+        messages = messages.map do |message|
+          String.try_convert(message) or raise TypeError, "a message is a String, and #{message.inspect} is none"
+        end
+        sent, all = Fibers.on_thread { @native.send_many(messages, seconds) }
+        return sent if all
+
+        raise TimedOut.new("room", seconds).tap { |error| error.instance_variable_set(:@sent, sent) }
+      end
+
+      # @return [Symbol] the treatment of a message that finds no room
+      def overflow = @native.overflow.to_sym
+
+      # @raise [InvalidValue]
+      def overflow=(overflow)
+        @native.overflow = Sender.overflow_name(overflow)
+      end
+
+      # @return [Integer] the number of messages that were thrown away under `:drop_newest`
+      def dropped = @native.dropped
+
+      # Closes it: what was sent will be received. From any thread, any number of times. In a
+      # thread that waits for room it raises {EndClosed}.
+      def close
+        @native.close
+        nil
+      end
+
+      def closed? = @native.closed?
+
+      def inspect = "#<Procwright::Queue::Sender#{', closed' if closed?}>"
+
+      # `dup` and `clone` make another sender to this queue.
+      # @private
+      def initialize_copy(other)
+        @native = other.native.another
+      end
+
+      # @private
+      attr_reader :native
+
+      private
+
+      # False if the timeout came before there was room.
+      def sent_within?(message, seconds)
+        return @native.send_by(message, seconds) unless Fibers.scheduled?
+
+        @native.try_send(message) || Fibers.on_thread { @native.send_by(message, seconds) }
+      end
+    end
+  end
+end

@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+module Procwright
+  # The time came before the child wrote a line that matches.
+  class MatchTimeout < WaitTimeout
+    # @return [Array<String>] the last lines that came
+    attr_reader :lines
+
+    # @private
+    def initialize(command, timeout, pattern, lines)
+      super(command, timeout)
+      @lines = lines
+      @words = "#{command} did not say #{pattern.inspect} within #{timeout} s#{OutputSearch.tail(lines)}"
+    end
+
+    def message = @words
+    alias to_s message
+  end
+
+  # The child ended, or closed its output, and wrote nothing that matches.
+  class EndedBeforeMatch < StandardError
+    include Error
+    # @return [Status, nil] nil if it lives on
+    attr_reader :status
+    # @return [Array<String>] the last lines that came
+    attr_reader :lines
+
+    # @private
+    def initialize(command, status, pattern, lines)
+      super("#{command} #{status ? "ended (#{status})" : 'closed its output'} before it said " \
+            "#{pattern.inspect}#{OutputSearch.tail(lines)}")
+      @status = status
+      @lines = lines
+    end
+  end
+
+  # One call of {Child#wait_for}.
+  # @private
+  class OutputSearch
+    # Lines that are shown in an error.
+    LINES_KEPT = 20
+    # Seconds for a child that has closed its output to end, so that its status can be told;
+    # and for the last output of a child that has failed, which other processes may hold open.
+    GRACE = 1.0
+
+    def self.tail(lines)
+      return "; it said nothing" if lines.empty?
+
+      "; its last lines:\n#{lines.map { |line| "    #{line.dup.force_encoding('UTF-8').scrub}" }.join("\n")}"
+    end
+
+    def initialize(child, pattern, name)
+      raise InvalidValue, "stream is #{name.inspect}: use :stdout, :stderr or nil" unless [nil, :stdout, :stderr].include?(name)
+
+      @child = child
+      @pattern = pattern.is_a?(Regexp) ? pattern : Regexp.new(Regexp.escape(pattern))
+      names = name ? [name] : %i[stdout stderr]
+      @open = names.filter_map { |one| child.public_send(one) }
+      raise InvalidValue, "#{names.join(' and ')} of the child cannot be read: spawn with :pipe" if @open.empty?
+
+      @searched_bytes = Hash.new(0)
+      @lines = []
+    end
+
+    def run(timeout)
+      seconds = Arguments.seconds("timeout", timeout)
+      deadline = Deadline.new(seconds)
+      loop do
+        status = @child.status
+        match = search_streams
+        return match if match
+
+        give_up(status) if @open.empty?
+        left = deadline.remaining
+        raise MatchTimeout.new(@child.command, seconds, @pattern, @lines) if left&.zero?
+
+        if status.nil? || status.success?
+          wait_for_output(left, status)
+        elsif !wait_for_output([left, GRACE].compact.min, status)
+          # Output may still have been on its way when the child failed; now it is here.
+          give_up(status)
+        end
+      end
+    end
+
+    private
+
+    def search_streams
+      @open.dup.each do |stream|
+        match = search(stream)
+        return match if match
+      end
+      nil
+    end
+
+    def search(stream)
+      while (line = stream.try_line)
+        @searched_bytes.delete(stream)
+        @lines = (@lines << line).last(LINES_KEPT)
+        match = @pattern.match(line)
+        return match if match
+      end
+      line.nil? ? (@open.delete(stream) && nil) : search_partial_line(stream)
+    end
+
+    def search_partial_line(stream)
+      part = stream.partial_line
+      return if part.nil? || part.bytesize <= @searched_bytes[stream]
+
+      @searched_bytes[stream] = part.bytesize
+      match = @pattern.match(part)
+      stream.read(part.bytesize) if match
+      match
+    end
+
+    # Waits until there is more, or the child ends; false if the time came first.
+    def wait_for_output(seconds, status)
+      awaited = @open.map(&:readiness_fd)
+      awaited << @child.awaited unless status
+      Fibers.on_thread { Native.wait(awaited, 0, :exited, seconds) }.any?
+    end
+
+    def give_up(status)
+      status ||= begin
+        @child.wait(timeout: GRACE)
+      rescue WaitTimeout
+        nil
+      end
+      raise EndedBeforeMatch.new(@child.command, status, @pattern, @lines)
+    end
+  end
+  private_constant :OutputSearch
+end
