@@ -13,13 +13,18 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 # Storms of forks are caught by surveys within bounds of time, and silence is told from
 # slowness by the clock: both fail where other tests take the processors.
 ALONE = ["procwright-process src/lib.rs", "procwright tests/timeouts.rs"]
+
+# Seconds after which an executable hangs: no test of the usual forms takes a tenth of it.
+HANGS_AFTER = 12 * 3600 if os.environ.get("STRESS") == "1" else 900
 
 # Those that take longest, so that none of them is left alone at the end.
 FIRST = ["tmux", "procwright", "steps_receivers", "takeover", "counted", "wait_scale"]
@@ -45,21 +50,72 @@ def rank(test):
     return FIRST.index(name) if name in FIRST else len(FIRST)
 
 
+def read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError as error:
+        return str(error)
+
+
+def family(pid):
+    """This process and what descends from it."""
+    found = [pid]
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+        for child in read(task / "children").split():
+            found += family(child) if child.isdigit() else []
+    return found
+
+
+def diagnosis(pid):
+    """What the processes of a hanging test wait for, thread by thread."""
+    told = []
+    for one in family(pid):
+        told.append(f"{one}: {read(f'/proc/{one}/cmdline')}")
+        for task in sorted(pathlib.Path(f"/proc/{one}/task").glob("*")):
+            words = [read(task / name) for name in ("comm", "wchan", "syscall")]
+            told.append(f"  {task.name} {' | '.join(words)}")
+        if shutil.which("gdb"):
+            gdb = ["gdb", "-batch", "-nx", "-p", str(one), "-ex", "thread apply all bt"]
+            try:
+                stacks = subprocess.run(
+                    gdb, capture_output=True, text=True, timeout=120, check=False
+                ).stdout
+            except subprocess.TimeoutExpired:
+                stacks = "gdb hangs, too"
+            told += [f"  {line}" for line in stacks.splitlines()]
+    return "\n".join(told)
+
+
 def run(title, directory, words):
+    """Runs one executable.
+
+    What it prints goes to a file, not to a pipe: a process that it leaves behind would
+    hold the pipe open, and the end of the output would never come.
+    """
     begun = time.monotonic()
-    ended = subprocess.run(
-        words,
-        cwd=directory,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
+    with tempfile.TemporaryFile() as output:
+        test = subprocess.Popen(
+            words,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        hangs = b""
+        try:
+            code = test.wait(HANGS_AFTER)
+        except subprocess.TimeoutExpired:
+            hangs = f"HANGS: {title}\n{diagnosis(test.pid)}\n".encode()
+            test.kill()
+            code = test.wait()
+        output.seek(0)
+        printed = output.read()
     seconds = time.monotonic() - begun
-    shown = f"\n     Running {title} ({seconds:.1f} s)\n".encode() + ended.stdout
-    if ended.returncode != 0:
-        shown += f"FAILED: {title}: {ended.returncode}\n".encode()
-    return title, ended.returncode, shown
+    shown = f"\n     Running {title} ({seconds:.1f} s)\n".encode() + printed + hangs
+    if code != 0:
+        shown += f"FAILED: {title}: {code}\n".encode()
+    return title, code, shown
 
 
 def main(arguments):
