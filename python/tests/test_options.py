@@ -77,3 +77,12 @@ def test_what_spawn_alone_says():
         with pytest.raises(procwright.InvalidValue) as caught:
             procwright.spawn(["a"], **options)
         assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize("function", [procwright.run, procwright.spawn])
+@pytest.mark.parametrize("option", ["user", "group", "extra_groups"])
+def test_the_number_that_means_no_change(function, option):
+    # With root's permissions the program would stay root.
+    value = [1, 2**32 - 1] if option == "extra_groups" else 2**32 - 1
+    with pytest.raises(procwright.InvalidValue, match=f'^{option} is 4294967295, which means "no'):
+        function(["true"], **{option: value})

@@ -157,6 +157,27 @@ alone! {
 }
 
 alone! {
+    fn the_number_that_means_no_change() {
+        // With root's permissions the program would stay root.
+        let none = || Account::Id(u32::MAX);
+        for (what, command) in [
+            ("user", child(&["show"]).user(none())),
+            ("group", child(&["show"]).group(none())),
+            ("extra_groups", child(&["show"]).extra_groups(vec![Account::Id(1), none()])),
+        ] {
+            let text = command.validate().unwrap_err().to_string();
+            assert_eq!(text, invalid(command));
+            assert!(text.contains(what) && text.contains("no change"), "{text}");
+        }
+        // The greatest of all is a number like others.
+        if !common::root_or_skip("the_number_that_means_no_change") { return; }
+        let greatest = || Account::Id(Account::GREATEST_ID);
+        let command = child(&["show"]).extra_groups(vec![greatest()]).group(greatest()).user(greatest());
+        assert_eq!(common::shown(&command.run().unwrap())["uid"], Account::GREATEST_ID);
+    }
+}
+
+alone! {
     fn resource_limits() {
         // More than the system allows any process.
         refused(child(&["show"]).rlimit("nofile", 1 << 40, 1 << 40), Step::Rlimit, libc::EPERM);
@@ -173,7 +194,10 @@ alone! {
     fn process_groups() {
         // No group can have this number: numbers end far below.
         refused(child(&["show"]).process_group(i32::MAX), Step::Setpgid, libc::EPERM);
-        refused(child(&["show"]).process_group(-5), Step::Setpgid, libc::EINVAL);
+        for group in [-1, -5, i32::MIN] {
+            let text = invalid(child(&["show"]).process_group(group));
+            assert!(text.contains("process_group") && text.contains("negative"), "{text}");
+        }
     }
 }
 
@@ -187,6 +211,12 @@ alone! {
         invalid(child(&["env"]).env("A=B", "b"));
         invalid(child(&["env"]).env("", "b"));
         invalid(child(&["show"]).cwd("/tmp\0"));
+        let path = || std::path::PathBuf::from("/tmp/a\0b");
+        let file = || Sink::File { path: path(), append: false };
+        assert!(invalid(child(&["cat"]).stdin(Stdin::File(path()))).contains("stdin"));
+        assert!(invalid(child(&["cat"]).stdout(file())).contains("stdout"));
+        assert!(invalid(child(&["cat"]).stderr(file())).contains("stderr"));
+        assert!(invalid(child(&["cat"]).keep_full(path())).contains("keep_full"));
         assert!(invalid(Command::from_spec(Spec::new(Vec::<OsString>::new()))).contains("argv"));
         assert!(invalid(Command::new("")).contains("argv"));
     }

@@ -139,6 +139,9 @@ fn what_cannot_be_meant_is_refused_by_both() {
         json!({"argv": ["a"], "pty": true}),
         json!({"argv": ["a"], "pty": {"rows": 50}}),
         json!({"argv": ["a"], "user": -3}),
+        json!({"argv": ["a"], "user": 4_294_967_295_u32}),
+        json!({"argv": ["a"], "group": 4_294_967_295_u32}),
+        json!({"argv": ["a"], "extra_groups": [1, 4_294_967_295_u32]}),
         json!({"argv": ["a"], "new_session": "yes"}),
     ] {
         assert!(conforms(&text).is_err(), "{text}");

@@ -89,7 +89,11 @@ impl Spec {
     }
 }
 
-fn c_string(bytes: impl Into<Vec<u8>>, what: impl Fn() -> String) -> Result<CString, Invalid> {
+/// The bytes with a NUL behind them; none may be inside.
+pub(super) fn c_string(
+    bytes: impl Into<Vec<u8>>,
+    what: impl Fn() -> String,
+) -> Result<CString, Invalid> {
     CString::new(bytes).map_err(|error| {
         Invalid::new(
             what(),
@@ -199,11 +203,14 @@ fn limits(spec: &Spec) -> Result<Vec<Action>, Invalid> {
 fn credentials(spec: &Spec) -> Result<Vec<Action>, Invalid> {
     let mut actions = Vec::new();
     if let Some(groups) = &spec.extra_groups {
-        let ids = groups.iter().map(group_id).collect::<Result<_, _>>()?;
+        let ids = groups
+            .iter()
+            .map(|group| group_id("extra_groups", group))
+            .collect::<Result<_, _>>()?;
         actions.push(Action::Setgroups(ids));
     }
     if let Some(group) = &spec.group {
-        actions.push(Action::Setgid(group_id(group)?));
+        actions.push(Action::Setgid(group_id("group", group)?));
     }
     if let Some(user) = &spec.user {
         actions.push(Action::Setuid(user_id(user)?));
@@ -212,25 +219,40 @@ fn credentials(spec: &Spec) -> Result<Vec<Action>, Invalid> {
 }
 
 fn user_id(user: &Account) -> Result<u32, Invalid> {
-    match user {
-        Account::Id(id) => Ok(*id),
+    let id = match user {
+        Account::Id(id) => *id,
         Account::Name(name) => match nix::unistd::User::from_name(name) {
-            Ok(Some(user)) => Ok(user.uid.as_raw()),
-            Ok(None) => Err(unknown("user", name)),
-            Err(error) => Err(unreadable("user", name, error)),
+            Ok(Some(user)) => user.uid.as_raw(),
+            Ok(None) => return Err(unknown("user", name)),
+            Err(error) => return Err(unreadable("user", name, error)),
         },
-    }
+    };
+    possible("user", id)
 }
 
-fn group_id(group: &Account) -> Result<u32, Invalid> {
-    match group {
-        Account::Id(id) => Ok(*id),
+fn group_id(what: &str, group: &Account) -> Result<u32, Invalid> {
+    let id = match group {
+        Account::Id(id) => *id,
         Account::Name(name) => match nix::unistd::Group::from_name(name) {
-            Ok(Some(group)) => Ok(group.gid.as_raw()),
-            Ok(None) => Err(unknown("group", name)),
-            Err(error) => Err(unreadable("group", name, error)),
+            Ok(Some(group)) => group.gid.as_raw(),
+            Ok(None) => return Err(unknown(what, name)),
+            Err(error) => return Err(unreadable(what, name, error)),
         },
+    };
+    possible(what, id)
+}
+
+/// Refuses the number that no account has: `(uid_t) -1`, by which setresuid(2) and its
+/// kin mean "no change". The program would keep the user that it was to lose.
+fn possible(what: &str, id: u32) -> Result<u32, Invalid> {
+    if id <= Account::GREATEST_ID {
+        return Ok(id);
     }
+    Err(Invalid::new(
+        what,
+        format!("is {id}, which means \"no change\" to the system and is nobody's number"),
+        format!("pass a name, or a number up to {}", Account::GREATEST_ID),
+    ))
 }
 
 fn unknown(what: &str, name: &str) -> Invalid {

@@ -116,13 +116,19 @@ pub struct Spec {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(
     feature = "serde",
-    serde(untagged, expecting = "expected a name or a number")
+    serde(untagged, expecting = "expected a name, or a number up to 4294967294")
 )]
 pub enum Account {
-    /// Its number.
-    Id(u32),
+    /// Its number, at most [`Account::GREATEST_ID`].
+    Id(#[cfg_attr(feature = "serde", serde(deserialize_with = "text::account_id"))] u32),
     /// Its name, looked up before anything starts.
     Name(String),
+}
+
+impl Account {
+    /// The greatest number that an account can have. The one above, `(uid_t) -1`, means
+    /// "no change" to the system, and is refused before anything starts.
+    pub const GREATEST_ID: u32 = u32::MAX - 1;
 }
 
 /// A resource limit of the child.

@@ -1,5 +1,9 @@
 //! The faults of a [`Spec`]: found in this one place, before anything is started.
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::launch::c_string;
 use super::{Launch, Sink, Spec, Stdin, is_ours};
 use crate::spool::Overflow;
 use crate::std_stream::PerStream;
@@ -53,7 +57,15 @@ impl Spec {
                 "a mask has permission bits only, such as 0o022",
             ));
         }
+        if self.process_group.is_some_and(|group| group < 0) {
+            return Err(Invalid::new(
+                "process_group",
+                "is negative, and no group has such a number",
+                "pass the number of a group, or 0 for a new one",
+            ));
+        }
         self.check_pass_fds()?;
+        self.check_paths()?;
         Launch::new(self)
     }
 
@@ -201,6 +213,32 @@ impl Spec {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Finds paths that end in the middle: the system takes a NUL for the end.
+    fn check_paths(&self) -> Result<(), Invalid> {
+        fn of_sink(sink: &Sink) -> Option<&PathBuf> {
+            match sink {
+                Sink::File { path, .. } => Some(path),
+                _ => None,
+            }
+        }
+        let stdin = match &self.stdin {
+            Stdin::File(path) => Some(path),
+            _ => None,
+        };
+        let paths = [
+            ("stdin", stdin),
+            ("stdout", of_sink(&self.stdout)),
+            ("stderr", of_sink(&self.stderr)),
+            ("keep_full", self.keep_full.as_ref()),
+        ];
+        for (what, path) in paths {
+            if let Some(path) = path {
+                c_string(path.as_os_str().as_bytes(), || what.into())?;
+            }
+        }
+        Ok(())
     }
 
     fn check_pass_fds(&self) -> Result<(), Invalid> {

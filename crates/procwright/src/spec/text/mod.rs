@@ -31,6 +31,7 @@ use procwright_os::time::Timeout;
 use procwright_process::{Signal, Stop};
 use procwright_queue::Channel;
 use shapes::{Limits, SinkShape, StdinShape, StopShape, Variables};
+pub(super) use values::account_id;
 use values::{As, SecondsText, SignalName, Text, Variable};
 
 /// The members of the text, in their order. serde makes a [`Spec`] of them and

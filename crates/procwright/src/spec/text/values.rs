@@ -14,6 +14,7 @@ use serde::de::{Error, Visitor};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::spec::Account;
 use procwright_os::Invalid;
 use procwright_os::time::Timeout;
 use procwright_process::Signal;
@@ -214,6 +215,17 @@ impl<'de> Deserialize<'de> for Ceiling {
             Form::Number(number) => number,
             Form::Unlimited(Word::Unlimited) | Form::Null(()) => u64::MAX,
         }))
+    }
+}
+
+/// The number of an account; not the one that means none.
+pub(in crate::spec) fn account_id<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<u32, D::Error> {
+    let id = u32::deserialize(deserializer)?;
+    match id <= Account::GREATEST_ID {
+        true => Ok(id),
+        false => Err(D::Error::custom("this number is nobody's")),
     }
 }
 
