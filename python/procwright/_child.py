@@ -273,7 +273,8 @@ class Child:
     def stop(self, stop: _core.Stop | None = None) -> list[Survivor]:
         """Ends it as `stop` or its own says, with its descendants by default, and reaps it.
 
-        Gives back the processes that could not be ended. Nothing if it has been waited for.
+        Gives back the processes that could not be ended. If it has ended before, whether or not
+        anybody has waited for it or asked how it ended, what it has left behind is ended.
         Signal handlers run meanwhile; if one raises, the rest is killed at once.
         """
         return [Survivor(*survivor) for survivor in self._core.stop(stop)]

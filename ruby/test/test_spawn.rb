@@ -57,6 +57,59 @@ class TestSpawn < Minitest::Test
     assert_raises(Procwright::InvalidValue) { Procwright.spawn(CHILD, "exit", "0").signal("NONE") }
   end
 
+  # Every way to learn that the program has ended.
+  LOOKS = {
+    nothing: ->(_child) {}, wait: :wait.to_proc, status: :status.to_proc, alive: :alive?.to_proc,
+    exitstatus: :exitstatus.to_proc, inspect: :inspect.to_proc, signal: :terminate.to_proc,
+    wait_of_many: ->(child) { Procwright.wait([child]) },
+    a_process: ->(child) { child.process.wait }
+  }.freeze
+
+  def test_stop_ends_what_is_left_whatever_was_asked_before
+    [{}, { process_group: 0 }, { new_session: true, stdout: :null, stderr: :null }].each do |options|
+      LOOKS.each do |name, look|
+        Dir.mktmpdir do |dir|
+          file = File.join(dir, "pid")
+          child = Procwright.spawn(CHILD, "fork-holder", "0", "--pidfile", file, **options)
+          child.process.wait
+          left = Integer(File.read(file))
+          look.call(child)
+          assert_predicate Procwright::Process.open(left), :alive?, "#{name}: a look ends nobody"
+          process = Procwright::Process.open(left)
+          assert_empty child.stop, name
+          refute_predicate process, :alive?, name
+          assert_predicate child.status, :success?
+          assert_empty child.stop
+        end
+      end
+    end
+  end
+
+  def test_a_block_that_is_left_after_the_programs_end_ends_what_it_has_left
+    Dir.mktmpdir do |dir|
+      file = File.join(dir, "pid")
+      left = nil
+      raised do
+        Procwright.spawn(CHILD, "fork-holder", "0", "--pidfile", file) do |child|
+          child.wait
+          left = Procwright::Process.open(Integer(File.read(file)))
+          raise IndexError
+        end
+      end
+      refute_predicate left, :alive?
+    end
+  end
+
+  def test_the_number_that_means_no_change
+    %i[user group extra_groups].each do |option|
+      value = option == :extra_groups ? [1, (2**32) - 1] : (2**32) - 1
+      [:run, :spawn].each do |call|
+        error = assert_raises(Procwright::InvalidValue) { Procwright.public_send(call, "true", option => value) }
+        assert_match(/no change/, error.message)
+      end
+    end
+  end
+
   def test_stop_ends_the_tree
     child = Procwright.spawn(marked, CHILD, "fork-tree", "2", "2", "--print-ready")
     child.wait_for(/./)

@@ -9,6 +9,7 @@ mod id;
 pub mod job;
 #[cfg(feature = "serde")]
 mod json;
+pub mod leader;
 mod named;
 mod orphans;
 pub mod proc_id;

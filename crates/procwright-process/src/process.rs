@@ -348,6 +348,7 @@ impl Process {
         }
         let target = StopTarget {
             root,
+            reaped: false,
             pipes: Vec::new(),
             adopts: false,
         };
@@ -381,6 +382,15 @@ impl Process {
             machine.step(Instant::now());
         }
         machine.survivors()
+    }
+
+    /// Whether its number may be another's by now: it was reaped, and it has not led a
+    /// process group that still has members. (A group keeps its number from being given
+    /// away. Before Linux 6.9 nothing tells whose group it is.)
+    #[doc(hidden)]
+    pub fn has_lost_its_number(&self) -> bool {
+        let leads = |pidfd| pidfd::send_group(pidfd, 0).is_ok();
+        self.0.watched.is_reaped() && !self.pidfd().is_some_and(leads)
     }
 
     /// The internal identity, with the start time.

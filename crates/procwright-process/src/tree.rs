@@ -13,8 +13,12 @@ use procwright_os::watchdog;
 /// What a run is recognised by.
 #[derive(Clone, Debug)]
 pub struct StopTarget {
-    /// The program that was started. It may have ended and been reaped.
+    /// The program that was started. It may have ended.
     pub root: ProcId,
+    /// Whether the root was reaped, so that its number, and that of a group or session that
+    /// it has led, may be another's. Then only its start is believed: what it left is found
+    /// by the pipes.
+    pub reaped: bool,
     /// The pipes between the run and this process that are still open.
     pub pipes: Vec<RunPipe>,
     /// Whether every child of this process that was started since the root belongs to
@@ -91,8 +95,9 @@ enum Membership {
 impl ProcessTree {
     /// The processes of `target`; none but its root is known yet.
     pub fn new(target: StopTarget, scope: Scope) -> ProcessTree {
+        let root = (target.root.pid(), target.root.start_ticks());
         ProcessTree {
-            known: HashMap::from([(target.root.pid(), target.root.start_ticks())]),
+            known: HashMap::from_iter((!target.reaped).then_some(root)),
             inherits: target.adopts || proc::inherits_orphans(),
             target,
             scope,
@@ -129,6 +134,9 @@ impl ProcessTree {
     pub fn survey(&mut self, seen: &mut dyn FnMut(&ProcStat)) -> io::Result<Vec<ProcStat>> {
         let mut found = Vec::new();
         self.cut = false;
+        if self.target.reaped && self.scope != Scope::Tree {
+            return Ok(found);
+        }
         if self.scope == Scope::Process {
             match proc::stat(self.target.root.pid()) {
                 Ok(stat) if self.target.root.is(&stat) => {

@@ -158,8 +158,9 @@ module Procwright
     # Sends SIGKILL.
     def kill = signal("KILL")
 
-    # Ends it as `stop` or its own says, with its descendants by default, and reaps it. An
-    # interrupt ends the grace, and comes through afterwards.
+    # Ends it as `stop` or its own says, with its descendants by default, and reaps it. If it has
+    # ended before, whether or not anybody has waited for it or asked how, what it has left
+    # behind is ended. An interrupt ends the grace, and comes through afterwards.
     # @return [Array<Survivor>] the processes that could not be ended
     def stop(stop = nil)
       parts = stop && Stop.of(stop).parts

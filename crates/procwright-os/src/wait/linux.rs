@@ -16,8 +16,12 @@ pub fn reap(pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
 }
 
 pub fn peek(pidfd: BorrowedFd<'_>) -> io::Result<Option<RawExit>> {
+    Ok(peek_usage(pidfd)?.map(|(exit, _)| exit))
+}
+
+pub fn peek_usage(pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
     let flags = libc::WNOHANG | libc::WNOWAIT;
-    Ok(wait_id(libc::P_PIDFD, pidfd.as_raw_fd(), flags)?.map(|(exit, _)| exit))
+    wait_id(libc::P_PIDFD, pidfd.as_raw_fd(), flags)
 }
 
 pub fn peek_child(pid: i32) -> io::Result<Option<RawExit>> {

@@ -48,6 +48,15 @@ pub use imp::peek;
 #[doc(alias = "waitid")]
 #[doc(alias = "WNOWAIT")]
 pub use imp::peek_child;
+/// The status of a child that has ended and the resources that it has used, without
+/// reaping it; `None` while it runs.
+///
+/// # Errors
+/// `ECHILD` when it is not ours to reap any more.
+#[doc(alias = "waitid")]
+#[doc(alias = "WNOWAIT")]
+#[doc(alias = "P_PIDFD")]
+pub use imp::peek_usage;
 /// Reaps a child that has ended: its status and the resources that it has used. `None`
 /// while it runs.
 ///

@@ -21,6 +21,10 @@ pub fn peek(_pidfd: BorrowedFd<'_>) -> io::Result<Option<RawExit>> {
     Err(crate::unsupported("a process descriptor"))
 }
 
+pub fn peek_usage(_pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
+    Err(crate::unsupported("a process descriptor"))
+}
+
 pub fn peek_child(pid: i32) -> io::Result<Option<RawExit>> {
     wait_id(pid, libc::WNOHANG)
 }

@@ -146,7 +146,9 @@ impl Stopping {
             survey_failed: false,
             counts: Counts::default(),
         };
-        this.add_root(root, root_pidfd);
+        if !this.tree.target().reaped {
+            this.add_root(root, root_pidfd);
+        }
         if stop.signal == Signal::KILL {
             this.freeze(now, now + KILL_BOUND);
             return this;
@@ -319,6 +321,9 @@ impl Stopping {
 
     /// Signals the whole group in one step, if it is certain to be ours.
     fn signal_group(&mut self, signal: Signal) -> bool {
+        if self.tree.target().reaped {
+            return false;
+        }
         let root = self.tree.target().root.pid();
         let leads = proc::stat(root).is_ok_and(|stat| stat.pgrp == root);
         let Some(member) = self.members.iter().find(|m| m.watched.id().pid() == root) else {

@@ -223,6 +223,7 @@ fn spawn_with(role: &str, set_up: impl FnOnce(&mut Command)) -> Run {
     Run {
         target: StopTarget {
             root: ProcId::of(child.id() as i32).unwrap(),
+            reaped: false,
             pipes,
             adopts: false,
         },
@@ -563,6 +564,7 @@ fn another_users_process_survives_and_is_named() {
     }
     let target = StopTarget {
         root: ProcId::of(pid).unwrap(),
+        reaped: false,
         pipes: Vec::new(),
         adopts: false,
     };

@@ -191,7 +191,9 @@ impl Child {
         Monitor::of_process(&self.shared.process)
     }
 
-    /// How it ended, none while it is alive. Reaps it, and does not wait.
+    /// How it ended, none while it is alive. Does not wait. Reaps it, unless processes of a
+    /// group or session that it has led are left: then it stays a zombie, so that its
+    /// number leads to them, until it is stopped or dropped.
     #[doc(alias = "poll")]
     #[doc(alias = "WNOHANG")]
     pub fn try_wait(&self) -> Option<Exit> {
@@ -210,11 +212,10 @@ impl Child {
 
     /// Ends it as its [`Stop`] says, reaps it, and returns the processes that could not
     /// be ended. If it has ended by itself meanwhile, the processes that it left behind
-    /// are ended under [`Scope::Tree`](procwright_process::Scope::Tree).
-    ///
-    /// Does nothing once it has been waited for: its number, by which its group and
-    /// descendants are found, may be another's since. To end what a child leaves
-    /// behind, stop it instead of waiting.
+    /// are ended: under [`Scope::Tree`](procwright_process::Scope::Tree) those in a group
+    /// or session that it has led, and those that hold one of its pipes; under
+    /// [`Scope::Group`](procwright_process::Scope::Group) those in its group. Whether
+    /// anybody has asked about its end before, or waited for it, makes no difference.
     ///
     /// # Blocking
     /// For the grace and 2 seconds at most.

@@ -1,5 +1,6 @@
 //! A process that this one has started, and reaps.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
@@ -7,11 +8,14 @@ use super::foreground::ForegroundTerminal;
 use crate::trace::Trace;
 use procwright_os::spawn::Spawned;
 use procwright_os::time::Deadline;
-use procwright_os::wait::{self, Usage};
+use procwright_os::wait::{self, RawExit, Usage};
 use procwright_os::{pidfd, poll, proc};
 use procwright_process::proc_id::ProcId;
 use procwright_process::process_handle::ProcessHandle;
-use procwright_process::{Exit, Process, Signal, Unknown, reaper};
+use procwright_process::{Exit, Process, Signal, Unknown, leader, reaper};
+
+/// How a child has ended and what it has used, none while it runs.
+type EndOfChild = Option<(RawExit, Usage)>;
 
 /// A child of this process, until it is reaped.
 ///
@@ -97,22 +101,42 @@ impl ChildProcess {
 
     /// A descriptor that is readable once the process has ended; none once it is reaped.
     pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
-        match self.ended {
-            None => self.pidfd.as_ref().map(AsFd::as_fd),
-            Some(_) => None,
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Notes whether the process has ended. It is reaped then, unless processes of its
+    /// group or session are left: while it is a zombie its number stays its own, and a
+    /// stop finds them by that.
+    pub(crate) fn note_end(&mut self) -> bool {
+        if self.ended.is_some() {
+            return true;
+        }
+        match self.has_exited() && leader::leads_others(self.pid) {
+            true => self.note(wait::peek_usage),
+            false => self.collect(),
         }
     }
 
     /// Reaps the process if it has ended. No other code does.
     #[doc(alias = "waitid")]
     pub(crate) fn collect(&mut self) -> bool {
+        let has_ended = self.note(wait::reap);
+        // Its end may have been noted before it was reaped.
+        if has_ended && let Some(pidfd) = self.pidfd.take() {
+            let _ = wait::reap(pidfd.as_fd());
+        }
+        has_ended
+    }
+
+    /// Notes what `ask` tells of the end, unless that is known.
+    fn note(&mut self, ask: impl FnOnce(BorrowedFd<'_>) -> io::Result<EndOfChild>) -> bool {
         if self.ended.is_some() {
             return true;
         }
         let Some(pidfd) = &self.pidfd else {
             return false;
         };
-        self.ended = match wait::reap(pidfd.as_fd()) {
+        self.ended = match ask(pidfd.as_fd()) {
             Ok(None) => return false,
             Ok(Some((exit, usage))) => Some((exit.into(), Some(usage))),
             // ECHILD: other code of this process has reaped it, or the kernel itself
@@ -124,7 +148,6 @@ impl ChildProcess {
             }
         };
         self.seen = Some(Instant::now());
-        self.pidfd = None;
         // A run traces its own end, which is more than that of its program.
         if let (true, Some((exit, _))) = (self.handed_out, self.ended) {
             self.trace.end("", exit);
@@ -161,9 +184,10 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        if self.ended.is_none()
-            && let Some(pidfd) = self.pidfd.take()
-        {
+        let Some(pidfd) = self.pidfd.take() else {
+            return;
+        };
+        if self.ended.is_none() {
             // A hook of the caller's has panicked, so no code is left that would stop it.
             // The panic may have been caught since: then `attended` still tells.
             if (std::thread::panicking() || !self.attended) && !self.handed_out {
@@ -171,7 +195,8 @@ impl Drop for ChildProcess {
             }
             self.trace
                 .say(|| "dropped before its end, and reaped in the background");
-            reaper::adopt(pidfd);
         }
+        // One whose end was seen is a zombie, which this reaps at once.
+        reaper::adopt(pidfd);
     }
 }

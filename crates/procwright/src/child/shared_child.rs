@@ -8,7 +8,7 @@ use crate::trace::Trace;
 use procwright_os::sync::{Mutex, MutexGuard};
 use procwright_os::wait::Usage;
 use procwright_process::holders::RunPipe;
-use procwright_process::{Exit, Process, Stop, StopTarget, Survivor, WatchedBeside};
+use procwright_process::{Exit, Process, Scope, Stop, StopTarget, Survivor, WatchedBeside};
 
 /// A child without its streams.
 #[derive(Debug)]
@@ -57,7 +57,8 @@ impl SharedChild {
         }
     }
 
-    /// How it ended, none while it is alive. Reaps it, and does not wait.
+    /// How it ended, none while it is alive. Does not wait. Reaps it, unless it has left
+    /// processes that are found by its number.
     pub(super) fn try_wait(&self) -> Option<Exit> {
         // The process is asked first, so that its clones know it too.
         let exit = self.process.exit()?;
@@ -65,7 +66,7 @@ impl SharedChild {
             // Another thread is stopping it, and will reap it.
             return Some(exit);
         };
-        running.collect();
+        running.note_end();
         running.ended().map(|(exit, _)| exit)
     }
 
@@ -78,13 +79,11 @@ impl SharedChild {
         // The lock is held all the while, so that no other thread reaps it and frees its
         // number.
         let mut running = self.running();
-        if running.ended().is_some() {
-            return Vec::new();
-        }
         let trace = running.trace();
         trace.say(|| format!("stop: {stop}"));
         let target = StopTarget {
             root: self.process.proc_id(),
+            reaped: self.process.has_lost_its_number(),
             pipes: self.pipes.clone(),
             adopts: false,
         };
@@ -94,7 +93,11 @@ impl SharedChild {
         }
         // Clones of the process learn the status here, before it is gone.
         let _ = self.process.exit();
-        running.collect();
+        // What is left of its group is found by the next stop.
+        match survivors.is_empty() && stop.scope() != Scope::Process {
+            true => running.collect(),
+            false => running.note_end(),
+        };
         let mut stopped = self.stopped.lock();
         *stopped = Some(survivors.clone());
         survivors
@@ -134,7 +137,11 @@ impl SharedChild {
     /// Stops it because its input failed. The next wait tells the error, once.
     pub(super) fn stop_for_input(&self, error: BoxError) {
         *self.failed() = Some(error);
-        self.stop_beside(self.stop, None);
+        // Nobody reads the input of a program whose end the caller has seen, and what that
+        // has left is the caller's to stop.
+        if self.running().ended().is_none() {
+            self.stop_beside(self.stop, None);
+        }
     }
 
     /// The error that cut its input short, if no wait has told it.

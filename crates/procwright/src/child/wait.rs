@@ -32,7 +32,8 @@ pub enum WaitError {
 }
 
 impl Child {
-    /// Waits until it has ended, and reaps it; none if the timeout came first.
+    /// Waits until it has ended, and reaps it as [`try_wait`](Child::try_wait) does; none
+    /// if the timeout came first.
     /// Waits for the exit alone: what it wrote can be read afterwards.
     ///
     /// # Blocking

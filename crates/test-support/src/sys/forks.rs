@@ -84,6 +84,11 @@ pub fn try_fork_pausing() -> Option<i32> {
     try_fork(pause_for_ever)
 }
 
+/// Makes a child that has not called exec the leader of a process group.
+pub fn lead_a_group(child: i32) {
+    check(unsafe { libc::setpgid(child, child) });
+}
+
 /// Forks a child that does `work` and then pauses until it is killed.
 pub fn fork_pausing_after(work: impl FnOnce()) -> i32 {
     fork_running_aside(|| {

@@ -24,6 +24,7 @@ impl<M: Memory> Run<'_, M> {
         let open = self.open_pipes();
         let target = StopTarget {
             root,
+            reaped: false,
             pipes: open.clone(),
             adopts: self.host.adopts,
         };
