@@ -1,9 +1,12 @@
 //! Tests that run in a process of their own.
 
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
-use crate::{say, scaled, sys};
+use crate::watchdog::patience;
+use crate::{say, sys};
 
 const ALONE: &str = "PROCWRIGHT_TEST_ALONE";
 
@@ -12,21 +15,26 @@ const ALONE: &str = "PROCWRIGHT_TEST_ALONE";
 /// the outer process, and none in the copy itself.
 pub fn alone(test: &'static str, body: impl FnOnce()) -> Option<Said> {
     if std::env::var_os(ALONE).is_some_and(|name| name == test) {
-        sys::alarm(scaled(120, 600) as u32);
+        sys::alarm(patience().as_secs() as u32);
         body();
         return None;
     }
     let mut copy = copy_of_test(test);
     copy.stdin(Stdio::null());
-    let output = copy.output().expect("a copy of the test executable");
+    // Files, not pipes: a copy that its alarm ends leaves children behind, which would
+    // hold a pipe open for ever.
+    let [mut stdout, mut stderr] =
+        std::array::from_fn(|_| tempfile::tempfile().expect("a file for what a copy says"));
+    copy.stdout(stdout.try_clone().expect("a descriptor"));
+    copy.stderr(stderr.try_clone().expect("a descriptor"));
+    let status = copy.status().expect("a copy of the test executable");
     let said = Said {
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        stdout: text_of(&mut stdout),
+        stderr: text_of(&mut stderr),
     };
     assert!(
-        output.status.success(),
-        "{test}: {}\n{}{}",
-        output.status,
+        status.success(),
+        "{test}: {status}\n{}{}",
         said.stdout,
         said.stderr
     );
@@ -40,6 +48,14 @@ pub fn alone(test: &'static str, body: impl FnOnce()) -> Option<Said> {
         say(line);
     }
     Some(said)
+}
+
+fn text_of(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut bytes))
+        .expect("what a copy said");
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The output of a copy.

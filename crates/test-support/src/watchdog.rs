@@ -5,18 +5,21 @@ use std::time::Duration;
 
 use crate::{say, scaled};
 
-/// Aborts the process when the test has not ended in two minutes (ten under
-/// `STRESS=1`). Its drop ends the watch.
+/// The time after which a test hangs: five minutes, and ten under `STRESS=1`.
+pub(crate) fn patience() -> Duration {
+    Duration::from_secs(scaled(300, 600))
+}
+
+/// Aborts the process when the test has not ended after [`patience`]. Its drop ends the watch.
 pub struct Watchdog(#[allow(dead_code)] mpsc::Sender<()>);
 
 /// Starts a [`Watchdog`] for this test.
 pub fn watchdog(test: &'static str) -> Watchdog {
     let (alive, gone) = mpsc::channel::<()>();
-    let patience = Duration::from_secs(scaled(120, 600));
     std::thread::Builder::new()
         .name("watchdog".into())
         .spawn(move || {
-            if gone.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if gone.recv_timeout(patience()) == Err(mpsc::RecvTimeoutError::Timeout) {
                 say(&format!("WATCHDOG: {test} hangs"));
                 std::process::abort();
             }

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
 /// A wait fails after this time; nothing else looks at the clock.
-const WATCHDOG: Duration = Duration::from_secs(240);
+const WATCHDOG: Duration = Duration::from_secs(600);
 
 pub(crate) const COLUMNS: u16 = 80;
 const LINES: u16 = 24;

@@ -47,9 +47,8 @@ impl FullProbe {
         Ok(FullProbe(epoll))
     }
 
-    /// True if the pipe has no room now. A pipe without writers says "full" too, since
-    /// the registration ends with the last of them; the caller asks only about pipes
-    /// that just held data.
+    /// True if the pipe has no room now. It says "full" as well once the registered write
+    /// end is closed everywhere, since the registration ends with it.
     pub fn is_full(&self) -> bool {
         let mut event = [MaybeUninit::uninit(); 1];
         let zero = rustix::event::Timespec::default();
@@ -59,9 +58,10 @@ impl FullProbe {
             Err(_) => false,
         }
     }
-    /// True if a writer is left, by what `/proc` says of the instance: the registration
-    /// goes with the last of them. True where `/proc` says nothing.
-    pub fn has_writer(&self) -> bool {
+
+    /// True if the registered write end is still open in a process, by what `/proc` says
+    /// of the instance. True where `/proc` says nothing.
+    pub fn is_registered(&self) -> bool {
         let info = format!("/proc/self/fdinfo/{}", self.0.as_raw_fd());
         std::fs::read_to_string(info).map_or(true, |info| info.contains("tfd:"))
     }

@@ -34,7 +34,7 @@ impl FullProbe {
     pub fn is_full(&self) -> bool {
         match self.0 {}
     }
-    pub fn has_writer(&self) -> bool {
+    pub fn is_registered(&self) -> bool {
         match self.0 {}
     }
 }

@@ -106,7 +106,7 @@ impl BlockedTime {
     ) {
         // The pipe can become full between the look and the read. A read that gives
         // as much as a full pipe has given before, or could at most, tells as well.
-        let probed = self.found_full && was_full(n, fd, capacity);
+        let probed = self.found_full && was_full(n, fd, capacity, self.probe.as_deref());
         if probed && n >= capacity / 2 {
             let least = match self.full {
                 Some((of, least)) if of == capacity => least.min(n),
@@ -164,7 +164,8 @@ impl BlockedTime {
         let is_full = || {
             let n = pipe::unread(fd).unwrap_or(u64::MAX);
             let capacity = pipe::capacity(fd).unwrap_or(pipe::DEFAULT_CAPACITY);
-            was_full(usize::try_from(n).unwrap_or(capacity), fd, capacity)
+            let n = usize::try_from(n).unwrap_or(capacity);
+            was_full(n, fd, capacity, self.probe.as_deref())
         };
         match self.probe.as_ref().is_none_or(|probe| probe.is_full()) && is_full() {
             true => now.saturating_duration_since(self.woke.unwrap_or(self.clear)),
@@ -204,8 +205,8 @@ impl BlockedTime {
 }
 
 /// True if a pipe that the probe found full, and that then gave `n` bytes, had been
-/// full. The probe also says "full" when there is no writer left.
-fn was_full(n: usize, fd: BorrowedFd<'_>, capacity: usize) -> bool {
+/// full. The probe also says "full" when the write end that it knows is closed.
+fn was_full(n: usize, fd: BorrowedFd<'_>, capacity: usize, probe: Option<&FullProbe>) -> bool {
     // A short read says only how much room we had; what is left counts too.
     let n = match n < capacity / 2 {
         true => n + pipe::unread(fd).map_or(0, |left| usize::try_from(left).unwrap_or(0)),
@@ -218,11 +219,49 @@ fn was_full(n: usize, fd: BorrowedFd<'_>, capacity: usize) -> bool {
         return false;
     }
     // Close to the brim there is no doubt, and below it the doubt is only about
-    // whether the pipe still has a writer.
-    if n + PAGE > capacity {
-        return true;
+    // whether the probe knows an open write end.
+    n + PAGE > capacity || has_writer(fd, probe)
+}
+
+/// True if the probe's write end is open, or, without a probe, any.
+///
+/// A poll for POLLHUP alone lost: a write end that closes leaves its epoll instances
+/// before the pipe counts a writer less, and a program preempted in between, or one that
+/// opened the pipe anew by `/dev/stdout`, was told to have been blocked. A probe that
+/// finds room after the read knows its write end, and that costs as little as POLLHUP.
+fn has_writer(fd: BorrowedFd<'_>, probe: Option<&FullProbe>) -> bool {
+    if let Some(probe) = probe {
+        return !probe.is_full() || probe.is_registered();
     }
     let mut fds = [poll::Fd::from_borrowed_fd(fd, poll::Flags::empty())];
     let _ = poll::poll(&mut fds, Deadline::at(Instant::now()));
     !fds[0].revents().contains(poll::Flags::HUP)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    /// What remains of the writer is a description that the probe does not know; so it is,
+    /// for a moment, with every writer that closes.
+    #[test]
+    fn a_writer_that_the_probe_lost_has_not_been_blocked() {
+        let (read, write) = pipe::pipe().unwrap();
+        let probe = FullProbe::new(write.as_fd()).unwrap();
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&write));
+        let reopened = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        rustix::io::write(&reopened, &[0; 40_000]).unwrap();
+        drop(write);
+        let started = Instant::now();
+        let mut blocked = BlockedTime::new(Some(Arc::new(probe)), started);
+        let read_at = started + Duration::from_millis(10);
+        blocked.before_read(read_at);
+        assert!(blocked.is_suspected(), "this shows nothing");
+        assert_eq!(blocked.running(read.as_fd(), read_at), Duration::ZERO);
+        let n = rustix::io::read(&read, &mut [0; 65_536]).unwrap();
+        blocked.after_read(n, read.as_fd(), pipe::capacity(&read).unwrap(), read_at);
+        assert_eq!((n, blocked.total()), (40_000, Duration::ZERO));
+    }
 }

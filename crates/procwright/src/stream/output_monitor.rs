@@ -143,10 +143,10 @@ impl OutputMonitor {
 
     /// Whether a writer would have to wait. False where that cannot be known.
     pub(super) fn pipe_is_full(&self) -> bool {
-        // `has_writer` is asked last: a pipe that has lost its writer looks full, too.
+        // `is_registered` is asked last: a pipe that has lost its writer looks full, too.
         self.probe
             .upgrade()
-            .is_some_and(|probe| probe.is_full() && probe.has_writer())
+            .is_some_and(|probe| probe.is_full() && probe.is_registered())
     }
 
     /// Whether a full pipe could be told; not once its reader is gone.
