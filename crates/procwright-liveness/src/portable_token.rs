@@ -1,5 +1,6 @@
 //! Tokens of the main thread, which stay on it, for objects that any thread may have.
 
+use procwright_os::fork::PerProcess;
 use procwright_os::sync::{Mutex, MutexGuard};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,10 +23,10 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Numbers of tokens whose objects another thread has dropped. The main thread
 /// releases them when it makes the next token.
-static DROPPED_ELSEWHERE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+static DROPPED_ELSEWHERE: PerProcess<Mutex<Vec<u64>>> = PerProcess::new();
 
 fn dropped_elsewhere() -> MutexGuard<'static, Vec<u64>> {
-    DROPPED_ELSEWHERE.lock()
+    DROPPED_ELSEWHERE.get().lock()
 }
 
 /// A [`ThreadToken`] that any thread may have.

@@ -1,10 +1,10 @@
 //! Hostile peers: what they can do with an invitation that they were given, and with
 //! forged ones.
 
+use procwright_os::fork::OnceBox;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::OnceLock;
 use std::time::Duration;
 use test_support::alone;
 
@@ -148,7 +148,7 @@ type CellNumbers = Vec<u32>;
 
 /// The numbers and the ticket of a genuine token, the first of this process.
 fn genuine_cells() -> (CellNumbers, String) {
-    static ONE: OnceLock<(CellNumbers, String)> = OnceLock::new();
+    static ONE: OnceBox<(CellNumbers, String)> = OnceBox::new();
     let read = || {
         let token = Token::new().unwrap();
         let invitation = token.invite().unwrap();

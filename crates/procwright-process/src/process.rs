@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use rustix::io::Errno;
@@ -14,6 +14,7 @@ use crate::proc_id::ProcId;
 use crate::process_handle::{Ending, ProcessHandle};
 use crate::wait::{self, Awaits, Event, Mechanism, WaitSet, Waitable, Want};
 use procwright_os::Invalid;
+use procwright_os::fork::OnceBox;
 use procwright_os::time::{Deadline, Timeout};
 use procwright_os::{pidfd, poll, proc, wait as sys};
 
@@ -50,7 +51,7 @@ pub struct Process(Arc<Inner>);
 struct Inner {
     watched: ProcessHandle,
     /// How it ended, once that is known or never will be.
-    exit: OnceLock<Exit>,
+    exit: OnceBox<Exit>,
 }
 
 /// A descriptor that a stop watches as well, and what is done when it is readable: true
@@ -164,7 +165,7 @@ impl Process {
             Ending::Zombie => return Some(Exit::Unknown(Unknown::NotReaped)),
             Ending::Forgotten => Exit::Unknown(Unknown::NotTold),
         };
-        Some(*self.0.exit.get_or_init(|| exit))
+        Some(*self.0.exit.get_or_insert(exit))
     }
 
     /// Waits until it has ended: [`wait_for`](Process::wait_for) its exit.
@@ -467,7 +468,7 @@ impl From<ProcessHandle> for Process {
     fn from(watched: ProcessHandle) -> Process {
         Process(Arc::new(Inner {
             watched,
-            exit: OnceLock::new(),
+            exit: OnceBox::new(),
         }))
     }
 }

@@ -301,7 +301,8 @@ fn act(row: Row, fault: Fault, point: &mut Point<'_>) -> bool {
 }
 
 fn numbers(index: usize) -> &'static AtomicU64 {
-    static NUMBERS: std::sync::OnceLock<[&AtomicU64; 2]> = std::sync::OnceLock::new();
+    static NUMBERS: procwright_os::fork::OnceBox<[&AtomicU64; 2]> =
+        procwright_os::fork::OnceBox::new();
     NUMBERS.get_or_init(|| [sys::steps::shared_number(), sys::steps::shared_number()])[index]
 }
 

@@ -16,11 +16,11 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::quote::quote;
+use procwright_os::fork::OnceBox;
 use procwright_os::time::Seconds;
 use procwright_os::write_nowait;
 use procwright_process::Exit;
@@ -126,7 +126,7 @@ enum TraceSink {
 }
 
 fn sink() -> Option<&'static TraceSink> {
-    static SINK: OnceLock<Option<TraceSink>> = OnceLock::new();
+    static SINK: OnceBox<Option<TraceSink>> = OnceBox::new();
     let place = SINK.get_or_init(|| {
         let wish = std::env::var_os("PROCWRIGHT_TRACE")?;
         match wish.as_bytes() {

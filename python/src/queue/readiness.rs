@@ -3,9 +3,9 @@
 
 use std::ops::Deref;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
-use std::sync::OnceLock;
 
 use procwright::queue::{Error, Receiver};
+use procwright_os::fork::OnceBox;
 
 use super::endpoint::Endpoint;
 use super::guard::EndpointGuard;
@@ -15,7 +15,7 @@ use super::guard::EndpointGuard;
 /// The core is asked for it once only: after each question the descriptor is readable at
 /// once, as there may be a message already.
 #[derive(Default)]
-pub(super) struct CachedReadiness(OnceLock<RawFd>);
+pub(super) struct CachedReadiness(OnceBox<RawFd>);
 
 impl CachedReadiness {
     /// The descriptor, which tells of messages and of a close.
@@ -28,7 +28,7 @@ impl CachedReadiness {
     {
         if self.0.get().is_none() {
             let number = guard.readiness_fd()?.as_raw_fd();
-            self.0.get_or_init(|| number);
+            self.0.get_or_insert(number);
         }
         match self.0.get() {
             // SAFETY: the receiver has it open for all its life, and is borrowed meanwhile.

@@ -1,11 +1,11 @@
 //! The two streams out of a child as one.
 
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
 use procwright::stream::{MergedItem, MergedReader, Readiness};
 use procwright::time::Deadline;
+use procwright_os::fork::OnceBox;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -21,7 +21,7 @@ pub(crate) struct Merged {
     reader: MergedReader,
     name: String,
     inside: OperationCount,
-    readiness: OnceLock<Readiness>,
+    readiness: OnceBox<Readiness>,
 }
 
 #[pymethods]
@@ -34,7 +34,7 @@ impl Merged {
             reader,
             name,
             inside: OperationCount::default(),
-            readiness: OnceLock::new(),
+            readiness: OnceBox::new(),
         })
     }
 
@@ -83,7 +83,7 @@ impl Merged {
             None => self
                 .reader
                 .readiness()
-                .map(|fd| self.readiness.get_or_init(|| fd).as_raw_fd()),
+                .map(|fd| self.readiness.get_or_insert(fd).as_raw_fd()),
         };
         fd.map_err(|error| failed(py, &error, &self.name))
     }

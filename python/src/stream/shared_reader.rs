@@ -2,12 +2,13 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use procwright::error::Invalid;
 use procwright::memory::Memory;
 use procwright::stream::{Chunk, Framing, LineReader, Patience, Readiness};
 use procwright::time::Deadline;
+use procwright_os::fork::OnceBox;
 use pyo3::prelude::*;
 
 use super::errors::failed;
@@ -25,7 +26,7 @@ pub(crate) struct SharedReader {
     pub(crate) inside: OperationCount,
     /// Offset and length of each gap that was met.
     gaps: Mutex<Vec<(u64, u64)>>,
-    readiness: OnceLock<Readiness>,
+    readiness: OnceBox<Readiness>,
 }
 
 /// Bytes read at once into an object that grows.
@@ -43,7 +44,7 @@ impl SharedReader {
             name,
             inside: OperationCount::default(),
             gaps: Mutex::default(),
-            readiness: OnceLock::new(),
+            readiness: OnceBox::new(),
         }))
     }
 
@@ -53,7 +54,7 @@ impl SharedReader {
             return Ok(readiness.as_raw_fd());
         }
         let readiness = self.lines.reader().readiness()?;
-        Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
+        Ok(self.readiness.get_or_insert(readiness).as_raw_fd())
     }
 
     /// Notes a gap of so many bytes, which was just read over; its offset.

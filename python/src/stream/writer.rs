@@ -1,11 +1,11 @@
 //! The binary stream into a child.
 
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use procwright::stream::Readiness;
 use procwright::time::Deadline;
+use procwright_os::fork::OnceBox;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -21,7 +21,7 @@ pub(crate) struct Writer {
     pub(crate) name: String,
     pub(crate) inside: OperationCount,
     written: AtomicU64,
-    readiness: OnceLock<Readiness>,
+    readiness: OnceBox<Readiness>,
 }
 
 #[pymethods]
@@ -35,7 +35,7 @@ impl Writer {
             name,
             inside: OperationCount::default(),
             written: AtomicU64::new(0),
-            readiness: OnceLock::new(),
+            readiness: OnceBox::new(),
         })
     }
 
@@ -85,7 +85,7 @@ impl Writer {
             None => self
                 .writer
                 .readiness()
-                .map(|fd| self.readiness.get_or_init(|| fd).as_raw_fd()),
+                .map(|fd| self.readiness.get_or_insert(fd).as_raw_fd()),
         };
         fd.map_err(|error| failed(py, &error, &self.name))
     }

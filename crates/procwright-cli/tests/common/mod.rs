@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -45,13 +45,14 @@ pub fn subcommand(name: &str) -> Command {
 
 /// Has this process end if its tests hang.
 pub fn watchdog() {
-    static WATCH: Once = Once::new();
-    WATCH.call_once(|| {
-        std::thread::spawn(|| {
-            std::thread::sleep(WATCHDOG);
-            eprintln!("the tests of this file hang");
-            std::process::abort();
-        });
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    if WATCHED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    std::thread::spawn(|| {
+        std::thread::sleep(WATCHDOG);
+        eprintln!("the tests of this file hang");
+        std::process::abort();
     });
 }
 

@@ -14,31 +14,40 @@
 //!
 //! # The race with a fork
 //!
-//! 1. `fork()` runs `before_fork`, which takes the lock. No registration and no
-//!    close is half done then.
+//! 1. `fork()` runs `before_fork`, which holds registrations and closes off
+//!    ([`ForkHold`]). None is half done then.
 //! 2. The kernel copies the process: in both copies every registered number is an
 //!    open descriptor of ours.
-//! 3. The parent's handler releases its lock and changes nothing.
+//! 3. The parent's handler lets them go on and changes nothing.
 //! 4. The fork's handler closes every registered number, counts [`GENERATION`] up,
-//!    and releases its copy of the lock. From then on every [`CloseOnFork`] knows by
-//!    its generation that its descriptor is gone.
+//!    and lets go as well. From then on every [`CloseOnFork`] knows by its generation
+//!    that its descriptor is gone.
+//!
+//! # Closes that wait
+//!
+//! `close(2)` of a socket may wait for its peer (`SO_LINGER`), that of a terminal for
+//! its line. Nobody else may have to wait for that, neither a close nor a fork, and yet
+//! a fork meanwhile must neither keep a copy nor close the number once it is another
+//! file's. So `dup3(2)` puts something else in its place first, which is closed in no
+//! time:
+//!
+//! 1. `dup3` gives the number to the stand-in at once, and then waits for the close of
+//!    what was there. A fork from here on closes its copy of the stand-in.
+//! 2. With forks held off, the stand-in is closed and its number registered no more.
+//!
+//! A pipe's close never waits, and goes without the first step.
 
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
+use super::fork_hold::ForkHold;
+
 /// Number of forks between the first process and this one.
 ///
 /// Relaxed everywhere: the handler changes it in a process of one thread.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
-
-/// The lock: held while a number is registered or closed, and across a fork.
-///
-/// A fork might find without it a number registered whose descriptor is closed
-/// already, and perhaps another file's, or a descriptor open that is registered no
-/// more. Never held for longer than one `close(2)` of a pipe takes.
-static BUSY: AtomicBool = AtomicBool::new(false);
 
 /// The numbers, in blocks that are never freed: a fork can come at any moment, and
 /// its handler may not allocate.
@@ -66,32 +75,13 @@ impl SlotBlock {
     }
 }
 
-/// The lock as a guard. Spinning is right: the holder is in one short system call.
-struct RegistryLock;
-
-impl RegistryLock {
-    fn take() -> RegistryLock {
-        // Acquire: sees the slots as the holder before us has left them.
-        while BUSY.swap(true, Ordering::Acquire) {
-            std::thread::yield_now();
-        }
-        RegistryLock
-    }
-}
-
-impl Drop for RegistryLock {
-    fn drop(&mut self) {
-        // Release: the next holder sees our slots.
-        BUSY.store(false, Ordering::Release);
-    }
-}
-
 extern "C" fn before_fork() {
-    std::mem::forget(RegistryLock::take());
+    std::mem::forget(ForkHold::begin());
 }
 
 extern "C" fn after_fork_in_parent() {
-    drop(RegistryLock);
+    // SAFETY: `before_fork` has left it to us.
+    unsafe { ForkHold::end() };
 }
 
 extern "C" fn after_fork_in_child() {
@@ -108,7 +98,8 @@ extern "C" fn after_fork_in_child() {
         block = this.next();
     }
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    drop(RegistryLock);
+    // SAFETY: `before_fork` has left it to us.
+    unsafe { ForkHold::end() };
 }
 
 /// A number that every fork changes: a value made under another number belongs to
@@ -152,6 +143,18 @@ impl ForkId {
     }
 }
 
+/// Holds off the forks of all other threads until the hold is dropped: `pthread_atfork`
+/// lets them wait. A fork by a raw system call does not.
+///
+/// For memory that a fork must not find half changed, and for a few instructions only:
+/// who comes meanwhile spins. What may wait does not belong under it, nor what may take a
+/// lock whose owner may fork, or has a fork handler of its own.
+#[doc(alias = "pthread_atfork")]
+pub fn hold() -> ForkHold {
+    install_handlers();
+    ForkHold::begin()
+}
+
 fn install_handlers() {
     // A `Once` is no option: a fork that comes while one thread runs it would wait for
     // that thread for ever. In such a fork the handler may be missing; the pid tells it
@@ -190,7 +193,6 @@ impl CloseOnFork {
     /// Registers `fd` for closing in forks.
     pub fn new(fd: OwnedFd) -> CloseOnFork {
         let generation = generation();
-        let _quiet = RegistryLock::take();
         CloseOnFork {
             slot: register(fd.as_raw_fd()),
             fd: ManuallyDrop::new(fd),
@@ -218,41 +220,86 @@ pub fn used_in_fork() -> io::Error {
     )
 }
 
-/// Registers a number in a free slot. The caller holds the lock, so that slots need no
-/// ordering of their own.
+/// Registers a number in a free slot. Slots need no ordering of their own: they change
+/// only while forks are held off.
 fn register(number: RawFd) -> &'static AtomicI32 {
-    let mut block = &FIRST;
+    // Memory comes from elsewhere: an allocator may have a fork handler that waits for
+    // its own threads.
+    let mut more: Option<Box<SlotBlock>> = None;
     loop {
-        let free = block
-            .slots
-            .iter()
-            .find(|slot| slot.load(Ordering::Relaxed) == FREE);
-        if let Some(slot) = free {
-            slot.store(number, Ordering::Relaxed);
-            return slot;
-        }
-        block = match block.next() {
-            Some(next) => next,
-            None => {
-                let new: &'static SlotBlock = Box::leak(Box::new(SlotBlock::new()));
-                let pointer = std::ptr::from_ref(new).cast_mut();
-                block.next.store(pointer, Ordering::Release);
-                new
-                // Release, with the Acquire of `next`: the fork's handler sees a whole block.
+        let held = ForkHold::begin();
+        let mut block = &FIRST;
+        loop {
+            let free = block
+                .slots
+                .iter()
+                .find(|slot| slot.load(Ordering::Relaxed) == FREE);
+            if let Some(slot) = free {
+                slot.store(number, Ordering::Relaxed);
+                return slot;
             }
-        };
+            block = match (block.next(), more.take()) {
+                (Some(next), unused) => {
+                    more = unused;
+                    next
+                }
+                (None, Some(new)) => {
+                    let new: &'static SlotBlock = Box::leak(new);
+                    let pointer = std::ptr::from_ref(new).cast_mut();
+                    // Release, with the Acquire of `next`: the fork's handler sees a whole block.
+                    block.next.store(pointer, Ordering::Release);
+                    new
+                }
+                (None, None) => break,
+            };
+        }
+        drop(held);
+        more = Some(Box::new(SlotBlock::new()));
     }
 }
 
 impl Drop for CloseOnFork {
     fn drop(&mut self) {
-        let quiet = RegistryLock::take();
-        if self.generation == generation() {
-            self.slot.store(FREE, Ordering::Relaxed);
-            // SAFETY: dropped once, here.
-            unsafe { ManuallyDrop::drop(&mut self.fd) };
+        if self.generation != generation() {
+            // The fork has closed the descriptor, and its number may be another file's.
+            return;
         }
-        // A fork has closed the descriptor, and its number may be another file's.
-        drop(quiet);
+        // Without a stand-in, for want of descriptors, a fork during the close keeps its copy.
+        let may_wait = !is_pipe(&self.fd) && put_stand_in(&mut self.fd).is_err();
+        // SAFETY: dropped once, here.
+        let fd = unsafe { ManuallyDrop::take(&mut self.fd) };
+        let hold = ForkHold::begin();
+        self.slot.store(FREE, Ordering::Relaxed);
+        if may_wait {
+            drop(hold);
+            drop(fd);
+        } else {
+            drop(fd);
+            drop(hold);
+        }
     }
 }
+
+/// True if no close of `fd` waits: it is a pipe.
+fn is_pipe(fd: &OwnedFd) -> bool {
+    let stat = rustix::fs::fstat(fd);
+    stat.is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_fifo())
+}
+
+/// Closes what `fd` is of, as long as that takes, and gives its number to something whose
+/// close never waits.
+fn put_stand_in(fd: &mut OwnedFd) -> io::Result<()> {
+    let (stand_in, _) = io::pipe()?;
+    #[cfg(not(target_vendor = "apple"))]
+    rustix::io::dup3(&stand_in, fd, rustix::io::DupFlags::CLOEXEC)?;
+    #[cfg(target_vendor = "apple")]
+    {
+        rustix::io::dup2(&stand_in, fd)?;
+        rustix::io::fcntl_setfd(&*fd, rustix::io::FdFlags::CLOEXEC)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "close_on_fork_tests.rs"]
+mod tests;

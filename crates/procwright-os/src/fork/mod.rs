@@ -1,11 +1,13 @@
 //! Statics and descriptors that a fork must not share with its parent.
 
 mod close_on_fork;
+mod fork_hold;
 mod once_bool;
 mod once_box;
 mod per_process;
 
-pub use close_on_fork::{CloseOnFork, ForkId, generation, used_in_fork};
+pub use close_on_fork::{CloseOnFork, ForkId, generation, hold, used_in_fork};
+pub use fork_hold::ForkHold;
 pub(crate) use once_bool::OnceBool;
 pub use once_box::OnceBox;
 pub use per_process::PerProcess;

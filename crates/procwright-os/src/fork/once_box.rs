@@ -28,6 +28,15 @@ impl<T: Send + Sync> OnceBox<T> {
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 
+    /// The value, made now if there is none. Threads that come at once may each make one,
+    /// of which one is used.
+    pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+        match self.get() {
+            Some(value) => value,
+            None => self.get_or_insert(make()),
+        }
+    }
+
     /// The value that is there then: `value`, or that of a thread that was first.
     pub fn get_or_insert(&self, value: T) -> &T {
         // AcqRel: Release for `get` of others, Acquire to see a value that was first.
@@ -54,6 +63,16 @@ impl<T: Send + Sync> Default for OnceBox<T> {
     }
 }
 
+impl<T: Clone + Send + Sync> Clone for OnceBox<T> {
+    fn clone(&self) -> OnceBox<T> {
+        let copy = OnceBox::new();
+        if let Some(value) = self.get() {
+            copy.get_or_insert(value.clone());
+        }
+        copy
+    }
+}
+
 impl<T> Drop for OnceBox<T> {
     fn drop(&mut self) {
         let value = *self.0.get_mut();
@@ -75,6 +94,28 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    #[test]
+    fn who_is_slow_keeps_nobody_waiting() {
+        let once = OnceBox::new();
+        let (go_on, may_go_on) = std::sync::mpsc::channel();
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let once = &once;
+            let slow = scope.spawn(move || {
+                *once.get_or_init(|| {
+                    tell.send(()).unwrap();
+                    may_go_on.recv().unwrap();
+                    1
+                })
+            });
+            told.recv().unwrap();
+            // As a fork does now, in which the slow one will never be done.
+            assert_eq!(*once.get_or_init(|| 2), 2);
+            go_on.send(()).unwrap();
+            assert_eq!(slow.join().unwrap(), 2);
+        });
+    }
 
     #[test]
     fn the_first_is_there_for_all_and_goes_with_it() {

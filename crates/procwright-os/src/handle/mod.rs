@@ -49,10 +49,10 @@ mod readiness_fd;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 
-use crate::fork::{self, CloseOnFork};
+use crate::fork::{self, CloseOnFork, OnceBox};
 use crate::poll::{self, Fd, Flags};
 use crate::sync::{Ordering, fence};
 use crate::wake::Wake;
@@ -69,9 +69,9 @@ pub struct Handle {
     lock: InterruptibleLock,
     /// Wake-up that the close rings. Made when the first operation has to sleep: most
     /// never do, and it is a descriptor.
-    wake: OnceLock<Arc<Wake>>,
+    wake: OnceBox<Arc<Wake>>,
     /// Readiness for event loops, once asked for.
-    ready: OnceLock<Arc<ReadinessFd>>,
+    ready: OnceBox<Arc<ReadinessFd>>,
     /// Set while the number is used elsewhere too, in blocking mode.
     exposed: AtomicBool,
     /// Fork generation in which the handle was made.
@@ -107,8 +107,8 @@ impl Handle {
         Ok(Handle {
             fd: Closable::new(CloseOnFork::new(fd)),
             lock: InterruptibleLock::new(),
-            wake: OnceLock::new(),
-            ready: OnceLock::new(),
+            wake: OnceBox::new(),
+            ready: OnceBox::new(),
             exposed: AtomicBool::new(false),
             generation: fork::generation(),
         })
@@ -183,7 +183,7 @@ impl Handle {
             return Ok(wake);
         }
         let wake = Arc::new(Wake::new()?);
-        Ok(self.wake.get_or_init(|| wake))
+        Ok(self.wake.get_or_insert(wake))
     }
 
     /// Closes the handle; false if it was closed before. Returns at once: operations

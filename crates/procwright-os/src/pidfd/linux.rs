@@ -3,7 +3,6 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,6 +10,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Resource, getrlimit};
 
 use super::{ExitState, OpenError};
+use crate::fork::{OnceBool, OnceBox};
 use crate::seccomp;
 
 /// Set by the first answer that says "never". Relaxed: it guards no other
@@ -27,7 +27,7 @@ struct Allowed {
 /// Tries the calls once: filters are never taken off. One that is put on later may
 /// kill.
 fn allowed() -> Allowed {
-    static ALLOWED: OnceLock<Allowed> = OnceLock::new();
+    static ALLOWED: OnceBox<Allowed> = OnceBox::new();
     *ALLOWED.get_or_init(|| {
         if !seccomp::is_filtered() {
             return Allowed {
@@ -177,14 +177,9 @@ const PID_FS_MAGIC: u64 = 0x5049_4446;
 pub fn hangs_up_on_reap(pidfd: BorrowedFd<'_>) -> bool {
     // pidfs and the hang-up at a reap both came with 6.9, and pidfs can be seen without
     // a process to try it on. All pidfds of a boot are alike, so one answer does.
-    static TELLS: OnceLock<bool> = OnceLock::new();
-    if let Some(tells) = TELLS.get() {
-        return *tells;
-    }
-    match rustix::fs::fstatfs(pidfd) {
-        Ok(fs) => *TELLS.get_or_init(|| fs.f_type as u64 == PID_FS_MAGIC),
-        Err(_) => false,
-    }
+    static TELLS: OnceBool = OnceBool::new();
+    let tells = || rustix::fs::fstatfs(pidfd).map(|fs| fs.f_type as u64 == PID_FS_MAGIC);
+    TELLS.get_or_try_init(tells).unwrap_or(false)
 }
 
 pub fn inode(pidfd: BorrowedFd<'_>) -> Option<u64> {

@@ -8,11 +8,11 @@ mod send;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use rustix::io::Errno;
 
 use crate::proc_id::ProcId;
+use procwright_os::fork::OnceBox;
 use procwright_os::pidfd::{self, ExitState};
 use procwright_os::proc::{self, ProcStat};
 use procwright_os::wait;
@@ -60,7 +60,7 @@ pub struct ProcessHandle {
     /// Set once the system has told of the end by number (kqueue), which it may do a
     /// moment before anything else shows it. The status is that of `wait(2)`, none if
     /// it was not told.
-    told: OnceLock<Option<i32>>,
+    told: OnceBox<Option<i32>>,
 }
 
 impl ProcessHandle {
@@ -170,7 +170,7 @@ impl ProcessHandle {
     /// Notes that the system has told of the end, and perhaps of the status.
     pub(crate) fn set_ended(&self, status: Option<i32>) {
         // A second call has the same to say.
-        let _ = self.told.set(status);
+        self.told.get_or_insert(status);
     }
 
     /// Closes the descriptor of a process that has ended.

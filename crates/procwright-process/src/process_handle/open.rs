@@ -2,10 +2,10 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::OnceLock;
 
 use super::{NoPidfd, ProcessHandle, is_reaped, no_such_process};
 use crate::proc_id::ProcId;
+use procwright_os::fork::OnceBox;
 use procwright_os::pidfd::{self, OpenError};
 use procwright_os::proc::{self, ProcStat};
 use procwright_os::wait;
@@ -21,7 +21,7 @@ impl ProcessHandle {
             id,
             pidfd: None,
             child_of: None,
-            told: OnceLock::new(),
+            told: OnceBox::new(),
         };
         let pidfd = match pidfd::open(stat.pid) {
             Ok(fd) => fd,
@@ -47,7 +47,7 @@ impl ProcessHandle {
             id: id.with_inode(pidfd::inode(pidfd.as_fd())),
             pidfd: Some(pidfd),
             child_of: None,
-            told: OnceLock::new(),
+            told: OnceBox::new(),
         })
     }
 
@@ -84,7 +84,7 @@ impl ProcessHandle {
             id: ProcId::unread(pid, start_ticks).with_inode(inode),
             pidfd: Some(pidfd),
             child_of: None,
-            told: OnceLock::new(),
+            told: OnceBox::new(),
         }
     }
 
@@ -110,7 +110,7 @@ impl ProcessHandle {
             id,
             pidfd: None,
             child_of: own_child.then(std::process::id),
-            told: OnceLock::new(),
+            told: OnceBox::new(),
         })
     }
 
@@ -122,7 +122,7 @@ impl ProcessHandle {
             id: id.with_inode(inode.or(id.inode())),
             pidfd,
             child_of: Some(std::process::id()),
-            told: OnceLock::new(),
+            told: OnceBox::new(),
         }
     }
 

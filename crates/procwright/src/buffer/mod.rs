@@ -35,10 +35,11 @@ mod write_output;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::spool::Overflow;
 use crate::spool::elastic::{self, ElasticConsumer, ElasticProducer};
+use procwright_os::fork::OnceBox;
 use procwright_os::thread;
 use procwright_os::wake::Wake;
 use procwright_os::{fd, file};
@@ -57,7 +58,7 @@ pub struct Buffer {
     consumer: ElasticConsumer,
     monitor: Monitor,
     room: Arc<Wake>,
-    listener: Arc<OnceLock<EventListener>>,
+    listener: Arc<OnceBox<EventListener>>,
 }
 
 impl fmt::Debug for Buffer {
@@ -87,7 +88,7 @@ impl Buffer {
     /// [`Error::Setup`] if no descriptor is left.
     pub fn new(overflow: Overflow) -> Result<Buffer, Error> {
         let room = Arc::new(Wake::new().map_err(Error::Setup)?);
-        let listener: Arc<OnceLock<EventListener>> = Arc::default();
+        let listener: Arc<OnceBox<EventListener>> = Arc::default();
         let listening = Arc::clone(&listener);
         let hook = Box::new(move |event: &Event| {
             if let Some(listener) = listening.get() {
@@ -108,7 +109,7 @@ impl Buffer {
     /// happens, which waits meanwhile.
     #[must_use]
     pub fn on_event(self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Buffer {
-        let _ = self.listener.set(Box::new(listener));
+        self.listener.get_or_insert(Box::new(listener));
         self
     }
 

@@ -15,11 +15,11 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use procwright_os::Invalid;
 use procwright_os::file;
-use procwright_os::fork::PerProcess;
+use procwright_os::fork::{OnceBox, PerProcess};
 use procwright_os::sync::{Mutex, MutexGuard};
 use procwright_os::wake::Wake;
 
@@ -77,11 +77,11 @@ const UNSET: u64 = u64::MAX;
 static MEMORY_SET: AtomicU64 = AtomicU64::new(MEMORY);
 static DISK_SET: AtomicU64 = AtomicU64::new(UNSET);
 /// The default of the disk, once it is known.
-static DISK_DEFAULT: OnceLock<u64> = OnceLock::new();
+static DISK_DEFAULT: OnceBox<u64> = OnceBox::new();
 /// [`Budget::set`] was called.
 static IS_SET: AtomicBool = AtomicBool::new(false);
 /// The error in the environment, once that was read.
-static ENVIRONMENT: OnceLock<Result<(), Invalid>> = OnceLock::new();
+static ENVIRONMENT: OnceBox<Result<(), Invalid>> = OnceBox::new();
 
 /// Queues that exist.
 static LIVING: AtomicU64 = AtomicU64::new(0);

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
 use magnus::{Class, Error, IntoValue, Module, RArray, RModule, Ruby, Value, method};
 use procwright::stream::{MergedItem, MergedReader, Readiness};
 use procwright::time::Deadline;
+use procwright_os::fork::OnceBox;
 
 use crate::errors::{guarded, stream_error};
 use crate::interruptible::{nonblocking, try_then_block};
@@ -30,7 +30,7 @@ pub(crate) struct Merged {
     reader: MergedReader,
     /// The stream's name in errors.
     name: String,
-    readiness: OnceLock<Readiness>,
+    readiness: OnceBox<Readiness>,
 }
 
 impl Merged {
@@ -38,7 +38,7 @@ impl Merged {
         Merged {
             reader,
             name,
-            readiness: OnceLock::new(),
+            readiness: OnceBox::new(),
         }
     }
 
@@ -69,7 +69,7 @@ impl Merged {
             }
             let readiness = self.reader.readiness();
             let readiness = readiness.map_err(|error| stream_error(&error, &self.name, false))?;
-            Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
+            Ok(self.readiness.get_or_insert(readiness).as_raw_fd())
         })
     }
 

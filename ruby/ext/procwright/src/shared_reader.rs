@@ -2,8 +2,8 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::OnceLock;
 
+use procwright_os::fork::OnceBox;
 use procwright_os::sync::Mutex;
 
 use magnus::{Error, RString};
@@ -24,7 +24,7 @@ pub(crate) struct SharedReader {
     /// Offset and length of each gap that was met.
     gaps: Mutex<Vec<(u64, u64)>>,
     /// The descriptor, made at its first use.
-    readiness: OnceLock<Readiness>,
+    readiness: OnceBox<Readiness>,
 }
 
 /// The result of a look at the bytes that are here.
@@ -44,7 +44,7 @@ impl SharedReader {
             lines: lines.map_err(|error| invalid_error(&error))?,
             name,
             gaps: Mutex::default(),
-            readiness: OnceLock::new(),
+            readiness: OnceBox::new(),
         })
     }
 
@@ -131,7 +131,7 @@ impl SharedReader {
             return Ok(readiness.as_raw_fd());
         }
         let readiness = self.lines.reader().readiness()?;
-        Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
+        Ok(self.readiness.get_or_insert(readiness).as_raw_fd())
     }
 
     /// [`try_then_block`](Self::try_then_block) with one error for both: what an interrupt

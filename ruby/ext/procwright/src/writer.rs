@@ -2,11 +2,11 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::OnceLock;
 
 use magnus::{Class, Error, Module, RModule, RString, Ruby, method};
 use procwright::stream::{self as core, Readiness};
 use procwright::time::Deadline;
+use procwright_os::fork::OnceBox;
 
 use crate::errors::{guarded, stream_error};
 use crate::interruptible::{block_without_gvl, nonblocking};
@@ -30,7 +30,7 @@ pub(crate) struct Writer {
     pub(crate) writer: core::Writer,
     /// The stream's name in errors.
     pub(crate) name: String,
-    readiness: OnceLock<Readiness>,
+    readiness: OnceBox<Readiness>,
 }
 
 impl Writer {
@@ -38,7 +38,7 @@ impl Writer {
         Writer {
             writer,
             name,
-            readiness: OnceLock::new(),
+            readiness: OnceBox::new(),
         }
     }
 
@@ -87,7 +87,7 @@ impl Writer {
             }
             let readiness = self.writer.readiness();
             let readiness = readiness.map_err(|error| stream_error(&error, &self.name, false))?;
-            Ok(self.readiness.get_or_init(|| readiness).as_raw_fd())
+            Ok(self.readiness.get_or_insert(readiness).as_raw_fd())
         })
     }
 
