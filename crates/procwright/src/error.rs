@@ -24,6 +24,8 @@ pub enum Step {
     Pty,
     /// Making the queue between the child and its parent.
     Channel,
+    /// Making a thread that the start, or what comes of it, needs.
+    Thread,
     /// Making the process.
     Clone,
     /// Starting a session of its own.
@@ -66,6 +68,7 @@ impl Step {
             Step::Pipe => "pipe",
             Step::Pty => "openpt",
             Step::Channel => "queue",
+            Step::Thread => "pthread_create",
             Step::Clone => "clone",
             Step::Setsid => "setsid",
             Step::ControllingTerminal => "ioctl(TIOCSCTTY)",

@@ -8,7 +8,7 @@
 //! streams · channel              queues and readers behind its pipes
 //! start                          one start, for a run and a spawn
 //! child_process                  the process, until it is reaped
-//! spawner · foreground           the thread that children shall not outlive; the lent terminal
+//! spawner · foreground           the threads that children shall not outlive; the lent terminal
 //! plan                           what is done between clone and exec
 //! inheritance · stdio            the descriptors that it gets
 //! captured_output · unstarted    outputs read to their end; why there is no child

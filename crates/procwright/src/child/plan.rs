@@ -164,6 +164,17 @@ pub(super) fn add_hint(error: SpawnError, spec: &Spec) -> SpawnError {
                 "this process has no descriptor left: raise RLIMIT_NOFILE or close some".to_owned(),
             )
         }
+        Step::Thread | Step::Clone if is(Errno::AGAIN) => Some(
+            "this user, or the container, has as many processes and threads as it may: raise \
+             RLIMIT_NPROC (ulimit -u) or pids.max, or end some"
+                .to_owned(),
+        ),
+        Step::Thread if is(Errno::INVAL) => Some(
+            "the calling thread makes its children in another namespace, where no thread of this \
+             process can be to die with them: leave out die_with_parent, or start the program \
+             from a thread that has not called unshare or setns"
+                .to_owned(),
+        ),
         Step::Pty if is(Errno::NOSPC) => {
             Some("all pseudo-terminals are in use: see /proc/sys/kernel/pty/max".to_owned())
         }

@@ -1,50 +1,41 @@
 //! Starts programs that shall die with their parent.
 //!
-//! The kernel's "parent" there is the thread that made the child: when it ends,
-//! the signal is sent, though the process may live on for years. So such
-//! children are made by a thread that never ends.
+//! The kernel's "parent" there is the thread that made the child: when it ends, the signal
+//! is sent, though the process may live on for years. So each such child is made by a
+//! thread that sleeps until the child has ended. It is made by the caller's thread, and the
+//! kernel gives a new thread all that the one has which makes it: credentials, capabilities,
+//! `no_new_privs`, seccomp filters, Landlock domains, namespaces, the directory, processors,
+//! priorities. The program inherits it from there as if the caller had started it itself.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::io;
+use std::sync::mpsc::channel;
 
 use super::plan;
 use crate::error::{SpawnError, Step};
-use procwright_os::fork::PerProcess;
 use procwright_os::spawn::{Plan, Spawned};
-use procwright_os::sync::Mutex;
-use procwright_os::thread;
+use procwright_os::{thread, wait};
 
-/// A program to start, and where the thread says how that went.
-struct SpawnRequest {
-    plan: Plan,
-    answer: Sender<Result<Spawned, SpawnError>>,
-}
+/// Stack size: enough for the message of a panic.
+const STACK: usize = 128 * 1024;
 
-/// The inbox of the thread. Per process, since a fork has no threads.
-static SPAWNER: PerProcess<Mutex<Option<Sender<SpawnRequest>>>> = PerProcess::new();
-
+/// Starts the program of the plan, on a thread that lives as long as it.
 pub(super) fn spawn(plan: Plan) -> Result<Spawned, SpawnError> {
     let (answer, answered) = channel();
-    let lost = || SpawnError::new(Step::Clone, "", std::io::Error::other("the spawner ended"));
-    inbox()?
-        .send(SpawnRequest { plan, answer })
-        .map_err(|_| lost())?;
-    answered.recv().map_err(|_| lost())?
-}
-
-fn inbox() -> Result<Sender<SpawnRequest>, SpawnError> {
-    let mut spawner = SPAWNER.get().lock();
-    if let Some(inbox) = &*spawner {
-        return Ok(inbox.clone());
-    }
-    let (inbox, requests) = channel();
-    thread::spawn_quiet("procwright-spawn", move || work(&requests))
-        .map_err(|e| SpawnError::new(Step::Clone, "", e))?;
-    Ok(spawner.insert(inbox).clone())
-}
-
-fn work(requests: &Receiver<SpawnRequest>) {
-    while let Ok(request) = requests.recv() {
+    let work = move || {
+        let spawned = plan::spawn(&plan);
+        drop(plan);
+        let child = spawned.as_ref().ok().map(|spawned| spawned.pid);
         // The caller waits for this answer, so it is there to take it.
-        let _ = request.answer.send(plan::spawn(&request.plan));
-    }
+        let _ = answer.send(spawned);
+        drop(answer);
+        if let Some(child) = child {
+            // By number, which takes no descriptor. Once the child is reaped the number may be
+            // that of another child, and this thread sleeps for as long as that lives.
+            let _ = wait::await_child(child);
+        }
+    };
+    let thread = thread::spawn_bare(c"procwright-spawn", STACK, work);
+    drop(thread.map_err(|error| SpawnError::new(Step::Thread, "", error))?);
+    let lost = |_| SpawnError::new(Step::Clone, "", io::Error::other("the thread ended"));
+    answered.recv().map_err(lost)?
 }

@@ -96,9 +96,15 @@ impl Command<'_> {
 
     /// Has the kernel send `signal` to the program when this process ends.
     ///
-    /// Needs one thread for the life of this process, since the kernel watches
-    /// the thread that started the program. The program's own children do not
-    /// inherit it, and a program that changes its credentials loses it.
+    /// Needs a thread for as long as the program runs, since the kernel watches
+    /// the thread that started the program. The program inherits what the calling thread
+    /// has (a sandbox, processors, namespaces), as without this. Its own children do not
+    /// inherit the signal, and a program that changes its credentials loses it. A call of
+    /// `exec` in this process is the end of the thread, too.
+    ///
+    /// A thread that has unshared the pid namespace of its children is refused:
+    /// [`Error::Spawn`](crate::Error::Spawn) with
+    /// [`Step::Thread`](crate::error::Step::Thread) and `EINVAL`.
     #[doc(alias = "PR_SET_PDEATHSIG")]
     #[must_use]
     pub fn die_with_parent(mut self, signal: Signal) -> Self {
