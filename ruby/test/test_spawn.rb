@@ -74,8 +74,8 @@ class TestSpawn < Minitest::Test
           child.process.wait
           left = Integer(File.read(file))
           look.call(child)
-          assert_predicate Procwright::Process.open(left), :alive?, "#{name}: a look ends nobody"
-          process = Procwright::Process.open(left)
+          process = Procwright::Process.new(left)
+          assert_predicate process, :alive?, "#{name}: a look ends nobody"
           assert_empty child.stop, name
           refute_predicate process, :alive?, name
           assert_predicate child.status, :success?
@@ -92,7 +92,7 @@ class TestSpawn < Minitest::Test
       raised do
         Procwright.spawn(CHILD, "fork-holder", "0", "--pidfile", file) do |child|
           child.wait
-          left = Procwright::Process.open(Integer(File.read(file)))
+          left = Procwright::Process.new(Integer(File.read(file)))
           raise IndexError
         end
       end
