@@ -11,6 +11,12 @@
 //! is continued in the foreground. A program that is itself a shell may have made a
 //! process group and taken the terminal; that is treated alike.
 //!
+//! While the run is being stopped none of this happens: a deadline has come or somebody
+//! has asked for the end, and the program is frozen before it is killed. Its SIGCHLD
+//! cannot be told from that of another stop, and a command that stood still now would
+//! leave the frozen ones for ever where no shell says `fg`, as in a script. So nothing
+//! that stops is followed any more; Ctrl-Z in the grace is undone.
+//!
 //! A program on a terminal of its own (`--pty`) is stopped by SIGSTOP alone, because
 //! its process group is orphaned. Such a stop is followed as well, and SIGSTOP is what
 //! the program gets when this command is asked to stop.
@@ -30,6 +36,8 @@ use crate::message;
 pub(super) struct JobSignals {
     /// SIGTSTP.
     pub(super) stop: bool,
+    /// True if that was Ctrl-Z at the terminal, which stops the whole group.
+    pub(super) stop_key: bool,
     /// SIGCONT.
     pub(super) continued: bool,
     /// Ctrl-C or Ctrl-\ at the terminal.
@@ -164,6 +172,10 @@ impl ShellJob {
     /// Handles a stop of the program, and the signals that have arrived.
     pub(super) fn update(&mut self, run: Moment<'_>, signals: JobSignals) {
         self.program = Pid::from_raw(run.pid);
+        if run.stopping {
+            self.undo_stop(run, signals);
+            return;
+        }
         if !run.running {
             // No program is left that could stop or ignore the signal.
             if signals.stop {
@@ -209,6 +221,24 @@ impl ShellJob {
         }
     }
 
+    /// Lets those go on that Ctrl-Z has stopped in the grace of a stop, so that they can
+    /// answer its signal. Whoever stands still by SIGSTOP, or waits for the terminal, is
+    /// killed at the end of the grace.
+    fn undo_stop(&self, run: Moment<'_>, signals: JobSignals) {
+        // Taken in any case: it is no news for the next update.
+        let by_key = take_stop(run.pid) == Some(Signal::TSTP);
+        if run.killing {
+            return;
+        }
+        if let Some(group) = self.separate_group(run.pid).filter(|_| by_key) {
+            let _ = system::kill_process_group(group, system::Signal::CONT);
+        } else if signals.stop_key {
+            let _ = system::kill_current_process_group(system::Signal::CONT);
+        } else if let Some(pid) = self.program.filter(|_| by_key) {
+            let _ = system::kill_process(pid, system::Signal::CONT);
+        }
+    }
+
     /// Stops this command after the program, which `signal` has stopped, or lets the
     /// program go on.
     fn follow_stop(&mut self, run: Moment<'_>, signal: Signal) {
@@ -233,8 +263,8 @@ impl ShellJob {
         {
             let _ = terminal.take();
         }
-        let keeps_running = foreground == Foreground::Other
-            && (self.has_deadline || run.stopping || signal == Signal::STOP);
+        let keeps_running =
+            foreground == Foreground::Other && (self.has_deadline || signal == Signal::STOP);
         if by_terminal && foreground != Foreground::Program {
             self.print_background_stop(signal, keeps_running);
         }

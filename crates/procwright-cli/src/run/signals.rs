@@ -187,7 +187,10 @@ impl RunSignals {
                     job_signals.continued = true;
                     self.was_continued = true;
                 }
-                Signal::TSTP => job_signals.stop = true,
+                Signal::TSTP => {
+                    job_signals.stop = true;
+                    job_signals.stop_key |= arrival.from_kernel;
+                }
                 // `RunWatch` compares the sizes.
                 Signal::WINCH => {}
                 // The whole group has got them. A program that stops by them is

@@ -19,9 +19,9 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 #[allow(unused_imports)] // Each test file uses its part.
 pub use test_support::skip; // The crate also resets inherited signals.
 
-/// A file whose tests have not ended after this time hangs; nothing else looks at the
-/// clock.
-const WATCHDOG: Duration = Duration::from_secs(600);
+/// Seconds after which a file whose tests have not ended hangs, in a usual run and under
+/// `STRESS=1`; nothing else looks at the clock.
+const WATCHDOG: [u64; 2] = [600, 1800];
 
 /// `procwright run` with these options, ready to be started.
 pub fn procwright<I, S>(options: I) -> Command
@@ -50,7 +50,8 @@ pub fn watchdog() {
         return;
     }
     std::thread::spawn(|| {
-        std::thread::sleep(WATCHDOG);
+        let [usual, stress] = WATCHDOG;
+        std::thread::sleep(Duration::from_secs(test_support::scaled(usual, stress)));
         eprintln!("the tests of this file hang");
         std::process::abort();
     });

@@ -44,6 +44,10 @@ pub struct Moment<'a> {
     pub pid: i32,
     /// True if the run is being stopped already, for whatever reason.
     pub stopping: bool,
+    /// True if what is left of the run is being killed, which begins by SIGSTOP to each
+    /// of its processes. A stop of the program that is seen now may be that one; a
+    /// SIGCONT would let it fork once more.
+    pub killing: bool,
     /// True if the program was there when it happened, as far as can be told: a
     /// signal to its group that comes before its start, or after its end, has
     /// not reached it.

@@ -196,12 +196,11 @@ impl<M: Memory> Run<'_, M> {
     /// Asks the watch what it wants. `is_running` says whether the program was there
     /// when it became ready.
     pub(super) fn ask_watch(&mut self, is_running: bool) {
-        let is_stopping = matches!(self.phase, RunPhase::Stopping(_));
         let moment = moment(
             &self.streams,
             &self.program.running,
             is_running,
-            is_stopping,
+            &self.phase,
         );
         if let Some(error) = self.host.ask_watch(moment) {
             self.fail(Failure::Foreign(Foreign::Watch, error));
@@ -216,12 +215,11 @@ impl<M: Memory> Run<'_, M> {
     /// Calls the hook of the clock if it is time for that.
     fn tick(&mut self, now: Instant) {
         let is_running = !self.program.has_exited();
-        let is_stopping = matches!(self.phase, RunPhase::Stopping(_));
         if let Some(ticker) = &mut self.host.ticker
             && ticker.next().reached(now)
         {
             let running = &self.program.running;
-            let moment = moment(&self.streams, running, is_running, is_stopping);
+            let moment = moment(&self.streams, running, is_running, &self.phase);
             ticker.tick(moment, now);
         }
     }
@@ -253,12 +251,17 @@ fn moment<'m, M: Memory>(
     streams: &'m Inline<M>,
     running: &ChildProcess,
     is_running: bool,
-    is_stopping: bool,
+    phase: &RunPhase,
 ) -> Moment<'m> {
     let PerStream { stdout, stderr } = streams.flows();
+    let stop = match phase {
+        RunPhase::Stopping(stop) => Some(stop),
+        RunPhase::Moving { .. } | RunPhase::Over(_) => None,
+    };
     Moment {
         pid: running.pid(),
-        stopping: is_stopping,
+        stopping: stop.is_some(),
+        killing: stop.is_some_and(|stop| stop.machine.kills()),
         running: is_running,
         pty: streams.terminal(),
         stdout,
