@@ -25,9 +25,9 @@ use procwright_os::time::Seconds;
 use procwright_os::write_nowait;
 use procwright_process::Exit;
 
-/// The longest line. Less than a pipe takes in one piece everywhere (`PIPE_BUF`
-/// is 512 in POSIX, 4,096 on Linux), so that lines of several processes do not mix.
-const LONGEST: usize = if cfg!(target_os = "linux") { 4000 } else { 500 };
+/// The longest line. Less than a pipe takes in one piece, so that lines of several
+/// processes do not mix.
+const LONGEST: usize = write_nowait::LONGEST - 12;
 
 const UNKNOWN: u8 = 0;
 const OFF: u8 = 1;

@@ -101,7 +101,7 @@ alone! {
         assert_eq!(*events.lock().unwrap(), common::ready_pids(&output.stdout));
         assert!(output.success() && output.stdout.ends_with(b"own\n"));
         assert_eq!(output.report.reason, Reason::Finished);
-        before.unchanged();
+        before.comes_back();
     }
 }
 
@@ -147,7 +147,7 @@ alone! {
             assert!(text.contains(&format!("held open by test-child (pid {holder})")), "{text}");
             assert_eq!(*told.lock().unwrap(), events);
         }
-        before.unchanged();
+        before.comes_back();
     }
 }
 

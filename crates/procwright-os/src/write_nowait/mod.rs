@@ -17,6 +17,16 @@ use std::time::Instant;
 use crate::poll::{self, Flags};
 use crate::time::Deadline;
 
+/// The longest text that a pipe with room takes in one piece, everywhere on this platform:
+/// `PIPE_BUF` is 512 in POSIX, 4,096 on Linux. A longer one may go in in part, or, where
+/// poll has to be asked, wait.
+#[doc(alias = "PIPE_BUF")]
+pub const LONGEST: usize = if cfg!(any(target_os = "linux", target_os = "android")) {
+    4096
+} else {
+    512
+};
+
 /// Writes `bytes` in one call if there is room now; false if there was none.
 ///
 /// Systems without such a write are asked by poll whether there is room, and a pipe that

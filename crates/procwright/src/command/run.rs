@@ -48,13 +48,20 @@ impl<'a> Command<'a> {
         self
     }
 
-    /// Calls `hook` with what the run has to tell while it goes on. An error stops
-    /// the run and comes through. Without a hook each event is a line on stderr,
-    /// since a wait that nobody explains is what this library is against.
+    /// Calls `hook` with what the run has to tell while it goes on, on a thread of its
+    /// own that starts with the first event: a hook that blocks holds up neither the
+    /// program nor a deadline. An error stops the run and comes through. The run is over
+    /// when the hook has returned; from a timeout or another stop on it waits for that as
+    /// for every callback, no longer than the grace and half a second more. The hook then
+    /// goes on behind its back, and an error of it goes nowhere.
+    ///
+    /// Without a hook, or where no thread can be made, each event is a line on stderr if
+    /// that takes it at once, since a wait that nobody explains is what this library is
+    /// against.
     #[must_use]
     pub fn on_event<F>(mut self, hook: F) -> Self
     where
-        F: FnMut(&Event) -> Result<(), BoxError> + 'a,
+        F: FnMut(&Event) -> Result<(), BoxError> + Send + 'static,
     {
         self.hooks.on_event = Some(Box::new(hook));
         self
@@ -97,8 +104,8 @@ impl<'a> Command<'a> {
     ///
     /// # Blocking
     /// Until the program has ended and every holder of its pipes is gone
-    /// ([`Until::Eof`]), or the program alone ([`Until::Exit`]); at most until
-    /// the timeout plus the grace of the stop plus two seconds.
+    /// ([`Until::Eof`]), or the program alone ([`Until::Exit`]), and every callback has
+    /// returned; at most until the timeout plus the grace of the stop plus two seconds.
     ///
     /// # Errors
     /// [`Error::Invalid`] and [`Error::Spawn`] before anything runs;

@@ -1,11 +1,12 @@
 //! Starting a child that the caller holds, and options for that alone.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::builder::Command;
 use crate::child::{self, Child};
 use crate::quote::quote;
-use crate::run::{Error, Event};
+use crate::run::{Error, Event, EventThread};
 use crate::spec::Purpose;
 use crate::spool::{Overflow, elastic};
 use procwright_os::time::Timeout;
@@ -44,9 +45,11 @@ impl Command<'_> {
         valid.map_err(Error::Invalid)?;
         let listener = self.hooks.on_stream_event.map(|hook| {
             let command = quote(&self.spec.argv);
+            let thread = EventThread::new(command.clone(), hook);
             let listener: child::StreamListener =
                 Arc::new(move |stream, event: &elastic::Event| {
-                    hook(&Event::from_queue(&command, stream, event));
+                    // Without a thread the figures of the stream have it all the same.
+                    let _ = thread.tell(Event::from_queue(&command, stream, event), None);
                 });
             listener
         });
@@ -68,11 +71,11 @@ impl Command<'_> {
     /// Calls `listener` with the events of the streams of a child of
     /// [`spawn`](Command::spawn): output which nobody reads goes to disk, cannot go
     /// there, is dropped, or is too much. For runs there is
-    /// [`on_event`](Command::on_event), which is called on the caller's thread; this
-    /// listener is called on threads of this library. So it has to be fast, must not
-    /// wait, and above all must not read the child's streams: the one thread that
-    /// empties the pipes of all children waits for it. Hand on what takes longer,
-    /// through a channel. A panic of it is dropped, as far as the child is concerned.
+    /// [`on_event`](Command::on_event). The listener is called on a thread of its own,
+    /// which starts with the first event, with one after another in their order: it may
+    /// take its time, and nothing waits for it. Some 60 events are kept for it; those
+    /// for which there is no room are counted, and [`Event::Missed`] stands in their place.
+    /// A panic of it is dropped, as far as the child is concerned.
     /// Without a listener nothing is written anywhere:
     /// [`Reader::figures`](crate::stream::Reader::figures) tells all of it.
     ///
@@ -90,11 +93,15 @@ impl Command<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn on_stream_event<F>(mut self, listener: F) -> Self
+    pub fn on_stream_event<F>(mut self, mut listener: F) -> Self
     where
-        F: Fn(&Event) + Send + Sync + 'static,
+        F: FnMut(&Event) + Send + 'static,
     {
-        self.hooks.on_stream_event = Some(Arc::new(listener));
+        self.hooks.on_stream_event = Some(Box::new(move |event| {
+            // The panic hook has told of a panic, and the next event comes all the same.
+            let _ = catch_unwind(AssertUnwindSafe(|| listener(event)));
+            Ok(())
+        }));
         self
     }
 }

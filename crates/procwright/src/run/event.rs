@@ -70,6 +70,14 @@ pub enum Event {
         /// The offset in the stream of the first byte that was too much.
         offset: u64,
     },
+    /// The hook was behind by more events than are kept for it, and some were left out
+    /// here.
+    Missed {
+        /// The command as a shell takes it.
+        command: String,
+        /// How many.
+        count: u64,
+    },
 }
 
 impl Event {
@@ -118,6 +126,10 @@ impl Event {
                 "nobody reads the {stream} of {command} as fast as it comes; at offset {offset} \
                  it was more than may be kept, and no more is read"
             ),
+            Event::Missed { command, count } => format!(
+                "{count} events of {command} are missing here: the hook was still at work on \
+                 earlier ones"
+            ),
         }
     }
 
@@ -128,6 +140,7 @@ impl Event {
             Event::Degraded { .. } => "PROCWRIGHT_SPOOL_DIR names another directory",
             Event::Dropping { .. } => "an overflow of \"spill\" or \"block\" loses nothing",
             Event::Overflowed { .. } => "another overflow would go on",
+            Event::Missed { .. } => "a hook that hands events on, and returns, gets all",
         }
     }
 

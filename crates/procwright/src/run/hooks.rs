@@ -1,6 +1,5 @@
 //! Handles and callbacks of a run: all beside its spec that lives only once.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::consumer::NewConsumer;
@@ -28,9 +27,9 @@ pub(crate) struct Hooks<'a> {
     /// Hook that the clock calls, and how often.
     pub(crate) every: Option<(Duration, TickHook<'a>)>,
     pub(crate) cancel: Option<Cancel>,
-    pub(crate) on_event: Option<EventHook<'a>>,
+    pub(crate) on_event: Option<EventHook>,
     /// Hook for the events of a spawned child's streams.
-    pub(crate) on_stream_event: Option<StreamEventHook>,
+    pub(crate) on_stream_event: Option<EventHook>,
     /// A descriptor of the caller's, polled beside the run's own.
     pub(crate) watch: Option<Box<dyn Watch + 'a>>,
     /// True if orphans come to this process (it is a sub-reaper with one run).
@@ -40,11 +39,8 @@ pub(crate) struct Hooks<'a> {
 /// Called with how far a run is.
 pub(crate) type TickHook<'a> = Box<dyn FnMut(Moment<'_>) + 'a>;
 
-/// Called with the events of a run, on the thread that waits for it.
-pub(crate) type EventHook<'a> = Box<dyn FnMut(&Event) -> Result<(), BoxError> + 'a>;
-
-/// Called with the events of a child's streams, on threads of ours.
-pub(crate) type StreamEventHook = Arc<dyn Fn(&Event) + Send + Sync>;
+/// Called with the events of a run, or of a child's streams, on a thread of its own.
+pub(crate) type EventHook = Box<dyn FnMut(&Event) -> Result<(), BoxError> + Send>;
 
 impl Hooks<'_> {
     /// Finds hooks that make no sense with `spec`, or with this call.

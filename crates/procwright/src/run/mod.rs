@@ -6,6 +6,7 @@ mod consumer;
 mod engine;
 mod error;
 mod event;
+mod event_thread;
 mod hooks;
 #[cfg(feature = "serde")]
 mod json;
@@ -19,6 +20,7 @@ pub(crate) use consumer::{ConsumerKind, ConsumerRole, LineCallback, LineConsumer
 pub(crate) use engine::{Run, start};
 pub use error::{Error, Foreign};
 pub use event::Event;
+pub(crate) use event_thread::EventThread;
 pub(crate) use hooks::Hooks;
 #[cfg(feature = "serde")]
 pub use json::text_to_json;

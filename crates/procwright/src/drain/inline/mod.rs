@@ -384,6 +384,18 @@ impl<M: Memory> Inline<M> {
         }
     }
 
+    /// The wake-up that a turn listens to.
+    ///
+    /// # Errors
+    /// When there was none yet, and no descriptor is left for one.
+    pub(crate) fn wake(&mut self) -> io::Result<Arc<Wake>> {
+        if let Some(wake) = &self.wake {
+            return Ok(Arc::clone(wake));
+        }
+        let wake = Arc::new(Wake::new()?);
+        Ok(Arc::clone(self.wake.insert(wake)))
+    }
+
     /// True while there is a stdin to write to.
     pub(crate) fn feeds(&self) -> bool {
         self.feed.is_some()

@@ -30,6 +30,7 @@ impl<M: Memory> Run<'_, M> {
         for consumer in &self.consumers {
             consumer.leave();
         }
+        self.host.leave_events();
         let cut = stop.as_ref().map(|stop| stop.open).unwrap_or_default();
         let (reason, survivors, processes, at_stop) = match stop {
             None => (

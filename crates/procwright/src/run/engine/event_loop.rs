@@ -44,6 +44,7 @@ impl<M: Memory> Run<'_, M> {
         loop {
             let now = Instant::now();
             self.note_consumers();
+            self.note_events();
             if let RunPhase::Moving { .. } = self.phase
                 && let Some(reason) = self.reason_to_stop(now)
             {
@@ -76,6 +77,7 @@ impl<M: Memory> Run<'_, M> {
 
     /// Notes which consumers have finished or failed.
     fn note_consumers(&mut self) {
+        let mut failures = Vec::new();
         for consumer in &mut self.consumers {
             for stream in consumer.newly_broken() {
                 self.streams.close(stream);
@@ -95,7 +97,22 @@ impl<M: Memory> Run<'_, M> {
                 let streams = consumer.streams.chosen();
                 streams.for_each(|stream| self.streams.close(stream));
             }
-            self.failure.get_or_insert(Failure::Foreign(what, error));
+            failures.push(Failure::Foreign(what, error));
+        }
+        failures.into_iter().for_each(|failure| self.fail(failure));
+    }
+
+    /// Notes that the hook for events has failed, and tells it when no more events can
+    /// come: its end is waited for as that of a consumer is.
+    fn note_events(&mut self) {
+        let Some(events) = &self.host.events else {
+            return;
+        };
+        if self.program.has_exited() && self.streams.all_ended() {
+            events.end();
+        }
+        if let Some(error) = events.take_error() {
+            self.fail(Failure::Foreign(Foreign::Event, error));
         }
     }
 
@@ -114,7 +131,7 @@ impl<M: Memory> Run<'_, M> {
                 *late_turns = 0;
             }
             self.tell_holders(now);
-            return self.failure.is_some().then_some(Reason::Cancelled);
+            return None;
         };
         let is_deadline = matches!(reason, Reason::Timeout | Reason::IdleTimeout);
         (!is_deadline || !self.may_be_mistaken(now)).then_some(reason)
@@ -228,7 +245,8 @@ impl<M: Memory> Run<'_, M> {
         if self.refusals > 1 {
             return true;
         }
-        let has_consumed = self.consumers.iter().all(|consumer| consumer.finished);
+        let has_consumed =
+            self.consumers.iter().all(|consumer| consumer.finished) && self.host.has_told_events();
         match &self.phase {
             RunPhase::Moving { .. } => {
                 self.program.has_exited()

@@ -1,18 +1,18 @@
 //! The processes of a run: which of them hold its pipes, and what they are doing.
 
-use std::io::{self, Write};
+use std::io;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use super::run_state::{Run, RunPhase};
 use crate::drain::Drain;
 use crate::quote::quote;
-use crate::run::collected::Failure;
-use crate::run::error::Foreign;
 use crate::run::event::Event;
 use crate::spool::Memory;
 use crate::std_stream::{PerStream, StdStream};
 use procwright_os::poll::{self, Flags};
 use procwright_os::time::Deadline;
+use procwright_os::write_nowait;
 use procwright_process::holders::{self, Holders, PipeId, RunPipe};
 use procwright_process::{ProcessTree, Scope, StopTarget};
 
@@ -92,11 +92,20 @@ impl<M: Memory> Run<'_, M> {
         };
         let trace = self.program.running.trace();
         trace.say(|| format!("held: {}", event.fact()));
-        match self.host.hand_event(&event) {
-            Ok(true) => {}
-            // Never silent: see `Command::on_event`.
-            Ok(false) => write_to_stderr(&event),
-            Err(error) => self.fail(Failure::Foreign(Foreign::Event, error)),
+        if !self.hand_to_hook(&event) {
+            write_to_stderr(&event);
+        }
+    }
+
+    /// Has the hook called; false if there is none, or no thread or descriptor for it. Then
+    /// the event goes to stderr: it is never silent, see `Command::on_event`.
+    fn hand_to_hook(&mut self, event: &Event) -> bool {
+        let Some(events) = &self.host.events else {
+            return false;
+        };
+        match self.streams.wake() {
+            Ok(wake) => events.tell(event.clone(), Some(&wake)).is_ok(),
+            Err(_) => false,
         }
     }
 
@@ -136,12 +145,18 @@ pub(super) fn activities(target: &StopTarget) -> Vec<String> {
 
 /// Writes to stderr, if it takes that without a wait. Not by `eprintln`, which
 /// panics when stderr is a closed pipe or a full disk, and the program would be
-/// left running.
+/// left running; and not through Rust's lock of stderr, which a thread that waits in
+/// a write may hold.
 fn write_to_stderr(event: &Event) {
-    let stderr = io::stderr();
-    let mut fds = [poll::Fd::new(&stderr, Flags::OUT)];
-    let now = Deadline::at(Instant::now());
-    if poll::poll(&mut fds, now).is_ok_and(|ready| ready > 0) {
-        let _ = writeln!(&stderr, "procwright: {event}");
+    let mut line = format!("procwright: {event}");
+    if line.len() >= write_nowait::LONGEST {
+        let mut end = write_nowait::LONGEST - "…\n".len();
+        while !line.is_char_boundary(end) {
+            end -= 1;
+        }
+        line.truncate(end);
+        line.push('…');
     }
+    line.push('\n');
+    let _ = write_nowait::try_write(io::stderr().as_fd(), line.as_bytes());
 }

@@ -4,8 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use crate::error::BoxError;
-use crate::run::event::Event;
-use crate::run::hooks::EventHook;
+use crate::run::event_thread::EventThread;
 use crate::run::ticker::Ticker;
 use crate::run::watch::{Demand, Moment, Watch};
 use procwright_os::poll;
@@ -15,7 +14,8 @@ use procwright_process::Cancel;
 /// The caller's hooks, and what they have demanded so far.
 pub(super) struct Host<'a> {
     pub(super) cancel: Option<Cancel>,
-    pub(super) on_event: Option<EventHook<'a>>,
+    /// The hook for events, if there is one.
+    pub(super) events: Option<EventThread>,
     pub(super) watch: Option<Box<dyn Watch + 'a>>,
     pub(super) ticker: Option<Ticker<'a>>,
     /// True if orphans come to this process.
@@ -86,15 +86,23 @@ impl Host<'_> {
             .map_or(Deadline::NEVER, |ticker| ticker.next())
     }
 
-    /// Hands `event` to the hook; false if there is none.
-    ///
-    /// # Errors
-    /// The hook's own.
-    pub(super) fn hand_event(&mut self, event: &Event) -> Result<bool, BoxError> {
-        match &mut self.on_event {
-            Some(on_event) => on_event(event).map(|()| true),
-            None => Ok(false),
+    /// Tells the hook for events that no more will come.
+    pub(super) fn end_events(&self) {
+        if let Some(events) = &self.events {
+            events.end();
         }
+    }
+
+    /// Leaves the hook for events behind, which may be at work: the run is over.
+    pub(super) fn leave_events(&self) {
+        if let Some(events) = &self.events {
+            events.leave();
+        }
+    }
+
+    /// True if no event waits to be told, and the hook is not at work.
+    pub(super) fn has_told_events(&self) -> bool {
+        self.events.as_ref().is_none_or(EventThread::has_finished)
     }
 }
 

@@ -30,6 +30,9 @@ pub(crate) struct Run<'a, M> {
     pub(super) phase: RunPhase,
     /// The first failure: it is the cause, and others are its consequences.
     pub(super) failure: Option<Failure>,
+    /// Those others. They are dropped when the run is over: what a host has thrown may take
+    /// that host's lock then.
+    pub(super) later_failures: Vec<Failure>,
     /// How often the system has refused to let us read or wait. After the first time
     /// the streams are given up, after the second one the run is.
     pub(super) refusals: u32,
@@ -63,8 +66,10 @@ impl Default for RunPhase {
 pub(super) struct RunStop {
     pub(super) reason: Reason,
     pub(super) machine: Stopping,
-    /// Time until which consumers may finish what they have.
+    /// Time until which callbacks and copies may go on with what they have.
     pub(super) patience: Deadline,
+    /// True if the grace was ended before its time.
+    pub(super) hurried: bool,
     /// Activities of the processes, a line each.
     pub(super) activities: Vec<String>,
     pub(super) holders: PerStream<Option<Holders>>,
@@ -75,6 +80,13 @@ pub(super) struct RunStop {
 }
 
 impl RunStop {
+    /// Leaves callbacks and copies no more time than until `end`: there is no more grace.
+    pub(super) fn hurry(&mut self, end: Instant) {
+        if !std::mem::replace(&mut self.hurried, true) {
+            self.patience = self.patience.min(Deadline::at(end));
+        }
+    }
+
     /// Time at which something is to be done next.
     pub(super) fn deadline(&self) -> Deadline {
         let patience = match self.machine.finished() {
@@ -115,6 +127,9 @@ impl<M: Memory> Run<'_, M> {
     }
 
     pub(super) fn fail(&mut self, failure: Failure) {
-        self.failure.get_or_insert(failure);
+        match self.failure {
+            None => self.failure = Some(failure),
+            Some(_) => self.later_failures.push(failure),
+        }
     }
 }

@@ -8,7 +8,9 @@ use super::host::{DemandedEnd, Host};
 use super::program::Program;
 use super::run_state::{Run, RunPhase};
 use crate::child::{self, Unstarted};
+use crate::quote::quote;
 use crate::run::collected::Failure;
+use crate::run::event_thread::EventThread;
 use crate::run::hooks::Hooks;
 use crate::run::ticker::Ticker;
 use crate::spec::{Purpose, Spec};
@@ -28,7 +30,9 @@ pub(crate) fn start<'a, M: Memory>(
     let attachments = Attachments::open(spec, hooks.producer, hooks.taps, hooks.both, hooks.relay)?;
     let mut host = Host {
         cancel: hooks.cancel,
-        on_event: hooks.on_event,
+        events: hooks
+            .on_event
+            .map(|hook| EventThread::new(quote(&spec.argv), hook)),
         watch: hooks.watch,
         ticker: None,
         adopts: hooks.adopts,
@@ -76,6 +80,7 @@ pub(crate) fn start<'a, M: Memory>(
         host,
         phase: RunPhase::default(),
         failure,
+        later_failures: Vec::new(),
         refusals: 0,
     };
     if is_early {

@@ -7,17 +7,23 @@ use super::host::DemandedEnd;
 use super::run_state::{Run, RunPhase, RunStop};
 use crate::run::output::Reason;
 use crate::spool::Memory;
-use procwright_os::time::Deadline;
-use procwright_process::{StopTarget, Stopping};
+use procwright_os::time::Timeout;
+use procwright_process::{Signal, StopTarget, Stopping};
 
-/// How long, from the beginning of a stop, consumers may go on with what they
-/// have: enough to write it to a disk, too short for a callback that sleeps for
-/// ever to hold up a timeout.
+/// How long callbacks and copies may go on with what they have once the grace of a
+/// stop is over: the program may have written up to its last moment. Enough to write
+/// it to a disk, and within the two seconds that a run may take beyond the grace.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl<M: Memory> Run<'_, M> {
     pub(super) fn begin_stop(&mut self, reason: Reason, now: Instant) {
         let stop = self.spec.stop;
+        let grace = match stop.signal() {
+            Signal::KILL => Duration::ZERO,
+            _ => stop.grace(),
+        };
+        // Nothing is told any more.
+        self.host.end_events();
         let trace = self.program.running.trace();
         trace.say(|| format!("stop, {}: {stop}", reason.name()));
         let root = self.program.identity();
@@ -36,7 +42,8 @@ impl<M: Memory> Run<'_, M> {
         self.phase = RunPhase::Stopping(Box::new(RunStop {
             reason,
             machine,
-            patience: Deadline::at(now + PATIENCE),
+            patience: Timeout::after(grace.saturating_add(PATIENCE)).starting(now),
+            hurried: false,
             activities,
             holders,
             open: self.streams.open_streams(),
@@ -51,6 +58,7 @@ impl<M: Memory> Run<'_, M> {
         };
         if self.host.demanded == DemandedEnd::Kill {
             stop.machine.kill_now(now);
+            stop.hurry(now + PATIENCE);
         }
         stop.machine.step(now);
         if !stop.traced_kill && stop.machine.kills() {
