@@ -9,7 +9,8 @@ class Event(Record):
     """News of a run or a child while it goes on; `str()` says it in words.
 
     Of kind "held": the program has exited, but a second later other processes
-    still hold its pipes.
+    still hold its pipes. Of kind "missed": so many events found the callback still at
+    work on earlier ones that they are counted here.
     """
 
     __slots__ = ("kind", "text", "command", "streams", "holders", "complete")

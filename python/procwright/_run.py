@@ -126,8 +126,12 @@ def run(
     cancel
         A `Cancel`, whose `cancel()` ends the run from another thread.
     on_event
-        Called with what there is to tell while the run goes on; the default logs
-        a warning.
+        Called with what there is to tell while the run goes on, on a thread of its
+        own; the default logs a warning.
+
+    Callbacks hold up no deadline: from the beginning of a stop they have its grace, and
+    half a second more. One that is then still at work goes on behind the run's back, and
+    what it raises is told by `sys.unraisablehook`.
 
     Raises `InvalidValue` (a `ValueError`), `SpawnError` (an `OSError`),
     `TimeoutExpired`, `IdleTimeout`, `OutputLimitExceeded`, `Cancelled`,

@@ -99,7 +99,8 @@ def spawn(
     on_event
         Called with an `Event` when output goes to disk ("spilling"), cannot go there
         ("degraded"), is dropped ("dropping") or is too much ("overflowed"), on a thread
-        of its own; the default logs a warning.
+        of its own; the default logs a warning. Of more than 64 that wait for it the rest
+        is counted, in one of kind "missed".
 
     Raises `InvalidValue` (a `ValueError`) and `SpawnError` (an `OSError`).
     """

@@ -22,7 +22,7 @@ use crate::queue::{Receiver, Sender};
 use crate::report::{self, status};
 use crate::signals::while_stopping;
 use crate::stream::{UntakenStreams, stalled};
-use crate::taps::StdinPieces;
+use crate::taps::{StdinPieces, exception_of};
 use crate::values::{Stop, seconds};
 use procwright_os::sync::Mutex;
 
@@ -152,10 +152,8 @@ impl Child {
             Ok(Ok(exit)) => status(py, exit).map(Some),
             Ok(Err(WaitError::Stalled(error))) => Err(stalled(py, &error)),
             Ok(Err(WaitError::Process(error))) => Err(errors::process(py, &error)),
-            Ok(Err(WaitError::Stdin(error))) => Err(match error.downcast::<PyErr>() {
-                Ok(error) => *error,
-                Err(error) => PyRuntimeError::new_err(error.to_string()),
-            }),
+            Ok(Err(WaitError::Stdin(error))) => Err(exception_of(error)
+                .unwrap_or_else(|error| PyRuntimeError::new_err(error.to_string()))),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
             Ok(Err(error)) => Err(PyRuntimeError::new_err(error.to_string())),
             Err(error) => Err(errors::system(&error, error.to_string())),

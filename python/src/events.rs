@@ -1,61 +1,40 @@
 //! Events of runs and children, told to Python.
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 use procwright::{BoxError, Event};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::taps::{self, AttachedPy};
+use crate::taps::{self, AttachedPy, Raised};
 use procwright_os::sync::Mutex;
 
 /// The callable that is told events. None once the garbage collector has found it to be
 /// garbage, in a circle with the child.
 pub(crate) type EventHook = Arc<Mutex<Option<Py<PyAny>>>>;
 
-/// Hands events to Python on a thread of its own, which starts with the first: the core's
-/// thread empties the pipes of all children, and must not wait for the interpreter lock.
+/// Hands events to Python, on the thread that the core has for them.
 ///
-/// The hook is a plain `Py`, and no `AttachedPy`, for this reason, too: the core's thread may
-/// drop the last reference, and PyO3 leaves that to the next thread that has the lock.
-pub(crate) fn listener(hook: EventHook) -> impl Fn(&Event) + Send + Sync + 'static {
-    let (send, receive) = mpsc::channel::<Event>();
-    let waiting = Mutex::new(Some((receive, hook)));
+/// The hook is a plain `Py`, and no `AttachedPy`, since the garbage collector takes it out of
+/// the place that it shares with the child.
+pub(crate) fn listener(hook: EventHook) -> impl FnMut(&Event) + Send + 'static {
     move |event| {
-        if let Some((receive, hook)) = waiting.take() {
-            let thread = std::thread::Builder::new().name("procwright-events".into());
-            // Events are not told if no thread can be had; the figures have them all the same.
-            let _ = thread.spawn(move || {
-                while let Ok(event) = receive.recv() {
-                    let callable = Python::try_attach(|py| {
-                        let hook = hook.lock();
-                        AttachedPy::new(hook.as_ref()?.clone_ref(py)).into()
-                    });
-                    let told = callable
-                        .flatten()
-                        .and_then(|callable: AttachedPy| Some(tell(callable.get()?, &event)));
-                    if let Some(Err(error)) = told {
-                        unraisable(error);
-                    }
-                }
-            });
-        }
-        let _ = send.send(event.clone());
+        let callable = Python::try_attach(|py| {
+            let hook = hook.lock();
+            AttachedPy::new(hook.as_ref()?.clone_ref(py)).into()
+        });
+        let callable: Option<AttachedPy> = callable.flatten();
+        // No call waits for the hook: dropped, an exception is told by `sys.unraisablehook`.
+        drop(callable.map(|callable| tell(&callable, event)));
     }
 }
 
-/// Reports the error of a callback for which no call waits, by `sys.unraisablehook`.
-fn unraisable(error: BoxError) {
-    let _ = Python::try_attach(|py| match error.downcast::<PyErr>() {
-        Ok(error) => error.write_unraisable(py, None),
-        Err(error) => PyRuntimeError::new_err(error.to_string()).write_unraisable(py, None),
-    });
-}
-
 /// Calls `hook` with the parts of an event, as `procwright/_event.py` takes them.
-pub(crate) fn tell(hook: &Py<PyAny>, event: &Event) -> Result<(), BoxError> {
+pub(crate) fn tell(hook: &AttachedPy, event: &Event) -> Result<(), BoxError> {
     let told = Python::try_attach(|py| {
+        let Some(hook) = hook.get() else {
+            return Ok(());
+        };
         let text = event.to_string();
         let args = match event {
             Event::Held {
@@ -80,11 +59,12 @@ pub(crate) fn tell(hook: &Py<PyAny>, event: &Event) -> Result<(), BoxError> {
             Event::Overflowed {
                 command, stream, ..
             } => of_stream(py, "overflowed", event, command, stream)?,
+            Event::Missed { command, .. } => of_stream(py, "missed", event, command, "")?,
             _ => PyTuple::new(py, ["other", &text])?,
         };
         taps::call(hook.bind(py), &args).map(drop)
     });
-    told.unwrap_or(Ok(())).map_err(BoxError::from)
+    told.unwrap_or(Ok(())).map_err(Raised::boxed)
 }
 
 /// The parts of an event of one stream.

@@ -1,5 +1,7 @@
 //! `run`: a program from its start to its result.
 
+use std::sync::Arc;
+
 use procwright::{Collected, Command, Failure, Memory, StdStream};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,7 +12,7 @@ use crate::errors::{not_started, strerror};
 use crate::events::tell;
 use crate::options::{CommonOptions, RunOptions};
 use crate::signals::{WakePipe, WakeupFd};
-use crate::taps::{ChunkTap, StdinPieces, line_callback};
+use crate::taps::{AttachedPy, ChunkTap, StdinPieces, exception_of, line_callback};
 use crate::{report, values};
 
 /// Runs a program.
@@ -25,7 +27,10 @@ pub(crate) fn run<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let common: CommonOptions<'_> = options.extract()?;
     let (mut spec, next) = common.spec(py)?;
-    let on_event = common.on_event;
+    // Kept in this frame as well, which has the lock when it drops it; the core has not. A hook
+    // that is left behind is dropped by its thread.
+    let on_event = Arc::new(AttachedPy::new(common.on_event));
+    let hook = Arc::clone(&on_event);
     let options: RunOptions<'_> = options.extract()?;
     options.set(py, &mut spec)?;
     let cancel = options.cancel.as_ref().map(|cancel| cancel.get());
@@ -40,7 +45,7 @@ pub(crate) fn run<'py>(
     let mut wakeup = WakeupFd::lend(py, &WakePipe::new()?)?;
     let watched = wakeup.as_mut();
     let outcome = py.detach(move || {
-        let mut command = Command::from_spec(spec).on_event(move |event| tell(&on_event, event));
+        let mut command = Command::from_spec(spec).on_event(move |event| tell(&hook, event));
         if let Some(cancel) = &cancel {
             command = command.cancel_on(cancel);
         }
@@ -65,6 +70,7 @@ pub(crate) fn run<'py>(
     if let Some(wakeup) = wakeup {
         wakeup.restore(py);
     }
+    drop(on_event);
     match outcome {
         Ok(collected) => result(py, collected, tee),
         Err(NotRun::Core(error)) => Err(not_started(py, &error)),
@@ -115,15 +121,14 @@ fn result(
     dict.set_item("merged", merged)?;
     let (error, errno) = match failure {
         None => (None, None),
-        Some(Failure::Foreign(what, error)) => match error.downcast::<PyErr>() {
-            Ok(error) => (Some(error.into_value(py).into_any()), None),
-            // A panic of ours.
-            Err(error) => {
+        Some(Failure::Foreign(what, error)) => {
+            let raised = exception_of(error).unwrap_or_else(|error| {
+                // A panic of ours.
                 let text = format!("{what} of {} failed: {error}", report.command());
-                let error = pyo3::exceptions::PyRuntimeError::new_err(text);
-                (Some(error.into_value(py).into_any()), None)
-            }
-        },
+                pyo3::exceptions::PyRuntimeError::new_err(text)
+            });
+            (Some(raised.into_value(py).into_any()), None)
+        }
         Some(Failure::Io(error)) => {
             let errno = error.raw_os_error().unwrap_or(0);
             (None, Some((errno, strerror(py, errno, &error)?)))

@@ -5,10 +5,12 @@
 //! where it is until the process ends: no thread waits for it.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::mem::ManuallyDrop;
 
 use bytes::Bytes;
 use procwright::{BoxError, Piece, Tap};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -76,7 +78,7 @@ impl AttachedPy {
             let args = PyTuple::new(py, [argument])?;
             call(callable.bind(py), &args).map(drop)
         });
-        called.unwrap_or(Ok(())).map_err(BoxError::from)
+        called.unwrap_or(Ok(())).map_err(Raised::boxed)
     }
 }
 
@@ -84,8 +86,56 @@ impl Drop for AttachedPy {
     fn drop(&mut self) {
         if let Some(object) = self.0.take() {
             // Leaked if the interpreter is gone.
-            let kept = std::mem::ManuallyDrop::new(object);
-            let _ = Python::try_attach(|_| drop(std::mem::ManuallyDrop::into_inner(kept)));
+            let kept = ManuallyDrop::new(object);
+            let _ = Python::try_attach(|_| drop(ManuallyDrop::into_inner(kept)));
+        }
+    }
+}
+
+/// An exception on its way out of a callback. If nobody takes it, since another one was the
+/// cause of the run's end, or the run has returned without waiting any longer, it is told by
+/// `sys.unraisablehook`.
+#[derive(Debug)]
+pub(crate) struct Raised(Option<PyErr>);
+
+impl Raised {
+    pub(crate) fn boxed(error: PyErr) -> BoxError {
+        Box::new(Raised(Some(error)))
+    }
+
+    fn take(mut self) -> PyErr {
+        let taken = self.0.take();
+        taken.unwrap_or_else(|| PyRuntimeError::new_err("the exception was taken before"))
+    }
+}
+
+/// The exception that is the error of a run or child; the error itself if it is none.
+pub(crate) fn exception_of(error: BoxError) -> Result<PyErr, BoxError> {
+    // A handler of a signal has raised, or a callback.
+    let raised = error.downcast::<PyErr>().map(|error| *error);
+    raised.or_else(|error| Ok(error.downcast::<Raised>()?.take()))
+}
+
+impl fmt::Display for Raised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(error) => error.fmt(f),
+            None => f.write_str("an exception"),
+        }
+    }
+}
+
+impl std::error::Error for Raised {}
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        if let Some(error) = self.0.take() {
+            // Leaked if the interpreter is gone.
+            let kept = ManuallyDrop::new(error);
+            let _ = Python::try_attach(|py| {
+                let error = ManuallyDrop::into_inner(kept);
+                error.write_unraisable(py, None);
+            });
         }
     }
 }
@@ -137,9 +187,9 @@ impl Iterator for StdinPieces {
                 Err(error) if error.is_instance_of::<pyo3::exceptions::PyStopIteration>(py) => {
                     return None;
                 }
-                Err(error) => return Some(Err(error.into())),
+                Err(error) => return Some(Err(Raised::boxed(error))),
             };
-            Some(piece(&item).map_err(BoxError::from))
+            Some(piece(&item).map_err(Raised::boxed))
         })
         .flatten()
     }

@@ -3,7 +3,7 @@
 module Procwright
   # News of a run, or of a child, while it goes on.
   class Event
-    # @return [Symbol] `:held`, `:spilling`, `:degraded`, `:dropping`, `:overflowed`
+    # @return [Symbol] `:held`, `:spilling`, `:degraded`, `:dropping`, `:overflowed`, `:missed`
     attr_reader :kind
     # @return [String] the event in words
     attr_reader :message

@@ -63,8 +63,7 @@ module Procwright
         stop: options[:stop] && Stop.of(options[:stop]).parts,
         stdout: sink("stdout", options[:stdout]),
         stderr: sink("stderr", options[:stderr]),
-        merged: options[:merged] ? true : false,
-        on_event: options[:on_event] && event_hook(options[:on_event])
+        merged: options[:merged] ? true : false
       }
     end
 

@@ -8,17 +8,14 @@ module Procwright
   # @private
   class OutputTap
     # Runs the block with `options[:taps]` as descriptors for the extension.
-    def self.during(options, encodings)
+    def self.during(options, encodings, &block)
       taps = made_for(options, encodings)
       return yield if taps.empty?
 
       begin
         options[:taps] = (options[:taps] || []) + taps.map(&:descriptors)
         taps.each(&:start)
-        yield
-      rescue Error
-        # A tap that raises ends the run: that is the cause then.
-        raise taps.filter_map(&:error).first || $!
+        CallbackThread.raising_errors_of(taps, &block)
       ensure
         taps.each(&:finish)
       end
@@ -58,9 +55,6 @@ module Procwright
       callbacks[:on_stdout_line] ? 1 : 2
     end
 
-    # @return [Exception, nil] the exception that the consumer has raised
-    attr_reader :error
-
     def initialize(stream, consumer)
       @stream = stream
       @consumer = consumer
@@ -73,21 +67,21 @@ module Procwright
     def descriptors = [@stream, @to.fileno, @acknowledged.fileno]
 
     def start
-      @thread = Thread.new do
+      @thread = CallbackThread.new do
         hand_over_pieces
-      rescue Exception => e # rubocop:disable Lint/RescueException
-        @error = e
       ensure
         # The core learns by the closed pipes that this consumer takes no more.
         @acknowledge.close
         @from.close
       end
-      @thread.report_on_exception = false
     end
+
+    # @return [Exception, nil] the exception that the consumer has raised
+    def error = @thread&.error
 
     # Ends the thread, even where its consumer still waits: the run is over.
     def finish
-      @thread&.kill&.join
+      @thread&.finish
       [@from, @to, @acknowledged, @acknowledge].each(&:close)
     end
 

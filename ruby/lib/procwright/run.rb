@@ -53,15 +53,16 @@ module Procwright
   #   @param merged [Boolean] also record in which order the two streams were read
   #   @param on_line [#call] gets each line of both captured streams while it comes, with its
   #     end, and `:stdout` or `:stderr`; in the order of reading. On a thread of its own: the
-  #     run's deadlines hold whatever it does. What it raises stops the run, and is raised here
+  #     run's deadlines hold whatever it does. What it raises stops the run, and is raised here.
+  #     After a stop it has the grace, and half a second more, to take what is left; then the
+  #     thread is killed
   #   @param on_stdout_line [#call] gets each line of that stream; so too `on_stderr_line`
   #   @param tee [Boolean, IO, #write] the place where the captured streams are shown while they come:
   #     true on our own stdout and stderr, else both there
   #   @param on_timeout [Symbol] `:raise`, or `:return` the result
   #   @param cancel [Cancel] ends the run from another thread
   #   @param on_event [#call] gets an {Event} when there is something to tell; without it that
-  #     is written to stderr. It is called on this thread (under a Fiber scheduler on one that
-  #     the run has), and the run waits for it
+  #     is written to stderr. It is called as `on_line` is
   #   @param encoding [String, Encoding] encoding of the outputs, `"ext"` or `"ext:int"`;
   #     Encoding.default_external if not given
   #   @param binmode [Boolean] the outputs are binary
@@ -77,9 +78,11 @@ module Procwright
     end
     encodings = Options.encodings(options)
     StdinFeed.during(options) do
-      raw = OutputTap.during(options, encodings) do
-        setup = Options.setup(argv, options).merge!(Run.setup(options, encodings))
-        Fibers.on_thread { Native.run(setup) }
+      raw = EventCaller.during(options) do
+        OutputTap.during(options, encodings) do
+          setup = Options.setup(argv, options).merge!(Run.setup(options, encodings))
+          Fibers.on_thread { Native.run(setup) }
+        end
       end
       result = Result.new(raw, encodings)
       Run.raise_for(result, options[:on_timeout])
@@ -109,6 +112,7 @@ module Procwright
         keep_full: Arguments.path(options[:keep_full]),
         cancel: Cancel.native_of(options[:cancel]),
         taps: options[:taps],
+        events: options[:events],
         tee: options[:tee] ? true : false
       }
     end

@@ -61,7 +61,7 @@ module Procwright
     # Ends the thread, even where the source still waits: the run is over.
     def finish
       @pipe.close
-      @thread&.kill&.join
+      @thread&.kill&.join(CallbackThread::LONGEST_END)
       @into.close
     end
 

@@ -25,6 +25,7 @@ pub(crate) fn parts(ruby: &Ruby, event: &Event) -> Result<RArray, Error> {
         Event::Overflowed {
             command, stream, ..
         } => ("overflowed", &**command, *stream),
+        Event::Missed { command, .. } => ("missed", &**command, ""),
         _ => ("other", "", ""),
     };
     array.push(ruby.to_symbol(kind))?;

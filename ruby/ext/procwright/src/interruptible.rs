@@ -40,11 +40,6 @@ impl Interrupts {
         self.wake_fd.as_ref().expect("only drop gives it back")
     }
 
-    /// Makes the descriptor readable, as an interrupt does.
-    pub(crate) fn wake(&self) {
-        self.wake_fd().wake();
-    }
-
     pub(crate) fn clear(&self) {
         self.wake_fd().clear();
     }

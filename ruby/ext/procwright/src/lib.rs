@@ -17,6 +17,7 @@ mod child;
 mod communicate;
 mod errors;
 mod event;
+mod event_handover;
 mod fiber;
 mod gvl;
 mod interruptible;
@@ -50,6 +51,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     errors::define(&native)?;
     arguments::define(&native)?;
     cancel::define(ruby, &native)?;
+    event_handover::define(ruby, &native)?;
     run::define(&native)?;
     child::define(ruby, &native)?;
     reader::define(ruby, &native)?;

@@ -1,14 +1,11 @@
 //! `Procwright.run`.
 
-use std::cell::RefCell;
-
-use magnus::value::ReprValue;
 use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, Value, function};
-use procwright::{Collected, Command, Event, Failure, Ongoing};
+use procwright::{Collected, Command, Failure, Ongoing};
 
 use crate::cancel::Cancel;
 use crate::errors::{exception, guarded, panic_error, spawn_error, system_error};
-use crate::event;
+use crate::event_handover::EventHandover;
 use crate::gvl;
 use crate::interruptible::{Interrupts, PauseOnInterrupt, fork_error};
 use crate::options::Options;
@@ -20,7 +17,7 @@ pub(crate) fn define(native: &RModule) -> Result<(), Error> {
     native.define_singleton_method("run", function!(run, 1))
 }
 
-/// Runs a program. This thread has Ruby's lock only for interrupts and the hook.
+/// Runs a program. This thread has Ruby's lock only for interrupts.
 fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
     guarded(|| {
         let options = Options { ruby, hash };
@@ -28,11 +25,9 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         options.add_run_options(&mut spec)?;
         let cancel = options.get::<Option<&Cancel>>("cancel")?;
         let cancel = cancel.map(Cancel::handle);
-        // The hook is in `hash` as well, which the caller holds: so the collector finds it.
-        let hook = options.get::<Option<Value>>("on_event")?;
+        let events = options.get::<Option<&EventHandover>>("events")?;
         let taps = OutputTaps::from_options(options)?;
         let interrupts = Interrupts::watch()?;
-        let events = RefCell::new(Vec::new());
         let mut ongoing = loop {
             let begun = interrupts.without_gvl(|| {
                 let mut command =
@@ -40,13 +35,8 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 if let Some(cancel) = &cancel {
                     command = command.cancel_on(cancel);
                 }
-                if hook.is_some() {
-                    // The hook is called when the run has paused, for which this asks.
-                    command = command.on_event(|event| {
-                        events.borrow_mut().push(event.clone());
-                        interrupts.wake();
-                        Ok(())
-                    });
+                if let Some(events) = events {
+                    command = command.on_event(events.hook());
                 }
                 taps.add_to(command)
                     .map(|command| command.begin_into::<Vec<u8>>())
@@ -81,13 +71,9 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 Some(Ok(None)) | None => {}
             }
             interrupts.clear();
-            // The hook is not called any more after an exception.
-            let handled = match &raised {
-                None => gvl::check_interrupts().and_then(|()| tell(ruby, hook, &events)),
-                Some(_) => gvl::check_interrupts_beside(raised.as_ref()),
-            };
+            let handled = gvl::check_interrupts_beside(raised.as_ref());
             if std::process::id() != process {
-                // A handler or the hook has forked. The run is the parent's: to stop it would
+                // A handler has forked. The run is the parent's: to stop it would
                 // stop it there, and to drop it may wait for threads that exist only there.
                 std::mem::forget(ongoing);
                 return Err(fork_error(raised, handled));
@@ -103,10 +89,7 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
             }
         };
         match raised {
-            // Events of the last turn, after which there was no pause.
-            None => {
-                tell(ruby, hook, &events).and_then(|()| result(ruby, collected, taps.are_shown()))
-            }
+            None => result(ruby, collected, taps.are_shown()),
             Some(error) => Err(error),
         }
     })
@@ -162,14 +145,4 @@ fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHa
         Some(_) => return Err(exception("internal_error", ("an unknown failure",))),
     }
     Ok(hash)
-}
-
-/// Hands the events to Ruby, on the thread of the run.
-fn tell(ruby: &Ruby, hook: Option<Value>, events: &RefCell<Vec<Event>>) -> Result<(), Error> {
-    let Some(hook) = hook else { return Ok(()) };
-    for event in events.take() {
-        let event = event::parts(ruby, &event)?;
-        hook.funcall::<_, _, Value>("call", (event,))?;
-    }
-    Ok(())
 }

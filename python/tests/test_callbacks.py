@@ -1,0 +1,182 @@
+"""Callbacks that take their time, never return, or raise: no deadline waits for them, they
+have the grace of the stop, and no exception is lost."""
+
+import logging
+import signal
+import sys
+import threading
+
+import pytest
+
+import procwright
+from procwright import Overflow, Stop, run, spawn
+
+SOON = Stop(grace=0.05)
+#: Seconds that a callback would hold a run up: longer than any deadline here.
+LONG = 20
+
+
+class Gate:
+    """Holds callbacks up, and knows whether one has come through."""
+
+    def __init__(self):
+        self.reached = threading.Event()
+        self.open = threading.Event()
+        self.passed = False
+
+    def __call__(self, *_):
+        self.reached.set()
+        self.open.wait(LONG)
+        self.passed = True
+
+
+@pytest.fixture
+def gate():
+    gate = Gate()
+    yield gate
+    gate.open.set()
+
+
+@pytest.fixture
+def unraisable(monkeypatch):
+    told = []
+    came = threading.Event()
+
+    def hook(args):
+        told.append(args.exc_value)
+        came.set()
+
+    monkeypatch.setattr(sys, "unraisablehook", hook)
+    told_by = type("Told", (), {"values": told, "wait": lambda self: came.wait(LONG)})
+    return told_by()
+
+
+def test_an_event_hook_that_blocks_holds_up_no_deadline(child, gate):
+    result = run(
+        [child, "fork-holder", "0"], timeout=1.3, on_timeout="return", stop=SOON, on_event=gate
+    )
+    assert gate.reached.is_set()
+    assert not gate.passed
+    assert result.reason == "timeout"
+    assert not result.survivors
+
+
+def test_a_logging_handler_that_blocks_holds_up_no_deadline(child, gate):
+    handler = logging.Handler()
+    handler.emit = gate
+    logger = logging.getLogger("procwright")
+    logger.addHandler(handler)
+    try:
+        with pytest.raises(procwright.TimeoutExpired):
+            run([child, "fork-holder", "0"], timeout=1.3, stop=SOON)
+        assert gate.reached.is_set()
+        assert not gate.passed
+    finally:
+        # The handler has a lock, which its removal waits for.
+        gate.open.set()
+        logger.removeHandler(handler)
+
+
+def test_an_event_hook_of_a_child_holds_up_neither_it_nor_others(child, gate):
+    flood = spawn(
+        [child, "flood", "--out", "1M"], overflow=Overflow("drop_oldest", memory=65536), on_event=gate
+    )
+    gate.reached.wait()
+    assert flood.wait() == 0
+    with spawn([child, "flood", "--out", "1M"]) as other:
+        assert len(other.stdout.read()) == 1 << 20
+    assert not gate.passed
+
+
+def test_ctrl_c_while_an_event_hook_is_at_work(script, child):
+    code = (
+        "import sys, threading, procwright\n"
+        "def hook(event):\n"
+        "    print('ready', flush=True)\n"
+        "    threading.Event().wait()\n"
+        "try:\n"
+        "    procwright.run([sys.argv[1], 'fork-holder', '0'], start_new_session=True,\n"
+        "                   stop=procwright.Stop(grace=0.1), on_event=hook)\n"
+        "except KeyboardInterrupt: print('interrupted')\n"
+    )
+    process = script(code, child)
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate() == ("interrupted\n", "")
+
+
+def test_the_second_exception_is_told(child, unraisable):
+    both = threading.Barrier(2)
+
+    def raises(name):
+        def callback(line):
+            both.wait(LONG)
+            raise KeyError(name)
+
+        return callback
+
+    with pytest.raises(KeyError) as caught:
+        run(
+            "echo a; echo b >&2; exec sleep 1000000",
+            shell=True,
+            on_stdout_line=raises("out"),
+            on_stderr_line=raises("err"),
+        )
+    assert unraisable.wait()
+    (second,) = unraisable.values
+    assert {caught.value.args, second.args} == {("out",), ("err",)}
+
+
+@pytest.mark.parametrize("name", ["on_event", "on_stdout_line"])
+def test_an_exception_after_the_run_is_told(child, gate, unraisable, name):
+    def late(_):
+        gate()
+        raise KeyError("late")
+
+    with pytest.raises(procwright.TimeoutExpired):
+        run([child, "fork-holder", "0", "--say", "own"], timeout=1.3, stop=SOON, **{name: late})
+    assert not unraisable.values
+    gate.open.set()
+    assert unraisable.wait()
+    assert unraisable.values[0].args == ("late",)
+
+
+def test_a_line_callback_has_the_grace(child):
+    lines = []
+
+    def slow(line):
+        # A hundred of these are far more than what the program needs to end.
+        threading.Event().wait(0.015)
+        lines.append(line)
+
+    result = run(
+        "i=0; while [ $i -lt 100 ]; do echo $i; i=$((i+1)); done; exec sleep 1000000",
+        shell=True,
+        timeout=0.2,
+        on_timeout="return",
+        stop=Stop(grace=1000),
+        on_stdout_line=slow,
+    )
+    assert len(lines) == 100
+    assert result.stdout_info.undelivered_bytes == 0
+
+
+def test_a_child_that_is_stopped_loses_no_line(child):
+    lines = []
+    done = threading.Event()
+
+    def slow(line):
+        threading.Event().wait(0.015)
+        lines.append(line)
+        if len(lines) == 100:
+            done.set()
+
+    it = spawn(
+        "i=0; while [ $i -lt 100 ]; do echo $i; i=$((i+1)); done; echo >&2; exec sleep 1000000",
+        shell=True,
+        on_stdout_line=slow,
+    )
+    it.stderr.readline()
+    it.stop(Stop(grace=1000))
+    it.communicate()
+    assert len(lines) == 100

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Procwright
+  # A thread on which a run calls back.
+  # @private
+  class CallbackThread
+    # How long the end of a run waits for a thread that was killed. One that is in an `ensure`
+    # which takes longer, or blocks interrupts, is left behind: deadlines hold whatever a
+    # callback does.
+    LONGEST_END = 0.1
+
+    # @return [Exception, nil] the exception that the block has raised
+    attr_reader :error
+
+    # Starts it with the block.
+    def initialize
+      @thread = Thread.new do
+        yield
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        @error = e
+      end
+      @thread.report_on_exception = false
+    end
+
+    # Ends the thread, even where its callback still waits: the run is over.
+    def finish
+      @thread.kill.join(LONGEST_END)
+    end
+
+    # Calls the block, which runs with these callbacks. What one of them raises has ended the
+    # run: it is raised here, and what others have raised besides is told on stderr, as Ruby
+    # does with exceptions that end a thread.
+    def self.raising_errors_of(callbacks)
+      yield
+    rescue Error => e
+      cause, *others = callbacks.filter_map(&:error)
+      others.each { |other| warn("#{other.full_message(highlight: false)}(in a second callback of a run)") }
+      raise cause || e
+    end
+  end
+  private_constant :CallbackThread
+end
