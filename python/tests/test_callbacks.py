@@ -79,7 +79,9 @@ def test_a_logging_handler_that_blocks_holds_up_no_deadline(child, gate):
 
 def test_an_event_hook_of_a_child_holds_up_neither_it_nor_others(child, gate):
     flood = spawn(
-        [child, "flood", "--out", "1M"], overflow=Overflow("drop_oldest", memory=65536), on_event=gate
+        [child, "flood", "--out", "1M"],
+        overflow=Overflow("drop_oldest", memory=65536),
+        on_event=gate,
     )
     gate.reached.wait()
     assert flood.wait() == 0

@@ -37,6 +37,12 @@ impl Gate {
     }
 }
 
+/// A pause of a known length: no message comes.
+fn pause(milliseconds: u64) {
+    let (_keep, never) = mpsc::channel::<()>();
+    let _ = never.recv_timeout(Duration::from_millis(milliseconds));
+}
+
 fn holder() -> Command<'static> {
     child(&["fork-holder", "0", "--print-ready"])
 }
@@ -104,7 +110,7 @@ alone! {
                 holders.iter().for_each(|holder| sys::end(holder.pid));
                 common::eventually(|| holders.iter().all(|holder| !common::lives(holder.pid)));
                 // The pipes have ended meanwhile, and only the hook is left.
-                std::thread::sleep(Duration::from_millis(100));
+                pause(100);
                 *done.lock().unwrap() = true;
                 Ok(())
             })
@@ -132,7 +138,7 @@ fn slow_lines(command: Command<'_>) -> (Arc<AtomicU64>, Command<'_>) {
     let taken = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&taken);
     let command = command.on_stdout_line(move |_| {
-        std::thread::sleep(Duration::from_millis(15));
+        pause(15);
         count.fetch_add(1, Ordering::SeqCst);
         Ok(())
     });
