@@ -21,11 +21,19 @@ const NOT_EXECUTABLE: u8 = 126;
 /// The program was not found.
 const NOT_FOUND: u8 = 127;
 /// Added to the number of a signal.
-const SIGNALLED: i32 = 128;
+pub(crate) const SIGNALLED: i32 = 128;
 
 /// Signals that ask a process to terminate.
 pub(crate) const TERMINATION_SIGNALS: [Signal; 4] =
     [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+
+/// Returns whether this process is the first of its pid namespace, which cannot die by a
+/// signal of its own: see [`process_1`](crate::process_1).
+#[doc(alias = "getpid")]
+#[doc(alias = "init")]
+pub(crate) fn is_process_1() -> bool {
+    std::process::id() == 1
+}
 
 /// How this command terminates.
 ///
@@ -36,7 +44,8 @@ pub(crate) enum Termination {
     /// Exits with this code.
     Code(u8),
     /// Dies by this signal, so that the parent sees that it was one: a shell breaks
-    /// off a loop only if the command died by SIGINT.
+    /// off a loop only if the command died by SIGINT. As process 1, which cannot die by
+    /// a signal of its own, it exits with 128 + its number.
     Signal(i32),
 }
 
@@ -85,8 +94,12 @@ impl Termination {
         let code = match self {
             Termination::Code(code) => code.into(),
             Termination::Signal(signal) => {
-                // Returns only for signals that do not end a process by default.
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                // Where the signal does not end this process, abort(3) does, which process
+                // 1 survives as well: a protection fault is what it dies by then.
+                if !is_process_1() {
+                    // Returns only for signals that do not end a process by default.
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                }
                 SIGNALLED + signal
             }
         };

@@ -5,11 +5,12 @@
 //! 1. [`run`], [`wait`], [`buffer`], [`queue`], [`man`], [`completions`]: the
 //!    subcommands, none of which uses another
 //! 2. [`args`], the command line, where each flag is described once; [`stdout`] and
-//!    [`stdio`], where results and a program's output go
+//!    [`stdio`], where results and a program's output go; [`process_1`], the command as
+//!    the first process of a container
 //! 3. [`exit`], the exit codes; [`colour`]
 //! 4. [`message`], messages on stderr; [`tty`], the terminal
 //! 5. [`human`] and [`units`], figures as people read and write them; [`poll`];
-//!    [`procfs`]
+//!    [`procfs`]; [`inherited_signals`], what the caller ignores
 //!
 //! Within `run`, below the walk through a run in `run/mod.rs`: `retry`, `watch`;
 //! then `command`, `report`, `signals`; then `output`, `shell_job`,
@@ -24,9 +25,11 @@ mod exit;
 #[cfg(test)]
 mod flag_tests;
 mod human;
+mod inherited_signals;
 mod man;
 mod message;
 mod poll;
+mod process_1;
 mod procfs;
 mod queue;
 mod run;
@@ -40,18 +43,38 @@ use args::{Cli, Subcommand};
 use exit::Termination;
 
 fn main() -> ! {
+    if exit::is_process_1()
+        && let Err(error) = process_1::end_by_signals()
+    {
+        Termination::trouble(format_args!("cannot catch signals: {error}")).terminate();
+    }
     let done = match args::parse() {
         Ok(Cli { command }) => match command {
             Subcommand::Run(args) => run::run(&args),
-            Subcommand::Buffer(args) => buffer::buffer(&args),
-            Subcommand::Wait(args) => wait::wait(args),
-            Subcommand::Queue(args) => queue::queue(&args),
+            Subcommand::Buffer(args) => reaping(|| buffer::buffer(&args)),
+            Subcommand::Wait(args) => reaping(|| wait::wait(args)),
+            Subcommand::Queue(args) => reaping(|| queue::queue(&args)),
             Subcommand::Man { page } => print(|text| man::write(page, text)),
             Subcommand::Completions { shell } => print(|text| completions::write(shell, text)),
         },
         Err(error) => Err(args::print_usage_error(&error)),
     };
     done.unwrap_or_else(|termination| termination).terminate()
+}
+
+/// Does the work of a subcommand that has no children of its own. Process 1 reaps the
+/// orphans of its namespace meanwhile.
+fn reaping(
+    work: impl FnOnce() -> Result<Termination, Termination>,
+) -> Result<Termination, Termination> {
+    if exit::is_process_1() {
+        process_1::reap_in_background().map_err(|error| {
+            Termination::trouble(format_args!(
+                "cannot reap the orphans of process 1: {error}"
+            ))
+        })?;
+    }
+    work()
 }
 
 /// Prints the text that `write` makes.

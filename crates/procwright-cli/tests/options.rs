@@ -70,3 +70,40 @@ fn both_streams_pass_whole_and_apart() {
     assert!(ran.stdout == expected(test_children::Stream::Stdout));
     assert!(ran.stderr == expected(test_children::Stream::Stderr));
 }
+
+#[test]
+fn die_with_parent_is_the_programs_death_signal() {
+    let shown = |options: &[&str]| -> serde_json::Value {
+        let mut command = procwright(options);
+        command.arg("--").args(child(["show"]));
+        serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(shown(&[])["pdeathsig"], serde_json::Value::Null);
+    assert_eq!(shown(&["--die-with-parent"])["pdeathsig"], 9);
+    // A spec may ask for a gentler signal, which the flag does not replace.
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("spec.json");
+    std::fs::write(&file, r#"{"argv": [], "die_with_parent": "TERM"}"#).unwrap();
+    let spec = file.to_str().unwrap();
+    assert_eq!(
+        shown(&["--spec", spec, "--die-with-parent"])["pdeathsig"],
+        15
+    );
+}
+
+#[test]
+fn sigkill_of_the_command_ends_a_program_that_is_to_die_with_it() {
+    for options in [
+        &["--die-with-parent"][..],
+        &["--die-with-parent", "--until", "eof"],
+    ] {
+        let mut command = procwright(options);
+        command
+            .arg("--")
+            .args(child(["ignore-term", "--print-ready"]));
+        let mut started = common::Started::of(command);
+        started.kill(rustix::process::Signal::KILL);
+        started.procwright.wait().unwrap();
+        common::wait_gone_or_zombie(started.pids[0]);
+    }
+}

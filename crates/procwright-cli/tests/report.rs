@@ -226,3 +226,57 @@ fn who_goes_on_in_the_background_is_named() {
     assert_eq!(report["left"], json!([{"pid": pid, "name": "test-child"}]));
     common::kill(pid, rustix::process::Signal::KILL);
 }
+
+#[test]
+fn an_old_report_stays_until_there_is_a_new_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let (old, new) = (directory.path().join("old"), directory.path().join("new"));
+    let text = "an old report\n".repeat(1000);
+    std::fs::write(&old, &text).unwrap();
+    let missing = directory.path().join("no/such");
+    let missing = missing.to_str().unwrap();
+    for file in [&old, &new] {
+        let to = file.to_str().unwrap();
+        let options: [(&[&str], &str, i32); 4] = [
+            (&[], "/no/such/program", 127),
+            (&[], directory.path().to_str().unwrap(), 126),
+            // Trouble of our own, before the start and in its middle.
+            (&["--log", missing], "true", 125),
+            (&["--keep-full", missing], "true", 125),
+        ];
+        for (options, program, code) in options {
+            let mut command = procwright(["--report-to", to]);
+            let output = command
+                .args(options)
+                .arg("--")
+                .arg(program)
+                .output()
+                .unwrap();
+            assert_eq!(output.status.code(), Some(code), "{output:?}");
+            match file == &old {
+                true => assert_eq!(std::fs::read_to_string(file).unwrap(), text),
+                // An empty file would be no report.
+                false => assert!(!file.exists(), "{program}"),
+            }
+        }
+        let ran = run(["--report-to", to], &child(["exit", "3"]));
+        assert_eq!(ran.code(), Some(3));
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        conforms(&report);
+    }
+}
+
+#[test]
+fn a_pipe_takes_a_report() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pipe");
+    let mut pipe = common::fifo(&path);
+    let ran = run(
+        ["--report-to", path.to_str().unwrap()],
+        &child(["exit", "0"]),
+    );
+    assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""));
+    let mut text = vec![0; 64 * 1024];
+    let n = pipe.read(&mut text).unwrap();
+    conforms(&serde_json::from_slice(&text[..n]).unwrap());
+}

@@ -242,3 +242,33 @@ impl Terminal {
         self.keyboard.write_all(keys).unwrap();
     }
 }
+
+#[test]
+fn the_program_ignores_what_the_command_was_started_with() {
+    // What Rust's runtime, and the command for itself, do about these is no business of
+    // the program.
+    let all = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
+    let ways = [
+        &[][..],
+        &["--until", "eof"],
+        &["--scope", "group"],
+        &["--pty", "--stdin", "null"],
+        &["--retry", "1"],
+        &["--die-with-parent"],
+    ];
+    for options in ways {
+        for ignored in [&[][..], &all[..1], &all[1..2], &all[2..], &all[..]] {
+            let mut command = procwright(options);
+            command.arg("--").args(child(["show"]));
+            for &signal in ignored {
+                ignore(&mut command, [signal]);
+            }
+            let output = command.output().unwrap();
+            let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            let shown = shown["sig_ignored"].as_array().unwrap();
+            let kept = all.map(|signal| shown.contains(&signal.into()));
+            let asked = all.map(|signal| ignored.contains(&signal));
+            assert_eq!(kept, asked, "{options:?}, of {all:?}");
+        }
+    }
+}

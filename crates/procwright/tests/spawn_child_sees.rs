@@ -160,3 +160,15 @@ alone! {
         storm.join().unwrap();
     }
 }
+
+alone! {
+    fn ignored_by_request() {
+        sys::default_signals();
+        sys::ignore(libc::SIGXFSZ);
+        let asked = [Signal::PIPE, Signal::CHLD, Signal::USR1];
+        let seen = shown(&child(&["show"]).ignored_signals(asked).run().unwrap());
+        assert_eq!(ignored(&seen), [libc::SIGUSR1, libc::SIGPIPE, libc::SIGCHLD]);
+        let refused = child(&["show"]).ignored_signals([Signal::STOP]).run().unwrap_err();
+        assert!(refused.to_string().contains("SIGSTOP"), "{refused}");
+    }
+}

@@ -165,6 +165,14 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Program")]
     pub(crate) pty: bool,
 
+    /// Kill it when this command dies, by SIGKILL too
+    ///
+    /// Without this, SIGKILL of the command leaves the program running: nobody is
+    /// left to stop it. The kernel then sends SIGKILL to the program itself, but to
+    /// nobody whom it has started, and not to a set-user-ID program.
+    #[arg(long, help_heading = "Program")]
+    pub(crate) die_with_parent: bool,
+
     /// Take it from JSON or TOML; flags come on top
     ///
     /// The form is that of --dry-run and of the library; docs/reference/spec.md
@@ -295,6 +303,7 @@ impl RunArgs {
             env,
             stdin,
             pty,
+            die_with_parent,
             keep_full,
             // The parts of `argv`, and where the spec comes from or goes to.
             shell: _,
@@ -349,6 +358,9 @@ impl RunArgs {
         }
         if *pty {
             spec.pty.get_or_insert_default();
+        }
+        if *die_with_parent {
+            spec.die_with_parent.get_or_insert(Signal::KILL);
         }
         if let Some(cwd) = cwd {
             spec.cwd = Some(cwd.clone());

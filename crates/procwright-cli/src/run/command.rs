@@ -1,7 +1,7 @@
 //! The spec of what is run: that of a file or of the command line, with the options
 //! on top.
 
-use procwright::process::Scope;
+use procwright::process::{Scope, Signal};
 use procwright::{Beyond, Command, Sink, Spec, Until};
 
 use super::output::Outputs;
@@ -72,10 +72,18 @@ fn drop_capture_options(spec: &mut Spec) {
     }
 }
 
-/// The spec as a command that can be run. `is_subreaper` says that orphans come to
-/// this process.
-pub(super) fn command<'a>(spec: Spec, is_subreaper: bool, outputs: &Outputs) -> Command<'a> {
-    let command = outputs.attach(Command::from_spec(spec).stopped_is_ok());
+/// The spec as a command that can be run. Its program ignores the signals `ignored`
+/// whatever this process does about them. `is_subreaper` says that orphans come to this
+/// process.
+pub(super) fn command<'a>(
+    spec: Spec,
+    ignored: &[Signal],
+    is_subreaper: bool,
+    outputs: &Outputs,
+) -> Command<'a> {
+    let command = Command::from_spec(spec).stopped_is_ok();
+    let command = command.ignored_signals(ignored.iter().copied());
+    let command = outputs.attach(command);
     match is_subreaper {
         true => command.adopts_orphans(),
         false => command,

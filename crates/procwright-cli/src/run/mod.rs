@@ -14,18 +14,17 @@ mod signals;
 mod spec_file;
 mod watch;
 
-use std::fs::File;
 use std::path::Path;
 
-use procwright::process::{Exit, adopt_orphans, orphans, reap_orphans};
+use procwright::process::{Exit, Signal, adopt_orphans, orphans, reap_orphans};
 use procwright::{BoxError, Error, Event, Output, Reason, Spec};
 
 use crate::args::{ReportArg, RunArgs};
 use crate::exit::Termination;
-use crate::message;
+use crate::{inherited_signals, message};
 use outer_terminal::OuterTerminal;
 use output::Outputs;
-use report::CommandReport;
+use report::{CommandReport, ReportFile};
 use retry::Attempts;
 use shell_job::ShellJob;
 use signals::RunSignals;
@@ -36,13 +35,14 @@ use watch::RunWatch;
 /// # Errors
 /// The program was not run, or the report could not be written.
 pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
+    let ignored = inherited_signals::ignored();
     let spec = checked_spec(args).map_err(Termination::trouble)?;
     if args.dry_run {
         return dry_run::print(spec, args);
     }
-    // The file is made before the program starts: a program whose report cannot be
+    // The file is opened before the program starts: a program whose report cannot be
     // written is not run.
-    let report_file = args.report_to.as_deref().map(create_report).transpose()?;
+    let report_file = args.report_to.as_deref().map(open_report).transpose()?;
     // The terminal is made raw before signals are blocked: in the background this
     // process has to stop by one.
     let outer = spec.pty.map(|_| OuterTerminal::enter(&spec)).transpose();
@@ -54,6 +54,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
     let mut attempts = Attempts::new(args);
     let mut runner = Runner {
         spec,
+        ignored,
         is_subreaper: adopt_orphans().is_ok(),
         outputs: &outputs,
         outer: outer.as_ref(),
@@ -113,8 +114,8 @@ fn checked_spec(args: &RunArgs) -> Result<Spec, String> {
     Ok(spec)
 }
 
-fn create_report(path: &Path) -> Result<File, Termination> {
-    File::create(path).map_err(|error| {
+fn open_report(path: &Path) -> Result<ReportFile, Termination> {
+    ReportFile::open(path).map_err(|error| {
         Termination::trouble(format_args!(
             "cannot write the report to {:?}: {error}",
             path.display()
@@ -125,6 +126,8 @@ fn create_report(path: &Path) -> Result<File, Termination> {
 /// Runs the program, as often as it takes.
 struct Runner<'a> {
     spec: Spec,
+    /// Signals that the program ignores, as this command's caller wants.
+    ignored: Vec<Signal>,
     /// True if orphans of the program come to this process.
     is_subreaper: bool,
     outputs: &'a Outputs,
@@ -168,7 +171,8 @@ impl Runner<'_> {
 
     /// Runs the program once, from its start to its end.
     fn run_once(&mut self) -> Result<Output, Error> {
-        let mut command = command::command(self.spec.clone(), self.is_subreaper, self.outputs);
+        let (spec, outputs) = (self.spec.clone(), self.outputs);
+        let mut command = command::command(spec, &self.ignored, self.is_subreaper, outputs);
         if let Some(outer) = self.outer {
             command = outer.apply(command);
         }

@@ -35,7 +35,7 @@ use procwright::{Demand, Moment, Process};
 use rustix::event::{PollFd, PollFlags};
 
 use super::shell_job::{JobSignals, ShellJob};
-use crate::exit::TERMINATION_SIGNALS;
+use crate::exit::{TERMINATION_SIGNALS, is_process_1};
 use crate::poll;
 
 /// Signals that are not blocked.
@@ -236,9 +236,11 @@ fn is_for_this_command(arrival: Arrival) -> bool {
 }
 
 /// Sends `signal` to the program unless it is in our process group: there it has
-/// got the signal, if the group was meant.
+/// got the signal, if the group was meant. Process 1 is signalled alone, by whoever
+/// manages the container.
 fn pass_on(signal: Signal, pid: i32) {
-    if group_of(pid).is_some_and(|group| Some(group) != group_of(0))
+    let shares_signals = || group_of(pid).is_none_or(|group| Some(group) == group_of(0));
+    if (is_process_1() || !shares_signals())
         && let Ok(program) = Process::open(pid)
     {
         // A program that has ended needs no signal.

@@ -164,7 +164,7 @@ fn take_step(action: &Action, slots: &mut [c_int; MAX_PARKED]) -> bool {
                     libc::dup2(from, *to) >= 0
                 }
             }
-            Action::ResetSignals => reset_signals(),
+            Action::ResetSignals { ignored } => reset_signals(ignored),
         }
     }
 }
@@ -240,15 +240,18 @@ fn leading_number(name: &[u8]) -> Option<c_int> {
 /// Signals that a language runtime or a host ignores for itself (Rust and
 /// Python both ignore SIGPIPE) but that a fresh program counts on. Signals that the
 /// user had ignored on purpose stay so: SIGHUP under nohup, SIGINT and SIGQUIT
-/// of a shell's background job.
+/// of a shell's background job. Which of these three was the user's wish, the host cannot
+/// tell any more; a caller that can says so.
 const EXPECTED: [c_int; 3] = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
 
-fn reset_signals() -> bool {
+fn reset_signals(to_ignore: &[c_int]) -> bool {
     // SAFETY: zeroed is a valid sigaction (the default handler, no flags), and
     // the pointers are to locals. The C library refuses the two numbers that it
     // keeps for itself, which only its own threads can send.
     unsafe {
         let default: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        let mut ignore = default;
+        ignore.sa_sigaction = libc::SIG_IGN;
         let mut current: libc::sigaction = MaybeUninit::zeroed().assume_init();
         for signal in 1..=libc::SIGRTMAX() {
             if libc::sigaction(signal, ptr::null(), &raw mut current) != 0 {
@@ -256,7 +259,9 @@ fn reset_signals() -> bool {
             }
             let ignored = current.sa_sigaction == libc::SIG_IGN;
             let caught = !ignored && current.sa_sigaction != libc::SIG_DFL;
-            if caught || (ignored && EXPECTED.contains(&signal)) {
+            if to_ignore.contains(&signal) {
+                libc::sigaction(signal, &raw const ignore, ptr::null_mut());
+            } else if caught || (ignored && EXPECTED.contains(&signal)) {
                 libc::sigaction(signal, &raw const default, ptr::null_mut());
             }
         }

@@ -108,7 +108,10 @@ pub enum Action {
     },
     /// Restores the defaults: the mask, and signals that the parent ignores but
     /// a fresh program does not expect to be ignored.
-    ResetSignals,
+    ResetSignals {
+        /// Signals that the program ignores all the same.
+        ignored: Vec<i32>,
+    },
 }
 
 /// The source of a descriptor that the child gets.

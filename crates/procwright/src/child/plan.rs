@@ -107,7 +107,7 @@ fn describe(action: &Action) -> (Step, String) {
         Action::CloseFrom(first) => (Step::CloseRange, text(first)),
         Action::Park { from, .. } => (Step::Dup, text(from)),
         Action::Place { to, .. } => (Step::Dup, text(to)),
-        Action::ResetSignals => (Step::Signals, String::new()),
+        Action::ResetSignals { .. } => (Step::Signals, String::new()),
     }
 }
 

@@ -94,16 +94,43 @@ impl<W: Write + Send> Tap for WriterTap<W> {
 }
 
 /// Keeps all of a stream in a file.
-pub(super) struct FullFile(File);
+pub(super) struct FullFile {
+    file: File,
+    /// True if what was in the file before has been taken away.
+    is_ours: bool,
+}
 
 impl FullFile {
-    pub(super) fn create(path: &Path) -> io::Result<FullFile> {
-        File::create(path).map(FullFile)
+    /// Opens the file, and makes it if it is not there. What it contains stays until the
+    /// stream has something for it, or ends: a program that did not start has written
+    /// nothing that could take its place.
+    #[doc(alias = "O_TRUNC")]
+    pub(super) fn open(path: &Path) -> io::Result<FullFile> {
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        Ok(FullFile {
+            file: options.open(path)?,
+            is_ours: false,
+        })
+    }
+
+    fn file(&mut self) -> io::Result<&mut File> {
+        // A pipe or a device has no length.
+        if !self.is_ours && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.is_ours = true;
+        Ok(&mut self.file)
     }
 }
 
 impl Tap for FullFile {
     fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
-        Ok(self.0.write_all(piece.bytes)?)
+        Ok(self.file()?.write_all(piece.bytes)?)
+    }
+
+    fn end(&mut self) -> Result<(), BoxError> {
+        self.file()?;
+        Ok(())
     }
 }

@@ -61,7 +61,9 @@ impl Launch {
         if let Some(mask) = spec.umask {
             settings.push(Action::Umask(mask));
         }
-        settings.push(Action::ResetSignals);
+        settings.push(Action::ResetSignals {
+            ignored: spec.ignored_signals.iter().map(|s| s.number()).collect(),
+        });
         Ok(Launch {
             programs,
             argv,

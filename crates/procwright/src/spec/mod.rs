@@ -71,6 +71,9 @@ pub struct Spec {
     pub(crate) pty_modes: Option<Modes>,
     /// The signal that the kernel sends to the program when this process ends.
     pub die_with_parent: Option<Signal>,
+    /// Signals that the program ignores from its start: see
+    /// [`Command::ignored_signals`](crate::Command::ignored_signals).
+    pub(crate) ignored_signals: Vec<Signal>,
     /// True if the program gets what it needs to watch this process: see
     /// [`Command::liveness`](crate::Command::liveness).
     pub liveness: bool,
@@ -270,6 +273,7 @@ impl Spec {
             pty: None,
             pty_modes: None,
             die_with_parent: None,
+            ignored_signals: Vec::new(),
             liveness: false,
             channel: None,
             channel_options: procwright_queue::Options::new(),

@@ -8,6 +8,7 @@ use super::{Launch, Sink, Spec, Stdin, is_ours};
 use crate::spool::Overflow;
 use crate::std_stream::PerStream;
 use procwright_os::Invalid;
+use procwright_process::Signal;
 
 /// The call that a [`Spec`] is for. Some options make sense in one of them alone.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +49,14 @@ impl Spec {
                 "foreground",
                 "needs a process group of its own in this session",
                 "say process_group 0, or a stop with the scope group",
+            ));
+        }
+        let impossible = |signal: &&Signal| [Signal::KILL, Signal::STOP].contains(signal);
+        if let Some(signal) = self.ignored_signals.iter().find(impossible) {
+            return Err(Invalid::new(
+                "ignored_signals",
+                format!("has {signal}, which no process can ignore"),
+                "leave it out",
             ));
         }
         if self.umask.is_some_and(|mask| mask > 0o777) {

@@ -1,9 +1,9 @@
 //! The report at the end of a run.
 
 mod command_report;
+mod report_file;
 mod text;
 
-use std::fs::File;
 use std::io::{self, Write as _};
 
 use procwright::Report;
@@ -13,6 +13,7 @@ use crate::args::ReportArg;
 use crate::colour;
 
 pub(super) use command_report::CommandReport;
+pub(super) use report_file::ReportFile;
 
 /// Writes the report to `file`, or to stderr.
 ///
@@ -22,7 +23,7 @@ pub(super) fn write(
     report: &Report,
     own: &CommandReport,
     form: ReportArg,
-    file: Option<File>,
+    file: Option<ReportFile>,
 ) -> io::Result<()> {
     let coloured = file.is_none() && colour::on_stderr();
     let text = match form {
@@ -30,7 +31,7 @@ pub(super) fn write(
         ReportArg::Json => format!("{}\n", json(report, own)),
     };
     match file {
-        Some(mut file) => file.write_all(text.as_bytes()),
+        Some(file) => file.write(&text),
         None => io::stderr().write_all(text.as_bytes()),
     }
 }

@@ -162,7 +162,7 @@ fn full_files(spec: &Spec) -> Result<PerStream<Option<NewConsumer>>, SpawnError>
     let paths = PerStream::new(path.as_path(), Path::new(&beside));
     for (stream, (path, is_captured)) in paths.zip(spec.captures()) {
         if is_captured {
-            let tap = FullFile::create(path).map_err(|error| {
+            let tap = FullFile::open(path).map_err(|error| {
                 let error = SpawnError::new(Step::Open, path.to_string_lossy(), error);
                 error.with_hint("it is to keep all of the output: name a file that can be written")
             })?;

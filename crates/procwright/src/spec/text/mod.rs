@@ -65,6 +65,8 @@ struct Members {
     pty_modes: Option<Modes>,
     #[serde(with = "As::<Option<SignalName>>")]
     die_with_parent: Option<Signal>,
+    #[serde(skip)]
+    ignored_signals: Vec<Signal>,
     liveness: bool,
     #[serde(skip)]
     channel: Option<Channel>,

@@ -1,0 +1,46 @@
+//! Signals that this command was started to ignore, and that its program is to ignore as
+//! well: `trap '' PIPE` in a shell, `nohup`, a parent that ignores SIGCHLD.
+//!
+//! Most of them are inherited by themselves, as this command changes nothing about
+//! them. SIGPIPE, SIGXFSZ and SIGCHLD are the ones that a runtime or a host ignores or
+//! catches for itself, so that the library gives a program their default actions. This
+//! command stands in the place of its caller, whose wish has to come through.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use procwright::process::Signal;
+
+/// True if SIGPIPE was ignored at the start. Stored before there is another thread, so
+/// that it orders nothing.
+static IGNORES_SIGPIPE: AtomicBool = AtomicBool::new(false);
+
+/// Called by the loader before `main`, since Rust's runtime ignores SIGPIPE before the
+/// first line of ours, and nothing tells afterwards what was there.
+extern "C" fn note_sigpipe() {
+    IGNORES_SIGPIPE.store(Signal::PIPE.is_ignored(), Ordering::Relaxed);
+}
+
+// SAFETY: the section lists functions that the loader calls, in the C convention, and
+// this is one; arguments that some loaders pass are ignored by it. It makes one system
+// call and needs nothing of the standard library that `main` would set up.
+#[used]
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
+#[cfg_attr(
+    target_vendor = "apple",
+    unsafe(link_section = "__DATA,__mod_init_func")
+)]
+static AT_LOAD: extern "C" fn() = note_sigpipe;
+
+/// Those of SIGPIPE, SIGXFSZ and SIGCHLD that were ignored when this command was started.
+/// To be asked before one of them is caught or blocked here.
+#[doc(alias = "SIG_IGN")]
+pub(crate) fn ignored() -> Vec<Signal> {
+    let mut ignored: Vec<Signal> = [Signal::XFSZ, Signal::CHLD]
+        .into_iter()
+        .filter(|signal| signal.is_ignored())
+        .collect();
+    if IGNORES_SIGPIPE.load(Ordering::Relaxed) {
+        ignored.push(Signal::PIPE);
+    }
+    ignored
+}

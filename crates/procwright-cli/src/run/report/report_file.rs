@@ -1,0 +1,68 @@
+//! The file of `--report-to`.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// A file that a report can be written to. What it contains stays until there is one:
+/// a program that did not start has no report, and an old one may be all that there is.
+#[derive(Debug)]
+pub(crate) struct ReportFile {
+    file: File,
+    path: PathBuf,
+    /// True if the file was made here and has no report yet.
+    is_superfluous: bool,
+}
+
+impl ReportFile {
+    /// Opens the file, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    #[doc(alias = "O_TRUNC")]
+    pub(crate) fn open(path: &Path) -> io::Result<ReportFile> {
+        let new = File::options().write(true).create_new(true).open(path);
+        let (file, is_superfluous) = match new {
+            Ok(file) => (file, true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let mut options = File::options();
+                // A link may lead to a file that is not there.
+                options.write(true).create(true).truncate(false);
+                (options.open(path)?, false)
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(ReportFile {
+            file,
+            path: path.to_owned(),
+            is_superfluous,
+        })
+    }
+
+    /// Puts a report in the place of what the file contains.
+    ///
+    /// # Errors
+    /// Those of the write.
+    pub(super) fn write(mut self, text: &str) -> io::Result<()> {
+        self.is_superfluous = false;
+        // A pipe or a device has no length.
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.file.write_all(text.as_bytes())
+    }
+}
+
+impl Drop for ReportFile {
+    fn drop(&mut self) {
+        let is_ours = || -> io::Result<bool> {
+            let (ours, there) = (self.file.metadata()?, self.path.symlink_metadata()?);
+            Ok((ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+        };
+        if self.is_superfluous && is_ours().unwrap_or(false) {
+            // An empty file that stays is a nuisance, and no failure.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
