@@ -6,7 +6,7 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from ._timeout import Deadline
@@ -18,9 +18,17 @@ _GRACE_S = 1.0
 class LineCaller:
     """A thread that reads a stream and calls back with each line."""
 
-    def __init__(self, stream: Any, callback: Callable[[Any], object]) -> None:
+    def __init__(
+        self,
+        stream: Any,
+        callback: Callable[[Any], object],
+        max_length: int | None,
+        too_long_fails: bool,
+    ) -> None:
         self.stream = stream
         self._callback = callback
+        self._max_length = max_length
+        self._fails = too_long_fails
         self._error: BaseException | None = None
         self._lines = 0
         self._calling = False
@@ -30,7 +38,7 @@ class LineCaller:
 
     def _run(self) -> None:
         try:
-            for line in self.stream:
+            for line in self._read_lines():
                 self._calling = True
                 self._callback(line)
                 self._calling = False
@@ -42,6 +50,20 @@ class LineCaller:
                 self._error = error
             # The child learns so that its output is not read any more.
             self.stream.close()
+
+    def _read_lines(self) -> Iterator[Any]:
+        longest = self._max_length
+        if longest is None:
+            yield from self.stream
+            return
+        # One more tells a line that is too long from one that just fits.
+        most = longest + 1 if self._fails else longest
+        while line := self.stream.readline(most):
+            if len(line) > longest:
+                from ._stream_errors import LineTooLong
+
+                raise LineTooLong(self.stream.name, longest)
+            yield line
 
     def finish(self, deadline: Deadline) -> bool:
         """Waits until all lines were called back with; raises what one call raised.

@@ -311,10 +311,12 @@ class Child:
             assert self._result is not None
             self._result._set_text(name, stream._decode(*read))
 
-    def _start_caller(self, stream: Any, callback: Callable[[Any], object]) -> None:
+    def _start_caller(
+        self, stream: Any, callback: Callable[[Any], object], longest: tuple[int | None, bool]
+    ) -> None:
         from ._callback import LineCaller
 
-        self._callers.append(LineCaller(stream, callback))
+        self._callers.append(LineCaller(stream, callback, *longest))
 
     def __enter__(self) -> Child:
         return self

@@ -80,6 +80,20 @@ def _limit(limit: int | _core.Limit | None) -> _core.Limit | None:
     return _core.Limit(limit) if isinstance(limit, int) else limit
 
 
+def longest_line(length: int | None) -> int | None:
+    """The `max_length` of lines for callbacks."""
+    if length is not None and (not isinstance(length, int) or not 0 < length < 2**63):
+        raise InvalidValue(f"max_length is {length!r}: a number of bytes, or None for no limit")
+    return length
+
+
+def too_long_fails(too_long: str) -> bool:
+    """Whether a line of more than `max_length` is an error."""
+    if too_long not in ("split", "fail"):
+        raise InvalidValue(f'too_long is {too_long!r}: use "split" or "fail"')
+    return too_long == "fail"
+
+
 def _event_hook(hook: Callable[[Event], object] | None) -> Callable[..., object]:
     if hook is None:
         return _log
@@ -131,6 +145,8 @@ RUN: Final[_Table] = {
     "idle_timeout": seconds,
     "until": None,
     "limit": _limit,
+    "max_length": longest_line,
+    "too_long": too_long_fails,
     "keep_full": _path,
     "cancel": None,
 }

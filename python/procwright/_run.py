@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._invalid import InvalidValue
-from ._options import RUN, argv, call, translated
+from ._options import RUN, argv, call, longest_line, too_long_fails, translated
 from ._outcome import raise_for, result_of
 from ._stdio import CAPTURE, captures, data_source, source, text_decoding
 
@@ -52,6 +52,8 @@ def run(
     on_line: Callable[[Any], object] | None = None,
     on_stdout_line: Callable[[Any], object] | None = None,
     on_stderr_line: Callable[[Any], object] | None = None,
+    max_length: int | None = 2**24,
+    too_long: Literal["split", "fail"] = "split",
     text: bool = False,
     encoding: str | None = None,
     errors: str | None = None,
@@ -115,6 +117,10 @@ def run(
         Show the output while it comes: on our own stdout and stderr, or in a file.
     on_line, on_stdout_line, on_stderr_line
         Called with each line and its end, on a thread of its own.
+    max_length, too_long
+        The longest line in bytes, with its end, that these get. A longer one comes in
+        pieces, or stops the run, which raises `LineTooLong`. With None a line takes as
+        much memory as it is long, whatever the `limit`.
     text, encoding, errors
         `stdout` and `stderr` of the result are `str`: UTF-8 and "replace" if not
         said otherwise, and no translation of newlines.
@@ -156,7 +162,8 @@ def run(
     if on_line is not None or on_stdout_line is not None or on_stderr_line is not None:
         from ._taps import line_taps
 
-        taps += line_taps(decoding, captured, on_line, on_stdout_line, on_stderr_line)
+        longest = longest_line(max_length), too_long_fails(too_long)
+        taps += line_taps(decoding, longest, captured, on_line, on_stdout_line, on_stderr_line)
     if not isinstance(tee, bool):
         from ._taps import tee_taps
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._child import Child
 from ._invalid import InvalidValue
-from ._options import SPAWN, argv, call, translated
+from ._options import SPAWN, argv, call, longest_line, too_long_fails, translated
 from ._stdio import PIPE, captures, data_source, source, text_decoding
 
 TYPE_CHECKING = False
@@ -34,6 +34,8 @@ def spawn(
     merged: bool = False,
     on_stdout_line: Callable[[Any], object] | None = None,
     on_stderr_line: Callable[[Any], object] | None = None,
+    max_length: int | None = 2**24,
+    too_long: Literal["split", "fail"] = "split",
     env: Mapping[Any, Any] | None = None,
     extra_env: Mapping[Any, Any] | None = None,
     cwd: StrOrBytesPath | None = None,
@@ -93,6 +95,9 @@ def spawn(
         the stream in your place. What it raises closes the stream, and is raised by
         `communicate()`, `result()` or when the `with` block is left: those wait until
         the last call has returned.
+    max_length, too_long
+        The longest line, with its end, that these get: in bytes, of text in characters. A
+        longer one comes in pieces, or is a `LineTooLong` that is raised in their place.
     stop
         How `stop()`, and leaving a `with` block by an exception, end the child.
 
@@ -134,9 +139,10 @@ def spawn(
         **translated(SPAWN, given),
         "stdin": stdin_source,
     }
+    longest = longest_line(max_length), too_long_fails(too_long)
     raw = call(_core.spawn, options, given)
     child = Child(args, raw, decoding, stop)
     for stream, callback in ((child.stdout, on_stdout_line), (child.stderr, on_stderr_line)):
         if callback is not None:
-            child._start_caller(stream, callback)
+            child._start_caller(stream, callback, longest)
     return child

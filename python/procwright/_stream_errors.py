@@ -60,7 +60,7 @@ class LineTooLong(ValueError):
     def __str__(self) -> str:
         return (
             f"a line of {self.stream} is longer than the {self.max_length:,} bytes that were "
-            'allowed: allow more, take it in pieces (too_long="split"), or read(n) it'
+            'allowed: allow more (max_length), or take it in pieces (too_long="split")'
         )
 
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use procwright::error::Invalid;
 use procwright::queue::Channel;
 use procwright::spec::{Account, Rlimit};
+use procwright::stream::{Framing, TooLong};
 use procwright::terminal::Size;
 use procwright::time::Timeout;
 use procwright::{Overflow, Sink, Spec, Stdin, Until};
@@ -70,6 +71,8 @@ pub(crate) struct RunOptions<'py> {
     idle_timeout: Option<f64>,
     until: String,
     limit: Option<Bound<'py, Limit>>,
+    max_length: Option<usize>,
+    too_long: bool,
     keep_full: Option<OsBytes>,
     pub(crate) tee: bool,
     pub(crate) taps: Vec<(i32, bool, Py<PyAny>)>,
@@ -104,6 +107,18 @@ impl AccountArg {
 }
 
 impl RunOptions<'_> {
+    /// The rule by which lines are cut for callbacks.
+    pub(crate) fn framing(&self) -> Framing {
+        Framing {
+            max_length: self.max_length,
+            too_long: match self.too_long {
+                true => TooLong::Fail,
+                false => TooLong::Split,
+            },
+            ..Framing::default()
+        }
+    }
+
     /// Sets these in `spec`.
     pub(crate) fn set(&self, py: Python<'_>, spec: &mut Spec) -> PyResult<()> {
         let refused = |error: Invalid| invalid(py, &error);

@@ -1,5 +1,6 @@
 //! `run`: a program from its start to its result.
 
+use std::io;
 use std::sync::Arc;
 
 use procwright::{Collected, Command, Failure, Memory, StdStream};
@@ -13,7 +14,7 @@ use crate::events::tell;
 use crate::options::{CommonOptions, RunOptions};
 use crate::signals::{WakePipe, WakeupFd};
 use crate::taps::{AttachedPy, ChunkTap, StdinPieces, exception_of, line_callback};
-use crate::{report, values};
+use crate::{report, stream, values};
 
 /// Runs a program.
 ///
@@ -35,6 +36,7 @@ pub(crate) fn run<'py>(
     options.set(py, &mut spec)?;
     let cancel = options.cancel.as_ref().map(|cancel| cancel.get());
     let cancel = cancel.map(values::Cancel::handle);
+    let framing = options.framing();
     let RunOptions { tee, taps, .. } = options;
     let taps = taps.into_iter().map(|(number, by_line, callable)| {
         let refused = || PyValueError::new_err(format!("{number} is no output stream"));
@@ -46,6 +48,7 @@ pub(crate) fn run<'py>(
     let watched = wakeup.as_mut();
     let outcome = py.detach(move || {
         let mut command = Command::from_spec(spec).on_event(move |event| tell(&hook, event));
+        command = command.line_framing(framing);
         if let Some(cancel) = &cancel {
             command = command.cancel_on(cancel);
         }
@@ -123,6 +126,14 @@ fn result(
         None => (None, None),
         Some(Failure::Foreign(what, error)) => {
             let raised = exception_of(error).unwrap_or_else(|error| {
+                if let Some(error) = error.downcast_ref::<io::Error>() {
+                    // A line is too long.
+                    return stream::failed(
+                        py,
+                        error,
+                        &format!("the output of {}", report.command()),
+                    );
+                }
                 // A panic of ours.
                 let text = format!("{what} of {} failed: {error}", report.command());
                 pyo3::exceptions::PyRuntimeError::new_err(text)

@@ -182,3 +182,78 @@ def test_a_child_that_is_stopped_loses_no_line(child):
     it.stop(Stop(grace=1000))
     it.communicate()
     assert len(lines) == 100
+
+
+def lines_of(how, child, program, **options):
+    """The lines that a callback gets, of a run or of a child."""
+    lines = []
+    if how == "run":
+        run([child, *program], on_stdout_line=lines.append, **options)
+    else:
+        spawn([child, *program], on_stdout_line=lines.append, **options).communicate()
+    return lines
+
+
+SAYS = ["says", "out:one\\n", "out:three four\\n", "out:end"]
+
+
+@pytest.mark.parametrize("how", ["run", "spawn"])
+def test_a_line_that_is_too_long(child, how):
+    lines = lines_of(how, child, SAYS, max_length=6)
+    assert lines == [b"one\n", b"three ", b"four\n", b"end"]
+    assert lines_of(how, child, SAYS, max_length=None) == [b"one\n", b"three four\n", b"end"]
+    assert lines_of(how, child, SAYS, max_length=11, too_long="fail")[1] == b"three four\n"
+    with pytest.raises(procwright.LineTooLong, match="max_length") as caught:
+        lines_of(how, child, SAYS, max_length=10, too_long="fail")
+    assert caught.value.max_length == 10
+    for bad in ({"max_length": 0}, {"max_length": "x"}, {"too_long": "cut"}):
+        with pytest.raises(procwright.InvalidValue):
+            lines_of(how, child, SAYS, **bad)
+
+
+@pytest.mark.parametrize("how", ["run", "spawn"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_character_is_in_one_piece(child, how, encoding):
+    text = "\u20ac\u20ac\u20ac\u20ac\nx\n"
+    program = ["print-bytes", text.encode(encoding).hex()]
+    lines = lines_of(how, child, program, max_length=4, encoding=encoding)
+    assert "".join(lines) == text
+    assert len(lines) > 2
+    assert all(len(line) <= 4 for line in lines)
+    with pytest.raises(procwright.LineTooLong):
+        lines_of(how, child, program, max_length=4, encoding=encoding, too_long="fail")
+
+
+WITHOUT_AN_END = """
+import resource, sys, procwright
+child, how, encoding = sys.argv[1:]
+size = 200 << 20
+lengths = []
+options = {"max_length": 1 << 20, "on_stdout_line": lambda line: lengths.append(len(line))}
+if encoding != "bytes":
+    options["encoding"] = encoding
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+before = peak()
+if how == "run":
+    procwright.run([child, "big-line", str(size)], limit=1000, **options)
+else:
+    it = procwright.spawn(
+        [child, "big-line", str(size)], overflow=procwright.Overflow("block"), **options
+    )
+    it.communicate()
+print(max(lengths) <= 1 << 20, sum(lengths) >= size // 2, peak() - before)
+"""
+
+
+@pytest.mark.parametrize("how", ["run", "spawn"])
+@pytest.mark.parametrize("encoding", ["bytes", "utf-8", "utf-16-le"])
+def test_a_line_without_an_end_does_not_fill_the_memory(script, child, how, encoding):
+    process = script(WITHOUT_AN_END, child, how, encoding)
+    out, err = process.communicate()
+    assert err == ""
+    bounded, whole, grown = out.split()
+    assert (bounded, whole) == ("True", "True")
+    # In KiB: the 16 MiB that wait for a callback, and some lines.
+    assert int(grown) < 50 << 10

@@ -17,7 +17,7 @@ TEXT = {"text", "encoding", "errors"}
 BOTH = {"args", "shell", "input", "stdin", "on_stdout_line", "on_stderr_line", *TEXT}
 KEPT = {
     procwright.run: BOTH | {"tee", "on_line", "check", "on_timeout"},
-    procwright.spawn: BOTH,
+    procwright.spawn: BOTH | {"max_length", "too_long"},
 }
 #: Fields that are made of them.
 MADE = {procwright.run: {"argv", "stdin", "tee", "taps"}, procwright.spawn: {"argv", "stdin"}}

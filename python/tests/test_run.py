@@ -65,6 +65,8 @@ DEFAULTS = {
     "on_line": None,
     "on_stdout_line": None,
     "on_stderr_line": None,
+    "max_length": 2**24,
+    "too_long": "split",
     "text": False,
     "encoding": None,
     "errors": None,

@@ -85,4 +85,40 @@ class TestCallbacks < Minitest::Test
     assert_match(/second \(TestCallbacks::Boom\)/, told)
     refute_match(/first/, told)
   end
+
+  def lines(*says, **options)
+    lines = []
+    Procwright.run(CHILD, *says, on_stdout_line: ->(line) { lines << line }, **options)
+    lines
+  end
+
+  def test_a_line_that_is_too_long_comes_in_pieces_or_ends_the_run
+    says = ["says", "out:one\\n", "out:three four\\n", "out:end"]
+    assert_equal ["one\n", "three ", "four\n", "end"], lines(*says, max_length: 6)
+    assert_equal ["€", "€", "€\n"], lines("print-bytes", "e282ace282ace282ac0a", max_length: 5, encoding: "UTF-8")
+    assert_equal %W[ab c\n].map { |line| line.encode("UTF-16LE") },
+                 lines("print-bytes", "6100620063000a00", max_length: 5, encoding: "UTF-16LE")
+    error = assert_raises(IOError) { lines(*says, max_length: 6, too_long: :fail) }
+    assert_match(/max_length/, error.message)
+    [{ max_length: 0 }, { max_length: "x" }, { too_long: :cut }].each do |bad|
+      assert_raises(Procwright::InvalidValue) { lines(*says, **bad) }
+    end
+  end
+
+  def test_a_line_without_an_end_does_not_fill_the_memory
+    lines = <<~RUBY
+      peak = -> { File.read("/proc/self/status")[/VmHWM:\\s*(\\d+)/, 1].to_i }
+      before = peak.()
+      bytes = 0
+      longest = 0
+      callback = ->(line) { bytes += line.bytesize; longest = [longest, line.bytesize].max }
+      Procwright.run(ENV["PROCWRIGHT_TEST_CHILD"], "big-line", (300 << 20).to_s, limit: 1000, max_length: 1 << 20, on_stdout_line: callback)
+      puts bytes - (300 << 20), longest, peak.() - before
+    RUBY
+    rest, longest, grown = ruby(lines).check!.stdout.lines.map(&:to_i)
+    assert_operator rest.abs, :<=, 1
+    assert_operator longest, :<=, 1 << 20
+    # In KiB: mostly strings that Ruby has not collected yet, less than the line is long.
+    assert_operator grown, :<, 200 << 10
+  end
 end

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use common::{child, shared, stopped, sys};
 use procwright::process::Stop;
+use procwright::stream::{Framing, LineTooLong, TooLong};
 use procwright::{Command, Error, Foreign, Overflow, Reason};
 use test_support::{Census, alone};
 
@@ -208,6 +209,94 @@ alone! {
         assert!(!gate.has_let_through());
         other.wait(None).unwrap();
         drop((gate, flood, other));
+        before.comes_back();
+    }
+}
+
+/// The lengths of the lines that a callback gets.
+fn lengths(command: Command<'_>) -> (Arc<std::sync::Mutex<Vec<u64>>>, Command<'_>) {
+    let lengths = shared(Vec::new());
+    let seen = Arc::clone(&lengths);
+    let command = command.on_stdout_line(move |line| {
+        seen.lock().unwrap().push(line.len() as u64);
+        Ok(())
+    });
+    (lengths, command)
+}
+
+fn longest(bytes: usize, too_long: TooLong) -> Framing {
+    Framing {
+        max_length: Some(bytes),
+        too_long,
+        ..Framing::default()
+    }
+}
+
+alone! {
+    fn a_line_without_an_end_does_not_fill_the_memory() {
+        let size = 200 << 20;
+        let big = || child(&["big-line", &(size - 1).to_string()]).limit(procwright::Limit { bytes: 1000, beyond: procwright::Beyond::HeadAndTail });
+        for (command, most) in [(big(), 16 << 20), (big().line_framing(longest(1 << 20, TooLong::Split)), 1 << 20)] {
+            let base = common::reset_peak();
+            let (lengths, command) = lengths(command);
+            let output = command.run().unwrap();
+            let peak = common::status_bytes("VmHWM") - base;
+            let lengths = lengths.lock().unwrap();
+            assert!(lengths.iter().all(|length| *length <= most), "{lengths:?}");
+            assert_eq!(lengths.iter().sum::<u64>(), output.report.stdout_info.unwrap().bytes);
+            // What waits for the callback, and a line: twice its length while it grows.
+            let bound = (20 << 20) + 3 * most;
+            assert!(peak < bound, "{peak} with lines of {most}");
+            common::figure(&format!("200 MiB without a newline, lines of {most} at most: peak {peak}"));
+        }
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_comes_in_pieces_or_ends_the_run() {
+    let _dog = common::watchdog("a_line_that_is_too_long_comes_in_pieces_or_ends_the_run");
+    let says = || child(&["says", "out:one\\n", "out:three four\\n", "out:end"]);
+    let (got, command) = lengths(says().line_framing(longest(6, TooLong::Split)));
+    command.run().unwrap();
+    assert_eq!(*got.lock().unwrap(), [4, 6, 5, 3]);
+    let (got, command) = lengths(says().line_framing(longest(6, TooLong::Fail)));
+    let result = command.run();
+    let Err(Error::Foreign {
+        what: Foreign::Callback,
+        source,
+        ..
+    }) = &result
+    else {
+        panic!("{result:?}")
+    };
+    let source = source.downcast_ref::<std::io::Error>().unwrap();
+    let too_long = source
+        .get_ref()
+        .and_then(|error| error.downcast_ref::<LineTooLong>());
+    assert_eq!(too_long.map(|error| error.max_length), Some(6));
+    assert_eq!(*got.lock().unwrap(), [4]);
+    let refused = says().line_framing(longest(0, TooLong::Split)).run();
+    assert!(matches!(&refused, Err(Error::Invalid(_))), "{refused:?}");
+}
+
+alone! {
+    fn the_beginning_of_a_line_counts_as_undelivered() {
+        let before = Census::now();
+        let (gate, mut wait) = Gate::new();
+        // The two parts may come in one read, and mostly do not.
+        let output = stopped(
+            Command::shell("printf abc; sleep 0.3; printf 'd\\nef\\n'; exec sleep 1000000")
+                .timeout(Duration::from_millis(800))
+                .stop(soon())
+                .on_stdout_line(move |_| {
+                    wait();
+                    Ok(())
+                })
+                .run(),
+        );
+        let info = output.report.stdout_info.unwrap();
+        assert_eq!(info.bytes, info.undelivered_bytes);
+        drop(gate);
         before.comes_back();
     }
 }

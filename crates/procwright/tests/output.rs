@@ -107,7 +107,9 @@ fn one_huge_line_and_one_without_an_end() {
     let size = scaled(32 << 20, 100 << 20);
     let lengths = shared(Vec::new());
     let seen = lengths.clone();
+    let whole = procwright::stream::Framing::default();
     child(&["big-line", &size.to_string()])
+        .line_framing(whole)
         .on_stdout_line(move |line| {
             seen.lock().unwrap().push(line.len() as u64);
             Ok(())

@@ -19,7 +19,8 @@ module Procwright
 
     RUN = SPEC.merge(
       timeout: nil, idle_timeout: nil, until: :eof, limit: nil, keep_full: nil, merged: false,
-      on_timeout: :raise, cancel: nil, tee: false, on_line: nil, on_stdout_line: nil, on_stderr_line: nil
+      on_timeout: :raise, cancel: nil, tee: false, on_line: nil, on_stdout_line: nil, on_stderr_line: nil,
+      max_length: 16 << 20, too_long: :split
     ).freeze
 
     SPAWN = SPEC.merge(

@@ -24,7 +24,8 @@ module Procwright
     def self.made_for(options, encodings)
       callbacks = %i[on_line on_stdout_line on_stderr_line].to_h { |name| [name, callable(name, options[name])] }
       taps = []
-      taps << new(stream_number(callbacks), LineCallbacks.new(callbacks, encodings)) if callbacks.values.any?
+      longest = LongestLine.of(options[:max_length], options[:too_long], encodings)
+      taps << new(stream_number(callbacks), LineCallbacks.new(callbacks, encodings, longest)) if callbacks.values.any?
       case tee = options[:tee]
       when nil, false, true then nil
       else
@@ -101,13 +102,62 @@ module Procwright
       def finish = nil
     end
 
+    # The longest line that callbacks get, and what becomes of a longer one.
+    LongestLine = Struct.new(:bytes, :fails, :encodings) do
+      def self.of(bytes, too_long, encodings)
+        unless bytes.nil? || (bytes.is_a?(Integer) && bytes.positive?)
+          raise InvalidValue, "max_length is #{bytes.inspect}: a number of bytes, or nil for no limit"
+        end
+        unless %i[split fail].include?(too_long)
+          raise InvalidValue, "too_long is #{too_long.inspect}: use :split or :fail"
+        end
+
+        new(bytes || Float::INFINITY, too_long == :fail, encodings)
+      end
+
+      # Cuts pieces of the greatest length off the beginning of a line, and gives what is left.
+      def cut(line)
+        while line.bytesize > bytes
+          raise IOError, words if fails
+
+          size = piece_size(line)
+          yield line.byteslice(0, size)
+          line = line.byteslice(size..)
+        end
+        line
+      end
+
+      private
+
+      # A character in which a piece would end is whole in the next.
+      def piece_size(line)
+        unit = encodings.newline? ? 1 : 2
+        most = [bytes - (bytes % unit), unit].max
+        sizes = (0..3).map { |back| most - (back * unit) }.select(&:positive?)
+        sizes.find { |size| whole?(line.byteslice([size - 8, 0].max...size)) } || most
+      end
+
+      def whole?(tail)
+        return true if encodings.source == Encoding::BINARY
+
+        last = tail.force_encoding(encodings.source)[-1]
+        last.nil? || last.valid_encoding?
+      end
+
+      def words
+        "a line of the output is longer than the #{bytes} bytes that were allowed: allow more (max_length:), " \
+          "or take it in pieces (too_long: :split)"
+      end
+    end
+
     # Cuts pieces into lines, and calls back for each.
     class LineCallbacks
       NAMES = { 1 => :stdout, 2 => :stderr }.freeze
 
-      def initialize(callbacks, encodings)
+      def initialize(callbacks, encodings, longest)
         @callbacks = callbacks
         @encodings = encodings
+        @longest = longest
         @end = "\n".encode(encodings.source).b
         @rest = { 1 => +"".b, 2 => +"".b }
       rescue EncodingError
@@ -122,10 +172,12 @@ module Procwright
         from = 0
         while (at = rest.index(@end, search))
           search = at + @end.bytesize
-          call(stream, rest.byteslice(from, search - from))
+          line = @longest.cut(rest.byteslice(from, search - from)) { |piece| call(stream, piece) }
+          call(stream, line)
           from = search
         end
-        @rest[stream] = rest.byteslice(from..)
+        rest = rest.byteslice(from..)
+        @rest[stream] = @longest.cut(rest) { |piece| call(stream, piece) }
       end
 
       # Hands out a last line that has no end.

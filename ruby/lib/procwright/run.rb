@@ -57,6 +57,10 @@ module Procwright
   #     After a stop it has the grace, and half a second more, to take what is left; then the
   #     thread is killed
   #   @param on_stdout_line [#call] gets each line of that stream; so too `on_stderr_line`
+  #   @param max_length [Integer, nil] the longest line in bytes, with its end, that these get; nil
+  #     for no limit
+  #   @param too_long [Symbol] `:split`: a longer line comes in pieces; `:fail`: it stops the run,
+  #     which raises an IOError
   #   @param tee [Boolean, IO, #write] the place where the captured streams are shown while they come:
   #     true on our own stdout and stderr, else both there
   #   @param on_timeout [Symbol] `:raise`, or `:return` the result

@@ -7,14 +7,15 @@ use std::time::Duration;
 use super::builder::Command;
 use crate::error::BoxError;
 use crate::run::{
-    ConsumerKind, ConsumerRole, LineCallback, LineConsumer, Moment, NewConsumer, Tap, TeeTap,
-    WriterTap,
+    ConsumerKind, ConsumerRole, LineCallback, Moment, NewConsumer, Tap, TeeTap, WriterTap,
 };
 use crate::std_stream::{PerStream, StdStream};
+use crate::stream::Framing;
 
 impl<'a> Command<'a> {
     /// Calls back for each line of stdout, with its end, on a thread of its
-    /// own. The stream must be captured. An error stops the run.
+    /// own. The stream must be captured. An error stops the run. A line of more than
+    /// 16 MiB comes in pieces: see [`Command::line_framing`].
     #[must_use]
     pub fn on_stdout_line<F>(self, callback: F) -> Self
     where
@@ -31,6 +32,37 @@ impl<'a> Command<'a> {
         F: FnMut(&[u8]) -> Result<(), BoxError> + Send + 'static,
     {
         self.lines(StdStream::Stderr, Box::new(callback))
+    }
+
+    /// Sets the rule by which lines are cut for [`on_stdout_line`](Command::on_stdout_line)
+    /// and [`on_stderr_line`](Command::on_stderr_line): what ends one, how long it may be, and
+    /// what becomes of a longer one, which comes in pieces or stops the run by
+    /// [`LineTooLong`](crate::stream::LineTooLong). Unless it is set, lines end with `\n`, and
+    /// come in pieces of 16 MiB. With a `max_length` of none a line takes as much memory as it
+    /// is long, whatever [`Spec::limit`](crate::Spec::limit) says of what is kept.
+    ///
+    /// ```
+    /// use procwright::Command;
+    /// use procwright::stream::{Framing, TooLong};
+    ///
+    /// let framing = Framing {
+    ///     max_length: Some(4),
+    ///     too_long: TooLong::Split,
+    ///     ..Framing::default()
+    /// };
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// Command::new("echo")
+    ///     .arg("abcdef")
+    ///     .line_framing(framing)
+    ///     .on_stdout_line(move |line| Ok(tell.send(line.to_vec())?))
+    ///     .run()?;
+    /// assert_eq!(told.into_iter().collect::<Vec<_>>(), [b"abcd".to_vec(), b"ef\n".to_vec()]);
+    /// # Ok::<(), procwright::Error>(())
+    /// ```
+    #[must_use]
+    pub fn line_framing(mut self, framing: Framing) -> Self {
+        self.hooks.framing = Some(framing);
+        self
     }
 
     /// Hands a copy of a stream to `tap`, on a thread of its own. The stream must be
@@ -107,8 +139,7 @@ impl<'a> Command<'a> {
     }
 
     fn lines(self, stream: StdStream, callback: LineCallback) -> Self {
-        let lines = ConsumerKind::Lines(LineConsumer::new(callback));
-        self.consumer(stream, required(lines))
+        self.consumer(stream, required(ConsumerKind::Lines(callback)))
     }
 
     fn consumer(mut self, stream: StdStream, consumer: NewConsumer) -> Self {

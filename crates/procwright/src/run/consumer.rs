@@ -12,6 +12,7 @@ use crate::drain::OutputChunk;
 use crate::error::BoxError;
 use crate::spool::fifo::Fifo;
 use crate::std_stream::{PerStream, StdStream};
+use crate::stream::{Frame, Framing, LineCutter};
 use procwright_os::wake::Wake;
 
 /// A consumer that has no thread yet.
@@ -34,7 +35,13 @@ pub(crate) enum ConsumerKind {
     /// Piece by piece, as it was read.
     Pieces(Box<dyn Tap>),
     /// Line by line.
-    Lines(LineConsumer),
+    Lines(LineCallback),
+}
+
+/// A consumer on its thread.
+enum Consumer {
+    Pieces(Box<dyn Tap>),
+    Lines(Box<LineConsumer>),
 }
 
 /// The meaning of a consumer's error for the run.
@@ -75,8 +82,16 @@ impl OutputConsumer {
         new: NewConsumer,
         streams: PerStream<bool>,
         wake: &Arc<Wake>,
+        framing: &Framing,
     ) -> io::Result<OutputConsumer> {
-        let NewConsumer { mut kind, role } = new;
+        let NewConsumer { kind, role } = new;
+        let mut kind = match kind {
+            ConsumerKind::Pieces(tap) => Consumer::Pieces(tap),
+            ConsumerKind::Lines(callback) => {
+                let frame = Frame::new(framing.clone()).map_err(io::Error::other)?;
+                Consumer::Lines(Box::new(LineConsumer::new(callback, frame)))
+            }
+        };
         let fifo = Fifo::new(Arc::clone(wake), streams.chosen().count());
         let relays = role == ConsumerRole::Relay;
         let queue = Arc::clone(&fifo);
@@ -148,17 +163,13 @@ impl Drop for CloseOnDrop<'_> {
     }
 }
 
-fn consume(
-    queue: &Fifo<OutputChunk>,
-    kind: &mut ConsumerKind,
-    relays: bool,
-) -> Result<(), BoxError> {
+fn consume(queue: &Fifo<OutputChunk>, kind: &mut Consumer, relays: bool) -> Result<(), BoxError> {
     while let Some(chunk) = queue.take() {
         let taken = match kind {
-            ConsumerKind::Pieces(tap) => {
+            Consumer::Pieces(tap) => {
                 tap.piece(Piece::new(chunk.stream, chunk.read_at, &chunk.bytes))
             }
-            ConsumerKind::Lines(lines) => lines.chunk(&chunk.bytes, queue),
+            Consumer::Lines(lines) => lines.chunk(&chunk, queue),
         };
         match taken {
             // One stream is gone: the other may go elsewhere.
@@ -170,11 +181,11 @@ fn consume(
         return Ok(());
     }
     match kind {
-        ConsumerKind::Pieces(tap) => match tap.end() {
+        Consumer::Pieces(tap) => match tap.end() {
             Err(error) if relays && is_broken_pipe(&error) => Ok(()),
             ended => ended,
         },
-        ConsumerKind::Lines(lines) => lines.end(),
+        Consumer::Lines(lines) => lines.end(queue),
     }
 }
 
@@ -187,43 +198,57 @@ fn is_broken_pipe(error: &BoxError) -> bool {
 pub(crate) type LineCallback = Box<dyn FnMut(&[u8]) -> Result<(), BoxError> + Send>;
 
 /// Calls back for each line.
-pub(crate) struct LineConsumer {
+struct LineConsumer {
     callback: LineCallback,
-    partial: Vec<u8>,
+    cutter: LineCutter,
+    /// The stream that it gets, and how many bytes of a line were held of it.
+    held: (StdStream, usize),
 }
 
 impl LineConsumer {
-    pub(crate) fn new(callback: LineCallback) -> LineConsumer {
+    fn new(callback: LineCallback, frame: Frame) -> LineConsumer {
         LineConsumer {
             callback,
-            partial: Vec::new(),
+            cutter: LineCutter::new(frame),
+            held: (StdStream::Stdout, 0),
         }
     }
 
+    fn chunk(&mut self, chunk: &OutputChunk, queue: &Fifo<OutputChunk>) -> Result<(), BoxError> {
+        self.held.0 = chunk.stream;
+        let mut bytes = &chunk.bytes[..];
+        while !bytes.is_empty() && !queue.was_left() {
+            bytes = self.cutter.take_in(bytes)?;
+            self.call_back(queue)?;
+        }
+        self.note_held(queue);
+        Ok(())
+    }
+
+    fn end(&mut self, queue: &Fifo<OutputChunk>) -> Result<(), BoxError> {
+        self.cutter.end()?;
+        self.call_back(queue)?;
+        self.note_held(queue);
+        Ok(())
+    }
+
     /// Stops between two lines once the run is over: a chunk can hold thousands.
-    fn chunk(&mut self, bytes: &[u8], queue: &Fifo<OutputChunk>) -> Result<(), BoxError> {
-        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
-            if queue.was_left() {
-                return Ok(());
-            }
-            if !piece.ends_with(b"\n") {
-                self.partial.extend_from_slice(piece);
-            } else if self.partial.is_empty() {
-                (self.callback)(piece)?;
-            } else {
-                self.partial.extend_from_slice(piece);
-                let line = std::mem::take(&mut self.partial);
-                (self.callback)(&line)?;
-            }
+    fn call_back(&mut self, queue: &Fifo<OutputChunk>) -> Result<(), BoxError> {
+        while !queue.was_left()
+            && let Some(line) = self.cutter.next()?
+        {
+            (self.callback)(line)?;
         }
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), BoxError> {
-        if self.partial.is_empty() {
-            return Ok(());
+    /// The beginning of a line has not been delivered.
+    fn note_held(&mut self, queue: &Fifo<OutputChunk>) {
+        let (stream, before) = self.held;
+        let now = self.cutter.held();
+        if now != before {
+            self.held.1 = now;
+            queue.keep(stream, now);
         }
-        let line = std::mem::take(&mut self.partial);
-        (self.callback)(&line)
     }
 }

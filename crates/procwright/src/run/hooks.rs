@@ -10,6 +10,7 @@ use crate::child::StdinProducer;
 use crate::error::BoxError;
 use crate::spec::{Purpose, Sink, Spec};
 use crate::std_stream::PerStream;
+use crate::stream::{Frame, Framing};
 use procwright_os::Invalid;
 use procwright_process::Cancel;
 
@@ -24,6 +25,8 @@ pub(crate) struct Hooks<'a> {
     pub(crate) both: Vec<NewConsumer>,
     /// The consumer in the place of one that would pass the streams on.
     pub(crate) relay: Option<Box<dyn Tap>>,
+    /// The rule by which lines are cut for callbacks; none is that of a default.
+    pub(crate) framing: Option<Framing>,
     /// Hook that the clock calls, and how often.
     pub(crate) every: Option<(Duration, TickHook<'a>)>,
     pub(crate) cancel: Option<Cancel>,
@@ -42,7 +45,20 @@ pub(crate) type TickHook<'a> = Box<dyn FnMut(Moment<'_>) + 'a>;
 /// Called with the events of a run, or of a child's streams, on a thread of its own.
 pub(crate) type EventHook = Box<dyn FnMut(&Event) -> Result<(), BoxError> + Send>;
 
+/// The longest line that a callback gets in one piece, unless the caller says otherwise: what
+/// never ends must not fill the memory.
+const LONGEST_LINE: usize = 16 << 20;
+
 impl Hooks<'_> {
+    /// The rule by which lines are cut for callbacks.
+    pub(crate) fn framing(&self) -> Framing {
+        let default = || Framing {
+            max_length: Some(LONGEST_LINE),
+            ..Framing::default()
+        };
+        self.framing.clone().unwrap_or_else(default)
+    }
+
     /// Finds hooks that make no sense with `spec`, or with this call.
     ///
     /// # Errors
@@ -67,6 +83,7 @@ impl Hooks<'_> {
                 "a run reads its streams; what it has to tell comes by on_event",
             ));
         }
+        Frame::new(self.framing())?;
         let captures = spec.captures();
         for (stream, (taps, is_captured)) in self.taps.as_ref().zip(captures) {
             if !taps.is_empty() && !is_captured {
@@ -102,6 +119,7 @@ impl Hooks<'_> {
             && self.relay.is_none()
             && self.every.is_none()
             && self.cancel.is_none()
+            && self.framing.is_none()
             && self.on_event.is_none()
             && self.watch.is_none()
     }

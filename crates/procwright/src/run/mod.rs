@@ -16,7 +16,7 @@ mod ticker;
 mod watch;
 
 pub use collected::{Collected, Failure};
-pub(crate) use consumer::{ConsumerKind, ConsumerRole, LineCallback, LineConsumer, NewConsumer};
+pub(crate) use consumer::{ConsumerKind, ConsumerRole, LineCallback, NewConsumer};
 pub(crate) use engine::{Run, start};
 pub use error::{Error, Foreign};
 pub use event::Event;

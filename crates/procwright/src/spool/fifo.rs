@@ -58,6 +58,9 @@ struct FifoState<T> {
     bytes: usize,
     /// The bytes of the chunk that the consumer has in hand, of each stream.
     in_hand: PerStream<usize>,
+    /// The bytes that the consumer has taken and keeps, of each stream: the beginning of a
+    /// line. They take no room here, or the rest of a long line would wait for itself.
+    kept: PerStream<u64>,
     /// Bytes that no consumer will ever take, of each stream.
     lost: PerStream<u64>,
     /// The number of streams that still go on.
@@ -121,6 +124,7 @@ impl<T: FifoItem> Fifo<T> {
                 chunks: VecDeque::new(),
                 bytes: 0,
                 in_hand: PerStream::default(),
+                kept: PerStream::default(),
                 lost: PerStream::default(),
                 open: streams,
                 broken: PerStream::default(),
@@ -211,7 +215,7 @@ impl<T: FifoItem> Fifo<T> {
         let state = self.lock();
         let mut bytes = state.lost;
         for (stream, in_hand) in state.in_hand {
-            bytes[stream] += in_hand as u64;
+            bytes[stream] += in_hand as u64 + state.kept[stream];
         }
         for chunk in &state.chunks {
             bytes[chunk.stream()] += chunk.bytes() as u64;
@@ -245,6 +249,12 @@ impl<T: FifoItem> Fifo<T> {
             }
             state = self.changed.wait(state);
         }
+    }
+
+    /// Notes how many bytes the consumer has taken and not dealt with, beside the chunk in
+    /// hand.
+    pub(crate) fn keep(&self, stream: StdStream, bytes: usize) {
+        self.lock().kept[stream] = bytes as u64;
     }
 
     /// True if the stream was left before its end.

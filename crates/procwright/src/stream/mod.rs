@@ -33,6 +33,7 @@ mod writer;
 pub use crate::spool::elastic::Broken;
 pub use crate::std_stream::StdStream;
 pub use chunk::Chunk;
+pub(crate) use lines::LineCutter;
 pub use lines::{
     Frame, Framing, Item, LineItem, LineReader, LineTooLong, Lines, Separator, TooLong,
 };

@@ -17,6 +17,7 @@ use crate::spec::{Beyond, Limit, Spec, Stdin};
 use crate::spool::Memory;
 use crate::spool::fifo::Fifo;
 use crate::std_stream::{PerStream, StdStream};
+use crate::stream::Framing;
 use procwright_os::wake::Wake;
 
 /// Consumers and producer for the pipes of a run, made before its program starts.
@@ -82,6 +83,7 @@ impl Attachments {
         spec: &Spec,
         ends: OurEnds,
         now: Instant,
+        framing: &Framing,
         consumers: &mut Vec<OutputConsumer>,
     ) -> io::Result<Inline<M>> {
         let Attachments {
@@ -101,7 +103,7 @@ impl Attachments {
                     true if new.role == ConsumerRole::Relay => spec.relays(),
                     _ => streams,
                 };
-                let consumer = OutputConsumer::start(new, streams, wake)?;
+                let consumer = OutputConsumer::start(new, streams, wake, framing)?;
                 for stream in streams.chosen() {
                     queues[stream].push(Arc::clone(&consumer.fifo));
                 }

@@ -27,6 +27,7 @@ pub(crate) fn start<'a, M: Memory>(
     let valid = hooks.validate(spec, Purpose::Run);
     let valid = valid.and_then(|()| spec.validate(Purpose::Run));
     let launch = valid.inspect_err(|error| trace.not_started(&spec.argv, error))?;
+    let framing = hooks.framing();
     let attachments = Attachments::open(spec, hooks.producer, hooks.taps, hooks.both, hooks.relay)?;
     let mut host = Host {
         cancel: hooks.cancel,
@@ -59,7 +60,7 @@ pub(crate) fn start<'a, M: Memory>(
         exited_at: None,
     };
     let mut consumers = Vec::new();
-    let connected = attachments.connect(spec, ends, started, &mut consumers);
+    let connected = attachments.connect(spec, ends, started, &framing, &mut consumers);
     let (streams, failure) = match connected {
         Ok(streams) => (streams, None),
         Err(error) => {

@@ -335,8 +335,14 @@ impl LineBuffer {
         if self.buffer.len() >= least && held <= self.buffer.len() / 2 && !is_large {
             self.buffer.copy_within(self.held.clone(), 0);
         } else {
-            // Twice the held bytes at least: then each is copied twice at most.
-            let size = (2 * held).max(least);
+            // Twice the held bytes at least: then each is copied twice at most. No more than
+            // the longest line, and a read, is ever held.
+            let longest = self.framing.as_ref().and_then(|framing| framing.max_length);
+            let size = match longest {
+                Some(longest) if held < longest => (2 * held).min(longest.saturating_add(least)),
+                _ => 2 * held,
+            };
+            let size = size.max(least);
             let mut buffer = Vec::new();
             let reserved = buffer.try_reserve_exact(size);
             reserved.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
