@@ -110,7 +110,7 @@ fn result(
         .as_ref()
         .filter(|_| !teed)
         .map_or(&[][..], Memory::as_bytes);
-    dict.set_item("explanation", report.explain(shown))?;
+    dict.set_item("explanation", report.explain_to(shown, "until=\"exit\""))?;
     for (name, data) in [("stdout", stdout), ("stderr", stderr)] {
         let data = data.map(|data| data.into_bytes(py)).transpose()?;
         dict.set_item(name, data)?;

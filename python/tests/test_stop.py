@@ -100,6 +100,17 @@ def test_until_exit_and_held_by(child):
     os.kill(info.held_by[0].pid, signal.SIGKILL)
 
 
+def test_the_timeout_of_a_run_that_was_held_open_names_the_way_out(child):
+    with pytest.raises(procwright.TimeoutExpired) as caught:
+        run([child, "fork-holder", "0"], timeout=0.3)
+    hint = 'hint: the program had exited; until="exit" does not wait'
+    assert hint in str(caught.value)
+    # Here it is not the others that the run waits for.
+    with pytest.raises(procwright.TimeoutExpired) as caught:
+        run([child, "sleep-forever"], timeout=0.3)
+    assert "until" not in str(caught.value)
+
+
 def test_events(child, caplog):
     events = []
     with caplog.at_level(logging.WARNING):

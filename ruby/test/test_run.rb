@@ -292,6 +292,15 @@ class TestRun < Minitest::Test
     assert_equal [:held], events.map(&:kind)
     assert_operator events[0].holders.size, :>=, 1
     assert_includes events[0].to_s, "held open"
+    assert_includes events[0].to_s, "(until: :exit would not wait)"
+  end
+
+  def test_the_timeout_of_a_run_that_was_held_open_names_the_way_out
+    error = assert_raises(Procwright::TimeoutExpired) { Procwright.run(CHILD, "fork-holder", "0", timeout: 0.3) }
+    assert_includes error.message, "hint: the program had exited; until: :exit does not wait"
+    # Here it is not the others that the run waits for.
+    error = assert_raises(Procwright::TimeoutExpired) { Procwright.run(CHILD, "sleep-forever", timeout: 0.3) }
+    refute_includes error.message, "until:"
   end
 
   def test_what_a_hook_raises_ends_the_run

@@ -56,6 +56,8 @@ fn a_timeout_ends_the_wait_for_a_holder() {
     let ran = run(["--until", "eof", "--timeout", "300ms"], &words);
     assert_eq!(ran.code(), Some(124), "{}", ran.stderr);
     assert!(ran.stderr.contains("held open by"), "{}", ran.stderr);
+    let hint = "hint: the program had exited; --until exit does not wait";
+    assert!(ran.stderr.contains(hint), "{}", ran.stderr);
     let holder: i32 = std::fs::read_to_string(pidfile)
         .unwrap()
         .trim()

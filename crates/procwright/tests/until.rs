@@ -145,6 +145,7 @@ alone! {
             assert!(!common::lives(holder) && output.report.survivors.is_empty());
             let text = output.report.explain(b"");
             assert!(text.contains(&format!("held open by test-child (pid {holder})")), "{text}");
+            assert!(text.contains("hint: the program had exited; until(Until::Exit) does not wait"), "{text}");
             assert_eq!(*told.lock().unwrap(), events);
         }
         before.comes_back();

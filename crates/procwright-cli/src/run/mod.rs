@@ -211,7 +211,7 @@ fn print_outcome(result: &Result<Output, Error>, signals: &RunSignals) -> Termin
             let report = &output.report;
             let by_limit = !matches!(report.reason, Reason::Finished | Reason::Cancelled);
             if by_limit || !report.survivors.is_empty() {
-                message::print(report.explain(&[]));
+                message::print(report.explain_to(&[], "--until exit"));
             }
             match (signals.fatal(), by_limit) {
                 (Some(signal), _) => Termination::Signal(signal),

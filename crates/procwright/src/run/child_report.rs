@@ -56,6 +56,7 @@ impl Child {
             stdout_info: infos.stdout,
             stderr_info: infos.stderr,
             processes: Vec::new(),
+            held_after_exit: false,
         })
     }
 }

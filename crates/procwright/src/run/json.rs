@@ -180,6 +180,7 @@ mod tests {
             }),
             stderr_info: None,
             processes: vec!["prog (pid 7) sleeps".into()],
+            held_after_exit: false,
         }
     }
 

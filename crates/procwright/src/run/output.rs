@@ -47,6 +47,9 @@ pub struct Report {
     pub stderr_info: Option<StreamInfo>,
     /// Activity of each process of the run when it had to be stopped, a line each.
     pub processes: Vec<String>,
+    /// True if the run had to be stopped though its program had exited: others held its
+    /// pipes, for which [`Until::Exit`](crate::Until::Exit) does not wait.
+    pub held_after_exit: bool,
 }
 
 /// Why a run is over.
@@ -201,6 +204,12 @@ impl Report {
     /// held what, and the end of stderr if there is any. Of a terminal, where
     /// that is stdout as well, it takes stdout.
     pub fn explain(&self, stderr: &[u8]) -> String {
+        self.explain_to(stderr, "until(Until::Exit)")
+    }
+
+    /// [`explain`](Self::explain) for users of a front end, in which
+    /// [`Until::Exit`](crate::Until::Exit) is written as `until_exit`.
+    pub fn explain_to(&self, stderr: &[u8], until_exit: &str) -> String {
         let mut text = self.summary();
         if self.reason != Reason::Finished {
             let _ = write!(text, "\n  the program {}", self.status);
@@ -215,6 +224,13 @@ impl Report {
             if let Some(info) = info {
                 info.explain(name, self.pid, &mut text);
             }
+        }
+        if self.held_after_exit {
+            let _ = write!(
+                text,
+                "\n  hint: the program had exited; {until_exit} does not wait for those that hold \
+                 its pipes"
+            );
         }
         if !self.survivors.is_empty() {
             text.push_str("\n  still there, could not be ended:");

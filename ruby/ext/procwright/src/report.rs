@@ -9,6 +9,9 @@ use procwright::{Holder, Report, StreamInfo};
 
 use crate::string::filesystem_string;
 
+/// `Until::Exit` as it is written in Ruby.
+pub(crate) const UNTIL_EXIT: &str = "until: :exit";
+
 /// The report as a Hash, under the names of the result.
 pub(crate) fn hash(ruby: &Ruby, report: &Report) -> Result<RHash, Error> {
     let hash = ruby.hash_new();

@@ -112,7 +112,8 @@ fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHa
         false => &stderr,
     };
     let last_words = last_words.as_deref().unwrap_or_default();
-    hash.aset(ruby.to_symbol("explanation"), report.explain(last_words))?;
+    let explanation = report.explain_to(last_words, report::UNTIL_EXIT);
+    hash.aset(ruby.to_symbol("explanation"), explanation)?;
     for (name, data) in [("stdout", stdout), ("stderr", stderr)] {
         hash.aset(ruby.to_symbol(name), data.map(string_from_vec).transpose()?)?;
     }

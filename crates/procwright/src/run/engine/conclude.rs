@@ -32,6 +32,7 @@ impl<M: Memory> Run<'_, M> {
         }
         self.host.leave_events();
         let cut = stop.as_ref().map(|stop| stop.open).unwrap_or_default();
+        let held_after_exit = stop.as_ref().is_some_and(|stop| stop.held_after_exit);
         let (reason, survivors, processes, at_stop) = match stop {
             None => (
                 Reason::Finished,
@@ -75,6 +76,7 @@ impl<M: Memory> Run<'_, M> {
                 stdout_info: infos.stdout,
                 stderr_info: infos.stderr,
                 processes,
+                held_after_exit,
             },
             stdout: data.stdout,
             stderr: data.stderr,

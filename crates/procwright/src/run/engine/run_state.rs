@@ -75,6 +75,8 @@ pub(super) struct RunStop {
     pub(super) holders: PerStream<Option<Holders>>,
     /// Streams that had not ended.
     pub(super) open: PerStream<bool>,
+    /// True if the program had exited, and the run waited for others that held its pipes.
+    pub(super) held_after_exit: bool,
     /// True if the trace has told of SIGKILL.
     pub(super) traced_kill: bool,
 }

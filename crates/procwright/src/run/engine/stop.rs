@@ -6,6 +6,7 @@ use super::holders::activities;
 use super::host::DemandedEnd;
 use super::run_state::{Run, RunPhase, RunStop};
 use crate::run::output::Reason;
+use crate::spec::Until;
 use crate::spool::Memory;
 use procwright_os::time::Timeout;
 use procwright_process::{Signal, StopTarget, Stopping};
@@ -38,6 +39,8 @@ impl<M: Memory> Run<'_, M> {
         // obeyed.
         let activities = activities(&target);
         let holders = self.holders(&open);
+        let streams = self.streams.open_streams();
+        let is_held = self.program.has_exited() && (streams.stdout || streams.stderr);
         let machine = Stopping::begin(stop, target, self.program.running.pidfd(), now);
         self.phase = RunPhase::Stopping(Box::new(RunStop {
             reason,
@@ -46,7 +49,8 @@ impl<M: Memory> Run<'_, M> {
             hurried: false,
             activities,
             holders,
-            open: self.streams.open_streams(),
+            held_after_exit: is_held && self.spec.until == Until::Eof,
+            open: streams,
             traced_kill: false,
         }));
     }
