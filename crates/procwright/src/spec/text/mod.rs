@@ -30,7 +30,7 @@ use procwright_os::Invalid;
 use procwright_os::time::Timeout;
 use procwright_process::{Signal, Stop};
 use procwright_queue::Channel;
-use shapes::{Limits, SinkShape, StdinShape, StopShape, Variables};
+use shapes::{Limits, SinkShape, StdinShape, StopShape, Variables, writable_name};
 pub(super) use values::account_id;
 use values::{As, SecondsText, SignalName, Text, Variable};
 
@@ -101,21 +101,35 @@ fn library_defaults() -> Spec {
 
 impl Serialize for Spec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let unwritable = if !self.pass_fds.is_empty() {
-            Some(holds_a_descriptor("pass_fds"))
-        } else if self.channel.is_some() {
-            Some(Invalid::new(
+        // Before the first byte: a format that writes as it goes cannot take one back.
+        self.check_writable().map_err(S::Error::custom)?;
+        Members::serialize(self, serializer)
+    }
+}
+
+impl Spec {
+    /// Refuses what has no text.
+    fn check_writable(&self) -> Result<(), Invalid> {
+        if self.channel.is_some() {
+            return Err(Invalid::new(
                 "channel",
                 "is for a child of spawn()",
                 "leave it out: what is written as text is for others to run",
-            ))
-        } else {
-            None
-        };
-        match unwritable {
-            Some(invalid) => Err(S::Error::custom(invalid)),
-            None => Members::serialize(self, serializer),
+            ));
         }
+        let is_fd = |sink: &Sink| matches!(sink, Sink::Fd(_));
+        let holding = [
+            ("pass_fds", !self.pass_fds.is_empty()),
+            ("stdin", matches!(self.stdin, Stdin::Fd(_))),
+            ("stdout", is_fd(&self.stdout)),
+            ("stderr", is_fd(&self.stderr)),
+        ];
+        if let Some((what, _)) = holding.into_iter().find(|(_, holds)| *holds) {
+            return Err(holds_a_descriptor(what));
+        }
+        let set = self.env.iter().flatten().map(|(name, _)| name);
+        let mut names = set.chain(self.extra_env.iter().map(|(name, _)| name));
+        names.try_for_each(|name| writable_name(name).map(drop))
     }
 }
 

@@ -1,7 +1,7 @@
 //! How the members of a spec are written that are more than one value.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -19,16 +19,9 @@ pub(super) struct Variables<V>(BTreeMap<String, V>);
 
 impl<T, V: Written<T>> Written<Vec<(OsString, T)>> for Variables<V> {
     fn from_value(variables: &Vec<(OsString, T)>) -> Result<Self, Invalid> {
-        let pairs = variables.iter().map(|(name, value)| {
-            let name = name.to_str().ok_or_else(|| {
-                Invalid::new(
-                    "env",
-                    format!("has the name {name:?}, which is not UTF-8"),
-                    "such a name cannot be written",
-                )
-            })?;
-            Ok((name.to_owned(), V::from_value(value)?))
-        });
+        let pairs = variables
+            .iter()
+            .map(|(name, value)| Ok((writable_name(name)?.to_owned(), V::from_value(value)?)));
         pairs.collect::<Result<_, _>>().map(Variables)
     }
 
@@ -38,6 +31,17 @@ impl<T, V: Written<T>> Written<Vec<(OsString, T)>> for Variables<V> {
             .map(|(name, value)| (name.into(), value.into_value()))
             .collect()
     }
+}
+
+/// The name of a variable as it is written.
+pub(super) fn writable_name(name: &OsStr) -> Result<&str, Invalid> {
+    name.to_str().ok_or_else(|| {
+        Invalid::new(
+            "env",
+            format!("has the name {name:?}, which is not UTF-8"),
+            "such a name cannot be written",
+        )
+    })
 }
 
 /// Resource limits by their names.

@@ -77,9 +77,47 @@ fn what_cannot_be_meant_is_refused() {
         let error = serde_json::from_str::<Spec>(text).unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");
     }
-    let mut spec = Spec::new(["a"]);
-    let null = std::fs::File::open("/dev/null").unwrap();
-    spec.stdin = Stdin::Fd(std::sync::Arc::new(null.into()));
-    let error = serde_json::to_string(&spec).unwrap_err().to_string();
-    assert!(error.contains("descriptor"), "{error}");
+}
+
+#[test]
+fn what_has_no_text_is_refused_before_the_first_byte() {
+    let null = || {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        std::sync::Arc::new(OwnedFd::from(file))
+    };
+    let odd = || OsString::from_vec(vec![0xff]);
+    type Change<'a> = (&'a str, &'a dyn Fn(&mut Spec));
+    let changes: [Change<'_>; 7] = [
+        ("stdin has a descriptor", &|spec| {
+            spec.stdin = Stdin::Fd(null())
+        }),
+        ("stdout has a descriptor", &|spec| {
+            spec.stdout = Sink::Fd(null())
+        }),
+        ("stderr has a descriptor", &|spec| {
+            spec.stderr = Sink::Fd(null())
+        }),
+        ("pass_fds has a descriptor", &|spec| {
+            spec.pass_fds = vec![(null(), 3)]
+        }),
+        ("channel is for", &|spec| {
+            spec.channel = Some(Channel::FromChild)
+        }),
+        ("env has the name", &|spec| {
+            spec.env = Some(vec![(odd(), "x".into())])
+        }),
+        ("env has the name", &|spec| {
+            spec.extra_env = vec![(odd(), None)]
+        }),
+    ];
+    for (part, change) in changes {
+        let mut spec = Spec::new(["a"]);
+        change(&mut spec);
+        let mut written = Vec::new();
+        let error = serde_json::to_writer(&mut written, &spec)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(part), "{error}");
+        assert_eq!(String::from_utf8_lossy(&written), "", "{part}");
+    }
 }
