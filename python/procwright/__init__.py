@@ -21,8 +21,9 @@
 #   _waiting, _invitations               one wait; invitations on their way
 #   _core                                the extension: src/lib.rs has its layers
 #   _stream_errors                       exceptions of streams
+#   _arguments, _timeout                 values of parameters; seconds
 #   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
-#   _record, _timeout, _async, _types    values with parts; seconds; event loops; types
+#   _record, _async, _types              values with parts; event loops; types
 #
 # Native classes call their Python half by name, and return what that has made. Upward from _core:
 # _liveness, _process, _queue.

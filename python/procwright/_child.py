@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from . import _core
-from ._invalid import InvalidValue
+from ._arguments import data, number, word
+from ._invalid import InvalidValue, bad_type, bad_value
 from ._options import quoted
 from ._outcome import result_of
-from ._process import Process
+from ._process import Process, checked_stop
 from ._record import Status, Survivor
-from ._stdio import is_size
 from ._stream import Reader, Writer, binary
 from ._timeout import Deadline, seconds
 
@@ -145,7 +145,7 @@ class Child:
         if self._communication is None:
             self._communication = self._communicate(input)
         elif input is not None:
-            raise ValueError("input was given before: call communicate() without it to go on")
+            raise bad_value("input", input, "it was given before; leave it out to go on")
         if not self._communication.go_on(deadline.left()):
             self._raise_timeout(timeout, self._communication)
         try:
@@ -171,10 +171,10 @@ class Child:
             raise InvalidValue("input is given, but stdin is no pipe: spawn with stdin=PIPE")
         if isinstance(input, str):
             if self._decoding is None:
-                raise TypeError("input is a str: spawn with text=True, or pass bytes")
+                raise bad_type("input", input, "spawn with text=True to pass a str, or pass bytes")
             input = self.stdin._encode(input)
-        elif input is not None and not isinstance(input, (bytes, bytearray)):
-            input = bytes(memoryview(input))
+        elif input is not None:
+            input = data("input", input, "pass bytes, or a str to a child with text=True")
         if input:
             # Input for a closed stdin would be dropped without a word.
             binary(self.stdin)._alive()
@@ -225,8 +225,8 @@ class Child:
 
     def _searched(self, stream: Literal["stdout", "stderr"] | None) -> list[Any]:
         """The streams in which `wait_for` searches."""
-        if stream not in (None, "stdout", "stderr"):
-            raise InvalidValue(f'stream is {stream!r}: use "stdout", "stderr" or None for both')
+        if stream is not None:
+            word("stream", stream, ("stdout", "stderr"), ", or None for both")
         names = ("stdout", "stderr") if stream is None else (stream,)
         called = self._called()
         streams = [one for name in names if (one := getattr(self, name)) is not None]
@@ -242,6 +242,7 @@ class Child:
 
     def send_signal(self, sig: int | str) -> None:
         """Sends it a signal, by number or name. Nothing if it has ended."""
+        sig = _core.checked_signal("sig", sig)
         if self.status is None:
             try:
                 self.process.signal(sig)
@@ -264,9 +265,9 @@ class Child:
         that no terminal has, RuntimeError if it has no terminal, and BrokenPipeError
         once no process has that any more.
         """
-        if not is_size(rows, columns):
-            raise InvalidValue(
-                f"the size is {rows!r}, {columns!r}: rows and columns, 1 to 65535 each"
+        for name, value in (("rows", rows), ("columns", columns)):
+            number(
+                name, value, 1, 65535, "pass a number of rows and one of columns, 1 to 65535 each"
             )
         self._core.resize(rows, columns)
 
@@ -277,6 +278,8 @@ class Child:
         anybody has waited for it or asked how it ended, what it has left behind is ended.
         Signal handlers run meanwhile; if one raises, the rest is killed at once.
         """
+        if stop is not None:
+            checked_stop(stop)
         return [Survivor(*survivor) for survivor in self._core.stop(stop)]
 
     def result(self, timeout: float | None = None) -> Result:

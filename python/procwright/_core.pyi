@@ -1,6 +1,6 @@
 from collections.abc import Coroutine, Iterable
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, TypedDict, final, type_check_only
+from typing import Any, Literal, Self, TypeAlias, TypedDict, TypeVar, final, type_check_only
 
 from _typeshed import ReadableBuffer, WriteableBuffer
 from typing_extensions import disjoint_base
@@ -33,6 +33,8 @@ __all__ = [
     "WaitSet",
     "Writer",
     "budget",
+    "checked_signal",
+    "checked_size",
     "linger",
     "queue_names",
     "queue_stat",
@@ -715,6 +717,14 @@ _Lane: TypeAlias = tuple[
     int | None,
     bool,
 ]
+
+_Signal = TypeVar("_Signal")
+
+def checked_signal(name: str, given: _Signal, /) -> _Signal:
+    """The value of the parameter `name`, if it is that of a signal."""
+
+def checked_size(given: Any, /) -> int:
+    """How much a file is to read, -1 for all."""
 
 def queue_stat(name: str) -> tuple[_Numbers, _Receiving, list[_Lane]]: ...
 def queue_names() -> list[str]: ...

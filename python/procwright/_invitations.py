@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ._invalid import bad_type, bad_value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_SOCKET = "pass a connected Unix socket, a connection of multiprocessing, or its descriptor"
 
 
 def send(invitation: IsInvitation, sock: Any) -> None:
@@ -30,7 +34,9 @@ def _fileno(sock: Any) -> int:
     fileno = getattr(sock, "fileno", None)
     number = sock if fileno is None else fileno()
     if not isinstance(number, int) or isinstance(number, bool):
-        raise TypeError(f"{sock!r} is no socket: pass a Unix socket, or its descriptor")
+        raise bad_type("sock", sock, _SOCKET)
+    if number < 0:
+        raise bad_value("sock", sock, _SOCKET + ", which is open")
     return number
 
 

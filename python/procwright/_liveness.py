@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeVar
 
 from . import _core
+from ._invalid import bad_type
 from ._process import Process, opened, raise_ended
 
 TYPE_CHECKING = False
@@ -37,14 +38,16 @@ LivenessGuarantee.__module__ = "procwright"
 def _peer(peer: Any) -> _core.ProcessHandle:
     """The process that a monitor is to be of."""
     if isinstance(peer, _core.LivenessToken):
-        raise TypeError("a LivenessToken is for the watched side: pass token.invite()")
+        raise bad_type("peer", peer, "a token is for the watched side, pass token.invite()")
     if isinstance(own := getattr(peer, "process", None), Process):
         # A child of ours, or another monitor.
         return own._handle
     if not isinstance(peer, (int, str)) and not hasattr(peer, "pid"):
-        raise TypeError(
-            f"{peer!r} is nobody to monitor: pass a LivenessInvitation, or a process: its number, "
-            "PID:INODE, or an object with a pid, such as subprocess.Popen"
+        raise bad_type(
+            "peer",
+            peer,
+            "pass a LivenessInvitation, or a process: its number, PID:INODE, or an object with a "
+            "pid, such as subprocess.Popen",
         )
     handle = opened(peer)
     if handle is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from . import _core
+from ._invalid import bad_type
 from ._record import Record
-from ._stream import Figures, Gap, frame_of, without_end
+from ._stream import Figures, Gap, encoded_separator, frame_of, without_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,14 +67,13 @@ class Merged(_core.Merged):
         `LineTooLong`. It is in bytes; a character in which a piece ends is whole in
         the next. The separator may be `str` if text was asked for.
         """
+        given = separator
         if isinstance(separator, str):
             if self._decoding is None:
-                raise TypeError(
-                    f"separator is {separator!r}, but the lines are bytes: "
-                    "pass bytes, or spawn with text=True"
-                )
-            separator = separator.encode(self._decoding[0])
-        frame = frame_of(separator, max_length, too_long, keep_ends)
+                hint = "the lines are bytes; pass bytes, or spawn with text=True"
+                raise bad_type("separator", separator, hint)
+            separator = encoded_separator(separator, self._decoding[0])
+        frame = frame_of(separator, max_length, too_long, keep_ends, given)
         if self._decoding is None:
             return self._lines(frame)
         whole = frame_of(separator, max_length, too_long, True)

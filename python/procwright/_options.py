@@ -9,94 +9,193 @@ from __future__ import annotations
 import os
 
 from . import _core
-from ._invalid import InvalidValue
+from ._arguments import callback, encoded, instance, items, number, pairs, word
+from ._invalid import InvalidValue, bad_type, bad_value, shown
+from ._process import checked_stop
 from ._stdio import stderr_sink, stdout_sink, terminal
 from ._timeout import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
     from ._event import Event
 
-    _Table: TypeAlias = Mapping[str, Callable[[Any], object] | None]
+    _Table: TypeAlias = Mapping[str, Callable[[Any], object]]
     _T = TypeVar("_T")
 
 
-def _env(env: Mapping[Any, Any] | None) -> list[tuple[bytes, bytes]] | None:
-    return None if env is None else _variables("env", env)
+def _env(env: Any) -> list[tuple[bytes, bytes]] | None:
+    return None if env is None else _variables("env", pairs("env", env, _MAPPING))
 
 
-def _extra_env(env: Mapping[Any, Any] | None) -> list[tuple[bytes, bytes | None]]:
+def _extra_env(env: Any) -> list[tuple[bytes, bytes | None]]:
     if env is None:
         return []
-    removed = [(os.fsencode(key), None) for key, value in env.items() if value is None]
-    kept = {key: value for key, value in env.items() if value is not None}
-    return [*removed, *_variables("extra_env", kept)]
+    given = pairs("extra_env", env, _MAPPING)
+    removed = [(_variable("extra_env", key), None) for key, value in given if value is None]
+    return [*removed, *_variables("extra_env", [one for one in given if one[1] is not None])]
 
 
-def _variables(name: str, env: Mapping[Any, Any]) -> list[tuple[bytes, bytes]]:
-    try:
-        return [(os.fsencode(key), os.fsencode(value)) for key, value in env.items()]
-    except TypeError as error:
-        raise TypeError(f"{name}: {error}") from None
+_MAPPING = "pass a mapping of names to values, each a str, bytes or a path"
 
 
-def _path(path: Any) -> bytes | None:
-    return None if path is None else os.fsencode(path)
+def _variables(name: str, variables: list[tuple[Any, Any]]) -> list[tuple[bytes, bytes]]:
+    return [(_variable(name, key), encoded(f"{name}[{key!r}]", value)) for key, value in variables]
 
 
-def _maybe_list(items: Iterable[_T] | None) -> list[_T] | None:
-    return None if items is None else list(items)
+def _variable(name: str, key: Any) -> bytes:
+    return encoded(f"a name in {name}", key)
 
 
-def _unless_minus_one(number: int | None) -> int | None:
-    """subprocess has -1 where there is nothing to set."""
-    return None if number == -1 else number
+def _cwd(path: Any) -> bytes | None:
+    return (
+        None if path is None else encoded("cwd", path, "pass a directory, a str, bytes or a path")
+    )
 
 
-def _rlimits(
-    rlimits: Mapping[str, int | tuple[int, int]] | None,
-) -> list[tuple[str, int, int]]:
+def _keep_full(path: Any) -> bytes | None:
+    return (
+        None if path is None else encoded("keep_full", path, "pass a file, a str, bytes or a path")
+    )
+
+
+def _account(name: str, what: str) -> Callable[[Any], str | int | None]:
+    def account(value: Any) -> str | int | None:
+        hint = f"pass the name of a {what}, or a number from 0 to 4294967294"
+        # The last of 32 bits, (uid_t)-1, means "no change" to the system.
+        return value if value is None else _name_or_number(name, value, 2**32 - 2, hint)
+
+    return account
+
+
+def _name_or_number(name: str, value: Any, most: int, hint: str) -> str | int:
+    if isinstance(value, str):
+        encoded(name, value)
+        return value
+    return number(name, value, 0, most, hint)
+
+
+def _extra_groups(groups: Any) -> list[str | int] | None:
+    if groups is None:
+        return None
+    hint = "pass a list of names of groups, or of numbers from 0 to 4294967294"
+    return [
+        _name_or_number(f"extra_groups[{place}]", group, 2**32 - 2, hint)
+        for place, group in enumerate(items("extra_groups", groups, hint))
+    ]
+
+
+def _umask(value: Any) -> int | None:
+    hint = "pass permission bits from 0 to 0o777, such as 0o022, or None"
+    # subprocess has -1 where there is nothing to set.
+    if value is None or value == -1:
+        return None
+    return number("umask", value, 0, 0o777, hint)
+
+
+def _nice(value: Any) -> int | None:
+    hint = "pass a number to add to ours, such as 10, or None"
+    return None if value is None else number("nice", value, -(2**31), 2**31 - 1, hint)
+
+
+def _process_group(value: Any) -> int | None:
+    hint = "pass 0 for a group of its own, or the number of a group"
+    if value is None or value == -1:
+        return None
+    return number("process_group", value, 0, 2**31 - 1, hint)
+
+
+def _rlimits(rlimits: Any) -> list[tuple[str, int, int]]:
+    hint = 'pass a mapping of names to limits, such as {"nofile": 100} or {"core": (0, -1)}'
     limits = []
-    for name, value in (rlimits or {}).items():
-        soft, hard = (value, value) if isinstance(value, int) else value
-        limits.append((name, _rlimit(soft), _rlimit(hard)))
+    for name, value in [] if rlimits is None else pairs("rlimits", rlimits, hint):
+        if not isinstance(name, str):
+            raise bad_type("a name in rlimits", name, hint)
+        what = f"rlimits[{name!r}]"
+        both = value if isinstance(value, (tuple, list)) else (value, value)
+        if len(both) != 2:
+            raise bad_value(what, value, _RLIMIT)
+        encoded(what, name)
+        limits.append((name, _rlimit(what, value, both[0]), _rlimit(what, value, both[1])))
     return limits
 
 
-def _rlimit(value: int) -> int:
-    return 2**64 - 1 if value == -1 else value
+_RLIMIT = "pass a number from 0 on, -1 for no limit, or a pair of these, (soft, hard)"
 
 
-def _death_signal(value: bool | str | int) -> str | int | None:
-    if isinstance(value, bool):
+def _rlimit(what: str, given: Any, value: Any) -> int:
+    infinity = 2**64 - 1
+    try:
+        limit = number(what, value, -1, infinity, _RLIMIT)
+    except InvalidValue as error:
+        # The pair is shown, not its half.
+        made = bad_type if isinstance(error, TypeError) else bad_value
+        raise made(what, given, _RLIMIT) from None
+    return infinity if limit == -1 else limit
+
+
+def _death_signal(value: Any) -> str | int | None:
+    if value is None or isinstance(value, bool):
         return "KILL" if value else None
+    signal: str | int = _core.checked_signal("die_with_parent", value)
+    return signal
+
+
+def _pass_fds(fds: Any) -> list[int]:
+    hint = "pass a list of open descriptors, each a number from 0 on"
+    return [
+        number(f"pass_fds[{place}]", fd, 0, 2**31 - 1, hint)
+        for place, fd in enumerate(items("pass_fds", fds, hint))
+    ]
+
+
+def _limit(limit: Any) -> _core.Limit | None:
+    if limit is None or isinstance(limit, _core.Limit):
+        return limit
+    hint = "pass a number of bytes from 0 on, a Limit, or None"
+    return _core.Limit(number("limit", limit, 0, 2**63 - 1, hint))
+
+
+def _stop(stop: Any) -> _core.Stop | None:
+    return None if stop is None else checked_stop(stop)
+
+
+def _until(value: Any) -> str:
+    return word("until", value, ("eof", "exit"))
+
+
+def _cancel(value: Any) -> Any:
+    if value is not None:
+        instance("cancel", value, _core.Cancel, "pass a Cancel")
     return value
 
 
-def _limit(limit: int | _core.Limit | None) -> _core.Limit | None:
-    return _core.Limit(limit) if isinstance(limit, int) else limit
+def _channel(value: Any) -> str | None:
+    words = ("from_child", "to_child")
+    return None if value is None else word("channel", value, words, ", or None")
 
 
-def longest_line(length: int | None) -> int | None:
+def _seconds(name: str) -> Callable[[Any], float | None]:
+    return lambda value: seconds(value, name)
+
+
+def longest_line(length: Any) -> int | None:
     """The `max_length` of lines for callbacks."""
-    if length is not None and (not isinstance(length, int) or not 0 < length < 2**63):
-        raise InvalidValue(f"max_length is {length!r}: a number of bytes, or None for no limit")
-    return length
+    hint = "pass a number of bytes, 1 or more, or None for no limit"
+    return None if length is None else number("max_length", length, 1, 2**63 - 1, hint)
 
 
-def too_long_fails(too_long: str) -> bool:
+def too_long_fails(too_long: Any) -> bool:
     """Whether a line of more than `max_length` is an error."""
-    if too_long not in ("split", "fail"):
-        raise InvalidValue(f'too_long is {too_long!r}: use "split" or "fail"')
-    return too_long == "fail"
+    return word("too_long", too_long, ("split", "fail")) == "fail"
 
 
 def _event_hook(hook: Callable[[Event], object] | None) -> Callable[..., object]:
     if hook is None:
         return _log
+    callback("on_event", hook)
     from ._event import Event
 
     return lambda *parts: hook(Event(*parts))
@@ -114,24 +213,24 @@ def _overflow(policy: Any) -> tuple[str, int, int | None] | None:
     return as_overflow(policy)._raw()
 
 
-#: The function that makes each option's value into the core's; None for one that is it already.
+#: The function that makes each option's value into the core's, or raises `InvalidValue`.
 COMMON: Final[_Table] = {
     "env": _env,
     "extra_env": _extra_env,
-    "cwd": _path,
-    "user": None,
-    "group": None,
-    "extra_groups": _maybe_list,
-    "umask": _unless_minus_one,
+    "cwd": _cwd,
+    "user": _account("user", "user"),
+    "group": _account("group", "group"),
+    "extra_groups": _extra_groups,
+    "umask": _umask,
     "rlimits": _rlimits,
-    "nice": None,
-    "process_group": _unless_minus_one,
+    "nice": _nice,
+    "process_group": _process_group,
     "start_new_session": bool,
     "pty": terminal,
     "die_with_parent": _death_signal,
-    "pass_fds": list,
+    "pass_fds": _pass_fds,
     "liveness": bool,
-    "stop": None,
+    "stop": _stop,
     "stdout": stdout_sink,
     "stderr": stderr_sink,
     "merged": bool,
@@ -141,31 +240,38 @@ COMMON: Final[_Table] = {
 #: The options of `run` that the core takes.
 RUN: Final[_Table] = {
     **COMMON,
-    "timeout": seconds,
-    "idle_timeout": seconds,
-    "until": None,
+    "timeout": _seconds("timeout"),
+    "idle_timeout": _seconds("idle_timeout"),
+    "until": _until,
     "limit": _limit,
     "max_length": longest_line,
     "too_long": too_long_fails,
-    "keep_full": _path,
-    "cancel": None,
+    "keep_full": _keep_full,
+    "cancel": _cancel,
 }
 
 #: The options of `spawn` that the core takes.
 SPAWN: Final[_Table] = {
     **COMMON,
     "overflow": _overflow,
-    "stall_after": seconds,
-    "channel": None,
+    "stall_after": _seconds("stall_after"),
+    "channel": _channel,
 }
 
 
 def translated(table: _Table, given: Mapping[str, Any]) -> dict[str, object]:
     """The options of `table` for the core, out of the parameters of a call."""
-    return {
-        name: given[name] if translate is None else translate(given[name])
-        for name, translate in table.items()
-    }
+    return {name: translate(given[name]) for name, translate in table.items()}
+
+
+_ARGS = "pass a list of the program and its arguments, each a str, bytes or a path"
+
+
+def given_args(args: Any) -> Any:
+    """The arguments as the result shows them: what can be gone through but once as a list."""
+    if isinstance(args, (list, tuple)) or _is_one(args):
+        return args
+    return items("args", args, _ARGS)
 
 
 def argv(function: str, args: Any, shell: bool) -> list[bytes]:
@@ -173,11 +279,11 @@ def argv(function: str, args: Any, shell: bool) -> list[bytes]:
     is_one = _is_one(args)
     if shell:
         # The items behind the line are the shell's $0, $1, ..., as in subprocess.
-        words = [args] if is_one else list(args)
+        words = [args] if is_one else items("args", args, _ARGS)
         return [b"/bin/sh", b"-c", *_encoded(words)]
     if is_one:
         _refuse_line(function, args)
-    return _encoded(args)
+    return _encoded(items("args", args, _ARGS))
 
 
 def quoted(args: Any) -> str:
@@ -194,16 +300,8 @@ def _is_one(args: Any) -> bool:
 
 
 def _encoded(args: Any) -> list[bytes]:
-    words = []
-    for index, word in enumerate(args):
-        try:
-            words.append(os.fsencode(word))
-        except TypeError:
-            raise TypeError(
-                f"args[{index}] is {word!r}, of type {type(word).__name__}: "
-                "every argument is a str, bytes or a path"
-            ) from None
-    return words
+    hint = "every argument is a str, bytes or a path"
+    return [encoded(f"args[{place}]", one, hint) for place, one in enumerate(args)]
 
 
 def _refuse_line(function: str, args: Any) -> NoReturn:
@@ -214,10 +312,11 @@ def _refuse_line(function: str, args: Any) -> NoReturn:
         words = shlex.split(line)
     except ValueError:
         words = [line]
-    raise TypeError(
-        f"{function}({args!r}): args is one string. Pass a list, {function}({words!r}), "
-        f"or say that it is a line for the shell, {function}({args!r}, shell=True)"
+    hint = (
+        f"pass a list, {function}({shown(words)}), or say that it is a line for the shell, "
+        f"{function}({shown(args)}, shell=True)"
     )
+    raise bad_type("args", args, hint)
 
 
 def call(
@@ -229,7 +328,5 @@ def call(
     except InvalidValue as error:
         from ._refused import words
 
-        text = words(error._option, given)
-        if text is not None:
-            error.args = (text,)
+        error.args = (words(error, given),)
         raise

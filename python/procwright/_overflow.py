@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ._invalid import InvalidValue
+from ._arguments import word
+from ._invalid import InvalidValue, bad_type, bad_value
 from ._record import Record
 
 TYPE_CHECKING = False
@@ -44,9 +45,7 @@ class Overflow(Record):
         memory: int | str | None = None,
         disk: int | str | None = None,
     ) -> None:
-        if policy not in _POLICIES:
-            choices = ", ".join(f'"{one}"' for one in _POLICIES)
-            raise InvalidValue(f"overflow is {policy!r}: use one of {choices}")
+        word("policy", policy, _POLICIES)
         if policy == "block" and memory is not None:
             raise InvalidValue('memory is for what is kept: "block" keeps nothing')
         if policy != "spill" and disk is not None:
@@ -68,9 +67,10 @@ def as_overflow(
 ) -> Overflow:
     if isinstance(value, Overflow):
         return value
-    if isinstance(value, str):
-        return Overflow(value)
-    raise TypeError(f"overflow is {value!r}: pass an Overflow or the name of a policy")
+    return Overflow(word("overflow", value, _POLICIES, ", or an Overflow"))  # type: ignore[arg-type]
+
+
+_SIZE = 'pass 0 or more bytes, as 65536, "64KiB" or "1GiB"'
 
 
 def size(what: str, value: int | str | None, default: int) -> int:
@@ -85,9 +85,7 @@ def size(what: str, value: int | str | None, default: int) -> int:
     elif isinstance(value, int) and not isinstance(value, bool):
         number = value
     else:
-        raise TypeError(f'{what} is {value!r}: pass a number of bytes, or text as "16MiB"')
+        raise bad_type(what, value, _SIZE)
     if number is None or not 0 <= number < 2**63:
-        raise InvalidValue(
-            f'{what} is {value!r}: pass 0 or more bytes, as 65536, "64KiB" or "1GiB"'
-        )
+        raise bad_value(what, value, _SIZE)
     return number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
-from ._invalid import InvalidValue
+from ._invalid import bad_type, bad_value, shown
 from ._record import Status, Survivor
 from ._waiting import Waiting
 
@@ -126,9 +126,7 @@ class Process:
         Raises `NoSuchProcess` if it has ended, `PermissionError` if it is another
         user's.
         """
-        if not isinstance(sig, (int, str)):
-            raise TypeError(f"signal is {sig!r}: pass a number or a name")
-        self._handle.signal(sig)
+        self._handle.signal(_core.checked_signal("sig", sig))
 
     def terminate(self) -> None:
         """Sends SIGTERM. Raises as `signal`."""
@@ -145,7 +143,7 @@ class Process:
         most. Signal handlers run meanwhile; if one raises, as Ctrl-C does, the rest is
         killed at once, and then the exception goes on. Raises as `signal`.
         """
-        survivors = self._handle.stop(_core.Stop() if stop is None else stop)
+        survivors = self._handle.stop(_core.Stop() if stop is None else checked_stop(stop))
         return [Survivor(*survivor) for survivor in survivors]
 
     def name(self) -> str:
@@ -208,6 +206,18 @@ def raise_ended(process: object) -> NoReturn:
     raise NoSuchProcess(pid, str(pid), f"the process of {process!r} has ended and was reaped")
 
 
+_PROCESS = (
+    "pass its number, 1 or more, PID:INODE, or an object with a pid, such as subprocess.Popen"
+)
+
+
+def checked_stop(stop: Any) -> _core.Stop:
+    """The value of a parameter `stop`."""
+    if not isinstance(stop, _core.Stop):
+        raise bad_type("stop", stop, 'pass a Stop, such as Stop("TERM", grace=5)')
+    return stop
+
+
 def opened(process: Any) -> _core.ProcessHandle | None:
     """The handle of what stands for a process; None if that was reaped.
 
@@ -217,31 +227,28 @@ def opened(process: Any) -> _core.ProcessHandle | None:
     if isinstance(process, Process):
         return process._handle
     if isinstance(process, bool):
-        raise TypeError(f"{process!r} is no process: pass its number")
+        raise bad_type("process", process, _PROCESS)
     if isinstance(process, int):
         return _of_pid(process)
     if isinstance(process, str):
         return _core.ProcessHandle.of_id(process)
     if not hasattr(process, "pid"):
-        raise TypeError(
-            f"{process!r} is no process: pass its number, PID:INODE, "
-            "or an object with a pid, such as subprocess.Popen"
-        )
+        raise bad_type("process", process, _PROCESS)
     return _of_object(process)
 
 
 def _of_pid(pid: int) -> _core.ProcessHandle:
     if not 0 < pid < 2**31:
-        raise InvalidValue(f"{pid} is no process number")
+        raise bad_value("process", pid, _PROCESS)
     return _core.ProcessHandle.of_pid(pid)
 
 
 def _of_object(process: Any) -> _core.ProcessHandle | None:
     pid = process.pid
     if pid is None:
-        raise InvalidValue(f"{process!r} has not been started")
+        raise bad_value("process", process, "it has not been started, start it first")
     if not isinstance(pid, int) or isinstance(pid, bool):
-        raise TypeError(f"{process!r} is no process: its pid is {pid!r}")
+        raise bad_type(f"the pid of {shown(process)}", pid, "it has to be a number")
     try:
         handle = _of_pid(pid)
     except ProcessLookupError:

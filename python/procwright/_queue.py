@@ -5,12 +5,10 @@ What is needed for each message is not here, but for that of event loops.
 
 from __future__ import annotations
 
-import math
 from typing import TypeVar
 
 from . import _core
-from ._invalid import InvalidValue
-from ._timeout import checked_seconds
+from ._timeout import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,10 +24,8 @@ async def _wait(receiver: _core.Receiver, poll: Callable[[], T | None], timeout:
 
     from ._async import checkpoint, readable
 
-    seconds = checked_seconds(timeout)
-    if seconds is not None and math.isnan(seconds):
-        raise InvalidValue("timeout is not a number (NaN): pass seconds, or None for no limit")
-    until = None if seconds is None else monotonic() + seconds
+    limit = seconds(timeout)
+    until = None if limit is None else monotonic() + limit
     # An event loop has room for one task that waits for a descriptor.
     receiver._await(True)
     try:

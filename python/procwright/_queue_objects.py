@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._arguments import instance
 from ._queue import _wait
 
 TYPE_CHECKING = False
@@ -21,8 +22,7 @@ class ObjectSender:
     __slots__ = ("__weakref__", "sender")
 
     def __init__(self, sender: _core.Sender) -> None:
-        if not isinstance(sender, _core.Sender):
-            raise TypeError(f"{sender!r} is no Sender: pass Sender.attach(invitation)")
+        instance("sender", sender, _core.Sender, "pass a Sender, such as receiver.sender()")
         self.sender = sender
 
     def send(self, obj: object, timeout: float | None = None) -> None:
@@ -66,8 +66,7 @@ class ObjectReceiver:
     __slots__ = ("__weakref__", "receiver")
 
     def __init__(self, receiver: _core.Receiver) -> None:
-        if not isinstance(receiver, _core.Receiver):
-            raise TypeError(f"{receiver!r} is no Receiver: pass Receiver()")
+        instance("receiver", receiver, _core.Receiver, "pass a Receiver, such as Receiver()")
         self.receiver = receiver
 
     def recv(self, timeout: float | None = None) -> Any:

@@ -6,6 +6,9 @@ here.
 
 from __future__ import annotations
 
+import re
+
+from ._invalid import shown
 from ._stdio import named
 
 TYPE_CHECKING = False
@@ -13,49 +16,50 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ._invalid import InvalidValue
 
-def words(option: str, given: Mapping[str, Any]) -> str | None:
-    """The text for an option that was refused, None for that of the core.
 
-    `given` has the parameters of the call.
-    """
+def words(error: InvalidValue, given: Mapping[str, Any]) -> str:
+    """The text for an option that was refused. `given` has the parameters of the call."""
+    option = error._option
+    text = None
     if given["pty"]:
-        return _with_pty(option, given)
-    if option == "merged" and "overflow" in given:
-        return _merged_with(given["overflow"])
-    return None
+        text = _with_pty(option)
+    elif option == "merged" and "overflow" in given:
+        text = _merged_with(given["overflow"])
+    if text is None:
+        # Some of the core's words have the value: the caller's own is shown.
+        problem = re.sub(r"^is .*, which ", "", error._problem)
+        text = f", which {problem}: {error._hint}"
+    found = re.fullmatch(r"(\w+)(?:\[(\d+)\])?", option)
+    if found is None or found[1] not in given:
+        return str(error)
+    value = given[found[1]]
+    if found[2] is not None:
+        value = list(value)[int(found[2])] if isinstance(value, (list, tuple)) else value
+    return f"{option} is {shown(named(value))}{text}"
 
 
-def _with_pty(option: str, given: Mapping[str, Any]) -> str | None:
-    value = given.get(option)
-    if option == "stdout":
-        return (
-            f"stdout is {named(value)}, and with pty it is the terminal: leave it out, "
-            "or pass CAPTURE"
-        )
-    if option == "stderr":
-        return (
-            f"stderr is {named(value)}, and with pty it is the terminal: leave it out, and it "
-            "comes with stdout; or send it to a file"
-        )
-    if option == "merged":
-        return (
-            "merged=True is for two streams, and a pty is one: leave it out, stdout has all "
-            "of it in the order in which it was written"
-        )
-    if option == "process_group":
-        return (
-            f"process_group is {value!r}: a program on a pty leads a session and a "
-            "group of its own, leave it out"
-        )
-    if option == "overflow":
-        return 'overflow="block" is the bare pipe, and a pty is none: use "spill"'
-    if option == "stdin":
-        return (
-            "stdin is INHERIT, and nobody would pass on what is typed there: use PIPE and write "
-            "what is to be typed, or run()"
-        )
-    return None
+def _with_pty(option: str) -> str | None:
+    return {
+        "stdout": ", and with pty it is the terminal: leave it out, or pass CAPTURE",
+        "stderr": (
+            ", and with pty it is the terminal: leave it out, and it comes with stdout; or send "
+            "it to a file"
+        ),
+        "merged": (
+            ", and a pty is one stream: leave it out, stdout has all of it in the order in which "
+            "it was written"
+        ),
+        "process_group": (
+            ", and a program on a pty leads a session and a group of its own: leave it out"
+        ),
+        "overflow": ', the bare pipe, and a pty is none: use "spill"',
+        "stdin": (
+            ", and nobody would pass on what is typed there: use PIPE and write what is to be "
+            "typed, or run()"
+        ),
+    }.get(option)
 
 
 def _merged_with(overflow: Any) -> str | None:
@@ -65,6 +69,6 @@ def _merged_with(overflow: Any) -> str | None:
     if policy not in ("drop_oldest", "block"):
         return None
     return (
-        f'merged=True cannot be had with overflow="{policy}": use "spill", '
-        '"drop_newest" or "fail", or read the two apart'
+        f', which cannot be had with overflow="{policy}": use "spill", "drop_newest" or "fail", '
+        "or read the two apart"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ._invalid import bad_type
 from ._record import Holder, Record, Status, Survivor
 
 TYPE_CHECKING = False
@@ -220,6 +221,9 @@ class Result:
         """The result as JSON. What is not UTF-8 is `{"base64": "..."}`."""
         import json
 
+        if not isinstance(indent, (int, str, type(None))):
+            hint = "pass how many spaces, or None for one line"
+            raise bad_type("indent", indent, hint)
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
     def __repr__(self) -> str:

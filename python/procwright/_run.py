@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from . import _core
+from ._arguments import callback, word
 from ._invalid import InvalidValue
-from ._options import RUN, argv, call, longest_line, too_long_fails, translated
+from ._options import RUN, argv, call, given_args, longest_line, too_long_fails, translated
 from ._outcome import raise_for, result_of
 from ._stdio import CAPTURE, captures, data_source, source, text_decoding
 
@@ -145,12 +146,12 @@ def run(
     """
     given = locals()
     decoding = text_decoding(text, encoding, errors)
-    if on_timeout not in ("raise", "return"):
-        raise InvalidValue(f'on_timeout is {on_timeout!r}: use "raise" or "return"')
+    word("on_timeout", on_timeout, ("raise", "return"))
+    for name in ("on_line", "on_stdout_line", "on_stderr_line"):
+        callback(name, given[name])
     if input is not None and stdin is not None:
         raise InvalidValue("stdin and input are both given: input is what the program reads")
-    if not isinstance(args, (str, bytes, list, tuple)) and not hasattr(args, "__fspath__"):
-        args = list(args)
+    args = given_args(args)
     captured = [stream for stream, to in ((1, stdout), (2, stderr)) if captures(to)]
     if pty and 2 in captured:
         captured.remove(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._arguments import callback as checked_callback
 from ._child import Child
 from ._invalid import InvalidValue
 from ._options import SPAWN, argv, call, longest_line, too_long_fails, translated
@@ -128,8 +129,7 @@ def spawn(
             continue
         if merged or not captures(sink):
             raise InvalidValue(f"on_{name}_line needs {name}=PIPE, and not merged=True")
-        if not callable(callback):
-            raise TypeError(f"on_{name}_line is {callback!r}, which cannot be called")
+        checked_callback(f"on_{name}_line", callback)
     if input is not None:
         stdin_source = data_source(input, decoding)
     else:

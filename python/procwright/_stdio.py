@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ._invalid import InvalidValue
+from ._arguments import codec, data, encoded, number
+from ._invalid import bad_type, bad_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,13 @@ INHERIT: Final = -4
 #: Another name for `PIPE`: the output goes into the result.
 CAPTURE: Final = PIPE
 
+_CONSTANTS = {PIPE: "PIPE", STDOUT: "STDOUT", DEVNULL: "DEVNULL", INHERIT: "INHERIT"}
+_STDIN = (
+    "pass a file, a descriptor, a path object, an iterable of bytes, an object with read(), "
+    "DEVNULL or INHERIT, or the data itself as input=..."
+)
+_SINK = "pass CAPTURE, INHERIT, DEVNULL, a path, or a file or descriptor of the system's"
+
 #: Bytes asked of a `read()` at once.
 _CHUNK = 64 * 1024
 
@@ -32,13 +40,9 @@ def text_decoding(text: bool, encoding: str | None, errors: str | None) -> tuple
     """Encoding and error handler of the streams, None for bytes."""
     if not text and encoding is None and errors is None:
         return None
-    if encoding is not None or errors is not None:
-        # Unknown names are refused here, and not when everything has been run.
-        import codecs
-
-        codecs.lookup(encoding or "utf-8")
-        codecs.lookup_error(errors or "replace")
-    return encoding or "utf-8", errors or "replace"
+    if encoding is None and errors is None:
+        return "utf-8", "replace"
+    return codec(encoding, errors)
 
 
 def captures(sink: Any) -> bool:
@@ -46,19 +50,31 @@ def captures(sink: Any) -> bool:
     return isinstance(sink, int) and sink == PIPE
 
 
-def named(target: Any) -> str:
-    """The constant that the caller wrote, not its number."""
-    names = {DEVNULL: "DEVNULL", INHERIT: "INHERIT"}
-    return names.get(target, repr(target)) if isinstance(target, int) else repr(target)
+def named(target: Any) -> Any:
+    """The constant that the caller wrote, not its number, for an error."""
+    is_number = isinstance(target, int) and not isinstance(target, bool)
+    return _Constant(_CONSTANTS[target]) if is_number and target in _CONSTANTS else target
 
 
-def data_source(data: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
+class _Constant:
+    """The name of a constant, which is shown without quotes."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+def data_source(input: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     """The parameter `input` for the core."""
-    if isinstance(data, str):
+    if isinstance(input, str):
         if decoding is None:
-            raise TypeError("input is a str: pass text=True, or bytes")
-        return "bytes", _encode(data, decoding)
-    return "bytes", bytes(memoryview(data)) if not isinstance(data, bytes) else data
+            raise bad_type("input", input, "pass text=True with a str, or bytes")
+        return "bytes", _encode(input, decoding)
+    return "bytes", bytes(data("input", input, "pass bytes, or a str with text=True"))
 
 
 def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
@@ -66,7 +82,7 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     if stdin is None:
         return "null", None
     if isinstance(stdin, bool) or stdin == STDOUT:
-        raise InvalidValue(f"stdin is {stdin!r}: pass a file, an iterable of bytes, or input=")
+        raise (bad_type if isinstance(stdin, bool) else bad_value)("stdin", named(stdin), _STDIN)
     if isinstance(stdin, int):
         if stdin == PIPE:
             return "bytes", b""
@@ -76,15 +92,13 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
             return "inherit", None
         return _descriptor("stdin", stdin)
     if isinstance(stdin, (str, bytes, bytearray, memoryview)):
-        raise TypeError(
-            f"stdin is {type(stdin).__name__}: pass the data itself as input=..., "
-            "or a file's name as stdin=pathlib.Path(...)"
-        )
+        hint = "pass the data itself as input=..., or a file's name as stdin=pathlib.Path(...)"
+        raise bad_type("stdin", stdin, hint)
     if hasattr(stdin, "__fspath__"):
-        return "file", os.fsencode(stdin)
-    number = _fileno(stdin)
-    if number is not None:
-        return _descriptor("stdin", number)
+        return "file", encoded("stdin", stdin)
+    fd = _fileno(stdin)
+    if fd is not None:
+        return _descriptor("stdin", fd)
     if hasattr(stdin, "read"):
         return "iterator", _chunks(stdin, decoding).__next__
     if hasattr(stdin, "__iter__") or hasattr(stdin, "__next__"):
@@ -92,10 +106,7 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
         if decoding is not None:
             pieces = _encoded(pieces, decoding)
         return "iterator", pieces.__next__
-    raise TypeError(
-        f"stdin is {stdin!r}: pass a file, a descriptor, a path, an iterable of bytes "
-        "or an object with read()"
-    )
+    raise bad_type("stdin", stdin, _STDIN)
 
 
 def stdout_sink(target: Any) -> tuple[str, object]:
@@ -112,7 +123,7 @@ def _sink(name: str, target: Any) -> tuple[str, object]:
     if target is None:
         return "inherit", None
     if isinstance(target, bool):
-        raise InvalidValue(f"{name} is {target!r}: pass CAPTURE, DEVNULL, a path or a file")
+        raise bad_type(name, target, _SINK)
     if isinstance(target, int):
         if target == PIPE:
             return "capture", None
@@ -124,18 +135,18 @@ def _sink(name: str, target: Any) -> tuple[str, object]:
             return "inherit", None
         return _descriptor(name, target)
     if isinstance(target, (str, bytes)) or hasattr(target, "__fspath__"):
-        return "file", os.fsencode(target)
-    number = _fileno(target)
-    if number is None:
-        raise TypeError(
-            f"{name} is {target!r}, which is no file of the system's: "
-            f"pass tee={name!r}-like objects as tee=..., or take the data from the result"
-        )
+        return "file", encoded(name, target)
+    fd = _fileno(target)
+    if fd is None:
+        hint = _SINK
+        if hasattr(target, "write"):
+            hint += "; an object that is no file of the system's goes into tee=..."
+        raise bad_type(name, target, hint)
     flush = getattr(target, "flush", None)
     if flush is not None:
         # Our earlier writes have to stand before what the program writes.
         flush()
-    return _descriptor(name, number)
+    return _descriptor(name, fd)
 
 
 def _encode(text: str, decoding: tuple[str, str]) -> bytes:
@@ -166,17 +177,20 @@ def _fileno(file: Any) -> int | None:
     if fileno is None:
         return None
     try:
-        number: int = fileno()
+        fd: int = fileno()
     except OSError:
         # io.UnsupportedOperation: a file in memory.
         return None
-    return number
+    return fd
 
 
-def _descriptor(name: str, number: int) -> tuple[str, object]:
-    if number < 0:
-        raise InvalidValue(f"{name} is {number}: a descriptor is not negative")
-    return "fd", number
+def _descriptor(name: str, value: Any) -> tuple[str, object]:
+    return "fd", descriptor(name, value)
+
+
+def descriptor(name: str, value: Any) -> int:
+    """The number of a descriptor."""
+    return number(name, value, 0, 2**31 - 1, "pass the number of an open descriptor, 0 or more")
 
 
 def terminal(pty: Any) -> tuple[int, int] | None:
@@ -192,19 +206,22 @@ def terminal(pty: Any) -> tuple[int, int] | None:
             return rows, columns
     except (TypeError, ValueError):
         pass
-    raise InvalidValue(f"pty is {pty!r}: pass True, or (rows, columns)")
+    fits = isinstance(pty, (tuple, list, os.terminal_size))
+    raise (bad_value if fits else bad_type)(
+        "pty", pty, "pass True, or (rows, columns), from 1 to 65535 each"
+    )
 
 
 def is_size(*numbers: Any) -> bool:
     """True if a terminal can have so many rows or columns."""
-    return all(isinstance(n, int) and 0 < n < 1 << 16 for n in numbers)
+    return all(isinstance(n, int) and n is not True and 0 < n < 1 << 16 for n in numbers)
 
 
 def _own_size() -> tuple[int, int] | None:
     """Rows and columns of the caller's own terminal, if there is one that knows them."""
-    for number in (1, 0):
+    for fd in (1, 0):
         try:
-            columns, rows = os.get_terminal_size(number)
+            columns, rows = os.get_terminal_size(fd)
         except OSError:
             continue
         if rows and columns:

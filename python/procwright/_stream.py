@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import sys
 from abc import abstractmethod
 
 from . import _core
-from ._invalid import InvalidValue
+from ._arguments import data as checked_data
+from ._arguments import items, number, word
+from ._invalid import bad_type, bad_value
 from ._record import Record
 
 TYPE_CHECKING = False
@@ -297,19 +300,16 @@ class Writer(_core.Writer, WriteOnly):
         Raises `BrokenPipeError` when the child reads no more, `StreamClosed`. After a
         KeyboardInterrupt `bytes_written` tells how far it came.
         """
-        if isinstance(data, str):
-            raise TypeError(
-                "a str was written to a binary stream: encode it, or spawn with text=True"
-            )
         if not isinstance(data, (bytes, bytearray)):
-            data = bytes(memoryview(data))
+            hint = "pass bytes; a stream for a str comes with text=True"
+            data = checked_data("data", data, hint)
         self._alive()
         with self._one:
             return self._write_all(data)
 
     def writelines(self, lines: Iterable[Data], /) -> None:
         """Writes each."""
-        for line in lines:
+        for line in items("lines", lines, "pass a list of bytes"):
             self.write(line)
 
     def fileno(self) -> int:
@@ -328,7 +328,11 @@ def binary(stream: Any) -> Any:
 
 
 def read_lines(stream: Any, hint: int | None) -> list[Any]:
-    if hint is None or hint <= 0:
+    if hint is None:
+        return list(stream)
+    words = "pass how much to read, or None for all"
+    hint = number("hint", hint, -sys.maxsize - 1, sys.maxsize, words)
+    if hint <= 0:
         return list(stream)
     lines = []
     size = 0
@@ -349,9 +353,35 @@ def without_end(text: str, separator: bytes | None, encoding: str) -> str:
     return text.removesuffix(separator.decode(encoding, "surrogateescape"))
 
 
+def encoded_separator(separator: Any, encoding: str) -> bytes | None:
+    """The separator of text as bytes."""
+    if separator is None:
+        return None
+    hint = f"pass characters that {encoding} has, one or more, or None for any newline"
+    if not isinstance(separator, str):
+        raise bad_type("separator", separator, hint)
+    try:
+        return separator.encode(encoding)
+    except UnicodeEncodeError:
+        raise bad_value("separator", separator, hint) from None
+
+
 def frame_of(
-    separator: bytes | None, max_length: int | None, too_long: str, keep_ends: bool
+    separator: Any, max_length: int | None, too_long: str, keep_ends: bool, given: Any = None
 ) -> _core.Frame:
-    if too_long not in ("split", "fail"):
-        raise InvalidValue(f'too_long is {too_long!r}: use "split" or "fail"')
-    return _core.Frame(separator, max_length, too_long == "fail", keep_ends)
+    """How lines are cut. `given` is the separator as the caller has given it, if it was text."""
+    given = separator if given is None else given
+    if separator is not None:
+        kind = "characters" if isinstance(given, str) else "bytes"
+        hint = f"pass the {kind} that end a line, one or more, or None for any newline"
+        if not isinstance(separator, (bytes, bytearray)):
+            raise bad_type("separator", given, hint)
+        if not separator:
+            raise bad_value("separator", given, hint)
+    if max_length is not None:
+        # No line could have an end.
+        least = 1 if separator is None else len(separator)
+        hint = f"pass a number of bytes, {least} or more as the separator has so many, or None"
+        max_length = number("max_length", max_length, least, sys.maxsize, hint)
+    word("too_long", too_long, ("split", "fail"))
+    return _core.Frame(separator, max_length, too_long == "fail", bool(keep_ends))

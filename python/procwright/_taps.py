@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._invalid import bad_type
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +127,7 @@ def _serialised(callback: Callable[[Any], object]) -> Callable[[Any], object]:
 
 def tee_taps(file: Any, captured: list[int], decoding: tuple[str, str] | None) -> list[Tap]:
     if not hasattr(file, "write"):
-        raise TypeError(f"tee is {file!r}: pass True, or a file to write to")
+        raise bad_type("tee", file, "pass True, or a file to write to")
     import io
 
     is_text = isinstance(file, io.TextIOBase) or hasattr(file, "encoding")

@@ -6,6 +6,8 @@ import codecs
 import io
 
 from . import _core
+from ._arguments import items
+from ._invalid import bad_type
 from ._stream import (
     Figures,
     Gap,
@@ -13,6 +15,7 @@ from ._stream import (
     ReadOnly,
     WriteOnly,
     Writer,
+    encoded_separator,
     frame_of,
     read_lines,
     without_end,
@@ -115,9 +118,9 @@ class TextReader(_core.TextReader, ReadOnly):
         As that of the binary stream; `max_length` is in bytes. A character that a
         piece of a line ends in is whole in the next.
         """
-        wanted = None if separator is None else separator.encode(self.encoding)
+        wanted = encoded_separator(separator, self.encoding)
         # Lines come with their ends: an unfinished character is over where its line is.
-        frame = frame_of(wanted, max_length, too_long, True)
+        frame = frame_of(wanted, max_length, too_long, True, separator)
         return self._lines(frame, None if keep_ends else (wanted,))
 
     def _lines(self, frame: _core.Frame, cut: tuple[bytes | None] | None) -> Iterator[str | Gap]:
@@ -179,16 +182,18 @@ class _CodecReader(TextReader):
         return line
 
     def read(self, size: int | None = -1, /) -> str:
+        size = _size(size)
         self._alive()
         with self._one:
-            while size is None or size < 0 or len(self._text) < size:
+            while size < 0 or len(self._text) < size:
                 if not self._more():
                     break
             self._check()
-            return self._give(len(self._text) if size is None or size < 0 else size)
+            return self._give(len(self._text) if size < 0 else size)
 
     def readline(self, size: int | None = -1, /) -> str:
-        limit = None if size is None or size < 0 else size
+        size = _size(size)
+        limit = None if size < 0 else size
         self._alive()
         with self._one:
             begun = 0
@@ -316,7 +321,7 @@ class TextWriter(WriteOnly):
     def write(self, text: str, /) -> int:
         """Writes all of it. How many characters. Raises as that of `buffer`."""
         if not isinstance(text, str):
-            raise TypeError(f"{type(text).__name__} was written to a text stream: pass a str")
+            raise bad_type("text", text, "pass a str; bytes go into `buffer`")
         self.buffer._alive()
         with self._one:
             self.buffer.write(self._encode(text))
@@ -327,7 +332,7 @@ class TextWriter(WriteOnly):
 
     def writelines(self, lines: Iterable[str], /) -> None:
         """Writes each."""
-        for line in lines:
+        for line in items("lines", lines, "pass a list of str"):
             self.write(line)
 
     def fileno(self) -> int:
@@ -350,6 +355,10 @@ class TextWriter(WriteOnly):
 
 io.TextIOBase.register(TextReader)
 io.TextIOBase.register(TextWriter)
+
+
+def _size(size: Any) -> int:
+    return -1 if size is None else _core.checked_size(size)
 
 
 def text_reader(buffer: Reader, encoding: str, errors: str) -> TextReader:

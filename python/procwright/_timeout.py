@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import time
 
+from ._invalid import bad_type, bad_value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-def seconds(timeout: Any) -> Any:
-    """The seconds as the core takes them. An int too large for a float becomes an infinity."""
-    if not isinstance(timeout, int):
-        return timeout
+def seconds(timeout: Any, name: str = "timeout") -> float | None:
+    """The seconds as the core takes them, None without a limit.
+
+    `name` is what the caller calls them. An int too large for a float becomes an infinity.
+    """
+    if timeout is None:
+        return None
+    hint = "pass seconds as a number, or None for no limit"
+    if isinstance(timeout, (bool, str, bytes)):
+        # float() takes these as well.
+        raise bad_type(name, timeout, hint)
     try:
-        return float(timeout)
+        value = float(timeout)
     except OverflowError:
         return float("inf") if timeout > 0 else 0.0
-
-
-def checked_seconds(timeout: Any) -> float | None:
-    """`seconds`, with a `TypeError` for what is no number."""
-    value: Any = seconds(timeout)
-    if value is None or hasattr(value, "__float__") or hasattr(value, "__index__"):
-        return value  # type: ignore[no-any-return]
-    raise TypeError(f"timeout is {timeout!r}: pass seconds as a number, or None for no limit")
+    except TypeError:
+        raise bad_type(name, timeout, hint) from None
+    if value != value:
+        raise bad_value(name, timeout, hint)
+    return value
 
 
 class Deadline:

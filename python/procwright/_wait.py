@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import enum
+import signal
 from typing import Generic, TypeVar
 
 from . import _core
+from ._arguments import callback as checked_callback
+from ._arguments import items
 from ._errors import WaitTimeout
+from ._invalid import InvalidValue, bad_type, bad_value
 from ._record import Status
-from ._timeout import checked_seconds
+from ._timeout import seconds
 from ._waiting import Waiting
 from ._watched import watched
 
@@ -86,7 +91,7 @@ def wait(
     one raises, as Ctrl-C does, that ends the wait; else it goes on, until the same
     deadline.
     """
-    _check_callback(callback)
+    checked_callback("callback", callback)
     waiting = Waiting(procs, watched, mode, event, timeout)
     waiting.complete(callback)
     return _waited(waiting)
@@ -214,6 +219,14 @@ class _CompletedAsync(_CompletedBase[T]):
         return self._give()
 
 
+# Checkers of types know enums whose members are written out.
+_enum: Any = enum.IntEnum
+#: The `returncode` after a signal, as psutil sets it: -15 that shows itself as SIGTERM.
+Negsignal: Any = _enum(
+    "Negsignal", {one.name: -one.value for one in signal.Signals}, module=__name__
+)
+
+
 def wait_procs(
     procs: Iterable[T],
     timeout: float | None = None,
@@ -229,11 +242,11 @@ def wait_procs(
     own, so a child of ours stays a zombie until its starter waits for it; and
     both lists keep an order: of ending, and as given.
     """
-    seconds = checked_seconds(timeout)
-    if seconds is not None and not seconds >= 0:
-        raise ValueError(f"timeout is {timeout!r}: pass 0 or more seconds, or None")
-    _check_callback(callback)
-    waiting = Waiting(dict.fromkeys(procs), watched, "all", "exited", timeout)
+    left = seconds(timeout)
+    if left is not None and left < 0:
+        raise bad_value("timeout", timeout, "pass 0 or more seconds, or None")
+    checked_callback("callback", callback)
+    waiting = Waiting(_hashed(procs), watched, "all", "exited", timeout)
     called = 0
     try:
         waiting.poll()
@@ -264,7 +277,7 @@ def _note(process: Any, handle: _core.ProcessHandle | None) -> None:
         return
     status = None if handle is None else handle.exit()
     if status is not None:
-        process.returncode = Status(*status).returncode
+        process.returncode = _named(Status(*status).returncode)
     elif getattr(process, "returncode", None) is None:
         # The process was reaped before. What was noted then stays, and psutil itself keeps
         # the status of a process that it has reaped under this name.
@@ -272,6 +285,21 @@ def _note(process: Any, handle: _core.ProcessHandle | None) -> None:
         process.returncode = kept if isinstance(kept, int) else None
 
 
-def _check_callback(callback: Any) -> None:
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback {callback!r} cannot be called")
+def _named(returncode: int | None) -> int | None:
+    """The exit code of psutil's: a signal that has a name is a member of an enum."""
+    try:
+        return returncode if returncode is None else Negsignal(returncode)
+    except ValueError:
+        return returncode
+
+
+def _hashed(procs: Any) -> list[Any]:
+    """Each of them once: psutil's are equal if they are of one process."""
+    hint = "pass a list of processes"
+    try:
+        return list(dict.fromkeys(items("procs", procs, hint)))
+    except InvalidValue:
+        raise
+    except TypeError:
+        # One that has no hash is no process.
+        raise bad_type("procs", procs, hint) from None

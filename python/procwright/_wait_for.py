@@ -6,6 +6,7 @@ import collections
 import re
 
 from . import _core
+from ._invalid import bad_type, bad_value
 from ._options import quoted
 from ._stream import binary
 from ._timeout import Deadline
@@ -72,6 +73,17 @@ def wait_for(
                 search.give_up(child)
 
 
+def _compiled(pattern: Any, kind: type) -> re.Pattern[Any]:
+    hint = f"pass a regular expression for {kind.__name__}, which the streams are of"
+    text = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
+    if not isinstance(text, kind):
+        raise bad_type("pattern", pattern, hint)
+    try:
+        return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise bad_value("pattern", pattern, f"it cannot be compiled, {error}; {hint}") from error
+
+
 class _SearchedStream:
     """A stream, and how far its incomplete line was looked at."""
 
@@ -92,15 +104,9 @@ class _SearchedStream:
 class _Search:
     def __init__(self, streams: list[Any], decoding: tuple[str, str] | None, pattern: Any) -> None:
         self.open = [_SearchedStream(one) for one in streams]
-        self.pattern: re.Pattern[Any] = re.compile(pattern)
+        self.pattern: re.Pattern[Any] = _compiled(pattern, bytes if decoding is None else str)
         self.lines: collections.deque[Any] = collections.deque(maxlen=_LINES)
         self._decoding = decoding
-        wants = bytes if decoding is None else str
-        if not isinstance(self.pattern.pattern, wants):
-            raise TypeError(
-                f"pattern is {type(self.pattern.pattern).__name__}, "
-                f"but the streams are those of {wants.__name__}"
-            )
 
     def find_in(self, one: _SearchedStream) -> re.Match[Any] | None:
         """Looks at all that is here. The first match."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from . import _core
-from ._invalid import InvalidValue
-from ._timeout import checked_seconds
+from ._arguments import word
+from ._invalid import bad_type, bad_value, shown
+from ._timeout import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,15 +33,14 @@ class Waiting:
     ) -> None:
         """`watched` gives what the core watches for a thing."""
         self._want = _wanted(mode)
-        if event not in ("exited", "reaped"):
-            raise InvalidValue(f'event is {event!r}: use "exited" or "reaped"')
+        word("event", event, ("exited", "reaped"))
         #: The things that were given, each once.
         self.objects = _each_once(things)
         #: The places in `objects` of those that have ended, in that order.
         self.done: list[int] = []
         #: The processes among them.
         self._handles: dict[int, _core.ProcessHandle] = {}
-        self._set = _core.WaitSet(checked_seconds(timeout))
+        self._set = _core.WaitSet(seconds(timeout))
         try:
             for place, thing in enumerate(self.objects):
                 self._add(place, watched(thing), event)
@@ -174,12 +174,15 @@ def _wanted(mode: Any) -> int:
     if isinstance(mode, int) and not isinstance(mode, bool) and mode > 0:
         # More than there can be processes is all of them.
         return min(mode, 2**31)
-    raise InvalidValue(f'mode is {mode!r}: use "any", "all" or how many, 1 or more')
+    is_kind = isinstance(mode, (int, str)) and not isinstance(mode, bool)
+    raise (bad_value if is_kind else bad_type)(
+        "mode", mode, 'use "any", "all" or how many, 1 or more'
+    )
 
 
 def _each_once(things: Any) -> list[Any]:
     if isinstance(things, (str, bytes)) or not hasattr(things, "__iter__"):
-        raise TypeError(f"{things!r} is no list of processes: pass [{things!r}]")
+        raise bad_type("procs", things, f"pass [{shown(things)}], a list")
     found: dict[Any, Any] = {}
     for thing in things:
         # Numbers and text are equal without being the same object. Of the others

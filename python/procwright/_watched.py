@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core
-from ._invalid import InvalidValue
+from ._invalid import bad_type, bad_value, shown
 from ._process import Process, opened
 
 TYPE_CHECKING = False
@@ -36,16 +36,17 @@ def watched(thing: Any) -> _core._Watched:
         if number is not None and not (name == "fileno" and hasattr(thing, "pid")):
             return _descriptor(thing, name, number())
     if not hasattr(thing, "pid"):
-        raise TypeError(
-            f"{thing!r} cannot be waited for: pass a process, "
-            "or an object with readiness_fd() or fileno()"
+        raise bad_type(
+            "a member of procs",
+            thing,
+            "pass a process, or an object with readiness_fd() or fileno()",
         )
     return opened(thing)
 
 
 def _descriptor(thing: Any, name: str, number: Any) -> int:
     if not isinstance(number, int):
-        raise TypeError(f"{name}() of {thing!r} gave {number!r}, no number")
+        raise bad_type(f"{name}() of {shown(thing)}", number, "it has to give a descriptor")
     if number < 0:
-        raise InvalidValue(f"{thing!r} is closed")
+        raise bad_value("a member of procs", thing, "it is closed, pass one that is open")
     return number

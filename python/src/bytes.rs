@@ -14,10 +14,11 @@ use std::ptr::NonNull;
 use procwright::Memory;
 use procwright::memory::{advise_huge, next_capacity};
 use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyString};
+
+use crate::arguments::bad_type;
 
 /// Up to this size the data is in plain memory and is copied once, at the end:
 /// a short run then never asks for the interpreter lock on its way.
@@ -306,8 +307,10 @@ pub(crate) struct WritableBuffer(PyUntypedBuffer);
 
 impl WritableBuffer {
     /// # Errors
-    /// `TypeError` for what is no buffer, or cannot be written to, or is scattered.
+    /// What is no buffer, or cannot be written to, or is scattered.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<WritableBuffer> {
+        let hint = "pass a bytearray, or another buffer of one piece that can be written to";
+        let refused = || bad_type("buffer", object, hint);
         let is_bytes = |found: &PyUntypedBuffer| {
             (found.len_bytes() == 0 || found.as_typed::<u8>().is_ok()) && found.is_c_contiguous()
         };
@@ -315,16 +318,16 @@ impl WritableBuffer {
             Ok(buffer) if is_bytes(&buffer) => buffer,
             // Numbers are bytes after a cast, and what is not one block cannot be cast.
             _ => {
-                let view = PyMemoryView::from(object)?;
-                PyUntypedBuffer::get(&view.call_method1("cast", ("B",))?)?
+                let cast = PyMemoryView::from(object)
+                    .and_then(|view| view.call_method1("cast", ("B",)))
+                    .and_then(|bytes| PyUntypedBuffer::get(&bytes));
+                cast.map_err(|_| refused())?
             }
         };
-        if buffer.readonly() {
-            return Err(PyTypeError::new_err(
-                "the buffer cannot be written to: pass a bytearray or another of its kind",
-            ));
+        match buffer.readonly() {
+            true => Err(refused()),
+            false => Ok(WritableBuffer(buffer)),
         }
-        Ok(WritableBuffer(buffer))
     }
 
     pub(crate) fn bytes(&mut self) -> &mut [u8] {

@@ -25,7 +25,7 @@ pub(crate) fn invalid(py: Python<'_>, error: &Invalid) -> PyErr {
         py,
         INVALID,
         "refused_by_core",
-        (error.what(), error.to_string()),
+        (error.what(), error.problem(), error.hint()),
     )
 }
 

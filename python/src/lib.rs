@@ -13,11 +13,14 @@
 //! process, options, events      any process; options as a Spec; events told to Python
 //! values, taps, report, budget  Stop, Limit, Cancel; callbacks; what a run gives back; memory
 //! patient                       blocking operations, with signals
-//! errors, signals, bytes        errors as exceptions; the wake-up descriptor; growing bytes
+//! bytes                         growing bytes, and memory of the caller's
+//! arguments                     values of parameters
+//! errors, signals               errors as exceptions; the wake-up descriptor
 //! python                        calls of the package
 //! ```
 #![deny(unsafe_code)]
 
+mod arguments;
 mod budget;
 mod bytes;
 mod child;
@@ -42,6 +45,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _core {
+    #[pymodule_export]
+    use super::arguments::{checked_signal, checked_size};
     #[pymodule_export]
     use super::budget::{budget, set_budget};
     #[pymodule_export]

@@ -9,6 +9,7 @@ use procwright::process::{Id, ProcessError, Signal};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::arguments::descriptor;
 use crate::errors::{self, duplicate, invalid};
 use crate::report::status;
 use crate::signals::while_stopping;
@@ -38,7 +39,8 @@ impl ProcessHandle {
 
     /// The process of a pidfd, which stays the caller's.
     #[staticmethod]
-    fn of_pidfd(py: Python<'_>, fd: RawFd) -> PyResult<ProcessHandle> {
+    fn of_pidfd(py: Python<'_>, fd: &Bound<'_, PyAny>) -> PyResult<ProcessHandle> {
+        let fd = descriptor("fd", fd)?;
         let fd = duplicate(py, fd, &format!("pidfd {fd}"))?;
         or_raise(py, Process::from_pidfd(fd)).map(ProcessHandle)
     }

@@ -9,6 +9,7 @@ use procwright::time::Timeout;
 use procwright::{Beyond, spec};
 use pyo3::prelude::*;
 
+use crate::arguments::{Argument, bad_type, choice as choice_of, count, limit_of, signal_called};
 use crate::errors::invalid;
 
 /// A signal by its name or number.
@@ -54,25 +55,18 @@ pub(crate) struct Stop {
 #[pymethods]
 impl Stop {
     #[new]
-    #[pyo3(signature = (signal=SignalArg::Name("TERM".into()), grace=5.0, scope="tree"))]
+    #[pyo3(signature = (signal=Signal::TERM, grace=Timeout::from(GRACE), scope=Scope::Tree))]
     #[pyo3(text_signature = "(signal='TERM', grace=5.0, scope='tree')")]
-    fn new(py: Python<'_>, signal: SignalArg, grace: f64, scope: &str) -> PyResult<Stop> {
-        let signal = signal.signal().map_err(|e| invalid(py, &e))?;
-        let grace = seconds("grace", Some(grace)).map_err(|e| invalid(py, &e))?;
-        let scopes = [Scope::Process, Scope::Group, Scope::Tree];
-        let Some(scope) = scopes.into_iter().find(|known| known.name() == scope) else {
-            return Err(choice(
-                py,
-                "scope",
-                scope,
-                "\"process\", \"group\" or \"tree\"",
-            ));
-        };
-        Ok(Stop {
+    fn new(
+        #[pyo3(from_py_with = signal)] signal: Signal,
+        #[pyo3(from_py_with = grace)] grace: Timeout,
+        #[pyo3(from_py_with = scope)] scope: Scope,
+    ) -> Stop {
+        Stop {
             signal: signal.number(),
             grace: grace.duration().unwrap_or(Duration::MAX),
             scope,
-        })
+        }
     }
 
     #[getter]
@@ -108,6 +102,40 @@ impl Stop {
     }
 }
 
+/// The grace unless another is given.
+const GRACE: Duration = Duration::from_secs(5);
+
+fn signal(given: Argument<'_, '_>) -> PyResult<Signal> {
+    signal_called("signal", given)
+}
+
+/// None would be no limit to others, and is not what one means who asks for no grace.
+fn grace(given: Argument<'_, '_>) -> PyResult<Timeout> {
+    match given.is_none() {
+        false => limit_of("grace", given),
+        true => Err(bad_type(
+            "grace",
+            given,
+            "pass seconds as a number, 0 to kill at once or infinity to wait for ever",
+        )),
+    }
+}
+
+fn scope(given: Argument<'_, '_>) -> PyResult<Scope> {
+    let known = [Scope::Process, Scope::Group, Scope::Tree].map(|scope| (scope.name(), scope));
+    choice_of("scope", given, &known)
+}
+
+fn limit_bytes(given: Argument<'_, '_>) -> PyResult<u64> {
+    let hint = "pass a number of bytes, 0 or more";
+    count("bytes", 0, given, hint).map(|bytes| bytes as u64)
+}
+
+/// True if more output than that is a failure.
+fn beyond(given: Argument<'_, '_>) -> PyResult<bool> {
+    choice_of("beyond", given, &[("ends", false), ("fail", true)])
+}
+
 impl Stop {
     pub(crate) fn stop(&self) -> process::Stop {
         let stop = process::Stop::new()
@@ -130,18 +158,15 @@ pub(crate) struct Limit {
 #[pymethods]
 impl Limit {
     #[new]
-    #[pyo3(signature = (bytes, beyond="ends"))]
-    fn new(py: Python<'_>, bytes: i64, beyond: &str) -> PyResult<Limit> {
-        let Ok(bytes) = u64::try_from(bytes) else {
-            let error = Invalid::new("limit", "is negative", "pass a number of bytes, or None");
-            return Err(invalid(py, &error));
-        };
-        let fails = match beyond {
-            "ends" => false,
-            "fail" => true,
-            other => return Err(choice(py, "beyond", other, "\"ends\" or \"fail\"")),
-        };
-        Ok(Limit { bytes, fails })
+    #[pyo3(signature = (bytes, beyond=false), text_signature = "(bytes, beyond='ends')")]
+    fn new(
+        #[pyo3(from_py_with = limit_bytes)] bytes: u64,
+        #[pyo3(from_py_with = beyond)] beyond: bool,
+    ) -> Limit {
+        Limit {
+            bytes,
+            fails: beyond,
+        }
     }
 
     #[getter]

@@ -72,7 +72,9 @@ def test_what_has_not_is_refused(data):
     receiver = Receiver()
     sender = receiver.sender()
     for send in (sender.send, sender.try_send, lambda data: sender.send_many([b"x", data])):
-        with pytest.raises(TypeError, match=r"a message is bytes, and .* (gives none|one piece)"):
+        with pytest.raises(
+            TypeError, match=r"^(data|messages\[1\]) is .*: .*(what has a buffer|one piece)"
+        ):
             send(data)
     with pytest.raises(queue.Empty):
         receiver.try_recv()
@@ -157,15 +159,15 @@ def test_bad_values():
         with pytest.raises(InvalidValue, match=next(iter(shape))):
             Receiver(**shape)
     receiver = Receiver()
-    with pytest.raises(InvalidValue, match='overflow is "never"'):
+    with pytest.raises(InvalidValue, match="overflow is 'never'"):
         receiver.sender(overflow="never")
     for call in (receiver.recv, receiver.recv_view):
-        with pytest.raises(InvalidValue, match="NaN"):
+        with pytest.raises(InvalidValue, match=r"^timeout is nan: "):
             call(float("nan"))
     invitation = receiver.invite()
     with pytest.raises(InvalidValue, match="no ticket"):
         Invitation(invitation.fds, "pwq1")
-    with pytest.raises(InvalidValue, match="1 descriptors"):
+    with pytest.raises(InvalidValue, match=r"^fds is "):
         Invitation(invitation.fds[:1], invitation.ticket)
     for one in (receiver, receiver.sender()):
         with pytest.raises(TypeError, match=r"receiver.invite\(\)"):

@@ -57,7 +57,7 @@ def test_bytes_and_compiled(shell):
     assert it.wait_for(re.compile(b"b$", re.I), timeout=LONG)
     it.stdin.write(b"\xff\xfe\r\n")
     assert it.wait_for(b"\xff")[0] == b"\xff"
-    with pytest.raises(TypeError, match="pattern is str"):
+    with pytest.raises(TypeError, match=r"^pattern is 'text': pass a regular expression for bytes"):
         it.wait_for("text")
 
 
@@ -144,8 +144,11 @@ def test_refused(shell):
     it = shell("cat")
     with pytest.raises(InvalidValue, match="stderr"):
         it.wait_for("x", stream="both")
-    with pytest.raises(re.error):
+    with pytest.raises(
+        InvalidValue, match=r"^pattern is '\(': .*unterminated subpattern"
+    ) as caught:
         it.wait_for("(")
+    assert isinstance(caught.value.__cause__, re.error)
     it = shell("echo x", merged=True)
     with pytest.raises(InvalidValue, match=r"child\.merged"):
         it.wait_for("x")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import os
+import pickle
 import signal
 import subprocess
 import time
@@ -35,9 +37,24 @@ def test_gone_and_alive(both, children):
     assert procs[0].returncode == -signal.SIGKILL
     assert procs[2].returncode == -signal.SIGTERM
     assert not hasattr(procs[1], "returncode")
+    # An int that shows itself as the signal, and stays that when it is pickled.
+    assert repr(procs[0].returncode) == "<Negsignal.SIGKILL: -9>"
+    assert isinstance(procs[2].returncode, enum.IntEnum)
+    assert pickle.loads(pickle.dumps(procs[2].returncode)) is procs[2].returncode
     procs[1].kill()
     gone, alive = both(alive)
     assert (gone, alive) == ([procs[1]], [])
+
+
+def test_a_signal_without_a_name_is_a_number(both, child):
+    process = subprocess.Popen([child, "sleep-forever"])
+    proc = psutil.Process(process.pid)
+    process.send_signal(signal.SIGRTMIN + 3)
+    gone, alive = both([proc])
+    assert (gone, alive) == ([proc], [])
+    assert type(proc.returncode) is int
+    assert proc.returncode == -(signal.SIGRTMIN + 3)
+    process.wait()
 
 
 def test_zero_is_a_look(both, children):

@@ -30,4 +30,14 @@ impl Invalid {
     pub fn what(&self) -> &str {
         &self.what
     }
+
+    /// What is wrong with it.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+
+    /// What would be right.
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
 }

@@ -223,7 +223,7 @@ fn invalid(text: &str) -> Invalid {
     };
     Invalid::new(
         "signal",
-        format!("{text:?} is not known"),
+        format!("is {text:?}, which is not known"),
         format!(
             "use a name with or without SIG ({}{realtime}), or its number",
             names.trim_end()

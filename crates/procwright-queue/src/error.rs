@@ -70,7 +70,7 @@ pub enum Error {
     NoQueue(String),
     /// No queue can have that name.
     #[error(
-        "{0:?} is no name for a queue: pass 1 to 64 of the characters A-Z, a-z, 0-9, \
+        "name is {0:?}, which is no name for a queue: pass 1 to 64 of the characters A-Z, a-z, 0-9, \
              '.', '_' and '-', the first of which is no '.'"
     )]
     BadName(String),

@@ -2,13 +2,13 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use procwright::error::Invalid;
 use procwright::liveness::Invitation;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::words::call_python;
-use crate::errors::{self, duplicate, invalid};
+use crate::arguments::{FDS_OF_INVITATION, bad_value, duplicates, ticket_of};
+use crate::errors::{self, duplicate};
 
 /// The number of descriptors of an invitation.
 const FILES: usize = 2;
@@ -26,16 +26,16 @@ pub(crate) struct LivenessInvitation(pub(super) Invitation);
 #[pymethods]
 impl LivenessInvitation {
     #[new]
-    fn new(py: Python<'_>, fds: &Bound<'_, PyAny>, ticket: &str) -> PyResult<LivenessInvitation> {
-        let another = |number: PyResult<Bound<'_, PyAny>>| descriptor(py, number?.extract()?);
-        let files = fds.try_iter()?.map(another);
-        let files: Vec<OwnedFd> = files.collect::<PyResult<_>>()?;
-        let files = <[OwnedFd; FILES]>::try_from(files).map_err(|given| {
-            let problem = format!("are {}", given.len());
-            let hint = "pass those that its `fds` gave, in that order";
-            invalid(py, &Invalid::new("fds", problem, hint))
-        })?;
-        let invitation = Invitation::from_parts(files, ticket);
+    fn new(
+        py: Python<'_>,
+        fds: &Bound<'_, PyAny>,
+        ticket: &Bound<'_, PyAny>,
+    ) -> PyResult<LivenessInvitation> {
+        let files = duplicates(fds)?;
+        let files = <[OwnedFd; FILES]>::try_from(files)
+            .map_err(|_| bad_value("fds", fds, FDS_OF_INVITATION))?;
+        let ticket = ticket_of(ticket)?;
+        let invitation = Invitation::from_parts(files, &ticket);
         invitation
             .map(LivenessInvitation)
             .map_err(|error| errors::liveness(py, &error))

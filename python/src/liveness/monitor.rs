@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use super::words::{call_python, guarantee, state_name};
 use super::{LivenessClaim, LivenessInvitation};
+use crate::arguments::timeout_seconds;
 use crate::errors::{self, invalid, system};
 use crate::patient::sleep;
 use crate::process::ProcessHandle;
@@ -89,7 +90,11 @@ impl LivenessMonitor {
     /// Sleeps all the while. Raises `WaitTimeout`, which is a `subprocess.TimeoutExpired`
     /// and a `TimeoutError`, if the time comes first. Signal handlers run as usual.
     #[pyo3(signature = (timeout=None))]
-    fn wait(slf: &Bound<'_, Self>, py: Python<'_>, timeout: Option<f64>) -> PyResult<&'static str> {
+    fn wait(
+        slf: &Bound<'_, Self>,
+        py: Python<'_>,
+        #[pyo3(from_py_with = timeout_seconds)] timeout: Option<f64>,
+    ) -> PyResult<&'static str> {
         let limit = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
         let monitor = &slf.get().0;
         if monitor.alive() && !wait_until(slf, limit.starting(Instant::now()))? {
@@ -110,7 +115,7 @@ impl LivenessMonitor {
     #[pyo3(signature = (timeout=None))]
     fn wait_async<'py>(
         slf: &Bound<'py, Self>,
-        timeout: Option<f64>,
+        #[pyo3(from_py_with = timeout_seconds)] timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         call_python(slf.py(), "_wait_async", (slf, timeout))
     }
@@ -121,7 +126,10 @@ impl LivenessMonitor {
     /// `LivenessError` if the process cannot be seen from here. The process goes on after its
     /// token was released, and after an exec: give a timeout where peers do that.
     #[pyo3(signature = (timeout=None))]
-    fn wait_gone(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<()> {
+    fn wait_gone(
+        slf: &Bound<'_, Self>,
+        #[pyo3(from_py_with = timeout_seconds)] timeout: Option<f64>,
+    ) -> PyResult<()> {
         call_python(slf.py(), "_wait_gone", (slf, timeout)).map(drop)
     }
 
@@ -134,8 +142,10 @@ impl LivenessMonitor {
     ///
     /// Raises `LivenessError` for a monitor of a process.
     #[pyo3(signature = (timeout=Some(0.0)), text_signature = "($self, timeout=0.0)")]
-    fn claim<'py>(slf: &Bound<'py, Self>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
-        seconds("timeout", timeout).map_err(|error| invalid(slf.py(), &error))?;
+    fn claim<'py>(
+        slf: &Bound<'py, Self>,
+        #[pyo3(from_py_with = timeout_seconds)] timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         call_python(slf.py(), "_claim", (slf, timeout))
     }
 

@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 
 use super::LivenessInvitation;
 use super::words::guarantee;
+use crate::arguments::{Argument, choice};
 use crate::errors;
 use crate::python::exception;
-use crate::values::choice;
 use procwright_os::sync::Mutex;
 
 /// Says that this process lives, to all that were invited to watch.
@@ -66,15 +66,14 @@ impl TokenHolder {
 #[pymethods]
 impl LivenessToken {
     #[new]
-    #[pyo3(signature = (holder="process"))]
-    fn new(py: Python<'_>, holder: &str) -> PyResult<LivenessToken> {
+    #[pyo3(signature = (holder=false), text_signature = "(holder='process')")]
+    fn new(
+        py: Python<'_>,
+        #[pyo3(from_py_with = is_thread)] holder: bool,
+    ) -> PyResult<LivenessToken> {
         let token = match holder {
-            "process" => py.detach(|| Token::new().map(TokenHolder::Process)),
-            "thread" => py.detach(|| PortableToken::new().map(TokenHolder::Thread)),
-            other => {
-                let holders = "\"process\" or \"thread\"";
-                return Err(choice(py, "holder", other, holders));
-            }
+            false => py.detach(|| Token::new().map(TokenHolder::Process)),
+            true => py.detach(|| PortableToken::new().map(TokenHolder::Thread)),
         };
         let token = token.map_err(|error| errors::liveness(py, &error))?;
         Ok(LivenessToken {
@@ -145,6 +144,11 @@ impl LivenessToken {
 }
 
 /// The exception for what cannot be done with a token.
+/// True if the thread itself is to hold the token.
+fn is_thread(given: Argument<'_, '_>) -> PyResult<bool> {
+    choice("holder", given, &[("process", false), ("thread", true)])
+}
+
 fn refused(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::NotMain => {

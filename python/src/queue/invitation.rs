@@ -9,6 +9,7 @@ use pyo3::types::PyTuple;
 
 use super::calls::call_python;
 use super::errors::send_error;
+use crate::arguments::{FDS_OF_INVITATION, bad_value, duplicates, ticket_of};
 use crate::errors::{duplicate, refused};
 use procwright_os::sync::Mutex;
 
@@ -33,18 +34,17 @@ pub(crate) struct Invitation {
 #[pymethods]
 impl Invitation {
     #[new]
-    fn new(py: Python<'_>, fds: &Bound<'_, PyAny>, ticket: &str) -> PyResult<Invitation> {
-        let another = |number: PyResult<Bound<'_, PyAny>>| descriptor(py, number?.extract()?);
-        let files = fds.try_iter()?.map(another);
-        let files: Vec<OwnedFd> = files.collect::<PyResult<_>>()?;
-        let files = files.try_into().map_err(|given: Vec<OwnedFd>| {
-            let what = format!(
-                "{} descriptors are not those of one: pass what its `fds` gave, in that order",
-                given.len()
-            );
-            send_error(py, &queue::Error::Invalid(what))
-        })?;
-        let invitation = queue::Invitation::from_parts(files, ticket);
+    fn new(
+        py: Python<'_>,
+        fds: &Bound<'_, PyAny>,
+        ticket: &Bound<'_, PyAny>,
+    ) -> PyResult<Invitation> {
+        let files = duplicates(fds)?;
+        let files = files
+            .try_into()
+            .map_err(|_: Vec<OwnedFd>| bad_value("fds", fds, FDS_OF_INVITATION))?;
+        let ticket = ticket_of(ticket)?;
+        let invitation = queue::Invitation::from_parts(files, &ticket);
         let invitation = invitation.map_err(|error| send_error(py, &error))?;
         Ok(Invitation::wrap(invitation))
     }

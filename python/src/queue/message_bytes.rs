@@ -8,6 +8,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::arguments::bad_type;
+
 /// The bytes of an object of Python's, which stay where they are as long as this lives.
 pub(super) enum MessageBytes<'py> {
     /// The common kind, which needs no buffer.
@@ -16,12 +18,17 @@ pub(super) enum MessageBytes<'py> {
 }
 
 impl<'py> MessageBytes<'py> {
+    /// The value of the parameter `name`.
+    ///
     /// # Errors
-    /// `TypeError` for what has no bytes in one piece.
-    pub(super) fn from_object(object: &Bound<'py, PyAny>) -> PyResult<MessageBytes<'py>> {
+    /// What has no bytes in one piece is refused.
+    pub(super) fn from_object(
+        name: &str,
+        object: &Bound<'py, PyAny>,
+    ) -> PyResult<MessageBytes<'py>> {
         match object.cast::<PyBytes>() {
             Ok(bytes) => Ok(MessageBytes::Bytes(bytes.clone())),
-            Err(_) => SimpleBuffer::from_object(object).map(MessageBytes::Other),
+            Err(_) => SimpleBuffer::from_object(name, object).map(MessageBytes::Other),
         }
     }
 
@@ -53,7 +60,7 @@ pub(super) struct SimpleBuffer<'py> {
 }
 
 impl<'py> SimpleBuffer<'py> {
-    fn from_object(object: &Bound<'py, PyAny>) -> PyResult<SimpleBuffer<'py>> {
+    fn from_object(name: &str, object: &Bound<'py, PyAny>) -> PyResult<SimpleBuffer<'py>> {
         let py = object.py();
         let mut view = Box::new(ffi::Py_buffer::new());
         // SAFETY: attached; it is filled in, or an error is set.
@@ -63,18 +70,15 @@ impl<'py> SimpleBuffer<'py> {
             return Ok(SimpleBuffer { view, py });
         }
         let error = PyErr::fetch(py);
-        let problem = if error.is_instance_of::<PyTypeError>(py) {
-            "gives none: pass bytes, or what has a buffer, such as a bytearray, an array or a \
-             memoryview; encode text; for other objects there is ObjectSender"
+        let hint = if error.is_instance_of::<PyTypeError>(py) {
+            "pass bytes, or what has a buffer, such as a bytearray, an array or a memoryview; \
+             encode text; for other objects there is ObjectSender"
         } else if error.is_instance_of::<PyBufferError>(py) {
-            "is not in one piece: pass a copy of it, such as bytes(it)"
+            "it is not in one piece, pass a copy of it, such as bytes(it)"
         } else {
             return Err(error);
         };
-        let kind = object.get_type().qualname();
-        let kind = kind.map_or_else(|_| "this".to_owned(), |kind| kind.to_string());
-        let text = format!("a message is bytes, and {kind} {problem}");
-        Err(PyTypeError::new_err(text))
+        Err(bad_type(name, object, hint))
     }
 
     fn as_slice(&self) -> &[u8] {

@@ -25,8 +25,9 @@
 //! guard                          an end in use, with a message in place or without
 //! endpoint                       a place for an end
 //! deferred, lends                what the next call is told; which memory an end lends
+//! stat                           a queue from outside
+//! arguments                      numbers and words of callers
 //! pickled, invitation            objects as messages; places at a queue on their way
-//! stat, arguments                a queue from outside; numbers and words of callers
 //! message_bytes, copy            bytes of a message; messages as bytes objects
 //! errors, calls                  exceptions; calls of the Python half
 //! ```

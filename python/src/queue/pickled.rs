@@ -54,7 +54,7 @@ impl<'py> Pickled<'py> {
         let mut buffers = Vec::with_capacity(given.len());
         for buffer in given {
             let raw = buffer.call_method0(intern!(py, "raw"))?;
-            let data = MessageBytes::from_object(&raw)?;
+            let data = MessageBytes::from_object("a buffer", &raw)?;
             let padding = length.wrapping_neg() % ALIGNMENT;
             length += padding;
             head.extend((length as u64).to_le_bytes());

@@ -113,14 +113,14 @@ impl Receiver {
     #[pyo3(text_signature = "(name, *, lanes=64, first=16384, limit=67108864, keep=16777216)")]
     fn open(
         py: Python<'_>,
-        name: &str,
+        #[pyo3(from_py_with = arguments::name)] name: String,
         #[pyo3(from_py_with = arguments::lanes)] lanes: usize,
         #[pyo3(from_py_with = arguments::first)] first: usize,
         #[pyo3(from_py_with = arguments::limit)] limit: usize,
         #[pyo3(from_py_with = arguments::keep)] keep: usize,
     ) -> PyResult<Receiver> {
         let options = shape(lanes, first, limit, keep);
-        let made = py.detach(|| options.open(name));
+        let made = py.detach(|| options.open(&name));
         Receiver::from_result(py, made)
     }
 
@@ -134,7 +134,10 @@ impl Receiver {
     /// Raises `ReceiverAlive` if the queue has a receiver, `Closed` if the last one was not
     /// killed but closed; `InvalidValue`, `WrongVersion`, `Unsupported`, `OSError`.
     #[staticmethod]
-    fn take_over(py: Python<'_>, invitation: &Bound<'_, Invitation>) -> PyResult<Receiver> {
+    fn take_over(
+        py: Python<'_>,
+        #[pyo3(from_py_with = arguments::invitation)] invitation: Bound<'_, Invitation>,
+    ) -> PyResult<Receiver> {
         let place = invitation.get().duplicated(py)?;
         let made = py.detach(|| queue::Receiver::take_over(&place));
         Receiver::from_result(py, made)
@@ -300,7 +303,7 @@ impl Receiver {
     #[pyo3(signature = (timeout=None))]
     fn recv_async<'py>(
         slf: &Bound<'py, Self>,
-        timeout: Option<f64>,
+        #[pyo3(from_py_with = arguments::timeout_seconds)] timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         call_python(slf.py(), "_recv_async", (slf, timeout))
     }

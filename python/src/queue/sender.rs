@@ -48,7 +48,7 @@ impl Sender {
     #[pyo3(text_signature = "(invitation, overflow='block', limit=None)")]
     fn attach(
         py: Python<'_>,
-        invitation: &Bound<'_, Invitation>,
+        #[pyo3(from_py_with = arguments::invitation)] invitation: Bound<'_, Invitation>,
         #[pyo3(from_py_with = arguments::overflow)] overflow: Overflow,
         #[pyo3(from_py_with = arguments::maybe_limit)] limit: Option<usize>,
     ) -> PyResult<Sender> {
@@ -67,11 +67,11 @@ impl Sender {
     #[pyo3(text_signature = "(name, overflow='block', limit=None)")]
     fn open(
         py: Python<'_>,
-        name: &str,
+        #[pyo3(from_py_with = arguments::name)] name: String,
         #[pyo3(from_py_with = arguments::overflow)] overflow: Overflow,
         #[pyo3(from_py_with = arguments::maybe_limit)] limit: Option<usize>,
     ) -> PyResult<Sender> {
-        let made = py.detach(|| queue::Sender::open(name));
+        let made = py.detach(|| queue::Sender::open(&name));
         Sender::from_result(py, made, overflow, limit)
     }
 
@@ -109,7 +109,7 @@ impl Sender {
         data: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = arguments::timeout)] timeout: Option<Timeout>,
     ) -> PyResult<()> {
-        let data = MessageBytes::from_object(data)?;
+        let data = MessageBytes::from_object("data", data)?;
         let mut sender = self.take(py)?;
         if data.len() >= copy::LONG && self.waits(timeout) {
             wait_for_room(py, &mut sender, data.len(), timeout)?;
@@ -123,7 +123,7 @@ impl Sender {
     /// Sends a message if there is room now, whatever is to happen otherwise; else raises
     /// `Full`, a `queue.Full`.
     fn try_send(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let data = MessageBytes::from_object(data)?;
+        let data = MessageBytes::from_object("data", data)?;
         match send_now(py, &mut *self.take(py)?, data.as_slice())? {
             true => Ok(()),
             false => Err(send_error(py, &Error::Full)),
@@ -136,9 +136,10 @@ impl Sender {
     /// Raises as `send`. Messages before the one that failed were sent: how many is in
     /// the attribute `sent` of the exception.
     fn send_many(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let messages = messages
-            .try_iter()?
-            .map(|message| MessageBytes::from_object(&message?));
+        let messages = arguments::items("messages", messages, "pass a list of messages")?;
+        let messages = messages.iter().enumerate().map(|(place, message)| {
+            MessageBytes::from_object(&format!("messages[{place}]"), message)
+        });
         let messages: Vec<MessageBytes<'_>> = messages.collect::<PyResult<_>>()?;
         let slices: Vec<&[u8]> = messages.iter().map(MessageBytes::as_slice).collect();
         let mut sender = self.take(py)?;

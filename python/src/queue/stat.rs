@@ -3,6 +3,7 @@
 use procwright::queue::{self, Asleep, LaneStat};
 use pyo3::prelude::*;
 
+use super::arguments;
 use super::errors::send_error;
 
 /// Lanes, first, limit, memory, epoch, claims.
@@ -24,9 +25,9 @@ type LaneParts = (
 #[pyfunction]
 pub(crate) fn queue_stat(
     py: Python<'_>,
-    name: &str,
+    #[pyo3(from_py_with = arguments::name)] name: String,
 ) -> PyResult<(QueueParts, ReceiverParts, Vec<LaneParts>)> {
-    let stat = py.detach(|| queue::stat(name));
+    let stat = py.detach(|| queue::stat(&name));
     // No error of a mere look depends on the side.
     let stat = stat.map_err(|error| send_error(py, &error))?;
     let numbers = (

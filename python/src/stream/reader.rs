@@ -14,6 +14,7 @@ use super::converted::{Converted, NextItem};
 use super::errors::failed;
 use super::figures::figures;
 use super::{Frame, SharedReader, UntakenStreams};
+use crate::arguments::size;
 use crate::bytes::{BytesMemory, WritableBuffer};
 
 /// Reads of one stream before the caller looks at others, and at the clock.
@@ -44,8 +45,12 @@ impl Reader {
     }
 
     #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
-    fn readline<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
-        let line = match usize::try_from(size.unwrap_or(-1)) {
+    fn readline<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = size)] size: i64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let line = match usize::try_from(size) {
             Ok(0) => {
                 self.alive(py)?;
                 None
@@ -57,8 +62,12 @@ impl Reader {
     }
 
     #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
-    fn read<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
-        let most = usize::try_from(size.unwrap_or(-1)).ok();
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = size)] size: i64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let most = usize::try_from(size).ok();
         if let Some(most) = most
             && let Some(bytes) = self.held(py, most)?
         {
@@ -71,8 +80,12 @@ impl Reader {
     }
 
     #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
-    fn read1<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
-        let most = usize::try_from(size.unwrap_or(-1)).unwrap_or(usize::MAX);
+    fn read1<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = size)] size: i64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let most = usize::try_from(size).unwrap_or(usize::MAX);
         self.some(py, most, true)
     }
 
@@ -89,7 +102,11 @@ impl Reader {
     }
 
     #[pyo3(signature = (size=0, /))]
-    fn peek<'py>(&self, py: Python<'py>, size: i64) -> PyResult<Bound<'py, PyBytes>> {
+    fn peek<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = size)] size: i64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         // The size is a hint, which `io` does not follow either.
         let _ = size;
         self.some(py, usize::MAX, false)

@@ -19,6 +19,7 @@ use pyo3::types::{PyBytes, PyString};
 use super::converted::{Converted, NextItem};
 use super::errors::failed;
 use super::{Reader, SharedReader};
+use crate::arguments::size;
 use crate::bytes::{BytesMemory, decode_utf8};
 use crate::patient::patiently;
 
@@ -77,16 +78,24 @@ impl TextReader {
     }
 
     #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
-    fn readline<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyString>> {
-        match usize::try_from(size.unwrap_or(-1)) {
+    fn readline<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = size)] size: i64,
+    ) -> PyResult<Bound<'py, PyString>> {
+        match usize::try_from(size) {
             Ok(most) => self.gather(py, most, true),
             Err(_) => Ok(self.line(py)?.unwrap_or_else(|| PyString::new(py, ""))),
         }
     }
 
     #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
-    fn read<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyString>> {
-        if let Ok(most) = usize::try_from(size.unwrap_or(-1)) {
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = size)] size: i64,
+    ) -> PyResult<Bound<'py, PyString>> {
+        if let Ok(most) = usize::try_from(size) {
             return self.gather(py, most, false);
         }
         let begun = self.source.position();

@@ -92,13 +92,21 @@ impl Options {
     }
 
     fn geometry(self) -> Result<Geometry, Invalid> {
-        let wrong = |what, problem, hint| Err(Invalid::new(what, problem, hint));
+        let wrong = |what, value: u64, problem, hint| {
+            Err(Invalid::new(
+                what,
+                format!("is {value}, which is {problem}"),
+                hint,
+            ))
+        };
         if !(1..=MAX_LANES).contains(&self.lanes) {
-            return wrong("lanes", "is out of range", "pass 1 to 4096");
+            let lanes = u64::from(self.lanes);
+            return wrong("lanes", lanes, "out of range", "pass 1 to 4096");
         }
         let first = self.first.max(4096).checked_next_power_of_two();
         let Some(first) = first.filter(|first| *first <= 1 << 30) else {
-            return wrong("first", "is too large", "pass at most 1 GiB");
+            let first = self.first as u64;
+            return wrong("first", first, "too large", "pass at most 1 GiB");
         };
         let limit = self.limit.max(first);
         // Largest number of blocks within the limit; the last has at most a gibibyte.
@@ -107,7 +115,10 @@ impl Options {
         let kept = (self.keep / first).max(1).ilog2() + 1;
         match Geometry::new(self.lanes, first.ilog2(), blocks, kept.min(blocks)) {
             Some(geometry) => Ok(geometry),
-            None => wrong("limit", "is impossible", "pass at most 2 GiB"),
+            None => {
+                let limit = self.limit as u64;
+                wrong("limit", limit, "impossible", "pass at most 2 GiB")
+            }
         }
     }
 }

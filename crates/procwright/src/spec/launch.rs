@@ -260,7 +260,7 @@ fn possible(what: &str, id: u32) -> Result<u32, Invalid> {
 fn unknown(what: &str, name: &str) -> Invalid {
     Invalid::new(
         what,
-        format!("{name:?} is not known on this system"),
+        format!("is {name:?}, which is not known on this system"),
         "pass an existing name or a number",
     )
 }
@@ -268,7 +268,7 @@ fn unknown(what: &str, name: &str) -> Invalid {
 fn unreadable(what: &str, name: &str, error: nix::Error) -> Invalid {
     Invalid::new(
         what,
-        format!("{name:?} could not be looked up ({error})"),
+        format!("is {name:?}, which could not be looked up ({error})"),
         "pass a number, which needs no look-up",
     )
 }

@@ -59,10 +59,10 @@ impl Spec {
                 "leave it out",
             ));
         }
-        if self.umask.is_some_and(|mask| mask > 0o777) {
+        if let Some(mask) = self.umask.filter(|mask| *mask > 0o777) {
             return Err(Invalid::new(
                 "umask",
-                "is larger than 0o777",
+                format!("is {mask:#o}, which is larger than 0o777"),
                 "a mask has permission bits only, such as 0o022",
             ));
         }

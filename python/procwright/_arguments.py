@@ -1,0 +1,110 @@
+"""Values of parameters: each function gives what the core takes, or raises `InvalidValue`."""
+
+from __future__ import annotations
+
+import operator
+import os
+import sys
+
+from ._invalid import bad_type, bad_value, unknown_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def number(name: str, value: Any, least: int, most: int, hint: str) -> int:
+    """The whole number from `least` to `most`."""
+    try:
+        # True is no number here: it is the slip of who takes the parameter for a switch.
+        found = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        found = None
+    if found is None:
+        raise bad_type(name, value, hint)
+    if not least <= found <= most:
+        raise bad_value(name, value, hint)
+    return found
+
+
+def word(name: str, value: Any, words: tuple[str, ...], besides: str = "") -> str:
+    """The value, which is one of `words`. `besides` says what else would do."""
+    if isinstance(value, str) and value in words:
+        return value
+    quoted = [f'"{one}"' for one in words]
+    hint = f"use {', '.join(quoted[:-1])} or {quoted[-1]}{besides}"
+    raise (bad_value if isinstance(value, str) else bad_type)(name, value, hint)
+
+
+def callback(name: str, value: Any) -> None:
+    """Refuses what cannot be called and is not None."""
+    if value is not None and not callable(value):
+        raise bad_type(name, value, "pass something that can be called, or None")
+
+
+def instance(name: str, value: Any, kind: type, hint: str) -> None:
+    """Refuses what is not of this class."""
+    if not isinstance(value, kind):
+        raise bad_type(name, value, hint)
+
+
+def encoded(name: str, value: Any, hint: str = "pass a str, bytes or a path") -> bytes:
+    """The bytes of a string of the system's."""
+    try:
+        return os.fsencode(value)
+    except TypeError:
+        raise bad_type(name, value, hint) from None
+    except UnicodeEncodeError:
+        hint = f"it has characters that {sys.getfilesystemencoding()} cannot say; pass bytes"
+        raise bad_value(name, value, hint) from None
+
+
+def items(name: str, value: Any, hint: str) -> list[Any]:
+    """What is in an iterable that is no text."""
+    if isinstance(value, (str, bytes, bytearray)):
+        raise bad_type(name, value, hint)
+    try:
+        iterator = iter(value)
+    except TypeError:
+        raise bad_type(name, value, hint) from None
+    return list(iterator)
+
+
+def pairs(name: str, value: Any, hint: str) -> list[tuple[Any, Any]]:
+    """The items of a mapping."""
+    found = getattr(value, "items", None)
+    if found is None or isinstance(value, type):
+        raise bad_type(name, value, hint)
+    return list(found())
+
+
+def data(name: str, value: Any, hint: str) -> bytes | bytearray:
+    """The bytes of what has a buffer."""
+    if isinstance(value, (bytes, bytearray)):
+        return value
+    try:
+        return bytes(memoryview(value))
+    except (TypeError, BufferError):
+        raise bad_type(name, value, hint) from None
+
+
+def codec(encoding: Any, errors: Any) -> tuple[str, str]:
+    """Encoding and error handler, which are looked up: not when everything has been run."""
+    import codecs
+
+    for name, value, look_up, default in (
+        ("encoding", encoding, codecs.lookup, "utf-8"),
+        ("errors", errors, codecs.lookup_error, "replace"),
+    ):
+        hint = f'use the name of one that Python knows, such as "{default}", or None for that'
+        if not isinstance(value, (str, type(None))):
+            raise bad_type(name, value, hint)
+        try:
+            found = look_up(value or default)
+        except (LookupError, ValueError):
+            # A ValueError is that of a name with a NUL.
+            raise unknown_name(name, value, hint) from None
+        # Such as "hex", which makes bytes of bytes.
+        if not getattr(found, "_is_text_encoding", True):
+            raise unknown_name(name, value, hint)
+    return encoding or "utf-8", errors or "replace"

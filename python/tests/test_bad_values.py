@@ -1,0 +1,514 @@
+"""A bad value of any parameter of any public call is one error in one shape of words.
+
+The parameters are those of the signatures: one without rows here fails.
+"""
+
+import asyncio
+import inspect
+import io
+import math
+import os
+import pathlib
+import pickle
+import re
+import signal
+import socket
+
+import pytest
+
+import procwright
+from procwright import DEVNULL, INHERIT, PIPE, STDOUT, InvalidValue, queue
+
+#: Values that the library makes. Their constructors are not for users.
+MADE = {
+    procwright.Budget,
+    procwright.Child,
+    procwright.Event,
+    procwright.Figures,
+    procwright.Gap,
+    procwright.Holder,
+    procwright.LivenessClaim,
+    procwright.LivenessGuarantee,
+    procwright.Merged,
+    procwright.MergedLine,
+    procwright.Reader,
+    procwright.Result,
+    procwright.Status,
+    procwright.StreamInfo,
+    procwright.Survivor,
+    procwright.TextReader,
+    procwright.TextWriter,
+    procwright.Waited,
+    procwright.Writer,
+    queue.LaneStat,
+    queue.ReceiverStat,
+    queue.Reservation,
+    queue.Sender,
+    queue.Stat,
+    queue.View,
+}
+
+#: Parameters that take any object: for its truth, or to be sent.
+ANYTHING = {
+    "check",
+    "keep_ends",
+    "liveness",
+    "merged",
+    "obj",
+    "shell",
+    "start_new_session",
+    "text",
+    "wait",
+}
+
+
+class Odd:
+    """A value of no type that anything takes."""
+
+    def __repr__(self):
+        return "<odd>"
+
+
+class Row:
+    """A bad value. `text` is how the error begins, if not with the parameter and the value."""
+
+    def __init__(self, value, kind, text=None):
+        self.value, self.kind, self.text = value, kind, text
+
+
+def wrong_type(*values):
+    return [Row(value, TypeError) for value in values]
+
+
+def bad(*values):
+    return [Row(value, ValueError) for value in values]
+
+
+HUGE = 2**70
+ODD = Odd()
+SECONDS = [*wrong_type("x", "1", b"1", ODD, True, [1]), *bad(math.nan)]
+CALLBACK = wrong_type("x", 5, ODD)
+ACCOUNT = [*wrong_type(1.5, True, ODD, [0]), *bad(-1, 2**32 - 1, HUGE)]
+ENV = [
+    *wrong_type("x", 5, ODD, ["A=1"], dict),
+    Row({"A": 1}, TypeError, "env['A'] is 1: "),
+    Row({5: "x"}, TypeError, "a name in env is 5: "),
+    Row({"A": "\ud800"}, ValueError, r"env['A'] is '\ud800': "),
+]
+FILE = [*wrong_type(5, ODD, ["x"]), Row("a\0b", ValueError, "cwd is 'a\\x00b', which contains")]
+SIGNAL = [*wrong_type(1.5, True, ODD, None), *bad("X", "SIG", -1, 0, 65, HUGE)]
+STOP = wrong_type("TERM", 15, ODD)
+DESCRIPTOR = [*wrong_type("x", 1.5, ODD, True, None), *bad(-1, HUGE)]
+SOCKET = [*wrong_type("x", ODD, True, None), *bad(-1)]
+PROCS = [
+    *wrong_type("x", 5, ODD, None),
+    Row([ODD], TypeError, "a member of procs is <odd>: "),
+    Row([True], TypeError, "process is True: "),
+    Row([-1], ValueError, "process is -1: "),
+]
+EVENT = [*wrong_type(5, None, ODD), *bad("x", "")]
+BYTES = [*wrong_type("x", 1.5, True, ODD), *bad(-1, HUGE)]
+POLICY = [*wrong_type(5, None, ODD), *bad("x")]
+MEMORY = [*wrong_type(1.5, True, ODD, [1]), *bad(-1, HUGE, "x", "1 XB", "-1")]
+SIZE = [*wrong_type("x", 1.5, ODD), *bad(HUGE)]
+DATA = wrong_type("x", 5, ODD, None)
+PATTERN = [*wrong_type(b"x", 5, ODD, None, re.compile(b"x")), *bad("(", "*")]
+CODEC = [*wrong_type(5, b"utf-8", ODD), Row("no such", LookupError), Row("a\0b", LookupError)]
+FDS = [
+    *wrong_type("x", 5, ODD, None),
+    Row(["x"], TypeError, "fds[0] is 'x': "),
+    Row([-1], ValueError, "fds[0] is -1: "),
+    *bad([], [0], [0, 0, 0]),
+]
+TICKET = [*wrong_type(5, None, b"x", ODD), *bad("\ud800")]
+NAME = [
+    *wrong_type(5, None, b"x", ODD),
+    *bad("\ud800"),
+    Row("a/b", ValueError, 'name is "a/b", which is no name'),
+]
+STDIN = [
+    *wrong_type("text", b"text", bytearray(b"x"), ODD, 1.5, True),
+    *bad(-9, HUGE),
+    Row(pathlib.Path("a\0b"), ValueError, "stdin is PosixPath('a\\x00b'), which contains"),
+    Row(STDOUT, ValueError, "stdin is STDOUT: "),
+]
+STDOUT_ROWS = [
+    *wrong_type(1.5, ODD, True, io.BytesIO(), [1]),
+    *bad(-9, HUGE),
+    Row("a\0b", ValueError, "stdout is 'a\\x00b', which contains"),
+    Row(STDOUT, ValueError, "stdout is STDOUT, which cannot be merged"),
+]
+SEPARATOR = [*wrong_type(5, ODD), *bad(b"")]
+MOST_LENGTH = [*wrong_type("x", 1.5, True, ODD), *bad(-1, 0, HUGE)]
+TEXT_SEPARATOR = [*wrong_type(5, b"x", ODD), *bad("", "\ud800")]
+
+#: Bad values by the names of parameters, or by call and parameter, which goes first.
+ROWS = {
+    "args": [
+        *wrong_type("echo x", 5, None, ODD, b"echo"),
+        *[Row(value, ValueError, f"args is {value!r}, which ") for value in ([], ())],
+        Row(["a", 5], TypeError, "args[1] is 5: "),
+        Row(["a", "\ud800"], ValueError, r"args[1] is '\ud800': "),
+        Row(["a", "b\0"], ValueError, r"args[1] is 'b\x00', which contains a NUL byte"),
+    ],
+    "input": wrong_type("text", 5, ODD, ["x"]),
+    "stdin": STDIN,
+    "stdout": STDOUT_ROWS,
+    "stderr": [row for row in STDOUT_ROWS if row.text is None],
+    "env": ENV,
+    "extra_env": [
+        Row(row.value, row.kind, row.text and row.text.replace("env", "extra_env")) for row in ENV
+    ],
+    "cwd": FILE,
+    "user": [*ACCOUNT, Row("no such", ValueError, "user is 'no such', which is not known")],
+    "group": [*ACCOUNT, Row("no such", ValueError, "group is 'no such', which is not known")],
+    "extra_groups": [
+        *wrong_type("x", 5, ODD),
+        Row([-1], ValueError, "extra_groups[0] is -1: "),
+        Row([0, 1.5], TypeError, "extra_groups[1] is 1.5: "),
+        Row([0, 2**32 - 1], ValueError, "extra_groups[1] is 4294967295: "),
+    ],
+    "umask": [*wrong_type("x", 1.5, True, ODD), *bad(-2, 0o1000, HUGE)],
+    "rlimits": [
+        *wrong_type("x", 5, ODD, [("nofile", 1)]),
+        Row({"nofile": (1,)}, ValueError, "rlimits['nofile'] is (1,): "),
+        Row({"nofile": "x"}, TypeError, "rlimits['nofile'] is 'x': "),
+        Row({"nofile": (1, None)}, TypeError, "rlimits['nofile'] is (1, None): "),
+        Row({"nofile": -2}, ValueError, "rlimits['nofile'] is -2: "),
+        Row({"nofile": HUGE}, ValueError, f"rlimits['nofile'] is {HUGE}: "),
+        Row({5: 1}, TypeError, "a name in rlimits is 5: "),
+        Row({"x": 1}, ValueError, "rlimits is {'x': 1}, which names the unknown resource"),
+        Row({"core": (2, 1)}, ValueError, "rlimits is {'core': (2, 1)}, which has a soft limit"),
+    ],
+    "nice": [*wrong_type("x", 1.5, True, ODD), *bad(HUGE)],
+    "process_group": [*wrong_type("x", 1.5, True, ODD), *bad(-2, HUGE)],
+    "die_with_parent": [*wrong_type(1.5, ODD), *bad("X", -1, 0, 65, HUGE)],
+    "pass_fds": [
+        *wrong_type("x", 5, ODD, None),
+        Row([-1], ValueError, "pass_fds[0] is -1: "),
+        Row(["x"], TypeError, "pass_fds[0] is 'x': "),
+        Row([1], ValueError, "pass_fds is [1], which would replace descriptor 1"),
+    ],
+    "pty": [*wrong_type("x", 5, ODD), *bad((1,), (0, 1), (1, 1 << 16), (1, "x"), (1, True))],
+    "timeout": SECONDS,
+    "idle_timeout": SECONDS,
+    "stall_after": SECONDS,
+    "stop": STOP,
+    "until": [*wrong_type(5, None, ODD), *bad("x", "")],
+    "limit": BYTES,
+    "keep_full": [
+        *wrong_type(5, ODD),
+        Row("a\0b", ValueError, "keep_full is 'a\\x00b', which contains"),
+    ],
+    "tee": wrong_type(5, "x", ODD),
+    "on_line": CALLBACK,
+    "on_stdout_line": CALLBACK,
+    "on_stderr_line": CALLBACK,
+    "on_event": CALLBACK,
+    "encoding": CODEC,
+    "errors": CODEC,
+    "on_timeout": EVENT,
+    "cancel": wrong_type(5, "x", ODD),
+    "overflow": POLICY,
+    "channel": [*wrong_type(5, ODD), *bad("x")],
+    "Stop.signal": SIGNAL,
+    "grace": [*SECONDS, *wrong_type(None)],
+    "scope": POLICY,
+    "Limit.bytes": [*BYTES, *wrong_type(None)],
+    "beyond": POLICY,
+    "holder": POLICY,
+    "fds": FDS,
+    "ticket": TICKET,
+    "sock": SOCKET,
+    "peer": [*wrong_type(ODD, None, 1.5), Row(True, TypeError, "process is True: ")],
+    "procs": PROCS,
+    "mode": [*wrong_type(None, 1.5, True, ODD), *bad("x", 0, -1)],
+    "event": EVENT,
+    "callback": CALLBACK,
+    "wait_procs.timeout": [*SECONDS, *bad(-1)],
+    "memory": MEMORY,
+    "disk": MEMORY,
+    "policy": POLICY,
+    "process": [*wrong_type(ODD, None, 1.5, True), *bad(0, -1, HUGE)],
+    "fd": DESCRIPTOR,
+    "sig": SIGNAL,
+    "pattern": PATTERN,
+    "stream": [*wrong_type(5, ODD), *bad("x", "merged")],
+    "rows": [*wrong_type("x", 1.5, True, None), *bad(0, -1, 1 << 16)],
+    "columns": [*wrong_type("x", 1.5, True, None), *bad(0, -1, 1 << 16)],
+    "size": SIZE,
+    "hint": SIZE,
+    "buffer": wrong_type("x", b"x", 5, None, ODD, memoryview(bytearray(8))[::2]),
+    "separator": SEPARATOR,
+    "TextReader.separator": TEXT_SEPARATOR,
+    "max_length": MOST_LENGTH,
+    "too_long": POLICY,
+    "data": DATA,
+    "Writer.lines": wrong_type("x", b"x", 5, None, ODD),
+    "TextWriter.text": wrong_type(b"x", 5, None, ODD),
+    "TextWriter.lines": wrong_type("x", b"x", 5, None, ODD),
+    "indent": wrong_type(1.5, ODD),
+    "lanes": [*wrong_type("x", 1.5, True, None), *bad(0, -1, HUGE)],
+    "first": [*wrong_type("x", 1.5, True, None), *bad(-1, HUGE)],
+    "Receiver.sender.limit": BYTES,
+    "Sender.clone.overflow": [*wrong_type(5, ODD), *bad("x")],
+    "Receiver.limit": [*wrong_type("x", 1.5, True, None), *bad(-1, HUGE)],
+    "keep": [*wrong_type("x", 1.5, True, None), *bad(-1, HUGE)],
+    "name": NAME,
+    "invitation": wrong_type(None, 5, "x", ODD),
+    "most": [*wrong_type("x", 1.5, True, None), *bad(0, -1, HUGE)],
+    "length": [*wrong_type("x", 1.5, True, ODD), *bad(-1, HUGE)],
+    "Sender.data": wrong_type("x", 5, None, ODD, memoryview(b"12345678")[::2]),
+    "messages": [
+        *wrong_type("x", 5, None, ODD),
+        Row([b"x", "y"], TypeError, "messages[1] is 'y': "),
+    ],
+    "ObjectSender.sender": wrong_type(None, 5, "x", ODD),
+    "ObjectReceiver.receiver": wrong_type(None, 5, "x", ODD),
+}
+
+
+def public_calls():
+    """Every public function, constructor and method, by its name."""
+    for module in (procwright, queue):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if not isinstance(thing, type):
+                if callable(thing):
+                    yield name, thing
+                continue
+            if issubclass(thing, BaseException):
+                continue
+            if thing not in MADE:
+                yield name, thing
+            for method in sorted(dir(thing)):
+                found = getattr(thing, method)
+                if not method.startswith("_") and callable(found) and not hasattr(tuple, method):
+                    yield f"{name}.{method}", found
+
+
+def parameters():
+    for name, call in public_calls():
+        signature = inspect.signature(call)
+        if signature.return_annotation in ("NoReturn",):
+            # A pipe cannot do it, whatever it is asked for.
+            continue
+        for parameter in signature.parameters:
+            if parameter != "self":
+                yield name, parameter
+
+
+def rows_of(name, parameter):
+    last = name.rpartition(".")[0] or name
+    for key in (f"{name}.{parameter}", f"{last}.{parameter}", parameter):
+        if key in ROWS:
+            return ROWS[key]
+    return None
+
+
+PARAMETERS = list(parameters())
+
+
+def test_every_parameter_is_here():
+    missing = [one for one in PARAMETERS if one[1] not in ANYTHING and not rows_of(*one)]
+    assert missing == []
+    names = {parameter for _, parameter in PARAMETERS}
+    unknown = {key for key in ROWS if key.rpartition(".")[2] not in names}
+    assert not unknown
+    assert names >= ANYTHING
+    assert {("run", "user"), ("Stop", "grace"), ("Sender.send", "data")} <= set(PARAMETERS)
+
+
+@pytest.fixture
+def world(child):
+    """Objects on which methods are called, and good values of the other parameters."""
+    made = World(child)
+    yield made
+    made.close()
+
+
+class World:
+    def __init__(self, child):
+        self._child = child
+        self._open = []
+
+    def keep(self, one):
+        self._open.append(one)
+        return one
+
+    def close(self):
+        for one in reversed(self._open):
+            getattr(one, "stop", None) and one.stop()
+            getattr(one, "close", None) and one.close()
+
+    def spawn(self, **options):
+        # It ends by itself: no call that takes a bad value waits for ever.
+        child = procwright.spawn([self._child, "exit", "0"], stdin=PIPE, **options)
+        return self.keep(child)
+
+    def token(self):
+        return procwright.LivenessToken()
+
+    def owner(self, name, method):
+        """The object whose method is called."""
+        receiver = self.keep(queue.Receiver()) if "er" in name or "Inv" in name else None
+        return {
+            "Child": lambda: self.spawn(text=method == "wait_for"),
+            "LivenessInvitation": lambda: self.token().invite(),
+            "LivenessMonitor": lambda: procwright.LivenessMonitor(os.getpid()),
+            "Merged": lambda: self.spawn(merged=True).merged,
+            "Process": lambda: procwright.Process(os.getpid()),
+            "Reader": lambda: self.spawn().stdout,
+            "Result": lambda: procwright.run([self._child, "exit", "0"]),
+            "TextReader": lambda: self.spawn(text=True).stdout,
+            "TextWriter": lambda: self.spawn(text=True).stdin,
+            "Writer": lambda: self.spawn().stdin,
+            "Invitation": lambda: receiver.invite(),
+            "ObjectReceiver": lambda: queue.ObjectReceiver(receiver),
+            "ObjectSender": lambda: queue.ObjectSender(self.keep(receiver.sender())),
+            "Receiver": lambda: receiver,
+            "Reservation": lambda: self.keep(receiver.sender()).reserve(4),
+            "Sender": lambda: self.keep(receiver.sender()),
+        }[name]()
+
+    def good(self, name, parameter):
+        """Values of the parameters that have to be given, and of those that go with this one."""
+        if parameter == "keep_full":
+            return {"limit": 5}
+        if parameter == "errors":
+            return {"encoding": "utf-8"}
+        return {}
+
+    def value(self, parameter):
+        return {
+            "args": ["/bin/true"],
+            "bytes": 5,
+            "columns": 80,
+            "data": b"x",
+            "fds": (0, 1),
+            "invitation": self.keep(queue.Receiver()).invite(),
+            "length": 1,
+            "obj": 1,
+            "most": 1,
+            "name": "x",
+            "pattern": "x",
+            "procs": [],
+            "rows": 24,
+            "ticket": "x",
+        }[parameter]
+
+
+def call_with(world, name, parameter, value):
+    owner, _, method = name.rpartition(".")
+    call = dict(public_calls())[name]
+    signature = inspect.signature(call)
+    names = list(signature.parameters)
+    arguments = []
+    if names and names[0] == "self":
+        arguments.append(world.owner(owner, method))
+    keywords = {}
+    for one in signature.parameters.values():
+        if one.name == "self":
+            continue
+        if one.name == parameter:
+            given = value
+        elif one.default is inspect.Parameter.empty:
+            given = world.value(one.name)
+        else:
+            continue
+        if one.kind is inspect.Parameter.POSITIONAL_ONLY:
+            arguments.append(given)
+        else:
+            keywords[one.name] = given
+    result = call(*arguments, **keywords, **world.good(name, parameter))
+    if inspect.iscoroutine(result):
+        return asyncio.run(result)
+    if hasattr(result, "__anext__"):
+        return asyncio.run(anext(result))
+    # Never got here with a bad value: what was started is ended.
+    world.keep(result)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [one for one in PARAMETERS if one[1] not in ANYTHING],
+    ids=lambda one: one,
+)
+def test_a_bad_value_says_what_and_which_and_what_would_do(world, name, parameter):
+    for row in rows_of(name, parameter) or ():
+        with pytest.raises(InvalidValue) as caught:
+            call_with(world, name, parameter, row.value)
+        error = caught.value
+        text = str(error)
+        begin = row.text or f"{parameter} is {row.value!r}: "
+        assert text.startswith(begin), text
+        # What would do stands behind.
+        assert re.search(r": [^ :]+ [^ ]", text[len(begin) - 2 :]), text
+        assert isinstance(error, ValueError)
+        assert isinstance(error, TypeError) == (row.kind is TypeError), text
+        assert isinstance(error, LookupError) == (row.kind is LookupError), text
+        assert type(error).__name__ == "InvalidValue"
+        assert type(error).__module__ == "procwright"
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error)
+        assert str(again) == text
+
+
+@pytest.mark.parametrize("value", [b"x" * 10**6, ["x" * 10**6], "ä" * 10**6])
+def test_a_long_value_is_shown_in_part(value):
+    with pytest.raises(InvalidValue) as caught:
+        procwright.Stop(signal=value)
+    assert len(str(caught.value)) < 500
+
+
+def test_a_value_that_cannot_be_shown_is_named():
+    class Broken:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    with pytest.raises(InvalidValue, match=r"^timeout is <Broken>: "):
+        procwright.run(["x"], timeout=Broken())
+
+
+def test_what_code_of_the_value_raises_is_left_alone():
+    class Number:
+        def __float__(self):
+            raise KeyError("mine")
+
+        def __index__(self):
+            raise KeyError("mine")
+
+    for call in (
+        lambda: procwright.run(["x"], timeout=Number()),
+        lambda: procwright.run(["x"], umask=Number()),
+        lambda: queue.Receiver(lanes=Number()),
+        lambda: procwright.Stop(grace=Number()),
+    ):
+        with pytest.raises(KeyError, match="mine"):
+            call()
+
+
+def test_a_pty_leaves_the_words_for_a_bad_sink_alone():
+    # The sink is looked at before the core is asked whether it goes with a pty.
+    with pytest.raises(InvalidValue, match=r"^stdout is <odd>: "):
+        procwright.run(["x"], pty=True, stdout=ODD)
+    with pytest.raises(
+        InvalidValue, match=r"^stdout is DEVNULL, and with pty it is the terminal: "
+    ):
+        procwright.run(["x"], pty=True, stdout=DEVNULL)
+    with pytest.raises(InvalidValue, match=r"^stdin is INHERIT, and nobody"):
+        procwright.spawn(["x"], pty=True, stdin=INHERIT)
+
+
+def test_large_and_infinite_seconds_are_no_error():
+    one, other = socket.socketpair()
+    with one, other:
+        for forever in (math.inf, 10**400):
+            other.send(b"x")
+            assert procwright.wait([one], timeout=forever).done == [one]
+        for past in (-(10**400), -math.inf, 0):
+            one.recv(100, socket.MSG_DONTWAIT) if past == -(10**400) else None
+            assert procwright.wait([one], timeout=past).done == []
+    assert procwright.Stop(grace=10**400).grace == math.inf
+    assert procwright.Stop(signal=signal.SIGINT).signal == "SIGINT"
