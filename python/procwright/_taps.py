@@ -107,6 +107,7 @@ class _LineDecoder:
         if self._fails:
             from ._stream_errors import LineTooLong
 
+            assert self._max_length is not None
             raise LineTooLong("the output", self._max_length)
         for begun in range(0, len(line), longest):
             self._callback(line[begun : begun + longest])
