@@ -49,7 +49,8 @@ pub(crate) fn buffer(args: &BufferArgs) -> Result<Termination, Termination> {
             Ok(outcome) => outcome.figures,
             Err(_) => monitor.figures(),
         };
-        eprint(&stats(&figures, started.elapsed()));
+        // Figures that nobody takes are dropped: there is no other place for them.
+        let _ = message::print_text(stats(&figures, started.elapsed()));
     }
     match result {
         Ok(outcome) if outcome.reader_gone => Ok(Termination::BROKEN_PIPE),
@@ -64,17 +65,17 @@ pub(crate) fn buffer(args: &BufferArgs) -> Result<Termination, Termination> {
 fn event_printer(policy: Overflow, quiet: bool) -> impl Fn(&Event) + Send + Sync + 'static {
     let degraded = AtomicBool::new(false);
     move |event| match event {
-        Event::Overflowed { offset } => message::print(format_args!(
+        Event::Overflowed { offset } => message::post(format_args!(
             "the reader is too slow: {} were waiting when byte {offset} came\n  \
              hint: --memory keeps more, --overflow spill uses the disk",
             HumanBytes(policy.memory()),
         )),
         _ if quiet => {}
-        Event::Dropping { offset } => message::print(format_args!(
+        Event::Dropping { offset } => message::post(format_args!(
             "the reader is too slow: dropping bytes from offset {offset} on"
         )),
         Event::Degraded { what, error } if !degraded.swap(true, Ordering::Relaxed) => {
-            message::print(format_args!(
+            message::post(format_args!(
                 "cannot {what} to spill to: {error}\n  \
                  nothing is lost, but the writer waits when the memory is full"
             ));

@@ -91,6 +91,7 @@ impl Termination {
     /// Ends this process.
     #[doc(alias = "exit")]
     pub(crate) fn terminate(self) -> ! {
+        message::flush();
         let code = match self {
             Termination::Code(code) => code.into(),
             Termination::Signal(signal) => {

@@ -71,3 +71,79 @@ fn signals_end_who_waits_for_a_reader() {
         assert_eq!(status.signal(), Some(15), "{options:?}");
     }
 }
+
+/// Words of 100 KiB, the last of which says where they end.
+fn long_words() -> Vec<String> {
+    let mut words = ["sh", "-c", "sleep 1000 & sleep 1000"]
+        .map(str::to_owned)
+        .to_vec();
+    words.extend([
+        "x".repeat(50 * 1024),
+        "y".repeat(50 * 1024),
+        "last".to_owned(),
+    ]);
+    words
+}
+
+#[test]
+fn long_words_are_cut_and_hold_up_nobody() {
+    for options in [
+        &["--timeout", "100ms"][..],
+        &["--timeout", "100ms", "--until", "eof"],
+        &["--idle-timeout", "100ms"],
+        &["--timeout", "100ms", "--quiet"],
+    ] {
+        // Nobody reads before the command has ended.
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut command = procwright(options);
+        command.arg("--").args(long_words());
+        command.stdout(Stdio::null()).stderr(writer);
+        let mut procwright = command.spawn().unwrap();
+        drop(command);
+        assert_eq!(procwright.wait().unwrap().code(), Some(124), "{options:?}");
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert!(
+            text.starts_with("procwright: sh -c 'sleep 1000 & sleep 1000' xxx"),
+            "{text}"
+        );
+        assert!(text.contains("yyy last "), "{text}");
+        assert!(text.len() < 4096, "{}", text.len());
+    }
+}
+
+#[test]
+fn a_program_that_does_not_start_is_told_of_in_short() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut command = procwright(["--"]);
+    command
+        .arg("/no/such/program")
+        .args(&long_words()[3..])
+        .stderr(writer);
+    let mut procwright = command.spawn().unwrap();
+    drop(command);
+    assert_eq!(procwright.wait().unwrap().code(), Some(127));
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert!(text.len() < 4096 && text.contains("No such file"), "{text}");
+}
+
+#[test]
+fn the_command_ends_though_nobody_takes_its_words() {
+    // A report that was asked for and that nobody has is trouble.
+    let ways = [
+        (["--timeout", "100ms"], "1000", 124),
+        (["--report", "json"], "0", 125),
+        (["--report", "text"], "0", 125),
+    ];
+    // All at once, as each of them waits for a reader.
+    let started = ways.map(|(options, time, code)| {
+        let (reader, writer, _) = full_pipe();
+        let mut command = procwright(options);
+        command.args(["--", "sleep", time]).stderr(writer);
+        (command.spawn().unwrap(), reader, code)
+    });
+    for (mut procwright, _reader, code) in started {
+        assert_eq!(procwright.wait().unwrap().code(), Some(code));
+    }
+}

@@ -151,8 +151,9 @@ impl Runner<'_> {
             // Signals end this process here: there may be much to show, of which the
             // person has seen enough, or stderr may take nothing.
             let termination = self.signals.unblocked(|| {
+                // Before the status line goes: a thread that writes a message has it locked.
+                message::flush();
                 self.outputs.finish_run(&result, failure.is_some());
-                message::print_deferred();
                 print_outcome(&result, self.signals)
             });
             let Some(failure) = failure else {
@@ -230,7 +231,7 @@ fn print_outcome(result: &Result<Output, Error>, signals: &RunSignals) -> Termin
 }
 
 fn print_event(event: &Event) -> Result<(), BoxError> {
-    message::print_or_defer(format_args!(
+    message::post(format_args!(
         "{}\n  hint: --until exit does not wait for them",
         event.fact()
     ));

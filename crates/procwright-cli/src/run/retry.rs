@@ -66,7 +66,8 @@ impl Attempts {
         failure: &str,
         signals: &mut RunSignals,
     ) -> Result<(), Termination> {
-        message::print(format_args!(
+        // Not waited for: signals are blocked, and the sleep below tells of them.
+        message::post(format_args!(
             "attempt {} of {} failed: {failure}; next in {}",
             self.made,
             self.allowed,

@@ -153,7 +153,7 @@ impl ShellJob {
             let _ = modes.apply(terminal);
         }
         let mut stopped = false;
-        message::with_line_erased(&mut || stopped = stop_self(signal).unwrap_or(false));
+        message::before_stop(&mut || stopped = stop_self(signal).unwrap_or(false));
         stopped
     }
 
@@ -278,7 +278,7 @@ impl ShellJob {
             // ignores SIGTSTP for members of such a group; the program is treated alike.
             self.continue_program(run, JobSignals::default());
         } else if !by_terminal {
-            message::print_or_defer(format_args!(
+            message::post(format_args!(
                 "{} was stopped by {signal}\n  hint: kill -CONT {} lets it go on",
                 self.name, run.pid
             ));
@@ -336,7 +336,7 @@ impl ShellJob {
             Signal::TTIN => ("read from", ", --stdin null gives it nothing to read"),
             _ => ("write to", ""),
         };
-        message::print_or_defer(format_args!(
+        message::post(format_args!(
             "{} wants to {what} the terminal, but runs in the background\n  hint: {fg}{instead}",
             self.name
         ));

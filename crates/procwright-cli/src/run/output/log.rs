@@ -156,7 +156,7 @@ impl Log {
         if let Some(error) = outcome.write_error
             && !self.has_reported_loss.swap(true, Ordering::Relaxed)
         {
-            message::print_or_defer(format_args!(
+            message::post(format_args!(
                 "cannot write the log {path:?}: {error}\n  \
                  the program goes on, and what is missing there is counted"
             ));
@@ -164,7 +164,7 @@ impl Log {
         if let Some(error) = outcome.rotation_error
             && !self.has_reported_rotation.swap(true, Ordering::Relaxed)
         {
-            message::print_or_defer(format_args!(
+            message::post(format_args!(
                 "cannot begin a new log after {path:?}: {error}\n  \
                  the old one grows, and it is tried again"
             ));

@@ -72,7 +72,7 @@ impl QuietOutput {
         kept.keep_in_tail(stream, bytes);
         drop(kept);
         if let Some(why) = why_full {
-            message::print_or_defer(format_args!(
+            message::post(format_args!(
                 "cannot keep all of the output: {why}\n  \
                  the program goes on; the beginning and the end are kept"
             ));

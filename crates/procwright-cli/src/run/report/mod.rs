@@ -4,13 +4,13 @@ mod command_report;
 mod report_file;
 mod text;
 
-use std::io::{self, Write as _};
+use std::io;
 
 use procwright::Report;
 use serde_json::{Value, json};
 
 use crate::args::ReportArg;
-use crate::colour;
+use crate::{colour, message};
 
 pub(super) use command_report::CommandReport;
 pub(super) use report_file::ReportFile;
@@ -32,7 +32,7 @@ pub(super) fn write(
     };
     match file {
         Some(file) => file.write(&text),
-        None => io::stderr().write_all(text.as_bytes()),
+        None => message::print_text(text),
     }
 }
 
