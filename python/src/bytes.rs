@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
+use crate::attach::{Attached, attach};
 use procwright::Memory;
 use procwright::memory::{advise_huge, next_capacity};
 use pyo3::buffer::PyUntypedBuffer;
@@ -40,7 +41,7 @@ pub(crate) struct BytesMemory {
 #[derive(Debug)]
 struct GrowingBytes {
     /// The only reference.
-    object: Py<PyBytes>,
+    object: Attached<Py<PyBytes>>,
     /// The beginning of its data.
     start: NonNull<u8>,
     /// The number of bytes written, no more than `capacity`.
@@ -116,7 +117,7 @@ impl BytesMemory {
             None => Ok(PyBytes::new(py, &self.small).unbind()),
             Some(large) => {
                 let length = large.length;
-                Ok(large.resized(py, length)?.object)
+                Ok(large.resized(py, length)?.object.into_inner(py))
             }
         }
     }
@@ -166,7 +167,7 @@ impl BytesMemory {
             return Ok(());
         }
         // Attaching fails only in a process that is going down.
-        Python::try_attach(|py| self.grow(py, needed))
+        attach(|py| self.grow(py, needed))
             .unwrap_or_else(|| Err(io::Error::other("the interpreter is finalizing")))
     }
 
@@ -224,7 +225,7 @@ impl GrowingBytes {
         } = self;
         debug_assert!(length <= capacity);
         let size = ffi::Py_ssize_t::try_from(capacity)?;
-        let mut object = object.into_ptr();
+        let mut object = object.into_inner(py).into_ptr();
         // SAFETY: we are attached; `object` is an owned reference to a `bytes`
         // and the only one, and its hash was never asked for. The call takes
         // it and puts either an owned reference or, with an error set, NULL in
@@ -247,7 +248,7 @@ impl GrowingBytes {
         let start = unsafe { ffi::PyBytes_AsString(object.as_ptr()) };
         let start = NonNull::new(start.cast()).ok_or_else(|| PyErr::fetch(object.py()))?;
         Ok(GrowingBytes {
-            object: object.unbind(),
+            object: Attached::new(object.unbind()),
             start,
             length,
             capacity,

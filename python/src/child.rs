@@ -13,16 +13,18 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
+use crate::attach::{attach, drop_deferred};
 use crate::errors::{self, invalid, not_started};
-use crate::events::{EventHook, listener};
+use crate::events::{EventHook, HookPlace, listener};
 use crate::options::{CommonOptions, SpawnOptions};
 use crate::patient::patiently;
 use crate::process::{self, ProcessHandle};
 use crate::queue::{Receiver, Sender};
+use crate::raised::exception_of;
 use crate::report::{self, status};
 use crate::signals::while_stopping;
 use crate::stream::{UntakenStreams, stalled};
-use crate::taps::{StdinPieces, exception_of};
+use crate::taps::StdinPieces;
 use crate::values::{Stop, seconds};
 use procwright_os::sync::Mutex;
 
@@ -46,14 +48,16 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
     let channel = options.channel(py)?;
     let overflow = options.overflow(py)?;
     let stall_after = options.stall_after(py)?;
-    let hook: EventHook = Arc::new(Mutex::new(Some(common.on_event)));
+    let hook = HookPlace::new(common.on_event);
     let listening = Arc::clone(&hook);
+    let next = next.map(StdinPieces::new);
+    drop_deferred(py);
     let spawned = py.detach(|| {
         let mut command = Command::from_spec(spec)
             .stall_after(stall_after)
             .on_stream_event(listener(listening));
         if let Some(next) = next {
-            command = command.stdin_iter(StdinPieces::new(next));
+            command = command.stdin_iter(next);
         }
         if let Some(channel) = channel {
             command = command.channel(channel);
@@ -67,6 +71,14 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
         child,
         hook,
     })
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // Its fields go afterwards, the hook perhaps for good: then it goes now.
+        self.hook = HookPlace::empty();
+        attach(|_| ());
+    }
 }
 
 #[pymethods]
@@ -152,7 +164,7 @@ impl Child {
             Ok(Ok(exit)) => status(py, exit).map(Some),
             Ok(Err(WaitError::Stalled(error))) => Err(stalled(py, &error)),
             Ok(Err(WaitError::Process(error))) => Err(errors::process(py, &error)),
-            Ok(Err(WaitError::Stdin(error))) => Err(exception_of(error)
+            Ok(Err(WaitError::Stdin(error))) => Err(exception_of(py, error)
                 .unwrap_or_else(|error| PyRuntimeError::new_err(error.to_string()))),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
             Ok(Err(error)) => Err(PyRuntimeError::new_err(error.to_string())),

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
+use crate::attach::Attached;
 use crate::bytes::BytesMemory;
 use crate::child::Child;
 use crate::errors::invalid;
@@ -25,6 +26,8 @@ use crate::values::seconds;
 #[pyclass(module = "procwright._core", frozen)]
 pub(crate) struct Communication {
     stdin: Option<Py<Writer>>,
+    /// Kept here as well, where it is dropped with the lock.
+    _input: Bytes,
     talk: Mutex<procwright::Communication<Output>>,
 }
 
@@ -60,10 +63,14 @@ impl Communication {
             })
         });
         let writer = stdin.as_ref().map(|stdin| stdin.get().writer.clone());
-        let input = input.map_or_else(Bytes::new, Bytes::from_owner);
-        let talk = child.get().child.communicate_with(writer, input, outputs);
+        let input = input.map_or_else(Bytes::new, |input| Bytes::from_owner(Attached::new(input)));
+        let talk = child
+            .get()
+            .child
+            .communicate_with(writer, input.clone(), outputs);
         Communication {
             stdin,
+            _input: input,
             talk: Mutex::new(talk),
         }
     }

@@ -1,40 +1,69 @@
 //! Events of runs and children, told to Python.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use procwright::{BoxError, Event};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::taps::{self, AttachedPy, Raised};
+use crate::attach::{Attached, attach, later};
+use crate::raised::Raised;
+use crate::taps;
 use procwright_os::sync::Mutex;
 
 /// The callable that is told events. None once the garbage collector has found it to be
 /// garbage, in a circle with the child.
-pub(crate) type EventHook = Arc<Mutex<Option<Py<PyAny>>>>;
+pub(crate) type EventHook = Arc<HookPlace>;
+
+/// The place of the callable. The core may drop the last reference to it, on a thread that
+/// empties the pipes of all children and must not wait for the interpreter lock.
+pub(crate) struct HookPlace(Mutex<Option<Py<PyAny>>>);
+
+impl HookPlace {
+    pub(crate) fn new(hook: Py<PyAny>) -> EventHook {
+        Arc::new(HookPlace(Mutex::new(Some(hook))))
+    }
+
+    /// A place with nothing in it.
+    pub(crate) fn empty() -> EventHook {
+        Arc::new(HookPlace(Mutex::new(None)))
+    }
+}
+
+impl Deref for HookPlace {
+    type Target = Mutex<Option<Py<PyAny>>>;
+
+    fn deref(&self) -> &Mutex<Option<Py<PyAny>>> {
+        &self.0
+    }
+}
+
+impl Drop for HookPlace {
+    fn drop(&mut self) {
+        if let Some(hook) = self.0.take() {
+            later(hook);
+        }
+    }
+}
 
 /// Hands events to Python, on the thread that the core has for them.
 ///
-/// The hook is a plain `Py`, and no `AttachedPy`, since the garbage collector takes it out of
-/// the place that it shares with the child.
 pub(crate) fn listener(hook: EventHook) -> impl FnMut(&Event) + Send + 'static {
     move |event| {
-        let callable = Python::try_attach(|py| {
+        let callable = attach(|py| {
             let hook = hook.lock();
-            AttachedPy::new(hook.as_ref()?.clone_ref(py)).into()
+            Some(Attached::new(hook.as_ref()?.clone_ref(py)))
         });
-        let callable: Option<AttachedPy> = callable.flatten();
+        let callable = callable.flatten();
         // No call waits for the hook: dropped, an exception is told by `sys.unraisablehook`.
         drop(callable.map(|callable| tell(&callable, event)));
     }
 }
 
 /// Calls `hook` with the parts of an event, as `procwright/_event.py` takes them.
-pub(crate) fn tell(hook: &AttachedPy, event: &Event) -> Result<(), BoxError> {
-    let told = Python::try_attach(|py| {
-        let Some(hook) = hook.get() else {
-            return Ok(());
-        };
+pub(crate) fn tell(hook: &Attached<Py<PyAny>>, event: &Event) -> Result<(), BoxError> {
+    let told = attach(|py| {
         let text = event.to_string();
         let args = match event {
             Event::Held {

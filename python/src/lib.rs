@@ -16,11 +16,13 @@
 //! bytes                         growing bytes, and memory of the caller's
 //! arguments                     values of parameters
 //! errors, signals               errors as exceptions; the wake-up descriptor
-//! python                        calls of the package
+//! python, raised                calls of the package; exceptions on their way through the core
+//! attach                        the interpreter lock on threads of the core
 //! ```
 #![deny(unsafe_code)]
 
 mod arguments;
+mod attach;
 mod budget;
 mod bytes;
 mod child;
@@ -33,6 +35,7 @@ mod patient;
 mod process;
 mod python;
 mod queue;
+mod raised;
 mod report;
 mod run;
 mod signals;
@@ -67,6 +70,11 @@ mod _core {
     use super::values::{Cancel, Limit, Stop};
     #[pymodule_export]
     use super::wait::{WaitSet, linger, wait_stats};
+
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        super::attach::init(module)
+    }
 }
 
 /// Python aligns its objects to 16 bytes, whatever is in them.

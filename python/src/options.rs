@@ -17,6 +17,7 @@ use procwright::{Overflow, Sink, Spec, Stdin, Until};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
+use crate::attach::Attached;
 use crate::errors::{duplicate, invalid};
 use crate::values::{Cancel, Limit, SignalArg, Stop, choice, seconds};
 
@@ -197,7 +198,7 @@ impl CommonOptions<'_> {
             ("pipe", _) => Stdin::Pipe,
             ("bytes", Some(value)) => {
                 let bytes: PyBackedBytes = value.extract()?;
-                Stdin::Bytes(Bytes::from_owner(bytes))
+                Stdin::Bytes(Bytes::from_owner(Attached::new(bytes)))
             }
             ("file", Some(value)) => Stdin::File(value.extract::<OsBytes>()?.path()),
             ("fd", Some(value)) => Stdin::Fd(duplicated(py, "stdin", value.extract()?)?),

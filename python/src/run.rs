@@ -3,17 +3,19 @@
 use std::io;
 use std::sync::Arc;
 
-use procwright::{Collected, Command, Failure, Memory, StdStream};
+use procwright::{Collected, Command, Failure, Memory, StdStream, Stdin};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::attach::{Attached, drop_deferred};
 use crate::bytes::BytesMemory;
 use crate::errors::{not_started, strerror};
 use crate::events::tell;
 use crate::options::{CommonOptions, RunOptions};
+use crate::raised::exception_of;
 use crate::signals::{WakePipe, WakeupFd};
-use crate::taps::{AttachedPy, ChunkTap, StdinPieces, exception_of, line_callback};
+use crate::taps::{ChunkTap, StdinPieces, line_callback};
 use crate::{report, stream, values};
 
 /// Runs a program.
@@ -30,7 +32,7 @@ pub(crate) fn run<'py>(
     let (mut spec, next) = common.spec(py)?;
     // Kept in this frame as well, which has the lock when it drops it; the core has not. A hook
     // that is left behind is dropped by its thread.
-    let on_event = Arc::new(AttachedPy::new(common.on_event));
+    let on_event = Arc::new(Attached::new(common.on_event));
     let hook = Arc::clone(&on_event);
     let options: RunOptions<'_> = options.extract()?;
     options.set(py, &mut spec)?;
@@ -41,11 +43,17 @@ pub(crate) fn run<'py>(
     let taps = taps.into_iter().map(|(number, by_line, callable)| {
         let refused = || PyValueError::new_err(format!("{number} is no output stream"));
         let stream = StdStream::from_fd(number).ok_or_else(refused)?;
-        Ok((stream, by_line, callable))
+        Ok((stream, by_line, Attached::new(callable)))
     });
     let taps = taps.collect::<PyResult<Vec<_>>>()?;
     let mut wakeup = WakeupFd::lend(py, &WakePipe::new()?)?;
     let watched = wakeup.as_mut();
+    let next = next.map(StdinPieces::new);
+    // Kept here for the same reason.
+    let input = match &spec.stdin {
+        Stdin::Bytes(bytes) => Some(bytes.clone()),
+        _ => None,
+    };
     let outcome = py.detach(move || {
         let mut command = Command::from_spec(spec).on_event(move |event| tell(&hook, event));
         command = command.line_framing(framing);
@@ -53,7 +61,7 @@ pub(crate) fn run<'py>(
             command = command.cancel_on(cancel);
         }
         if let Some(next) = next {
-            command = command.stdin_iter(StdinPieces::new(next));
+            command = command.stdin_iter(next);
         }
         for (stream, by_line, callable) in taps {
             command = match (stream, by_line) {
@@ -73,7 +81,8 @@ pub(crate) fn run<'py>(
     if let Some(wakeup) = wakeup {
         wakeup.restore(py);
     }
-    drop(on_event);
+    drop((on_event, input));
+    drop_deferred(py);
     match outcome {
         Ok(collected) => result(py, collected, tee),
         Err(NotRun::Core(error)) => Err(not_started(py, &error)),
@@ -125,7 +134,7 @@ fn result(
     let (error, errno) = match failure {
         None => (None, None),
         Some(Failure::Foreign(what, error)) => {
-            let raised = exception_of(error).unwrap_or_else(|error| {
+            let raised = exception_of(py, error).unwrap_or_else(|error| {
                 if let Some(error) = error.downcast_ref::<io::Error>() {
                     // A line is too long.
                     return stream::failed(

@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use crate::attach::attach;
+use crate::raised::Raised;
 use procwright::{BoxError, Demand, Moment, Watch};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -225,7 +227,7 @@ impl WakeupFd {
     /// What one of them raises.
     pub(crate) fn run_handlers(&mut self) -> PyResult<()> {
         self.drain();
-        Python::try_attach(|py| {
+        attach(|py| {
             py.check_signals()?;
             self.lend_again(py)
         })
@@ -239,7 +241,7 @@ impl Watch for WakeupFd {
     }
 
     fn ready(&mut self, _run: Moment<'_>) -> Result<Demand, BoxError> {
-        self.run_handlers()?;
+        self.run_handlers().map_err(Raised::boxed_of_handler)?;
         Ok(Demand::Nothing)
     }
 }

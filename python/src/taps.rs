@@ -5,16 +5,16 @@
 //! where it is until the process ends: no thread waits for it.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::mem::ManuallyDrop;
 
 use bytes::Bytes;
 use procwright::{BoxError, Piece, Tap};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyTuple};
+
+use crate::attach::{Attached, attach};
+use crate::raised::Raised;
 
 /// Calls a callable of the user's.
 ///
@@ -56,123 +56,48 @@ impl Drop for StayOnDrop {
     }
 }
 
-/// A Python object that is dropped with the interpreter lock held, so that what it holds
-/// is free at once, and not when a thread next takes the lock.
-pub(crate) struct AttachedPy(Option<Py<PyAny>>);
-
-impl AttachedPy {
-    pub(crate) fn new(object: Py<PyAny>) -> AttachedPy {
-        AttachedPy(Some(object))
-    }
-
-    pub(crate) fn get(&self) -> Option<&Py<PyAny>> {
-        self.0.as_ref()
-    }
-
-    fn call(&self, argument: Option<&[u8]>) -> Result<(), BoxError> {
-        let called = Python::try_attach(|py| {
-            let Some(callable) = &self.0 else {
-                return Ok(());
-            };
-            let argument = argument.map(|bytes| PyBytes::new(py, bytes));
-            let args = PyTuple::new(py, [argument])?;
-            call(callable.bind(py), &args).map(drop)
-        });
-        called.unwrap_or(Ok(())).map_err(Raised::boxed)
-    }
-}
-
-impl Drop for AttachedPy {
-    fn drop(&mut self) {
-        if let Some(object) = self.0.take() {
-            // Leaked if the interpreter is gone.
-            let kept = ManuallyDrop::new(object);
-            let _ = Python::try_attach(|_| drop(ManuallyDrop::into_inner(kept)));
-        }
-    }
-}
-
-/// An exception on its way out of a callback. If nobody takes it, since another one was the
-/// cause of the run's end, or the run has returned without waiting any longer, it is told by
-/// `sys.unraisablehook`.
-#[derive(Debug)]
-pub(crate) struct Raised(Option<PyErr>);
-
-impl Raised {
-    pub(crate) fn boxed(error: PyErr) -> BoxError {
-        Box::new(Raised(Some(error)))
-    }
-
-    fn take(mut self) -> PyErr {
-        let taken = self.0.take();
-        taken.unwrap_or_else(|| PyRuntimeError::new_err("the exception was taken before"))
-    }
-}
-
-/// The exception that is the error of a run or child; the error itself if it is none.
-pub(crate) fn exception_of(error: BoxError) -> Result<PyErr, BoxError> {
-    // A handler of a signal has raised, or a callback.
-    let raised = error.downcast::<PyErr>().map(|error| *error);
-    raised.or_else(|error| Ok(error.downcast::<Raised>()?.take()))
-}
-
-impl fmt::Display for Raised {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(error) => error.fmt(f),
-            None => f.write_str("an exception"),
-        }
-    }
-}
-
-impl std::error::Error for Raised {}
-
-impl Drop for Raised {
-    fn drop(&mut self) {
-        if let Some(error) = self.0.take() {
-            // Leaked if the interpreter is gone.
-            let kept = ManuallyDrop::new(error);
-            let _ = Python::try_attach(|py| {
-                let error = ManuallyDrop::into_inner(kept);
-                error.write_unraisable(py, None);
-            });
-        }
-    }
+/// Calls a callable of the user's with bytes, or None, on a thread of the core.
+fn call_with(callable: &Attached<Py<PyAny>>, argument: Option<&[u8]>) -> Result<(), BoxError> {
+    let called = attach(|py| {
+        let argument = argument.map(|bytes| PyBytes::new(py, bytes));
+        let args = PyTuple::new(py, [argument])?;
+        call(callable.bind(py), &args).map(drop)
+    });
+    called.unwrap_or(Ok(())).map_err(Raised::boxed)
 }
 
 /// A callback for each line.
 pub(crate) fn line_callback(
-    callable: Py<PyAny>,
+    callable: Attached<Py<PyAny>>,
 ) -> impl FnMut(&[u8]) -> Result<(), BoxError> + Send + 'static {
-    let callable = AttachedPy::new(callable);
-    move |line| callable.call(Some(line))
+    move |line| call_with(&callable, Some(line))
 }
 
 /// Calls back for each chunk, and with None at the end.
-pub(crate) struct ChunkTap(AttachedPy);
+pub(crate) struct ChunkTap(Attached<Py<PyAny>>);
 
 impl ChunkTap {
-    pub(crate) fn new(callable: Py<PyAny>) -> ChunkTap {
-        ChunkTap(AttachedPy::new(callable))
+    pub(crate) fn new(callable: Attached<Py<PyAny>>) -> ChunkTap {
+        ChunkTap(callable)
     }
 }
 
 impl Tap for ChunkTap {
     fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
-        self.0.call(Some(piece.bytes))
+        call_with(&self.0, Some(piece.bytes))
     }
 
     fn end(&mut self) -> Result<(), BoxError> {
-        self.0.call(None)
+        call_with(&self.0, None)
     }
 }
 
 /// The data for stdin, from an iterator's `__next__`.
-pub(crate) struct StdinPieces(AttachedPy);
+pub(crate) struct StdinPieces(Attached<Py<PyAny>>);
 
 impl StdinPieces {
     pub(crate) fn new(next: Py<PyAny>) -> StdinPieces {
-        StdinPieces(AttachedPy::new(next))
+        StdinPieces(Attached::new(next))
     }
 }
 
@@ -180,8 +105,8 @@ impl Iterator for StdinPieces {
     type Item = Result<Bytes, BoxError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Python::try_attach(|py| {
-            let next = self.0.0.as_ref()?.bind(py);
+        attach(|py| {
+            let next = self.0.bind(py);
             let item = match call(next, &PyTuple::empty(py)) {
                 Ok(item) => item,
                 Err(error) if error.is_instance_of::<pyo3::exceptions::PyStopIteration>(py) => {
@@ -216,5 +141,7 @@ fn piece(item: &Bound<'_, PyAny>) -> PyResult<Bytes> {
             bytes.cast_into::<PyBytes>()?
         }
     };
-    Ok(Bytes::from_owner(PyBackedBytes::from(item)))
+    // A copy: the core drops what it has written wherever it is, and would have to wait for the
+    // interpreter lock there.
+    Ok(Bytes::copy_from_slice(item.as_bytes()))
 }
