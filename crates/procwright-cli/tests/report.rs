@@ -280,3 +280,27 @@ fn a_pipe_takes_a_report() {
     let n = pipe.read(&mut text).unwrap();
     conforms(&serde_json::from_slice(&text[..n]).unwrap());
 }
+
+#[test]
+fn what_keep_full_replaces_stays_until_the_program_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("full");
+    let errors = directory.path().join("full.stderr");
+    let options = ["--keep-full", path.to_str().unwrap()];
+    let old = "old output\n".repeat(1000);
+    for file in [&path, &errors] {
+        std::fs::write(file, &old).unwrap();
+    }
+    assert_eq!(
+        run(options, &["/no/such/program".to_owned()]).code(),
+        Some(127)
+    );
+    for file in [&path, &errors] {
+        assert_eq!(std::fs::read_to_string(file).unwrap(), old);
+    }
+    let ran = run(options, &["sh", "-c", "echo new"].map(str::to_owned));
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(0), "new\n"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "new\n");
+    // A stream without a byte empties its file too.
+    assert_eq!(std::fs::read_to_string(&errors).unwrap(), "");
+}
