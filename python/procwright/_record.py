@@ -42,20 +42,28 @@ class Holder(Record):
 
 
 class Survivor(Record):
-    """A process that could not be stopped.
+    """A process that could not be stopped, or that nobody can say was.
 
     `state` is the system's letter: D is a wait that not even SIGKILL ends; S or
-    R is usually another user's process.
+    R is usually another user's process. "?" is for one that may belong to the
+    program or be a stranger's, which nothing tells: it was not signalled.
+
+    `pid` is None for all that cannot be seen: without /proc a stop reaches the
+    program and its group, and who else there is cannot be known.
     """
 
     __slots__ = ("pid", "name", "state")
 
-    def __init__(self, pid: int, name: str, state: str) -> None:
+    def __init__(self, pid: int | None, name: str, state: str) -> None:
         self.pid = pid
         self.name = name
         self.state = state
 
     def __str__(self) -> str:
+        if self.pid is None:
+            return "others, if any: they cannot be seen without /proc"
+        if self.state == "?":
+            return f"{self.name} (pid {self.pid}), which may belong to it or not: not signalled"
         return f"{self.name} (pid {self.pid}, state {self.state})"
 
 

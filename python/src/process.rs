@@ -16,7 +16,7 @@ use crate::signals::while_stopping;
 use crate::values::{SignalArg, Stop};
 
 /// Pid, name and state of a process that could not be ended.
-pub(crate) type RawSurvivor = (i32, String, char);
+pub(crate) type RawSurvivor = (Option<i32>, String, char);
 
 /// One process, whichever has its number later.
 #[pyclass(module = "procwright._core", frozen)]

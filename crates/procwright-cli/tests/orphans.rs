@@ -94,3 +94,65 @@ fn the_smaller_scopes_leave_the_rest_alone() {
         }
     }
 }
+
+/// A script that has bash become the command, by `exec`, and so leave it its children.
+fn exec_from_bash(script: &str) -> std::process::Output {
+    common::watchdog();
+    std::process::Command::new("bash")
+        .args(["-c", script])
+        .env("procwright", env!("CARGO_BIN_EXE_procwright"))
+        .env("child", test_children::path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_reader_of_an_output_that_the_shell_has_started_lives_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let log = log.to_str().unwrap();
+    let output = exec_from_bash(&format!(
+        "exec $procwright run --timeout 300ms --grace 100ms -- \
+         bash -c \"trap '' TERM; echo one; while :; do sleep 0.05; done\" \
+         > >(cat > {log}; echo read >> {log})"
+    ));
+    assert_eq!(output.status.code(), Some(124));
+    // The shell's process ends after us, by itself.
+    test_support::eventually(|| {
+        std::fs::read_to_string(log).is_ok_and(|text| text == "one\nread\n")
+    });
+}
+
+#[test]
+fn a_helper_of_the_shell_lives_on_and_so_does_what_it_starts_meanwhile() {
+    for stop in ["TERM", "KILL"] {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path().to_str().unwrap();
+        // The helper starts an orphan while the program runs, which comes to the command
+        // as the orphans of the program do.
+        let output = exec_from_bash(&format!(
+            "cd {at}; helper() {{ while ! [ -e go ]; do sleep 0.02; done; \
+               (sleep 60 & echo $! > orphan); echo $BASHPID > helper; exec sleep 60; }}; \
+             helper </dev/null >/dev/null 2>&1 & \
+             exec $procwright run --report-to report --timeout 2s --grace 100ms --stop {stop} -- \
+               bash -c \"trap '' TERM; sleep 60 & echo \\$! > ours; \
+                 (sleep 60 </dev/null >/dev/null 2>&1 & echo \\$! > lost); touch go; sleep 60\""
+        ));
+        assert_eq!(output.status.code(), Some(124), "{output:?}");
+        let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
+        let pid = |name: &str| read(name).trim().parse::<i32>().unwrap();
+        assert_gone(&[pid("ours")]);
+        let report: serde_json::Value = serde_json::from_str(&read("report")).unwrap();
+        // Whose an orphan is cannot be known, which is not the same as nobody.
+        let doubtful: Vec<_> = report["survivors"].as_array().unwrap().iter().collect();
+        assert!(doubtful.iter().all(|one| one["state"] == "?"), "{report}");
+        assert!(report["left"].is_null(), "{report}");
+        for kept in ["helper", "orphan", "lost"] {
+            assert!(!is_gone(pid(kept)), "{kept} was ended with {stop}");
+            kill(pid(kept), Signal::KILL);
+            let is_told = doubtful.iter().any(|one| one["pid"] == pid(kept));
+            assert_eq!(is_told, kept != "helper", "{kept}: {report}");
+        }
+    }
+}

@@ -5,6 +5,14 @@ use std::time::{Duration, Instant};
 
 use crate::Invalid;
 
+/// Processor time that the calling thread has used: a measure of work done, which does
+/// not run on while others have the processor.
+#[doc(alias = "CLOCK_THREAD_CPUTIME_ID")]
+pub fn thread_cpu() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(now).unwrap_or_default()
+}
+
 /// A time that something may take, as a caller says it.
 ///
 /// Zero or less has expired before it began; infinity and [`Timeout::NEVER`]

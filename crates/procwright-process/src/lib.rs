@@ -7,6 +7,7 @@ mod exit;
 pub mod holders;
 mod id;
 pub mod job;
+pub mod joined_groups;
 #[cfg(feature = "serde")]
 mod json;
 pub mod leader;
@@ -27,7 +28,7 @@ pub use cancel::Cancel;
 pub use exit::{Exit, Unknown};
 pub use id::Id;
 pub use named::named;
-pub use orphans::{adopt_orphans, orphans, reap_orphans};
+pub use orphans::{adopt_orphans, has_children, orphans, reap_orphans};
 pub use process::Process;
 pub use process::WatchedBeside;
 pub use process_error::ProcessError;
@@ -35,7 +36,7 @@ pub use procwright_os::{Invalid, time};
 pub use signal::Signal;
 pub use stop::Stopping;
 pub use stop_policy::{Scope, Stop, Survivor};
-pub use tree::{ProcessTree, StopTarget};
+pub use tree::{Orphans, ProcessTree, StopTarget};
 
 /// The example of the README, which runs as a test.
 #[cfg(doctest)]

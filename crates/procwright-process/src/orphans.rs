@@ -25,14 +25,34 @@ pub fn adopt_orphans() -> io::Result<()> {
 }
 
 /// The orphans that live now: children of this process that it did not start, once
-/// the run is over and its program was reaped. None where `/proc` is not readable.
-pub fn orphans() -> Vec<Holder> {
+/// the run is over and its program was reaped. None if nobody can know: this system does
+/// not list them.
+///
+/// A process that had children before it started its program, as one that came to be by
+/// `exec` in a shell may have, has theirs among them: see [`has_children`].
+pub fn orphans() -> Option<Vec<Holder>> {
     let alive = |pid: i32| {
         let stat = proc::stat(pid).ok().filter(|stat| !stat.is_gone())?;
         let name = stat.name.to_string();
-        (!watchdog::is_watchdog(pid)).then_some(Holder { pid, name })
+        Some(Holder { pid, name })
     };
-    sys::children().into_iter().filter_map(alive).collect()
+    Some(children()?.into_iter().filter_map(alive).collect())
+}
+
+/// Whether this process has any child, a zombie also, but for what it has itself started
+/// to look after its terminal. True where that cannot be known.
+///
+/// What descends from such children cannot be told from what a program leaves behind that
+/// is started later: orphans of both come to this process.
+pub fn has_children() -> bool {
+    children().is_none_or(|all| !all.is_empty())
+}
+
+/// All children but the watchdog, zombies too; none if the system does not tell.
+pub(crate) fn children() -> Option<Vec<i32>> {
+    let mut all = sys::children()?;
+    all.retain(|pid| !watchdog::is_watchdog(*pid));
+    Some(all)
 }
 
 /// Reaps every child that has ended but `main`, whose status is the run's, and

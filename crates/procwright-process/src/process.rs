@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime};
 use rustix::io::Errno;
 
 use super::process_error::ProcessError;
-use super::{Exit, Id, Signal, Stop, StopTarget, Stopping, Survivor, Unknown};
+use super::{Exit, Id, Orphans, Signal, Stop, StopTarget, Stopping, Survivor, Unknown};
 use crate::proc_id::ProcId;
 use crate::process_handle::{Ending, ProcessHandle};
 use crate::wait::{self, Awaits, Event, Mechanism, WaitSet, Waitable, Want};
@@ -349,9 +349,9 @@ impl Process {
         }
         let target = StopTarget {
             root,
-            reaped: false,
             pipes: Vec::new(),
-            adopts: false,
+            session: None,
+            orphans: Orphans::Unknown,
         };
         Ok(self.stop_all(stop, target, beside))
     }
@@ -364,7 +364,10 @@ impl Process {
         target: StopTarget,
         mut beside: Option<WatchedBeside<'_>>,
     ) -> Vec<Survivor> {
-        let mut machine = Stopping::begin(stop, target, self.0.watched.pidfd(), Instant::now());
+        // Where no descriptor is left for a second handle, number and start time are.
+        let watched = &self.0.watched;
+        let root = watched.duplicate().unwrap_or_else(|_| watched.by_number());
+        let mut machine = Stopping::begin(stop, target, Some(root), Instant::now());
         while !machine.finished() {
             let deadline = machine.deadline();
             let theirs = beside.as_ref().map(|(fd, _)| *fd);
@@ -383,15 +386,6 @@ impl Process {
             machine.step(Instant::now());
         }
         machine.survivors()
-    }
-
-    /// Whether its number may be another's by now: it was reaped, and it has not led a
-    /// process group that still has members. (A group keeps its number from being given
-    /// away. Before Linux 6.9 nothing tells whose group it is.)
-    #[doc(hidden)]
-    pub fn has_lost_its_number(&self) -> bool {
-        let leads = |pidfd| pidfd::send_group(pidfd, 0).is_ok();
-        self.0.watched.is_reaped() && !self.pidfd().is_some_and(leads)
     }
 
     /// The internal identity, with the start time.

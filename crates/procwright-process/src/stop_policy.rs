@@ -132,29 +132,54 @@ impl Scope {
     }
 }
 
-/// A process that a [`Stop`] could not end.
+/// A process that a [`Stop`] could not end, or that nobody can say it has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Survivor {
-    /// Its number.
-    pub pid: i32,
+    /// Its number. None stands for all that cannot be seen: without `/proc` a stop
+    /// reaches the program and its group, and who else there is cannot be known.
+    pub pid: Option<i32>,
     /// Its name, printable.
     pub name: String,
     /// The system's letter for its state: `D` is an uninterruptible wait, in
     /// which not even SIGKILL reaches it; `S` or `R` is usually another user's.
+    ///
+    /// `?` is for a process that may belong to the program and may be a stranger's,
+    /// which nothing in the system tells. It was not signalled.
     pub state: char,
 }
 
 impl Survivor {
+    /// The state of who may be left.
+    pub(crate) const UNKNOWN: char = '?';
+
+    /// All that cannot be seen.
+    pub(crate) fn hidden() -> Survivor {
+        Survivor {
+            pid: None,
+            name: String::from("others"),
+            state: Survivor::UNKNOWN,
+        }
+    }
+
     /// A survivor as one would be told of: for tests of what is done with them.
     #[doc(hidden)]
     pub const fn new(pid: i32, name: String, state: char) -> Survivor {
+        let pid = Some(pid);
         Survivor { pid, name, state }
     }
 }
 
 impl std::fmt::Display for Survivor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} (pid {}, state {})", self.name, self.pid, self.state)
+        let Survivor { pid, name, state } = self;
+        match (pid, *state) {
+            (None, _) => f.write_str("others, if any: they cannot be seen without /proc"),
+            (Some(pid), Survivor::UNKNOWN) => write!(
+                f,
+                "{name} (pid {pid}), which may belong to it or not: not signalled"
+            ),
+            (Some(pid), state) => write!(f, "{name} (pid {pid}, state {state})"),
+        }
     }
 }

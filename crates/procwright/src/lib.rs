@@ -38,7 +38,7 @@ mod trace;
 pub mod process {
     pub use procwright_process::{
         Exit, Id, Process, ProcessError, Scope, Signal, Stop, Survivor, Unknown, adopt_orphans,
-        job, named, orphans, reap_orphans,
+        has_children, job, named, orphans, reap_orphans,
     };
 }
 

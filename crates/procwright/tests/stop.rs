@@ -207,7 +207,7 @@ alone! {
         assert!(common::lives(pid));
         assert_eq!(output.status(), Exit::Unknown(Unknown::StillRunning));
         let [survivor] = &output.report.survivors[..] else { panic!("{:?}", output.report) };
-        assert_eq!((survivor.pid, survivor.name.as_str()), (pid, "test-child"));
+        assert_eq!((survivor.pid, survivor.name.as_str()), (Some(pid), "test-child"));
         let text = output.report.explain(b"");
         assert!(text.contains(&format!("test-child (pid {pid}")) && text.contains("could not be ended"), "{text}");
         let info = output.report.stdout_info.as_ref().unwrap();

@@ -71,6 +71,7 @@ static COMMANDS: &[Command] = &[
     commands::fork_tree::COMMAND,
     commands::hold_lock_uid::COMMAND,
     commands::eat_pipes::COMMAND,
+    commands::among_strangers::COMMAND,
     commands::help::COMMAND,
 ];
 

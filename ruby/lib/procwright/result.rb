@@ -4,7 +4,10 @@ module Procwright
   # A process that holds the other end of a pipe.
   Holder = Struct.new(:pid, :name)
 
-  # A process that could not be ended. `state` is a letter, as in /proc.
+  # A process that could not be ended, or that nobody can say was. `state` is a letter,
+  # as in /proc; "?" is for one that may belong to the program or be a stranger's, and
+  # was not signalled. `pid` is nil for all that cannot be seen: without /proc a stop
+  # reaches the program and its group.
   Survivor = Struct.new(:pid, :name, :state)
 
   # Figures of one pipe.

@@ -16,7 +16,7 @@ mod watch;
 
 use std::path::Path;
 
-use procwright::process::{Exit, Signal, adopt_orphans, orphans, reap_orphans};
+use procwright::process::{Exit, Signal, adopt_orphans, has_children, orphans, reap_orphans};
 use procwright::{BoxError, Error, Event, Output, Reason, Spec};
 
 use crate::args::{ReportArg, RunArgs};
@@ -47,7 +47,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
     // process has to stop by one.
     let outer = spec.pty.map(|_| OuterTerminal::enter(&spec)).transpose();
     let outer = outer.map_err(Termination::trouble)?;
-    let outputs = Outputs::open(args, &spec).map_err(Termination::trouble)?;
+    let is_subreaper = adopt_orphans().is_ok();
+    // A shell that became this command by `exec` has left it its children. Who descends
+    // from them comes to this process as the program's orphans do, and nothing tells the
+    // two apart.
+    let knows_orphans = is_subreaper && !has_children();
+    let outputs = Outputs::open(args, &spec, knows_orphans).map_err(Termination::trouble)?;
     let job = ShellJob::new(&spec, outer.as_ref().and_then(OuterTerminal::modes_before));
     let mut signals = RunSignals::block(job, outer.is_some())
         .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
@@ -55,7 +60,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
     let mut runner = Runner {
         spec,
         ignored,
-        is_subreaper: adopt_orphans().is_ok(),
+        is_subreaper,
         outputs: &outputs,
         outer: outer.as_ref(),
         signals: &mut signals,
@@ -66,10 +71,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
         .or(args.report_to.is_some().then_some(ReportArg::Json));
     // Processes that the program has left behind are children of this one until it
     // exits.
-    let left = match runner.is_subreaper && form.is_some() {
-        true => orphans(),
-        false => Vec::new(),
-    };
+    let left = (knows_orphans && form.is_some()).then(orphans).flatten();
     // Messages from here on go to the person's own terminal. Its modes are restored
     // while signals are blocked: in the background that would stop this process by
     // SIGTTOU.

@@ -77,6 +77,14 @@ pub fn own_group() -> i32 {
     group_of(0).unwrap_or(0)
 }
 
+/// Our own session, 0 if it is outside of our pid namespace; none if that cannot be asked.
+#[doc(alias = "getsid")]
+pub fn own_session() -> Option<i32> {
+    // SAFETY: no memory is handed over.
+    let session = unsafe { libc::getsid(0) };
+    (session >= 0).then_some(session)
+}
+
 /// True if a terminal controls our session.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 #[doc(alias = "tcgetsid")]

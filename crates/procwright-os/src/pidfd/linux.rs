@@ -2,7 +2,7 @@
 #![allow(missing_docs, reason = "documented where it is exported")]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -57,6 +57,14 @@ fn survives(send: bool) -> bool {
 }
 
 pub fn open(pid: i32) -> Result<OwnedFd, OpenError> {
+    let fd = open_briefly(pid)?;
+    match is_of_the_last(fd.as_fd()) {
+        true => Err(OpenError::Temporary),
+        false => Ok(fd),
+    }
+}
+
+pub fn open_briefly(pid: i32) -> Result<OwnedFd, OpenError> {
     if DENIED.load(Ordering::Relaxed) || !allowed().open {
         return Err(OpenError::Unavailable);
     }
@@ -64,7 +72,6 @@ pub fn open(pid: i32) -> Result<OwnedFd, OpenError> {
         return Err(OpenError::Gone);
     };
     match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(fd) if is_of_the_last(&fd) => Err(OpenError::Temporary),
         Ok(fd) => Ok(fd),
         // The call itself has no permission check, so EPERM (and EACCES) can only come
         // from a seccomp filter, and filters are never taken off.
@@ -79,11 +86,7 @@ pub fn open(pid: i32) -> Result<OwnedFd, OpenError> {
     }
 }
 
-/// True if a descriptor is one of the last that this process may have. Those are
-/// left to the host, and to code that gets on without a pidfd but not without any
-/// descriptor: a caller that watches thousands would otherwise break the next
-/// `open` of all others.
-fn is_of_the_last(fd: &OwnedFd) -> bool {
+pub fn is_of_the_last(fd: BorrowedFd<'_>) -> bool {
     /// The limit when it was last asked for. Relaxed: it stands for itself.
     static LIMIT: AtomicU64 = AtomicU64::new(0);
     let number = fd.as_raw_fd() as u64;

@@ -27,12 +27,26 @@ pub use imp::has_exited;
 /// where the system gives no such number.
 #[doc(alias = "pidfs")]
 pub use imp::inode;
-/// A descriptor, close-on-exec, of the process called `pid` at this moment.
+/// True if a descriptor is one of the last that this process may have. Those are
+/// left to the host, and to code that gets on without a pidfd but not without any
+/// descriptor: a caller that watches thousands would otherwise break the next
+/// `open` of all others.
+#[doc(alias = "RLIMIT_NOFILE")]
+pub use imp::is_of_the_last;
+/// A descriptor, close-on-exec, of the process called `pid` at this moment. Not one of
+/// the last that this process may have: that is [`OpenError::Temporary`].
 ///
 /// # Errors
 /// [`OpenError`].
 #[doc(alias = "pidfd_open")]
 pub use imp::open;
+/// A descriptor as of [`open`], also if it is one of the last: to be closed again at
+/// once.
+///
+/// # Errors
+/// [`OpenError`].
+#[doc(alias = "pidfd_open")]
+pub use imp::open_briefly;
 /// The pid of the process, none if it was reaped.
 ///
 /// # Errors

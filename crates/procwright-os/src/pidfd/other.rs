@@ -11,6 +11,14 @@ pub fn open(_pid: i32) -> Result<OwnedFd, OpenError> {
     Err(OpenError::Unavailable)
 }
 
+pub fn open_briefly(_pid: i32) -> Result<OwnedFd, OpenError> {
+    Err(OpenError::Unavailable)
+}
+
+pub fn is_of_the_last(_fd: BorrowedFd<'_>) -> bool {
+    false
+}
+
 pub fn send(_pidfd: BorrowedFd<'_>, _signal: i32) -> io::Result<()> {
     Err(unsupported("a process descriptor"))
 }

@@ -39,6 +39,11 @@ pub fn wall_clock_start(start_ticks: u64) -> SystemTime {
     SystemTime::now() - since_boot + Duration::from_secs(start_ticks) / hz
 }
 
+pub fn is_missing() -> bool {
+    // The second look is for a change of the root since the first.
+    check().is_err() || rustix::fs::access(c"/proc/self", rustix::fs::Access::EXISTS).is_err()
+}
+
 pub fn boot_id() -> Option<u128> {
     let mut buffer = [0; 64];
     let text = read_file(c"/proc/sys/kernel/random/boot_id", &mut buffer).ok()?;
@@ -58,15 +63,16 @@ pub fn inherits_orphans() -> bool {
         || rustix::process::child_subreaper().is_ok_and(|set| set.is_some())
 }
 
+pub fn last_pid() -> Option<i32> {
+    let mut buffer = [0; 128];
+    let text = read_file(c"/proc/loadavg", &mut buffer).ok()?;
+    number(text.trim_ascii().rsplit(|&b| b == b' ').next()?)
+}
+
 pub fn each_pid(found: &mut dyn FnMut(i32, bool) -> io::Result<Scan>) -> io::Result<()> {
     check()?;
     let dir = open_dir(c"/proc")?;
-    // Numbers are given out upwards, and the last field is the last that was.
-    let mut buffer = [0; 128];
-    let last = read_file(c"/proc/loadavg", &mut buffer)
-        .ok()
-        .and_then(|text| number(text.trim_ascii().rsplit(|&b| b == b' ').next()?))
-        .unwrap_or(i32::MAX);
+    let last = last_pid().unwrap_or(i32::MAX);
     'seek: loop {
         // Small, so that little time lies between the kernel's visit of a process and ours.
         let mut buffer = [MaybeUninit::uninit(); 1024];

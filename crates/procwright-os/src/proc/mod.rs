@@ -67,12 +67,20 @@ pub use imp::exe;
 /// sub-reaper or process 1 of its namespace.
 #[doc(alias = "PR_GET_CHILD_SUBREAPER")]
 pub use imp::inherits_orphans;
+/// True if processes could be listed on this system, and cannot here: `/proc` is not
+/// mounted, or is that of another pid namespace.
+#[doc(alias = "/proc")]
+pub use imp::is_missing;
 /// True if this is the number of a process, and not of a later thread of one.
 ///
 /// # Errors
 /// Those of the module.
 #[doc(alias = "Tgid")]
 pub use imp::is_process;
+/// The last number that was given to a process or thread. Numbers are given out upwards
+/// and begin again at the lowest when the highest was given.
+#[doc(alias = "/proc/loadavg")]
+pub use imp::last_pid;
 /// The time now, on the clock of [`ProcStat::start_ticks`].
 #[doc(alias = "CLOCK_BOOTTIME")]
 pub use imp::now_ticks;

@@ -23,12 +23,20 @@ pub fn pid_namespace() -> Option<u64> {
     None
 }
 
+pub fn is_missing() -> bool {
+    false
+}
+
 pub fn boot_id() -> Option<u128> {
     None
 }
 
 pub fn inherits_orphans() -> bool {
     false
+}
+
+pub fn last_pid() -> Option<i32> {
+    None
 }
 
 pub fn each_pid(_found: &mut dyn FnMut(i32, bool) -> io::Result<Scan>) -> io::Result<()> {

@@ -52,6 +52,15 @@ pub fn kill_group(pgid: i32, signal: i32) -> io::Result<()> {
     result(unsafe { libc::kill(-pgid, signal) })
 }
 
+/// True if the group `pgid` has members, zombies included.
+#[doc(alias = "killpg")]
+pub fn group_exists(pgid: i32) -> bool {
+    match kill_group(pgid, 0) {
+        Ok(()) => true,
+        Err(error) => error.raw_os_error() != Some(libc::ESRCH),
+    }
+}
+
 /// True if this process ignores `signal`. False if that cannot be asked.
 #[doc(alias = "sigaction")]
 #[doc(alias = "SIG_IGN")]

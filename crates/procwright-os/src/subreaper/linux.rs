@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 pub fn become_subreaper() -> io::Result<()> {
@@ -49,6 +50,12 @@ fn next_ended() -> Option<i32> {
     (pid > 0).then_some(pid)
 }
 
+/// Whether there is a child at all, alive or not.
+fn has_any() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
+}
+
 fn reap(pid: i32) -> bool {
     let Some(pid) = Pid::from_raw(pid) else {
         return false;
@@ -60,22 +67,24 @@ fn reap(pid: i32) -> bool {
 fn reap_others(except: i32) -> usize {
     // A child that this list misses because it changes meanwhile is found by the next
     // call: its end is announced by a signal of its own.
-    let others = children().into_iter().filter(|pid| *pid != except);
+    let children = children().unwrap_or_default();
+    let others = children.into_iter().filter(|pid| *pid != except);
     others.filter(|pid| reap(*pid)).count()
 }
 
-pub fn children() -> Vec<i32> {
+pub fn children() -> Option<Vec<i32>> {
+    if !has_any() {
+        return Some(Vec::new());
+    }
+    let mut all = Vec::new();
     // Children belong to the thread that started or adopted them.
-    let Ok(threads) = fs::read_dir("/proc/self/task") else {
-        return Vec::new();
-    };
-    let lists = threads
-        .flatten()
-        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| {
-            let pids = list.split_ascii_whitespace();
-            pids.filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()
-        })
-        .collect()
+    for thread in fs::read_dir("/proc/self/task").ok()?.flatten() {
+        let path = thread.path().join("children");
+        // A kernel without such lists, or a thread that ends: its children go to another,
+        // which may have been read already.
+        let list = fs::read_to_string(path).ok()?;
+        let pids = list.split_ascii_whitespace();
+        all.extend(pids.filter_map(|pid| pid.parse::<i32>().ok()));
+    }
+    Some(all)
 }

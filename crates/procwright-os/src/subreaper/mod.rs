@@ -14,7 +14,7 @@ mod imp;
 #[doc(alias = "PR_SET_CHILD_SUBREAPER")]
 #[doc(alias = "prctl")]
 pub use imp::become_subreaper;
-/// Pids of all children of this process, zombies too, as far as the system tells.
+/// Pids of all children of this process, zombies too; none if the system does not tell.
 #[doc(alias = "/proc/self/task/*/children")]
 pub use imp::children;
 /// Reaps every child that has ended but the one called `except`, and counts them.

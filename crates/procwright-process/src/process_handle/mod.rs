@@ -173,9 +173,16 @@ impl ProcessHandle {
         self.told.get_or_insert(status);
     }
 
-    /// Closes the descriptor of a process that has ended.
+    /// Closes the descriptor.
     pub(crate) fn release(&mut self) {
         self.pidfd = None;
+    }
+
+    /// Closes the descriptor if it is one of the last that this process may have.
+    pub(crate) fn release_if_scarce(&mut self) {
+        if self.pidfd().is_some_and(pidfd::is_of_the_last) {
+            self.release();
+        }
     }
 }
 

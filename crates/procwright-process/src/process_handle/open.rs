@@ -11,44 +11,52 @@ use procwright_os::proc::{self, ProcStat};
 use procwright_os::wait;
 
 impl ProcessHandle {
-    /// The process that `stat` was read of, none if it is gone by now.
-    pub(crate) fn adopt(stat: &ProcStat) -> Option<ProcessHandle> {
-        if stat.is_gone() {
-            return None;
-        }
-        let id = ProcId::from(stat);
-        let unwatched = ProcessHandle {
+    /// Takes hold of the process that `stat` was read of, and reads it once more while
+    /// it is held: what the second reading says is of this very process, and so is what
+    /// is read by its number as long as it is not reaped. None if it was reaped.
+    ///
+    /// Two processes can have number and start in common where numbers come round within
+    /// a clock tick, so nothing may be concluded from `stat` itself.
+    ///
+    /// The descriptor may be one of the last: see
+    /// [`release_if_scarce`](ProcessHandle::release_if_scarce).
+    pub(crate) fn hold(stat: &ProcStat) -> Option<(ProcessHandle, ProcStat)> {
+        let unwatched = |id| ProcessHandle {
             id,
             pidfd: None,
             child_of: None,
             told: OnceBox::new(),
         };
-        let pidfd = match pidfd::open(stat.pid) {
-            Ok(fd) => fd,
+        // 1. The descriptor means the process that has the number now.
+        let pidfd = match pidfd::open_briefly(stat.pid) {
+            Ok(fd) => Some(fd),
             Err(OpenError::Gone) => return None,
-            Err(OpenError::Temporary | OpenError::Unavailable) => return Some(unwatched),
+            Err(OpenError::Temporary | OpenError::Unavailable) => None,
         };
-        // The number may have gone to another process between `stat` and the open:
-        // 1. A second reading shows the meant process under the number.
-        match proc::stat(stat.pid) {
-            Ok(again) if id.is(&again) => {}
+        // 2. It is read by the number.
+        let again = match proc::stat(stat.pid) {
+            Ok(again) if ProcId::from(stat).is(&again) => again,
             Ok(_) => return None,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
             // No descriptor is left for this look: give the pidfd back.
-            Err(_) => return Some(unwatched),
-        }
-        // 2. The process of the pidfd has not ended, so it has held the number since
-        //    the open, and the second reading was of it. In the other order the
-        //    process could end, and the number move on, between the two.
-        if pidfd::has_exited(pidfd.as_fd()).unwrap_or(false) {
+            Err(_) => return Some((unwatched(ProcId::from(stat)), *stat)),
+        };
+        let id = ProcId::from(&again);
+        let Some(pidfd) = pidfd else {
+            return Some((unwatched(id), again));
+        };
+        // 3. It is not reaped, so it has had the number since 1, and 2 was of it. In
+        //    another order it could end, and the number move on, between the two.
+        if is_reaped(pidfd.as_fd()) {
             return None;
         }
-        Some(ProcessHandle {
+        let handle = ProcessHandle {
             id: id.with_inode(pidfd::inode(pidfd.as_fd())),
             pidfd: Some(pidfd),
             child_of: None,
             told: OnceBox::new(),
-        })
+        };
+        Some((handle, again))
     }
 
     /// Opens the process that has this number now.
@@ -129,12 +137,26 @@ impl ProcessHandle {
     /// Opens a pidfd of it; none once it is reaped. It may be had now where it was
     /// refused before.
     pub(crate) fn pidfd_now(&self) -> Result<Option<OwnedFd>, NoPidfd> {
-        let fd = match pidfd::open(self.id.pid()) {
+        self.check_opened(pidfd::open(self.id.pid()))
+    }
+
+    /// Opens a pidfd of it for one call, even if that takes the last descriptor; none
+    /// once it is reaped.
+    pub(super) fn pidfd_briefly(&self) -> Result<Option<OwnedFd>, NoPidfd> {
+        self.check_opened(pidfd::open_briefly(self.id.pid()))
+    }
+
+    fn check_opened(&self, opened: Result<OwnedFd, OpenError>) -> Result<Option<OwnedFd>, NoPidfd> {
+        let fd = match opened {
             Ok(fd) => fd,
             Err(OpenError::Gone) => return Ok(None),
             Err(OpenError::Temporary) => return Err(NoPidfd::Now),
             Err(OpenError::Unavailable) => return Err(NoPidfd::Never),
         };
+        // No two processes of a boot have one inode.
+        if let (Some(ours), Some(its)) = (self.id.inode(), pidfd::inode(fd.as_fd())) {
+            return Ok((ours == its && !is_reaped(fd.as_fd())).then_some(fd));
+        }
         // 1. The number is that of this process now.
         let ours = match proc::stat(self.id.pid()) {
             Ok(stat) if self.id.start_ticks() > 0 => self.id.is(&stat),
@@ -159,6 +181,15 @@ impl ProcessHandle {
             child_of: self.child_of,
             told: self.told.clone(),
         }
+    }
+
+    /// This handle with the start time of `id`, if it has none and `id` is of the same
+    /// number.
+    pub(crate) fn with_start_of(mut self, id: ProcId) -> ProcessHandle {
+        if self.id.start_ticks() == 0 && self.id.pid() == id.pid() {
+            self.id = id.with_inode(self.id.inode());
+        }
+        self
     }
 
     /// A second handle, with a descriptor of its own.

@@ -38,6 +38,19 @@ impl ProcessHandle {
                 answer => return answer,
             }
         }
+        // A descriptor for this one call means the process as well as one that is kept.
+        let opened = match &self.pidfd {
+            Some(_) => Ok(None),
+            None => self.pidfd_briefly(),
+        };
+        match opened {
+            Ok(Some(fd)) => match pidfd::send(fd.as_fd(), signal) {
+                Err(e) if matches!(Errno::from_io_error(&e), Some(Errno::NOSYS | Errno::PERM)) => {}
+                answer => return answer,
+            },
+            Ok(None) if self.pidfd.is_none() => return Err(no_such_process()),
+            Ok(None) | Err(_) => {}
+        }
         match self.pidfd() {
             // Not reaped: it has its number.
             Some(fd) if !is_reaped(fd) => {}

@@ -1,20 +1,17 @@
-//! One process of a stop: what was sent to it, and whether it is gone.
+//! What a stop has done to one process.
 
 use std::io;
 
 use rustix::io::Errno;
 
 use crate::Signal;
-use crate::process_handle::ProcessHandle;
-use procwright_os::proc::{self, Comm};
+use crate::tree::Member;
+use procwright_os::proc;
 use procwright_os::ready::{Interest, ReadySet};
 
-#[derive(Debug)]
-pub(super) struct StopMember {
-    pub(super) watched: ProcessHandle,
-    pub(super) name: Comm,
-    pub(super) state: char,
-    pub(super) gone: bool,
+/// What was sent to a member, and how its end is noticed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
     /// The first signal was sent.
     pub(super) signalled: bool,
     /// SIGSTOP was sent by this stop; SIGKILL has to follow.
@@ -26,45 +23,35 @@ pub(super) struct StopMember {
     pub(super) polled: bool,
 }
 
-impl StopMember {
+impl Progress {
+    /// That of a member which was just found, in its place.
+    pub(super) fn begin(ready: Option<&ReadySet>, place: usize, member: &Member) -> Progress {
+        let polled = match (ready, member.handle.pidfd()) {
+            (Some(ready), Some(fd)) if !member.gone => {
+                ready.add(fd, place as u64, Interest::Read).is_ok()
+            }
+            _ => false,
+        };
+        Progress {
+            polled,
+            ..Progress::default()
+        }
+    }
+
     /// Sends SIGSTOP, once.
-    pub(super) fn freeze(&mut self) {
-        if self.gone || self.denied || self.killed || self.frozen {
+    pub(super) fn freeze(&mut self, member: &Member) {
+        if member.gone || self.denied || self.killed || self.frozen {
             return;
         }
-        let sent = self.watched.signal(Signal::STOP);
+        let sent = member.handle.signal(Signal::STOP);
         self.denied = is_denied(&sent);
         self.frozen = sent.is_ok();
     }
 
-    /// Whether its end is worth a wait.
-    pub(super) fn pending(&self) -> bool {
-        !self.gone && !self.denied
+    /// Whether the end of the member is worth a wait.
+    pub(super) fn awaits(&self, member: &Member) -> bool {
+        !member.gone && !self.denied
     }
-}
-
-pub(super) fn add(
-    members: &mut Vec<StopMember>,
-    ready: Option<&ReadySet>,
-    watched: ProcessHandle,
-    name: Comm,
-    state: char,
-) {
-    let polled = match (ready, watched.pidfd()) {
-        (Some(ready), Some(fd)) => ready.add(fd, members.len() as u64, Interest::Read).is_ok(),
-        _ => false,
-    };
-    members.push(StopMember {
-        watched,
-        name,
-        state,
-        gone: false,
-        signalled: false,
-        frozen: false,
-        killed: false,
-        denied: false,
-        polled,
-    });
 }
 
 pub(super) fn is_denied(sent: &io::Result<()>) -> bool {
@@ -72,10 +59,10 @@ pub(super) fn is_denied(sent: &io::Result<()>) -> bool {
 }
 
 /// Whether a member cannot fork any more, by its state in the latest survey.
-pub(super) fn stands_still(member: &StopMember) -> bool {
+pub(super) fn stands_still(member: &Member) -> bool {
     match member.state {
         // The letter is that of the first thread; another may still be in a fork.
-        'T' | 't' => proc::threads_stopped(member.watched.id().pid()).unwrap_or(true),
+        'T' | 't' => proc::threads_stopped(member.pid()).unwrap_or(true),
         'D' | 'Z' | 'X' | 'x' => true,
         _ => false,
     }

@@ -35,23 +35,26 @@ mod tests;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use member::{StopMember, add, is_denied};
+use member::{Progress, is_denied};
 use survey::RECHECK;
 
 use crate::Signal;
-use crate::proc_id::ProcId;
 use crate::process_handle::ProcessHandle;
 use crate::stop_policy::{Scope, Stop, Survivor};
 use crate::tree::{ProcessTree, StopTarget};
-use procwright_os::pidfd;
-use procwright_os::proc::{self, Comm};
+use procwright_os::proc::{self, ProcStat};
 use procwright_os::ready::ReadySet;
-use procwright_os::signal;
-use procwright_os::time::Deadline;
+use procwright_os::time::{self, Deadline};
+use procwright_os::{job_control, pidfd, signal};
 
-/// Longest wait for the killed, after the grace. The kernel takes its time to give
-/// memory back: 277 ms were measured for a process of 600 MB.
+/// Longest wait for the killed, after the grace, or after the last of them was found. The
+/// kernel takes its time to give memory back: 277 ms were measured for a process of
+/// 600 MB.
 const KILL_BOUND: Duration = Duration::from_secs(2);
+
+/// Most processor time for killing those that are still found, one after another. A clock
+/// on the wall would have a storm outlive its stop on a machine that is busy enough.
+const KILL_WORK: Duration = Duration::from_secs(1);
 
 /// Counters of a [`Stopping`], for tests.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,14 +101,18 @@ enum Phase {
 pub struct Stopping {
     stop: Stop,
     tree: ProcessTree,
-    members: Vec<StopMember>,
-    /// The members of the latest survey, parents first.
+    root_pid: i32,
+    /// What was done to each member of the tree, in the same places.
+    progress: Vec<Progress>,
+    /// The places of the members of the latest survey, parents first.
     order: Vec<usize>,
     ready: Option<ReadySet>,
     phase: Phase,
     /// The moment from which on the first signal was on its way to every member, in
     /// ticks since boot.
     signalled_at: u64,
+    /// The processor time of this thread when killing began.
+    kill_begun: Duration,
     /// Whether the first signal went to the group in one step.
     whole_group: bool,
     recheck_at: Deadline,
@@ -114,43 +121,55 @@ pub struct Stopping {
     needs_survey: bool,
     /// The last survey failed for a reason that may pass.
     survey_failed: bool,
+    /// Processes cannot be listed here: nobody is known but the root.
+    blind: bool,
+    /// Who may belong to the run, which cannot be known: found when it was over.
+    doubtful: Vec<ProcStat>,
     counts: Counts,
 }
 
 impl Stopping {
-    /// Sends the first signal. `root_pidfd` is the spawner's, if it has one.
+    /// Sends the first signal. `root` is the program's handle, if anything of it is left;
+    /// one of a process that was reaped tells of its group.
     ///
-    /// Nothing fails: what cannot be had (a descriptor, `/proc`) makes the stop
-    /// coarser, down to signalling the root alone by its number.
+    /// Nothing fails: what cannot be had makes the stop coarser. Without `/proc` the tree
+    /// is the group that the root leads, and else the root alone.
     pub fn begin(
         stop: Stop,
         target: StopTarget,
-        root_pidfd: Option<BorrowedFd<'_>>,
+        root: Option<ProcessHandle>,
         now: Instant,
     ) -> Stopping {
-        let root = target.root;
+        let root_pid = target.root.pid();
+        let root = root.map(|root| root.with_start_of(target.root));
         let mut this = Stopping {
             stop,
-            tree: ProcessTree::new(target, stop.scope),
-            members: Vec::new(),
+            tree: ProcessTree::new(target, stop.scope, root),
+            root_pid,
+            progress: Vec::new(),
             order: Vec::new(),
             ready: ReadySet::new().ok(),
             phase: Phase::Grace {
                 until: Deadline::NEVER,
             },
             signalled_at: u64::MAX,
+            kill_begun: Duration::ZERO,
             whole_group: false,
             recheck_at: Deadline::NEVER,
             recheck_after: RECHECK.0,
             needs_survey: false,
             survey_failed: false,
+            blind: false,
+            doubtful: Vec::new(),
             counts: Counts::default(),
         };
-        if !this.tree.target().reaped {
-            this.add_root(root, root_pidfd);
+        for (place, member) in this.tree.members().iter().enumerate() {
+            let progress = Progress::begin(this.ready.as_ref(), place, member);
+            this.progress.push(progress);
+            this.order.push(place);
         }
         if stop.signal == Signal::KILL {
-            this.freeze(now, now + KILL_BOUND);
+            this.begin_to_kill(now);
             return this;
         }
         this.phase = Phase::Grace {
@@ -159,7 +178,7 @@ impl Stopping {
                 .map_or(Deadline::NEVER, Deadline::at),
         };
         this.survey(false);
-        if stop.scope == Scope::Group {
+        if this.means_group() {
             this.whole_group = this.signal_group(stop.signal);
         }
         this.send_first_signal();
@@ -181,10 +200,13 @@ impl Stopping {
                     self.survey(false);
                     self.send_first_signal();
                 }
-                if !self.survey_failed && self.members.iter().all(|m| m.gone) {
+                if !self.survey_failed
+                    && self.tree.members().iter().all(|m| m.gone)
+                    && !self.may_have_others()
+                {
                     self.finish();
                 } else if until.reached(now) {
-                    self.freeze(now, now + KILL_BOUND);
+                    self.begin_to_kill(now);
                 }
             }
             Phase::Freeze {
@@ -193,9 +215,11 @@ impl Stopping {
             Phase::Kill { end } => {
                 if self.needs_survey {
                     self.survey(false);
-                    if self.members.iter().any(|m| m.pending() && !m.killed) {
-                        if now < end {
-                            self.freeze(now, end);
+                    let mut all = self.tree.members().iter().zip(&self.progress);
+                    if all.any(|(member, done)| done.awaits(member) && !done.killed) {
+                        let spent = time::thread_cpu().saturating_sub(self.kill_begun);
+                        if now < end || spent < KILL_WORK {
+                            self.freeze(now, now + KILL_BOUND);
                             return;
                         }
                         self.kill_all();
@@ -203,7 +227,8 @@ impl Stopping {
                 }
                 // A member that may not be signalled had the grace, and is not waited
                 // for.
-                let left = self.members.iter().any(StopMember::pending);
+                let mut all = self.tree.members().iter().zip(&self.progress);
+                let left = all.any(|(member, done)| done.awaits(member));
                 if (!left && !self.survey_failed) || now >= end {
                     self.finish();
                 }
@@ -237,28 +262,32 @@ impl Stopping {
     /// Ends the grace now, as a second Ctrl-C does.
     pub fn kill_now(&mut self, now: Instant) {
         if let Phase::Grace { .. } = self.phase {
-            self.freeze(now, now + KILL_BOUND);
+            self.begin_to_kill(now);
         }
     }
 
     /// Whether a member was forced: frozen or killed.
     pub fn kills(&self) -> bool {
-        let forced = |member: &StopMember| member.frozen || member.killed;
-        self.members.iter().any(forced)
+        self.progress.iter().any(|done| done.frozen || done.killed)
     }
 
-    /// The members that are still there. Final once it is
+    /// The processes that are still there, and those that may be. Final once it is
     /// [`finished`](Stopping::finished).
     pub fn survivors(&self) -> Vec<Survivor> {
-        self.members
-            .iter()
-            .filter(|m| !m.gone)
-            .map(|m| Survivor {
-                pid: m.watched.id().pid(),
-                name: m.name.to_string(),
-                state: m.state,
-            })
-            .collect()
+        let left = self.tree.members().iter().filter(|member| !member.gone);
+        let left = left.map(|member| Survivor {
+            pid: Some(member.pid()),
+            name: member.name.to_string(),
+            state: member.state,
+        });
+        let doubtful = self.doubtful.iter().map(|stat| Survivor {
+            pid: Some(stat.pid),
+            name: stat.name.to_string(),
+            state: Survivor::UNKNOWN,
+        });
+        let is_hidden = self.blind && self.stop.scope != Scope::Process;
+        let hidden = is_hidden.then(Survivor::hidden);
+        left.chain(doubtful).chain(hidden).collect()
     }
 
     /// The counters so far.
@@ -267,74 +296,70 @@ impl Stopping {
         self.counts
     }
 
-    fn add_root(&mut self, root: ProcId, pidfd: Option<BorrowedFd<'_>>) {
-        let stat = proc::stat(root.pid());
-        let watched = match (&stat, pidfd) {
-            (Ok(stat), _) if !root.is(stat) && root.start_ticks() > 0 => return,
-            (Ok(stat), _) if stat.is_gone() => return,
-            (Err(e), _) if e.kind() == std::io::ErrorKind::NotFound => return,
-            (_, Some(fd)) => {
-                if pidfd::has_exited(fd).unwrap_or(false) {
-                    return;
-                }
-                ProcessHandle::child(root, fd.try_clone_to_owned().ok())
-            }
-            (Ok(stat), None) => match ProcessHandle::adopt(stat) {
-                Some(watched) => watched,
-                None => return,
-            },
-            // The root cannot be looked at. The caller vouches that it is its child
-            // and not yet reaped.
-            (Err(_), None) => ProcessHandle::child(root, None),
-        };
-        let (name, state) = stat.map_or((Comm::new(b"?"), '?'), |s| (s.name, s.state));
-        add(&mut self.members, self.ready.as_ref(), watched, name, state);
-        self.order.push(0);
-    }
-
     /// Sends the first signal to the members that have not had it.
     fn send_first_signal(&mut self) {
-        for &i in &self.order {
-            let member = &mut self.members[i];
-            if member.gone || member.signalled {
+        for &place in &self.order {
+            let member = &self.tree.members()[place];
+            let progress = &mut self.progress[place];
+            if member.gone || progress.signalled {
                 continue;
             }
             // A process that was started after the signal is the program's answer to
             // it (see the module). A signal to the group misses no member.
-            if member.watched.id().start_ticks() > self.signalled_at {
-                member.signalled = true;
+            if member.handle.id().start_ticks() > self.signalled_at {
+                progress.signalled = true;
                 continue;
             }
             if self.whole_group {
-                member.signalled = true;
+                progress.signalled = true;
             } else {
-                let sent = member.watched.signal(self.stop.signal);
-                member.denied = is_denied(&sent);
-                member.signalled = sent.is_ok() || member.denied;
+                let sent = member.handle.signal(self.stop.signal);
+                progress.denied = is_denied(&sent);
+                progress.signalled = sent.is_ok() || progress.denied;
             }
             // A stopped process acts on a signal only once it is continued.
-            if matches!(member.state, 'T' | 't') && !member.denied {
-                let _ = member.watched.signal(Signal::CONT);
+            if matches!(member.state, 'T' | 't') && !progress.denied {
+                let _ = member.handle.signal(Signal::CONT);
             }
         }
     }
 
-    /// Signals the whole group in one step, if it is certain to be ours.
+    /// Whether the stop is for the group of the root: by its scope, or because nobody
+    /// else of the tree can be seen.
+    fn means_group(&self) -> bool {
+        self.stop.scope == Scope::Group || (self.stop.scope == Scope::Tree && self.blind)
+    }
+
+    /// Signals the whole group of the root in one step, if the root leads one that
+    /// nobody else is in.
     fn signal_group(&mut self, signal: Signal) -> bool {
-        if self.tree.target().reaped {
+        if !self.tree.has_group_to_itself() {
             return false;
         }
-        let root = self.tree.target().root.pid();
-        let leads = proc::stat(root).is_ok_and(|stat| stat.pgrp == root);
-        let Some(member) = self.members.iter().find(|m| m.watched.id().pid() == root) else {
+        let Some(root) = self.tree.root() else {
             return false;
         };
+        // The kernel goes by its own object, which means the group for ever.
         let by_pidfd = |fd| pidfd::send_group(fd, signal.number()).is_ok();
-        if member.watched.pidfd().is_some_and(by_pidfd) {
+        if root.handle.pidfd().is_some_and(by_pidfd) {
             return true;
         }
         // By number only while the leader has it.
-        leads && !member.gone && signal::kill_group(root, signal.number()).is_ok()
+        let leads = job_control::group_of(self.root_pid) == Some(self.root_pid);
+        leads
+            && !root.handle.is_reaped()
+            && signal::kill_group(self.root_pid, signal.number()).is_ok()
+    }
+
+    /// Whether there may be others in the group of the root, while processes cannot be
+    /// listed. The root keeps its group until it is reaped, so this does not tell that
+    /// there are.
+    fn may_have_others(&self) -> bool {
+        let leads = || job_control::group_of(self.root_pid) == Some(self.root_pid);
+        let root = self.tree.root();
+        self.blind
+            && self.means_group()
+            && root.is_some_and(|root| root.group_lives() || (!root.handle.is_reaped() && leads()))
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::Stopping;
-use super::member::add;
-use crate::process_handle::ProcessHandle;
-use crate::stop_policy::Scope;
-use procwright_os::time::Deadline;
+use super::member::Progress;
+use super::{Phase, Stopping};
+use procwright_os::time::{self, Deadline};
 
 /// Pause between two looks at members that have no pidfd: the first, doubled each time
 /// up to the last.
@@ -17,36 +15,46 @@ pub(super) const RECHECK: (Duration, Duration) =
 /// they are believed.
 const UNCERTAIN_SURVEYS: usize = 32;
 
-/// Longest time for such passes together. A pass takes 1 ms for 80 processes, but there
-/// are machines with tens of thousands.
+/// That number during the grace. Whom these miss is found later, and killed.
+const UNCERTAIN_IN_GRACE: usize = 4;
+
+/// Most processor time for such passes together. A pass takes 1 ms for 80 processes, but
+/// there are machines with tens of thousands. The clock on the wall would not do: on a
+/// busy machine it runs on while no pass is made.
 const UNCERTAIN_BOUND: Duration = Duration::from_millis(50);
 
 impl Stopping {
     /// Surveys until a pass has found a new member, or is certain to have missed none, or
-    /// [`UNCERTAIN_SURVEYS`] passes have found none.
+    /// enough passes have found none.
     ///
     /// A process that forks a replacement and ends is nearly always gone when it is
     /// looked at. The scan sees that there was a process, and not whose; that makes a
     /// pass uncertain. On a busy machine any pass may be.
     pub(super) fn survey(&mut self, freeze: bool) {
-        let begun = Instant::now();
-        for _ in 0..UNCERTAIN_SURVEYS {
-            let before = self.members.len();
+        let begun = time::thread_cpu();
+        let most = match self.phase {
+            Phase::Grace { .. } if !freeze => UNCERTAIN_IN_GRACE,
+            _ => UNCERTAIN_SURVEYS,
+        };
+        for _ in 0..most {
+            let before = self.progress.len();
             self.survey_once(freeze);
             if self.survey_failed && self.ready.is_some() {
                 // No descriptor is free. The pidfds of the members are a convenience:
-                // without them the members are looked at now and then.
-                for member in &mut self.members {
-                    member.polled = false;
-                    member.watched.release();
+                // without them the members are looked at now and then, and opened again
+                // for each signal.
+                for (member, progress) in self.tree.members_mut().iter_mut().zip(&mut self.progress)
+                {
+                    progress.polled = false;
+                    if member.handle.id().start_ticks() > 0 {
+                        member.handle.release();
+                    }
                 }
                 self.ready = None;
                 self.survey_once(freeze);
             }
-            if self.members.len() != before
-                || !self.tree.was_cut()
-                || begun.elapsed() > UNCERTAIN_BOUND
-            {
+            let spent = time::thread_cpu().saturating_sub(begun);
+            if self.progress.len() != before || !self.tree.was_cut() || spent > UNCERTAIN_BOUND {
                 return;
             }
         }
@@ -62,77 +70,50 @@ impl Stopping {
         self.survey_failed = false;
         let Stopping {
             tree,
-            members,
+            progress,
             ready,
             ..
         } = self;
-        let surveyed = tree.survey(&mut |stat| {
-            let known = members.iter().position(|m| m.watched.id().is(stat));
-            let i = match known {
-                Some(i) => i,
-                None => match ProcessHandle::adopt(stat) {
-                    Some(watched) => {
-                        add(members, ready.as_ref(), watched, stat.name, stat.state);
-                        members.len() - 1
-                    }
-                    None => return,
-                },
-            };
-            members[i].state = stat.state;
+        let surveyed = tree.survey(&mut |place, member| {
+            if place >= progress.len() {
+                // Those before it that are new had ended when they were found.
+                progress.resize(place, Progress::default());
+                progress.push(Progress::begin(ready.as_ref(), place, member));
+            }
             if freeze {
-                members[i].freeze();
+                progress[place].freeze(member);
             }
         });
-        let found = match surveyed {
-            Ok(found) => found,
+        progress.resize(tree.members().len(), Progress::default());
+        match surveyed {
+            Ok(order) => self.order = order,
             Err(e) => {
                 use std::io::ErrorKind::{NotFound, PermissionDenied, Unsupported};
-                self.survey_failed = !matches!(e.kind(), NotFound | PermissionDenied | Unsupported);
+                self.blind = matches!(e.kind(), NotFound | PermissionDenied | Unsupported);
+                self.survey_failed = !self.blind;
                 return;
             }
-        };
-        for stat in found.iter().filter(|stat| stat.is_gone()) {
-            if let Some(i) = self.members.iter().position(|m| m.watched.id().is(stat)) {
-                self.mark_gone(i);
-            }
         }
-        // Parents first: see the module.
-        self.order.clear();
-        for stat in &found {
-            if let Some(i) = self.members.iter().position(|m| m.watched.id().is(stat)) {
-                self.order.push(i);
-            }
-        }
-        // A member without a pidfd that was reaped since the last look is in no list.
-        for i in 0..self.members.len() {
-            let member = &self.members[i];
-            let id = member.watched.id();
-            if !member.gone && !found.iter().any(|stat| id.is(stat)) && member.watched.has_exited()
-            {
-                self.mark_gone(i);
+        self.blind = false;
+        for place in 0..self.progress.len() {
+            let member = &self.tree.members()[place];
+            if !member.gone && member.handle.has_exited() {
+                self.mark_gone(place);
             }
         }
     }
 
-    pub(super) fn mark_gone(&mut self, i: usize) {
-        let member = &mut self.members[i];
-        if member.gone {
-            return;
-        }
+    pub(super) fn mark_gone(&mut self, place: usize) {
+        let member = &mut self.tree.members_mut()[place];
+        let progress = &mut self.progress[place];
         member.gone = true;
-        if let (true, Some(ready), Some(fd)) = (member.polled, &self.ready, member.watched.pidfd())
+        // Removed from the set here; the descriptor stays open while it tells whose a
+        // group is.
+        if let (true, Some(ready), Some(fd)) = (progress.polled, &self.ready, member.handle.pidfd())
         {
-            // Removed, not merely closed: a child that another thread is just starting
-            // holds a copy until its exec, and the set would report it that long.
             ready.remove(fd);
         }
-        member.polled = false;
-        // The pidfd of the root stays: it names the group, also after the end.
-        if self.stop.scope != Scope::Group
-            || member.watched.id().pid() != self.tree.target().root.pid()
-        {
-            member.watched.release();
-        }
+        progress.polled = false;
     }
 
     /// Marks the members that have ended.
@@ -142,30 +123,34 @@ impl Stopping {
             // A failed look is repeated later.
             let _ = ready.wait(&mut ended, Deadline::at(now));
         }
-        for i in ended {
+        for place in ended {
             self.needs_survey = true;
-            self.mark_gone(i as usize);
+            self.mark_gone(place as usize);
         }
-        let blind = |this: &Stopping| {
-            this.survey_failed || this.members.iter().any(|m| !m.gone && !m.polled)
-        };
         if self.recheck_at.reached(now) {
             self.recheck_at = Deadline::NEVER;
-            if blind(self) {
+            if self.has_to_look() {
                 self.counts.rechecks += 1;
                 self.needs_survey |= self.survey_failed;
-                for i in 0..self.members.len() {
-                    let member = &self.members[i];
-                    if !member.gone && !member.polled && member.watched.has_exited() {
+                for place in 0..self.progress.len() {
+                    let member = &self.tree.members()[place];
+                    if !member.gone && !self.progress[place].polled && member.handle.has_exited() {
                         self.needs_survey = true;
-                        self.mark_gone(i);
+                        self.mark_gone(place);
                     }
                 }
                 self.recheck_after = (self.recheck_after * 2).min(RECHECK.1);
             }
         }
-        if blind(self) && self.recheck_at == Deadline::NEVER {
+        if self.has_to_look() && self.recheck_at == Deadline::NEVER {
             self.recheck_at = Deadline::at(now + self.recheck_after);
         }
+    }
+
+    /// Whether there is something of whose end no descriptor tells.
+    fn has_to_look(&self) -> bool {
+        let unpolled =
+            |place: usize| !self.tree.members()[place].gone && !self.progress[place].polled;
+        self.survey_failed || (0..self.progress.len()).any(unpolled)
     }
 }

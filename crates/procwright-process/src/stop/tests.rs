@@ -16,9 +16,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{Counts, Stopping};
 use crate::holders::{self, PipeId, Role, RunPipe};
 use crate::proc_id::ProcId;
-use crate::tree::StopTarget;
+use crate::process_handle::ProcessHandle;
+use crate::tree::{Orphans, StopTarget};
 use crate::{Scope, Signal, Stop, Survivor};
-use procwright_os::{pidfd, proc, signal};
+use procwright_os::{job_control, pidfd, proc, signal};
 use test_support::forked as testing;
 
 const ROLE: &str = "PROCWRIGHT_TEST_ROLE";
@@ -223,9 +224,9 @@ fn spawn_with(role: &str, set_up: impl FnOnce(&mut Command)) -> Run {
     Run {
         target: StopTarget {
             root: ProcId::of(child.id() as i32).unwrap(),
-            reaped: false,
             pipes,
-            adopts: false,
+            session: job_control::own_session(),
+            orphans: Orphans::Unknown,
         },
         pids,
         child,
@@ -241,7 +242,8 @@ struct Stopped {
 /// Drives a stop as a loop of the library does.
 fn stop(run: &mut Run, stop: Stop) -> Stopped {
     let begun = Instant::now();
-    let mut stopping = Stopping::begin(stop, run.target.clone(), None, begun);
+    let root = ProcessHandle::open(run.pids[0]).ok();
+    let mut stopping = Stopping::begin(stop, run.target.clone(), root, begun);
     while !stopping.finished() {
         // With nobody left whose end could be told, nothing else would wake us.
         if stopping.fd().is_some() && stopping.survivors().is_empty() {
@@ -480,7 +482,7 @@ fn a_reaper_finds_every_orphan() {
     }
     testing::become_reaper();
     let mut run = spawn("orphan-no-pipe");
-    run.target.adopts = true;
+    run.target.orphans = Orphans::OfRun;
     let stopped = stop(&mut run, tree(SHORT));
     assert_nothing_left(&run, &stopped);
     assert_eq!(testing::reap_all(), 1);
@@ -564,9 +566,9 @@ fn another_users_process_survives_and_is_named() {
     }
     let target = StopTarget {
         root: ProcId::of(pid).unwrap(),
-        reaped: false,
         pipes: Vec::new(),
-        adopts: false,
+        session: None,
+        orphans: Orphans::Unknown,
     };
     testing::become_user(65534);
     for stop in [
@@ -574,7 +576,8 @@ fn another_users_process_survives_and_is_named() {
         tree(SHORT).with_scope(Scope::Process),
         Stop::kill(),
     ] {
-        let mut stopping = Stopping::begin(stop, target.clone(), None, Instant::now());
+        let root = ProcessHandle::open(pid).ok();
+        let mut stopping = Stopping::begin(stop, target.clone(), root, Instant::now());
         while !stopping.finished() {
             let timeout = stopping.deadline().remaining(Instant::now()).unwrap();
             let fd = stopping.fd().unwrap();
@@ -584,7 +587,7 @@ fn another_users_process_survives_and_is_named() {
         }
         let survivors = stopping.survivors();
         assert_eq!(survivors.len(), 1);
-        assert_eq!(survivors[0].pid, pid);
+        assert_eq!(survivors[0].pid, Some(pid));
         assert_eq!(survivors[0].state, 'S');
     }
 }

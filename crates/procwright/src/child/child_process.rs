@@ -23,6 +23,8 @@ type EndOfChild = Option<(RawExit, Usage)>;
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
     pid: i32,
+    /// The session that it was started in, where that is certain.
+    session: Option<i32>,
     /// The pidfd; none once the process is reaped, and in drop. Results are kept for long,
     /// and should hold no descriptor.
     pidfd: Option<OwnedFd>,
@@ -40,14 +42,16 @@ pub(crate) struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// A process that was just started. `foreground` is the terminal that it was lent.
+    /// A process that was just started in `session`. `foreground` is the terminal that it was lent.
     pub(super) fn new(
         spawned: Spawned,
+        session: Option<i32>,
         foreground: Option<ForegroundTerminal>,
         trace: Trace,
     ) -> ChildProcess {
         ChildProcess {
             pid: spawned.pid,
+            session,
             pidfd: Some(spawned.pidfd),
             parent_peak: spawned.parent_peak,
             foreground,
@@ -74,12 +78,21 @@ impl ChildProcess {
         self.pid
     }
 
+    pub(crate) fn session(&self) -> Option<i32> {
+        self.session
+    }
+
     pub(crate) fn trace(&self) -> Trace {
         self.trace
     }
 
     /// A handle to the process, which asks about it and does not reap it.
     pub(crate) fn process(&self) -> Process {
+        Process::from(self.handle())
+    }
+
+    /// As [`process`](ChildProcess::process), for a stop.
+    pub(crate) fn handle(&self) -> ProcessHandle {
         // A handle without a descriptor goes by the number, as that of any process.
         let pidfd = self.pidfd().and_then(|fd| fd.try_clone_to_owned().ok());
         // The process is not reaped, so the number is its own.
@@ -87,7 +100,7 @@ impl ChildProcess {
             Ok(stat) => ProcId::from(&stat),
             Err(_) => ProcId::unread(self.pid, 0),
         };
-        Process::from(ProcessHandle::child(id, pidfd))
+        ProcessHandle::child(id, pidfd)
     }
 
     /// Whether the process has ended, reaped or not.

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use crate::error::{SpawnError, Step};
 use crate::spec::{Launch, Spec};
+use procwright_os::proc;
 use procwright_os::spawn::{self, Action, FailedStep, FdSource, PidVariable, Plan, Spawned};
+use procwright_process::Scope;
 
 /// Makes the finished plan. The order of the actions is that of [`Step`].
 /// `terminal` is what the program does about one, if anything.
@@ -26,6 +28,9 @@ pub(super) fn plan(
         actions.push(Action::Setpgid(0));
     } else if let Some(group) = spec.process_group {
         actions.push(Action::Setpgid(group));
+    } else if spec.stop.scope() == Scope::Tree && proc::is_missing() {
+        // Where no tree can be seen a stop is for the group.
+        actions.push(Action::Setpgid(0));
     }
     // The terminal comes before `place`, which may overwrite its descriptor.
     actions.extend(terminal);

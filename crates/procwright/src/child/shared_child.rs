@@ -8,7 +8,9 @@ use crate::trace::Trace;
 use procwright_os::sync::{Mutex, MutexGuard};
 use procwright_os::wait::Usage;
 use procwright_process::holders::RunPipe;
-use procwright_process::{Exit, Process, Scope, Stop, StopTarget, Survivor, WatchedBeside};
+use procwright_process::{
+    Exit, Orphans, Process, Scope, Stop, StopTarget, Survivor, WatchedBeside,
+};
 
 /// A child without its streams.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(super) struct SharedChild {
     trace: Trace,
     started: Instant,
     pipes: Vec<RunPipe>,
+    /// Session that it was started in.
+    session: Option<i32>,
     /// The policy by which it is stopped, unless a call says otherwise.
     pub(super) stop: Stop,
     /// The processes that the latest stop could not end, once there was one.
@@ -48,6 +52,7 @@ impl SharedChild {
         SharedChild {
             process: running.process(),
             trace: running.trace(),
+            session: running.session(),
             running: Mutex::new(running.hand_out()),
             started,
             pipes,
@@ -83,9 +88,9 @@ impl SharedChild {
         trace.say(|| format!("stop: {stop}"));
         let target = StopTarget {
             root: self.process.proc_id(),
-            reaped: self.process.has_lost_its_number(),
             pipes: self.pipes.clone(),
-            adopts: false,
+            session: self.session,
+            orphans: Orphans::Unknown,
         };
         let survivors = self.process.stop_all(stop, target, beside);
         for survivor in &survivors {

@@ -10,7 +10,9 @@ use crate::quote::quote;
 use crate::spec::{Launch, Spec};
 use crate::trace::Trace;
 use procwright_liveness::inherited::Inheritance;
+use procwright_os::job_control;
 use procwright_os::spawn::Action;
+use procwright_process::joined_groups;
 
 /// Starts the program of `spec`, with a pipe for stdin if `feeds`. Calls `now` when
 /// everything is open, which may have taken its time, and only the start is left.
@@ -59,14 +61,24 @@ fn start_untraced(
         inheritances.environment()?,
     );
     now();
+    let session = job_control::own_session();
+    let joined = spec.process_group.filter(|group| *group > 0);
+    // Before it is there: a stop by another thread may look at any time.
+    joined.inspect(|group| joined_groups::note(*group, None));
     let spawned = if spec.die_with_parent.is_some() {
         spawner::spawn(plan)
     } else {
         plan::spawn(&plan)
     };
     let spawned = spawned.map_err(|error| plan::add_hint(error, spec))?;
+    joined.inspect(|group| joined_groups::note(*group, Some(spawned.pid)));
+    // Another thread may have changed it meanwhile.
+    let session = session.filter(|session| job_control::own_session() == Some(*session));
     let foreground = foreground.map(|terminal| terminal.lent_to(spawned.pid));
     // The child's ends are closed here, with `ends`: from now on the end of a stream, or
     // of a queue's last sender, means that the program and its heirs have closed it.
-    Ok((ChildProcess::new(spawned, foreground, trace), ends.ours))
+    Ok((
+        ChildProcess::new(spawned, session, foreground, trace),
+        ends.ours,
+    ))
 }

@@ -1,5 +1,6 @@
 //! The subcommands, one a file.
 
+pub(crate) mod among_strangers;
 pub(crate) mod args;
 pub(crate) mod big_line;
 pub(crate) mod bursts;

@@ -44,14 +44,19 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Opens what has to be open before the program starts.
+    /// Opens what has to be open before the program starts. `knows_orphans` says that
+    /// all processes below this one will be the program's.
     ///
     /// # Errors
     /// In words, with a hint.
-    pub(super) fn open(args: &RunArgs, spec: &Spec) -> Result<Outputs, String> {
+    pub(super) fn open(
+        args: &RunArgs,
+        spec: &Spec,
+        knows_orphans: bool,
+    ) -> Result<Outputs, String> {
         let streams = StandardStreams::inspect();
         let progress = match args.progress {
-            true => RunProgress::on_terminal(streams, args.expect),
+            true => RunProgress::on_terminal(streams, args.expect, knows_orphans),
             false => None,
         };
         let has_pipes = [&spec.stdout, &spec.stderr]

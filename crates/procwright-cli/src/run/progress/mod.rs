@@ -32,6 +32,8 @@ const REDRAWS_PER_SECOND: u32 = 10;
 pub(super) struct RunProgress {
     streams: StandardStreams,
     expected: Option<Duration>,
+    /// Whether all processes below this one are the program's.
+    knows_orphans: bool,
     /// Lines of each stream. The counts order nothing else.
     lines: [AtomicU64; 2],
     state: Mutex<ProgressState>,
@@ -62,6 +64,7 @@ impl RunProgress {
     pub(super) fn on_terminal(
         streams: StandardStreams,
         expected: Option<Duration>,
+        knows_orphans: bool,
     ) -> Option<Arc<RunProgress>> {
         if !RunProgress::is_possible() {
             return None;
@@ -70,6 +73,7 @@ impl RunProgress {
         let progress = Arc::new(RunProgress {
             streams,
             expected,
+            knows_orphans,
             lines: Default::default(),
             state: Mutex::new(ProgressState {
                 started: now,
@@ -146,7 +150,7 @@ impl RunProgress {
     /// wait as well.
     pub(super) fn update(&self, moment: Moment<'_>) {
         let now = Instant::now();
-        let usage = TreeUsage::read(moment.pid);
+        let usage = TreeUsage::read(moment.pid, self.knows_orphans);
         let Some(mut state) = self.state.try_lock() else {
             return;
         };

@@ -19,15 +19,14 @@ pub(super) struct TreeUsage {
 }
 
 impl TreeUsage {
-    /// TreeUsage of all descendants of this process, which adopts orphans. Where the
+    /// TreeUsage of all descendants of this process, which adopts orphans, if those are
+    /// the program's (`all`), and of `root` with its descendants if not. Where the
     /// system does not list children, that of `root` alone. None if there are too
     /// many threads.
-    pub(super) fn read(root: i32) -> Option<TreeUsage> {
+    pub(super) fn read(root: i32, all: bool) -> Option<TreeUsage> {
         let mut left = MOST_THREADS;
-        let mut waiting = match children("self", &mut left) {
-            Some(children) if !children.is_empty() => children,
-            _ => vec![root],
-        };
+        let own = all.then(|| children("self", &mut left)).flatten();
+        let mut waiting = own.filter(|all| !all.is_empty()).unwrap_or(vec![root]);
         let mut usage = TreeUsage::default();
         while let Some(pid) = waiting.pop() {
             // A process may have ended since it was listed.

@@ -16,6 +16,6 @@ pub(crate) struct CommandReport {
     /// Signal to this command for which the program was stopped.
     pub(crate) signal: Option<i32>,
     pub(crate) log: Option<LogFigures>,
-    /// Processes that go on in the background.
-    pub(crate) left: Vec<Holder>,
+    /// Processes that go on in the background; none where that cannot be known.
+    pub(crate) left: Option<Vec<Holder>>,
 }

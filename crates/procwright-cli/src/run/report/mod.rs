@@ -40,11 +40,11 @@ pub(super) fn write(
 fn json(report: &Report, own: &CommandReport) -> Value {
     let mut value = report.to_json_with(None, None, None);
     value["attempts"] = own.attempts.into();
-    value["left"] = own
-        .left
-        .iter()
-        .map(|left| json!({"pid": left.pid, "name": left.name}))
-        .collect();
+    value["left"] = own.left.as_ref().map_or(Value::Null, |left| {
+        left.iter()
+            .map(|left| json!({"pid": left.pid, "name": left.name}))
+            .collect()
+    });
     value["total_s"] = own.total.as_secs_f64().into();
     value["log"] = own.log.as_ref().map_or(Value::Null, |log| {
         json!({

@@ -44,11 +44,22 @@ pub(super) fn text(report: &Report, own: &CommandReport, coloured: bool) -> Stri
         }
     }
     for survivor in &report.survivors {
-        line("left", &format!("{survivor}: could not be ended"));
+        let fact = match (survivor.pid, survivor.state) {
+            (None, _) | (_, '?') => survivor.to_string(),
+            _ => format!("{survivor}: could not be ended"),
+        };
+        line("left", &fact);
     }
-    let survives = |pid: i32| report.survivors.iter().any(|survivor| survivor.pid == pid);
-    for left in own.left.iter().filter(|left| !survives(left.pid)) {
-        line("left", &format!("{left}: goes on in the background"));
+    let survives = |pid: i32| {
+        report
+            .survivors
+            .iter()
+            .any(|survivor| survivor.pid == Some(pid))
+    };
+    for left in own.left.iter().flatten() {
+        if !survives(left.pid) {
+            line("left", &format!("{left}: goes on in the background"));
+        }
     }
     if own.attempts > 1 {
         let total = HumanDuration(own.total);

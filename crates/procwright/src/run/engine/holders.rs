@@ -14,6 +14,7 @@ use procwright_os::poll::{self, Flags};
 use procwright_os::time::Deadline;
 use procwright_os::write_nowait;
 use procwright_process::holders::{self, Holders, PipeId, RunPipe};
+use procwright_process::process_handle::ProcessHandle;
 use procwright_process::{ProcessTree, Scope, StopTarget};
 
 /// How long after the program's exit the caller is told who still holds its pipes:
@@ -133,11 +134,11 @@ fn stream_of(pipe: &RunPipe) -> Option<StdStream> {
 }
 
 /// The activity of every process of the run, a line each.
-pub(super) fn activities(target: &StopTarget) -> Vec<String> {
-    let members = ProcessTree::new(target.clone(), Scope::Tree).survey(&mut |_| {});
-    let members = members.unwrap_or_default();
-    let living = members.iter().filter(|stat| !stat.is_gone());
+pub(super) fn activities(target: &StopTarget, root: ProcessHandle) -> Vec<String> {
+    let living = ProcessTree::new(target.clone(), Scope::Tree, Some(root)).living();
+    let living = living.unwrap_or_default();
     living
+        .iter()
         .filter_map(|stat| holders::activity(stat.pid, &target.pipes).ok())
         .map(|activity| activity.to_string())
         .collect()

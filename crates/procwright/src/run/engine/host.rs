@@ -1,5 +1,6 @@
 //! The caller's part in a run that goes on: what it is asked, told and wants.
 
+use procwright_process::Orphans;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
@@ -19,7 +20,7 @@ pub(super) struct Host<'a> {
     pub(super) watch: Option<Box<dyn Watch + 'a>>,
     pub(super) ticker: Option<Ticker<'a>>,
     /// True if orphans come to this process.
-    pub(super) adopts: bool,
+    pub(super) orphans: Orphans,
     pub(super) demanded: DemandedEnd,
     /// True if the caller is to have a turn.
     pub(super) pause: bool,

@@ -17,6 +17,7 @@ use crate::spec::{Purpose, Spec};
 use crate::spool::Memory;
 use crate::trace::Trace;
 use procwright_os::proc;
+use procwright_process::Orphans;
 
 /// Starts `spec`. Nothing is moved, and no clock looked at, before [`Run::drive`].
 pub(crate) fn start<'a, M: Memory>(
@@ -36,7 +37,12 @@ pub(crate) fn start<'a, M: Memory>(
             .map(|hook| EventThread::new(quote(&spec.argv), hook)),
         watch: hooks.watch,
         ticker: None,
-        adopts: hooks.adopts,
+        // Whom this process had before is not the run's, and who descends from that one
+        // comes to us as the run's orphans do.
+        orphans: match hooks.adopts {
+            true => Orphans::of_a_run_from_now(),
+            false => Orphans::Unknown,
+        },
         demanded: DemandedEnd::None,
         pause: false,
     };

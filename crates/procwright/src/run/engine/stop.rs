@@ -27,21 +27,20 @@ impl<M: Memory> Run<'_, M> {
         self.host.end_events();
         let trace = self.program.running.trace();
         trace.say(|| format!("stop, {}: {stop}", reason.name()));
-        let root = self.program.identity();
         let open = self.open_pipes();
         let target = StopTarget {
-            root,
-            reaped: false,
+            root: self.program.identity(),
             pipes: open.clone(),
-            adopts: self.host.adopts,
+            session: self.program.running.session(),
+            orphans: self.host.orphans.clone(),
         };
         // Seen before the first signal: afterwards it would only tell which of them
         // obeyed.
-        let activities = activities(&target);
+        let activities = activities(&target, self.program.running.handle());
         let holders = self.holders(&open);
         let streams = self.streams.open_streams();
         let is_held = self.program.has_exited() && (streams.stdout || streams.stderr);
-        let machine = Stopping::begin(stop, target, self.program.running.pidfd(), now);
+        let machine = Stopping::begin(stop, target, Some(self.program.running.handle()), now);
         self.phase = RunPhase::Stopping(Box::new(RunStop {
             reason,
             machine,
