@@ -257,3 +257,53 @@ alone! {
         assert_eq!(report.status.signal(), Some(Signal::KILL));
     }
 }
+
+/// A pipe that is readable at once and again and again, as interrupts are that come more
+/// often than a stall is told of.
+fn interrupted_for_ever(mut call: impl FnMut(Patience<'_>) -> Option<Stalled>) -> Stalled {
+    let (mut interrupts, mut bell) = std::io::pipe().unwrap();
+    let ringing = std::thread::spawn(move || {
+        let (_keep, never) = mpsc::channel::<()>();
+        while bell.write_all(b"!").is_ok() {
+            let _ = never.recv_timeout(SHORT / 5);
+        }
+    });
+    loop {
+        use std::os::fd::AsFd;
+        let patience = Patience::NEVER_ENDING.or_readable(interrupts.as_fd());
+        if let Some(stalled) = call(patience) {
+            drop(interrupts);
+            ringing.join().unwrap();
+            return stalled;
+        }
+        interrupts.read_exact(&mut [0]).unwrap();
+    }
+}
+
+alone! {
+    fn interrupts_hide_no_stall() {
+        for overflow in [Some(SMALL), None] {
+            let start = || child(&["flood", "--out", "1M"]).stall_after(SHORT).spawn_with(overflow).unwrap();
+            let mut flood = start();
+            let told = interrupted_for_ever(|patience| match flood.wait_with(patience) {
+                Err(WaitError::Interrupted) => None,
+                waited => Some(stalled(waited)),
+            });
+            assert!(told.after >= SHORT);
+            assert_eq!(read_all(&mut flood), 1 << 20);
+            flood.wait(None).unwrap();
+
+            // Another thread has the output, and does not read it.
+            let mut flood = start();
+            let stdout = flood.stdout.take();
+            let mut communication = flood.communicate(Vec::new());
+            let told = interrupted_for_ever(|patience| match communication.proceed(patience) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => None,
+                other => Some(Stalled::of(&other.unwrap_err()).unwrap().clone()),
+            });
+            assert!(told.after >= SHORT);
+            drop(stdout);
+            flood.wait(None).unwrap();
+        }
+    }
+}

@@ -157,7 +157,12 @@ impl<O: OutputCapture> Communication<O> {
             let next = check.map_err(io::Error::other)?;
             let until = patience.deadline().min(next.at);
             let ring = next.ring.as_deref().map(AsFd::as_fd);
-            self.sleep(until, ring, patience.interrupt())?;
+            if let Err(error) = self.sleep(until, ring, patience.interrupt()) {
+                if let Some(stall) = stall.filter(|_| error.kind() == io::ErrorKind::Interrupted) {
+                    stall.interrupted(Instant::now());
+                }
+                return Err(error);
+            }
         }
     }
 

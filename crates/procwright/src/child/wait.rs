@@ -96,6 +96,7 @@ impl Child {
             let ring = next.ring.as_deref().map(AsFd::as_fd);
             let beside = [ring, patience.interrupt()];
             if self.sleep(beside, until)? {
+                stall.interrupted(Instant::now());
                 return Err(WaitError::Interrupted);
             }
         }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::{Arc, Weak};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use super::output_monitor::OutputMonitor;
@@ -22,8 +23,24 @@ pub(crate) struct StallWatch {
     /// The wake-up that a full queue rings. The waits hold it, and it goes with the last
     /// of them: a child that is over keeps no descriptor.
     full: Mutex<Weak<Wake>>,
+    /// The checks of a wait that was interrupted last.
+    interrupted: Mutex<Option<Interrupted>>,
     generation: u32,
 }
+
+/// What the checks of a wait had seen when it was interrupted.
+#[derive(Debug)]
+struct Interrupted {
+    thread: ThreadId,
+    at: Instant,
+    writing: bool,
+    began: Instant,
+    full: PerStream<Option<Instant>>,
+}
+
+/// How soon after an interrupt the same thread takes the same wait up again. Handlers of
+/// signals run in between; who comes later was elsewhere, and has not waited.
+const TAKEN_UP_WITHIN: Duration = Duration::from_secs(1);
 
 /// The shortest pause between two checks, however soon a stall is to be told of: there
 /// are checks by the clock, and without a pause they would never end.
@@ -40,6 +57,7 @@ impl StallWatch {
             after,
             monitors,
             full: Mutex::default(),
+            interrupted: Mutex::default(),
             generation: fork::generation(),
         }
     }
@@ -86,6 +104,17 @@ impl StallWatch {
         Some(wake)
     }
 
+    /// What an interrupted wait of this thread has seen, if it is taken up again now.
+    fn taken_up(&self, writing: bool, now: Instant) -> Option<Interrupted> {
+        // In a fork the lock may be held for ever.
+        self.after()?;
+        let mut place = self.interrupted.lock();
+        let here = std::thread::current().id();
+        let before = place.take_if(|before| before.thread == here)?;
+        let is_soon = now.saturating_duration_since(before.at) <= TAKEN_UP_WITHIN;
+        (is_soon && before.writing == writing).then_some(before)
+    }
+
     fn any_held(&self) -> bool {
         self.each()
             .any(|(_, monitor)| monitor.held_since().is_some())
@@ -115,21 +144,40 @@ pub(crate) struct NextCheck {
 impl<'a> StallCheck<'a> {
     /// Checks for a wait for the child's end.
     pub(crate) fn waiting(watch: &'a StallWatch, now: Instant) -> StallCheck<'a> {
-        StallCheck {
-            watch,
-            after: watch.after(),
-            began: now,
-            writing: false,
-            ring: None,
-            full: PerStream::default(),
-        }
+        StallCheck::new(watch, false, now)
     }
 
     /// Checks for a write to its stdin.
     pub(crate) fn writing(watch: &'a StallWatch, now: Instant) -> StallCheck<'a> {
+        StallCheck::new(watch, true, now)
+    }
+
+    fn new(watch: &'a StallWatch, writing: bool, now: Instant) -> StallCheck<'a> {
+        let (began, full) = match watch.taken_up(writing, now) {
+            Some(before) => (before.began, before.full),
+            None => (now, PerStream::default()),
+        };
         StallCheck {
-            writing: true,
-            ..StallCheck::waiting(watch, now)
+            watch,
+            after: watch.after(),
+            began,
+            writing,
+            ring: None,
+            full,
+        }
+    }
+
+    /// Keeps what was seen for the time when the wait is taken up again: otherwise signals
+    /// that come more often than `stall_after` would hide every stall.
+    pub(crate) fn interrupted(self, now: Instant) {
+        if self.after.is_some() {
+            *self.watch.interrupted.lock() = Some(Interrupted {
+                thread: std::thread::current().id(),
+                at: now,
+                writing: self.writing,
+                began: self.began,
+                full: self.full,
+            });
         }
     }
 

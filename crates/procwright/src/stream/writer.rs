@@ -193,6 +193,10 @@ impl Writer {
                 Err(HandleError::TimedOut) if !patience.deadline().reached(now) => {
                     next = stall.check(now).map_err(io::Error::other)?.at;
                 }
+                Err(HandleError::Interrupted) => {
+                    stall.interrupted(now);
+                    return Err(HandleError::Interrupted.into());
+                }
                 written => return Ok(written?),
             }
         }
