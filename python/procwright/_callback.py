@@ -16,27 +16,49 @@ _GRACE_S = 1.0
 
 
 class LineCaller:
-    """A thread that reads a stream and calls back with each line."""
+    """A thread that reads a stream and calls back with each line.
+
+    It is started before the program whose stream it will be: a program must not run without
+    anybody to read its output because no thread can be had.
+    """
 
     def __init__(
         self,
-        stream: Any,
         callback: Callable[[Any], object],
         max_length: int | None,
         too_long_fails: bool,
     ) -> None:
-        self.stream = stream
+        #: The stream, None before `begin`.
+        self.stream: Any = None
         self._callback = callback
         self._max_length = max_length
         self._fails = too_long_fails
         self._error: BaseException | None = None
         self._lines = 0
         self._calling = False
+        self._begun = threading.Event()
         # The thread ends with the stream. The interpreter does not wait for a daemon.
-        self._thread = threading.Thread(target=self._run, name=stream.name, daemon=True)
-        self._thread.start()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            # Python does not say why, and the system has one reason.
+            raise _no_thread() from None
+
+    def begin(self, stream: Any) -> None:
+        """Has it read this stream."""
+        self.stream = stream
+        self._thread.name = stream.name
+        self._begun.set()
+
+    def leave(self) -> None:
+        """Has it end, for the program did not start."""
+        self._begun.set()
 
     def _run(self) -> None:
+        self._begun.wait()
+        if self.stream is None:
+            return
         try:
             for line in self._read_lines():
                 self._calling = True
@@ -86,3 +108,21 @@ class LineCaller:
         if error is not None:
             raise error
         return True
+
+
+def _no_thread() -> OSError:
+    import errno
+    import os
+
+    from ._errors import _spawn_error
+
+    reason = os.strerror(errno.EAGAIN)
+    return _spawn_error(
+        errno.EAGAIN,
+        reason,
+        "",
+        "pthread_create",
+        f"cannot call back with lines: pthread_create: {reason}\n  hint: this user, or the "
+        "container, has as many processes and threads as it may: raise RLIMIT_NPROC (ulimit -u) "
+        "or pids.max, or end some",
+    )

@@ -15,7 +15,6 @@ from ._timeout import Deadline, seconds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable
     from types import TracebackType
     from typing import Any, Literal, NoReturn
 
@@ -314,12 +313,9 @@ class Child:
             assert self._result is not None
             self._result._set_text(name, stream._decode(*read))
 
-    def _start_caller(
-        self, stream: Any, callback: Callable[[Any], object], longest: tuple[int | None, bool]
-    ) -> None:
-        from ._callback import LineCaller
-
-        self._callers.append(LineCaller(stream, callback, *longest))
+    def _begin_caller(self, stream: Any, caller: LineCaller) -> None:
+        caller.begin(stream)
+        self._callers.append(caller)
 
     def __enter__(self) -> Child:
         return self

@@ -280,7 +280,10 @@ def argv(function: str, args: Any, shell: bool) -> list[bytes]:
     if shell:
         # The items behind the line are the shell's $0, $1, ..., as in subprocess.
         words = [args] if is_one else items("args", args, _ARGS)
-        return [b"/bin/sh", b"-c", *_encoded(words)]
+        line = _encoded(words)
+        if len(line) > 1 and not _names_an_argument(line[0]):
+            _refuse_words(function, words)
+        return [b"/bin/sh", b"-c", *line]
     if is_one:
         _refuse_line(function, args)
     return _encoded(items("args", args, _ARGS))
@@ -302,6 +305,23 @@ def _is_one(args: Any) -> bool:
 def _encoded(args: Any) -> list[bytes]:
     hint = "every argument is a str, bytes or a path"
     return [encoded(f"args[{place}]", one, hint) for place, one in enumerate(args)]
+
+
+def _names_an_argument(line: bytes) -> bool:
+    """Whether a line for the shell has any of $0, $1, $@, $*, $#, or ${1}."""
+    import re
+
+    return re.search(rb"\$\{?[#!]?[0-9@*#]", line) is not None
+
+
+def _refuse_words(function: str, args: list[Any]) -> NoReturn:
+    line = quoted(args)
+    hint = (
+        f"the shell's line is {shown(args[0])}, which uses none of the words behind it ($0, $1, "
+        f"$@): pass one line, {function}({shown(line)}, shell=True), or leave the shell out, "
+        f"{function}({shown(args)})"
+    )
+    raise bad_value("args", args, hint)
 
 
 def _refuse_line(function: str, args: Any) -> NoReturn:

@@ -131,7 +131,8 @@ def run(
         "return" gives back the result of a run that timed out, whose `reason`
         says so; "raise" raises `TimeoutExpired` with the result attached.
     cancel
-        A `Cancel`, whose `cancel()` ends the run from another thread.
+        A `Cancel`, whose `cancel()` ends the run from another thread. If it is cancelled
+        already, nothing is started.
     on_event
         Called with what there is to tell while the run goes on, on a thread of its
         own; the default logs a warning.

@@ -69,7 +69,28 @@ class CalledProcessError(RunError, subprocess.CalledProcessError):
 
 
 class Cancelled(RunError):
-    """The run was cancelled."""
+    """The run was cancelled.
+
+    `result` is None if it was cancelled before it was started: then nothing was.
+    """
+
+    result: Result | None  # type: ignore[assignment]
+
+    @property
+    def cmd(self) -> object:
+        return None if self.result is None else self.result.args
+
+    @property
+    def output(self) -> object:
+        return None if self.result is None else _output(self.result, "stdout")
+
+    @property
+    def stderr(self) -> object:
+        return None if self.result is None else _output(self.result, "stderr")
+
+
+def _cancelled_before(text: str) -> Cancelled:
+    return Cancelled(None, text)  # type: ignore[arg-type]
 
 
 class OutputLimitExceeded(RunError):

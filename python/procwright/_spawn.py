@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Literal
 
+    from ._callback import LineCaller
     from ._event import Event
     from ._overflow import Overflow
     from ._types import Args, Data, Sink, Stdin, StrOrBytesPath
@@ -140,9 +141,29 @@ def spawn(
         "stdin": stdin_source,
     }
     longest = longest_line(max_length), too_long_fails(too_long)
-    raw = call(_core.spawn, options, given)
-    child = Child(args, raw, decoding, stop)
-    for stream, callback in ((child.stdout, on_stdout_line), (child.stderr, on_stderr_line)):
-        if callback is not None:
-            child._start_caller(stream, callback, longest)
+    if on_stdout_line is None and on_stderr_line is None:
+        return Child(args, call(_core.spawn, options, given), decoding, stop)
+    callers: list[LineCaller | None] = []
+    try:
+        for callback in (on_stdout_line, on_stderr_line):
+            callers.append(_caller(callback, *longest))
+        child = Child(args, call(_core.spawn, options, given), decoding, stop)
+    except BaseException:
+        for caller in callers:
+            if caller is not None:
+                caller.leave()
+        raise
+    for stream, caller in zip((child.stdout, child.stderr), callers, strict=True):
+        if caller is not None:
+            child._begin_caller(stream, caller)
     return child
+
+
+def _caller(
+    callback: Callable[[Any], object] | None, longest: int | None, fails: bool
+) -> LineCaller | None:
+    if callback is None:
+        return None
+    from ._callback import LineCaller
+
+    return LineCaller(callback, longest, fails)

@@ -1,10 +1,11 @@
 //! Errors of the core as exceptions, whose classes are Python's.
 
+use std::ffi::OsString;
 use std::os::fd::{OwnedFd, RawFd};
 
 use procwright::Error;
 use procwright::duplicate_fd;
-use procwright::error::Invalid;
+use procwright::error::{Invalid, SpawnError};
 use procwright::liveness;
 use procwright::process::ProcessError;
 use pyo3::exceptions::PyOSError;
@@ -42,9 +43,26 @@ pub(crate) fn not_started(py: Python<'_>, error: &Error) -> PyErr {
             Err(error) => error,
         },
         Error::Invalid(error) => invalid(py, error),
+        Error::Cancelled { .. } => {
+            exception(py, "procwright._run_errors", "_cancelled_before", (text,))
+        }
         _ => exception(py, INVALID, "InvalidValue", (text,)),
     }
 }
+
+/// The exception for a start that was refused on this side of the core.
+pub(crate) fn start_refused(py: Python<'_>, argv: &[OsString], source: SpawnError) -> PyErr {
+    let words = argv.iter().map(|word| word.to_string_lossy());
+    let command = words.collect::<Vec<_>>().join(" ");
+    let source = match source.errno() == Errno::MFILE.raw_os_error() {
+        true => source.with_hint(NO_DESCRIPTOR),
+        false => source,
+    };
+    not_started(py, &Error::Spawn { command, source })
+}
+
+const NO_DESCRIPTOR: &str =
+    "this process has no descriptor left: raise RLIMIT_NOFILE or close some";
 
 /// The exception for an error of a process.
 pub(crate) fn process(py: Python<'_>, error: &ProcessError) -> PyErr {
@@ -117,11 +135,14 @@ pub(crate) fn strerror(py: Python<'_>, errno: i32, error: &std::io::Error) -> Py
 /// # Errors
 /// `OSError`.
 pub(crate) fn duplicate(py: Python<'_>, number: RawFd, shown: &str) -> PyResult<OwnedFd> {
-    duplicate_fd(number).map_err(|error| {
-        let errno = error.raw_os_error().unwrap_or(0);
-        match strerror(py, errno, &error) {
-            Ok(reason) => system(&error, format!("{shown}: {reason}")),
-            Err(error) => error,
-        }
-    })
+    duplicate_fd(number).map_err(|error| not_duplicated(py, &error, shown))
+}
+
+/// The exception for a descriptor that cannot be duplicated, which errors call `shown`.
+pub(crate) fn not_duplicated(py: Python<'_>, error: &std::io::Error, shown: &str) -> PyErr {
+    let errno = error.raw_os_error().unwrap_or(0);
+    match strerror(py, errno, error) {
+        Ok(reason) => system(error, format!("{shown}: {reason}")),
+        Err(error) => error,
+    }
 }

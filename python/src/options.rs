@@ -7,18 +7,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use procwright::error::Invalid;
+use procwright::error::{Invalid, SpawnError, Step};
 use procwright::queue::Channel;
 use procwright::spec::{Account, Rlimit};
 use procwright::stream::{Framing, TooLong};
 use procwright::terminal::Size;
 use procwright::time::Timeout;
-use procwright::{Overflow, Sink, Spec, Stdin, Until};
+use procwright::{Overflow, Sink, Spec, Stdin, Until, duplicate_fd};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use rustix::io::Errno;
 
 use crate::attach::Attached;
-use crate::errors::{duplicate, invalid};
+use crate::errors::{invalid, not_duplicated, start_refused};
 use crate::values::{Cancel, Limit, SignalArg, Stop, choice, seconds};
 
 /// Bytes that are a string of the system's.
@@ -264,5 +265,14 @@ fn sink(name: &str, (kind, value): &(String, Option<Bound<'_, PyAny>>)) -> PyRes
 
 /// A duplicate, so that the caller may close the number meanwhile.
 fn duplicated(py: Python<'_>, name: &str, number: RawFd) -> PyResult<Arc<OwnedFd>> {
-    duplicate(py, number, &format!("{name}={number}")).map(Arc::new)
+    let shown = format!("{name}={number}");
+    match duplicate_fd(number) {
+        Ok(fd) => Ok(Arc::new(fd)),
+        // That there are none left is no fault of the number.
+        Err(error) if error.raw_os_error() != Some(Errno::BADF.raw_os_error()) => {
+            let source = SpawnError::new(Step::Dup, shown, error);
+            Err(start_refused(py, &[], source))
+        }
+        Err(error) => Err(not_duplicated(py, &error, &shown)),
+    }
 }

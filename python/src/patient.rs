@@ -10,6 +10,7 @@ use procwright::time::Deadline;
 use procwright::wait::{Event, Outcome, Waitable, Want};
 use pyo3::prelude::*;
 
+use crate::errors;
 use crate::signals::on_main_thread;
 
 /// Runs `operation` until it is done, without the interpreter lock. On the main
@@ -28,7 +29,8 @@ pub(crate) fn patiently<T: Send>(
         Err(error) if is_late(&error) => {}
         done => return Ok(done),
     }
-    let waited = on_main_thread(py, PyErr::from, |wakeup, pipe| {
+    let refused = |error: io::Error| errors::system(&error, format!("cannot wait: {error}"));
+    let waited = on_main_thread(py, refused, |wakeup, pipe| {
         let patience = Patience::until(deadline).or_readable(pipe.as_fd());
         loop {
             match py.detach(|| operation(patience)) {

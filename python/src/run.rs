@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use procwright::error::{SpawnError, Step};
 use procwright::{Collected, Command, Failure, Memory, StdStream, Stdin};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,7 +11,7 @@ use pyo3::types::PyDict;
 
 use crate::attach::{Attached, drop_deferred};
 use crate::bytes::BytesMemory;
-use crate::errors::{not_started, strerror};
+use crate::errors::{self, not_started, strerror};
 use crate::events::tell;
 use crate::options::{CommonOptions, RunOptions};
 use crate::raised::exception_of;
@@ -46,7 +47,12 @@ pub(crate) fn run<'py>(
         Ok((stream, by_line, Attached::new(callable)))
     });
     let taps = taps.collect::<PyResult<Vec<_>>>()?;
-    let mut wakeup = WakeupFd::lend(py, &WakePipe::new()?)?;
+    let command = spec.argv.clone();
+    let refused = |step, object: &str, error| {
+        errors::start_refused(py, &command, SpawnError::new(step, object, error))
+    };
+    let pipe = WakePipe::new().map_err(|error| refused(Step::Pipe, "", error))?;
+    let mut wakeup = WakeupFd::lend(py, &pipe)?;
     let watched = wakeup.as_mut();
     let next = next.map(StdinPieces::new);
     // Kept here for the same reason.
@@ -86,7 +92,7 @@ pub(crate) fn run<'py>(
     match outcome {
         Ok(collected) => result(py, collected, tee),
         Err(NotRun::Core(error)) => Err(not_started(py, &error)),
-        Err(NotRun::Tee(error)) => Err(error.into()),
+        Err(NotRun::Tee(error)) => Err(refused(Step::Dup, "our own output, for tee", error)),
     }
 }
 

@@ -102,12 +102,24 @@ pub(crate) fn on_main_thread<T>(
         wakeup.restore(py);
         waited.map(Some)
     });
-    let waited = waited.map_err(refused)??;
+    let waited = match waited {
+        Ok(waited) => waited?,
+        // Nor is there a use for one.
+        Err(_) if !is_main_thread(py)? => None,
+        Err(error) => return Err(refused(error)),
+    };
     if waited.is_none() {
         NOT_MAIN_IN.set(std::process::id());
         CACHED.set(None);
     }
     Ok(waited)
+}
+
+/// Whether signal handlers run on this thread.
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import("threading")?;
+    let main = threading.call_method0("main_thread")?.getattr("ident")?;
+    main.eq(threading.call_method0("get_ident")?)
 }
 
 /// Calls `stop` without the interpreter lock, on the main thread with what runs signal

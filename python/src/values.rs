@@ -10,7 +10,7 @@ use procwright::{Beyond, spec};
 use pyo3::prelude::*;
 
 use crate::arguments::{Argument, bad_type, choice as choice_of, count, limit_of, signal_called};
-use crate::errors::invalid;
+use crate::errors::{self, invalid};
 
 /// A signal by its name or number.
 #[derive(FromPyObject)]
@@ -207,7 +207,9 @@ pub(crate) struct Cancel(procwright::Cancel);
 impl Cancel {
     #[new]
     fn new() -> PyResult<Cancel> {
-        Ok(Cancel(procwright::Cancel::new()?))
+        let made = procwright::Cancel::new();
+        let refused = |error| errors::system(&error, format!("cannot make a Cancel: {error}"));
+        made.map(Cancel).map_err(refused)
     }
 
     /// Stops every run that has this handle. Returns at once.

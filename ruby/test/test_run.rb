@@ -93,6 +93,123 @@ class TestRun < Minitest::Test
     assert_equal "1\n", Procwright.run('echo "$1"', "0", 1, shell: true).stdout
   end
 
+  def test_words_that_the_shell_would_drop
+    %i[run spawn].each do |call|
+      error = assert_raises(Procwright::InvalidValue) do
+        Procwright.public_send(call, "echo", "-l", "a b", shell: true)
+      end
+      assert_includes error.message, %(#{call}("echo -l a\\\\ b", shell: true))
+      assert_includes error.message, %(#{call}("echo", "-l", "a b"))
+    end
+    ['echo "$@"', "echo ${1}", "echo $*"].each do |line|
+      assert_equal "word\n", Procwright.run(line, "sh", "word", shell: true).stdout
+    end
+  end
+
+  def test_a_cancelled_cancel_starts_nothing
+    cancel = Procwright::Cancel.new
+    cancel.cancel
+    Dir.mktmpdir do |dir|
+      made = File.join(dir, "made")
+      [{}, { stdin: [].each }, { on_line: ->(_line, _stream) {} }, { on_timeout: :return }].each do |options|
+        error = assert_raises(Procwright::Cancelled) { Procwright.run("mkdir", made, cancel: cancel, **options) }
+        assert_nil error.result
+        assert_includes error.message, "was cancelled before it was started"
+        refute_path_exists made
+      end
+    end
+  end
+
+  def test_a_callable_that_is_none_is_refused_at_the_call
+    Dir.mktmpdir do |dir|
+      made = File.join(dir, "made")
+      { run: %i[on_line on_stdout_line on_stderr_line on_event], spawn: %i[on_event] }.each do |call, names|
+        names.each do |name|
+          [5, "puts", Object.new].each do |value|
+            error = assert_raises(Procwright::InvalidValue) do
+              Procwright.public_send(call, "mkdir", made, name => value)
+            end
+            assert_match(/\A#{name} is /, error.message)
+            refute_path_exists made
+          end
+        end
+      end
+    end
+  end
+
+  # Makes every start with one more of what is missing each time, until it is there.
+  STARTS = <<~'RUBY'
+    require "stringio"
+    what, directory, user = ARGV
+    called = []
+    starts = {
+      "run" => ->(argv) { Procwright.run(*argv) },
+      "run, lines" => ->(argv) { Procwright.run(*argv, on_line: ->(*line) { called << line }) },
+      "run, stdin" => ->(argv) { Procwright.run(*argv, stdin: StringIO.new("")) },
+      "run, tee" => ->(argv) { Procwright.run(*argv, tee: $stdout) },
+      "run, tee of ours" => ->(argv) { Procwright.run(*argv, tee: true) },
+      "run, descriptors" => ->(argv) { Procwright.run(*argv, fds: { 7 => $stdin }) },
+      "run, dies with us" => ->(argv) { Procwright.run(*argv, die_with_parent: true) },
+      "spawn" => ->(argv) { Procwright.spawn(*argv).wait },
+      "spawn, stdin" => ->(argv) { Procwright.spawn(*argv, stdin: :pipe).wait }
+    }
+    starts.each_value { |start| start.call(["true"]) }
+    if what == "NPROC"
+      Process::Sys.setgid(Integer(user))
+      Process::Sys.setresuid(*[Integer(user)] * 3)
+    end
+    soft, hard = Process.getrlimit(what.to_sym)
+    starts.each do |name, start|
+      (0..64).each do |more|
+        raise "#{name} does not start" if more == 64
+
+        GC.start
+        sleep 0.001 while what == "NPROC" && Dir.children("/proc/self/task").size > 2
+        now = what == "NPROC" ? Dir.children("/proc/self/task").size : File.open("/dev/null", &:fileno)
+        made = File.join(directory, "#{name} #{more}")
+        Process.setrlimit(what.to_sym, now + more, hard)
+        error = begin
+          start.call(["mkdir", made])
+          nil
+        rescue Procwright::SpawnError => e
+          e
+        ensure
+          Process.setrlimit(what.to_sym, soft, hard)
+        end
+        if error.nil?
+          raise "#{name} did nothing" unless File.directory?(made)
+          break
+        end
+        raise "#{name} was started: #{error.message}" if File.exist?(made)
+        $stderr.puts [name, error.class.superclass.name, error.step, called.size].join("; ")
+      end
+    end
+  RUBY
+
+  def starts_in_want(what)
+    Dir.mktmpdir do |dir|
+      File.chmod(0o777, dir)
+      result = ruby(STARTS, what, dir, (300_000 + Process.pid).to_s, stdin: :null)
+      assert_predicate result.status, :success?, result.stderr
+      result.stderr.lines(chomp: true).map { |line| line.split("; ") }
+    end
+  end
+
+  def test_descriptors_are_missed_before_the_start
+    refused = starts_in_want("NOFILE")
+    assert_equal [%w[Errno::EMFILE 0]], refused.map { |_, error, _, called| [error, called] }.uniq
+    steps = refused.map { |_, _, step, _| step }.uniq
+    assert_empty steps - %w[pipe dup open clone]
+    assert_includes refused.map(&:first), "run, lines"
+  end
+
+  def test_threads_are_missed_before_the_start
+    skip "root is needed, to become a user whom nobody else is" unless Process.euid.zero?
+    refused = starts_in_want("NPROC")
+    assert_equal [%w[Errno::EAGAIN 0]], refused.map { |_, error, _, called| [error, called] }.uniq
+    assert_equal %w[clone pthread_create], refused.map { |_, _, step, _| step }.uniq.sort
+  end
+
   def test_a_program_whose_name_has_a_space
     Dir.mktmpdir do |directory|
       path = File.join(directory, "my program")

@@ -100,6 +100,27 @@ class TestSpawn < Minitest::Test
     end
   end
 
+  def test_stop_without_a_thread_to_be_had
+    skip "root is needed, to become a user whom nobody else is" unless Process.euid.zero?
+    result = ruby(<<~'RUBY', (400_000 + Process.pid).to_s)
+      Process::Sys.setgid(Integer(ARGV[0]))
+      Process::Sys.setresuid(*[Integer(ARGV[0])] * 3)
+      child = Procwright.spawn(ENV["PROCWRIGHT_TEST_CHILD"], "leader-term-child-ignore", "--print-ready",
+                               stop: { grace: 0.05 })
+      pids = child.stdout.gets.split.drop(1).map { |pid| Procwright::Process.new(Integer(pid)) }
+      # Fewer than there are: whoever asks for one more is refused.
+      Process.setrlimit(:NPROC, 1, Process.getrlimit(:NPROC)[1])
+      begin
+        Thread.new {}
+      rescue ThreadError
+        $stderr.puts "no thread"
+      end
+      p child.stop, pids.size, pids.none?(&:alive?), child.status.termsig
+    RUBY
+    assert_equal "no thread\n", result.stderr
+    assert_equal "[]\n2\ntrue\n15\n", result.stdout
+  end
+
   def test_the_number_that_means_no_change
     %i[user group extra_groups].each do |option|
       value = option == :extra_groups ? [1, (2**32) - 1] : (2**32) - 1

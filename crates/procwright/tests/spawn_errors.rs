@@ -92,10 +92,12 @@ alone! {
         assert_eq!(error.to_string().lines().next().unwrap(),
             "chdir \"/no/such/directory\": No such file or directory (os error 2)");
         refused(child(&["exit", "0"]).cwd("/dev/null"), Step::Chdir, libc::ENOTDIR);
-        // The thread that starts programs which die with this process reports the error
+        // The thread that starts a program which dies with this process reports the error
         // too.
+        let before = Census::now();
         let starts = child(&["exit", "3"]).die_with_parent(Signal::KILL).run().unwrap();
         assert_eq!(starts.status().code(), Some(3));
+        before.comes_back();
         refused(
             child(&["exit", "0"]).die_with_parent(Signal::KILL).cwd("/no/such/directory"),
             Step::Chdir,
@@ -229,6 +231,23 @@ alone! {
         refused(child(&["show"]).stdout(file("/no/such/file")), Step::Open, libc::ENOENT);
         refused(child(&["show"]).stderr(file("/tmp")), Step::Open, libc::EISDIR);
         refused(child(&["show"]).keep_full("/no/such/file"), Step::Open, libc::ENOENT);
+    }
+}
+
+alone! {
+    fn the_file_of_a_program_that_does_not_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = file(&dir, "kept", "of before", 0o600);
+        let before = Census::now();
+        for _ in 0..20 {
+            let missing = Command::new("/no/such/program").keep_full(&kept);
+            assert!(matches!(missing.run(), Err(Error::Spawn { .. })));
+            // Whoever was to write it has gone.
+            before.comes_back();
+            assert_eq!(fs::read_to_string(&kept).unwrap(), "of before");
+        }
+        assert!(child(&["exit", "0"]).keep_full(&kept).run().unwrap().success());
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "", "of one that has written nothing");
     }
 }
 

@@ -140,9 +140,9 @@ alone! {
                 assert!(!common::lives(output.report.pid));
             }
             assert!(cancel.is_cancelled());
-            // The cancel stays cancelled.
-            let output = stopped(child(&["sleep-forever"]).cancel_on(&cancel).stop(soon()).run());
-            assert_eq!(output.report.reason, Reason::Cancelled);
+            // The cancel stays cancelled, and what comes after it is not started.
+            let late = child(&["sleep-forever"]).cancel_on(&cancel).stop(soon()).run();
+            assert!(matches!(late, Err(Error::Cancelled { .. })), "{late:?}");
         }
         before.comes_back();
     }

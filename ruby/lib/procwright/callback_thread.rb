@@ -14,7 +14,7 @@ module Procwright
 
     # Starts it with the block.
     def initialize
-      @thread = Thread.new do
+      @thread = SpawnError.thread do
         yield
       rescue Exception => e # rubocop:disable Lint/RescueException
         @error = e

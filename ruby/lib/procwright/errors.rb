@@ -32,6 +32,25 @@ module Procwright
 
     alias to_s message
 
+    # A thread that a start needs.
+    # @private
+    def self.thread(&work)
+      Thread.new(&work)
+    rescue ThreadError
+      # Ruby does not say why, and the system has one reason.
+      reason = Errno::EAGAIN.new.message
+      raise build(Errno::EAGAIN::Errno, "", :pthread_create, "pthread_create: #{reason}\n  hint: this user, or " \
+                  "the container, has as many processes and threads as it may: raise RLIMIT_NPROC (ulimit -u)")
+    end
+
+    # What the block opens for a start.
+    # @private
+    def self.during(step)
+      yield
+    rescue SystemCallError => e
+      raise build(e.errno, "", step, "#{step}: #{e.message}")
+    end
+
     # @private
     def self.build(errno, object, step, message)
       SystemErrors.with(self, errno).new.tap do |error|
@@ -90,7 +109,7 @@ module Procwright
     include RunError
   end
 
-  # The run was cancelled.
+  # The run was cancelled. Its `result` is nil if that was before it was started: then nothing was.
   class Cancelled < StandardError
     include RunError
   end
@@ -231,6 +250,8 @@ module Procwright
       end
 
       def invalid_value(words) = InvalidValue.new(words)
+
+      def cancelled_before(words) = Cancelled.new(nil, words)
 
       def spawn_error(errno, object, step, words) = SpawnError.build(errno, object, step, words)
 

@@ -75,7 +75,10 @@ module Procwright
     def command_words(caller, argv, shell)
       argv = argv.first if argv.size == 1 && argv.first.is_a?(Array)
       words = argv.each_with_index.map { |word, place| word(word, place) }
-      return ["/bin/sh", "-c", *words] if shell
+      if shell
+        refuse_words(caller, words) if words.size > 1 && !words.first.b.match?(ARGUMENT)
+        return ["/bin/sh", "-c", *words]
+      end
 
       refuse_line(caller, words.first) if words.size == 1
       words
@@ -88,6 +91,18 @@ module Procwright
       return string.to_str if string.respond_to?(:to_str)
 
       raise InvalidValue, "argument #{place} is #{word.inspect}: every argument is a String, a path or a number"
+    end
+
+    # Any of $0, $1, $@, $*, $#, or ${1}.
+    ARGUMENT = /\$\{?[#!]?[0-9@*#]/n
+
+    # Refuses words that the line in front of them does not use: they would be dropped.
+    def refuse_words(caller, words)
+      listed = words.map(&:inspect).join(", ")
+      raise InvalidValue, "#{caller}(#{listed}, shell: true): the shell's line is #{words.first.inspect}, which " \
+                          "uses none of the words behind it ($0, $1, $@). Pass one line, " \
+                          "#{caller}(#{Shellwords.join(words).inspect}, shell: true), or leave the shell out, " \
+                          "#{caller}(#{listed})"
     end
 
     # Refuses a program and its arguments in one string, unless there is a file of that name.

@@ -59,8 +59,8 @@ module Procwright
     def initialize(stream, consumer)
       @stream = stream
       @consumer = consumer
-      @from, @to = IO.pipe(binmode: true)
-      @acknowledged, @acknowledge = IO.pipe(binmode: true)
+      @from, @to = SpawnError.during(:pipe) { IO.pipe(binmode: true) }
+      @acknowledged, @acknowledge = SpawnError.during(:pipe) { IO.pipe(binmode: true) }
     end
 
     # The stream's number, the descriptor to write pieces to, and the one that has a byte for

@@ -64,7 +64,8 @@ module Procwright
   #   @param tee [Boolean, IO, #write] the place where the captured streams are shown while they come:
   #     true on our own stdout and stderr, else both there
   #   @param on_timeout [Symbol] `:raise`, or `:return` the result
-  #   @param cancel [Cancel] ends the run from another thread
+  #   @param cancel [Cancel] ends the run from another thread; one that is cancelled already
+  #     starts nothing
   #   @param on_event [#call] gets an {Event} when there is something to tell; without it that
   #     is written to stderr. It is called as `on_line` is
   #   @param encoding [String, Encoding] encoding of the outputs, `"ext"` or `"ext:int"`;

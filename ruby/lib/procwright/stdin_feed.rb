@@ -10,7 +10,7 @@ module Procwright
       source = options[:stdin]
       return yield unless needed?(source)
 
-      feed = new(source, options[:cancel] ||= Cancel.new)
+      feed = new(source, options[:cancel] ||= SpawnError.during(:pipe) { Cancel.new })
       begin
         options[:stdin] = feed.pipe
         feed.start
@@ -41,11 +41,11 @@ module Procwright
     def initialize(source, cancel)
       @source = source
       @cancel = cancel
-      @pipe, @into = IO.pipe(binmode: true)
+      @pipe, @into = SpawnError.during(:pipe) { IO.pipe(binmode: true) }
     end
 
     def start
-      @thread = Thread.new do
+      @thread = SpawnError.thread do
         copy
       rescue Errno::EPIPE
         # The program reads no more, which is no error.

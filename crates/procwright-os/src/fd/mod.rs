@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Takes this process's standard input and output, close-on-exec. The numbers 0 and
 /// 1 mean `/dev/null` from then on.
@@ -33,6 +33,24 @@ pub fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
     }
     // SAFETY: the call has just made this descriptor, so no other code owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// Makes `place`, a descriptor that was had for this, another one of `with`: what cannot be
+/// refused for want of descriptors. It is close-on-exec.
+///
+/// # Errors
+/// Those of `dup3(2)`.
+#[doc(alias = "dup2")]
+#[doc(alias = "dup3")]
+pub fn replace(mut place: OwnedFd, with: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    rustix::io::dup3(with, &mut place, rustix::io::DupFlags::CLOEXEC)?;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        rustix::io::dup2(with, &mut place)?;
+        rustix::io::fcntl_setfd(&place, rustix::io::FdFlags::CLOEXEC)?;
+    }
+    Ok(place)
 }
 
 /// Takes over the descriptor of this number, close-on-exec from now on.

@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::shared_child::{ChildEnd, SharedChild};
-use super::stdin_feed::{self, StdinSource};
+use super::start;
+use super::stdin_feed::{self, PreparedFeed, StdinSource};
 use super::stdio::pipe_error;
 use super::streams::{StreamListener, StreamQueues, Streams};
 use super::unstarted::Unstarted;
@@ -18,6 +19,7 @@ use crate::stream::{MergedReader, OutputMonitor, PtyMaster, Reader, StallWatch, 
 use crate::terminal::Size;
 use crate::trace::Trace;
 use procwright_liveness::{self, Monitor};
+use procwright_os::fd;
 use procwright_os::sync::Mutex;
 use procwright_process::wait::{Awaits, Waitable};
 use procwright_process::{Exit, Process, ProcessError, Signal, Stop, Survivor};
@@ -87,19 +89,35 @@ pub(crate) fn spawn(
         false => listener,
     };
     // The queues come before the start: a program must not run if they are refused.
-    let queues = StreamQueues::new(spec, overflow, listener.as_ref())?;
-    let (channel, theirs) = super::channel::open(spec)?;
-    let started = Instant::now();
-    let (running, ends) = super::start::start(spec, launch, feeds, theirs, trace, || {})?;
+    let given_up = |unstarted| start::given_up(unstarted, spec, trace);
+    let queues = StreamQueues::new(spec, overflow, listener.as_ref()).map_err(given_up)?;
+    let (channel, theirs) = super::channel::open(spec).map_err(given_up)?;
+    let mut prepared = start::prepare(spec, launch, feeds, theirs, trace)?;
+    let ends = prepared.take_ends();
     let pipes = ends.pipes();
+    let feed = match (&ends.stdin, input) {
+        (Some(stdin), Some(input)) => Some(PreparedFeed::new(stdin.as_fd(), input)),
+        _ => None,
+    };
+    let feed = feed.transpose().map_err(|error| given_up(error.into()))?;
+    let exit_place = ends
+        .terminal
+        .as_ref()
+        .map(|terminal| terminal.slave.try_clone());
+    let exit_place = exit_place
+        .transpose()
+        .map_err(|error| given_up(pipe_error(error).into()))?;
+    let started = Instant::now();
+    let running = prepared.start()?;
+    // From here on nothing is refused: all that the program needs of us is there.
+    let exit = exit_place.zip(running.pidfd());
+    let exit = exit.and_then(|(place, pidfd)| fd::replace(place, pidfd).ok());
     let process = running.process();
-    let kill = |error| {
+    let streams = queues.connect(spec, ends, exit).map_err(|error| {
         // An error is not to be expected of our own pipes. Nothing is left running.
         let _ = process.signal(Signal::KILL);
         Unstarted::from(pipe_error(error))
-    };
-    let exit = running.pidfd().and_then(|fd| fd.try_clone_to_owned().ok());
-    let streams = queues.connect(spec, ends, exit).map_err(kill)?;
+    })?;
     let Streams {
         stdin,
         outputs: PerStream { stdout, stderr },
@@ -108,9 +126,9 @@ pub(crate) fn spawn(
         pty_master,
     } = streams;
     let shared = Arc::new(SharedChild::new(running, started, pipes, spec.stop));
-    let stdin = match (stdin, input) {
-        (Some(stdin), Some(input)) => {
-            stdin_feed::start(stdin, input, &shared).map_err(kill)?;
+    let stdin = match (stdin, feed) {
+        (Some(stdin), Some(feed)) => {
+            feed.begin(stdin, &shared);
             None
         }
         (stdin, _) => stdin,

@@ -41,7 +41,7 @@ pub use child::Child;
 pub(crate) use child::spawn;
 pub(crate) use child_process::ChildProcess;
 pub use communicate::Communication;
-pub(crate) use start::start;
+pub(crate) use start::{given_up, prepare};
 pub(crate) use stdin_feed::StdinProducer;
 pub(crate) use stdio::OurEnds;
 #[cfg(procwright_fault)]

@@ -35,7 +35,12 @@ pub(super) fn spawn(plan: Plan) -> Result<Spawned, SpawnError> {
         }
     };
     let thread = thread::spawn_bare(c"procwright-spawn", STACK, work);
-    drop(thread.map_err(|error| SpawnError::new(Step::Thread, "", error))?);
+    let thread = thread.map_err(|error| SpawnError::new(Step::Thread, "", error))?;
     let lost = |_| SpawnError::new(Step::Clone, "", io::Error::other("the thread ended"));
-    answered.recv().map_err(lost)?
+    let answer = answered.recv().map_err(lost)?;
+    if answer.is_err() {
+        // It has nothing left to do: of a start that failed nothing is left.
+        thread.join();
+    }
+    answer
 }

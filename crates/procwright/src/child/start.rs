@@ -1,9 +1,13 @@
 //! The start of a program: the part that a run and a spawn have in common.
+//!
+//! It has two halves. Whatever may be refused is had in the first: files, pipes, and what
+//! the caller makes in between, such as threads. In the second there is nothing left but
+//! the process itself, so a program that runs has somebody who holds it.
 
 use super::child_process::ChildProcess;
 use super::foreground::ForegroundTerminal;
 use super::inheritance::Inheritances;
-use super::stdio::OurEnds;
+use super::stdio::{OurEnds, StdioEnds};
 use super::unstarted::Unstarted;
 use super::{plan, spawner, stdio};
 use crate::quote::quote;
@@ -11,39 +15,54 @@ use crate::spec::{Launch, Spec};
 use crate::trace::Trace;
 use procwright_liveness::inherited::Inheritance;
 use procwright_os::job_control;
-use procwright_os::spawn::Action;
+use procwright_os::spawn::{Action, Plan};
 use procwright_process::joined_groups;
 
-/// Starts the program of `spec`, with a pipe for stdin if `feeds`. Calls `now` when
-/// everything is open, which may have taken its time, and only the start is left.
-/// `channel` is the program's end of one.
-pub(crate) fn start(
-    spec: &Spec,
-    launch: Launch,
-    feeds: bool,
-    channel: Option<Inheritance>,
+/// A start that only the process is missing for.
+pub(crate) struct PreparedStart<'a> {
+    spec: &'a Spec,
+    plan: Plan,
+    ends: StdioEnds,
+    /// Descriptors that the plan names.
+    _inheritances: Inheritances,
+    foreground: Option<ForegroundTerminal>,
     trace: Trace,
-    now: impl FnOnce(),
-) -> Result<(ChildProcess, OurEnds), Unstarted> {
-    let started = start_untraced(spec, launch, feeds, channel, trace, now);
-    match &started {
-        Ok((running, _)) => {
-            trace.say(|| format!("start pid {}: {}", running.pid(), quote(&spec.argv)));
-        }
-        Err(Unstarted::Invalid(error)) => trace.not_started(&spec.argv, error),
-        Err(Unstarted::Spawn(error)) => trace.not_started(&spec.argv, error),
-    }
-    started
 }
 
-fn start_untraced(
+/// Opens all that the program of `spec` needs, with a pipe for stdin if `feeds`. `channel`
+/// is the program's end of one.
+pub(crate) fn prepare(
     spec: &Spec,
     launch: Launch,
     feeds: bool,
     channel: Option<Inheritance>,
     trace: Trace,
-    now: impl FnOnce(),
-) -> Result<(ChildProcess, OurEnds), Unstarted> {
+) -> Result<PreparedStart<'_>, Unstarted> {
+    let opened = open(spec, launch, feeds, channel, trace);
+    opened.map_err(|unstarted| given_up(unstarted, spec, trace))
+}
+
+/// A start that is given up: an error gets advice, and the trace is told.
+pub(crate) fn given_up(unstarted: impl Into<Unstarted>, spec: &Spec, trace: Trace) -> Unstarted {
+    let unstarted = match unstarted.into() {
+        Unstarted::Spawn(error) => plan::add_hint(error, spec).into(),
+        other => other,
+    };
+    match &unstarted {
+        Unstarted::Invalid(error) => trace.not_started(&spec.argv, error),
+        Unstarted::Spawn(error) => trace.not_started(&spec.argv, error),
+        Unstarted::Cancelled => trace.not_started(&spec.argv, &"cancelled"),
+    }
+    unstarted
+}
+
+fn open(
+    spec: &Spec,
+    launch: Launch,
+    feeds: bool,
+    channel: Option<Inheritance>,
+    trace: Trace,
+) -> Result<PreparedStart<'_>, Unstarted> {
     let ends = stdio::open(spec, feeds)?;
     let foreground = ForegroundTerminal::for_spec(spec);
     let terminal = match ends.terminal() {
@@ -60,25 +79,50 @@ fn start_untraced(
         terminal,
         inheritances.environment()?,
     );
-    now();
-    let session = job_control::own_session();
-    let joined = spec.process_group.filter(|group| *group > 0);
-    // Before it is there: a stop by another thread may look at any time.
-    joined.inspect(|group| joined_groups::note(*group, None));
-    let spawned = if spec.die_with_parent.is_some() {
-        spawner::spawn(plan)
-    } else {
-        plan::spawn(&plan)
-    };
-    let spawned = spawned.map_err(|error| plan::add_hint(error, spec))?;
-    joined.inspect(|group| joined_groups::note(*group, Some(spawned.pid)));
-    // Another thread may have changed it meanwhile.
-    let session = session.filter(|session| job_control::own_session() == Some(*session));
-    let foreground = foreground.map(|terminal| terminal.lent_to(spawned.pid));
-    // The child's ends are closed here, with `ends`: from now on the end of a stream, or
-    // of a queue's last sender, means that the program and its heirs have closed it.
-    Ok((
-        ChildProcess::new(spawned, session, foreground, trace),
-        ends.ours,
-    ))
+    Ok(PreparedStart {
+        spec,
+        plan,
+        ends,
+        _inheritances: inheritances,
+        foreground,
+        trace,
+    })
+}
+
+impl PreparedStart<'_> {
+    /// Takes the ends that stay with us. They have to be kept until the program has started.
+    pub(crate) fn take_ends(&mut self) -> OurEnds {
+        std::mem::take(&mut self.ends.ours)
+    }
+
+    /// Starts the program.
+    pub(crate) fn start(self) -> Result<ChildProcess, Unstarted> {
+        let PreparedStart {
+            spec,
+            plan,
+            ends,
+            _inheritances,
+            foreground,
+            trace,
+        } = self;
+        let session = job_control::own_session();
+        let joined = spec.process_group.filter(|group| *group > 0);
+        // Before it is there: a stop by another thread may look at any time.
+        joined.inspect(|group| joined_groups::note(*group, None));
+        let spawned = if spec.die_with_parent.is_some() {
+            spawner::spawn(plan)
+        } else {
+            plan::spawn(&plan)
+        };
+        let spawned = spawned.map_err(|error| given_up(error, spec, trace))?;
+        joined.inspect(|group| joined_groups::note(*group, Some(spawned.pid)));
+        // Another thread may have changed it meanwhile.
+        let session = session.filter(|session| job_control::own_session() == Some(*session));
+        // The child's ends are closed here: from now on the end of a stream, or of a queue's
+        // last sender, means that the program and its heirs have closed it.
+        drop(ends);
+        trace.say(|| format!("start pid {}: {}", spawned.pid, quote(&spec.argv)));
+        let foreground = foreground.map(|terminal| terminal.lent_to(spawned.pid));
+        Ok(ChildProcess::new(spawned, session, foreground, trace))
+    }
 }

@@ -1,14 +1,14 @@
 //! Input that is written to a child in the background.
 
-use std::io;
+use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 
 use super::shared_child::SharedChild;
-use crate::error::BoxError;
+use crate::error::{BoxError, SpawnError, Step};
 use crate::stream::{Stalled, Writer};
 use procwright_os::thread;
 use procwright_process::Process;
@@ -24,39 +24,72 @@ pub(super) enum StdinSource {
 
 const NAME: &str = "procwright-stdin";
 
-/// Feeds `input` to the child through `stdin`, and closes that. Input that fits the
-/// pipe is there when this returns; for more there is a thread, until all is written
-/// or read no more. The thread does not keep the child: one that is dropped is reaped
-/// like any other, and gets the rest of its input all the same.
+/// The feed of a child that has not started yet: what fits the pipe is in it, and for more
+/// there is a thread, which waits for the child.
 ///
-/// # Errors
-/// When no thread can be had.
-pub(super) fn start(stdin: Writer, input: StdinSource, child: &Arc<SharedChild>) -> io::Result<()> {
-    match input {
-        StdinSource::Bytes(mut bytes) => {
-            if !bytes.is_empty() {
-                // One write only: a child that reads as fast as this writes would keep the
-                // caller for all of it.
-                match stdin.write_for(&bytes, Duration::ZERO) {
-                    Ok(n) => bytes.advance(n),
-                    Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
-                    // The child reads no more, and may well have all that it needs.
-                    Err(_) => return Ok(()),
+/// The thread does not keep the child: one that is dropped is reaped like any other, and
+/// gets the rest of its input all the same. If the program does not start, this is dropped,
+/// and the thread ends without having asked for any input.
+pub(super) struct PreparedFeed(Option<Sender<FeedTarget>>);
+
+/// The child that is fed.
+struct FeedTarget {
+    stdin: Writer,
+    child: Weak<SharedChild>,
+    process: Process,
+}
+
+impl PreparedFeed {
+    /// Prepares to feed `input` through the pipe `stdin`, whose other end is open and which
+    /// does not block.
+    ///
+    /// # Errors
+    /// When no thread can be had.
+    pub(super) fn new(
+        stdin: BorrowedFd<'_>,
+        input: StdinSource,
+    ) -> Result<PreparedFeed, SpawnError> {
+        let (target, targets) = channel::<FeedTarget>();
+        let thread =
+            match input {
+                StdinSource::Bytes(mut bytes) => {
+                    // A write that is refused is made again by the thread, and told there.
+                    let written = rustix::io::write(stdin, &bytes).unwrap_or(0);
+                    bytes.advance(written);
+                    if bytes.is_empty() {
+                        return Ok(PreparedFeed(None));
+                    }
+                    thread::spawn_quiet(NAME, move || {
+                        if let Ok(to) = targets.recv() {
+                            write(&to.stdin, &bytes);
+                        }
+                    })
                 }
-            }
-            if !bytes.is_empty() {
-                thread::spawn_quiet(NAME, move || write(&stdin, &bytes))?;
-            }
-        }
-        StdinSource::Producer(producer) => {
-            let (child, process) = (Arc::downgrade(child), child.process.clone());
-            // A quiet thread blocks all signals, and this one runs code of the host.
-            std::thread::Builder::new()
-                .name(NAME.into())
-                .spawn(move || produce(producer, stdin, &child, &process))?;
+                // A quiet thread blocks all signals, and this one runs code of the host.
+                StdinSource::Producer(producer) => std::thread::Builder::new()
+                    .name(NAME.into())
+                    .spawn(move || {
+                        if let Ok(to) = targets.recv() {
+                            produce(producer, to);
+                        }
+                    }),
+            };
+        thread.map_err(|error| SpawnError::new(Step::Thread, "", error))?;
+        Ok(PreparedFeed(Some(target)))
+    }
+
+    /// Feeds the child.
+    pub(super) fn begin(self, stdin: Writer, child: &Arc<SharedChild>) {
+        let target = FeedTarget {
+            stdin,
+            child: Arc::downgrade(child),
+            process: child.process.clone(),
+        };
+        if let Some(to) = self.0 {
+            // The thread waits for it.
+            let _ = to.send(target);
         }
     }
-    Ok(())
 }
 
 /// Writes all of it; false if the child reads no more.
@@ -72,12 +105,12 @@ fn write(stdin: &Writer, mut bytes: &[u8]) -> bool {
     true
 }
 
-fn produce(
-    mut producer: StdinProducer,
-    stdin: Writer,
-    child: &Weak<SharedChild>,
-    process: &Process,
-) {
+fn produce(mut producer: StdinProducer, to: FeedTarget) {
+    let FeedTarget {
+        stdin,
+        child,
+        process,
+    } = to;
     let error = loop {
         match catch_unwind(AssertUnwindSafe(&mut producer)) {
             Ok(Some(Ok(chunk))) => {

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::stdio::{OurEnds, OutputEnd, TerminalEnd, pipe_error};
+use super::stdio::{OurEnds, OutputEnd, TerminalEnd};
 use super::unstarted::Unstarted;
 use crate::drain::{Drain, Gauge, MergeInput, Pump, PumpedStream, Store};
 use crate::spec::Spec;
@@ -43,7 +43,7 @@ fn hook(listener: Option<&StreamListener>, stream: &'static str) -> elastic::Hoo
 }
 
 fn new_queue(overflow: Overflow, hook: elastic::Hook) -> Result<PumpedQueue, Unstarted> {
-    let pump = Pump::get().map_err(pipe_error)?;
+    let pump = Pump::get()?;
     let (producer, consumer, monitor) = elastic::elastic_among_others(overflow, pump.wake(), hook)?;
     Ok(PumpedQueue {
         pump,

@@ -2,11 +2,13 @@
 
 use crate::error::{Invalid, SpawnError};
 
-/// A specification that is wrong, or a step that failed.
+/// A specification that is wrong, a step that failed, or a cancel.
 #[derive(Debug)]
 pub(crate) enum Unstarted {
     Invalid(Invalid),
     Spawn(SpawnError),
+    /// The caller wants it no more.
+    Cancelled,
 }
 
 impl From<Invalid> for Unstarted {

@@ -41,7 +41,8 @@ impl<'a> Command<'a> {
         self
     }
 
-    /// Lets `cancel` end the run from another thread.
+    /// Lets `cancel` end the run from another thread. If it is cancelled already, nothing is
+    /// started: [`Error::Cancelled`].
     #[must_use]
     pub fn cancel_on(mut self, cancel: &Cancel) -> Self {
         self.hooks.cancel = Some(cancel.clone());
@@ -108,7 +109,7 @@ impl<'a> Command<'a> {
     /// returned; at most until the timeout plus the grace of the stop plus two seconds.
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::Spawn`] before anything runs;
+    /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`] before anything runs;
     /// [`Error::Stopped`] if it had to be stopped, with all that was read;
     /// [`Error::Failed`] if it failed and [`check`](Command::check) was asked
     /// for; [`Error::Foreign`] if a callback or a producer failed.
@@ -147,7 +148,7 @@ impl<'a> Command<'a> {
     /// Runs the program and captures into memory of the caller's kind.
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::Spawn`] only.
+    /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`] only.
     pub fn run_into<M: Memory>(self) -> Result<Collected<M>, Error> {
         self.begin_into().map(Ongoing::finish)
     }

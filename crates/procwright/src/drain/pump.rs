@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::output::{Drain, DrainStep};
+use crate::error::{SpawnError, Step};
 use procwright_os::fork::{self, PerProcess};
 use procwright_os::ready::{Interest, ReadySet};
 use procwright_os::sync::{Mutex, MutexGuard};
@@ -78,7 +79,7 @@ impl Pump {
     ///
     /// # Errors
     /// When no descriptor or thread can be had.
-    pub(crate) fn get() -> io::Result<Pump> {
+    pub(crate) fn get() -> Result<Pump, SpawnError> {
         let mut pump = pump();
         if let Some(shared) = &*pump {
             let mut orders = shared.orders();
@@ -87,18 +88,21 @@ impl Pump {
                 return Ok(Pump(Arc::clone(shared)));
             }
         }
+        let no_descriptor = |error| SpawnError::new(Step::Pipe, "", error);
         let shared = Arc::new(PumpShared {
-            wake: Arc::new(Wake::new()?),
+            wake: Arc::new(Wake::new().map_err(no_descriptor)?),
             orders: Mutex::new(Orders {
                 holders: 1,
                 ..Orders::default()
             }),
             generation: fork::generation(),
         });
-        let ready = ReadySet::new()?;
-        ready.add(shared.wake.as_fd(), WAKE, Interest::Read)?;
+        let ready = ReadySet::new().map_err(no_descriptor)?;
+        let added = ready.add(shared.wake.as_fd(), WAKE, Interest::Read);
+        added.map_err(no_descriptor)?;
         let theirs = Arc::clone(&shared);
-        thread::spawn_quiet("procwright-pump", move || run(&theirs, &ready))?;
+        thread::spawn_quiet("procwright-pump", move || run(&theirs, &ready))
+            .map_err(|error| SpawnError::new(Step::Thread, "", error))?;
         Ok(Pump(Arc::clone(pump.insert(shared))))
     }
 

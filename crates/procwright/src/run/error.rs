@@ -27,6 +27,12 @@ pub enum Error {
         /// The step that failed.
         source: SpawnError,
     },
+    /// The run was cancelled before its program was started, so nothing was.
+    #[error("{command} was cancelled before it was started")]
+    Cancelled {
+        /// The command as a shell takes it.
+        command: String,
+    },
     /// The run was stopped: by a timeout, an output limit or a cancel. The
     /// report's reason says which.
     #[doc(alias = "TimeoutExpired")]
@@ -66,7 +72,7 @@ impl Error {
     /// The result as far as the run had come, if a program was started.
     pub fn output(&self) -> Option<&Output> {
         match self {
-            Error::Invalid(_) | Error::Spawn { .. } => None,
+            Error::Invalid(_) | Error::Spawn { .. } | Error::Cancelled { .. } => None,
             Error::Stopped(output)
             | Error::Failed(output)
             | Error::Foreign { output, .. }
@@ -80,6 +86,9 @@ impl Error {
             Unstarted::Spawn(source) => Error::Spawn {
                 command: quote(&spec.argv),
                 source,
+            },
+            Unstarted::Cancelled => Error::Cancelled {
+                command: quote(&spec.argv),
             },
         }
     }

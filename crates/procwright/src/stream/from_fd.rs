@@ -55,7 +55,7 @@ impl Reader {
         // FIONBIO and not F_SETFL, which would overwrite the other flags of a descriptor
         // that was made elsewhere.
         rustix::io::ioctl_fionbio(&fd, true)?;
-        let pump = Pump::get()?;
+        let pump = Pump::get().map_err(|error| error.source)?;
         let hook = Box::new(|_: &Event| {});
         let (producer, consumer, monitor) = elastic::elastic(overflow, pump.wake(), hook)
             .map_err(|invalid| io::Error::new(io::ErrorKind::InvalidInput, invalid))?;

@@ -2,6 +2,7 @@
 //! them.
 
 use std::any::Any;
+use std::ffi::OsString;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,7 +10,7 @@ use magnus::value::ReprValue;
 use magnus::{
     ArgList, Error, Exception, IntoValue, Module, Object, RArray, RModule, Value, function,
 };
-use procwright::error::Invalid;
+use procwright::error::{Invalid, SpawnError, Step};
 use procwright::process::ProcessError;
 use procwright::stream::{Broken, Closed, LineTooLong, Stalled};
 
@@ -93,8 +94,24 @@ pub(crate) fn spawn_error(error: &procwright::Error) -> Error {
                 words,
             ),
         ),
+        procwright::Error::Cancelled { .. } => exception("cancelled_before", (words,)),
         _ => exception("invalid_value", (words,)),
     }
+}
+
+/// The exception for a start that was refused on this side of the core: for want of
+/// descriptors.
+pub(crate) fn start_refused(
+    argv: &[OsString],
+    step: Step,
+    object: &str,
+    error: io::Error,
+) -> Error {
+    let words = argv.iter().map(|word| word.to_string_lossy());
+    let command = words.collect::<Vec<_>>().join(" ");
+    let source = SpawnError::new(step, object, error)
+        .with_hint("this process has no descriptor left: raise RLIMIT_NOFILE or close some");
+    spawn_error(&procwright::Error::Spawn { command, source })
 }
 
 /// A `SystemCallError` of the kind that its number says.

@@ -26,14 +26,17 @@ pub(crate) struct Interrupts {
 
 impl Interrupts {
     pub(crate) fn watch() -> Result<Interrupts, Error> {
+        Interrupts::try_watch().map_err(|error| cannot_wait(&error))
+    }
+
+    /// As [`watch`](Interrupts::watch), with the system's error, which is for want of
+    /// descriptors.
+    pub(crate) fn try_watch() -> io::Result<Interrupts> {
         let kind = ThreadKind::current();
-        match WakeFd::take(kind) {
-            Ok(wake_fd) => Ok(Interrupts {
-                wake_fd: Some(wake_fd),
-                kind,
-            }),
-            Err(error) => Err(system_error(&error, format!("cannot wait: {error}"))),
-        }
+        Ok(Interrupts {
+            wake_fd: Some(WakeFd::take(kind)?),
+            kind,
+        })
     }
 
     fn wake_fd(&self) -> &WakeFd {
@@ -164,26 +167,38 @@ impl Watch for PauseOnInterrupt<'_> {
 /// the policy and a descriptor that is readable once there is no more grace. *Not a scoped
 /// thread*, which is always joined: a fork, which a signal handler can make, has not that
 /// thread.
-pub(crate) fn stop_on_thread<T: Send + 'static>(
-    policy: Stop,
-    stopping: impl FnOnce(Stop, &WakeFd) -> T + Send + 'static,
-) -> Result<T, Error> {
+///
+/// Where no thread can be had, it is done on this one.
+pub(crate) fn stop_on_thread<T, F>(policy: Stop, stopping: F) -> Result<T, Error>
+where
+    T: Send + 'static,
+    F: FnOnce(Stop, &WakeFd) -> T + Send + 'static,
+{
     let interrupts = Interrupts::watch()?;
     let hurry = Arc::new(WakeFd::take(ThreadKind::Other).map_err(|e| cannot_wait(&e))?);
     let over = Arc::new(WakeFd::take(ThreadKind::Other).map_err(|e| cannot_wait(&e))?);
     hurry.clear();
     over.clear();
+    // Handed over by a channel: a thread that cannot be made would take a capture with it.
+    let (hand, handed) = mpsc::channel();
     let worker = {
         let (hurry, over) = (Arc::clone(&hurry), Arc::clone(&over));
         std::thread::Builder::new()
             .name("procwright-stop".into())
             .spawn(move || {
-                let stopped = catch_unwind(AssertUnwindSafe(|| stopping(policy, &hurry)));
+                let stopped = catch_unwind(AssertUnwindSafe(|| {
+                    let stopping: F = handed.recv().expect("who made the thread sends it");
+                    stopping(policy, &hurry)
+                }));
                 over.wake();
                 stopped
             })
-            .map_err(|error| cannot_wait(&error))?
     };
+    let Ok(worker) = worker else {
+        return stop_here(&interrupts, policy, stopping, &hurry);
+    };
+    // The thread waits for it.
+    let _ = hand.send(stopping);
     let process = std::process::id();
     let mut raised = None;
     while !worker.is_finished() {
@@ -214,6 +229,42 @@ pub(crate) fn stop_on_thread<T: Send + 'static>(
     match raised {
         None => stopped.map_err(|panic| panic_error(&*panic)),
         Some(error) => Err(error),
+    }
+}
+
+/// Stops something on this thread, because no other can be had, which is no reason to leave
+/// processes behind. An interrupt that comes meanwhile waits until all is over.
+fn stop_here<T>(
+    interrupts: &Interrupts,
+    policy: Stop,
+    stopping: impl FnOnce(Stop, &WakeFd) -> T,
+    hurry: &WakeFd,
+) -> Result<T, Error> {
+    let process = std::process::id();
+    let mut stopping = Some(stopping);
+    let mut raised = None;
+    loop {
+        interrupts.clear();
+        let thrown = gvl::check_interrupts_beside(raised.as_ref());
+        if std::process::id() != process {
+            // A handler has forked. What is to be stopped is the parent's.
+            return Err(fork_error(raised, thrown));
+        }
+        if let Err(error) = thrown {
+            raised.get_or_insert(error);
+            hurry.wake();
+        }
+        let done = interrupts.without_gvl_unchecked(|| {
+            let stopping = stopping.take();
+            stopping.map(|stopping| stopping(policy, hurry))
+        });
+        match (done, raised) {
+            (Some(Ok(Some(stopped))), None) => return Ok(stopped),
+            (Some(Err(panic)), None) => return Err(panic_error(&*panic)),
+            (Some(_), Some(error)) => return Err(error),
+            // An interrupt came before it was begun.
+            (_, still) => raised = still,
+        }
     }
 }
 

@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value};
+use procwright::error::Step;
 use procwright::queue::Channel;
 use procwright::spec::{Account, Limit, Rlimit};
 use procwright::terminal::Size;
 use procwright::{Beyond, Overflow, Sink, Spec, Stdin, Until, duplicate_fd};
+use rustix::io::Errno;
 
 use crate::arguments::{seconds, signal, stop};
-use crate::errors::{choice_error, exception, system_error};
+use crate::errors::{choice_error, exception, start_refused, system_error};
 use crate::string::to_vec;
 
 /// The options in the shapes that `lib/procwright/options.rb` gives them.
@@ -193,8 +195,14 @@ fn unknown(option: &str, word: &str) -> Error {
 /// A duplicate of the caller's descriptor, which the caller may close meanwhile.
 pub(crate) fn fd(name: &str, number: RawFd) -> Result<Arc<std::os::fd::OwnedFd>, Error> {
     let duplicate = duplicate_fd(number).map(Arc::new);
-    duplicate
-        .map_err(|error| system_error(&error, format!("{name} is descriptor {number}: {error}")))
+    duplicate.map_err(|error| {
+        let shown = format!("{name} is descriptor {number}");
+        match error.raw_os_error() == Some(Errno::BADF.raw_os_error()) {
+            true => system_error(&error, format!("{shown}: {error}")),
+            // That there are none left is no fault of the number.
+            false => start_refused(&[], Step::Dup, &shown, error),
+        }
+    })
 }
 
 /// A duplicate that becomes stdin, stdout or stderr. A program expects that it blocks, and

@@ -1,10 +1,11 @@
 //! `Procwright.run`.
 
 use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, Value, function};
+use procwright::error::Step;
 use procwright::{Collected, Command, Failure, Ongoing};
 
 use crate::cancel::Cancel;
-use crate::errors::{exception, guarded, panic_error, spawn_error, system_error};
+use crate::errors::{exception, guarded, panic_error, spawn_error, start_refused, system_error};
 use crate::event_handover::EventHandover;
 use crate::gvl;
 use crate::interruptible::{Interrupts, PauseOnInterrupt, fork_error};
@@ -27,7 +28,8 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         let cancel = cancel.map(Cancel::handle);
         let events = options.get::<Option<&EventHandover>>("events")?;
         let taps = OutputTaps::from_options(options)?;
-        let interrupts = Interrupts::watch()?;
+        let refused = |step, object: &str, error| start_refused(&spec.argv, step, object, error);
+        let interrupts = Interrupts::try_watch().map_err(|error| refused(Step::Pipe, "", error))?;
         let mut ongoing = loop {
             let begun = interrupts.without_gvl(|| {
                 let mut command =
@@ -45,10 +47,7 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 None => {}
                 Some(Err(panic)) => return Err(panic_error(&*panic)),
                 Some(Ok(Err(error))) => {
-                    return Err(system_error(
-                        &error,
-                        format!("tee: our own output: {error}"),
-                    ));
+                    return Err(refused(Step::Dup, "our own output, for tee", error));
                 }
                 Some(Ok(Ok(Err(error)))) => return Err(spawn_error(&error)),
                 Some(Ok(Ok(Ok(ongoing)))) => break Some(ongoing),

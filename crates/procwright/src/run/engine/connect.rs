@@ -4,12 +4,13 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use bytes::Bytes;
 
 use crate::child::{OurEnds, StdinProducer};
-use crate::drain::{Copies, Drain, Feed, FeedSource, Inline, KeyboardRelay, Store};
+use crate::drain::{Copies, Drain, Feed, FeedSource, Inline, KeyboardRelay, OutputChunk, Store};
 use crate::error::{SpawnError, Step};
 use crate::run::consumer::{ConsumerKind, ConsumerRole, NewConsumer, OutputConsumer};
 use crate::run::tap::{FullFile, Tap, TeeTap};
@@ -20,26 +21,33 @@ use crate::std_stream::{PerStream, StdStream};
 use crate::stream::Framing;
 use procwright_os::wake::Wake;
 
-/// Consumers and producer for the pipes of a run, made before its program starts.
+/// Consumers and producer for the pipes of a run, made before its program starts: a program
+/// that runs must not be stopped for want of a thread.
 pub(super) struct Attachments {
-    producer: Option<StdinProducer>,
-    taps: PerStream<Vec<NewConsumer>>,
-    both: Vec<NewConsumer>,
+    consumers: WaitingConsumers,
+    /// The queues of the consumers, by the stream that leads to them.
+    queues: PerStream<Vec<Arc<Fifo<OutputChunk>>>>,
+    /// Whether a consumer gets both streams in the order of reading.
+    in_order: bool,
+    producer: Option<WaitingProducer>,
     /// Rung by consumers and the producer; none if there are neither.
     wake: Option<Arc<Wake>>,
 }
 
 impl Attachments {
-    /// Adds to the caller's consumers those that the spec asks for.
+    /// Adds to the caller's consumers those that the spec asks for, and starts a thread for
+    /// each of them and for the producer. If the program does not start, dropping this ends
+    /// them: the producer was not asked for anything, and no callback was called.
     ///
     /// # Errors
-    /// A file that cannot be made, or no descriptor left.
+    /// A file that cannot be made, no descriptor or no thread left.
     pub(super) fn open(
         spec: &Spec,
         producer: Option<StdinProducer>,
         mut taps: PerStream<Vec<NewConsumer>>,
         mut both: Vec<NewConsumer>,
         relay: Option<Box<dyn Tap>>,
+        framing: &Framing,
     ) -> Result<Attachments, SpawnError> {
         for (stream, file) in full_files(spec)? {
             taps[stream].extend(file);
@@ -55,20 +63,42 @@ impl Attachments {
                 }
             }
         }
-        let consumes = !both.is_empty() || taps.values().any(|taps| !taps.is_empty());
-        let wake = match producer.is_some() || consumes {
-            true => {
-                let wake = Wake::new().map_err(|error| SpawnError::new(Step::Pipe, "", error))?;
-                Some(Arc::new(wake))
-            }
-            false => None,
+        let mut attachments = Attachments {
+            consumers: WaitingConsumers(Vec::new()),
+            queues: PerStream::default(),
+            in_order: !both.is_empty(),
+            producer: None,
+            wake: None,
         };
-        Ok(Attachments {
-            producer,
-            taps,
-            both,
-            wake,
-        })
+        let consumes = !both.is_empty() || taps.values().any(|taps| !taps.is_empty());
+        if producer.is_none() && !consumes {
+            return Ok(attachments);
+        }
+        let wake = Wake::new().map_err(|error| SpawnError::new(Step::Pipe, "", error))?;
+        let wake = Arc::new(wake);
+        let no_thread = |error| SpawnError::new(Step::Thread, "", error);
+        let only = |one| PerStream::from_fn(|stream| stream == one);
+        let apart = taps.into_iter().map(|(stream, taps)| (only(stream), taps));
+        for (streams, taps) in apart.chain([(spec.captures(), both)]) {
+            for new in taps {
+                let streams = match streams == PerStream::new(true, true) {
+                    true if new.role == ConsumerRole::Relay => spec.relays(),
+                    _ => streams,
+                };
+                let consumer = OutputConsumer::start(new, streams, &wake, framing);
+                let consumer = consumer.map_err(no_thread)?;
+                for stream in streams.chosen() {
+                    attachments.queues[stream].push(Arc::clone(&consumer.fifo));
+                }
+                attachments.consumers.0.push(consumer);
+            }
+        }
+        if let Some(producer) = producer {
+            let waiting = WaitingProducer::new(producer, &wake).map_err(no_thread)?;
+            attachments.producer = Some(waiting);
+        }
+        attachments.wake = Some(wake);
+        Ok(attachments)
     }
 
     /// True if the program gets a pipe for stdin.
@@ -76,40 +106,20 @@ impl Attachments {
         self.producer.is_some() || matches!(spec.stdin, Stdin::Bytes(_))
     }
 
-    /// Puts drains, consumers and a feed to the ends of the pipes. `consumers` gets
-    /// those that have started, also when this fails.
+    /// Puts drains, consumers and a feed to the ends of the pipes of a program that runs.
     pub(super) fn connect<M: Memory>(
         self,
         spec: &Spec,
         ends: OurEnds,
         now: Instant,
-        framing: &Framing,
-        consumers: &mut Vec<OutputConsumer>,
-    ) -> io::Result<Inline<M>> {
+    ) -> (Inline<M>, Vec<OutputConsumer>) {
         let Attachments {
+            mut consumers,
+            queues,
+            in_order,
             producer,
-            taps,
-            both,
             wake,
         } = self;
-        let in_order = !both.is_empty();
-        let mut queues = PerStream::<Vec<_>>::default();
-        let read = ends.outputs.as_ref().map(Option::is_some);
-        let only = |one| PerStream::from_fn(|stream| stream == one);
-        let apart = taps.into_iter().map(|(stream, taps)| (only(stream), taps));
-        for (streams, taps) in apart.chain([(read, both)]) {
-            for (new, wake) in taps.into_iter().zip(wake.iter().cycle()) {
-                let streams = match streams == PerStream::new(true, true) {
-                    true if new.role == ConsumerRole::Relay => spec.relays(),
-                    _ => streams,
-                };
-                let consumer = OutputConsumer::start(new, streams, wake, framing)?;
-                for stream in streams.chosen() {
-                    queues[stream].push(Arc::clone(&consumer.fifo));
-                }
-                consumers.push(consumer);
-            }
-        }
         let (mut slave, keyboard) = match ends.terminal {
             Some(terminal) => (Some(terminal.slave), terminal.keyboard),
             None => (None, None),
@@ -119,7 +129,7 @@ impl Attachments {
         for (stream, (end, queues)) in ends.outputs.zip(queues) {
             let Some(end) = end else { continue };
             #[cfg(procwright_fault)]
-            let end = crate::fault::without_last_byte(end, stream)?;
+            let end = crate::fault::without_last_byte(end, stream);
             let store = store(spec, stream);
             let drain = match is_terminal {
                 true => Drain::of_terminal(end.fd, slave.take(), store, now),
@@ -130,27 +140,31 @@ impl Attachments {
                 false => drain.with_copies(Copies { stream, queues }),
             });
         }
-        let feed = match (ends.stdin, producer, &wake) {
-            (Some(fd), Some(producer), Some(wake)) => {
-                let queue = Fifo::new(Arc::clone(wake), 1);
-                produce(producer, Arc::clone(&queue))?;
-                Some(Feed::new(fd, FeedSource::Queue(queue)))
-            }
-            (Some(fd), ..) => match &spec.stdin {
+        let feed = match (ends.stdin, producer) {
+            (Some(fd), Some(producer)) => Some(Feed::new(fd, FeedSource::Queue(producer.begin()))),
+            (Some(fd), None) => match &spec.stdin {
                 Stdin::Bytes(bytes) => Some(Feed::new(fd, FeedSource::Bytes(bytes.clone()))),
                 _ => None,
             },
-            (None, ..) => None,
+            (None, _) => None,
         };
         let typist = keyboard.map(KeyboardRelay::new);
         let merged = spec.merged;
-        Ok(Inline::new(drains, feed, typist, wake, merged, in_order))
+        let streams = Inline::new(drains, feed, typist, wake, merged, in_order);
+        (streams, std::mem::take(&mut consumers.0))
     }
 }
 
-/// The streams of a run to which nothing could be put.
-pub(super) fn without_streams<M: Memory>() -> Inline<M> {
-    Inline::new(PerStream::default(), None, None, None, false, false)
+/// Consumers whose program has not started. Dropped, none of them is called, also not for an
+/// end: the file of one of them keeps what it holds.
+struct WaitingConsumers(Vec<OutputConsumer>);
+
+impl Drop for WaitingConsumers {
+    fn drop(&mut self) {
+        for consumer in &self.0 {
+            consumer.fifo.leave();
+        }
+    }
 }
 
 /// The files of `keep_full`.
@@ -211,28 +225,53 @@ fn store<M: Memory>(spec: &Spec, stream: StdStream) -> Store<M> {
     }
 }
 
-/// Pulls stdin from `producer` on a thread of its own.
-fn produce(mut producer: StdinProducer, queue: Arc<Fifo<Bytes>>) -> io::Result<()> {
-    std::thread::Builder::new()
-        .name("procwright-stdin".into())
-        .spawn(move || {
-            let finishing = FinishOnDrop(&queue);
-            let error = loop {
-                match producer() {
-                    Some(Ok(chunk)) => {
-                        if !chunk.is_empty() && !queue.put(chunk) {
-                            break None;
-                        }
-                    }
-                    Some(Err(error)) => break Some(error),
-                    None => break None,
+/// A thread that will pull stdin from a producer, once the program has started. Dropped
+/// before, it ends without having asked for anything.
+struct WaitingProducer {
+    begin: Sender<()>,
+    queue: Arc<Fifo<Bytes>>,
+}
+
+impl WaitingProducer {
+    fn new(producer: StdinProducer, wake: &Arc<Wake>) -> io::Result<WaitingProducer> {
+        let queue = Fifo::new(Arc::clone(wake), 1);
+        let (begin, begun) = channel();
+        let theirs = Arc::clone(&queue);
+        std::thread::Builder::new()
+            .name("procwright-stdin".into())
+            .spawn(move || {
+                if begun.recv().is_ok() {
+                    produce(producer, &theirs);
                 }
-            };
-            drop(producer);
-            std::mem::forget(finishing);
-            queue.finish(error);
-        })?;
-    Ok(())
+            })?;
+        Ok(WaitingProducer { begin, queue })
+    }
+
+    /// Lets it begin, and gives the queue that it fills.
+    fn begin(self) -> Arc<Fifo<Bytes>> {
+        // The thread waits for it.
+        let _ = self.begin.send(());
+        self.queue
+    }
+}
+
+/// Pulls stdin from `producer`, to its end.
+fn produce(mut producer: StdinProducer, queue: &Fifo<Bytes>) {
+    let finishing = FinishOnDrop(queue);
+    let error = loop {
+        match producer() {
+            Some(Ok(chunk)) => {
+                if !chunk.is_empty() && !queue.put(chunk) {
+                    break None;
+                }
+            }
+            Some(Err(error)) => break Some(error),
+            None => break None,
+        }
+    };
+    drop(producer);
+    std::mem::forget(finishing);
+    queue.finish(error);
 }
 
 /// Ends stdin also when the producer panics: the program must not wait for more.

@@ -51,8 +51,11 @@ impl Host<'_> {
 
     /// True if the caller wants the run to end.
     pub(super) fn wants_end(&self) -> bool {
-        let is_cancelled = self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
-        self.demanded != DemandedEnd::None || is_cancelled
+        self.demanded != DemandedEnd::None || self.is_cancelled()
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(Cancel::is_cancelled)
     }
 
     /// Asks the watch what it wants, now that its descriptor is readable. Gives the

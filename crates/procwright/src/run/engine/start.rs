@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::connect::{Attachments, without_streams};
+use super::connect::Attachments;
 use super::host::{DemandedEnd, Host};
 use super::program::Program;
 use super::run_state::{Run, RunPhase};
 use crate::child::{self, Unstarted};
 use crate::quote::quote;
-use crate::run::collected::Failure;
 use crate::run::event_thread::EventThread;
 use crate::run::hooks::Hooks;
 use crate::run::ticker::Ticker;
@@ -17,7 +16,7 @@ use crate::spec::{Purpose, Spec};
 use crate::spool::Memory;
 use crate::trace::Trace;
 use procwright_os::proc;
-use procwright_process::Orphans;
+use procwright_process::{Cancel, Orphans};
 
 /// Starts `spec`. Nothing is moved, and no clock looked at, before [`Run::drive`].
 pub(crate) fn start<'a, M: Memory>(
@@ -28,8 +27,14 @@ pub(crate) fn start<'a, M: Memory>(
     let valid = hooks.validate(spec, Purpose::Run);
     let valid = valid.and_then(|()| spec.validate(Purpose::Run));
     let launch = valid.inspect_err(|error| trace.not_started(&spec.argv, error))?;
+    // Before a file of the caller's is emptied, and once more before the start.
+    if hooks.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+        return Err(child::given_up(Unstarted::Cancelled, spec, trace));
+    }
     let framing = hooks.framing();
-    let attachments = Attachments::open(spec, hooks.producer, hooks.taps, hooks.both, hooks.relay)?;
+    let (taps, both) = (hooks.taps, hooks.both);
+    let attachments = Attachments::open(spec, hooks.producer, taps, both, hooks.relay, &framing);
+    let attachments = attachments.map_err(|error| child::given_up(error, spec, trace))?;
     let mut host = Host {
         cancel: hooks.cancel,
         events: hooks
@@ -49,33 +54,26 @@ pub(crate) fn start<'a, M: Memory>(
 
     let started = Instant::now();
     let started_ticks = proc::now_ticks();
-    let mut is_early = false;
     let feeds = attachments.feeds(spec);
-    let (running, ends) = child::start(spec, launch, feeds, None, trace, || {
-        // An event from now on has a program to answer it.
-        is_early = host.watch_is_ready();
-    })?;
+    let mut prepared = child::prepare(spec, launch, feeds, None, trace)?;
+    let ends = prepared.take_ends();
+    let pipes = ends.pipes();
+    if host.is_cancelled() {
+        return Err(child::given_up(Unstarted::Cancelled, spec, trace));
+    }
+    // An event from now on has a program to answer it.
+    let is_early = host.watch_is_ready();
+    let running = prepared.start()?;
     // The child exists from here on, and every way out stops and reaps it.
     host.ticker = hooks
         .every
         .map(|(period, hook)| Ticker::new(period, hook, started));
+    let (streams, consumers) = attachments.connect(spec, ends, started);
     let program = Program {
         running,
-        pipes: ends.pipes(),
+        pipes,
         started_ticks,
         exited_at: None,
-    };
-    let mut consumers = Vec::new();
-    let connected = attachments.connect(spec, ends, started, &framing, &mut consumers);
-    let (streams, failure) = match connected {
-        Ok(streams) => (streams, None),
-        Err(error) => {
-            // No drain will tell those that have started of an end.
-            for consumer in &consumers {
-                consumer.fifo.end_all();
-            }
-            (without_streams(), Some(Failure::Io(error)))
-        }
     };
     let mut run = Run {
         spec: Arc::clone(spec),
@@ -86,7 +84,7 @@ pub(crate) fn start<'a, M: Memory>(
         consumers,
         host,
         phase: RunPhase::default(),
-        failure,
+        failure: None,
         later_failures: Vec::new(),
         refusals: 0,
     };
