@@ -6,6 +6,7 @@
 
 pub mod capture;
 pub mod cli;
+pub mod cold;
 pub mod command;
 pub mod limit;
 pub mod liveness;

@@ -9,7 +9,8 @@ use procwright_bench::report::Report;
 use procwright_bench::round::Effort;
 use procwright_bench::tools::Tools;
 use procwright_bench::{
-    capture, cli, command, limit, liveness, plot, queue, ruby, spawn, startup, streams, table, wait,
+    capture, cli, cold, command, limit, liveness, plot, queue, ruby, spawn, startup, streams,
+    table, wait,
 };
 
 fn main() -> ExitCode {
@@ -51,6 +52,7 @@ fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
                 save(&report)?;
             }
             capture::run(tools, effort, &mut report, save)?;
+            cold::run(tools, effort, &mut report, save)?;
         }
     }
     io::stdout().write_all(table::markdown(&report).as_bytes())

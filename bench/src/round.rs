@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
 use serde_json::Value;
 
 use crate::stats;
@@ -201,6 +203,20 @@ pub fn go(
     expect: &[(&str, u64)],
     rounds: Rounds,
 ) -> Outcome {
+    go_after(Duration::ZERO, tools, entries, args, expect, rounds)
+}
+
+/// As [`go`], and before each run the machine rests for so long: then memory that was
+/// freed may have gone back to where it came from. Each line gets `processor_s`, the
+/// processor time of the subject and its children.
+pub fn go_after(
+    rest: Duration,
+    tools: &Tools,
+    entries: &[Entry],
+    args: &[OsString],
+    expect: &[(&str, u64)],
+    rounds: Rounds,
+) -> Outcome {
     let mut outcome = Outcome::default();
     let present = outcome.present(tools, entries);
     let started = Instant::now();
@@ -211,7 +227,13 @@ pub fn go(
         for turn in 0..present.len() {
             let entry = present[(turn + round) % present.len()];
             if !outcome.missing.contains_key(&entry.name) {
-                let line = once(&entry.argv, args).and_then(|line| check(line, expect));
+                #[expect(clippy::disallowed_methods, reason = "a rest is the case")]
+                std::thread::sleep(rest);
+                let before = processor_s();
+                let mut line = once(&entry.argv, args).and_then(|line| check(line, expect));
+                if let Ok(Value::Object(figures)) = &mut line {
+                    figures.insert("processor_s".into(), (processor_s() - before).into());
+                }
                 outcome.note(&entry.name, line);
             }
         }
@@ -240,6 +262,13 @@ pub fn together(tools: &Tools, entries: &[Entry], args: &[OsString], rounds: usi
         }
     }
     outcome.settled()
+}
+
+/// The processor time of all children that have ended.
+fn processor_s() -> f64 {
+    let used = getrusage(UsageWho::RUSAGE_CHILDREN);
+    let sum = used.map(|used| used.user_time() + used.system_time());
+    sum.map_or(0.0, |sum| sum.num_microseconds() as f64 / 1e6)
 }
 
 fn check(line: Value, expect: &[(&str, u64)]) -> Result<Value, String> {

@@ -17,8 +17,9 @@ use crate::suite::{self, Part, words};
 use crate::tools::Tools;
 
 /// The parts, in the order in which they run.
-pub const PARTS: [&str; 7] = [
+pub const PARTS: [&str; 8] = [
     "trip",
+    "first",
     "rate",
     "burst",
     "growth",
@@ -38,8 +39,9 @@ pub fn run(
     report: &mut Report,
     save: impl FnMut(&Report) -> io::Result<()>,
 ) -> io::Result<()> {
-    let all: [Part<()>; 7] = [
+    let all: [Part<()>; 8] = [
         trip::run,
+        trip::first,
         rate::run,
         room::bursts,
         room::growth,

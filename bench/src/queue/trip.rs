@@ -30,3 +30,29 @@ pub(super) fn run(tools: &Tools, effort: Effort, (): &(), report: &mut Report) {
         }
     }
 }
+
+/// The first trips of a queue.
+const FIRST: u64 = 1_000;
+
+/// Of a fresh queue, long messages: memory that nobody has touched yet.
+pub(super) fn first(tools: &Tools, effort: Effort, (): &(), report: &mut Report) {
+    for bytes in [64 << 10, 4 << 20] {
+        let names = ["procwright", "procwright-reserve", "iceoryx2", "cloudtoid"];
+        let entries: Vec<_> = names.iter().map(|name| entry(tools, name)).collect();
+        let trips = match effort {
+            Effort::Quick if bytes > 1 << 20 => FIRST / 10,
+            _ => FIRST,
+        };
+        let case = format!("the first {trips} round trips, {}", length(bytes));
+        let args = args("first", "spin", [bytes as u64, 1, trips, 0, 0]);
+        let figures = [
+            ("all_ms", "all", "ms", 1.0),
+            ("trip_ns", "median", "µs", 1e3),
+            ("begin_ns", "the first 32", "µs", 1e3),
+            ("system_ms", "system time", "ms", 1.0),
+            ("faults", "page faults", "", 1.0),
+        ];
+        let rounds = rounds(effort);
+        super::measure(tools, report, &case, &entries, &args, rounds, &figures);
+    }
+}

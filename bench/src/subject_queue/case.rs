@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::time::TimeValLike as _;
 
 use super::count::{self, What};
 use super::{Plan, Way, burst, growth, rate, trip};
@@ -19,6 +20,7 @@ pub struct Case {
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Trip,
+    First,
     Rate,
     Burst,
     Growth,
@@ -36,6 +38,7 @@ pub fn parse(words: &[String]) -> Result<Case, String> {
     let number = |at: usize| word(at).parse().unwrap_or(0u64);
     let kind = match word(0) {
         "trip" => Kind::Trip,
+        "first" => Kind::First,
         "rate" => Kind::Rate,
         "burst" => Kind::Burst,
         "growth" => Kind::Growth,
@@ -72,6 +75,17 @@ impl Case {
             Kind::Trip => {
                 let ns = trip::measure::<W>(plan, a, b)?;
                 Ok(format!(r#"{{"trip_ns": {ns:.1?}}}"#))
+            }
+            Kind::First => {
+                let before = Usage::now();
+                let ns = trip::first::<W>(plan, a)?;
+                let used = Usage::now().since(&before);
+                let begin = &ns[..ns.len().min(32)];
+                let all_ms = ns.iter().sum::<f64>() / 1e6;
+                Ok(format!(
+                    r#"{{"trip_ns": {ns:.0?}, "begin_ns": {begin:.0?}, "all_ms": {all_ms:.3}, "system_ms": {:.3}, "faults": {}}}"#,
+                    used.system_ms, used.faults
+                ))
             }
             Kind::Rate => {
                 let rate = rate::measure::<W>(plan, Duration::from_millis(a))?;
@@ -131,6 +145,37 @@ impl Case {
                 let calls = counts.concat();
                 Ok(format!(r#"{{"calls": {calls:?}}}"#))
             }
+        }
+    }
+}
+
+/// What the system did for this process, and for its children that have ended.
+#[derive(Debug)]
+struct Usage {
+    system_ms: f64,
+    faults: i64,
+}
+
+impl Usage {
+    fn now() -> Usage {
+        let both = [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN];
+        let used = both.into_iter().filter_map(|who| getrusage(who).ok());
+        used.fold(
+            Usage {
+                system_ms: 0.0,
+                faults: 0,
+            },
+            |sum, usage| Usage {
+                system_ms: sum.system_ms + usage.system_time().num_microseconds() as f64 / 1e3,
+                faults: sum.faults + usage.minor_page_faults(),
+            },
+        )
+    }
+
+    fn since(&self, before: &Usage) -> Usage {
+        Usage {
+            system_ms: self.system_ms - before.system_ms,
+            faults: self.faults - before.faults,
         }
     }
 }

@@ -126,6 +126,35 @@ impl<W: Way> Side<W> {
 /// What the last message of all begins with.
 pub const END: u64 = STOP + 1;
 
+/// The first trips of a queue that was made just now: the nanoseconds of each. Nothing is
+/// warm but what both sides are.
+///
+/// # Errors
+/// Why it cannot be had.
+pub fn first<W: Way>(plan: Plan, trips: u64) -> Result<Vec<f64>, String> {
+    let both: Both<W> = Both::new(plan)?;
+    let both = &both;
+    let answer = |_, door: UnixStream| {
+        party::keep_to(plan, 1);
+        let mut side = both.answerer(&door);
+        while side.answer() != END {}
+        party::hear(&door);
+    };
+    Ok(party::run(W::IS_OF_THREADS, 1, answer, |doors| {
+        party::keep_to(plan, 0);
+        let mut side = both.caller(&doors[0]);
+        let timed = |trip| {
+            let began = Instant::now();
+            side.trip(trip);
+            began.elapsed().as_nanos() as f64
+        };
+        let trips = (0..trips).map(timed).collect();
+        side.trip(END);
+        party::tell(&doors[0], 0);
+        trips
+    }))
+}
+
 /// Batches of about so many microseconds: the nanoseconds of a trip in each.
 ///
 /// # Errors
