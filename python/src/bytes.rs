@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 
 use crate::attach::{Attached, attach};
 use procwright::Memory;
-use procwright::memory::{advise_huge, next_capacity};
+use procwright::memory::{Pages, next_capacity};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -51,6 +51,8 @@ struct GrowingBytes {
     /// The number of bytes initialised, by us or by a read; at least `length` where
     /// `clean_spare` is used.
     clean: usize,
+    /// The pages of what [`fill`](BytesMemory::fill) fills.
+    pages: Pages,
 }
 
 // SAFETY: only `start` keeps this from being Send by itself. It points into
@@ -66,8 +68,16 @@ impl Memory for BytesMemory {
         }
     }
 
+    fn reserve(&mut self, more: usize) -> io::Result<&mut [MaybeUninit<u8>]> {
+        self.make_room(more)?;
+        Ok(match &mut self.large {
+            None => self.small.spare_capacity_mut(),
+            Some(large) => large.spare(),
+        })
+    }
+
     fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
-        self.reserve(max)?;
+        self.make_room(max)?;
         match &mut self.large {
             None => {
                 let length = self.small.len();
@@ -94,7 +104,7 @@ impl Memory for BytesMemory {
     }
 
     fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.reserve(bytes.len())?;
+        self.make_room(bytes.len())?;
         match &mut self.large {
             None => self.small.extend_from_slice(bytes),
             Some(large) => large.extend(bytes),
@@ -129,7 +139,7 @@ impl BytesMemory {
         max: usize,
         read: impl FnOnce(&mut [u8]) -> io::Result<(usize, R)>,
     ) -> io::Result<R> {
-        self.reserve(max)?;
+        self.make_room(max)?;
         match &mut self.large {
             None => {
                 let length = self.small.len();
@@ -140,6 +150,7 @@ impl BytesMemory {
                 filled.map(|(_, made)| made)
             }
             Some(large) => {
+                large.provide(max);
                 let (n, made) = read(large.clean_spare(max))?;
                 large.length += n.min(max);
                 Ok(made)
@@ -148,7 +159,7 @@ impl BytesMemory {
     }
 
     /// Makes room for `more` bytes.
-    fn reserve(&mut self, more: usize) -> io::Result<()> {
+    fn make_room(&mut self, more: usize) -> io::Result<()> {
         let length = self.as_bytes().len();
         let needed = length.checked_add(more).ok_or(io::ErrorKind::OutOfMemory)?;
         if self.large.is_none() && needed <= SMALL {
@@ -185,7 +196,6 @@ impl BytesMemory {
         if !self.small.is_empty() {
             large.extend(&std::mem::take(&mut self.small));
         }
-        advise_huge(large.start.as_ptr(), large.capacity);
         self.large = Some(large);
         Ok(())
     }
@@ -221,6 +231,7 @@ impl GrowingBytes {
             object,
             length,
             clean,
+            pages,
             ..
         } = self;
         debug_assert!(length <= capacity);
@@ -236,6 +247,7 @@ impl GrowingBytes {
         };
         let mut large = GrowingBytes::around(object, length, capacity)?;
         large.clean = clean.min(capacity);
+        large.pages = pages;
         Ok(large)
     }
 
@@ -253,6 +265,7 @@ impl GrowingBytes {
             length,
             capacity,
             clean: 0,
+            pages: Pages::default(),
         })
     }
 
@@ -268,6 +281,13 @@ impl GrowingBytes {
     fn spare(&mut self) -> &mut [MaybeUninit<u8>] {
         let length = self.length;
         &mut self.block()[length..]
+    }
+
+    /// Gets the pages for the next `max` bytes, for which there is room.
+    fn provide(&mut self, max: usize) {
+        let mut pages = std::mem::take(&mut self.pages);
+        pages.provide(self.length, self.spare(), max);
+        self.pages = pages;
     }
 
     /// The next `max` bytes, for which there is room, as initialised memory. They

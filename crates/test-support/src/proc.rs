@@ -20,6 +20,24 @@ pub fn status_bytes(key: &str) -> u64 {
     kib * 1024
 }
 
+/// The flags of the mapping of this process that an address is in, such as " rd wr mr hg ":
+/// those of `VmFlags` in proc(5).
+pub fn mapping_flags(address: usize) -> String {
+    let maps = std::fs::read_to_string("/proc/self/smaps").expect("/proc/self/smaps");
+    let mut is_here = false;
+    for line in maps.lines() {
+        let range = line.split(' ').next().and_then(|word| word.split_once('-'));
+        let bound = |word| usize::from_str_radix(word, 16).ok();
+        if let Some((Some(from), Some(to))) = range.map(|(from, to)| (bound(from), bound(to))) {
+            is_here = (from..to).contains(&address);
+        }
+        if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| is_here) {
+            return format!("{flags} ");
+        }
+    }
+    panic!("no mapping has {address:x}");
+}
+
 /// Resets the peak of this process's memory, and returns the memory in use now.
 pub fn reset_peak() -> u64 {
     std::fs::write("/proc/self/clear_refs", "5").expect("/proc/self/clear_refs");

@@ -11,6 +11,7 @@ mod copies;
 mod feed;
 mod flow;
 mod inline;
+mod kept;
 mod keyboard_relay;
 mod merge;
 mod meter;

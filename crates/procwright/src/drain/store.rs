@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use super::kept::Kept;
 use super::merge::MergeInput;
 use super::room::StoreRoom;
 use crate::spool::elastic::{ElasticProducer, Space};
@@ -16,10 +17,10 @@ const SCRATCH: usize = 256 * 1024;
 #[derive(Debug)]
 pub(crate) enum Store<M> {
     /// Memory for all bytes.
-    Whole(M),
+    Whole(Kept<M>),
     /// Memory for the first `limit` bytes. The rest is counted.
     Capped {
-        kept: M,
+        kept: Kept<M>,
         length: u64,
         limit: u64,
         seen: u64,
@@ -42,12 +43,12 @@ pub(crate) enum Store<M> {
 
 impl<M: Memory> Store<M> {
     pub(crate) fn whole() -> Store<M> {
-        Store::Whole(M::new())
+        Store::Whole(Kept::new())
     }
 
     pub(crate) fn capped(limit: u64) -> Store<M> {
         Store::Capped {
-            kept: M::new(),
+            kept: Kept::new(),
             length: 0,
             limit,
             seen: 0,
@@ -181,21 +182,12 @@ impl<M: Memory> Store<M> {
     /// The kept bytes in one piece, and where in them others were dropped.
     pub(super) fn into_kept(self) -> (io::Result<M>, Option<u64>) {
         match self {
-            Store::Whole(mut kept) => {
-                kept.finish();
-                (Ok(kept), None)
-            }
-            Store::Capped {
-                mut kept, length, ..
-            } => {
-                kept.finish();
-                (Ok(kept), Some(length))
-            }
+            Store::Whole(kept) => (Ok(kept.finish()), None),
+            Store::Capped { kept, length, .. } => (Ok(kept.finish()), Some(length)),
             Store::HeadAndTail(ends) => {
-                let mut kept = M::new();
+                let mut kept = Kept::new();
                 let pushed = ends.pieces().iter().try_for_each(|piece| kept.push(piece));
-                kept.finish();
-                (pushed.map(|()| kept), Some(ends.kept().0))
+                (pushed.map(|()| kept.finish()), Some(ends.kept().0))
             }
             Store::Nothing { .. } | Store::Elastic(_) | Store::Merged(_) => (Ok(M::new()), None),
         }

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use super::Pages;
 use procwright_os::memory;
 
 /// Keeps the first `head` and the last `tail` bytes of what is read into it.
@@ -15,7 +16,9 @@ pub(crate) struct HeadAndTail {
     head_limit: usize,
     tail_limit: usize,
     head: Vec<u8>,
+    head_pages: Pages,
     ring: Vec<u8>,
+    ring_pages: Pages,
     /// The place of the next byte, once the ring has been filled for the first time;
     /// until then the ring's length says it.
     next: usize,
@@ -33,7 +36,9 @@ impl HeadAndTail {
             head_limit: limit - limit / 2,
             tail_limit: limit / 2,
             head: Vec::new(),
+            head_pages: Pages::default(),
             ring: Vec::new(),
+            ring_pages: Pages::default(),
             next: 0,
             ringed: 0,
         }
@@ -65,12 +70,12 @@ impl HeadAndTail {
     pub(crate) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
         let max = self.room(max);
         if self.head.len() < self.head_limit {
-            reserve(&mut self.head, max)?;
+            reserve(&mut self.head, &mut self.head_pages, max)?;
             return memory::read_into_spare(fd, &mut self.head, max);
         }
         let size = self.ring_size();
         let n = if self.ring.len() < size {
-            reserve(&mut self.ring, max)?;
+            reserve(&mut self.ring, &mut self.ring_pages, max)?;
             let n = memory::read_into_spare(fd, &mut self.ring, max)?;
             self.next = self.ring.len() % size;
             n
@@ -133,13 +138,12 @@ impl HeadAndTail {
 }
 
 /// Doubles up to what is needed, so that a small stream stays small.
-fn reserve(memory: &mut Vec<u8>, more: usize) -> io::Result<()> {
-    if memory.capacity() - memory.len() >= more {
-        return Ok(());
-    }
+fn reserve(memory: &mut Vec<u8>, pages: &mut Pages, more: usize) -> io::Result<()> {
     memory
         .try_reserve(more)
-        .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))
+        .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    pages.provide(memory.len(), memory.spare_capacity_mut(), more);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,7 +1,11 @@
 //! Memory that grows while a stream is read into it.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
+
+use super::pages::HUGE;
+pub use super::pages::Pages;
 
 /// A growing object that a stream is read into without a copy in between: a
 /// `Vec<u8>` here, a `bytes` object in Python.
@@ -11,6 +15,17 @@ use std::os::fd::BorrowedFd;
 pub trait Memory: Send + 'static {
     /// An empty one.
     fn new() -> Self;
+
+    /// Makes room for `more` bytes, and returns all the room that there is behind the bytes
+    /// that it holds: its pages can be had before the read. Whoever returns less has them
+    /// when they are written to.
+    ///
+    /// # Errors
+    /// `OutOfMemory` if it cannot grow.
+    fn reserve(&mut self, more: usize) -> io::Result<&mut [MaybeUninit<u8>]> {
+        let _ = more;
+        Ok(&mut [])
+    }
 
     /// Reads once from `fd`, at most `max` bytes, to the end of what it holds,
     /// and returns how many. Makes room for `max` bytes first: a read that is
@@ -37,9 +52,6 @@ pub trait Memory: Send + 'static {
 /// address space that nothing will use is what a refusal would be about.
 const DOUBLES_BELOW: usize = 256 * 1024 * 1024;
 
-/// The size from which on the end of a block is aligned for huge pages.
-const HUGE: usize = 2 * 1024 * 1024;
-
 /// The bytes that an allocator, and an object with a header such as Python's `bytes`,
 /// put before and behind the data.
 const HEADERS: usize = 64;
@@ -65,24 +77,14 @@ pub fn next_capacity(capacity: usize, needed: usize) -> usize {
     rounded.map_or(wanted, |block| block - HEADERS)
 }
 
-/// Asks for huge pages for a large block of memory that was just reserved or has
-/// just grown, given as a whole: capturing into them is half as fast again. Does
-/// nothing for a small block. Only speed depends on it.
-///
-/// # Platform
-/// Linux with transparent huge pages set to `madvise` or `always`; nothing
-/// happens elsewhere.
-#[doc(alias = "madvise")]
-#[doc(alias = "MADV_HUGEPAGE")]
-pub fn advise_huge(start: *const u8, capacity: usize) {
-    if capacity >= 2 * HUGE - HEADERS {
-        procwright_os::memory::advise_huge(start, capacity);
-    }
-}
-
 impl Memory for Vec<u8> {
     fn new() -> Vec<u8> {
         Vec::new()
+    }
+
+    fn reserve(&mut self, more: usize) -> io::Result<&mut [MaybeUninit<u8>]> {
+        reserve(self, more)?;
+        Ok(self.spare_capacity_mut())
     }
 
     fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
@@ -113,7 +115,6 @@ fn reserve(memory: &mut Vec<u8>, more: usize) -> io::Result<()> {
         memory
             .try_reserve_exact(capacity - memory.len())
             .map_err(|_| refused())?;
-        advise_huge(memory.as_ptr(), memory.capacity());
     }
     Ok(())
 }

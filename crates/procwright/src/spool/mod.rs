@@ -11,9 +11,11 @@ pub(crate) mod fifo;
 mod head_and_tail;
 pub mod memory;
 mod overflow;
+mod pages;
 mod spool_dir;
 
 pub use budget::Budget;
 pub(crate) use head_and_tail::HeadAndTail;
 pub use memory::Memory;
 pub use overflow::Overflow;
+pub(crate) use pages::Pages;

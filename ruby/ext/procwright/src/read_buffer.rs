@@ -2,7 +2,7 @@
 
 use std::io;
 
-use procwright::memory::{advise_huge, next_capacity};
+use procwright::memory::{Pages, next_capacity};
 
 /// Memory that is read into. Each piece behind `filled` is cleared once, shortly before it is
 /// used.
@@ -11,6 +11,7 @@ pub(crate) struct ReadBuffer {
     data: Vec<u8>,
     /// Bytes that were read.
     pub(crate) filled: usize,
+    pages: Pages,
 }
 
 impl ReadBuffer {
@@ -26,8 +27,10 @@ impl ReadBuffer {
                 let more = capacity - self.data.len();
                 let reserved = self.data.try_reserve_exact(more);
                 reserved.map_err(|_| io::ErrorKind::OutOfMemory)?;
-                advise_huge(self.data.as_ptr(), self.data.capacity());
             }
+            let length = self.data.len();
+            let spare = self.data.spare_capacity_mut();
+            self.pages.provide(length, spare, needed - length);
             self.data.resize(needed, 0);
         }
         Ok(&mut self.data[self.filled..needed])

@@ -1,0 +1,80 @@
+//! The memory of a capture, with its pages.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use crate::spool::{Memory, Pages};
+
+/// A [`Memory`] that gets its pages before it is written to.
+#[derive(Debug)]
+pub(crate) struct Kept<M> {
+    memory: M,
+    pages: Pages,
+}
+
+impl<M: Memory> Kept<M> {
+    pub(super) fn new() -> Kept<M> {
+        Kept {
+            memory: M::new(),
+            pages: Pages::default(),
+        }
+    }
+
+    /// Reads once, like [`Memory::read_from`].
+    pub(super) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
+        self.provide(max)?;
+        self.memory.read_from(fd, max)
+    }
+
+    /// Adds a copy of `bytes`.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.provide(bytes.len())?;
+        self.memory.push(bytes)
+    }
+
+    fn provide(&mut self, more: usize) -> io::Result<()> {
+        let filled = self.memory.as_bytes().len();
+        self.pages.provide(filled, self.memory.reserve(more)?, more);
+        Ok(())
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.memory.as_bytes()
+    }
+
+    /// The memory, without what was not used.
+    pub(super) fn finish(mut self) -> M {
+        self.memory.finish();
+        self.memory
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use super::*;
+
+    /// Whether this process has the page that an address is in.
+    fn is_present(address: usize) -> bool {
+        let map = std::fs::File::open("/proc/self/pagemap").unwrap();
+        let page = (address / rustix::param::page_size()) as u64;
+        let mut entry = [0; 8];
+        map.read_exact_at(&mut entry, 8 * page).unwrap();
+        u64::from_ne_bytes(entry) >> 63 == 1
+    }
+
+    #[test]
+    fn pages_are_there_before_the_bytes() {
+        let mut kept = Kept::<Vec<u8>>::new();
+        let piece = [7; 64 * 1024];
+        for _ in 0..64 {
+            kept.push(&piece).unwrap();
+        }
+        // The next read is of as much, and begins behind these.
+        kept.provide(piece.len()).unwrap();
+        let end = kept.memory.as_ptr().addr() + kept.memory.len();
+        assert!(is_present(end) && is_present(end + piece.len() - 1));
+        assert_eq!(kept.finish(), [7; 64 * 64 * 1024]);
+    }
+}
