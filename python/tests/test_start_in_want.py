@@ -56,9 +56,9 @@ if what == "NPROC":
 kind = getattr(resource, "RLIMIT_" + what)
 most, hard = resource.getrlimit(kind)
 def present():
+    while len(os.listdir("/proc/self/task")) > 1:
+        pass  # Threads of ours end by themselves, and let go of their descriptors.
     if what == "NPROC":
-        while len(os.listdir("/proc/self/task")) > 1:
-            pass  # Threads of ours end by themselves.
         return 1
     with open("/dev/null") as file:
         return file.fileno()
@@ -110,7 +110,8 @@ def test_what_is_missing_is_missed_before_the_start(script, tmp_path, what):
     else:
         assert numbers == {str(errno.EMFILE)}
         assert steps <= {"pipe", "dup", "open", "openpt", "clone"}
-        assert {name for name, *_ in refused} >= {"run", "spawn, lines", "run, descriptors"}
+        # Not of each start: a descriptor of the one before may be let go of meanwhile.
+        assert len({name for name, *_ in refused}) > 5
 
 
 def test_a_cancelled_cancel_starts_nothing(tmp_path):
