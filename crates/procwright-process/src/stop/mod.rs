@@ -42,6 +42,7 @@ use crate::Signal;
 use crate::process_handle::ProcessHandle;
 use crate::stop_policy::{Scope, Stop, Survivor};
 use crate::tree::{ProcessTree, StopTarget};
+use procwright_os::fork::ForkId;
 use procwright_os::proc::{self, ProcStat};
 use procwright_os::ready::ReadySet;
 use procwright_os::time::{self, Deadline};
@@ -99,6 +100,8 @@ enum Phase {
 /// gone here.
 #[derive(Debug)]
 pub struct Stopping {
+    /// The process whose stop this is. A fork of it has no part in it.
+    owner: ForkId,
     stop: Stop,
     tree: ProcessTree,
     root_pid: i32,
@@ -143,6 +146,7 @@ impl Stopping {
         let root_pid = target.root.pid();
         let root = root.map(|root| root.with_start_of(target.root));
         let mut this = Stopping {
+            owner: ForkId::current(),
             stop,
             tree: ProcessTree::new(target, stop.scope, root),
             root_pid,
@@ -193,6 +197,11 @@ impl Stopping {
 
     /// Does what is due at `now`.
     pub fn step(&mut self, now: Instant) {
+        if !self.owner.is_current() {
+            // A hook of the caller's has forked. What is left is told of, and left to the parent.
+            self.phase = Phase::Done;
+            return;
+        }
         self.note_ended(now);
         match self.phase {
             Phase::Grace { until } => {
@@ -261,7 +270,9 @@ impl Stopping {
 
     /// Ends the grace now, as a second Ctrl-C does.
     pub fn kill_now(&mut self, now: Instant) {
-        if let Phase::Grace { .. } = self.phase {
+        if let Phase::Grace { .. } = self.phase
+            && self.owner.is_current()
+        {
             self.begin_to_kill(now);
         }
     }
@@ -367,6 +378,9 @@ impl Drop for Stopping {
     /// Kills what is frozen: a stop that is given up half-way leaves no process stopped
     /// for ever.
     fn drop(&mut self) {
-        self.kill_frozen();
+        // In a fork they are the parent's to end.
+        if self.owner.is_current() {
+            self.kill_frozen();
+        }
     }
 }

@@ -235,6 +235,8 @@ impl Child {
     /// [`Scope::Group`](procwright_process::Scope::Group) those in its group. Whether
     /// anybody has asked about its end before, or waited for it, makes no difference.
     ///
+    /// A fork of the process that has started it leaves it alone: the program is returned.
+    ///
     /// # Blocking
     /// For the grace and 2 seconds at most.
     pub fn stop(&self) -> Vec<Survivor> {

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use super::child_process::ChildProcess;
 use crate::error::BoxError;
 use crate::trace::Trace;
+use procwright_os::fork::ForkId;
+use procwright_os::proc;
 use procwright_os::sync::{Mutex, MutexGuard};
 use procwright_os::wait::Usage;
 use procwright_process::holders::RunPipe;
@@ -15,6 +17,9 @@ use procwright_process::{
 /// A child without its streams.
 #[derive(Debug)]
 pub(super) struct SharedChild {
+    /// The process whose child it is. A fork of that neither stops it nor waits for a lock
+    /// of `running`, whose owner it may not have.
+    owner: ForkId,
     pub(super) process: Process,
     running: Mutex<ChildProcess>,
     /// The trace of `running`, which needs no lock: a stop holds that for long.
@@ -50,6 +55,7 @@ impl SharedChild {
         stop: Stop,
     ) -> SharedChild {
         SharedChild {
+            owner: ForkId::current(),
             process: running.process(),
             trace: running.trace(),
             session: running.session(),
@@ -81,6 +87,9 @@ impl SharedChild {
         stop: Stop,
         beside: Option<WatchedBeside<'_>>,
     ) -> Vec<Survivor> {
+        if !self.owner.is_current() {
+            return self.left_to_parent();
+        }
         // The lock is held all the while, so that no other thread reaps it and frees its
         // number.
         let mut running = self.running();
@@ -108,6 +117,19 @@ impl SharedChild {
         survivors
     }
 
+    /// What a stop in a fork leaves: the program, if it lives. It is the parent's to stop.
+    fn left_to_parent(&self) -> Vec<Survivor> {
+        if self.process.exit().is_some() {
+            return Vec::new();
+        }
+        let pid = self.process.pid();
+        let (name, state) = match proc::stat(pid) {
+            Ok(stat) => (stat.name.to_string(), stat.state),
+            Err(_) => ("?".to_owned(), '?'),
+        };
+        vec![Survivor::new(pid, name, state)]
+    }
+
     /// Waits while it is being stopped.
     fn running(&self) -> MutexGuard<'_, ChildProcess> {
         self.running.lock()
@@ -124,9 +146,10 @@ impl SharedChild {
 
     pub(super) fn end(&self) -> Option<ChildEnd> {
         let exit = self.try_wait()?;
-        let stopped = self.stopped.lock();
-        let survivors = stopped.clone();
-        drop(stopped);
+        let survivors = match self.owner.is_current() {
+            true => self.stopped.lock().clone(),
+            false => None,
+        };
         let running = self.try_running();
         let running = running.as_ref();
         let seen = running.and_then(|running| running.seen());
@@ -151,6 +174,9 @@ impl SharedChild {
 
     /// The error that cut its input short, if no wait has told it.
     pub(super) fn take_failure(&self) -> Option<BoxError> {
+        if !self.owner.is_current() {
+            return None;
+        }
         self.failed().take()
     }
 
