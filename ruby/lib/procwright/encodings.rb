@@ -67,6 +67,11 @@ module Procwright
       string.encode(@external)
     end
 
+    # The string as an IO with these encodings writes it.
+    def convert(string)
+      @external.nil? || binary? || string.encoding == @external ? string : string.encode(@external)
+    end
+
     BINARY = new(Encoding::BINARY)
   end
   private_constant :Encodings

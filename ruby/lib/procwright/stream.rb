@@ -58,6 +58,19 @@ module Procwright
       raise IOError, "closing non-duplex IO for writing"
     end
 
+    # Waits as IO#wait does: for a mode (`:read`, `:write`) with a timeout, or for
+    # `IO::READABLE` or `IO::WRITABLE` and then a timeout.
+    # @return [self, Integer, nil] nil if the time came first
+    def wait(first = nil, *rest)
+      return wait_for_mode(first, rest) unless first.is_a?(Integer) && rest.size == 1 && !rest.first.is_a?(Symbol)
+
+      readable = first.anybits?(IO::READABLE) && @reads
+      writable = first.anybits?(IO::WRITABLE) && !@reads
+      raise ArgumentError, "no event that #{label} has" unless readable || writable
+
+      (readable ? wait_readable(rest.first) : wait_writable(rest.first)) && (readable ? IO::READABLE : IO::WRITABLE)
+    end
+
     # Waits until a read would find something, or the end.
     # @param timeout [Numeric, nil] seconds
     # @return [self, nil] nil if the time came first
@@ -86,8 +99,7 @@ module Procwright
 
     # @return [self]
     def binmode
-      @encodings = Encodings::BINARY
-      self
+      change_encodings(Encodings::BINARY)
     end
 
     def binmode? = @encodings.binary?
@@ -95,14 +107,35 @@ module Procwright
     # IO#set_encoding, without options.
     # @return [self]
     def set_encoding(external, internal = nil, **)
-      @encodings = @encodings.with(external, internal)
-      self
+      external, internal = [external, internal].map { |encoding| known(encoding) }
+      change_encodings(@encodings.with(external, internal))
     end
 
     # @return [Encoding, nil]
     def external_encoding = @encodings.external || (Encoding.default_external if @reads)
     # @return [Encoding, nil]
     def internal_encoding = @encodings.target
+
+    # A pipe has no positions: all of these raise Errno::ESPIPE, as they do for an IO.
+    # @raise [Errno::ESPIPE]
+    def pos = no_position
+    alias tell pos
+    def pos=(_offset)
+      no_position
+    end
+    def seek(_offset, _whence = IO::SEEK_SET) = no_position
+    alias sysseek seek
+    def rewind = no_position
+
+    def pread(_length, _offset, _buffer = nil)
+      check_readable
+      no_position
+    end
+
+    def pwrite(_string, _offset)
+      check_writable
+      no_position
+    end
 
     def tty? = false
     alias isatty tty?
@@ -126,6 +159,52 @@ module Procwright
 
     private
 
+    READS = %i[r read readable].freeze
+    WRITES = %i[w write writable].freeze
+    private_constant :READS, :WRITES
+
+    def wait_for_mode(timeout, modes)
+      mode = modes.first || (@reads ? :read : :write)
+      return wait_readable(timeout) if READS.include?(mode)
+      return wait_writable(timeout) if WRITES.include?(mode)
+
+      raise ArgumentError, "unsupported mode: #{mode}"
+    end
+
+    # The encoding, if there is one of that name. An IO warns and goes on.
+    def known(encoding)
+      names = encoding.is_a?(Encoding) ? [] : encoding.to_s.sub(/\ABOM\|/i, "").split(":", 2)
+      unknown = names.reject { |name| name == "-" || Encoding.name_list.any? { |one| one.casecmp?(name) } }
+      return encoding if unknown.empty?
+
+      unknown.each { |name| warn("warning: Unsupported encoding #{name} ignored", uplevel: 2) }
+      nil
+    end
+
+    def change_encodings(encodings)
+      @encodings = encodings
+      # They are of bytes: a separator of text was encoded for them.
+      @frames.clear
+      self
+    end
+
+    # The number, as the methods of IO convert it.
+    def integer(value)
+      Integer.try_convert(value) or raise TypeError, "no implicit conversion #{kind_of(value, 'integer')}"
+    end
+
+    # The string, as the methods of IO convert it.
+    def string(value)
+      String.try_convert(value) or raise TypeError, "no implicit conversion #{kind_of(value, 'String')}"
+    end
+
+    def kind_of(value, wanted)
+      case value
+      when nil, true, false then "#{wanted == 'integer' ? 'from' : 'of'} #{value.inspect} #{wanted == 'integer' ? 'to' : 'into'} #{wanted}"
+      else "of #{value.class} into #{wanted.capitalize}"
+      end
+    end
+
     def check_readable
       raise IOError, "not opened for reading" unless @reads
 
@@ -140,6 +219,11 @@ module Procwright
 
     # True if bytes are here already, of which {#readiness_fd} does not tell.
     def buffered? = @reads && !closed? && @native.buffered?
+
+    def no_position
+      raise_closed if closed?
+      raise Errno::ESPIPE
+    end
 
     def raise_closed = raise(StreamClosed.new(label, false))
 

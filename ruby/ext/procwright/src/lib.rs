@@ -20,6 +20,7 @@ mod event;
 mod event_handover;
 mod fiber;
 mod gvl;
+mod handover;
 mod interruptible;
 mod liveness;
 mod merged;
@@ -55,6 +56,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     run::define(&native)?;
     child::define(ruby, &native)?;
     reader::define(ruby, &native)?;
+    handover::define(&native)?;
     writer::define(ruby, &native)?;
     merged::define(ruby, &native)?;
     communicate::define(ruby, &native)?;

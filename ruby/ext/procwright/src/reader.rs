@@ -13,7 +13,7 @@ use procwright::stream::{Framing, Item, Separator, TooLong};
 use crate::errors::{guarded, invalid_error, stream_error};
 use crate::interruptible::nonblocking;
 use crate::read_buffer::ReadBuffer;
-use crate::shared_reader::{Found, SharedReader};
+use crate::shared_reader::{Found, SharedReader, noted};
 use crate::string::{Encoding, binary_string, string_from_vec, to_vec};
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
@@ -21,13 +21,13 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     frame.define_singleton_method("new", function!(Frame::new, 1))?;
     let class = native.define_class("Reader", ruby.class_object())?;
     class.undef_default_alloc_func();
-    class.define_method("line", method!(Reader::line, 4))?;
-    class.define_method("plain_line", method!(Reader::plain_line, 3))?;
+    class.define_method("line", method!(Reader::line, 5))?;
+    class.define_method("plain_line", method!(Reader::plain_line, 4))?;
     class.define_method("each_line", method!(Reader::each_line, 3))?;
     class.define_method("buffered", method!(Reader::buffered, 0))?;
     class.define_method("buffered?", method!(Reader::is_buffered, 0))?;
-    class.define_method("read", method!(Reader::read, 1))?;
-    class.define_method("read_some", method!(Reader::read_some, 2))?;
+    class.define_method("read", method!(Reader::read, 2))?;
+    class.define_method("read_some", method!(Reader::read_some, 3))?;
     class.define_method("eof?", method!(Reader::is_over, 0))?;
     class.define_method("put_back", method!(Reader::put_back, 1))?;
     class.define_method("position", method!(Reader::position, 0))?;
@@ -90,6 +90,7 @@ impl Reader {
         limit: Option<usize>,
         chomp: bool,
         waits: bool,
+        taken: Option<RArray>,
     ) -> Result<Value, Error> {
         guarded(|| {
             let reader = &this.0;
@@ -100,10 +101,10 @@ impl Reader {
                 let tried = reader
                     .lines
                     .try_line_as(&frame.0, limit, |item| match item {
-                        Item::Line(line) if chomp => {
-                            Found::Data(binary_string(frame.0.strip(line)))
+                        Item::Line(line) => {
+                            let kept = if chomp { frame.0.strip(line) } else { line };
+                            Found::Data(noted(taken, line, binary_string(kept)))
                         }
-                        Item::Line(line) => Found::Data(binary_string(line)),
                         Item::Gap(n) => Found::Gap(n),
                         _ => Found::End,
                     });
@@ -132,8 +133,12 @@ impl Reader {
         frame: &Frame,
         chomp: bool,
         encoding: Value,
+        taken: RArray,
     ) -> Result<Option<RString>, Error> {
-        guarded(|| self.0.line(&frame.0, chomp, Encoding::of(encoding)?))
+        guarded(|| {
+            let encoding = Encoding::of(encoding)?;
+            self.0.line(&frame.0, chomp, encoding, Some(taken))
+        })
     }
 
     /// Yields line after line, until the block says no or they have come to an end. A read or
@@ -147,7 +152,7 @@ impl Reader {
     ) -> Result<(), Error> {
         guarded(|| {
             let encoding = Encoding::of(encoding)?;
-            while let Some(line) = this.0.line(&frame.0, chomp, encoding)? {
+            while let Some(line) = this.0.line(&frame.0, chomp, encoding, None)? {
                 if !ruby.yield_value::<_, bool>(line)? {
                     break;
                 }
@@ -179,8 +184,9 @@ impl Reader {
 
     /// Reads so many bytes, or all if `most` is nil; fewer at the end. If an interrupt throws
     /// something, what was read is read again.
-    fn read(&self, most: Option<usize>) -> Result<RString, Error> {
+    fn read(&self, most: Option<usize>, taken: RArray) -> Result<RString, Error> {
         guarded(|| {
+            let note = |string: RString| taken.push(string).map(|()| string);
             let most = most.unwrap_or(usize::MAX);
             let held = self.0.lines.try_held(|held, _| match held.len() >= most {
                 true => (Some(binary_string(&held[..most])), most),
@@ -188,7 +194,7 @@ impl Reader {
             });
             let held = held.map_err(|error| stream_error(&error, &self.0.name, false))?;
             if let Some(string) = held.flatten() {
-                return string;
+                return string.and_then(note);
             }
             let mut buffer = ReadBuffer::default();
             let read = self.0.block(|patience| {
@@ -209,7 +215,7 @@ impl Reader {
                 Ok(())
             });
             let refused = match read {
-                Ok(Ok(())) => return string_from_vec(buffer.into_vec()),
+                Ok(Ok(())) => return string_from_vec(buffer.into_vec()).and_then(note),
                 Ok(Err(error)) => stream_error(&error, &self.0.name, true),
                 Err(raised) => raised,
             };
@@ -220,8 +226,18 @@ impl Reader {
 
     /// Reads what is there, at most `most` bytes; nil at the end. If nothing is there, a call
     /// that does not wait returns false.
-    fn read_some(ruby: &Ruby, this: &Reader, most: usize, waits: bool) -> Result<Value, Error> {
+    fn read_some(
+        ruby: &Ruby,
+        this: &Reader,
+        most: usize,
+        waits: bool,
+        taken: RArray,
+    ) -> Result<Value, Error> {
         guarded(|| {
+            let note = |part: RString| {
+                taken.push(part)?;
+                Ok(part.into_value_with(ruby))
+            };
             let mut waited = false;
             loop {
                 let tried = this.0.lines.try_bytes(most, |item| match item {
@@ -230,7 +246,7 @@ impl Reader {
                     _ => (Found::End, 0),
                 });
                 match tried.map_err(|error| stream_error(&error, &this.0.name, waited))? {
-                    Some(Found::Data(part)) => return part.map(|part| part.into_value_with(ruby)),
+                    Some(Found::Data(part)) => return part.and_then(note),
                     Some(Found::Gap(n)) => this.0.add_gap(n),
                     Some(Found::End) => return Ok(ruby.qnil().into_value_with(ruby)),
                     None if most > PIECE / 16 => {
@@ -245,8 +261,7 @@ impl Reader {
                         match read {
                             Ok(true) if buffer.filled == 0 => {}
                             Ok(true) => {
-                                return string_from_vec(buffer.into_vec())
-                                    .map(|part| part.into_value_with(ruby));
+                                return string_from_vec(buffer.into_vec()).and_then(note);
                             }
                             Ok(false) => return Ok(ruby.qnil().into_value_with(ruby)),
                             Err(error) if !waits && error.kind() == io::ErrorKind::TimedOut => {

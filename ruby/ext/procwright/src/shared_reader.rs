@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use procwright_os::fork::OnceBox;
 use procwright_os::sync::Mutex;
 
-use magnus::{Error, RString};
+use magnus::{Error, RArray, RString};
 use procwright::stream::{Chunk, Framing, Item, LineReader, Patience, Readiness};
 use procwright::time::Deadline;
 
@@ -14,7 +14,7 @@ use crate::errors::{invalid_error, stream_error};
 use crate::fiber;
 use crate::interruptible::{block_without_gvl, nonblocking};
 use crate::read_buffer::ReadBuffer;
-use crate::string::{Encoding, string_in};
+use crate::string::{Encoding, binary_string, string_in};
 
 /// Bytes and lines out of a child.
 pub(crate) struct SharedReader {
@@ -32,6 +32,23 @@ pub(crate) enum Found<T> {
     Data(T),
     Gap(u64),
     End,
+}
+
+/// Notes in `taken` the bytes of `whole`, of which the string has the beginning.
+pub(crate) fn noted(
+    taken: Option<RArray>,
+    whole: &[u8],
+    string: Result<RString, Error>,
+) -> Result<RString, Error> {
+    let string = string?;
+    if let Some(taken) = taken {
+        taken.push(string)?;
+        let end = &whole[string.len()..];
+        if !end.is_empty() {
+            taken.push(binary_string(end)?)?;
+        }
+    }
+    Ok(string)
 }
 
 impl SharedReader {
@@ -69,6 +86,7 @@ impl SharedReader {
         frame: &procwright::stream::Frame,
         chomp: bool,
         encoding: Encoding,
+        taken: Option<RArray>,
     ) -> Result<Option<RString>, Error> {
         let mut waited = false;
         loop {
@@ -79,7 +97,7 @@ impl SharedReader {
                     _ => return Found::End,
                 };
                 let line = if chomp { frame.strip(whole) } else { whole };
-                Found::Data(string_in(line, encoding))
+                Found::Data(noted(taken, whole, string_in(line, encoding)))
             });
             match tried.map_err(|error| stream_error(&error, &self.name, waited))? {
                 Some(Found::Data(line)) => return line.map(Some),

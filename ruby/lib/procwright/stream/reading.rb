@@ -3,34 +3,36 @@
 module Procwright
   # Reading from a {Stream}.
   class Stream
+    # The public methods that give what was read: each calls its half here, which begins with
+    # `take_`, and puts back what that has taken if an interrupt throws anything before its
+    # caller has it.
+    include Native::Handover
+
     # @return [Integer] how many lines {#gets} has given
-    attr_accessor :lineno
+    attr_reader :lineno
 
-    # The next line with its end, nil at the end of the stream. As IO#gets.
-    # @overload gets(separator = $/, limit = nil, chomp: false)
-    # @return [String, nil]
-    # @raise [IOError] if it is closed, before or meanwhile
-    def gets(*args, chomp: false)
-      args.empty? ? line($/, nil, chomp) : line(*separator_and_limit(args), chomp)
+    def lineno=(number)
+      @lineno = integer(number)
     end
 
-    # {#gets}, but for the end.
-    # @raise [EOFError] at the end
-    def readline(*args, chomp: false)
-      gets(*args, chomp: chomp) || raise(EOFError, "end of file reached")
-    end
+    # @!method gets(separator = $/, limit = nil, chomp: false)
+    #   The next line with its end, nil at the end of the stream; also in `$_`. As IO#gets.
+    #   @return [String, nil]
+    #   @raise [IOError] if it is closed, before or meanwhile
+
+    # @!method readline(separator = $/, limit = nil, chomp: false)
+    #   {#gets}, but for the end.
+    #   @raise [EOFError] at the end
 
     # @yieldparam line [String]
     def each_line(*args, chomp: false, &block)
-      return to_enum(:each_line, *args, chomp: chomp) unless block_given?
+      return to_enum(:each_line, *args, chomp: chomp) unless block
 
       separator, limit = separator_and_limit(args)
       raise ArgumentError, "invalid limit: 0 for each_line" if limit&.zero?
 
       plain_lines(separator, chomp, &block) if @before_call.nil? && plain?(separator, limit)
-      while (line = line(separator, limit, chomp))
-        yield line
-      end
+      each_taken("take_line", separator, limit, chomp, &block)
       self
     end
     alias each each_line
@@ -38,46 +40,22 @@ module Procwright
     # @return [Array<String>]
     def readlines(*args, chomp: false) = each_line(*args, chomp: chomp).to_a
 
-    # Reads all up to the end without a length, and else so many bytes, or fewer at the end.
-    # Bytes that were read before an interrupt has thrown something are read again.
-    # @return [String, nil] nil at the end, if a length was given
-    def read(length = nil, buffer = nil)
-      check_readable
-      raise ArgumentError, "negative length #{length} given" if length&.negative?
+    # @!method read(length = nil, buffer = nil)
+    #   Reads all up to the end without a length, and else so many bytes, or fewer at the end.
+    #   Bytes that were read before an interrupt has thrown something are read again.
+    #   @return [String, nil] nil at the end, if a length was given
 
-      string = @native.read(length)
-      if length.nil?
-        string = @encodings.decode(string)
-      elsif string.empty? && length.positive?
-        buffer&.clear
-        return
-      end
-      fill_buffer(buffer, string)
-    end
+    # @!method readpartial(most, buffer = nil)
+    #   Reads what is there, at most `most` bytes; waits only for the first. `sysread` is the
+    #   same: nothing is buffered in between.
+    #   @return [String]
+    #   @raise [EOFError] at the end
 
-    # Reads what is there, at most `most` bytes; waits only for the first.
-    # @return [String]
-    # @raise [EOFError] at the end
-    def readpartial(most, buffer = nil)
-      part = read_some(most, buffer, true)
-      part.nil? ? raise(EOFError, "end of file reached") : part
-    end
-    alias sysread readpartial
-
-    # Reads what is there, at most `most` bytes. Does not wait.
-    # @return [String, Symbol, nil] with `exception: false`, `:wait_readable` if there is
-    #   nothing now, and nil at the end
-    # @raise [IO::EAGAINWaitReadable, EOFError]
-    def read_nonblock(most, buffer = nil, exception: true)
-      part = read_some(most, buffer, false)
-      case part
-      when false
-        exception ? raise(IO::EAGAINWaitReadable, "read would block") : :wait_readable
-      when nil
-        exception ? raise(EOFError, "end of file reached") : nil
-      else part
-      end
-    end
+    # @!method read_nonblock(most, buffer = nil, exception: true)
+    #   Reads what is there, at most `most` bytes. Does not wait.
+    #   @return [String, Symbol, nil] with `exception: false`, `:wait_readable` if there is
+    #     nothing now, and nil at the end
+    #   @raise [IO::EAGAINWaitReadable, EOFError]
 
     # True if there is nothing more to read. Waits until that is known.
     def eof?
@@ -86,61 +64,56 @@ module Procwright
     end
     alias eof eof?
 
-    # @return [Integer, nil]
-    def getbyte
-      check_readable
-      @native.read(1).getbyte(0)
-    end
+    # @!method getbyte
+    #   @return [Integer, nil]
 
-    # @raise [EOFError]
-    def readbyte = getbyte || raise(EOFError, "end of file reached")
+    # @!method readbyte
+    #   @raise [EOFError]
 
-    def each_byte
-      return to_enum(:each_byte) unless block_given?
+    def each_byte(&block)
+      return to_enum(:each_byte) unless block
 
-      while (byte = getbyte)
-        yield byte
-      end
+      each_taken("take_getbyte", &block)
       self
     end
 
-    # The next character.
-    # @return [String, nil]
-    def getc
-      check_readable
-      bytes = @native.read(1)
-      return if bytes.empty?
+    # @!method getc
+    #   The next character.
+    #   @return [String, nil]
 
-      complete_character(bytes.force_encoding(@encodings.source)) { @native.read(1) }
-      @encodings.decode(bytes)
+    # @!method readchar
+    #   @raise [EOFError]
+
+    def each_char(&block)
+      return to_enum(:each_char) unless block
+
+      each_taken("take_getc", &block)
+      self
     end
 
-    # @raise [EOFError]
-    def readchar = getc || raise(EOFError, "end of file reached")
+    # @yieldparam codepoint [Integer]
+    def each_codepoint
+      return to_enum(:each_codepoint) unless block_given?
 
-    def each_char
-      return to_enum(:each_char) unless block_given?
-
-      while (char = getc)
-        yield char
-      end
-      self
+      each_char { |char| yield char.ord }
     end
 
     # Puts bytes back, so that they are the next that are read.
     def ungetbyte(bytes)
       check_readable
+      return if bytes.nil?
+
       bytes = (bytes & 0xff).chr if bytes.is_a?(Integer)
-      @native.put_back(bytes) unless bytes.nil?
+      @native.put_back(string(bytes))
       nil
     end
 
     # Puts a character or a string back.
-    def ungetc(string)
-      return ungetbyte(string) if string.nil?
-
-      string = string.chr(@encodings.target || @encodings.source) if string.is_a?(Integer)
-      ungetbyte(@encodings.target ? string.encode(@encodings.source) : string)
+    def ungetc(character)
+      check_readable
+      character = character.chr(@encodings.target || @encodings.source) if character.is_a?(Integer)
+      character = string(character)
+      ungetbyte(@encodings.target ? character.encode(@encodings.source) : character)
     end
 
     # @return [Integer] the offset of the next byte in all that the child wrote
@@ -167,7 +140,7 @@ module Procwright
     # The next line without its end, if it is there; false if not, nil at the end.
     # @private
     def try_line
-      line = @native.line(frame(NEWLINE), nil, true, false)
+      line = @native.line(frame(NEWLINE), nil, true, false, nil)
       line ? @encodings.decode(line) : line
     end
 
@@ -182,29 +155,149 @@ module Procwright
     PARAGRAPH = "\n\n"
     private_constant :PARAGRAPH
 
-    def separator_and_limit(args)
-      raise ArgumentError, "wrong number of arguments (given #{args.size}, expected 0..2)" if args.size > 2
+    # The halves that {Native::Handover} calls. `taken` gets what was taken out of the stream.
 
-      separator, limit = args
+    def take_gets(taken, args)
+      *args, keywords = args if args.last.is_a?(Hash)
+      chomp = keywords ? chomp?(**keywords) : false
+      separator, limit = args.empty? ? [compatible($/), nil] : separator_and_limit(args)
+      line(taken, separator, limit, chomp)
+    end
+
+    def take_line(taken, args) = line(taken, *args)
+
+    def chomp?(chomp: false, **) = chomp
+
+    def take_readline(taken, args) = take_gets(taken, args) || raise(EOFError, "end of file reached")
+
+    def take_read(taken, args)
+      length, buffer = limited(args, 0..2)
+      check_readable
+      buffer = modifiable(buffer)
+      length = integer(length) unless length.nil?
+      raise ArgumentError, "negative length #{length} given" if length&.negative?
+
+      string = @native.read(length, taken)
+      if length.nil?
+        string = @encodings.decode(string)
+      elsif string.empty? && length.positive?
+        buffer&.clear
+        return
+      end
+      fill_buffer(buffer, string)
+    end
+
+    def take_readpartial(taken, args)
+      most, buffer = limited(args, 1..2)
+      part = read_some(taken, most, buffer, true)
+      part.nil? ? raise(EOFError, "end of file reached") : part
+    end
+
+    def take_read_nonblock(taken, args)
+      *args, keywords = args if args.last.is_a?(Hash)
+      raises = keywords ? raises?(**keywords) : true
+      most, buffer = limited(args, 1..2)
+      part = read_some(taken, most, buffer, false)
+      case part
+      when false
+        raises ? raise(IO::EAGAINWaitReadable, "read would block") : :wait_readable
+      when nil
+        raises ? raise(EOFError, "end of file reached") : nil
+      else part
+      end
+    end
+
+    def raises?(exception: true) = exception
+
+    def take_getbyte(taken, args)
+      limited(args, 0..0)
+      check_readable
+      @native.read(1, taken).getbyte(0)
+    end
+
+    def take_readbyte(taken, args) = take_getbyte(taken, args) || raise(EOFError, "end of file reached")
+
+    def take_getc(taken, args)
+      limited(args, 0..0)
+      check_readable
+      bytes = @native.read(1, taken)
+      return if bytes.empty?
+
+      @encodings.decode(whole_character(bytes.force_encoding(@encodings.source), taken))
+    end
+
+    # The character that begins with this byte. Of bytes that are none, the first alone.
+    def whole_character(byte, taken)
+      bytes = byte
+      3.times do
+        break unless partial_character?(bytes)
+
+        more = @native.read(1, taken)
+        return bytes if more.empty?
+
+        bytes += more.force_encoding(bytes.encoding)
+      end
+      bytes.valid_encoding? ? bytes : first_of(byte, bytes, taken)
+    end
+
+    def first_of(byte, bytes, taken)
+      # At once: what is in the stream again is not among what was taken.
+      Thread.handle_interrupt(Exception => :never) do
+        @native.put_back(bytes.byteslice(1..))
+        taken.slice!(1..)
+      end
+      byte
+    end
+
+    def take_readchar(taken, args) = take_getc(taken, args) || raise(EOFError, "end of file reached")
+
+    # The arguments, if there are so many.
+    def limited(args, range)
+      return args if range.cover?(args.size)
+
+      expected = range.minmax.uniq.join("..")
+      raise ArgumentError, "wrong number of arguments (given #{args.size}, expected #{expected})"
+    end
+
+    # The buffer to read into, seen to before anything is read.
+    def modifiable(buffer)
+      return if buffer.nil?
+
+      buffer = string(buffer)
+      buffer.replace(buffer)
+    end
+
+    def separator_and_limit(args)
+      separator, limit = limited(args, 0..2)
+      separator = $/ if args.empty?
       if args.size == 1 && !separator.nil? && !separator.respond_to?(:to_str)
         limit = separator
         separator = $/
-      elsif args.empty?
-        separator = $/
       end
-      limit = limit&.to_int
+      limit = integer(limit) unless limit.nil?
       limit = nil if limit&.negative?
-      [separator&.to_str, limit]
+      [separator.nil? ? nil : compatible(string(separator)), limit]
     end
 
-    def line(separator, limit, chomp)
+    # The separator, if lines of this encoding can end in it.
+    def compatible(separator)
+      return if separator.nil?
+
+      encoding = @encodings.target || @encodings.source
+      return separator if separator.encoding == encoding || (separator.ascii_only? && encoding.ascii_compatible?)
+      return NEWLINE.encode(encoding) if separator.equal?($/)
+
+      raise ArgumentError, "encoding mismatch: #{encoding} IO with #{separator.encoding} RS"
+    end
+
+    def line(taken, separator, limit, chomp)
       check_readable
       return @encodings.decode(+"") if limit&.zero?
 
       line = if plain?(separator, limit)
-               @native.plain_line(frame(separator), chomp, @encodings.source)
+               @native.plain_line(frame(separator), chomp, @encodings.source, taken)
              else
-               raw_line(separator, limit, chomp)
+               raw_line(taken, separator, limit, chomp)
              end
       return if line.nil?
 
@@ -228,30 +321,33 @@ module Procwright
       end
     end
 
-    def raw_line(separator, limit, chomp)
-      return read_rest(limit) if separator.nil?
+    def raw_line(taken, separator, limit, chomp)
+      return read_rest(taken, limit) if separator.nil?
 
       paragraph = separator.empty?
-      skip_newlines if paragraph
+      skip_newlines(taken) if paragraph
       frame = frame(paragraph ? PARAGRAPH : separator)
-      line = @native.line(frame, limit, chomp, true)
+      line = @native.line(frame, limit, chomp, true, taken)
       return line if line.nil?
 
       line.force_encoding(@encodings.source)
-      complete_character(line) { @native.line(frame, 1, false, true) || "" } if limit && line.bytesize >= limit
+      if limit && line.bytesize >= limit
+        line = complete_character(line) { @native.line(frame, 1, false, true, taken) || "" }
+      end
       @encodings.decode(line)
     end
 
-    def read_rest(limit)
-      string = @native.read(limit)
+    def read_rest(taken, limit)
+      string = @native.read(limit, taken)
       return if string.empty?
 
       string.force_encoding(@encodings.source)
-      complete_character(string) { @native.read(1) } if limit
+      string = complete_character(string) { @native.read(1, taken) } if limit
       @encodings.decode(string)
     end
 
-    # Reads on while the last character is there in part: a limit does not cut one.
+    # Reads on while the last character is there in part: a limit does not cut one. Another
+    # string: that of the beginning is among what was taken.
     def complete_character(string)
       3.times do
         return string unless partial_character?(string)
@@ -259,7 +355,7 @@ module Procwright
         more = yield
         return string if more.empty?
 
-        string << more.force_encoding(string.encoding)
+        string += more.force_encoding(string.encoding)
       end
       string
     end
@@ -283,27 +379,40 @@ module Procwright
       false
     end
 
-    def skip_newlines
+    def skip_newlines(taken)
       loop do
-        byte = @native.read(1)
+        byte = @native.read(1, taken)
         next if byte == NEWLINE
 
-        @native.put_back(byte) unless byte.empty?
+        # Here it is in the stream and noted as taken as well; an interrupt between the two
+        # would give it twice.
+        Thread.handle_interrupt(Exception => :never) { @native.put_back(taken.pop) } unless byte.empty?
         return
       end
     end
 
+    # Separators in use at once. Programs have one or two, and one that is read out of data
+    # could be another for each line.
+    MOST_FRAMES = 16
+    private_constant :MOST_FRAMES
+
+    # What the extension needs to know of a separator. It is forgotten when the encoding changes.
     def frame(separator)
-      @frames[separator] ||= Native::Frame.new(@encodings.target ? separator.encode(@encodings.source) : separator)
+      @frames[separator] ||= begin
+        @frames.clear if @frames.size >= MOST_FRAMES
+        Native::Frame.new(@encodings.target ? separator.encode(@encodings.source) : separator)
+      end
     end
 
     # The next bytes, nil at the end; false if there are none and the call does not wait.
-    def read_some(most, buffer, waits)
+    def read_some(taken, most, buffer, waits)
       check_readable
+      most = integer(most)
+      buffer = modifiable(buffer)
       raise ArgumentError, "negative length #{most} given" if most.negative?
       return fill_buffer(buffer, +"") if most.zero?
 
-      part = @native.read_some(most, waits)
+      part = @native.read_some(most, waits, taken)
       buffer&.clear unless part
       part ? fill_buffer(buffer, part) : part
     end

@@ -8,9 +8,9 @@ module Procwright
     # @return [Integer] how many bytes
     # @raise [Errno::EPIPE] if no reader is left
     # @raise [Stalled] if the child cannot read because its own output is full and unread
-    def write(*strings)
+    def write(*objects)
       check_writable
-      strings.sum { |string| write_bytes(@encodings.encode(string.to_s)) }
+      objects.map { |object| encoded("#{object}") }.sum { |bytes| write_bytes(bytes) }
     end
 
     # @return [self]
@@ -19,36 +19,43 @@ module Procwright
       self
     end
 
-    def print(*objects)
-      write(objects.join($,.to_s) + $\.to_s)
-      nil
-    end
+    # @!method print(*objects)
+    #   Without an argument, `$_`.
+    #   @return [nil]
 
     # Writes all lines in one write.
     def puts(*objects)
-      write(objects.empty? ? "\n" : lines_of(objects, []).join)
+      lines = objects.empty? ? [NEWLINE] : lines_of(objects, [], [].freeze)
+      check_writable
+      write_bytes(joined(lines))
       nil
     end
 
-    def printf(format, *objects)
-      write(format(format, *objects))
+    def printf(*arguments)
+      write(format(*arguments))
       nil
     end
 
     def putc(object)
-      write(object.is_a?(Integer) ? (object & 0xff).chr : object.to_s[0])
+      write(object.is_a?(String) ? object[0].to_s : (integer(object) & 0xff).chr)
       object
     end
 
-    # Writes what there is room for. Does not wait.
+    # Writes what there is room for, as it is: nothing is encoded. Does not wait.
     # @return [Integer, Symbol] with `exception: false`, `:wait_writable` if there is none now
     # @raise [IO::EAGAINWaitWritable]
-    def write_nonblock(string, exception: true)
+    def write_nonblock(object, exception: true)
       check_writable
-      @native.write_now(@encodings.encode(string.to_s)) ||
+      @native.write_now("#{object}") ||
         (exception ? raise(IO::EAGAINWaitWritable, "write would block") : :wait_writable)
     end
-    alias syswrite write
+
+    # Writes it as it is: nothing is encoded.
+    # @return [Integer]
+    def syswrite(object)
+      check_writable
+      write_bytes("#{object}")
+    end
 
     # Does nothing: written bytes are in the pipe already.
     # @return [self]
@@ -58,6 +65,7 @@ module Procwright
     end
 
     def fsync = 0
+    def fdatasync = 0
     def sync = true
 
     # Does nothing, as {#flush}.
@@ -77,16 +85,55 @@ module Procwright
       bytes.bytesize
     end
 
-    def lines_of(objects, lines)
-      objects.each do |object|
-        array = Array.try_convert(object)
-        next lines_of(array, lines) if array
+    # The half of {#print}, which the extension calls.
+    def print_all(objects)
+      check_writable
+      pieces = objects.flat_map { |object| $,.nil? ? ["#{object}"] : [$,, "#{object}"] }
+      pieces.shift unless $,.nil?
+      pieces << $\ unless $\.nil?
+      write_bytes(joined(pieces))
+      nil
+    end
 
-        line = object.to_s
+    # The bytes of the pieces, which may be in different encodings.
+    def joined(pieces)
+      return encoded(pieces.first) if pieces.size == 1
+
+      pieces.each_with_object(String.new) { |piece, all| all << encoded(piece).b }
+    end
+
+    # The bytes to write of a string: an IO whose encoding was set converts, and refuses what
+    # that encoding has not.
+    def encoded(string) = @encodings.convert(string)
+
+    # The pieces of lines. `within` has the arrays that this one is in.
+    def lines_of(objects, lines, within)
+      objects.each do |object|
+        array = Array.try_convert(object) unless String === object
+        if array
+          recursive = within.any? { |outer| outer.equal?(array) }
+          lines_of(recursive ? ["[...]"] : array, lines, [*within, array])
+          next
+        end
+        line = "#{object}"
         lines << line
-        lines << NEWLINE unless line.end_with?(NEWLINE)
+        lines << NEWLINE unless ends_line?(line)
       end
       lines
+    end
+
+    # Encodings whose strings begin with a mark that says which of two they are of.
+    WITHOUT_MARK = { Encoding::UTF_16 => Encoding::UTF_16BE, Encoding::UTF_32 => Encoding::UTF_32BE }.freeze
+    private_constant :WITHOUT_MARK
+
+    # True if its last character is a newline.
+    def ends_line?(line)
+      return line.getbyte(-1) == 10 if line.encoding.ascii_compatible?
+
+      newline = NEWLINE.encode(WITHOUT_MARK.fetch(line.encoding, line.encoding)).b
+      (line.bytesize % newline.bytesize).zero? && line.b.end_with?(newline)
+    rescue EncodingError
+      line.getbyte(-1) == 10
     end
   end
 end
