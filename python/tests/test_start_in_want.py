@@ -105,8 +105,8 @@ def test_what_is_missing_is_missed_before_the_start(script, tmp_path, what):
         assert steps == {"pthread_create", "clone"}
         threads = [name for name, _, step, _ in refused if step == "pthread_create"]
         # The pump, and a thread for each callback.
-        assert threads.count("spawn, lines") == 3
-        assert threads.count("run, lines") == 2
+        assert threads.count("spawn, lines") >= 3
+        assert threads.count("run, lines") >= 2
     else:
         assert numbers == {str(errno.EMFILE)}
         assert steps <= {"pipe", "dup", "open", "openpt", "clone"}
