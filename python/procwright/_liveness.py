@@ -102,21 +102,23 @@ def _wait_gone(monitor: _core.LivenessMonitor, timeout: float | None) -> None:
 
 
 def _claim(monitor: _core.LivenessMonitor, timeout: float | None) -> _core.LivenessClaim:
-    claim = monitor._claim(0)
+    sleep = monitor._sleep()
+    claim = sleep.claim(0)
     if claim.kind != "theirs" or (timeout is not None and not timeout > 0):
         return claim
-    return _off_main_thread(lambda: monitor._claim(timeout))
+    return _off_main_thread(lambda: sleep.claim(timeout), sleep)
 
 
 def _wait_elsewhere(monitor: _core.LivenessMonitor, timeout: float | None) -> bool:
-    return _off_main_thread(lambda: monitor._wait(timeout))
+    sleep = monitor._sleep()
+    return _off_main_thread(lambda: sleep.wait(timeout), sleep)
 
 
-def _off_main_thread(call: Callable[[], T]) -> T:
+def _off_main_thread(call: Callable[[], T], sleep: _core.LivenessSleep) -> T:
     """Calls what sleeps on a word, where no signal is heard: on another thread if need be.
 
-    If a signal handler raises, that thread sleeps on, and what it gets is dropped with the
-    list: a right is given back.
+    If a signal handler raises, that thread is made to leave its sleep. What it got just
+    before is dropped with the list: a right is given back.
     """
     import threading
 
@@ -132,8 +134,13 @@ def _off_main_thread(call: Callable[[], T]) -> T:
             failed.append(error)
 
     thread = threading.Thread(target=work, name="procwright-asleep", daemon=True)
-    thread.start()
-    thread.join()
+    try:
+        thread.start()
+        thread.join()
+    except BaseException:
+        # Also if it was raised before the thread began: then that finds nothing to do.
+        sleep.leave()
+        raise
     if failed:
         raise failed.pop()
     return came.pop()

@@ -57,7 +57,9 @@ mod _core {
     #[pymodule_export]
     use super::communicate::Communication;
     #[pymodule_export]
-    use super::liveness::{LivenessClaim, LivenessInvitation, LivenessMonitor, LivenessToken};
+    use super::liveness::{
+        LivenessClaim, LivenessInvitation, LivenessMonitor, LivenessSleep, LivenessToken,
+    };
     #[pymodule_export]
     use super::process::ProcessHandle;
     #[pymodule_export]

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 
 import pytest
 
@@ -139,7 +140,7 @@ def claims(invitation, connection):
             claim.done()
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_who_dies_with_it_leaves_it_to_exactly_one_other(dead):
     context = multiprocessing.get_context("fork")
     workers = []
@@ -170,7 +171,7 @@ def test_who_dies_with_it_leaves_it_to_exactly_one_other(dead):
         assert worker.exitcode == 0
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_has_no_part_in_a_right(dead):
     claim = dead.monitor.claim()
     pid = os.fork()
@@ -202,3 +203,60 @@ def test_who_watches_a_process_has_nobody_to_agree_with(children):
         monitor = LivenessMonitor(token.invite())
         with pytest.raises(procwright.InvalidValue):
             monitor.claim(float("nan"))
+
+
+def interrupted(call):
+    """Calls, and has the signal handler of a timer raise."""
+
+    def ring(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.002, 0.01)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def until(happened):
+    while not happened():
+        time.sleep(0.001)
+
+
+def test_who_was_interrupted_takes_no_right(dead):
+    """Nobody is left asleep behind the call, and takes the right later."""
+    other = LivenessMonitor(dead.invitation)
+    claim = dead.monitor.claim()
+    before = len(os.listdir("/proc/self/task"))
+    for _ in range(30):
+        interrupted(lambda: other.claim(None))
+    claim.give_back()
+    for _ in range(5):
+        claim = dead.monitor.claim()
+        assert claim.kind == "ours"
+        claim.give_back()
+    until(lambda: len(os.listdir("/proc/self/task")) <= before)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_who_was_interrupted_in_a_fork_leaves_no_thread(peers):
+    (peer,) = peers()
+    peer.monitor.readiness_fd()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            before = len(os.listdir("/proc/self/task"))
+            for _ in range(20):
+                interrupted(peer.monitor.wait)
+            # A fork has one thread for all of them, which watches the process.
+            until(lambda: len(os.listdir("/proc/self/task")) <= before + 1)
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0

@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use super::monitor::MonitorSource;
 use super::token::ledger;
+use super::withdrawal::Withdrawal;
 use super::{Error, Monitor, State};
 use procwright_os::fork::ForkId;
 use procwright_os::robust::{
-    HeldRight, HolderThread, MAX_RIGHTS, RIGHT_SPENT, WAITERS, is_free, sleep,
+    HeldRight, HolderThread, MAX_RIGHTS, RIGHT_SPENT, WAITERS, is_free, sleep, wake,
 };
 use procwright_os::time::Timeout;
 
@@ -98,6 +99,20 @@ impl Monitor {
     /// Until the timeout, if somebody else has the right. A timeout of 0 asks and
     /// does not wait.
     pub fn claim(&self, timeout: impl Into<Timeout>) -> Result<Claim, Error> {
+        self.claim_unless(&Withdrawal::new(), timeout)
+    }
+
+    /// [`claim`](Monitor::claim), which [`withdraw`](Monitor::withdraw) ends from another
+    /// thread: from then on it takes no right, and says [`Claim::Theirs`].
+    ///
+    /// # Errors
+    /// As [`claim`](Monitor::claim).
+    pub fn claim_unless(
+        &self,
+        withdrawal: &Withdrawal,
+        timeout: impl Into<Timeout>,
+    ) -> Result<Claim, Error> {
+        let _inside = withdrawal.enter();
         let MonitorSource::Token { rights, cell, .. } = &self.source else {
             return Err(Error::unsupported(
                 "only who watches a token can ask for the right to clean up: this monitor is of a \
@@ -114,6 +129,9 @@ impl Monitor {
             let now = word.load(Ordering::Acquire);
             if now == RIGHT_SPENT {
                 return Ok(Claim::Done);
+            }
+            if withdrawal.has_left() {
+                return Ok(Claim::Theirs);
             }
             let ledger = ledger()?;
             if !ledger.marks() {
@@ -132,12 +150,17 @@ impl Monitor {
                     Ok(None) if deadline.reached(Instant::now()) => return Ok(Claim::Theirs),
                     Ok(None) => continue,
                     Ok(Some(claimed)) => {
-                        return Ok(Claim::Ours(Cleaner {
+                        let right = Cleaner {
                             claimed,
                             ledger,
                             process: ForkId::current(),
                             outcome: 0,
-                        }));
+                        };
+                        // Left since the look above: the drop gives the right back.
+                        return Ok(match withdrawal.has_left() {
+                            true => Claim::Theirs,
+                            false => Claim::Ours(right),
+                        });
                     }
                 }
             }
@@ -153,6 +176,34 @@ impl Monitor {
             }
             sleep(word, now, deadline);
         }
+    }
+}
+
+impl Monitor {
+    /// Ends the calls of other threads that were given this withdrawal, and those that are
+    /// to come: a [`claim_unless`](Monitor::claim_unless) takes no right from here on, and a
+    /// [`wait_unless`](Monitor::wait_unless) sleeps no more. Others who sleep on the same
+    /// words wake as well, and sleep on.
+    ///
+    /// # Blocking
+    /// Until those threads are out of their calls. It takes microseconds, and longer where
+    /// they get no processor.
+    pub fn withdraw(&self, withdrawal: &Withdrawal) {
+        withdrawal.leave(|| {
+            wake(self.word.word());
+            if let MonitorSource::Token {
+                rights,
+                cell,
+                unmarked,
+                ..
+            } = &self.source
+            {
+                wake(rights.word(*cell));
+                if let Some(unmarked) = unmarked {
+                    wake(unmarked.word().word());
+                }
+            }
+        });
     }
 }
 

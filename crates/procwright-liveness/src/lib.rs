@@ -54,6 +54,7 @@ mod token;
 mod unmarked;
 mod unmarked_sleepers;
 mod waiting;
+mod withdrawal;
 
 pub use claim::{Claim, Cleaner};
 pub use error::Error;
@@ -72,6 +73,7 @@ pub use parent::{VARIABLE, inheritance};
 pub use portable_token::PortableToken;
 pub use thread_token::ThreadToken;
 pub use token::Token;
+pub use withdrawal::Withdrawal;
 
 /// The example of the README, which runs as a test.
 #[cfg(doctest)]

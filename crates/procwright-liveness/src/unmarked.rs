@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::process_watch::{ProcessWatch, UNKNOWN};
 use super::unmarked_sleepers::UnmarkedSleepers;
+use super::withdrawal::Withdrawal;
 use procwright_os::robust::{LiveWord, OWNER_DIED, says_alive, sleep};
 use procwright_os::time::Deadline;
 use procwright_os::wake::Wake;
@@ -100,12 +101,12 @@ impl UnmarkedWatch {
     }
 
     /// Sleeps until the peer does not live any more, or the deadline comes.
-    pub(super) fn wait(&self, deadline: Deadline) {
-        if self.holder.is_none() || self.wait_told(deadline) {
+    pub(super) fn wait(&self, deadline: Deadline, withdrawal: &Withdrawal) {
+        if self.holder.is_none() || self.wait_told(deadline, withdrawal) {
             return;
         }
         // The kernel refuses the wait for the process. A release still shows at once.
-        while self.alive() && !deadline.reached(Instant::now()) {
+        while self.alive() && !withdrawal.has_left() && !deadline.reached(Instant::now()) {
             let look = Deadline::at(Instant::now() + POLL_INTERVAL);
             let word = &self.sleepers.word;
             sleep(word.word(), word.load(), deadline.min(look));
@@ -114,15 +115,16 @@ impl UnmarkedWatch {
 
     /// Sleeps as [`wait`](Self::wait) does; false, at once, if no thread tells of the
     /// holder's end.
-    pub(super) fn wait_told(&self, deadline: Deadline) -> bool {
-        if self.is_told() && self.sleep(deadline) {
+    pub(super) fn wait_told(&self, deadline: Deadline, withdrawal: &Withdrawal) -> bool {
+        if self.is_told() && self.sleep(deadline, withdrawal) {
             return true;
         }
         // In a fork no thread would wake this one, and the counted sleepers are those
         // of the parent: the fork makes a watch of its own.
         let word = Arc::clone(&self.sleepers.word);
         let holder = self.holder.as_ref().map(|(process, _)| process);
-        UnmarkedWatch::watching(word, holder).is_ok_and(|own| own.is_told() && own.sleep(deadline))
+        UnmarkedWatch::watching(word, holder)
+            .is_ok_and(|own| own.is_told() && own.sleep(deadline, withdrawal))
     }
 
     fn is_told(&self) -> bool {
@@ -131,7 +133,7 @@ impl UnmarkedWatch {
     }
 
     /// Sleeps on the word; false if no thread tells of the end any more.
-    fn sleep(&self, deadline: Deadline) -> bool {
+    fn sleep(&self, deadline: Deadline, withdrawal: &Withdrawal) -> bool {
         self.sleepers.count.fetch_add(1, Ordering::SeqCst);
         let word = &self.sleepers.word;
         let told = loop {
@@ -143,7 +145,8 @@ impl UnmarkedWatch {
                 // The waker waits until all sleepers have left.
                 break false;
             }
-            if !says_alive(now) || self.holder_has_died() || deadline.reached(Instant::now()) {
+            let is_over = !says_alive(now) || self.holder_has_died();
+            if is_over || withdrawal.has_left() || deadline.reached(Instant::now()) {
                 break true;
             }
             sleep(word.word(), now, deadline);

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::monitor::MonitorSource;
 use super::unmarked::UnmarkedWatch;
+use super::withdrawal::Withdrawal;
 use super::{Monitor, State};
 use procwright_os::robust::{says_alive, sleep};
 use procwright_os::time::{Deadline, Timeout};
@@ -27,10 +28,22 @@ impl Monitor {
     /// For event loops there is [`readiness_fd`](Monitor::readiness_fd), and a monitor
     /// can be put beside others into a [`WaitSet`](procwright_process::wait::WaitSet).
     pub fn wait(&self, timeout: impl Into<Timeout>) -> Option<State> {
-        self.wait_until(timeout.into().starting(Instant::now()))
+        self.wait_unless(&Withdrawal::new(), timeout)
     }
 
-    fn wait_until(&self, deadline: Deadline) -> Option<State> {
+    /// [`wait`](Monitor::wait), which [`withdraw`](Monitor::withdraw) ends from another
+    /// thread, as if the timeout had come. *But not the wait of a monitor
+    /// [of a process](Monitor::of_process)*, which sleeps on no word.
+    pub fn wait_unless(
+        &self,
+        withdrawal: &Withdrawal,
+        timeout: impl Into<Timeout>,
+    ) -> Option<State> {
+        let _inside = withdrawal.enter();
+        self.wait_until(timeout.into().starting(Instant::now()), withdrawal)
+    }
+
+    fn wait_until(&self, deadline: Deadline, withdrawal: &Withdrawal) -> Option<State> {
         if let MonitorSource::Process { process, .. } = &self.source {
             process.wait_until(Event::Exited, deadline).ok().flatten()?;
             self.has_ended();
@@ -41,7 +54,7 @@ impl Monitor {
             ..
         } = &self.source
         {
-            unmarked.wait(deadline);
+            unmarked.wait(deadline, withdrawal);
             return Some(self.state()).filter(|state| *state != State::Alive);
         }
         if !self.alive() {
@@ -51,16 +64,16 @@ impl Monitor {
             .remaining(Instant::now())
             .is_none_or(|left| left > LONG);
         let guard = is_long.then(|| self.guard()).flatten();
-        if !guard.is_some_and(|guard| guard.wait_told(deadline)) {
-            self.sleep(deadline);
+        if !guard.is_some_and(|guard| guard.wait_told(deadline, withdrawal)) {
+            self.sleep(deadline, withdrawal);
         }
         Some(self.confirm()).filter(|state| *state != State::Alive)
     }
 
-    fn sleep(&self, deadline: Deadline) {
+    fn sleep(&self, deadline: Deadline, withdrawal: &Withdrawal) {
         loop {
             let now = self.word.load();
-            if !says_alive(now) || deadline.reached(Instant::now()) {
+            if !says_alive(now) || withdrawal.has_left() || deadline.reached(Instant::now()) {
                 return;
             }
             sleep(self.word.word(), now, deadline);

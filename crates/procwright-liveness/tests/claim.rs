@@ -6,7 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use test_support::alone;
 
-use procwright_liveness::{Claim, Error, Invitation, Monitor, State, ThreadToken, Token};
+use procwright_liveness::{
+    Claim, Error, Invitation, Monitor, State, ThreadToken, Token, Withdrawal,
+};
 use procwright_process::Process;
 use test_support::sys;
 
@@ -332,5 +334,74 @@ alone! {
             assert_eq!(token.wait(Duration::MAX), Some(State::Died));
         }
         sys::reap(pid);
+    }
+}
+
+alone! {
+    /// The right goes past those that have left: whoever asks when it is given back has it
+    /// at once, each time.
+    fn who_has_left_takes_no_right() {
+        let invitation = &invitations_of_a_dead_process(1)[0];
+        let (holder, asking) = (monitor_of(invitation), monitor_of(invitation));
+        for _ in 0..test_support::scaled(20, 1000) {
+            let Claim::Ours(right) = holder.claim(NOW).unwrap() else { panic!() };
+            let withdrawal = &Withdrawal::new();
+            std::thread::scope(|scope| {
+                let gone: Vec<_> = (0..8)
+                    .map(|_| scope.spawn(|| asking.claim_unless(withdrawal, Duration::MAX)))
+                    .collect();
+                asking.withdraw(withdrawal);
+                drop(right);
+                let Claim::Ours(right) = holder.claim(NOW).unwrap() else { panic!() };
+                for thread in gone {
+                    assert!(matches!(thread.join().unwrap(), Ok(Claim::Theirs)));
+                }
+                // One that begins when its caller has left takes none, either.
+                drop(right);
+                let late = asking.claim_unless(withdrawal, Duration::MAX).unwrap();
+                assert!(matches!(late, Claim::Theirs));
+            });
+        }
+    }
+}
+
+alone! {
+    /// Whatever it sleeps on: the word alone, or with a thread that watches the process.
+    fn a_wait_that_was_left_is_over() {
+        let token = Token::new().unwrap();
+        for time in [Duration::from_millis(900), Duration::MAX] {
+            let monitor = Monitor::accept(token.invite().unwrap()).unwrap();
+            for _ in 0..test_support::scaled(20, 1000) {
+                let withdrawal = &Withdrawal::new();
+                std::thread::scope(|scope| {
+                    let waiting: Vec<_> = (0..4)
+                        .map(|_| scope.spawn(|| monitor.wait_unless(withdrawal, time)))
+                        .collect();
+                    monitor.withdraw(withdrawal);
+                    for thread in waiting {
+                        assert_eq!(thread.join().unwrap(), None);
+                    }
+                });
+            }
+            assert!(monitor.alive());
+        }
+    }
+}
+
+alone! {
+    /// A fork has not the threads that were inside, and waits for none of them.
+    fn a_fork_that_leaves_waits_for_nobody() {
+        let token = Token::new().unwrap();
+        let monitor = Monitor::accept(token.invite().unwrap()).unwrap();
+        let withdrawal = &Withdrawal::new();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| monitor.wait_unless(withdrawal, Duration::MAX));
+            assert_eq!(sys::fork_running(|| {
+                monitor.withdraw(withdrawal);
+                0
+            }), 0);
+            monitor.withdraw(withdrawal);
+            assert_eq!(waiting.join().unwrap(), None);
+        });
     }
 }

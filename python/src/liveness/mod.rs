@@ -20,5 +20,5 @@ mod words;
 
 pub(crate) use claim::LivenessClaim;
 pub(crate) use invitation::LivenessInvitation;
-pub(crate) use monitor::LivenessMonitor;
+pub(crate) use monitor::{LivenessMonitor, LivenessSleep};
 pub(crate) use token::LivenessToken;

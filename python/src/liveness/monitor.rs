@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use procwright::liveness::{Monitor, Names};
+use procwright::liveness::{Monitor, Names, Withdrawal};
 use procwright::time::{Deadline, Timeout};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -104,11 +104,12 @@ impl LivenessMonitor {
         Ok(state_name(monitor.confirm()))
     }
 
-    #[pyo3(signature = (timeout))]
-    fn _wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
-        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
-        let deadline = timeout.starting(Instant::now());
-        Ok(sleep_on_word(py, &self.0, deadline))
+    /// A sleep on a word that another thread can end.
+    fn _sleep(&self) -> LivenessSleep {
+        LivenessSleep {
+            monitor: Arc::clone(&self.0),
+            withdrawal: Withdrawal::new(),
+        }
     }
 
     /// Waits as `wait` does, for asyncio and trio.
@@ -147,15 +148,6 @@ impl LivenessMonitor {
         #[pyo3(from_py_with = timeout_seconds)] timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         call_python(slf.py(), "_claim", (slf, timeout))
-    }
-
-    #[pyo3(signature = (timeout))]
-    fn _claim(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<LivenessClaim> {
-        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
-        let claim = py.detach(|| self.0.claim(timeout));
-        claim
-            .map(LivenessClaim::new)
-            .map_err(|error| errors::liveness(py, &error))
     }
 
     /// A descriptor that is readable once the peer does not live any more. It stays this
@@ -206,6 +198,37 @@ impl LivenessMonitor {
             ));
         }
         Ok((slf.get_type(), (id,)).into_pyobject(slf.py())?.into_any())
+    }
+}
+
+/// A call that sleeps on a word of a monitor, on a thread of its own.
+#[pyclass(module = "procwright", frozen)]
+pub(crate) struct LivenessSleep {
+    monitor: Arc<Monitor>,
+    withdrawal: Withdrawal,
+}
+
+#[pymethods]
+impl LivenessSleep {
+    #[pyo3(signature = (timeout))]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
+        let waited = py.detach(|| self.monitor.wait_unless(&self.withdrawal, timeout));
+        Ok(waited.is_some())
+    }
+
+    #[pyo3(signature = (timeout))]
+    fn claim(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<LivenessClaim> {
+        let timeout = seconds("timeout", timeout).map_err(|error| invalid(py, &error))?;
+        let claim = py.detach(|| self.monitor.claim_unless(&self.withdrawal, timeout));
+        claim
+            .map(LivenessClaim::new)
+            .map_err(|error| errors::liveness(py, &error))
+    }
+
+    /// Ends the call, which another thread is in or is about to make.
+    fn leave(&self, py: Python<'_>) {
+        py.detach(|| self.monitor.withdraw(&self.withdrawal));
     }
 }
 

@@ -278,10 +278,11 @@ pub(crate) fn fork_error(raised: Option<Error>, thrown: Result<(), Error>) -> Er
     })
 }
 
-/// Does `work`, which cannot be interrupted, on a thread of its own. An interrupt leaves the
-/// thread behind, which then drops the result.
+/// Does `work`, which cannot be interrupted, on a thread of its own. What throws here calls
+/// `leave`, which has `work` come to its end: the thread then drops the result.
 pub(crate) fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
+    leave: impl FnOnce(),
 ) -> Result<T, Error> {
     let interrupts = Interrupts::watch()?;
     let over = Cancel::new().map_err(|error| cannot_wait(&error))?;
@@ -298,7 +299,10 @@ pub(crate) fn on_thread<T: Send + 'static>(
             return done.map_err(|panic| panic_error(&*panic));
         }
         let watched = [over.as_fd(), interrupts.as_fd()];
-        interrupts.without_gvl(|| poll_readable(&watched, Deadline::NEVER))?;
+        if let Err(thrown) = interrupts.without_gvl(|| poll_readable(&watched, Deadline::NEVER)) {
+            leave();
+            return Err(thrown);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use magnus::{Class, Error, Module, Object, RArray, RModule, Ruby, Symbol, function, method};
-use procwright::liveness;
+use procwright::liveness::{self, Withdrawal};
 use procwright::time::Timeout;
 
 use super::claim::Claim;
@@ -80,11 +80,10 @@ impl Monitor {
     fn wait_on_the_word(&self, timeout: Option<f64>) -> Result<bool, Error> {
         guarded(|| {
             let deadline = seconds("timeout", timeout)?.starting(Instant::now());
-            let monitor = Arc::clone(&self.0);
-            on_thread(move || {
+            self.asleep_on_thread(move |monitor, withdrawal| {
                 let left = deadline.remaining(Instant::now());
                 let left = left.map_or(Timeout::NEVER, Timeout::from);
-                monitor.wait(left).is_some()
+                monitor.wait_unless(withdrawal, left).is_some()
             })
         })
     }
@@ -94,14 +93,26 @@ impl Monitor {
             let timeout = seconds("timeout", timeout)?;
             let claim = self.0.claim(Duration::ZERO);
             let claim = match claim {
-                Ok(liveness::Claim::Theirs) if timeout.duration() != Some(Duration::ZERO) => {
-                    let monitor = Arc::clone(&self.0);
-                    on_thread(move || monitor.claim(timeout))?
-                }
+                Ok(liveness::Claim::Theirs) if timeout.duration() != Some(Duration::ZERO) => self
+                    .asleep_on_thread(
+                    move |monitor, withdrawal| monitor.claim_unless(withdrawal, timeout),
+                )?,
                 claim => claim,
             };
             claim.map(Claim::of).map_err(|error| liveness_error(&error))
         })
+    }
+
+    /// Does what sleeps on a word, on a thread of its own. If something is thrown here, that
+    /// thread leaves its sleep, and takes nothing that nobody is there to use.
+    fn asleep_on_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&liveness::Monitor, &Withdrawal) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let withdrawal = Arc::new(Withdrawal::new());
+        let (monitor, its) = (Arc::clone(&self.0), Arc::clone(&withdrawal));
+        let work = move || work(&monitor, &its);
+        on_thread(work, || self.0.withdraw(&withdrawal))
     }
 
     fn readiness_fd(&self) -> Result<RawFd, Error> {
