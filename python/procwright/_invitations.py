@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from ._pickled import Pickled
     from ._types import IsInvitation
 
 
@@ -54,22 +55,43 @@ def _ready(sock: Any, writing: bool) -> None:
 
 
 def reduced(invitation: IsInvitation) -> tuple[object, ...]:
-    # A process that is being started gets the descriptors with its start; others get them
-    # from a thread of multiprocessing's, as those of its connections.
+    from multiprocessing.context import get_spawning_popen
+
+    fds, ticket = invitation.fds, invitation.ticket
+    if get_spawning_popen() is None:
+        from ._pickled import keep
+
+        return _unpickled, (type(invitation), keep(ticket, fds), ticket)
+    # A process that is being started gets the descriptors with its start.
     from multiprocessing.reduction import DupFd
 
-    fds = tuple(DupFd(fd) for fd in invitation.fds)
-    return _rebuilt, (type(invitation), fds, invitation.ticket)
+    return _rebuilt, (type(invitation), tuple(DupFd(fd) for fd in fds), ticket)
+
+
+def _unpickled(made: Callable[[Iterable[int], str], T], pickled: Pickled, ticket: str) -> T:
+    return _made_of(made, pickled.detach(), ticket)
 
 
 def _rebuilt(made: Callable[[Iterable[int], str], T], fds: tuple[Any, ...], ticket: str) -> T:
-    import os
-
     taken: list[int] = []
     try:
         for fd in fds:
             taken.append(fd.detach())
+    except BaseException:
+        _close(taken)
+        raise
+    return _made_of(made, taken, ticket)
+
+
+def _made_of(made: Callable[[Iterable[int], str], T], taken: list[int], ticket: str) -> T:
+    try:
         return made(taken, ticket)
     finally:
-        for fd in taken:
-            os.close(fd)
+        _close(taken)
+
+
+def _close(fds: list[int]) -> None:
+    import os
+
+    for fd in fds:
+        os.close(fd)

@@ -233,6 +233,66 @@ class TestLiveness < Minitest::Test
     child&.stop
   end
 
+  # Nobody is left asleep behind a call that was interrupted, and takes the right later: whoever
+  # asks when it is given back has it at once.
+  def test_who_was_interrupted_takes_no_right
+    invitation, child = holder
+    child.kill
+    one, other = Array.new(2) { Monitor.new(invitation) }
+    one.wait
+    before = tasks
+    claim = one.claim
+    30.times do
+      assert_raises(Timeout::Error) { Timeout.timeout(0.002) { other.claim(timeout: nil) } }
+    end
+    claim.give_back
+    5.times { assert_equal(:ours, one.claim.tap(&:give_back).kind) }
+    # Timeout has a thread of its own.
+    eventually { tasks <= before + 1 }
+  ensure
+    child&.stop
+  end
+
+  # In a fork nothing but the word can be slept on.
+  def test_who_was_interrupted_in_a_fork_leaves_no_thread
+    invitation, child = holder
+    monitor = Monitor.new(invitation)
+    monitor.readiness_fd
+    pid = fork do
+      Timeout.timeout(0.001) { sleep } rescue nil # rubocop:disable Style/RescueModifier
+      before = tasks
+      20.times do
+        Timeout.timeout(0.002) { monitor.wait }
+        exit!(2)
+      rescue Timeout::Error
+        nil
+      end
+      # A fork has one thread for all of them, which watches the process.
+      eventually { tasks <= before + 1 }
+      exit!(0)
+    end
+    assert_equal 0, ::Process.wait2(pid).last.exitstatus
+  ensure
+    child&.stop
+  end
+
+  # What nobody has any more is collected before a token is refused.
+  def test_tokens_that_nobody_has_any_more
+    status = ruby(<<~LINES)
+      GC.disable
+      3000.times { Procwright::LivenessToken.new }
+      kept = Array.new(1000) { Procwright::LivenessToken.new }
+      begin
+        1000.times { kept << Procwright::LivenessToken.new }
+        abort "no end"
+      rescue Procwright::LivenessError => e
+        abort e.reason.inspect unless e.reason == :full
+      end
+      puts "well"
+    LINES
+    assert_equal "well\n", status.stdout
+  end
+
   def test_a_right_is_given_back_by_who_fails
     invitation, child = holder
     monitor = Monitor.new(invitation)

@@ -7,7 +7,7 @@ class TestSignatures < Minitest::Test
   SIG = File.join(ROOT, "ruby", "sig", "procwright.rbs")
   # Of Ruby's own protocols: in the signatures of their classes already.
   USUAL = %i[== eql? hash inspect initialize_copy initialize message to_s to_io fileno].freeze
-  NOT_PUBLIC = %i[Native Options Fibers Run Wait SystemErrors OwnMessage].freeze
+  NOT_PUBLIC = %i[Native Options Fibers Garbage Run Wait SystemErrors OwnMessage].freeze
 
   # Names in the file: by class or module, with `self.` where that is said.
   def declared

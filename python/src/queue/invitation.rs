@@ -23,7 +23,9 @@ use procwright_os::sync::Mutex;
 /// caller's.
 ///
 /// The receiver takes it for a sender as long as it is there, in whatever process: once it is
-/// handed over, close it, or let go of it.
+/// handed over, close it, or let go of it. A pickle that nobody loads, as one that lies in a
+/// queue of multiprocessing, keeps the place for ten minutes; to load it later raises
+/// `InvalidValue`.
 #[pyclass(module = "procwright.queue", frozen, weakref)]
 pub(crate) struct Invitation {
     /// The place, None once it is used up, or closed. Locked with the interpreter lock held and for

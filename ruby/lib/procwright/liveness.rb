@@ -17,6 +17,10 @@ module Procwright
       super(words)
       @reason = reason.to_sym
     end
+
+    # Whether a process holds as many tokens, or rights, as it may.
+    # @private
+    FULL = ->(error) { error.is_a?(LivenessError) && error.reason == :full }
   end
 
   # The extension makes exceptions of liveness with this.
@@ -54,7 +58,7 @@ module Procwright
     def initialize(holder: :process)
       raise InvalidValue, "holder is #{holder.inspect}: use :process or :thread" unless holder.is_a?(Symbol)
 
-      @native = Native::Token.hold(holder.name)
+      @native = Garbage.retried(LivenessError::FULL) { Native::Token.hold(holder.name) }
     end
 
     # Holds one while the block runs.
@@ -215,7 +219,8 @@ module Procwright
     # @raise [LivenessError] for a monitor of a process
     def claim(timeout: 0)
       seconds = Arguments.seconds("timeout", timeout)
-      claim = LivenessClaim.of(Fibers.on_thread { @native.claim(seconds) })
+      claim = Garbage.retried(LivenessError::FULL) { Fibers.on_thread { @native.claim(seconds) } }
+      claim = LivenessClaim.of(claim)
       return claim unless block_given?
 
       begin
