@@ -19,6 +19,7 @@ __all__ = [
     "LivenessClaim",
     "LivenessInvitation",
     "LivenessMonitor",
+    "LivenessSleep",
     "LivenessToken",
     "Merged",
     "ProcessHandle",
@@ -116,6 +117,14 @@ class LivenessToken:
     ) -> None: ...
 
 @final
+class LivenessSleep:
+    """A call that sleeps on a word of a monitor, and that another thread can end."""
+
+    def wait(self, timeout: float | None) -> bool: ...
+    def claim(self, timeout: float | None) -> LivenessClaim: ...
+    def leave(self) -> None: ...
+
+@final
 class LivenessClaim:
     """The answer to asking for the right to clean up after a peer that has died."""
 
@@ -186,7 +195,7 @@ class LivenessMonitor:
     def wait(self, timeout: float | None = None) -> Literal["released", "died"]:
         """Waits until the peer does not live any more. Raises `WaitTimeout`."""
 
-    def _wait(self, timeout: float | None) -> bool: ...
+    def _sleep(self) -> LivenessSleep: ...
     def wait_async(
         self, timeout: float | None = None
     ) -> Coroutine[Any, Any, Literal["released", "died"]]:
@@ -198,7 +207,6 @@ class LivenessMonitor:
     def claim(self, timeout: float | None = 0.0) -> LivenessClaim:
         """Asks for the right to clean up after the peer, when it has died."""
 
-    def _claim(self, timeout: float | None) -> LivenessClaim: ...
     def readiness_fd(self) -> int:
         """A descriptor that is readable once the peer does not live any more."""
 
@@ -634,12 +642,22 @@ class Sender:
 
     @staticmethod
     def attach(
-        invitation: Invitation, overflow: _Overflow = "block", limit: int | None = None
+        invitation: Invitation,
+        overflow: _Overflow = "block",
+        limit: int | None = None,
+        *,
+        wait: float | None = 0.0,
     ) -> Sender:
         """Takes a place at a queue."""
 
     @staticmethod
-    def open(name: str, overflow: _Overflow = "block", limit: int | None = None) -> Sender:
+    def open(
+        name: str,
+        overflow: _Overflow = "block",
+        limit: int | None = None,
+        *,
+        wait: float | None = 0.0,
+    ) -> Sender:
         """Takes a place at the queue of that name."""
 
     @staticmethod
@@ -658,7 +676,7 @@ class Sender:
     def reserve(self, length: int, timeout: float | None = None) -> Reservation:
         """Room for a message of `length` bytes, to be made in place, without a copy."""
 
-    def clone(self, overflow: _Overflow | None = None) -> Sender:
+    def clone(self, overflow: _Overflow | None = None, *, wait: float | None = 0.0) -> Sender:
         """Another one for the same queue, in this process: for another thread."""
 
     @property

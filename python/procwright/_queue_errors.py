@@ -25,7 +25,7 @@ class Full(QueueError, standard.Full):
 
 
 class TimedOut(QueueError, TimeoutError):
-    """The time is up. Nothing was sent or received.
+    """The time is up. Nothing was sent or received, or no place at the queue was had.
 
     A `TimeoutError`; and as the standard library has it, `queue.Empty` for a
     receiver, `queue.Full` for a sender.
@@ -103,7 +103,10 @@ class ReceiverDead(_WithNumber):
 
 
 class NoLane(_WithNumber):
-    """The queue has as many senders as lanes. An `OSError` with `errno.EBUSY`."""
+    """All lanes of the queue are taken: by senders, or by what those that left had sent.
+
+    The latter come free as it is received. An `OSError` with `errno.EBUSY`.
+    """
 
     _number = errno.EBUSY
 

@@ -192,6 +192,7 @@ ROWS = {
     "pty": [*wrong_type("x", 5, ODD), *bad((1,), (0, 1), (1, 1 << 16), (1, "x"), (1, True))],
     "timeout": SECONDS,
     "idle_timeout": SECONDS,
+    "wait": SECONDS,
     "stall_after": SECONDS,
     "stop": STOP,
     "until": [*wrong_type(5, None, ODD), *bad("x", "")],

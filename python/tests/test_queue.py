@@ -9,6 +9,7 @@ import mmap
 import os
 import pickle
 import queue as standard
+import signal
 import socket
 import threading
 import traceback
@@ -191,6 +192,63 @@ def test_lanes_run_out():
     assert invitation.closed
     with pytest.raises(ValueError, match="used up"):
         Sender.attach(invitation)
+
+
+def test_lanes_of_those_that_left_are_free():
+    receiver = Receiver(lanes=2)
+    kept = receiver.sender()
+    for number in range(200):
+        with kept.clone() as sender:
+            if number % 2:
+                sender.send(b"x")
+                receiver.recv()
+
+
+def test_waiting_for_a_lane():
+    receiver = Receiver(lanes=1)
+    kept = receiver.sender()
+    invitation = receiver.invite()
+    for call in (
+        lambda: kept.clone(wait=0.02),
+        lambda: Sender.attach(invitation, wait=0.02),
+    ):
+        with pytest.raises(queue.TimedOut, match="lanes") as caught:
+            call()
+        assert isinstance(caught.value, TimeoutError)
+    with pytest.raises(queue.NoLane):
+        Sender.attach(invitation)
+    with pytest.raises(InvalidValue, match="wait"):
+        kept.clone(wait=float("nan"))
+    came = []
+
+    def attach():
+        came.append(Sender.attach(invitation, wait=None))
+
+    thread = threading.Thread(target=attach)
+    thread.start()
+    kept.close()
+    thread.join()
+    assert not came[0].closed
+
+
+def test_a_signal_ends_the_wait_for_a_lane(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROCWRIGHT_QUEUE_DIR", str(tmp_path / "queues"))
+
+    def ring(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    receiver = Receiver(lanes=1)
+    kept = receiver.sender()
+    try:
+        for call in (lambda: kept.clone(wait=None), lambda: Sender.open("none", wait=None)):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            with pytest.raises(KeyboardInterrupt):
+                call()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(queue.TimedOut, match=str(tmp_path)):
+        Sender.open("none", wait=0.02)
 
 
 def test_what_overflow_says():

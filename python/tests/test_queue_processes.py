@@ -10,13 +10,14 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 import warnings
 
 import pytest
 from conftest import comes_back, descriptors
 
 import procwright
-from procwright import PIPE, queue
+from procwright import PIPE, _pickled, queue
 from procwright.queue import Invitation, ObjectReceiver, ObjectSender, Receiver, Sender
 
 #: Only against hanging.
@@ -290,6 +291,9 @@ def test_names(tmp_path, monkeypatch, script):
     with pytest.raises(FileNotFoundError) as caught:
         Sender.open("work")
     assert isinstance(caught.value, queue.NoQueue)
+    # Where it looked, and what would do.
+    assert str(tmp_path / "queues") in str(caught.value)
+    assert "PROCWRIGHT_QUEUE_DIR" in str(caught.value)
     with pytest.raises(procwright.InvalidValue, match="no name for a queue"):
         Receiver.open("../work")
     with Receiver.open("work", lanes=8) as receiver:
@@ -454,3 +458,56 @@ def test_pickled_by_hand():
         with Sender.attach(pickle.loads(data)) as sender:
             sender.send(b"pickled")
         assert receiver.recv() == b"pickled"
+
+
+def test_pickles_that_nobody_loads(monkeypatch):
+    """They hold one pair of descriptors, for a time, and then the receiver hears of the end."""
+    monkeypatch.setattr(_pickled, "UNLOADED_FOR", 1000.0)
+    with Receiver() as receiver:
+        # What multiprocessing, and a call that waits, need once is there by then.
+        kept = pickle.loads(pickle.dumps(receiver.invite()))
+        with pytest.raises(queue.TimedOut):
+            receiver.recv(0.02)
+        kept.close()
+        before = len(os.listdir("/proc/self/fd"))
+        invitation = receiver.invite()
+        first, *others = [pickle.dumps(invitation) for _ in range(20)]
+        invitation.close()
+        # Two, the receiver's end of the link, and no more for each.
+        assert len(os.listdir("/proc/self/fd")) <= before + 4
+        with pytest.raises(queue.TimedOut):
+            receiver.recv(0.01)
+        sender = Sender.attach(pickle.loads(first))
+        sender.send(b"x")
+        assert receiver.recv() == b"x"
+        sender.close()
+        with pytest.raises(queue.TimedOut):
+            receiver.recv(0.01)
+        monkeypatch.setattr(_pickled, "UNLOADED_FOR", 0.01)
+        last = pickle.loads(others[0])
+        late = pickle.dumps(last)
+        last.close()
+        with pytest.raises(EOFError):
+            receiver.recv(LONG)
+        for data in (late, *others[1:]):
+            with pytest.raises(procwright.InvalidValue, match="in time"):
+                pickle.loads(data)
+        # The thread that answers lets go of its connection a moment later.
+        while len(os.listdir("/proc/self/fd")) > before:
+            time.sleep(0.001)
+
+
+@a_fork_with_threads
+def test_a_fork_keeps_no_place_of_a_pickle():
+    with Receiver() as receiver:
+        data = pickle.dumps(receiver.invite())
+        pid = os.fork()
+        if pid == 0:
+            signal.pause()
+        try:
+            pickle.loads(data).close()
+            with pytest.raises(EOFError):
+                receiver.recv(LONG)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)

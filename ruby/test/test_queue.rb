@@ -157,6 +157,49 @@ class TestQueue < Minitest::Test
     @ends << one.dup
   end
 
+  # As threads come and go: their senders had nothing to send, or all of it was received.
+  def test_lanes_of_threads_that_have_ended
+    receiver = receiver(lanes: 4)
+    sender = receiver.sender
+    @ends << sender
+    100.times do |round|
+      Thread.new { sender.dup.tap { |one| one << "x" if round.odd? }.close }.join
+      assert_equal "x", receiver.recv if round.odd?
+    end
+  end
+
+  # What nobody has any more is collected before a lane is refused.
+  def test_lanes_of_senders_that_nobody_has_any_more
+    receiver = receiver(lanes: 4)
+    sender = receiver.sender
+    @ends << sender
+    100.times { sender.dup }
+    100.times { sender.clone }
+  end
+
+  def test_waiting_for_a_lane
+    receiver = receiver(lanes: 2)
+    kept = receiver.sender
+    other = kept.dup
+    @ends << kept
+    invitation = receiver.invite
+    error = assert_raises(Q::TimedOut) { kept.dup(wait: 0.02) }
+    assert_kind_of Timeout::Error, error
+    assert_includes error.message, "lanes"
+    assert_raises(Q::TimedOut) { Q::Sender.attach(invitation, wait: 0.02) }
+    assert_raises(Q::NoLane) { Q::Sender.attach(invitation) }
+    waiting = thread { Q::Sender.attach(invitation, wait: nil) }
+    until_blocked(waiting)
+    other.close
+    waiting.value.close
+    interrupted = thread { kept.dup.then { kept.dup(wait: nil) } }
+    until_blocked(interrupted)
+    interrupted.raise(Boom)
+    assert_kind_of Boom, interrupted.value
+    GC.start
+    assert_raises(Procwright::InvalidValue) { kept.dup(wait: "1") }
+  end
+
   def test_closing
     receiver = receiver()
     sender = receiver.sender

@@ -180,7 +180,10 @@ fn times() {
     }
     let ran = names.ran(&["send", "a", "--wait", "0.05", "x"]);
     assert_eq!(ran.code(), Some(3));
-    assert!(ran.stderr.contains("nobody receives"), "{}", ran.stderr);
+    let directory = names.0.path().join("queues");
+    for words in ["within the time", directory.to_str().unwrap()] {
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
     // The queue is full, and its receiver makes no room.
     let mut recv = names.recv(&["a", "--lanes", "1", "--limit", "4096"]);
     names.send(&["a", "here"]);
@@ -249,6 +252,65 @@ fn a_receiver_that_is_killed_and_the_next() {
     let ran = names.ran(&["send", "a", "x"]);
     assert_eq!(ran.code(), Some(1));
     assert!(ran.stderr.contains("no queue"), "{}", ran.stderr);
+}
+
+/// A side that looks elsewhere is told where, and what to do.
+#[test]
+fn who_finds_no_queue_is_told_where_it_looked() {
+    let (names, elsewhere) = (Names::new(), tempfile::tempdir().unwrap());
+    let _recv = names.recv(&["a"]);
+    names.send(&["a", "x"]);
+    for (words, code) in [
+        (&["send", "a", "x"][..], 1),
+        (&["send", "--wait", "0.05", "a", "x"], 3),
+        (&["stat", "a"], 1),
+    ] {
+        let mut command = names.queue(words);
+        command.env_remove("PROCWRIGHT_QUEUE_DIR");
+        command.env("XDG_RUNTIME_DIR", elsewhere.path());
+        let ran = Ran::from(command.stdin(Stdio::null()).output().unwrap());
+        assert_eq!(ran.code(), Some(code), "{words:?}: {}", ran.stderr);
+        let looked = elsewhere.path().join("procwright/queues");
+        for told in [looked.to_str().unwrap(), "hint: ", "PROCWRIGHT_QUEUE_DIR"] {
+            assert!(ran.stderr.contains(told), "{words:?}: {}", ran.stderr);
+        }
+    }
+}
+
+/// A consumer that is at work does not look at the queue: who sends waits for a lane as
+/// long as it was told, and those that have left hold up nobody.
+#[test]
+fn lanes_of_those_that_left() {
+    let names = Names::new();
+    let mut recv = names.recv(&["a", "--lanes", "2"]);
+    names.send(&["a", "first"]);
+    assert_eq!(recv.line(), "first");
+    kill(recv.child.id().cast_signed(), Signal::STOP);
+    names.send(&["a", "1"]);
+    names.send(&["a", "2"]);
+    let ran = names.ran(&["send", "a", "3"]);
+    assert_eq!(ran.code(), Some(1));
+    assert!(ran.stderr.contains("all lanes"), "{}", ran.stderr);
+    let ran = names.ran(&["send", "a", "--wait", "0.05", "3"]);
+    assert_eq!(ran.code(), Some(3));
+    for told in ["within the time", "all lanes"] {
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+    let mut waiting = names.queue(&["send", "a", "--wait", "inf", "3"]);
+    let mut waiting = waiting.stdin(Stdio::null()).spawn().unwrap();
+    kill(recv.child.id().cast_signed(), Signal::CONT);
+    assert!(waiting.wait().unwrap().success());
+    let mut got = [recv.line(), recv.line(), recv.line()];
+    got.sort();
+    assert_eq!(got, ["1", "2", "3"]);
+    // More than there are lanes, and none of them sends anything.
+    kill(recv.child.id().cast_signed(), Signal::STOP);
+    for _ in 0..10 {
+        let ran = names.ran(&["send", "a"]);
+        assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""));
+    }
+    kill(recv.child.id().cast_signed(), Signal::CONT);
+    recv.end(Signal::KILL);
 }
 
 /// Messages that were not printed are there for the next receiver.

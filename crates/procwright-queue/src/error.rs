@@ -1,6 +1,7 @@
 //! Errors of queues.
 
 use std::io;
+use std::path::PathBuf;
 
 /// Reason why no message was sent or received.
 #[derive(Debug, thiserror::Error)]
@@ -45,9 +46,18 @@ pub enum Error {
         /// Length of the longest message that fits.
         most: usize,
     },
-    /// Every lane is taken.
-    #[error("as many senders as the queue has lanes: {0}; make it with more lanes")]
+    /// Every lane is taken: by a sender, or by messages of one that is gone.
+    #[doc(alias = "EBUSY")]
+    #[error(
+        "all lanes of the queue are taken: {0}, by senders, or by what those that have left had \
+         sent and was not received yet\n  \
+         hint: wait for a lane, or make the queue with more"
+    )]
     NoLane(u32),
+    /// No place at the queue was to be had within the time, for this reason.
+    #[doc(alias = "ETIMEDOUT")]
+    #[error("no place at the queue within the time: {0}")]
+    OpenTimedOut(#[source] Box<Error>),
     /// The queue has a receiver that lives.
     #[error("the queue has a receiver that lives{}", suffix(.pid, ": process "))]
     ReceiverAlive {
@@ -66,8 +76,19 @@ pub enum Error {
     },
     /// No queue has that name, or no process has it any more.
     #[doc(alias = "ENOENT")]
-    #[error("there is no queue {0:?}: its receiver makes it, under the same user")]
-    NoQueue(String),
+    #[error(
+        "there is no queue {name:?} in {}\n  \
+         hint: its receiver makes it, under the same user; if it does so in another directory, \
+         set PROCWRIGHT_QUEUE_DIR to the same one on both sides",
+        directory.display()
+    )]
+    NoQueue {
+        /// The name.
+        name: String,
+        /// The directory of the names, as this process finds it: `PROCWRIGHT_QUEUE_DIR`,
+        /// or what follows from `XDG_RUNTIME_DIR`.
+        directory: PathBuf,
+    },
     /// No queue can have that name.
     #[error(
         "name is {0:?}, which is no name for a queue: pass 1 to 64 of the characters A-Z, a-z, 0-9, \
@@ -139,11 +160,11 @@ impl From<Error> for io::Error {
             Error::Io(error) | Error::Unsupported(error) => return error,
             Error::Closed => Kind::BrokenPipe,
             Error::Full | Error::Empty => Kind::WouldBlock,
-            Error::TimedOut => Kind::TimedOut,
+            Error::TimedOut | Error::OpenTimedOut(_) => Kind::TimedOut,
             Error::TooLarge { .. } | Error::BadName(_) => Kind::InvalidInput,
             Error::NoLane(_) => Kind::ResourceBusy,
             Error::ReceiverAlive { .. } | Error::NameTaken { .. } => Kind::AddrInUse,
-            Error::NoQueue(_) => Kind::NotFound,
+            Error::NoQueue { .. } => Kind::NotFound,
             Error::WrongVersion(_) | Error::Forked => Kind::Unsupported,
             Error::NoParent(_) | Error::NoChannel(_) => Kind::NotConnected,
             Error::Invalid(_) | Error::Damaged { .. } => Kind::InvalidData,

@@ -144,7 +144,7 @@ pub use error::Error;
 pub use {
     invitation::Invitation,
     receiver::{Batch, Options, Receiver, View, Waker},
-    sender::{Overflow, Reservation, Sender},
+    sender::{Opening, Overflow, Reservation, Sender},
     stat::{LaneStat, LaneState, ReceiverStat, ReceiverState, Stat, names, stat},
     wakeup::Asleep,
 };

@@ -140,7 +140,7 @@ impl LaneState {
 /// looked into; [`Error::Invalid`] if the queue's header or page makes no sense.
 #[doc(alias = "mq_getattr")]
 pub fn stat(name: &str) -> Result<Stat, Error> {
-    let (found, _) = names::find(name)?;
+    let (found, _) = names::find(&QueueName::new(name)?)?;
     let queue = QueueFile::open_as_sender(found.file.as_fd(), found.nonce)?;
     Stat::read(&queue)
 }
@@ -217,8 +217,8 @@ impl LaneStat {
         number: u32,
     ) -> Result<Option<LaneStat>, Error> {
         let geometry = queue.geometry();
-        let state = queue.claim_state(number).load(Ordering::Acquire);
-        if state == ClaimState::Free as u32 {
+        let state = queue.claim(number).state();
+        if state == ClaimState::Free {
             return Ok(None);
         }
         let (line, page) = (geometry.line(number), geometry.lane_page(number));
@@ -235,9 +235,8 @@ impl LaneStat {
         let has_sender = shared_memory::is_locked(file, lane_lock(number))?;
         let state = match state {
             _ if is_refused => LaneState::Damaged,
-            state if state == ClaimState::Left as u32 => LaneState::Left,
-            state if state == ClaimState::Clearing as u32 => LaneState::Clearing,
-            state if state != ClaimState::Taken as u32 => LaneState::Damaged,
+            ClaimState::Left => LaneState::Left,
+            ClaimState::Clearing => LaneState::Clearing,
             _ if has_sender => LaneState::Taken,
             _ => LaneState::Orphaned,
         };

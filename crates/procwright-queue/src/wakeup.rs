@@ -181,6 +181,46 @@ pub(crate) mod space {
     }
 }
 
+/// Sleep of the senders that wait for a lane, and its end by whoever frees one. They may be
+/// many, and each lane that becomes free is a reason to look for all of them.
+///
+/// The lowest bit of the word says that somebody waits; all others count how often they
+/// were woken. *Not the bit alone:* of two that wait,
+///
+/// 1. the first has looked in vain, and is about to sleep;
+/// 2. two lanes become free, one after the other: the bit is taken away once;
+/// 3. the second sets it again, looks, and takes one of the two lanes;
+/// 4. the first finds the bit set and sleeps, although a lane is free.
+pub(crate) mod lane {
+    use super::{AtomicU32, Ordering, fence};
+
+    const AWAITED: u32 = 1;
+
+    /// Announces a wait, before the last look for a lane. Returns the value of the word
+    /// while it lasts. The fence orders this store before the look; its counterpart is in
+    /// [`take_waiters`].
+    pub(crate) fn announce_wait(freed: &AtomicU32) -> u32 {
+        // Relaxed: the word carries nothing but the wish to be woken.
+        let value = freed.fetch_or(AWAITED, Ordering::Relaxed) | AWAITED;
+        fence::full();
+        value
+    }
+
+    /// Returns whether there are senders to be woken, after a lane was freed.
+    pub(crate) fn take_waiters(freed: &AtomicU32) -> bool {
+        fence::full();
+        let value = freed.load(Ordering::Relaxed);
+        let is_awaited = value & AWAITED != 0;
+        if is_awaited {
+            // Another one that frees a lane may be faster, and be stopped before it wakes
+            // anybody: so both do.
+            let (next, relaxed) = (value.wrapping_add(1), Ordering::Relaxed);
+            let _ = freed.compare_exchange(value, next, relaxed, relaxed);
+        }
+        is_awaited
+    }
+}
+
 #[cfg(all(test, not(procwright_loom)))]
 mod tests {
     use super::*;

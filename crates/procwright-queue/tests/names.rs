@@ -96,14 +96,14 @@ alone! {
         drop(receiver);
         assert_eq!(names.count(), 0);
         assert!(matches!(late.send(b"d"), Err(Error::Closed)));
-        assert!(matches!(Sender::open("work"), Err(Error::NoQueue(name)) if name == "work"));
+        assert!(matches!(Sender::open("work"), Err(Error::NoQueue { name, .. }) if name == "work"));
     }
 }
 
 alone! {
     fn a_name_is_that_of_one_receiver() {
         let names = Names::new();
-        assert!(matches!(Sender::open("a"), Err(Error::NoQueue(_))));
+        assert!(matches!(Sender::open("a"), Err(Error::NoQueue { .. })));
         let first = Receiver::open("a").unwrap();
         let ours = std::process::id().cast_signed();
         match Receiver::open("a") {
@@ -190,7 +190,7 @@ alone! {
         for _ in 0..3 {
             let pid = receiving("a", |_| Sender::open("a").unwrap().send(b"lost").unwrap());
             kill_and_reap(pid);
-            assert!(matches!(Sender::open("a"), Err(Error::NoQueue(_))));
+            assert!(matches!(Sender::open("a"), Err(Error::NoQueue { .. })));
             assert_eq!(names.count(), 1);
         }
         let mut receiver = Receiver::open("a").unwrap();
@@ -242,7 +242,7 @@ alone! {
         ];
         for text in texts {
             std::fs::write(names.file("a"), &text).unwrap();
-            assert!(matches!(Sender::open("a"), Err(Error::NoQueue(_))), "{text:?}");
+            assert!(matches!(Sender::open("a"), Err(Error::NoQueue { .. })), "{text:?}");
             let mut receiver = Receiver::open("a").unwrap();
             let mut sender = Sender::open("a").unwrap();
             sender.send(b"x").unwrap();

@@ -56,7 +56,7 @@ pub mod wait {
 pub mod liveness {
     pub use procwright_liveness::{
         Claim, Cleaner, Error, Guarantee, Invitation, Mechanism, Monitor, Names, PortableToken,
-        State, ThreadToken, Token,
+        State, ThreadToken, Token, Withdrawal,
     };
 }
 
@@ -64,7 +64,7 @@ pub mod liveness {
 /// receiver. The crate `procwright-queue` has it alone, and says what it promises.
 pub mod queue {
     pub use procwright_queue::{
-        Asleep, Batch, Channel, Error, Invitation, LaneStat, LaneState, Options, Overflow,
+        Asleep, Batch, Channel, Error, Invitation, LaneStat, LaneState, Opening, Options, Overflow,
         Receiver, ReceiverStat, ReceiverState, Reservation, Sender, Stat, View, Waker, names, stat,
     };
 }

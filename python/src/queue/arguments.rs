@@ -1,10 +1,11 @@
 //! Numbers and words that a caller of a queue passes.
 
 use procwright::queue::Overflow;
+use procwright::time::Timeout;
 use pyo3::prelude::*;
 
 use super::Invitation;
-use crate::arguments::{Argument, bad_type, choice, maybe, string};
+use crate::arguments::{Argument, bad_type, choice, limit_of, maybe, string};
 pub(super) use crate::arguments::{items, timeout, timeout_seconds};
 
 /// A number called `what`, from `least` on.
@@ -40,6 +41,11 @@ pub(super) fn maybe_limit(given: Argument<'_, '_>) -> PyResult<Option<usize>> {
 
 pub(super) fn maybe_length(given: Argument<'_, '_>) -> PyResult<Option<usize>> {
     maybe(given, length)
+}
+
+/// Seconds that a call waits for a place at a queue. None is no limit.
+pub(super) fn wait(given: Argument<'_, '_>) -> PyResult<Option<Timeout>> {
+    maybe(given, |given| limit_of("wait", given))
 }
 
 /// The names of the policies for a message that finds no room.

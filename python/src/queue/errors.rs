@@ -61,7 +61,7 @@ pub(super) fn queue_error(py: Python<'_>, error: &Error, side: QueueSide) -> PyE
         (Error::NameTaken { name, pid }, _) => {
             return exception(py, QUEUES, "NameTaken", (text, name, *pid));
         }
-        (Error::NoQueue(_), _) => "NoQueue",
+        (Error::NoQueue { .. }, _) => "NoQueue",
         (Error::NoParent(_), _) => "NoParent",
         (Error::NoChannel(_), _) => "NoChannel",
         (Error::Invalid(_) | Error::BadName(_), _) => {
@@ -75,6 +75,7 @@ pub(super) fn queue_error(py: Python<'_>, error: &Error, side: QueueSide) -> PyE
         (Error::Empty, _) => "Empty",
         (Error::TimedOut, QueueSide::Receiver) => "_NoMessageInTime",
         (Error::TimedOut, QueueSide::Sender) => "_NoRoomInTime",
+        (Error::OpenTimedOut(_), _) => "TimedOut",
         (Error::NoLane(_), _) => "NoLane",
         (Error::WrongVersion(_), _) => "WrongVersion",
         (Error::Forked, _) => "Forked",

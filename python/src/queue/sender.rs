@@ -41,19 +41,29 @@ impl Sender {
     /// message is thrown away and counted in `dropped`. With a `limit` this lane grows no
     /// further than to blocks of so many bytes.
     ///
-    /// Raises `NoLane` if there are as many senders as lanes; `ReceiverDead`, an `OSError`
-    /// with EOWNERDEAD; `Closed`; `WrongVersion`, `InvalidValue`, `Unsupported`.
+    /// Waits at most `wait` seconds for a lane, None for ever; signal handlers run as usual.
+    ///
+    /// Raises `NoLane` if all lanes are taken, and `TimedOut` if they still are after a wait;
+    /// `ReceiverDead`, an `OSError` with EOWNERDEAD; `Closed`; `WrongVersion`, `InvalidValue`,
+    /// `Unsupported`.
     #[staticmethod]
-    #[pyo3(signature = (invitation, overflow=Overflow::Block, limit=None))]
-    #[pyo3(text_signature = "(invitation, overflow='block', limit=None)")]
+    #[pyo3(signature = (invitation, overflow=Overflow::Block, limit=None, *, wait=NO_WAIT))]
+    #[pyo3(text_signature = "(invitation, overflow='block', limit=None, *, wait=0.0)")]
     fn attach(
         py: Python<'_>,
         #[pyo3(from_py_with = arguments::invitation)] invitation: Bound<'_, Invitation>,
         #[pyo3(from_py_with = arguments::overflow)] overflow: Overflow,
         #[pyo3(from_py_with = arguments::maybe_limit)] limit: Option<usize>,
+        #[pyo3(from_py_with = arguments::wait)] wait: Option<Timeout>,
     ) -> PyResult<Sender> {
         let place = invitation.get().duplicated(py)?;
-        let made = py.detach(|| queue::Sender::attach(place));
+        let made = match waits_for_place(wait) {
+            false => py.detach(|| queue::Sender::attach(place)),
+            true => {
+                let opening = py.detach(|| queue::Opening::invited(place));
+                waiting::for_place(py, opening, deadline(wait))?
+            }
+        };
         let sender = Sender::from_result(py, made, overflow, limit)?;
         invitation.get().use_up();
         Ok(sender)
@@ -61,17 +71,26 @@ impl Sender {
 
     /// Takes a place at the queue of that name, which `Receiver.open(name)` has made.
     ///
-    /// Raises `NoQueue`, a `FileNotFoundError`, if there is none; otherwise as `attach`.
+    /// Waits at most `wait` seconds until there is one and it has a lane, None for ever; signal
+    /// handlers run as usual.
+    ///
+    /// Raises `NoQueue`, a `FileNotFoundError`, if there is none: it names the directory where
+    /// it looked. After a wait in vain `TimedOut`, which says what there was not. Otherwise
+    /// raises as `attach`.
     #[staticmethod]
-    #[pyo3(signature = (name, overflow=Overflow::Block, limit=None))]
-    #[pyo3(text_signature = "(name, overflow='block', limit=None)")]
+    #[pyo3(signature = (name, overflow=Overflow::Block, limit=None, *, wait=NO_WAIT))]
+    #[pyo3(text_signature = "(name, overflow='block', limit=None, *, wait=0.0)")]
     fn open(
         py: Python<'_>,
         #[pyo3(from_py_with = arguments::name)] name: String,
         #[pyo3(from_py_with = arguments::overflow)] overflow: Overflow,
         #[pyo3(from_py_with = arguments::maybe_limit)] limit: Option<usize>,
+        #[pyo3(from_py_with = arguments::wait)] wait: Option<Timeout>,
     ) -> PyResult<Sender> {
-        let made = py.detach(|| queue::Sender::open(&name));
+        let made = match waits_for_place(wait) {
+            false => py.detach(|| queue::Sender::open(&name)),
+            true => waiting::for_place(py, queue::Opening::named(&name), deadline(wait))?,
+        };
         Sender::from_result(py, made, overflow, limit)
     }
 
@@ -232,13 +251,24 @@ impl Sender {
     }
 
     /// Another one for the same queue, in this process: for another thread.
-    #[pyo3(signature = (overflow=None))]
+    ///
+    /// Waits at most `wait` seconds for a lane, None for ever. Raises as `attach`.
+    #[pyo3(signature = (overflow=None, *, wait=NO_WAIT))]
+    #[pyo3(text_signature = "($self, overflow=None, *, wait=0.0)")]
     fn clone(
         &self,
         py: Python<'_>,
         #[pyo3(from_py_with = arguments::maybe_overflow)] overflow: Option<Overflow>,
+        #[pyo3(from_py_with = arguments::wait)] wait: Option<Timeout>,
     ) -> PyResult<Sender> {
-        let made = self.take(py)?.try_clone();
+        let made = match waits_for_place(wait) {
+            false => self.take(py)?.try_clone(),
+            true => {
+                // Not taken during the wait: the thread that has it may go on sending.
+                let opening = queue::Opening::beside(&*self.take(py)?);
+                waiting::for_place(py, opening, deadline(wait))?
+            }
+        };
         Sender::from_result(py, made, overflow.unwrap_or(self.overflow), self.limit)
     }
 
@@ -387,6 +417,13 @@ impl Sender {
         }
         (at - (sender.dropped() - dropped) as usize, Ok(()))
     }
+}
+
+/// A call that does not wait for a place at a queue.
+const NO_WAIT: Option<Timeout> = Some(Timeout::after(Duration::ZERO));
+
+fn waits_for_place(wait: Option<Timeout>) -> bool {
+    !wait.is_some_and(Timeout::has_expired)
 }
 
 /// Sends the message if there is room now; whether there was.

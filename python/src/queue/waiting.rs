@@ -170,6 +170,46 @@ pub(super) fn for_room(
     waited.map(drop).map_err(|error| send_error(py, &error))
 }
 
+/// Waits for a place at a queue: until there is one of that name, and a lane is free.
+///
+/// # Errors
+/// What a signal handler raises; the inner one is that of the queue.
+pub(super) fn for_place(
+    py: Python<'_>,
+    opening: Result<queue::Opening, Error>,
+    deadline: Deadline,
+) -> PyResult<Result<queue::Sender, Error>> {
+    let mut opening = match opening {
+        Ok(opening) => opening,
+        Err(error) => return Ok(Err(error)),
+    };
+    let waited = on_main_thread(
+        py,
+        |error| refused(py, &error),
+        |wakeup, pipe| {
+            let has_signal = || sleep(&[Some(pipe.as_fd())], Deadline::at(Instant::now()));
+            loop {
+                match py.detach(|| opening.wait(left(deadline), || !has_signal())) {
+                    Ok(None) => wakeup.run_handlers()?,
+                    Ok(Some(sender)) => return Ok(Ok(sender)),
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+        },
+    )?;
+    if let Some(waited) = waited {
+        return Ok(waited);
+    }
+    // Handlers do not run on this thread.
+    loop {
+        match py.detach(|| opening.wait(left(deadline), || true)) {
+            Ok(None) => {}
+            Ok(Some(sender)) => return Ok(Ok(sender)),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+}
+
 /// The time that is left.
 pub(super) fn left(deadline: Deadline) -> Timeout {
     let left = deadline.remaining(Instant::now());

@@ -103,8 +103,8 @@ Without MESSAGE each line of stdin is one, without its newline; with --format
 records each of its records: 4 bytes of length, the lowest first, then the
 message.
 Exit code: 0 when all were sent, 1 the receiver is dead or has left, there is
-none, or the queue is full under --overflow fail, 3 timed out, 125 wrong usage
-or trouble of our own. More: procwright man queue-send";
+none, all lanes are taken, or the queue is full under --overflow fail, 3 timed
+out, 125 wrong usage or trouble of our own. More: procwright man queue-send";
 
 /// Send messages to the queue of a name.
 ///
@@ -116,9 +116,10 @@ or trouble of our own. More: procwright man queue-send";
     override_usage = "procwright queue send [OPTIONS] NAME [MESSAGE]..."
 )]
 pub(crate) struct SendArgs {
-    /// Wait so long for the queue to be there
+    /// Wait so long for a place at the queue
     ///
-    /// It sleeps until somebody receives under that name.
+    /// It sleeps until somebody receives under that name, and until a lane is free: a queue
+    /// has 64, or as many as `recv --lanes` says.
     #[arg(long, value_name = "DURATION", value_parser = units::timeout)]
     pub(crate) wait: Option<Timeout>,
 

@@ -9,10 +9,12 @@ use crate::message;
 pub(super) fn failure(error: Error) -> Termination {
     message::print(&error);
     match error {
-        Error::TimedOut => Termination::TIMED_OUT,
-        Error::ReceiverDead | Error::Closed | Error::NoQueue(_) | Error::Full => {
-            Termination::REFUSED
-        }
+        Error::TimedOut | Error::OpenTimedOut(_) => Termination::TIMED_OUT,
+        Error::ReceiverDead
+        | Error::Closed
+        | Error::NoQueue { .. }
+        | Error::NoLane(_)
+        | Error::Full => Termination::REFUSED,
         _ => Termination::TROUBLE,
     }
 }

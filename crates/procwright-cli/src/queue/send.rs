@@ -15,16 +15,7 @@ pub(super) fn send(args: &SendArgs) -> Result<Termination, Termination> {
         Some(timeout) => Sender::open_within(&args.name, timeout),
         None => Sender::open(&args.name),
     };
-    let mut sender = opened.map_err(|error| match error {
-        Error::TimedOut => {
-            message::print(format_args!(
-                "nobody receives from {:?} within the time",
-                args.name
-            ));
-            Termination::TIMED_OUT
-        }
-        other => failure(other),
-    })?;
+    let mut sender = opened.map_err(failure)?;
     sender.set_overflow(args.overflow.into());
     let mut feeder = QueueFeeder {
         args,

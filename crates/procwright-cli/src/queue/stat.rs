@@ -34,7 +34,7 @@ fn all(as_json: bool) -> Result<String, Termination> {
         let stat = match queue::stat(&name) {
             Ok(stat) => stat,
             // The name was left behind by a process that is gone.
-            Err(Error::NoQueue(_)) => continue,
+            Err(Error::NoQueue { .. }) => continue,
             Err(error) => {
                 let _ = match as_json {
                     true => {

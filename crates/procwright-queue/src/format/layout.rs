@@ -57,6 +57,8 @@ pub(crate) const DONE: u64 = 8;
 pub(crate) const SLEEP: u64 = 0;
 pub(crate) const CLAIMS: u64 = LINE;
 pub(crate) const GUESTS: u64 = 2 * LINE;
+/// The word that senders without a lane sleep on.
+pub(crate) const FREED: u64 = 3 * LINE;
 pub(super) const CLAIM_STATES: u64 = 1024;
 
 /// Offsets in a lane's page, which its sender alone writes, except `SPACE`, which the
@@ -98,7 +100,7 @@ pub(crate) fn lane_lock(lane: u32) -> u64 {
     1 + u64::from(lane)
 }
 
-/// State of a lane's claim.
+/// State of a lane's claim: the lowest two bits of its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum ClaimState {
@@ -106,8 +108,42 @@ pub(crate) enum ClaimState {
     Free = 0,
     /// Taken by a sender.
     Taken = 1,
-    /// Left by its sender. The messages in it are still to be read.
+    /// Left by its sender. The messages in it are still to be read; once they are, the
+    /// receiver clears the lane, or the process that gets its lock takes it as it is.
     Left = 2,
     /// Empty: the receiver is making it as good as new.
     Clearing = 3,
+}
+
+/// The word of a lane's claim: its state, and a count of the senders that have had the
+/// lane. Any word is one.
+///
+/// The count is for the receiver, which finds a lane left, reads it to its end, and then
+/// clears it: if another sender has had the lane in between, and left it as well, with a
+/// message, the word is another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClaimWord(pub(crate) u32);
+
+impl ClaimWord {
+    const STATE: u32 = 3;
+
+    pub(crate) fn state(self) -> ClaimState {
+        match self.0 & Self::STATE {
+            0 => ClaimState::Free,
+            1 => ClaimState::Taken,
+            2 => ClaimState::Left,
+            _ => ClaimState::Clearing,
+        }
+    }
+
+    /// The word after a change by the sender that has the lane, or by the receiver.
+    pub(crate) fn changed_to(self, state: ClaimState) -> ClaimWord {
+        ClaimWord(self.0 & !Self::STATE | state as u32)
+    }
+
+    /// The word of the next sender.
+    pub(crate) fn taken_by_next(self) -> ClaimWord {
+        let counted = ClaimWord(self.0.wrapping_add(Self::STATE + 1));
+        counted.changed_to(ClaimState::Taken)
+    }
 }

@@ -33,7 +33,7 @@ fn regions_do_not_overlap() {
         let shape = Geometry::new(lanes, 12, 3, 1).unwrap();
         assert!(shape.line(lanes - 1) + LINE <= shape.shared());
         assert!(shape.claim_state(lanes - 1) + 4 <= shape.shared() + SECTION);
-        assert!(shape.claim_state(0) >= shape.shared() + GUESTS + LINE);
+        assert!(shape.claim_state(0) >= shape.shared() + FREED + LINE);
         for block in 1..shape.blocks() {
             let end = shape.start(block - 1) + shape.size(block - 1);
             assert_eq!(shape.start(block), end);
@@ -138,6 +138,7 @@ fn the_reference_says_the_same() {
         shape.shared() + SLEEP,
         shape.shared() + CLAIMS,
         shape.shared() + GUESTS,
+        shape.shared() + FREED,
         shape.claim_state(0),
         shape.claim_state(1),
         shape.lane_page(0) + TAIL,

@@ -8,7 +8,7 @@ use loom::thread;
 
 use super::{LaneMemory, LaneReader, LaneWriter, MessageSpan, ReserveError, each_word};
 use crate::format::{Geometry, MAILBOX_WORDS};
-use crate::wakeup::{Asleep, ReceiverSleep, WakeOnce, space};
+use crate::wakeup::{self, Asleep, ReceiverSleep, WakeOnce, space};
 use procwright_os::sync::{AtomicU32, Ordering};
 
 /// A lane whose words loom looks at. Messages are of 8 bytes, and their word is as relaxed
@@ -511,4 +511,54 @@ fn loom_a_stopped_sender_blocks_no_other() {
             thread.join().unwrap();
         }
     });
+}
+
+/// Two senders wait for a lane, and one after the other of two lanes becomes free. Each of
+/// them that looks takes a lane that is free.
+fn wait_for_lanes(told: bool) {
+    model(move || {
+        let (bell, lanes) = (
+            Futex::new(),
+            Arc::new([AtomicU32::new(1), AtomicU32::new(1)]),
+        );
+        let freeing = {
+            let (bell, lanes) = (bell.clone(), lanes.clone());
+            thread::spawn(move || {
+                for lane in lanes.iter() {
+                    lane.store(0, Ordering::Release);
+                    if told && wakeup::lane::take_waiters(&bell.word) {
+                        bell.wake();
+                    }
+                }
+            })
+        };
+        let take = |lanes: &[AtomicU32; 2]| {
+            let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
+            let mut lanes = lanes.iter();
+            lanes.any(|lane| lane.compare_exchange(0, 1, done, failed).is_ok())
+        };
+        let other = {
+            let (bell, lanes) = (bell.clone(), lanes.clone());
+            thread::spawn(move || {
+                wakeup::lane::announce_wait(&bell.word);
+                // It may have had enough of waiting.
+                take(&lanes)
+            })
+        };
+        let value = wakeup::lane::announce_wait(&bell.word);
+        let forever = !take(&lanes) && bell.is_slept_on(value, freeing);
+        let _ = other.join();
+        assert!(!forever, "asleep for ever");
+    });
+}
+
+#[test]
+fn loom_who_waits_for_a_lane_is_woken() {
+    wait_for_lanes(true);
+}
+
+#[test]
+#[should_panic(expected = "asleep for ever")]
+fn loom_without_a_word_who_waits_for_a_lane_is_not_woken() {
+    wait_for_lanes(false);
 }

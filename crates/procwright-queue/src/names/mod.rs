@@ -46,13 +46,12 @@ use crate::error::Error;
 /// The queue of that name, opened from a process that has it, and the name's file.
 ///
 /// # Errors
-/// [`Error::NoQueue`], [`Error::BadName`], [`Error::WrongVersion`]; [`Error::Io`] if the
+/// [`Error::NoQueue`], [`Error::WrongVersion`]; [`Error::Io`] if the
 /// directory is not ours alone, or every process that has the queue may not be looked into.
-pub(crate) fn find(name: &str) -> Result<(FoundQueue, NameFile), Error> {
-    let name = QueueName::new(name)?;
+pub(crate) fn find(name: &QueueName) -> Result<(FoundQueue, NameFile), Error> {
     let file = name.file()?;
     match file.find()? {
         Some(found) => Ok((found, file)),
-        None => Err(Error::NoQueue(name.text().to_owned())),
+        None => Err(name.no_queue()),
     }
 }

@@ -58,7 +58,7 @@ impl QueueName {
     pub(crate) fn all() -> Result<Vec<String>, Error> {
         // The directory is the same for every name.
         let folder = match QueueName::new("a")?.folder(false) {
-            Err(Error::NoQueue(_)) => return Ok(Vec::new()),
+            Err(Error::NoQueue { .. }) => return Ok(Vec::new()),
             folder => folder?,
         };
         let mut names = folder.list()?;
@@ -77,11 +77,25 @@ impl QueueName {
         &self.text
     }
 
+    /// The directory of the names.
+    pub(crate) fn directory(&self) -> PathBuf {
+        let below = self.below.iter();
+        below.fold(self.base.clone(), |at, step| at.join(step))
+    }
+
+    /// The error that says that there is no queue of this name.
+    pub(crate) fn no_queue(&self) -> Error {
+        Error::NoQueue {
+            name: self.text.clone(),
+            directory: self.directory(),
+        }
+    }
+
     pub(super) fn folder(&self, make: bool) -> Result<PrivateDir, Error> {
         let below: Vec<&OsStr> = self.below.iter().map(|step| step.as_os_str()).collect();
         PrivateDir::open(&self.base, &below, make).map_err(|error| {
             let why = match error.kind() {
-                io::ErrorKind::NotFound if !make => return Error::NoQueue(self.text.clone()),
+                io::ErrorKind::NotFound if !make => return self.no_queue(),
                 io::ErrorKind::PermissionDenied => {
                     "it, or what it lies in, is another user's or others may enter it".into()
                 }
@@ -90,13 +104,10 @@ impl QueueName {
                 }
                 _ => error.to_string(),
             };
-            let place = below
-                .iter()
-                .fold(self.base.clone(), |at, step| at.join(step));
             let what = format!(
                 "the directory of the names of queues, {}, cannot be used: {why}; {DIRECTORY_VARIABLE} \
                  names another",
-                place.display()
+                self.directory().display()
             );
             Error::Io(io::Error::new(error.kind(), what))
         })

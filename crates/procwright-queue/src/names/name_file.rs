@@ -146,7 +146,7 @@ impl NameFile {
         }
         match self.is_named()? && self.nonce()? == Some(nonce) {
             true => Ok(()),
-            false => Err(Error::NoQueue(self.name.text().to_owned())),
+            false => Err(self.name.no_queue()),
         }
     }
 
@@ -193,7 +193,7 @@ impl QueueName {
         let folder = self.folder(make)?;
         let file = folder.file(self.text(), make).map_err(|error| {
             let what = match error.kind() {
-                io::ErrorKind::NotFound => return Error::NoQueue(self.text().to_owned()),
+                io::ErrorKind::NotFound => return self.no_queue(),
                 io::ErrorKind::InvalidInput => "what has the name of the queue is no file".into(),
                 _ => format!("the file of the queue's name: {error}"),
             };

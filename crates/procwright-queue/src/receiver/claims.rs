@@ -1,12 +1,11 @@
 //! Lanes and their senders: what the receiver does when a sender comes or is gone.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Receiver;
 use super::open_lane::OpenLane;
 use crate::error::Error;
-use crate::format::{ClaimState, REFUSED, lane_lock};
+use crate::format::{ClaimState, ClaimWord, REFUSED, lane_lock};
 use crate::lane::{Damage, LaneMemory, LaneReader};
 use crate::shm::LaneMapping;
 use crate::wakeup::space;
@@ -38,37 +37,68 @@ impl Receiver {
         }
     }
 
-    /// Makes a lane free whose sender is gone and whose messages are received.
+    /// Makes the lane at that place in the list free, whose sender is gone and whose
+    /// messages are received. False if another sender has taken it meanwhile.
     #[cold]
-    pub(super) fn reclaim(&mut self, lane: &OpenLane) {
-        let memory = lane.reader.memory();
+    pub(super) fn reclaim(&mut self, at: usize) -> bool {
+        let number = self.lanes[at].reader.memory().lane();
         // An orphan may have had the lane, and left it. Its next sender is another one.
-        self.links.unwatch(memory.lane());
-        self.clear(memory);
-        self.is_open[memory.lane() as usize] = false;
+        self.links.unwatch(number);
+        let left = self.lanes[at].left_as.take();
+        if !left.is_some_and(|left| self.begin_clearing(number, left)) {
+            // Whether that one has left as well is seen in the states.
+            self.claimed = None;
+            return false;
+        }
+        let lane = self.lanes.swap_remove(at);
+        self.clear(lane.reader.memory());
+        self.is_open[number as usize] = false;
+        true
     }
 
-    /// Makes a lane free. If the receiver is killed in here, the state says so, and the one
-    /// that takes over does all of it again.
+    /// Keeps senders away from a lane, if its claim still is what it was when its sender
+    /// was found to be gone.
+    fn begin_clearing(&self, number: u32, left: ClaimWord) -> bool {
+        let clearing = left.changed_to(ClaimState::Clearing);
+        self.queue.change_claim(number, left, clearing)
+    }
+
+    /// Makes a lane free whose state says that it is being cleared. If the receiver is
+    /// killed in here, the one that takes over does all of it again.
     fn clear(&self, memory: &LaneMapping) {
-        self.queue
-            .set_claim_state(memory.lane(), ClaimState::Clearing);
         LaneReader::clear(memory, self.queue.geometry());
         space::end_wait(memory.space());
-        self.queue.set_claim_state(memory.lane(), ClaimState::Free);
+        let claim = self.queue.claim(memory.lane());
+        let free = claim.changed_to(ClaimState::Free);
+        self.queue.set_claim(memory.lane(), free);
+        self.queue.tell_lane_freed();
+    }
+
+    /// Forgets a lane that its sender has left empty, and made free: it may be another
+    /// sender's by now, who has counted that and will be found.
+    #[cold]
+    fn forget(&mut self, number: u32) {
+        let is_it = |lane: &OpenLane| lane.reader.memory().lane() == number;
+        if let Some(at) = self.lanes.iter().position(is_it) {
+            self.lanes.swap_remove(at);
+        }
+        self.links.unwatch(number);
+        self.is_open[number as usize] = false;
     }
 
     /// Reads the claim states of all lanes, after a sender has come or left.
     #[cold]
     pub(super) fn read_claims(&mut self) -> Result<(), Error> {
         for number in 0..self.queue.geometry().lanes() {
-            // Acquire: the lane's words, and its sender's, are read after its state.
-            let state = self.queue.claim_state(number).load(Ordering::Acquire);
-            if state == ClaimState::Free as u32 {
+            let claim = self.queue.claim(number);
+            let is_open = self.is_open[number as usize];
+            if claim.state() == ClaimState::Free {
+                if is_open {
+                    self.forget(number);
+                }
                 continue;
             }
-            let is_open = self.is_open[number as usize];
-            if state == ClaimState::Clearing as u32 && !is_open {
+            if claim.state() == ClaimState::Clearing && !is_open {
                 // The last receiver was killed while it cleared this lane.
                 let memory = LaneMapping::map(&self.queue, number).map_err(Error::from_io)?;
                 self.clear(&memory);
@@ -79,19 +109,27 @@ impl Receiver {
                 self.is_open[number as usize] = true;
                 self.lanes.push(lane);
             }
-            if state != ClaimState::Taken as u32 {
-                for lane in &mut self.lanes {
-                    lane.is_left |= lane.reader.memory().lane() == number;
+            if claim.state() != ClaimState::Taken {
+                let mut open = self.lanes.iter_mut();
+                if let Some(lane) = open.find(|lane| lane.reader.memory().lane() == number) {
+                    lane.left_as = Some(claim);
                 }
             }
         }
         // A link is closed when no thread of its process runs any more, so all that was
         // sent is there. That is told once: so if a lane could not be mapped, the numbers
         // stay in `gone` until it can. If this receiver listens, the end of a link means
-        // nothing: [`check_orphans`](Receiver::check_orphans) says why.
+        // nothing: [`check_orphans`](Receiver::check_orphans) says why. A lane that such a
+        // process had freed is not among these, or has the number of its next sender: all
+        // that the process did came before the end of its link.
         if !self.links.listens() {
             for lane in &mut self.lanes {
-                lane.is_left |= self.gone.contains(&lane.reader.memory().peer().1);
+                let memory = lane.reader.memory();
+                // The claim is read before the number.
+                let claim = self.queue.claim(memory.lane());
+                if claim.state() == ClaimState::Taken && self.gone.contains(&memory.peer().1) {
+                    lane.left_as = Some(claim);
+                }
             }
         }
         self.gone.clear();
@@ -104,7 +142,7 @@ impl Receiver {
         let memory = || LaneMapping::map(&self.queue, number).map_err(Error::from_io);
         let lane = |reader, is_refused| OpenLane {
             reader,
-            is_left: false,
+            left_as: None,
             is_refused,
         };
         let memory_of_it = memory()?;
@@ -202,7 +240,7 @@ impl Receiver {
         for lane in &mut self.lanes {
             let memory = lane.reader.memory();
             let number = memory.lane();
-            if lane.is_left || linked.contains(&memory.peer().1) {
+            if lane.left_as.is_some() || linked.contains(&memory.peer().1) {
                 self.links.unwatch(number);
                 continue;
             }
@@ -219,10 +257,18 @@ impl Receiver {
                     _ => are_hidden = true,
                 }
             }
+            // A lane that was freed is not locked in vain: a sender that finds it locked
+            // looks for another.
+            if self.queue.claim(number).state() == ClaimState::Free {
+                continue;
+            }
             let file = self.queue.file()?;
             if shared_memory::lock(file, lane_lock(number))? {
+                // Under the lock nobody takes the lane: it stays free, if it was freed since
+                // that look.
+                let claim = self.queue.claim(number);
+                lane.left_as = Some(claim).filter(|claim| claim.state() != ClaimState::Free);
                 shared_memory::unlock(file, lane_lock(number));
-                lane.is_left = true;
                 self.links.unwatch(number);
             } else {
                 are_there = true;

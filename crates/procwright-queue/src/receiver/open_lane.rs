@@ -1,5 +1,6 @@
 //! A lane that the receiver reads.
 
+use crate::format::ClaimWord;
 use crate::lane::{Damage, LaneReader, MessageSpan};
 use crate::shm::LaneMapping;
 use crate::wakeup::space;
@@ -9,8 +10,9 @@ use procwright_os::robust::wake;
 #[derive(Debug)]
 pub(super) struct OpenLane {
     pub(super) reader: LaneReader<LaneMapping>,
-    /// True if the sender is gone. Messages may be left.
-    pub(super) is_left: bool,
+    /// The claim when the sender was found to be gone; none as long as it is there.
+    /// Messages may be left, and once they are read another sender may have the lane.
+    pub(super) left_as: Option<ClaimWord>,
     /// True if the lane was damaged: it is kept until its sender is gone.
     pub(super) is_refused: bool,
 }
@@ -35,9 +37,13 @@ impl OpenLane {
     #[inline]
     pub(super) fn release(&mut self) {
         if !self.is_refused && self.reader.release() {
-            let space = self.reader.memory().space();
-            if space::take_waiter(space) {
-                wake(space);
+            let memory = self.reader.memory();
+            if space::take_waiter(memory.space()) {
+                wake(memory.space());
+            }
+            if self.left_as.is_some() {
+                // Who waits for a lane can have this one, if that was the last message.
+                memory.tell_lane_freed();
             }
         }
     }
@@ -50,6 +56,6 @@ impl OpenLane {
 
     /// Returns whether the lane will carry no more messages.
     pub(super) fn is_finished(&self) -> bool {
-        self.is_left && (self.is_refused || self.reader.is_at_end())
+        self.left_as.is_some() && (self.is_refused || self.reader.is_at_end())
     }
 }

@@ -20,7 +20,7 @@ impl Receiver {
     /// look all the time.
     #[inline]
     pub(super) fn is_quiet(&mut self) -> bool {
-        let is_idle = |lane: &OpenLane| !lane.is_left && !lane.has_more();
+        let is_idle = |lane: &OpenLane| lane.left_as.is_none() && !lane.has_more();
         let is_quiet = self.looks + 1 < ATTEND_EVERY
             && !self.is_announced
             && !self.has_watcher
@@ -46,10 +46,7 @@ impl Receiver {
             }
             // A call that receives does this as well when it finds nothing.
             lane.release();
-            if lane.is_finished() {
-                let lane = self.lanes.swap_remove(at);
-                self.reclaim(&lane);
-            } else {
+            if !lane.is_finished() || !self.reclaim(at) {
                 at += 1;
             }
         }
@@ -130,9 +127,7 @@ impl Receiver {
                 Ok(None) => self.quota = 0,
                 Err(damage) => return Err(self.refuse(damage)),
             }
-            if self.lanes[self.current].is_finished() {
-                let lane = self.lanes.swap_remove(self.current);
-                self.reclaim(&lane);
+            if self.lanes[self.current].is_finished() && self.reclaim(self.current) {
                 // The last lane has taken this one's place in the list, so a count does not
                 // tell any more which lanes were looked at, and a receiver that is about to
                 // sleep must not leave one out: all are looked at once more, from here.

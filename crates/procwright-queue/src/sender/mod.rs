@@ -1,11 +1,11 @@
 //! The side that sends.
 //!
 //! Layers, lowest first: `link`; `monitor`; `process`; [`Sender`] here; `reservation` and
-//! `open_within`.
+//! `opening`.
 
 mod link;
 mod monitor;
-mod open_within;
+mod opening;
 mod process;
 mod reservation;
 
@@ -16,8 +16,10 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::invitation::Invitation;
 use crate::lane::{LaneWriter, MessageSpan, ReserveError};
+use crate::names::QueueName;
 use crate::shm::LaneMapping;
 use crate::wakeup::{Asleep, WakeOnce, space};
+pub use opening::Opening;
 use process::SenderProcess;
 use procwright_os::robust::wake;
 use procwright_os::shared_memory::RegionWord;
@@ -89,7 +91,7 @@ impl Sender {
     /// [`Error::BadName`], and as [`attach`](Sender::attach).
     #[doc(alias = "mq_open")]
     pub fn open(name: &str) -> Result<Sender, Error> {
-        Sender::claim_lane(Arc::new(SenderProcess::named(name)?))
+        Sender::claim_lane(Arc::new(SenderProcess::named(&QueueName::new(name)?)?))
     }
 
     /// Makes another sender for the same queue, in this process.
@@ -104,11 +106,15 @@ impl Sender {
     }
 
     fn claim_lane(process: Arc<SenderProcess>) -> Result<Sender, Error> {
-        let mut writer = process.claim_lane()?;
+        let writer = process.claim_lane()?;
+        Ok(Sender::with_lane(process, writer))
+    }
+
+    fn with_lane(process: Arc<SenderProcess>, mut writer: LaneWriter<LaneMapping>) -> Sender {
         if has_several_processors() {
             writer.enable_spinning();
         }
-        Ok(Sender {
+        Sender {
             writer,
             sleep_word: process.queue.sleep_word(),
             process,
@@ -116,7 +122,7 @@ impl Sender {
             overflow: Overflow::default(),
             dropped: 0,
             since_asked: 0,
-        })
+        }
     }
 
     /// Sets what happens when there is no room. [`Overflow::Block`] at first.
@@ -439,7 +445,7 @@ impl Drop for Sender {
     fn drop(&mut self) {
         // A fork has a copy that owns nothing.
         if self.process.queue.is_here() {
-            self.process.release_lane(self.memory().lane());
+            self.process.release_lane(&self.writer);
             self.wake_if_asleep();
         }
     }

@@ -53,6 +53,11 @@ impl LaneMapping {
         self.region.atomic(SPACE)
     }
 
+    /// Wakes the senders that wait for a lane: they look at this one, too.
+    pub(crate) fn tell_lane_freed(&self) {
+        self.queue.tell_lane_freed();
+    }
+
     /// The sender's process, and its number in this queue, as it says itself.
     pub(crate) fn peer(&self) -> (u32, u32) {
         (self.number(PEER), self.number(PEER + 4))

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::Error;
 use crate::format::{
-    CLAIMS, ClaimState, GUESTS, Geometry, HEADER_SIZE, HeaderError, QueueHeader, RECEIVER_LOCK,
-    RECEIVER_PAGE, SECTION, SLEEP, page_offsets,
+    CLAIMS, ClaimWord, FREED, GUESTS, Geometry, HEADER_SIZE, HeaderError, QueueHeader,
+    RECEIVER_LOCK, RECEIVER_PAGE, SECTION, SLEEP, page_offsets,
 };
+use crate::wakeup::lane;
 use procwright_liveness::nonce;
 use procwright_os::fork::CloseOnFork;
-use procwright_os::robust::Flag;
+use procwright_os::robust::{Flag, wake};
 use procwright_os::shared_memory::{self, Region, RegionWord};
 
 impl QueueHeader {
@@ -148,6 +149,18 @@ impl QueueFile {
         self.shared.word(CLAIMS)
     }
 
+    /// The word that senders without a lane sleep on.
+    pub(crate) fn freed(&self) -> &AtomicU32 {
+        self.shared.atomic(FREED)
+    }
+
+    /// Wakes the senders that wait for a lane, after one has become free.
+    pub(crate) fn tell_lane_freed(&self) {
+        if lane::take_waiters(self.freed()) {
+            wake(self.freed());
+        }
+    }
+
     /// The number that was given to a sender's process last.
     fn guests(&self) -> &AtomicU32 {
         self.shared.atomic(GUESTS)
@@ -168,18 +181,29 @@ impl QueueFile {
             .map_err(|_| io::ErrorKind::QuotaExceeded.into())
     }
 
-    /// The state of a lane's claim: one of [`ClaimState`], or anything.
-    pub(crate) fn claim_state(&self, lane: u32) -> &AtomicU32 {
+    fn claim_word(&self, lane: u32) -> &AtomicU32 {
         let geometry = self.geometry();
         self.shared
             .atomic(geometry.claim_state(lane) - geometry.shared())
     }
 
-    /// Sets the state of a lane's claim. Release: a process that sees it sees all that this
-    /// one has done with the lane.
-    pub(crate) fn set_claim_state(&self, lane: u32, state: ClaimState) {
-        self.claim_state(lane)
-            .store(state as u32, Ordering::Release);
+    /// The claim of a lane. Acquire: the lane's words, and its sender's, are read after it.
+    pub(crate) fn claim(&self, lane: u32) -> ClaimWord {
+        ClaimWord(self.claim_word(lane).load(Ordering::Acquire))
+    }
+
+    /// Changes the claim of a lane whose claim nobody else may change. Release: a process
+    /// that sees it sees all that this one has done with the lane.
+    pub(crate) fn set_claim(&self, lane: u32, claim: ClaimWord) {
+        self.claim_word(lane).store(claim.0, Ordering::Release);
+    }
+
+    /// Changes the claim of a lane if it still is what it was. Acquire and release, as the
+    /// load and the store.
+    pub(crate) fn change_claim(&self, lane: u32, from: ClaimWord, to: ClaimWord) -> bool {
+        let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
+        let word = self.claim_word(lane);
+        word.compare_exchange(from.0, to.0, done, failed).is_ok()
     }
 }
 

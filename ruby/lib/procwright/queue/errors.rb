@@ -41,9 +41,13 @@ module Procwright
       include Error
     end
 
-    # The time is up. Nothing was sent or received. A Timeout::Error.
+    # The time is up. Nothing was sent or received, or no place at the queue was had. A
+    # Timeout::Error.
     class TimedOut < WaitTimeout
       include Error
+
+      # @private
+      def self.of_place(words) = new("place at the queue", nil).tap { |error| error.instance_variable_set(:@words, words) }
 
       # @private
       def initialize(what, timeout)
@@ -74,7 +78,8 @@ module Procwright
       include OwnMessage
     end
 
-    # There are as many senders as the queue has lanes.
+    # All lanes of the queue are taken: by senders, or by what those that left had sent. The
+    # latter come free as it is received.
     class NoLane < Errno::EBUSY
       include OwnMessage
     end
@@ -182,6 +187,8 @@ module Procwright
       def queue_error(kind, words, *attributes)
         Queue.const_get(kind).new(words, *attributes.compact)
       end
+
+      def queue_place_error(words) = Queue::TimedOut.of_place(words)
 
       def queue_end_closed_error(name, was_waiting)
         words = case name

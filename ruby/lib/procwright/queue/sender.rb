@@ -19,19 +19,25 @@ module Procwright
 
       class << self
         # Takes a place at a queue. The invitation is used up if that succeeds.
+        # @param wait [Numeric, nil] seconds to wait for a lane, nil for ever
         # @return [Sender, Object] with a block what that gives
-        # @raise [NoLane] if there are as many senders as lanes
+        # @raise [NoLane] if all lanes are taken
+        # @raise [TimedOut] if they still are after the wait
         # @raise [ReceiverDead]
         # @raise [Closed]
-        def attach(invitation, overflow: :block, limit: nil, &block)
-          lend(Native::Sender.attach(Invitation.native_of(invitation)), overflow, limit, &block)
+        def attach(invitation, overflow: :block, limit: nil, wait: 0, &block)
+          place = Invitation.native_of(invitation)
+          lend(waiting(wait) { |seconds| Native::Sender.attach(place, seconds) }, overflow, limit, &block)
         end
 
         # Takes a place at the queue of that name, which {Receiver.open} has made.
-        # @raise [NoQueue] if there is none
+        # @param wait [Numeric, nil] seconds to wait until there is one and it has a lane, nil for
+        #   ever
+        # @raise [NoQueue] if there is none: it names the directory where it looked
+        # @raise [TimedOut] after a wait in vain: it says what there was not
         # @note Raises as {attach} does
-        def open(name, overflow: :block, limit: nil, &block)
-          lend(Native::Sender.of_name(name), overflow, limit, &block)
+        def open(name, overflow: :block, limit: nil, wait: 0, &block)
+          lend(waiting(wait) { |seconds| Native::Sender.of_name(name, seconds) }, overflow, limit, &block)
         end
 
         # Sends to the process that has spawned this one with `channel: :from_child`. Once: make
@@ -54,6 +60,17 @@ module Procwright
           return overflow.name if overflow.is_a?(Symbol)
 
           raise InvalidValue, "overflow is #{overflow.inspect}: use :block, :fail or :drop_newest"
+        end
+
+        # The block's native sender: at once, or else after a wait of so many seconds.
+        # @private
+        def waiting(wait)
+          seconds = Arguments.seconds("wait", wait)
+          Garbage.retried(NoLane.method(:===)) { yield 0.0 }
+        rescue NoLane, NoQueue, ReceiverDead, Closed
+          raise if seconds && seconds <= 0
+
+          Fibers.on_thread { yield seconds }
         end
 
         private :new
@@ -147,10 +164,18 @@ module Procwright
 
       def inspect = "#<Procwright::Queue::Sender#{', closed' if closed?}>"
 
-      # `dup` and `clone` make another sender to this queue.
+      # Makes another sender to this queue, in this process. `clone` does as well, without a wait.
+      # @param wait [Numeric, nil] seconds to wait for a lane, nil for ever
+      # @return [Sender]
+      # @note Raises as {Sender.attach} does
+      def dup(wait: 0)
+        native = Sender.waiting(wait) { |seconds| @native.another(seconds) }
+        self.class.allocate.tap { |sender| sender.instance_variable_set(:@native, native) }
+      end
+
       # @private
       def initialize_copy(other)
-        @native = other.native.another
+        @native = Sender.waiting(0) { other.native.another(0.0) }
       end
 
       # @private

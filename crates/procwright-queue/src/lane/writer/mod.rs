@@ -118,6 +118,27 @@ impl<M: LaneMemory> LaneWriter<M> {
         self.last_block = fits.unwrap_or(0);
     }
 
+    /// Returns whether the next sender may begin where this one is: nothing is in the lane
+    /// that the receiver has to read or has lent. A lane that has grown is the receiver's
+    /// to clear, which alone can let a sender begin in the first block again.
+    pub(crate) fn is_reusable(&self) -> bool {
+        let cursor = self.cursor();
+        cursor.block == 0
+            && cursor.to_word() == self.published
+            && self.memory.head() == self.published
+    }
+
+    /// Gives the memory of a lane back that is [reusable](Self::is_reusable): nobody reads
+    /// behind the tail, and the next sender gets memory for what it writes.
+    pub(crate) fn give_back(&self) {
+        self.memory.discard(0, self.shape.window());
+    }
+
+    /// Returns whether this sender has had memory for messages.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.provided_to != self.entered
+    }
+
     /// The longest message that can ever be sent: the largest block, less its own record
     /// and the room that is kept for a jump.
     pub(crate) fn longest(&self) -> u64 {

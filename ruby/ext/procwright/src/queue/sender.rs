@@ -23,13 +23,13 @@ use crate::interruptible::{Interrupts, poll_readable};
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     let class = native.define_class("Sender", ruby.class_object())?;
     class.undef_default_alloc_func();
-    class.define_singleton_method("attach", function!(Sender::attach, 1))?;
-    class.define_singleton_method("of_name", function!(Sender::of_name, 1))?;
+    class.define_singleton_method("attach", function!(Sender::attach, 2))?;
+    class.define_singleton_method("of_name", function!(Sender::of_name, 2))?;
     class.define_singleton_method("of_parent", function!(Sender::of_parent, 0))?;
     class.define_method("send_by", method!(Sender::send_by, 2))?;
     class.define_method("try_send", method!(Sender::try_send, 1))?;
     class.define_method("send_many", method!(Sender::send_many, 2))?;
-    class.define_method("another", method!(Sender::another, 0))?;
+    class.define_method("another", method!(Sender::another, 1))?;
     class.define_method("overflow=", method!(Sender::set_overflow, 1))?;
     class.define_method("overflow", method!(Sender::overflow, 0))?;
     class.define_method("limit=", method!(Sender::set_limit, 1))?;
@@ -90,20 +90,37 @@ impl Sender {
         }
     }
 
-    fn attach(invitation: &Invitation) -> Result<Sender, Error> {
+    fn attach(invitation: &Invitation, wait: Option<f64>) -> Result<Sender, Error> {
         guarded(|| {
+            let wait = seconds("wait", wait)?;
             let mut place = Some(invitation.try_clone()?);
-            let sender = briefly(Side::Sender, || {
-                // The closure is called again only if it was not called.
-                queue::Sender::attach(place.take().expect("called once"))
-            })?;
+            // The closure is called again only if it was not called.
+            let mut place = || place.take().expect("called once");
+            let sender = match wait.has_expired() {
+                true => briefly(Side::Sender, || queue::Sender::attach(place()))?,
+                false => {
+                    let opening = briefly(Side::Sender, || queue::Opening::invited(place()))?;
+                    wait_for_place(opening, wait)?
+                }
+            };
             invitation.close();
             Ok(Sender::of(sender))
         })
     }
 
-    fn of_name(name: String) -> Result<Sender, Error> {
-        guarded(|| briefly(Side::Sender, || queue::Sender::open(&name)).map(Sender::of))
+    fn of_name(name: String, wait: Option<f64>) -> Result<Sender, Error> {
+        guarded(|| {
+            let wait = seconds("wait", wait)?;
+            let sender = match wait.has_expired() {
+                true => briefly(Side::Sender, || queue::Sender::open(&name))?,
+                false => {
+                    let opening = queue::Opening::named(&name);
+                    let opening = opening.map_err(|error| queue_error(&error, Side::Sender))?;
+                    wait_for_place(opening, wait)?
+                }
+            };
+            Ok(Sender::of(sender))
+        })
     }
 
     fn of_parent() -> Result<Sender, Error> {
@@ -227,10 +244,17 @@ impl Sender {
     }
 
     /// A second sender to this queue, in this process.
-    fn another(&self) -> Result<Sender, Error> {
+    fn another(&self, wait: Option<f64>) -> Result<Sender, Error> {
         guarded(|| {
-            let made = self.with(|sender| sender.try_clone())?;
-            let mut made = made.map_err(|error| queue_error(&error, Side::Sender))?;
+            let wait = seconds("wait", wait)?;
+            let refused = |error| queue_error(&error, Side::Sender);
+            let mut made = match wait.has_expired() {
+                true => self.with(|sender| sender.try_clone())?.map_err(refused)?,
+                false => {
+                    let opening = self.with(|sender| queue::Opening::beside(sender))?;
+                    wait_for_place(opening.map_err(refused)?, wait)?
+                }
+            };
             made.set_overflow(self.overflow.get());
             if let Some(limit) = self.limit.get() {
                 made.set_limit(*limit);
@@ -391,6 +415,25 @@ impl Sender {
         drop(sender);
         drop(waiting);
         room
+    }
+}
+
+/// Waits for a place at a queue: until there is one of that name, and a lane is free.
+fn wait_for_place(mut opening: queue::Opening, wait: Timeout) -> Result<queue::Sender, Error> {
+    let deadline = wait.starting(Instant::now());
+    loop {
+        gvl::check_interrupts()?;
+        let left = deadline.remaining(Instant::now());
+        let left = left.map_or(Timeout::NEVER, Timeout::from);
+        // Sleeps once: then Ruby's interrupts are due again.
+        let mut has_slept = false;
+        let once = || !std::mem::replace(&mut has_slept, true);
+        match gvl::without_gvl_for_signals(|| opening.wait(left, once)) {
+            None | Some(Ok(Ok(None))) => {}
+            Some(Ok(Ok(Some(sender)))) => return Ok(sender),
+            Some(Ok(Err(error))) => return Err(queue_error(&error, Side::Sender)),
+            Some(Err(panic)) => return Err(panic_error(&*panic)),
+        }
     }
 }
 
