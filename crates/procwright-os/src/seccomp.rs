@@ -24,6 +24,21 @@ pub(crate) fn is_filtered() -> bool {
 /// `attempt` makes raw system calls only, whose pointers are null or to memory of
 /// its own.
 pub(crate) unsafe fn survives(attempt: impl FnOnce()) -> bool {
+    let attempted = || {
+        attempt();
+        true
+    };
+    // SAFETY: the caller's word.
+    unsafe { succeeds(attempted) }
+}
+
+/// True if `attempt` says so in a child that survives it. A filter may answer with any
+/// error, with one that means something else to the caller as well, so that a call is
+/// tried where its success is certain without a filter.
+///
+/// # Safety
+/// As [`survives`].
+pub(crate) unsafe fn succeeds(attempt: impl FnOnce() -> bool) -> bool {
     // The child has a copy of the memory, unlike programs that are started: a
     // filter's kill dumps core, and before Linux 5.16 a dump ended every process that
     // shared the memory. It has no exit signal: the host's handlers and waits see
@@ -81,20 +96,20 @@ pub(crate) unsafe fn run_sharing_memory(
 /// Stack size: enough for a few calls, debug builds included.
 const STACK: usize = 16 * 1024;
 
-/// The child's part of [`survives`]. A signal that the filter forces on it ends it,
+/// The child's part of [`succeeds`]. A signal that the filter forces on it ends it,
 /// since it is blocked, and runs no handler of the host.
 ///
 /// # Safety
 /// Only in a child that shares no memory.
-unsafe fn attempt_and_exit(attempt: impl FnOnce()) -> ! {
+unsafe fn attempt_and_exit(attempt: impl FnOnce() -> bool) -> ! {
     // No core file, and no line about one in the log.
     //
     // SAFETY: a raw call without pointers.
     unsafe { libc::syscall(libc::SYS_prctl, libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
-    attempt();
+    let code = c_int::from(!attempt());
     loop {
         // SAFETY: as above.
-        unsafe { libc::syscall(libc::SYS_exit_group, 0) };
+        unsafe { libc::syscall(libc::SYS_exit_group, code) };
     }
 }
 

@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use test_support::alone;
 
-use procwright_os::time::Timeout;
+use procwright_os::time::{self, Timeout};
 use procwright_process::Process;
 use procwright_process::wait::Event;
-use procwright_process::{Exit, ProcessError, Scope, Signal, Stop};
+use procwright_process::{Exit, Orphans, ProcessError, Scope, Signal, Stop, StopTarget};
 use test_support::family::Family;
 use test_support::{Census, sys, timed};
 
@@ -218,5 +218,54 @@ alone! {
         for waiter in waiters {
             assert_eq!(waiter.join().unwrap(), Some(truth));
         }
+    }
+}
+
+/// Stops a tree in a sandbox that answers `calls` with `errno`.
+#[track_caller]
+fn stop_where(calls: &[i64], errno: i32) {
+    let (mut family, pids) = Family::of(&["exec fork-tree 2 2 --ignore-term --print-ready"]);
+    sys::deny(calls, errno);
+    stop_leaving_none(&family.stranger(), stop_after_grace(Scope::Tree));
+    assert!(living(&pids).iter().all(|lives| !lives));
+    assert_eq!(family.reap(), ended_by(Signal::KILL));
+}
+
+alone! {
+    fn where_signals_by_pidfd_are_denied_in_any_words() {
+        stop_where(&[libc::SYS_pidfd_send_signal], libc::EACCES);
+    }
+}
+
+alone! {
+    fn where_pidfds_are_denied_as_if_no_process_were_there() {
+        stop_where(&[libc::SYS_pidfd_open], libc::EINVAL);
+    }
+}
+
+alone! {
+    fn where_pidfds_are_denied_as_if_all_were_gone() {
+        stop_where(&[libc::SYS_pidfd_open, libc::SYS_pidfd_send_signal], libc::ESRCH);
+    }
+}
+
+alone! {
+    fn where_all_signals_are_denied() {
+        let family = Family::obeying();
+        let process = family.stranger();
+        sys::deny(&[libc::SYS_pidfd_send_signal, libc::SYS_kill], libc::EACCES);
+        let target = StopTarget {
+            root: process.proc_id(),
+            pipes: Vec::new(),
+            session: None,
+            orphans: Orphans::Unknown,
+        };
+        let before = time::thread_cpu();
+        let survivors = process.stop_all(stop_after_grace(Scope::Process), target, None);
+        let spent = time::thread_cpu() - before;
+        assert_eq!(survivors.len(), 1, "{survivors:?}");
+        assert_eq!(survivors[0].pid, Some(family.child));
+        // A process that keeps being found is worth a second of it.
+        assert!(spent < Duration::from_millis(500), "{spent:?} for one that nothing can end");
     }
 }

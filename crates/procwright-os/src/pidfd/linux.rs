@@ -17,7 +17,7 @@ use crate::seccomp;
 /// memory, and a thread that misses it merely asks once more.
 static DENIED: AtomicBool = AtomicBool::new(false);
 
-/// The calls that this process survives.
+/// The calls that do in this process what they are for.
 #[derive(Clone, Copy, Debug)]
 struct Allowed {
     open: bool,
@@ -35,25 +35,37 @@ fn allowed() -> Allowed {
                 send: true,
             };
         }
-        let open = survives(false);
+        let open = works(false);
         Allowed {
             open,
-            send: open && survives(true),
+            send: open && works(true),
         }
     })
 }
 
-fn survives(send: bool) -> bool {
+/// Tries the calls on a process that is certainly there. A filter may answer with any
+/// error: EINVAL of an open means a process that is gone, where the kernel says it.
+fn works(send: bool) -> bool {
     // SAFETY: raw calls, and the one pointer is null, which the call allows.
     unsafe {
-        seccomp::survives(|| {
+        seccomp::succeeds(|| {
             let own = libc::syscall(libc::SYS_getpid);
             let fd = libc::syscall(libc::SYS_pidfd_open, own, 0);
-            if send {
-                libc::syscall(libc::SYS_pidfd_send_signal, fd, 0, 0, 0);
+            if fd < 0 {
+                return is_short_of(&io::Error::last_os_error());
             }
+            !send || libc::syscall(libc::SYS_pidfd_send_signal, fd, 0, 0, 0) == 0
         })
     }
+}
+
+/// Whether a descriptor could not be had for want of one, or of memory.
+fn is_short_of(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(
+        errno,
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NODEV)
+    )
 }
 
 pub fn open(pid: i32) -> Result<OwnedFd, OpenError> {

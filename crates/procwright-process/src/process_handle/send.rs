@@ -31,10 +31,7 @@ impl ProcessHandle {
     fn send(&self, signal: i32) -> io::Result<()> {
         if let Some(fd) = &self.pidfd {
             match pidfd::send(fd.as_fd(), signal) {
-                // A seccomp filter may know pidfd_open(2) and not this call. Its EPERM
-                // looks like that of another user's process, so the signal by number
-                // decides.
-                Err(e) if matches!(Errno::from_io_error(&e), Some(Errno::NOSYS | Errno::PERM)) => {}
+                Err(e) if !is_reaped_by(&e) => {}
                 answer => return answer,
             }
         }
@@ -45,7 +42,7 @@ impl ProcessHandle {
         };
         match opened {
             Ok(Some(fd)) => match pidfd::send(fd.as_fd(), signal) {
-                Err(e) if matches!(Errno::from_io_error(&e), Some(Errno::NOSYS | Errno::PERM)) => {}
+                Err(e) if !is_reaped_by(&e) => {}
                 answer => return answer,
             },
             Ok(None) if self.pidfd.is_none() => return Err(no_such_process()),
@@ -68,4 +65,11 @@ impl ProcessHandle {
         }
         signal::kill(self.id.pid(), signal)
     }
+}
+
+/// Whether a signal by descriptor has failed because the process was reaped. Any other error
+/// may be a seccomp filter's, which may know pidfd_open(2) and not this call: its EPERM
+/// looks like that of another user's process. The signal by number decides then.
+fn is_reaped_by(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::SRCH)
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::member::{is_denied, stands_still};
+use super::member::{found_none, is_denied, stands_still};
 use super::{KILL_BOUND, Phase, Stopping};
 use crate::Signal;
 use crate::proc_id::ProcId;
@@ -82,6 +82,7 @@ impl Stopping {
             let sent = member.handle.signal(Signal::KILL);
             progress.denied = is_denied(&sent);
             progress.killed = sent.is_ok();
+            progress.kill_failed = sent.is_err() && !found_none(&sent);
             progress.frozen = false;
         }
     }

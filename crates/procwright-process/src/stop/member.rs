@@ -17,7 +17,9 @@ pub(super) struct Progress {
     /// SIGSTOP was sent by this stop; SIGKILL has to follow.
     pub(super) frozen: bool,
     pub(super) killed: bool,
-    /// The system refuses signals from this process (EPERM).
+    /// SIGKILL could not be sent, though the process is there: what it takes was short.
+    pub(super) kill_failed: bool,
+    /// The system refuses signals from this process, and will.
     pub(super) denied: bool,
     /// The pidfd is in the ready set.
     pub(super) polled: bool,
@@ -54,8 +56,24 @@ impl Progress {
     }
 }
 
+/// Whether a signal could not be sent because the process is gone.
+pub(super) fn found_none(sent: &io::Result<()>) -> bool {
+    let gone = [Errno::SRCH, Errno::NOENT];
+    matches!(sent, Err(e) if Errno::from_io_error(e).is_some_and(|errno| gone.contains(&errno)))
+}
+
+/// Whether a signal was refused for good: EPERM, and whatever a seccomp filter answers. Not
+/// where the process is gone, or something was short that may be had later.
 pub(super) fn is_denied(sent: &io::Result<()>) -> bool {
-    matches!(sent, Err(e) if Errno::from_io_error(e) == Some(Errno::PERM))
+    const PASSING: [Errno; 5] = [
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::AGAIN,
+        Errno::INTR,
+    ];
+    let passes = |errno| PASSING.contains(&errno);
+    matches!(sent, Err(e) if !found_none(sent) && !Errno::from_io_error(e).is_some_and(passes))
 }
 
 /// Whether a member cannot fork any more, by its state in the latest survey.

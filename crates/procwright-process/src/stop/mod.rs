@@ -225,14 +225,17 @@ impl Stopping {
                 if self.needs_survey {
                     self.survey(false);
                     let mut all = self.tree.members().iter().zip(&self.progress);
-                    if all.any(|(member, done)| done.awaits(member) && !done.killed) {
+                    let is_left = |done: &Progress| !done.killed && !done.kill_failed;
+                    // One that was just found is worth more time, and one that no signal
+                    // reaches is not.
+                    if all.any(|(member, done)| done.awaits(member) && is_left(done)) {
                         let spent = time::thread_cpu().saturating_sub(self.kill_begun);
                         if now < end || spent < KILL_WORK {
                             self.freeze(now, now + KILL_BOUND);
                             return;
                         }
-                        self.kill_all();
                     }
+                    self.kill_all();
                 }
                 // A member that may not be signalled had the grace, and is not waited
                 // for.
