@@ -44,6 +44,65 @@ class TestCallbacks < Minitest::Test
     assert_instance_of Boom, thread.value
   end
 
+  # A fork that went on took lines that its parent lost then.
+  def test_a_fork_that_a_line_callback_returns_in_ends_there
+    status = nil
+    seen = []
+    Procwright.run("sh", "-c", "for i in 1 2 3 4 5; do echo $i; sleep 0.02; done", on_line: lambda { |line, _|
+      seen << line
+      pid = fork if seen.size == 1
+      _, status = ::Process.wait2(pid) if pid
+    })
+    assert_equal 0, status.exitstatus
+    assert_equal %W[1\n 2\n 3\n 4\n 5\n], seen
+  end
+
+  def test_a_fork_that_an_event_hook_returns_in_ends_there
+    status = nil
+    cancel = Procwright::Cancel.new
+    hook = lambda do |_|
+      if (pid = fork)
+        _, status = ::Process.wait2(pid)
+        cancel.cancel
+      end
+    end
+    assert_raises(Procwright::Cancelled) do
+      Procwright.run(CHILD, "fork-holder", "0", stop: LATER, cancel: cancel, on_event: hook)
+    end
+    assert_equal 0, status.exitstatus
+  end
+
+  def test_what_is_raised_in_a_fork_of_a_callback_is_told_there
+    told = ruby(<<~LINES)
+      Procwright.run("echo", on_line: lambda { |*|
+        pid = fork
+        raise "in the fork" unless pid
+        p Process.wait2(pid)[1].exitstatus
+      })
+    LINES
+    assert_equal "1\n", told.stdout
+    assert_includes told.stderr, "in the fork"
+  end
+
+  def test_a_fork_of_the_source_of_stdin_feeds_nobody
+    source = Enumerator.new do |input|
+      pid = fork
+      input << "of the fork" unless pid
+      ::Process.wait(pid) if pid
+      input << "of the parent"
+    end
+    each_alone = Object.new
+    each_alone.define_singleton_method(:each) { |&block| source.each(&block) }
+    assert_equal "of the parent", Procwright.run("cat", stdin: each_alone).stdout
+  end
+
+  def test_a_callback_that_ends_its_thread_is_told
+    assert_raises(ThreadError) { Procwright.run("echo", on_line: ->(*) { Thread.exit }) }
+    assert_raises(ThreadError) do
+      Procwright.run(CHILD, "fork-holder", "0", stop: SOON, on_event: ->(_) { Thread.current.kill })
+    end
+  end
+
   # An `ensure` that takes its time is not waited for.
   def test_the_end_of_a_callback_holds_up_nothing
     %i[on_line on_event].each do |name|

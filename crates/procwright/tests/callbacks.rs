@@ -8,10 +8,10 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use common::{child, shared, stopped, sys};
-use procwright::process::Stop;
+use procwright::process::{Exit, Stop};
 use procwright::stream::{Framing, LineTooLong, TooLong};
 use procwright::{Command, Error, Foreign, Overflow, Reason};
-use test_support::{Census, alone};
+use test_support::{Census, alone, forked};
 
 /// A gate that callbacks wait at until it is dropped, and whether one has passed it.
 struct Gate {
@@ -36,6 +36,28 @@ impl Gate {
     fn has_let_through(&self) -> bool {
         self.passed.load(Ordering::SeqCst)
     }
+}
+
+/// What forks when it is called first, and waits for that fork, which returns from the
+/// callback. The status of its end is told; if it is called back again, that is code 3.
+fn forker() -> (mpsc::Receiver<i32>, impl FnMut() -> bool + Send + 'static) {
+    let (tell, told) = mpsc::channel();
+    let mut forked = None;
+    let fork = move || {
+        match forked {
+            None => {
+                let pid = forked::fork();
+                forked = Some(pid);
+                if pid > 0 {
+                    tell.send(sys::reap(pid)).unwrap();
+                }
+            }
+            Some(0) => forked::exit(3),
+            Some(_) => {}
+        }
+        forked == Some(0)
+    };
+    (told, fork)
 }
 
 /// A pause of a known length: no message comes.
@@ -298,5 +320,81 @@ alone! {
         assert_eq!(info.bytes, info.undelivered_bytes);
         drop(gate);
         before.comes_back();
+    }
+}
+
+alone! {
+    fn a_fork_that_a_line_callback_returns_in_ends_there() {
+        let (told, mut fork) = forker();
+        let output = Command::new("printf")
+            .arg("a\\nb\\nc\\n")
+            .on_stdout_line(move |_| {
+                fork();
+                Ok(())
+            })
+            .run()
+            .unwrap();
+        assert_eq!(told.recv(), Ok(0));
+        assert_eq!(output.stdout, b"a\nb\nc\n");
+    }
+}
+
+alone! {
+    fn a_fork_that_an_event_hook_returns_in_ends_there() {
+        let (told, mut fork) = forker();
+        let cancel = procwright::Cancel::new().unwrap();
+        let from_hook = cancel.clone();
+        let result = holder()
+            .cancel_on(&cancel)
+            .stop(soon())
+            .on_event(move |_| {
+                fork();
+                from_hook.cancel();
+                Ok(())
+            })
+            .run();
+        assert_eq!(stopped(result).report.reason, Reason::Cancelled);
+        assert_eq!(told.recv(), Ok(0));
+    }
+}
+
+alone! {
+    fn a_fork_of_the_source_of_stdin_feeds_nobody() {
+        for spawned in [false, true] {
+            let (told, mut fork) = forker();
+            let mut pieces = vec!["of the parent", "of the fork"];
+            let input = std::iter::from_fn(move || {
+                if fork() {
+                    return pieces.pop().map(|piece| Ok(piece.into()));
+                }
+                pieces.truncate(1);
+                pieces.pop().map(|piece| Ok(piece.into()))
+            });
+            let cat = Command::new("cat").stdin_iter(input);
+            let output = match spawned {
+                true => {
+                    let mut child = cat.spawn().unwrap();
+                    let mut talk = child.communicate(Vec::new());
+                    talk.proceed(None).unwrap();
+                    talk.into_outputs()[0].clone()
+                }
+                false => cat.run().unwrap().stdout,
+            };
+            assert_eq!(told.recv(), Ok(0));
+            assert_eq!(output, b"of the parent");
+        }
+    }
+}
+
+alone! {
+    fn an_error_in_a_fork_of_the_source_of_stdin_stops_nobody() {
+        let (told, mut fork) = forker();
+        let input = std::iter::from_fn(move || match fork() {
+            true => Some(Err("it is the fork's".into())),
+            false => None,
+        });
+        let child = Command::new("cat").stdin_iter(input).spawn().unwrap();
+        assert!(matches!(child.wait(None), Ok(Some(Exit::Code(0)))));
+        assert_eq!(told.recv(), Ok(0));
     }
 }

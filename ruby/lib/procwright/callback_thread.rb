@@ -12,18 +12,38 @@ module Procwright
     # @return [Exception, nil] the exception that the block has raised
     attr_reader :error
 
+    # Calls back. A fork that the callback has made and returns in ends with that, as one in a
+    # block of Thread.new: what comes next is its parent's, and would be taken from there.
+    def self.calling
+      process = $$
+      done = yield
+      Thread.exit if $$ != process
+      done
+    end
+
     # Starts it with the block.
     def initialize
+      process = $$
       @thread = SpawnError.thread do
+        done = false
         yield
+        done = true
       rescue Exception => e # rubocop:disable Lint/RescueException
+        if $$ != process
+          # Nobody takes it in a fork.
+          Thread.current.report_on_exception = true
+          raise
+        end
         @error = e
+      ensure
+        @error ||= ThreadError.new("the callback has ended its thread (Thread.exit, Thread#kill)") unless done || @over
       end
       @thread.report_on_exception = false
     end
 
     # Ends the thread, even where its callback still waits: the run is over.
     def finish
+      @over = true
       @thread.kill.join(LONGEST_END)
     end
 

@@ -37,13 +37,14 @@ module Procwright
     private
 
     def call_back
+      process = $$
       while (parts = @handover.take)
         returned = false
         begin
-          @hook.call(parts)
+          CallbackThread.calling { @hook.call(parts) }
           returned = true
         ensure
-          @handover.answer(returned)
+          @handover.answer(returned) if $$ == process
         end
       end
     end

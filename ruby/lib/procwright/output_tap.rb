@@ -98,7 +98,7 @@ module Procwright
 
     # Writes pieces as they come.
     Copy = Struct.new(:target, :encodings) do
-      def piece(_stream, bytes) = target.write(encodings.decode_lossy(bytes))
+      def piece(_stream, bytes) = CallbackThread.calling { target.write(encodings.decode_lossy(bytes)) }
       def finish = nil
     end
 
@@ -190,8 +190,9 @@ module Procwright
       def call(stream, line)
         line = @encodings.decode_lossy(line)
         own = @callbacks[stream == 1 ? :on_stdout_line : :on_stderr_line]
-        own&.call(line)
-        @callbacks[:on_line]&.call(line, NAMES[stream])
+        CallbackThread.calling { own.call(line) } if own
+        both = @callbacks[:on_line]
+        CallbackThread.calling { both.call(line, NAMES[stream]) } if both
       end
     end
   end

@@ -71,7 +71,12 @@ module Procwright
       if @source.respond_to?(:readpartial) || @source.respond_to?(:read)
         IO.copy_stream(@source, @into)
       else
-        @source.each { |piece| @into.write(piece) }
+        process = $$
+        @source.each do |piece|
+          # A fork that the source has made and returns in feeds nobody.
+          Thread.exit if $$ != process
+          @into.write(piece)
+        end
       end
     end
   end

@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 use super::shared_child::SharedChild;
 use crate::error::{BoxError, SpawnError, Step};
 use crate::stream::{Stalled, Writer};
-use procwright_os::thread;
+use procwright_os::{fork, thread};
 use procwright_process::Process;
 
 /// The next piece of stdin, none at its end.
@@ -111,8 +111,16 @@ fn produce(mut producer: StdinProducer, to: FeedTarget) {
         child,
         process,
     } = to;
+    let generation = fork::generation();
     let error = loop {
-        match catch_unwind(AssertUnwindSafe(&mut producer)) {
+        let next = catch_unwind(AssertUnwindSafe(&mut producer));
+        if fork::generation() != generation {
+            // The producer has forked. The child is the parent's: it gets its input from
+            // there, and no error of a fork stops it.
+            std::mem::forget((stdin, child, process));
+            return;
+        }
+        match next {
             Ok(Some(Ok(chunk))) => {
                 if !write(&stdin, &chunk) {
                     return;

@@ -13,6 +13,7 @@ use crate::error::BoxError;
 use crate::spool::fifo::Fifo;
 use crate::std_stream::{PerStream, StdStream};
 use crate::stream::{Frame, Framing, LineCutter};
+use procwright_os::fork;
 use procwright_os::wake::Wake;
 
 /// A consumer that has no thread yet.
@@ -98,9 +99,15 @@ impl OutputConsumer {
         thread::Builder::new()
             .name("procwright-tap".into())
             .spawn(move || {
+                let process = fork::generation();
                 // Also when the tap panics: a run that waits for it must learn.
                 let closing = CloseOnDrop(&queue);
                 let result = consume(&queue, &mut kind, relays);
+                if fork::generation() != process {
+                    // A callback has forked. What is left is the parent's, its lock as well.
+                    std::mem::forget(closing);
+                    return;
+                }
                 // The captures of a callback go before the run is told: what it holds
                 // is free when `run` returns.
                 drop(kind);
@@ -163,7 +170,10 @@ impl Drop for CloseOnDrop<'_> {
     }
 }
 
+/// Takes all that comes, or until an error. A fork that was made meanwhile, by a callback on
+/// this thread, gets one at once, and touches the queue no more.
 fn consume(queue: &Fifo<OutputChunk>, kind: &mut Consumer, relays: bool) -> Result<(), BoxError> {
+    let process = fork::generation();
     while let Some(chunk) = queue.take() {
         let taken = match kind {
             Consumer::Pieces(tap) => {
@@ -171,6 +181,7 @@ fn consume(queue: &Fifo<OutputChunk>, kind: &mut Consumer, relays: bool) -> Resu
             }
             Consumer::Lines(lines) => lines.chunk(&chunk, queue),
         };
+        not_forked_since(process)?;
         match taken {
             // One stream is gone: the other may go elsewhere.
             Err(error) if relays && is_broken_pipe(&error) => queue.break_off(chunk.stream),
@@ -186,6 +197,15 @@ fn consume(queue: &Fifo<OutputChunk>, kind: &mut Consumer, relays: bool) -> Resu
             ended => ended,
         },
         Consumer::Lines(lines) => lines.end(queue),
+    }
+}
+
+/// # Errors
+/// In a fork of the process whose generation that is.
+fn not_forked_since(process: u32) -> Result<(), BoxError> {
+    match fork::generation() == process {
+        true => Ok(()),
+        false => Err("the callback has forked".into()),
     }
 }
 
@@ -234,10 +254,12 @@ impl LineConsumer {
 
     /// Stops between two lines once the run is over: a chunk can hold thousands.
     fn call_back(&mut self, queue: &Fifo<OutputChunk>) -> Result<(), BoxError> {
+        let process = fork::generation();
         while !queue.was_left()
             && let Some(line) = self.cutter.next()?
         {
             (self.callback)(line)?;
+            not_forked_since(process)?;
         }
         Ok(())
     }

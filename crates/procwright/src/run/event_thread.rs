@@ -9,6 +9,7 @@ use std::thread;
 use super::event::Event;
 use super::hooks::EventHook;
 use crate::error::BoxError;
+use procwright_os::fork;
 use procwright_os::sync::{Condvar, Mutex};
 use procwright_os::wake::Wake;
 
@@ -104,13 +105,14 @@ impl EventThread {
         self.0.changed.notify_one();
     }
 
-    /// False while the hook is at work, or waits for more.
+    /// False while the hook is at work, or waits for more, or has left an error that nobody
+    /// has taken: a run that was over in the moment of the error would return without it.
     pub(crate) fn has_finished(&self) -> bool {
         let state = self.0.state.lock();
         match state.hook {
             HookPlace::Here(_) => state.waiting.is_empty(),
             HookPlace::OnThread => false,
-            HookPlace::Gone => true,
+            HookPlace::Gone => state.error.is_none(),
         }
     }
 
@@ -165,13 +167,20 @@ fn call_back(shared: &Shared) {
     let HookPlace::Here(mut hook) = std::mem::replace(&mut state.hook, HookPlace::OnThread) else {
         return;
     };
+    let process = fork::generation();
     // Also when the hook panics: a run that waits for it must learn.
     let finishing = FinishOnDrop(shared);
     let error = loop {
         match state.take(&shared.command) {
             Some(event) => {
                 drop(state);
-                if let Err(error) = hook(&event) {
+                let told = hook(&event);
+                if fork::generation() != process {
+                    // The hook has forked. What is left is the parent's, its lock as well.
+                    std::mem::forget(finishing);
+                    return;
+                }
+                if let Err(error) = told {
                     break Some(error);
                 }
                 state = shared.state.lock();
@@ -257,6 +266,25 @@ mod tests {
         thread.end();
         // The hook is dropped, and its end of the channel with it.
         assert!(told.recv().is_err());
+    }
+
+    #[test]
+    fn an_error_that_nobody_has_taken_keeps_it_from_having_finished() {
+        let (tell, told) = mpsc::channel::<()>();
+        let hook = Box::new(move |_: &Event| {
+            let _ = &tell;
+            Err("it failed".into())
+        });
+        let thread = EventThread::new("cat".into(), hook);
+        thread.tell(event(0), None).unwrap();
+        // The hook is dropped, with its end of the channel.
+        assert!(told.recv().is_err());
+        while !matches!(thread.0.state.lock().hook, HookPlace::Gone) {
+            thread::yield_now();
+        }
+        assert!(!thread.has_finished());
+        assert!(thread.take_error().is_some());
+        assert!(thread.has_finished());
     }
 
     #[test]

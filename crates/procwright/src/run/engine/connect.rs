@@ -19,6 +19,7 @@ use crate::spool::Memory;
 use crate::spool::fifo::Fifo;
 use crate::std_stream::{PerStream, StdStream};
 use crate::stream::Framing;
+use procwright_os::fork;
 use procwright_os::wake::Wake;
 
 /// Consumers and producer for the pipes of a run, made before its program starts: a program
@@ -257,9 +258,16 @@ impl WaitingProducer {
 
 /// Pulls stdin from `producer`, to its end.
 fn produce(mut producer: StdinProducer, queue: &Fifo<Bytes>) {
+    let process = fork::generation();
     let finishing = FinishOnDrop(queue);
     let error = loop {
-        match producer() {
+        let next = producer();
+        if fork::generation() != process {
+            // The producer has forked. The queue is the parent's, its lock as well.
+            std::mem::forget(finishing);
+            return;
+        }
+        match next {
             Some(Ok(chunk)) => {
                 if !chunk.is_empty() && !queue.put(chunk) {
                     break None;
