@@ -8,7 +8,7 @@ use std::time::Duration;
 use test_support::alone;
 
 use bytes::Bytes;
-use common::{Census, child, shared, stopped};
+use common::{Census, child, shared, stopped, sys};
 use procwright::process::Stop;
 use procwright::{Error, Foreign, Reason, Stdin};
 use test_children::{Pattern, Stream};
@@ -218,4 +218,30 @@ fn lock_step_with_a_program() {
         .unwrap();
     let expected: Vec<String> = (0..200).map(|n| format!("line {n}\n")).collect();
     assert_eq!(*lines.lock().unwrap(), expected);
+}
+
+alone! {
+    fn a_fork_meanwhile_keeps_no_input_open() {
+        let (tell, begun) = mpsc::channel();
+        let (go_on, wait) = mpsc::channel::<()>();
+        let pieces = (0..2).map(move |n| {
+            if n > 0 {
+                tell.send(())?;
+                wait.recv()?;
+            }
+            Ok(Bytes::from_static(b"piece"))
+        });
+        let run = std::thread::spawn(|| {
+            // The time is a watchdog: the program would wait for the fork's end.
+            child(&["cat"]).stdin_iter(pieces).timeout(Duration::from_secs(20)).run().unwrap()
+        });
+        begun.recv().unwrap();
+        let fork = sys::fork_pausing();
+        go_on.send(()).unwrap();
+        let output = run.join().unwrap();
+        sys::end(fork);
+        sys::reap(fork);
+        assert_eq!(output.report.reason, Reason::Finished);
+        assert_eq!(output.stdout, b"piecepiece");
+    }
 }

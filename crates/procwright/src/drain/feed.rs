@@ -1,7 +1,7 @@
 //! The feed: from memory or a producer into the program's standard input.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
@@ -9,6 +9,7 @@ use bytes::{Buf, Bytes};
 use super::pipe_budget::{PipeMemoryGrant, VOLUME_CAPACITY};
 use crate::error::BoxError;
 use crate::spool::fifo::{Fifo, TakeOutcome};
+use procwright_os::fork::CloseOnFork;
 use procwright_os::pipe;
 
 /// The source of the bytes.
@@ -38,7 +39,8 @@ pub(crate) enum FeedStep {
 /// The writing end of the program's stdin, and what goes into it.
 #[derive(Debug)]
 pub(crate) struct Feed {
-    fd: OwnedFd,
+    /// No fork keeps a copy: the program would see no end of its input.
+    fd: CloseOnFork,
     input: FeedSource,
     chunk: Bytes,
     full_pipes: u8,
@@ -53,7 +55,7 @@ impl Feed {
             queue => (Bytes::new(), queue),
         };
         Feed {
-            fd,
+            fd: CloseOnFork::new(fd),
             input,
             chunk,
             full_pipes: 0,
@@ -64,7 +66,7 @@ impl Feed {
     /// Writes once.
     ///
     /// # Errors
-    /// Those of `write(2)` for a broken descriptor. A program that reads no more is no
+    /// Those of `write(2)` for a broken descriptor; in a fork, which has none. A program that reads no more is no
     /// error: it may well have all that it needs.
     pub(crate) fn step(&mut self) -> io::Result<FeedStep> {
         while self.chunk.is_empty() {
@@ -78,7 +80,7 @@ impl Feed {
                 TakeOutcome::Failed(error) => return Ok(FeedStep::Failed(error)),
             }
         }
-        match rustix::io::write(&self.fd, &self.chunk) {
+        match rustix::io::write(self.fd.get()?, &self.chunk) {
             Ok(n) => {
                 self.chunk.advance(n);
                 Ok(FeedStep::Moved)
@@ -98,14 +100,19 @@ impl Feed {
         self.full_pipes = self.full_pipes.saturating_add(1);
         if self.full_pipes == 2
             && let Some(grant) = PipeMemoryGrant::take(VOLUME_CAPACITY)
-            && pipe::grow(&self.fd, VOLUME_CAPACITY).is_ok()
+            && let Ok(fd) = self.fd.get()
+            && pipe::grow(fd, VOLUME_CAPACITY).is_ok()
         {
             self.grant = Some(grant);
         }
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+    /// The descriptor, for a poll.
+    ///
+    /// # Errors
+    /// In a fork, which has none.
+    pub(crate) fn fd(&self) -> io::Result<BorrowedFd<'_>> {
+        self.fd.get()
     }
 }
 

@@ -272,7 +272,7 @@ impl<M: Memory> Inline<M> {
                 Need::Ready => Flags::OUT,
                 _ => Flags::empty(),
             };
-            fds.push(poll::Fd::from_borrowed_fd(output.machine.fd(), events));
+            fds.push(poll::Fd::from_borrowed_fd(output.machine.fd()?, events));
             owners.push(PollOwner::Feed);
         }
         let terminal = || self.outputs.stdout.as_ref()?.machine.fd();
