@@ -70,7 +70,7 @@ class TestQueue < Minitest::Test
     assert_equal (1..3000).map(&:to_s), found
     assert_raises(Q::TimedOut) { receiver.recv_many(1, timeout: 0.01) }
     assert_raises(Procwright::InvalidValue) { receiver.recv_many(0) }
-    assert_raises(TypeError) { sender.send_many(["a", 1]) }
+    assert_raises(Procwright::InvalidValue) { sender.send_many(["a", 1]) }
     assert_equal 0, sender.send_many([])
     assert_nil receiver.try_recv
   end
@@ -126,8 +126,8 @@ class TestQueue < Minitest::Test
     assert_raises(Procwright::InvalidValue) { Q::Receiver.new(lanes: 5000) }
     receiver = receiver()
     sender = receiver.sender
-    assert_raises(TypeError) { sender << 1 }
-    assert_raises(TypeError) { sender.send(nil) }
+    assert_raises(Procwright::InvalidValue) { sender << 1 }
+    assert_raises(Procwright::InvalidValue) { sender.send(nil) }
     sender << "kept"
     assert_raises(Procwright::InvalidValue) { receiver.recv(timeout: Float::NAN) }
     assert_raises(Procwright::InvalidValue) { receiver.recv(timeout: "1") }

@@ -1,35 +1,115 @@
 # frozen_string_literal: true
 
 module Procwright
-  # Conversions of single arguments, for every call that takes them.
+  # Values of parameters, for every call: each function gives what the extension takes, or
+  # raises an {InvalidValue} that says which parameter, which value and what would do.
   # @private
   module Arguments
+    SECONDS = "pass seconds as a number, or nil for no limit"
+    SIGNAL = "pass the name of a signal, such as \"TERM\" or :TERM, or its number"
+    DESCRIPTOR = "pass an IO, or the number of an open descriptor, 0 or more"
+    PATH = "pass a String or a Pathname"
+    BYTES = "pass a number of bytes, 0 or more"
+    # The most bytes that any parameter takes.
+    MOST_BYTES = (2**63) - 1
+    # Characters of a value that an error shows.
+    SHOWN = 200
+
     module_function
 
-    # @return [Float, nil]
-    def seconds(name, value)
-      case value
-      when nil then nil
-      when Numeric then value.to_f
-      else raise InvalidValue, "#{name} is #{value.inspect}: pass seconds, or nil"
-      end
+    # Raises the error for a value of the parameter `name`. `hint` says what would do.
+    def refuse(name, value, hint)
+      raise InvalidValue, "#{name} is #{shown(value)}: #{hint}"
     end
 
-    # The extension takes a number or a name. It knows which there are.
-    def signal(value) = value.is_a?(Symbol) ? value.name : value
+    # The value as an error shows it, of what is long the beginning.
+    def shown(value)
+      return "#{value[0, SHOWN].inspect}..." if value.is_a?(String) && value.size > SHOWN
+
+      text = value.inspect
+      text.size > SHOWN ? "#{text[0, SHOWN]}..." : text
+    rescue StandardError
+      "an object of #{value.class}"
+    end
+
+    # @return [Float, nil]
+    def seconds(name, value, hint = SECONDS)
+      return if value.nil?
+
+      refuse(name, value, hint) unless value.is_a?(Numeric) && value.real?
+      value.to_f.tap { |seconds| refuse(name, value, hint) if seconds.nan? }
+    end
+
+    # A whole number of the range.
+    def number(name, value, range, hint)
+      value.is_a?(Integer) && range.cover?(value) ? value : refuse(name, value, hint)
+    end
+
+    # A number of bytes.
+    def bytes(name, value, hint = BYTES) = number(name, value, 0..MOST_BYTES, hint)
+
+    # One of these symbols. `besides` says what else would do.
+    def word(name, value, words, besides = "")
+      return value if words.include?(value)
+
+      *first, last = words.map(&:inspect)
+      refuse(name, value, "use #{first.join(', ')} or #{last}#{besides}")
+    end
+
+    # One of these symbols, which may be given as a String.
+    def symbol(name, value, words)
+      words.find { |one| one.name == value } || word(name, value, words)
+    end
+
+    # What can be called, or nil.
+    def callable(name, value)
+      return value if value.nil? || value.respond_to?(:call)
+
+      refuse(name, value, "pass what has call, such as a Proc, or nil")
+    end
+
+    # A signal by its number or name, for the extension, which knows them.
+    def signal(name, value)
+      given = value.is_a?(Symbol) ? value.name : value
+      refuse(name, value, SIGNAL) unless given.is_a?(String) || given.is_a?(Integer)
+      begin
+        Native.signal_name(given)
+      rescue InvalidValue, RangeError, EncodingError
+        refuse(name, value, SIGNAL)
+      end
+      given
+    end
 
     # @return [String, nil]
-    def path(path)
-      return if path.nil?
+    def path(name, value)
+      return if value.nil?
 
-      path.respond_to?(:to_path) ? path.to_path : path.to_str
+      string(name, value.respond_to?(:to_path) ? value.to_path : value, PATH)
+    end
+
+    def string(name, value, hint)
+      String.try_convert(value) || refuse(name, value, hint)
+    end
+
+    def mapping(name, value, hint)
+      Hash.try_convert(value) || refuse(name, value, hint)
     end
 
     # The descriptor of an IO, or a number itself.
     def descriptor(name, value)
-      return value if value.is_a?(Integer)
+      return number(name, value, 0..0x7fff_ffff, DESCRIPTOR) if value.is_a?(Integer)
 
-      descriptor_of(value) or raise InvalidValue, "#{name}: #{value.inspect} is no IO and no descriptor"
+      descriptor_of(value) || refuse(name, value, DESCRIPTOR)
+    end
+
+    def queue_name(value) = string("name", value, "pass the name of a queue, such as \"jobs\"")
+
+    # Descriptors and ticket of an invitation.
+    def invitation(fds, ticket)
+      hint = "pass the two descriptors that the fds of an invitation gave, in that order"
+      refuse("fds", fds, hint) unless fds.is_a?(Array) && fds.size == 2
+      [fds.each_with_index.map { |fd, place| descriptor("fds[#{place}]", fd) },
+       string("ticket", ticket, "pass the text that the ticket of an invitation gave")]
     end
 
     # @return [Integer, nil] nil for an object that has no descriptor

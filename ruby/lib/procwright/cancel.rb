@@ -30,7 +30,7 @@ module Procwright
       case given
       when nil then nil
       when Cancel then given.native
-      else raise InvalidValue, "cancel is #{given.inspect}: pass a Procwright::Cancel"
+      else Arguments.refuse("cancel", given, "pass a Procwright::Cancel")
       end
     end
 

@@ -63,8 +63,9 @@ module Procwright
       @argv = argv.freeze
       encodings = Options.encodings(options)
       overflow = Overflow.of(options[:overflow])
-      @event_hook = options[:on_event] && Options.event_hook(options[:on_event])
-      Native.spawn(self, setup(options, overflow, encodings))
+      @event_hook = options[:on_event].nil? ? nil : Options.event_hook(options[:on_event])
+      setup = setup(options, overflow, encodings)
+      Options.telling_refusals(@argv, options) { Native.spawn(self, setup) }
       @process = Process.of(@native.process)
       @pid = @native.pid
       make_streams(encodings, bare: overflow.policy == :block, terminal: options[:pty])
@@ -144,7 +145,7 @@ module Procwright
     # @param signal [String, Symbol, Integer]
     def signal(signal)
       # A name that does not exist is refused for an ended child, too.
-      name = Native.signal_name(Arguments.signal(signal))
+      name = Native.signal_name(Arguments.signal("signal", signal))
       @process.signal(name) if status.nil?
       nil
     rescue NoSuchProcess
@@ -163,14 +164,16 @@ module Procwright
     # behind is ended. An interrupt ends the grace, and comes through afterwards.
     # @return [Array<Survivor>] the processes that could not be ended
     def stop(stop = nil)
-      parts = stop && Stop.of(stop).parts
+      parts = stop.nil? ? nil : Stop.of(stop).parts
       survivors = Fibers.on_thread { @native.stop(parts) }
       survivors.map { |one| Survivor.new(*one) }
     end
 
     # Sets the size of its terminal, if it was spawned with `pty`.
     def resize(rows, columns)
-      @native.resize(*Options.terminal_size([rows, columns]))
+      hint = "pass a number of rows and one of columns, from 1 to 65535 each"
+      rows = Arguments.number("rows", rows, 1..65_535, hint)
+      @native.resize(rows, Arguments.number("columns", columns, 1..65_535, hint))
       nil
     end
 
@@ -257,8 +260,7 @@ module Procwright
 
     # The parts of its status; nil if the timeout came first.
     def wait_status(seconds)
-      # The extension refuses NaN.
-      return @native.wait(seconds) if !Fibers.scheduled? || readiness_fd.nil? || seconds&.nan?
+      return @native.wait(seconds) if !Fibers.scheduled? || readiness_fd.nil?
 
       # Most children end within `stall_after`, and need no thread. That a child cannot go on
       # because its output is unread ({Stalled}) is found out only by the core's wait.
@@ -305,7 +307,7 @@ module Procwright
       seconds = Arguments.seconds("timeout", timeout)
       deadline = Deadline.new(seconds)
       @communication ||= begin
-        bytes = input ? @stdin.encodings.encode(input.to_str) : ""
+        bytes = input ? @stdin.encodings.encode(Arguments.string("input", input, "pass a String")) : ""
         streams = [@stdin, @stdout, @stderr].map { |stream| stream&.native_if_open }
         Native::Communication.new(@native, bytes, *streams)
       end

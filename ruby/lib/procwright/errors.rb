@@ -7,9 +7,23 @@ module Procwright
   # Each is also of the kind that Ruby has for it, such as IOError.
   module Error; end
 
-  # A value that cannot be used. Nothing was started.
+  # A value that cannot be used. Nothing was done. The message says which parameter it was,
+  # its value, and what would do.
   class InvalidValue < ArgumentError
     include Error
+
+    # What the core has refused, what is wrong with it, and what would do; nil if it was Ruby.
+    # @private
+    Refused = Struct.new(:what, :problem, :hint)
+    private_constant :Refused
+
+    # @private
+    attr_reader :refused
+
+    # @private
+    def self.by_core(*parts)
+      new("#{parts[0]} #{parts[1]}: #{parts[2]}").tap { |error| error.instance_variable_set(:@refused, Refused.new(*parts)) }
+    end
   end
 
   # A mistake in this library. Please report it. The process goes on.
@@ -250,6 +264,8 @@ module Procwright
       end
 
       def invalid_value(words) = InvalidValue.new(words)
+
+      def refused_by_core(what, problem, hint) = InvalidValue.by_core(what, problem, hint)
 
       def cancelled_before(words) = Cancelled.new(nil, words)
 

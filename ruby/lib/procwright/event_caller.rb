@@ -6,7 +6,7 @@ module Procwright
   class EventCaller
     # Runs the block with `options[:events]` for the extension.
     def self.during(options, &block)
-      return yield unless options[:on_event]
+      return yield if options[:on_event].nil?
 
       caller = new(Options.event_hook(options[:on_event]))
       options[:events] = caller.handover

@@ -12,15 +12,8 @@ module Procwright
     attr_reader :beyond
 
     def initialize(bytes, beyond: :ends)
-      unless bytes.is_a?(Integer) && bytes >= 0
-        raise InvalidValue, "limit is #{bytes.inspect}: pass a number of bytes, or nil"
-      end
-      unless %i[ends fail].include?(beyond)
-        raise InvalidValue, "beyond is #{beyond.inspect}: use :ends or :fail"
-      end
-
-      @bytes = bytes
-      @beyond = beyond
+      @bytes = Arguments.bytes("bytes", bytes)
+      @beyond = Arguments.word("beyond", beyond, %i[ends fail])
       freeze
     end
 
@@ -34,7 +27,7 @@ module Procwright
       case given
       when nil then nil
       when Limit then given.parts
-      else new(given).parts
+      else new(Arguments.bytes("limit", given, "pass a number of bytes, a Procwright::Limit, or nil")).parts
       end
     end
 

@@ -56,8 +56,7 @@ module Procwright
     #   holds it itself, and only that may make it, and release it
     # @raise [LivenessError]
     def initialize(holder: :process)
-      raise InvalidValue, "holder is #{holder.inspect}: use :process or :thread" unless holder.is_a?(Symbol)
-
+      Arguments.word("holder", holder, %i[process thread])
       @native = Garbage.retried(LivenessError::FULL) { Native::Token.hold(holder.name) }
     end
 
@@ -105,7 +104,7 @@ module Procwright
     # @param ticket [String]
     # @raise [InvalidValue]
     def initialize(fds, ticket)
-      @native = Native::TokenInvitation.of_parts(fds.map { |fd| Arguments.descriptor("fds", fd) }, ticket)
+      @native = Native::TokenInvitation.of_parts(*Arguments.invitation(fds, ticket))
     end
 
     # Receives one from a connected UNIXSocket: waits for it. Nothing else may have been read
@@ -152,7 +151,7 @@ module Procwright
       @native = case peer
                 when LivenessInvitation then Native::Monitor.accept(peer.native)
                 when LivenessToken
-                  raise InvalidValue, "a token is for the watched side: pass token.invite"
+                  Arguments.refuse("peer", peer, "a token is for the watched side, pass token.invite")
                 else Native::Monitor.of_process(Process.new(peer).native)
                 end
     end

@@ -82,7 +82,7 @@ module Procwright
       # @param limit [Numeric, nil] seconds
       # @return [self, nil] nil if the time came first
       def join(limit = nil)
-        @child.wait(timeout: limit)
+        @child.wait(timeout: Arguments.seconds("limit", limit))
         self
       rescue WaitTimeout
         nil
@@ -172,7 +172,7 @@ module Procwright
 
           return [name, *rest].map(&:to_str)
         end
-        words = @cmd.map { |word| Arguments.path(word) }
+        words = @cmd.map { |word| Arguments.path("cmd", word) }
         return words.size > 1 ? words : [words] if words.size > 1
 
         line = words.first

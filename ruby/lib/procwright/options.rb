@@ -38,9 +38,12 @@ module Procwright
                             "known are #{known.keys.join(', ')}"
       end
       options = known.merge(given)
+      unless options[:input].nil? || options[:stdin].nil?
+        raise InvalidValue, "stdin and input are both given: input is what the program reads"
+      end
       if argv.first.is_a?(Hash)
-        variables, *argv = argv
-        options[:extra_env] = variables.merge(options[:extra_env] || {})
+        first, *argv = argv
+        options[:extra_env] = first.merge(options[:extra_env].nil? ? {} : Arguments.mapping("extra_env", options[:extra_env], VARIABLES))
       end
       [command_words(caller, argv, options[:shell]), options]
     end
@@ -48,28 +51,93 @@ module Procwright
     def setup(argv, options)
       {
         argv: argv,
-        env: options[:env] && variables("env", options[:env]),
-        extra_env: variables("extra_env", options[:extra_env] || {}, removes: true),
-        cwd: Arguments.path(one_of(options, :cwd, :chdir)),
-        user: options[:user], group: options[:group], extra_groups: options[:extra_groups]&.to_a,
-        umask: options[:umask],
-        rlimits: (options[:rlimits] || {}).map { |name, value| rlimit(name, value) },
-        nice: options[:nice],
-        process_group: group(one_of(options, :process_group, :pgroup)),
+        env: options[:env].nil? ? nil : variables("env", options[:env]),
+        extra_env: options[:extra_env].nil? ? [] : variables("extra_env", options[:extra_env], removes: true),
+        cwd: Arguments.path(*one_of(options, :cwd, :chdir)),
+        user: account("user", options[:user]), group: account("group", options[:group]),
+        extra_groups: extra_groups(options[:extra_groups]),
+        umask: umask(options[:umask]),
+        rlimits: rlimits(options[:rlimits]),
+        nice: nice(options[:nice]),
+        process_group: process_group(*one_of(options, :process_group, :pgroup)),
         new_session: options[:new_session] ? true : false,
         pty: terminal_size(options[:pty]),
         die_with_parent: death_signal(options[:die_with_parent]),
         liveness: options[:liveness] ? true : false,
         fds: fds(options[:fds]),
-        stop: options[:stop] && Stop.of(options[:stop]).parts,
+        stop: options[:stop].nil? ? nil : Stop.of(options[:stop]).parts,
         stdout: sink("stdout", options[:stdout]),
         stderr: sink("stderr", options[:stderr]),
         merged: options[:merged] ? true : false
       }
     end
 
+    # Calls the core. An option that it refuses is told of with the value that was given.
+    def telling_refusals(argv, options)
+      yield
+    rescue InvalidValue => e
+      raise if e.refused.nil?
+
+      what, problem, hint = *e.refused
+      name, place = what.match(/\A(\w+)(?:\[(\d+)\])?\z/)&.captures
+      value = name == "argv" ? argv : options[name&.to_sym]
+      value = value[place.to_i] if place && value.is_a?(Array)
+      raise if value.nil?
+
+      # Some of the core's words have the value.
+      raise InvalidValue, "#{what} is #{Arguments.shown(value)}, which #{problem.sub(/\Ais .*, which /, '')}: #{hint}"
+    end
+
+    # The next number, (uid_t) -1, means "no change" to the system, and is refused by the core.
+    GREATEST_ID = (2**32) - 2
+
+    def account(name, value)
+      return value if value.nil? || value.is_a?(String)
+
+      Arguments.number(name, value, 0..(GREATEST_ID + 1), "pass a name, or a number from 0 to #{GREATEST_ID}")
+    end
+
+    def extra_groups(groups)
+      return if groups.nil?
+
+      hint = "pass an Array of names, or of numbers from 0 to #{GREATEST_ID}"
+      Arguments.refuse("extra_groups", groups, hint) unless groups.is_a?(Array)
+      groups.each_with_index.map do |group, place|
+        Arguments.refuse("extra_groups[#{place}]", group, hint) if group.nil?
+        account("extra_groups[#{place}]", group)
+      end
+    end
+
+    def umask(value)
+      value.nil? ? nil : Arguments.number("umask", value, 0..0o777, "pass permission bits from 0 to 0o777, such as 0o022")
+    end
+
+    def nice(value)
+      value.nil? ? nil : Arguments.number("nice", value, (-2**31)..((2**31) - 1), "pass a number to add to ours, such as 10")
+    end
+
+    def process_group(name, value)
+      return value if value.nil?
+
+      hint = "pass 0 or true for a group of its own, or the number of a group"
+      value == true ? 0 : Arguments.number(name, value, 0..((2**31) - 1), hint)
+    end
+
     def encodings(options)
-      Encodings.of(**options.slice(:binmode, :encoding, :external_encoding, :internal_encoding))
+      given = options.slice(:binmode, :encoding, :external_encoding, :internal_encoding)
+      given.each { |name, value| check_encoding(name, value) unless name == :binmode || value.nil? }
+      Encodings.of(**given)
+    end
+
+    # A name for `encoding` may be a pair, and begin with BOM|, as for IO.
+    def check_encoding(name, value)
+      return if value.is_a?(Encoding)
+
+      names = [String.try_convert(value)&.b]
+      names = names.first.sub(/\ABOM\|/i, "").split(":", 2) if name == :encoding && names.first
+      names.pop if names.size == 2 && names.last == "-"
+      known = names.any? && names.all? { |one| one && Encoding.name_list.any? { |other| other.casecmp?(one) } }
+      Arguments.refuse(name, value, "pass an Encoding, or the name of one that Ruby knows") unless known
     end
 
     def command_words(caller, argv, shell)
@@ -90,7 +158,7 @@ module Procwright
       string = word.respond_to?(:to_path) ? word.to_path : word
       return string.to_str if string.respond_to?(:to_str)
 
-      raise InvalidValue, "argument #{place} is #{word.inspect}: every argument is a String, a path or a number"
+      Arguments.refuse("argv[#{place}]", word, "every argument is a String, a path or a number")
     end
 
     # Any of $0, $1, $@, $*, $#, or ${1}.
@@ -120,46 +188,65 @@ module Procwright
     end
 
     def one_of(options, name, other)
-      values = [options[name], options[other]].compact
-      return values.first if values.size < 2
+      given = [name, other].reject { |one| options[one].nil? }
+      return [given.first.to_s, options[given.first]] if given.size == 1
+      return [name.to_s, nil] if given.empty?
 
       raise InvalidValue, "#{name} and #{other} are both given, and mean the same"
     end
 
+    VARIABLES = "pass a Hash of names to Strings"
+
     def variables(name, env, removes: false)
-      env.to_h.map do |key, value|
-        [key.to_s, value.nil? && removes ? nil : value.to_str]
-      rescue NoMethodError
-        raise InvalidValue, "#{name}: the value of #{key} is #{value.inspect}, which is no String"
+      Arguments.mapping(name, env, VARIABLES).map do |key, value|
+        refuse_name(name, key) unless key.is_a?(String) || key.is_a?(Symbol)
+        what = "#{name}[#{Arguments.shown(key)}]"
+        [key.to_s, value.nil? && removes ? nil : Arguments.string(what, value, "every value is a String#{', or nil to remove it' if removes}")]
       end
     end
+
+    def refuse_name(name, key) = Arguments.refuse("a name in #{name}", key, "every name is a String or a Symbol")
 
     # Inherited descriptors, as pairs of our number and the program's. Those of an array keep
     # their numbers.
     def fds(given)
-      return given.map { |fd| [Arguments.descriptor("fds", fd)] * 2 } if given.is_a?(Array)
+      return [] if given.nil?
+      return given.each_with_index.map { |fd, place| [Arguments.descriptor("fds[#{place}]", fd)] * 2 } if given.is_a?(Array)
 
-      (given || {}).map { |theirs, ours| [Arguments.descriptor("fds", ours), theirs] }
+      hint = "pass an Array of descriptors, or a Hash of the program's numbers to ours"
+      Arguments.mapping("fds", given, hint).map do |theirs, ours|
+        number = Arguments.number("a number in fds", theirs, 0..0x7fff_ffff, "every key is a number from 0 on")
+        [Arguments.descriptor("fds[#{theirs}]", ours), number]
+      end
     end
 
     def channel(way)
-      return way if [nil, :from_child, :to_child].include?(way)
-
-      raise InvalidValue, "channel is #{way.inspect}: use :from_child, :to_child or nil"
+      way.nil? ? nil : Arguments.word("channel", way, %i[from_child to_child], ", or nil")
     end
 
-    def group(value) = value == true ? 0 : value
+    def rlimits(given)
+      return [] if given.nil?
+
+      hint = "pass a Hash of names to limits, such as { nofile: 100 }"
+      Arguments.mapping("rlimits", given, hint).map { |name, value| rlimit(name, value) }
+    end
+
+    RLIMIT = "pass a number from 0 on, -1 or :infinity for no limit, or a pair of these, soft and hard"
 
     def rlimit(name, value)
-      soft, hard = value.is_a?(Array) ? value : [value, value]
-      [name.to_s.delete_prefix("rlimit_"), *[soft, hard].map { |n| n == -1 || n == :infinity ? (2**64) - 1 : n }]
+      refuse_name("rlimits", name) unless name.is_a?(String) || name.is_a?(Symbol)
+      both = value.is_a?(Array) ? value : [value, value]
+      infinity = (2**64) - 1
+      known = both.size == 2 && both.all? { |one| one == :infinity || (one.is_a?(Integer) && (-1..infinity).cover?(one)) }
+      Arguments.refuse("rlimits[#{Arguments.shown(name)}]", value, RLIMIT) unless known
+      [name.to_s.delete_prefix("rlimit_"), *both.map { |one| [-1, :infinity].include?(one) ? infinity : one }]
     end
 
     def death_signal(value)
       case value
       when false, nil then nil
       when true then "KILL"
-      else Arguments.signal(value)
+      else Arguments.signal("die_with_parent", value)
       end
     end
 
@@ -171,9 +258,10 @@ module Procwright
       when Array
         rows, columns = value
         sizes = 1..65_535
-        return [rows, columns] if value.size == 2 && sizes.cover?(rows) && sizes.cover?(columns)
+        whole = [rows, columns].all? { |size| size.is_a?(Integer) && sizes.cover?(size) }
+        return [rows, columns] if value.size == 2 && whole
       end
-      raise InvalidValue, "pty is #{value.inspect}: pass true, or [rows, columns]"
+      Arguments.refuse("pty", value, "pass true, or [rows, columns], from 1 to 65535 each")
     end
 
     def own_terminal_size
@@ -189,19 +277,15 @@ module Procwright
 
     # A callable for the extension, which calls with the parts of an {Event}.
     def event_hook(callable)
-      unless callable.respond_to?(:call)
-        raise InvalidValue, "on_event is #{callable.inspect}, which cannot be called"
-      end
-
+      Arguments.callable("on_event", callable)
       ->(parts) { callable.call(Event.new(*parts)) }
     end
 
     # The program's stdin, from `input` or `stdin`: a kind and a value.
     def stdin(options, encodings)
       return stdin_source(options[:stdin]) if options[:input].nil?
-      raise InvalidValue, "stdin and input are both given: input is what the program reads" unless options[:stdin].nil?
 
-      [:bytes, encodings.encode(options[:input].to_str)]
+      [:bytes, encodings.encode(Arguments.string("input", options[:input], "pass a String"))]
     end
 
     # The source of `stdin`: a kind and a value.
@@ -210,17 +294,18 @@ module Procwright
       when nil, :null then [:null, nil]
       when :inherit then [:inherit, nil]
       when :pipe then [:pipe, nil]
-      when Integer then [:fd, source]
+      when Integer then [:fd, Arguments.descriptor("stdin", source)]
       when String
-        raise InvalidValue, "stdin is a String: pass the data itself as input:, or the name of a file " \
-                            "as Pathname(...)"
+        hint = "pass the data itself as input:, or the name of a file as Pathname(...)"
+        Arguments.refuse("stdin", source, hint)
       else
         number = Arguments.descriptor_of(source)
         return [:fd, number] if number
         return [:file, source.to_path] if source.respond_to?(:to_path)
 
-        raise InvalidValue, "stdin is #{source.inspect}: pass an IO, a descriptor, a Pathname, :null, " \
-                            ":inherit, what has readpartial, read or each, or the data as input:"
+        hint = "pass an IO, a descriptor, a Pathname, :null, :inherit, what has readpartial, read or " \
+               "each, or the data as input:"
+        Arguments.refuse("stdin", source, hint)
       end
     end
 
@@ -232,8 +317,8 @@ module Procwright
       when :merged, :out, :stdout
         return [:merged, nil] if name == "stderr"
 
-        raise InvalidValue, "stdout is #{target.inspect}: stderr can be merged into stdout, not the other way"
-      when Integer then [:fd, target]
+        Arguments.refuse("stdout", target, "stderr can be merged into stdout, not the other way")
+      when Integer then [:fd, Arguments.descriptor(name, target)]
       when String then [:file, target]
       when Array then file_sink(name, target)
       else
@@ -245,18 +330,18 @@ module Procwright
         end
         return [:file, target.to_path] if target.respond_to?(:to_path)
 
-        raise InvalidValue, "#{name} is #{target.inspect}: pass :capture, :inherit, :null, a path, an IO or " \
-                            "a descriptor"
+        Arguments.refuse(name, target, "pass :capture, :inherit, :null, a path, an IO or a descriptor")
       end
     end
 
     # A path with a mode: `["log", "a"]`.
-    def file_sink(name, (path, mode))
-      case mode
-      when "a" then [:append, Arguments.path(path)]
-      when "w" then [:file, Arguments.path(path)]
-      else raise InvalidValue, "#{name} is [#{path.inspect}, #{mode.inspect}]: the mode is \"w\" or \"a\""
-      end
+    def file_sink(name, parts)
+      path, mode = parts
+      kind = { "a" => :append, "w" => :file }[mode]
+      path = path.respond_to?(:to_path) ? path.to_path : path
+      return [kind, path] if parts.size == 2 && kind && path.is_a?(String)
+
+      Arguments.refuse(name, parts, "pass a path and a mode, which is \"w\" or \"a\"")
     end
   end
 end

@@ -21,8 +21,22 @@ module Procwright
       end
     end
 
+    CALLBACKS = %i[on_line on_stdout_line on_stderr_line].freeze
+
+    # Refuses what cannot be used.
+    def self.check(options)
+      CALLBACKS.each { |name| Arguments.callable(name, options[name]) }
+      length = "pass a number of bytes, 1 or more, or nil for no limit"
+      Arguments.number("max_length", options[:max_length], 1..Arguments::MOST_BYTES, length) unless options[:max_length].nil?
+      Arguments.word("too_long", options[:too_long], %i[split fail])
+      tee = options[:tee]
+      return if [nil, false, true].include?(tee) || tee.respond_to?(:to_io) || tee.respond_to?(:write)
+
+      Arguments.refuse("tee", tee, "pass true, or an IO, or what has write")
+    end
+
     def self.made_for(options, encodings)
-      callbacks = %i[on_line on_stdout_line on_stderr_line].to_h { |name| [name, callable(name, options[name])] }
+      callbacks = options.slice(*CALLBACKS)
       taps = []
       longest = LongestLine.of(options[:max_length], options[:too_long], encodings)
       taps << new(stream_number(callbacks), LineCallbacks.new(callbacks, encodings, longest)) if callbacks.values.any?
@@ -34,18 +48,11 @@ module Procwright
           # Output that Ruby has buffered stands before that of the program.
           tee.flush if tee.respond_to?(:flush)
           options[:taps] = [[0, number, nil]]
-        elsif tee.respond_to?(:write) then taps << new(0, Copy.new(tee, encodings))
-        else raise InvalidValue, "tee is #{tee.inspect}: pass true, or an IO, or what has write"
+        else taps << new(0, Copy.new(tee, encodings))
         end
         options[:tee] = false
       end
       taps
-    end
-
-    def self.callable(name, given)
-      return given if given.nil? || given.respond_to?(:call)
-
-      raise InvalidValue, "#{name} is #{given.inspect}, which cannot be called"
     end
 
     # 1 for stdout, 2 for stderr; 0 for both in the order of reading, which costs something
@@ -105,13 +112,6 @@ module Procwright
     # The longest line that callbacks get, and what becomes of a longer one.
     LongestLine = Struct.new(:bytes, :fails, :encodings) do
       def self.of(bytes, too_long, encodings)
-        unless bytes.nil? || (bytes.is_a?(Integer) && bytes.positive?)
-          raise InvalidValue, "max_length is #{bytes.inspect}: a number of bytes, or nil for no limit"
-        end
-        unless %i[split fail].include?(too_long)
-          raise InvalidValue, "too_long is #{too_long.inspect}: use :split or :fail"
-        end
-
         new(bytes || Float::INFINITY, too_long == :fail, encodings)
       end
 

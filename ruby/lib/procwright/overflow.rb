@@ -11,6 +11,9 @@ module Procwright
     # Bytes that wait in memory unless another number is given.
     MEMORY = 16 * 1024 * 1024
 
+    POLICIES = %i[spill block drop_oldest drop_newest fail].freeze
+    private_constant :POLICIES
+
     # @return [Symbol]
     attr_reader :policy
     # @return [Integer] bytes in memory
@@ -19,22 +22,18 @@ module Procwright
     attr_reader :disk
 
     def initialize(policy = :spill, memory: MEMORY, disk: nil)
-      unless %i[spill block drop_oldest drop_newest fail].include?(policy)
-        raise InvalidValue, "overflow is #{policy.inspect}: use :spill, :block, :drop_oldest, " \
-                            ":drop_newest or :fail"
-      end
-      unless memory.is_a?(Integer) && memory >= 0 && (disk.nil? || (disk.is_a?(Integer) && disk >= 0))
-        raise InvalidValue, "overflow: memory and disk are numbers of bytes"
-      end
-
-      @policy = policy
-      @memory = memory
-      @disk = disk
+      @policy = Arguments.word("policy", policy, POLICIES)
+      @memory = Arguments.bytes("memory", memory)
+      @disk = disk.nil? ? nil : Arguments.bytes("disk", disk, "#{Arguments::BYTES}, or nil for what the disk allows")
       freeze
     end
 
     # @private
-    def self.of(given) = given.is_a?(Overflow) ? given : new(given)
+    def self.of(given)
+      return given if given.is_a?(Overflow)
+
+      new(Arguments.word("overflow", given, POLICIES, ", or pass a Procwright::Overflow"))
+    end
 
     # @private
     def parts = @policy == :block ? nil : [@policy, @memory, @disk]

@@ -19,13 +19,20 @@ module Procwright
       when Process then which
       when Owner then which.process
       when String then of(Native::Handle.of_id(which))
-      when Integer then of(Native::Handle.of_pid(which))
-      else
-        raise InvalidValue, "#{which.inspect} is no process: pass its number" unless which.respond_to?(:pid)
-
-        of(Native::Handle.of_pid(which.pid))
+      else of(Native::Handle.of_pid(number_of(which)))
       end
     end
+
+    PROCESS = "pass its number, 1 or more, its id, or an object that has a process"
+    private_constant :PROCESS
+
+    def self.number_of(which)
+      pid = which.is_a?(Integer) || !which.respond_to?(:pid) ? which : which.pid
+      return pid if pid.is_a?(Integer) && (1..0x7fff_ffff).cover?(pid)
+
+      Arguments.refuse("process", which, PROCESS)
+    end
+    private_class_method :number_of
 
     # The process of a pidfd, which stays the caller's.
     # @param pidfd [IO, Integer]
@@ -75,7 +82,7 @@ module Procwright
     # @raise [NoSuchProcess]
     # @raise [SystemFailure] Errno::EPERM
     def signal(signal)
-      @native.signal(Arguments.signal(signal))
+      @native.signal(Arguments.signal("signal", signal))
       nil
     end
 

@@ -35,7 +35,7 @@ module Procwright
     # @raise [NoQueue]
     # @raise [InvalidValue] for what is no name
     def self.stat(name)
-      found = Native.queue_stat(name)
+      found = Native.queue_stat(Arguments.queue_name(name))
       Stat.new(**found, receiver: ReceiverStat.new(**found[:receiver]).freeze,
                         taken: found[:taken].map { |parts| LaneStat.new(*parts).freeze }.freeze).freeze
     end

@@ -78,15 +78,15 @@ module Procwright
   # @raise [OutputLimitExceeded, Cancelled]
   def self.run(*argv, **given)
     argv, options = Options.parse("run", argv, given, Options::RUN)
-    unless %i[raise return].include?(options[:on_timeout])
-      raise InvalidValue, "on_timeout is #{options[:on_timeout].inspect}: use :raise or :return"
-    end
     encodings = Options.encodings(options)
+    # Before a thread is started that reads what `stdin` gives. What is left to refuse is what
+    # the core alone can judge.
+    setup = Options.setup(argv, options).merge!(Run.setup(options, encodings))
     StdinFeed.during(options) do
       raw = EventCaller.during(options) do
         OutputTap.during(options, encodings) do
-          setup = Options.setup(argv, options).merge!(Run.setup(options, encodings))
-          Fibers.on_thread { Native.run(setup) }
+          Run.connect(setup, options, encodings)
+          Options.telling_refusals(argv, options) { Fibers.on_thread { Native.run(setup) } }
         end
       end
       result = Result.new(raw, encodings)
@@ -108,18 +108,29 @@ module Procwright
 
     # The options of `run` alone, for the extension.
     def setup(options, encodings)
+      Arguments.word("on_timeout", options[:on_timeout], %i[raise return])
+      Cancel.native_of(options[:cancel])
+      Arguments.callable("on_event", options[:on_event])
+      OutputTap.check(options)
       {
-        stdin: Options.stdin(options, encodings),
+        stdin: (Options.stdin(options, encodings) unless StdinFeed.needed?(options[:stdin])),
         timeout: Arguments.seconds("timeout", options[:timeout]),
         idle_timeout: Arguments.seconds("idle_timeout", options[:idle_timeout]),
-        until: options[:until].to_sym,
+        until: Arguments.symbol("until", options[:until], %i[eof exit]),
         limit: Limit.parts_of(options[:limit]),
-        keep_full: Arguments.path(options[:keep_full]),
+        keep_full: Arguments.path("keep_full", options[:keep_full])
+      }
+    end
+
+    # Adds what the threads beside the run have put into its options.
+    def connect(setup, options, encodings)
+      setup[:stdin] ||= Options.stdin(options, encodings)
+      setup.merge!(
         cancel: Cancel.native_of(options[:cancel]),
         taps: options[:taps],
         events: options[:events],
         tee: options[:tee] ? true : false
-      }
+      )
     end
 
     def raise_for(result, on_timeout)

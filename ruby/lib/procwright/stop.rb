@@ -20,8 +20,8 @@ module Procwright
     # @raise [InvalidValue]
     def initialize(signal: "TERM", grace: 5.0, scope: :tree)
       @grace = Arguments.seconds("grace", grace) || Float::INFINITY
-      @scope = scope.to_sym
-      @signal = Native.check_stop(Arguments.signal(signal), @grace, @scope.name)
+      @scope = Arguments.symbol("scope", scope, %i[process group tree])
+      @signal = Native.check_stop(Arguments.signal("signal", signal), @grace, @scope.name)
       freeze
     end
 
@@ -35,10 +35,18 @@ module Procwright
     def self.of(given)
       case given
       when Stop then given
-      when Hash then new(**given)
-      else raise InvalidValue, "stop is #{given.inspect}: pass a Procwright::Stop"
+      when Hash then from_hash(given)
+      else Arguments.refuse("stop", given, "pass a Procwright::Stop, or a Hash of what makes one")
       end
     end
+
+    # @private
+    def self.from_hash(given)
+      unknown = given.keys - %i[signal grace scope]
+      Arguments.refuse("stop", given, "use the keys :signal, :grace and :scope") unless unknown.empty?
+      new(**given)
+    end
+    private_class_method :from_hash
 
     # @private
     def parts = [@signal, @grace, @scope.name]

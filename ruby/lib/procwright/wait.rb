@@ -29,7 +29,9 @@ module Procwright
            when :all then -1
            when Integer then mode
            end
-    raise InvalidValue, "mode is #{mode.inspect}: use :any, :all or a number" if want.nil? || mode.is_a?(Integer) && mode <= 0
+    Arguments.refuse("mode", mode, "use :any, :all or how many, 1 or more") if want.nil? || (mode.is_a?(Integer) && mode <= 0)
+    want = [want, 2**31].min
+    Arguments.word("event", event, %i[exited reaped])
 
     items = things.map { |thing| Wait.awaited(thing) }
     seconds = Arguments.seconds("timeout", timeout)
@@ -55,7 +57,7 @@ module Procwright
         return thing.readiness_fd if thing.respond_to?(:readiness_fd)
 
         Arguments.descriptor_of(thing) or
-          raise InvalidValue, "#{thing.inspect} cannot be waited for: pass a process, or what becomes readable"
+          Arguments.refuse("a member of things", thing, "pass a process, or what becomes readable")
       end
     end
 

@@ -50,10 +50,10 @@ module Procwright
     end
 
     def initialize(child, pattern, name)
-      raise InvalidValue, "stream is #{name.inspect}: use :stdout, :stderr or nil" unless [nil, :stdout, :stderr].include?(name)
+      Arguments.word("stream", name, %i[stdout stderr], ", or nil for both") unless name.nil?
 
       @child = child
-      @pattern = pattern.is_a?(Regexp) ? pattern : Regexp.new(Regexp.escape(pattern))
+      @pattern = pattern.is_a?(Regexp) ? pattern : Regexp.new(Regexp.escape(Arguments.string("pattern", pattern, "pass a Regexp, or a String")))
       names = name ? [name] : %i[stdout stderr]
       @open = names.filter_map { |one| child.public_send(one) }
       raise InvalidValue, "#{names.join(' and ')} of the child cannot be read: spawn with :pipe" if @open.empty?

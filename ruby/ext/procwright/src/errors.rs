@@ -59,7 +59,10 @@ pub(crate) fn exception(function: &str, args: impl ArgList) -> Error {
 
 /// The exception for a value that cannot be used.
 pub(crate) fn invalid_error(error: &Invalid) -> Error {
-    exception("invalid_value", (error.to_string(),))
+    exception(
+        "refused_by_core",
+        (error.what(), error.problem(), error.hint()),
+    )
 }
 
 /// [`invalid_error`] with a text of ours.
@@ -94,6 +97,7 @@ pub(crate) fn spawn_error(error: &procwright::Error) -> Error {
                 words,
             ),
         ),
+        procwright::Error::Invalid(error) => invalid_error(error),
         procwright::Error::Cancelled { .. } => exception("cancelled_before", (words,)),
         _ => exception("invalid_value", (words,)),
     }

@@ -17,7 +17,7 @@ module Procwright
       # @param ticket [String]
       # @raise [InvalidValue]
       def initialize(fds, ticket)
-        @native = Native::Invitation.of_parts(fds.map { |fd| Arguments.descriptor("fds", fd) }, ticket)
+        @native = Native::Invitation.of_parts(*Arguments.invitation(fds, ticket))
       end
 
       # Receives one from a connected UNIXSocket: waits for it. Nothing else may have been read
@@ -30,7 +30,7 @@ module Procwright
       def self.native_of(invitation)
         return invitation.native if invitation.is_a?(Invitation)
 
-        raise InvalidValue, "#{invitation.inspect} is no #{Invitation}"
+        Arguments.refuse("invitation", invitation, "pass a Procwright::Queue::Invitation, such as receiver.invite")
       end
 
       # @private

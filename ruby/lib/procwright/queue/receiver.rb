@@ -26,7 +26,7 @@ module Procwright
       # @raise [Unsupported] where there are no queues
       # @raise [InvalidValue] for a shape that no queue can have
       def initialize(lanes: 64, first: FIRST, limit: LIMIT, keep: KEEP)
-        @native = Native::Receiver.make(lanes, first, limit, keep)
+        @native = Native::Receiver.make(*Receiver.shape(lanes, first, limit, keep))
       end
 
       class << self
@@ -41,13 +41,13 @@ module Procwright
         # @return [Receiver, Object] with a block what that gives
         # @raise [NameTaken] if the receiver of that queue lives
         def open(name, lanes: 64, first: FIRST, limit: LIMIT, keep: KEEP, &block)
-          lend(Native::Receiver.of_name(name, lanes, first, limit, keep), &block)
+          lend(Native::Receiver.of_name(Arguments.queue_name(name), *shape(lanes, first, limit, keep)), &block)
         end
 
         # Receives from the process that has spawned this one with `channel: :to_child`. Once.
         # @raise [NoParent]
         def of_parent(lanes: 64, first: FIRST, limit: LIMIT, keep: KEEP, &block)
-          lend(Native::Receiver.of_parent(lanes, first, limit, keep), &block)
+          lend(Native::Receiver.of_parent(*shape(lanes, first, limit, keep)), &block)
         end
 
         # Receives in the place of a receiver that has died. What was not received yet is there,
@@ -56,6 +56,13 @@ module Procwright
         # @raise [Closed] if the last one was not killed but closed
         def take_over(invitation, &block)
           lend(Native::Receiver.take_over(Invitation.native_of(invitation)), &block)
+        end
+
+        # The numbers of a new queue, of which the core says what is too large.
+        # @private
+        def shape(lanes, first, limit, keep)
+          [Arguments.number("lanes", lanes, 1..4096, "pass a number from 1 to 4096"), Arguments.bytes("first", first),
+           Arguments.bytes("limit", limit), Arguments.bytes("keep", keep)]
         end
 
         # @private
@@ -76,7 +83,10 @@ module Procwright
       # @param overflow [Symbol] see {Sender}
       # @param limit [Integer, nil] see {Sender}
       # @return [Sender]
-      def sender(overflow: :block, limit: nil) = Sender.of(@native.sender, overflow, limit)
+      def sender(overflow: :block, limit: nil)
+        Sender.check(overflow, limit)
+        Sender.of(@native.sender, overflow, limit)
+      end
 
       # Receives a message: waits until there is one.
       # @param timeout [Numeric, nil] seconds
@@ -101,7 +111,7 @@ module Procwright
       # @return [Array<String>] one to `most`
       # @note Raises as {#recv} does
       def recv_many(most, timeout: nil)
-        raise InvalidValue, "most is #{most.inspect}: pass a number from 1 on" unless most.is_a?(Integer) && most.positive?
+        Arguments.number("most", most, 1..Arguments::MOST_BYTES, "pass a number from 1 on")
 
         seconds = Arguments.seconds("timeout", timeout)
         many = if Fibers.scheduled?

@@ -27,6 +27,7 @@ module Procwright
         # @raise [Closed]
         def attach(invitation, overflow: :block, limit: nil, wait: 0, &block)
           place = Invitation.native_of(invitation)
+          check(overflow, limit)
           lend(waiting(wait) { |seconds| Native::Sender.attach(place, seconds) }, overflow, limit, &block)
         end
 
@@ -37,6 +38,8 @@ module Procwright
         # @raise [TimedOut] after a wait in vain: it says what there was not
         # @note Raises as {attach} does
         def open(name, overflow: :block, limit: nil, wait: 0, &block)
+          check(overflow, limit)
+          name = Arguments.queue_name(name)
           lend(waiting(wait) { |seconds| Native::Sender.of_name(name, seconds) }, overflow, limit, &block)
         end
 
@@ -45,6 +48,7 @@ module Procwright
         # @raise [NoParent]
         # @note Raises as {attach} does
         def of_parent(overflow: :block, limit: nil, &block)
+          check(overflow, limit)
           lend(Native::Sender.of_parent, overflow, limit, &block)
         end
 
@@ -56,10 +60,13 @@ module Procwright
         end
 
         # @private
-        def overflow_name(overflow)
-          return overflow.name if overflow.is_a?(Symbol)
+        def overflow_name(overflow) = Arguments.word("overflow", overflow, %i[block fail drop_newest]).name
 
-          raise InvalidValue, "overflow is #{overflow.inspect}: use :block, :fail or :drop_newest"
+        # Refuses what cannot be used before a place at the queue is taken.
+        # @private
+        def check(overflow, limit)
+          overflow_name(overflow)
+          Arguments.bytes("limit", limit, "#{Arguments::BYTES}, or nil") unless limit.nil?
         end
 
         # The block's native sender: at once, or else after a wait of so many seconds.
@@ -106,7 +113,7 @@ module Procwright
       # Sends a message if there is room now, whatever is to happen otherwise.
       # @return [Boolean] true if there was
       # @note Raises as {#send} does
-      def try_send(message) = @native.try_send(message)
+      def try_send(message) = @native.try_send(bytes_of("message", message))
 
       # Thread::SizedQueue#push: sends a message.
       # @param non_block [Boolean] true to raise {Full} rather than to wait
@@ -115,7 +122,7 @@ module Procwright
       def push(message, non_block = false, timeout: nil)
         return (self if sent_within?(message, Arguments.seconds("timeout", timeout))) unless non_block
         raise ArgumentError, "can't set a timeout if non_block is enabled" unless timeout.nil?
-        raise Full, "queue full" unless @native.try_send(message)
+        raise Full, "queue full" unless try_send(message)
 
         self
       end
@@ -133,9 +140,8 @@ module Procwright
       def send_many(messages, timeout: nil)
         seconds = Arguments.seconds("timeout", timeout)
         # An array of our own, which no other thread changes while this one waits.
-        messages = messages.map do |message|
-          String.try_convert(message) or raise TypeError, "a message is a String, and #{message.inspect} is none"
-        end
+        Arguments.refuse("messages", messages, "pass a list of Strings") unless messages.respond_to?(:each_with_index)
+        messages = messages.each_with_index.map { |message, place| bytes_of("messages[#{place}]", message) }
         sent, all = Fibers.on_thread { @native.send_many(messages, seconds) }
         return sent if all
 
@@ -183,8 +189,11 @@ module Procwright
 
       private
 
+      def bytes_of(name, message) = Arguments.string(name, message, "a message is a String, such as Marshal.dump(object)")
+
       # False if the timeout came before there was room.
       def sent_within?(message, seconds)
+        message = bytes_of("message", message)
         return @native.send_by(message, seconds) unless Fibers.scheduled?
 
         @native.try_send(message) || Fibers.on_thread { @native.send_by(message, seconds) }

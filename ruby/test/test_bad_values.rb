@@ -1,0 +1,304 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+require "pathname"
+require "socket"
+require "stringio"
+
+# A bad value of any parameter of any public call is one error in one shape of words.
+#
+# The calls are those of the signatures in sig/, their parameters those of Method#parameters
+# and of the tables of options: one without rows here fails.
+class TestBadValues < Minitest::Test
+  Q = Procwright::Queue
+  SIG = File.join(ROOT, "ruby", "sig", "procwright.rbs")
+
+  # What answers as a class of Ruby's does, and has its errors.
+  AS_IN_RUBY = {
+    "Procwright::Stream" => "an IO", "Procwright::Open3" => "the standard library's",
+    "Procwright::Open3::Waiter" => "a Thread", "Procwright::Status" => "a Process::Status"
+  }.freeze
+
+  # Parameters that take any object: for its truth, or since pattern matching asks.
+  ANYTHING = %i[shell new_session liveness merged binmode chomp non_block keys _keys].freeze
+
+  # A value of no type that anything takes.
+  ODD = Object.new
+  def ODD.inspect = "<odd>"
+
+  # A bad value. `text` is how the error begins, if not with the parameter and the value.
+  Row = Struct.new(:value, :text)
+
+  def self.bad(*values) = values.map { |value| Row.new(value) }
+
+  HUGE = 2**70
+  LAST_ID = (2**32) - 1
+  SECONDS = bad("x", "1", ODD, true, [1], Float::NAN, Complex(1, 1))
+  CALLBACK = bad("x", 5, ODD, true)
+  ACCOUNT = [*bad(1.5, true, ODD, [0], :root, -1, 2**32, HUGE), Row.new(LAST_ID, "%s is #{LAST_ID}, which"),
+             Row.new("no such", "%s is \"no such\", which is not known")].freeze
+  ENV = [
+    *bad("x", 5, true, ODD, ["A=1"]), Row.new({ "A" => 1 }, '%s["A"] is 1: '), Row.new({ 5 => "x" }, "a name in %s is 5: "),
+    Row.new({ A: :b }, "%s[:A] is :b: ")
+  ].freeze
+  SIGNAL = bad(1.5, true, ODD, nil, [1], "X", "SIG", :X, -1, 0, 65, HUGE, "\xff")
+  STOP = [*bad("TERM", 15, false, ODD, { "signal" => 1 }, { signals: 1 }), Row.new({ grace: "x" }, 'grace is "x": ')].freeze
+  DESCRIPTOR = bad("x", 1.5, ODD, true, nil, -1, HUGE)
+  BYTES = bad("x", 1.5, true, ODD, -1, HUGE)
+  COUNT = bad("x", 1.5, true, nil, 0, -1, HUGE)
+  WORD = bad(5, "no", :no, true, ODD)
+  STRING = bad(5, :x, ODD, ["x"])
+  PATH = [*bad(5, :x, ODD, ["x"]), Row.new("a\0b", "%s is #{"a\0b".inspect}, which contains")].freeze
+  CODEC = bad(5, :utf_8, ODD, "no such", "a\0b", "", ":")
+  FDS = [
+    *bad("x", 5, ODD, nil), Row.new(["x", 1], 'fds[0] is "x": '), Row.new([0, -1], "fds[1] is -1: "),
+    *[[], [0], [0, 0, 0]].map { |fds| Row.new(fds) }
+  ].freeze
+  PROCESS = [1.5, true, ODD, nil, [1], 0, -1, HUGE].freeze
+  SINK = [
+    *bad(1.5, ODD, true, [1], ["x", "r"], ["x"], [nil, "w"], %w[x w y], :no, -9, HUGE, StringIO.new),
+    Row.new("a\0b", "%s is #{"a\0b".inspect}, which contains")
+  ].freeze
+
+  # Bad values by the names of parameters, or by call and parameter, which goes first.
+  ROWS = {
+    argv: [
+      Row.new([], "argv is [], which is empty"), Row.new([nil], "argv[0] is nil: "), Row.new(["a", nil], "argv[1] is nil: "),
+      Row.new(["a", ODD], "argv[1] is <odd>: "), Row.new(["a", ["b"]], 'argv[1] is ["b"]: '),
+      Row.new(["a", "b\0"], "argv[1] is #{"b\0".inspect}, which contains")
+    ],
+    env: ENV, extra_env: ENV,
+    cwd: PATH, chdir: PATH.first(4),
+    user: ACCOUNT, group: ACCOUNT,
+    extra_groups: [
+      *bad("x", 5, ODD, { 1 => 2 }), Row.new([-1], "extra_groups[0] is -1: "), Row.new([0, 1.5], "extra_groups[1] is 1.5: "),
+      Row.new([nil], "extra_groups[0] is nil: "), Row.new([0, LAST_ID], "extra_groups")
+    ],
+    umask: bad("x", 1.5, true, ODD, -1, 0o1000, HUGE),
+    rlimits: [
+      *bad("x", 5, ODD, [:nofile, 1]), *[[1], [], [1, 2, 3], "x", 1.5, nil, -2, HUGE, [1, nil]].map { |value|
+        Row.new({ nofile: value }, "rlimits[:nofile] is #{value.inspect}: ")
+      }, Row.new({ 5 => 1 }, "a name in rlimits is 5: "), Row.new({ x: 1 }, "rlimits is"), Row.new({ core: [2, 1] }, "rlimits is")
+    ],
+    nice: bad("x", 1.5, true, ODD, HUGE),
+    process_group: bad("x", 1.5, false, ODD, -1, HUGE), pgroup: bad("x", 1.5, false, ODD, -1, HUGE),
+    pty: bad("x", 5, ODD, [1], [0, 1], [1, 1 << 16], [1, "x"], [1.5, 2], [1, 2, 3]),
+    die_with_parent: bad(1.5, ODD, [], "X", :X, -1, 0, 65, HUGE),
+    fds: [
+      *bad("x", 5, ODD), Row.new([nil], "fds[0] is nil: "), Row.new([-1], "fds[0] is -1: "), Row.new({ 5 => "x" }, 'fds[5] is "x": '),
+      Row.new({ "x" => 1 }, 'a number in fds is "x": '), Row.new({ -1 => 1 }, "a number in fds is -1: "),
+      Row.new({ HUGE => 1 }, "a number in fds is #{HUGE}: ")
+    ],
+    "Procwright::Queue::Invitation.new:fds": FDS, "Procwright::LivenessInvitation.new:fds": FDS,
+    stop: STOP,
+    stdin: [*bad("text", 1.5, ODD, true, :no, -9, HUGE)],
+    input: [*STRING],
+    stdout: [*SINK, *bad(:merged)], stderr: SINK,
+    encoding: CODEC, external_encoding: [*CODEC, *bad("utf-8:utf-16le")], internal_encoding: CODEC,
+    on_event: CALLBACK + bad(false), on_line: CALLBACK + bad(false), on_stdout_line: CALLBACK, on_stderr_line: CALLBACK,
+    timeout: SECONDS, idle_timeout: SECONDS, stall_after: SECONDS, wait: SECONDS,
+    until: WORD + bad(nil, "\xff"), on_timeout: WORD + bad(nil), too_long: WORD + bad(nil),
+    limit: BYTES,
+    keep_full: PATH,
+    cancel: bad(5, "x", true, ODD), tee: bad(5, 1.5, ODD, :no),
+    max_length: bad("x", 1.5, true, ODD, 0, -1, HUGE),
+    overflow: WORD + bad(nil), channel: WORD,
+    "Procwright::Stop.new:signal": SIGNAL, signal: SIGNAL,
+    grace: SECONDS, scope: WORD + bad(nil, "\xff"),
+    bytes: BYTES + bad(nil), beyond: WORD + bad(nil),
+    policy: WORD + bad(nil), memory: BYTES + bad(nil), disk: BYTES,
+    which: [*PROCESS.map { |value| Row.new(value, "process is #{value.inspect}: ") }, Row.new("x", "process")],
+    peer: PROCESS.map { |value| Row.new(value, "process is #{value.inspect}: ") },
+    pidfd: DESCRIPTOR,
+    things: [
+      *["x", 1.5, ODD, nil, true].map { |value| Row.new([value], "a member of things is #{value.inspect}: ") },
+      Row.new([-1], "process is -1: "), Row.new(HUGE, "process is #{HUGE}: ")
+    ],
+    mode: bad("no", :no, true, ODD, nil, 0, -1, 1.5), event: WORD + bad(nil),
+    pattern: bad(5, nil, :x, ODD), stream: WORD,
+    rows: bad("x", 1.5, true, nil, 0, -1, 1 << 16), columns: bad("x", 1.5, true, nil, 0, -1, 1 << 16),
+    holder: WORD + bad(nil),
+    ticket: STRING + bad(nil),
+    socket: bad("x", 5, ODD, nil, true),
+    lanes: COUNT + bad(4097), most: COUNT,
+    first: BYTES + bad(nil), keep: BYTES + bad(nil), "Procwright::Queue::Receiver:limit": BYTES + bad(nil), "Procwright::Queue::Receiver#sender:limit": BYTES,
+    name: [*STRING, *bad(nil), Row.new("a/b", 'name is "a/b", which is no name')],
+    invitation: bad(5, nil, "x", ODD),
+    message: STRING + bad(nil),
+    messages: [*bad("x", 5, nil, ODD), Row.new(["x", 5], "messages[1] is 5: "), Row.new([nil], "messages[0] is nil: ")],
+    # That of `overflow=`.
+    "Procwright::Queue::Sender#overflow=:overflow": WORD + bad(nil)
+  }.freeze
+
+  Call = Struct.new(:owner, :method, :class_method) do
+    def to_s = "#{owner.name}#{class_method ? '.' : '#'}#{method}"
+
+    # The parameters by their names, as pairs of kind and name; options by theirs.
+    def parameters
+      table = { run: :RUN, run!: :RUN, spawn: :SPAWN }[method] if owner == Procwright
+      return [[:argv, :argv], *Procwright.const_get(:Options).const_get(table).keys.map { |name| [:key, name] }] if table
+
+      target = if !class_method then owner.instance_method(method)
+               elsif method == :new && owner.method(:new).owner == Class then owner.instance_method(:initialize)
+               else owner.method(method)
+               end
+      target.parameters.reject { |kind, _| kind == :block }
+    end
+  end
+
+  # Every public call that the signatures name.
+  CALLS = begin
+    found = []
+    nesting = []
+    File.foreach(SIG) do |line|
+      case line
+      when /^\s*(?:module|class|interface)\s+(\w+)/ then nesting << $1
+      when /^\s*end\s*$/ then nesting.pop
+      when /^\s*def (self\??\.)?([^\s:]+(?:=|\?|!)?):/
+        at, name = $1, $2.to_sym
+        owner = nesting.join("::")
+        next if owner.include?("::_") || AS_IN_RUBY.key?(owner)
+
+        owner = Object.const_get(owner)
+        next if owner.is_a?(Class) && (owner < Struct || owner < Exception)
+
+        name == :initialize ? found << Call.new(owner, :new, true) : found << Call.new(owner, name, !at.nil?)
+      end
+    end
+    found
+  end
+
+  def rows_of(call, name)
+    keys = [:"#{call}:#{name}", :"#{call.owner.name}:#{name}", name]
+    ROWS[keys.find { |key| ROWS.key?(key) }]
+  end
+
+  def test_every_parameter_is_here
+    missing = []
+    names = []
+    CALLS.each do |call|
+      call.parameters.each do |kind, name|
+        names << name
+        refute_includes %i[rest keyrest nokey], kind, "#{call} takes what no table names"
+        missing << "#{call}: #{name}" unless ANYTHING.include?(name) || rows_of(call, name)
+      end
+    end
+    assert_empty missing
+    assert_empty ROWS.keys.map { |key| key[/[^:]+\z/].to_sym } - names, "rows of no parameter"
+    %w[Procwright.run Procwright.spawn Procwright::Queue::Sender#send Procwright::Stop.new].each do |one|
+      assert_includes CALLS.map(&:to_s), one
+    end
+  end
+
+  CALLS.each do |call|
+    define_method(:"test_bad_values_of_#{call}") do
+      call.parameters.each do |_, name|
+        next if ANYTHING.include?(name)
+
+        (rows_of(call, name) || []).each { |row| check(call, name, row) }
+      end
+    end
+  end
+
+  def test_a_refused_run_has_read_nothing_and_written_nothing
+    { until: :no, tee: 5, cancel: 5, on_event: 5, on_line: 5, max_length: 0, user: -1, limit: -1 }.each do |name, value|
+      source = StringIO.new("data")
+      assert_instance_of Procwright::InvalidValue, raised { Procwright.run("cat", stdin: source, name => value) }
+      assert_equal 0, source.pos, name
+    end
+  end
+
+  def test_a_long_value_is_shown_in_part
+    ["x" * (10**6), ["x" * (10**6)], "\u00e4" * (10**6)].each do |value|
+      error = assert_raises(Procwright::InvalidValue) { Procwright::Stop.new(signal: value) }
+      assert_operator error.message.size, :<, 500
+    end
+  end
+
+  def test_a_value_that_cannot_be_shown_is_named
+    value = Class.new { def inspect = raise("no") }.new
+    error = assert_raises(Procwright::InvalidValue) { Procwright.run("x", timeout: value) }
+    assert_match(/\Atimeout is an object of #<Class:0x\h+>: /, error.message)
+  end
+
+  def teardown
+    @open&.reverse_each { |one| one.respond_to?(:stop) ? one.wait : one.close }
+    super
+  end
+
+  private
+
+  def check(call, name, row)
+    begins = row.text ? row.text.gsub("%s", name.to_s) : "#{name} is #{row.value.inspect}: "
+    where = "#{call}(#{name}: #{row.value.inspect[0, 60]})"
+    error = raised { call_with(call, name, row.value) }
+    assert_instance_of Procwright::InvalidValue, error, "#{where}: #{error.inspect}"
+    assert_operator error.message, :start_with?, begins, where
+    # What would do stands behind.
+    assert_match(/: [^ :]+ [^ ]/, error.message[[begins.size - 2, 0].max..], where)
+    assert_kind_of Procwright::Error, error
+  end
+
+  def keep(one)
+    (@open ||= []) << one
+    one
+  end
+
+  # It ends by itself: no call that takes a bad value waits for ever.
+  def child(**options) = keep(Procwright.spawn(CHILD, "exit", "0", stdin: :pipe, **options))
+  def queue = @queue ||= keep(Q::Receiver.new)
+
+  # The object whose method is called.
+  def receiver_of(call)
+    return call.owner if call.class_method
+
+    @owners ||= {}
+    @owners[call.owner] ||= case call.owner.name.delete_prefix("Procwright::")
+                            when "Child" then child
+                            when "Process" then Procwright::Process.new($$)
+                            when "LivenessMonitor" then Procwright::LivenessMonitor.new($$)
+                            when "LivenessInvitation" then (@token = Procwright::LivenessToken.new).invite
+                            when "Queue::Receiver" then queue
+                            when "Queue::Sender" then keep(queue.sender)
+                            when "Queue::Invitation" then keep(queue.invite)
+                            else flunk "no object of #{call.owner} to call"
+                            end
+  end
+
+  # Good values of the parameters that have to be given.
+  def value(name)
+    case name
+    when :bytes, :most then 5
+    when :rows then 24
+    when :columns then 80
+    when :fds then [0, 1]
+    when :ticket, :message, :name, :pattern then "x"
+    when :messages, :things then []
+    when :invitation then keep(queue.invite)
+    else flunk "no value of #{name}"
+    end
+  end
+
+  def call_with(call, name, bad)
+    arguments = []
+    keywords = {}
+    receiver = receiver_of(call)
+    call.parameters.each do |one_kind, one|
+      given = one == name ? bad : nil
+      case one_kind
+      when :argv then arguments.concat(one == name ? bad : [CHILD, "exit", "0"])
+      when :req then arguments << (one == name ? given : value(one))
+      when :opt
+        # Those before it are wanted as well.
+        next unless one == name
+
+        arguments << given
+      when :key, :keyreq then keywords[one] = given if one == name
+      end
+    end
+    keywords[:limit] = 5 if name == :keep_full
+    made = receiver.public_send(call.method, *arguments, **keywords)
+    # Never got here with a bad value: what was started is ended.
+    keep(made) if made.respond_to?(:close) || made.is_a?(Procwright::Child)
+  end
+end
