@@ -175,6 +175,7 @@ class TestQueue < Minitest::Test
     @ends << sender
     100.times { sender.dup }
     100.times { sender.clone }
+    100.times { receiver.sender }
   end
 
   def test_waiting_for_a_lane

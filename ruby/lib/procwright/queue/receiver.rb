@@ -79,13 +79,15 @@ module Procwright
       # @return [Invitation]
       def invite = Invitation.of(@native.invite)
 
-      # Makes a sender in this process.
+      # Makes a sender in this process. Garbage is collected first if all lanes are taken.
       # @param overflow [Symbol] see {Sender}
       # @param limit [Integer, nil] see {Sender}
       # @return [Sender]
+      # @raise [NoLane] if all lanes are taken
       def sender(overflow: :block, limit: nil)
         Sender.check(overflow, limit)
-        Sender.of(@native.sender, overflow, limit)
+        native = Garbage.retried(NoLane.method(:===)) { @native.sender }
+        Sender.of(native, overflow, limit)
       end
 
       # Receives a message: waits until there is one.
