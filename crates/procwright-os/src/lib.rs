@@ -12,7 +12,7 @@
 //! | Subject | Modules |
 //! |---|---|
 //! | processes | [`spawn`] (clone, exec), [`pidfd`], [`wait`](mod@wait) (waitid), [`signal`], [`proc`] (`/proc`), [`job_control`], [`subreaper`], [`watchdog`] |
-//! | descriptors | [`fd`], [`pipe`], [`pty`], [`file`](mod@file), [`private_dir`] (openat, inotify), [`message`] (SCM_RIGHTS), [`abstract_socket`], [`write_nowait`], [`fd_table`] (tables of single threads) |
+//! | descriptors | [`fd`], [`pipe`], [`pty`], [`file`](mod@file), [`private_dir`] (openat, inotify), [`message`] (SCM_RIGHTS), [`unix_socket`], [`write_nowait`], [`fd_table`] (tables of single threads) |
 //! | waiting for descriptors | [`poll`], [`ready`] (epoll, kqueue), [`wake`] (eventfd) |
 //! | memory | [`memory`] (mmap, madvise), [`shared_memory`] (shared memory), `memfd` (seals), `futex`, [`robust`] (robust futexes), [`fence`] |
 //! | threads and forks | [`thread`], [`sync`] (Mutex, Condvar), [`fork`] (fork-safe statics and descriptors) |
@@ -30,8 +30,6 @@ pub mod wait;
 pub mod watchdog;
 
 // Descriptors.
-#[cfg(not(procwright_loom))]
-pub mod abstract_socket;
 pub mod fd;
 pub mod fd_table;
 pub mod file;
@@ -39,6 +37,8 @@ pub mod message;
 pub mod pipe;
 pub mod private_dir;
 pub mod pty;
+#[cfg(not(procwright_loom))]
+pub mod unix_socket;
 pub mod write_nowait;
 
 // Waiting for descriptors.

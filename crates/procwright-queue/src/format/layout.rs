@@ -36,6 +36,9 @@ pub(crate) mod page_offsets {
     pub(crate) const INODE: u64 = 24;
     /// [`OPEN`] or [`CLOSED`].
     pub(crate) const STATUS: u64 = 32;
+    /// One more than the number of the descriptor that leads to the receiver's private
+    /// socket; 0 if it has none.
+    pub(crate) const DOOR: u64 = 36;
     pub(crate) const START: u64 = 40;
     pub(crate) const NAMESPACE: u64 = 48;
     /// Name of the socket where the receiver listens, without the leading 0.

@@ -54,10 +54,15 @@ impl QueueName {
         })
     }
 
+    /// The directory of all names.
+    pub(crate) fn common_directory(make: bool) -> Result<PrivateDir, Error> {
+        // It is the same for every name.
+        QueueName::new("a")?.folder(make)
+    }
+
     /// The names of all files in the directory.
     pub(crate) fn all() -> Result<Vec<String>, Error> {
-        // The directory is the same for every name.
-        let folder = match QueueName::new("a")?.folder(false) {
+        let folder = match QueueName::common_directory(false) {
             Err(Error::NoQueue { .. }) => return Ok(Vec::new()),
             folder => folder?,
         };

@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use procwright_os::abstract_socket::{self, Accepted, Introduced};
 use procwright_os::fork::CloseOnFork;
 use procwright_os::ready::{Interest, ReadySet};
 use procwright_os::shared_memory;
 use procwright_os::time::Deadline;
+use procwright_os::unix_socket::{self, Accepted, Introduced, PrivateListener};
 use procwright_os::wake::Wake;
 use procwright_process::Process;
 
@@ -26,11 +26,20 @@ pub(super) struct SenderLinks {
     /// The socket for processes that were not invited, or were invited by a receiver that
     /// has died.
     listener: Option<CloseOnFork>,
+    /// The one of these where other users cannot come, if there is one.
+    private: Option<PrivateSocket>,
     /// True if others may connect at any time, since the queue has a name.
     is_named: bool,
     orphans: Orphans,
     /// Makes the descriptor readable without another process.
     wake: Arc<Wake>,
+}
+
+#[derive(Debug)]
+struct PrivateSocket {
+    listener: CloseOnFork,
+    /// The descriptor whose number others know.
+    door: CloseOnFork,
 }
 
 #[derive(Debug)]
@@ -53,10 +62,11 @@ struct Orphans {
     has_ended: bool,
 }
 
-/// Keys in the set: `wake`, the listener, and above `ORPHAN_KEYS` the lanes of orphans. All
+/// Keys in the set: `wake`, the listeners, and above `ORPHAN_KEYS` the lanes of orphans. All
 /// others are numbers of links.
 const WAKE_KEY: u64 = u64::MAX;
 const LISTENER_KEY: u64 = u64::MAX - 1;
+const PRIVATE_KEY: u64 = u64::MAX - 2;
 const ORPHAN_KEYS: u64 = 1 << 63;
 
 /// Number of processes that are accepted at once. Those of another user are turned away,
@@ -76,6 +86,7 @@ impl SenderLinks {
             links: BTreeMap::new(),
             count: 0,
             listener: None,
+            private: None,
             is_named: false,
             orphans: Orphans::default(),
             wake,
@@ -84,8 +95,21 @@ impl SenderLinks {
 
     /// Links of a queue to which others may connect, and with a name at any time. Whether
     /// there are orphans is not known yet.
-    pub(super) fn listening(listener: OwnedFd, is_named: bool) -> io::Result<SenderLinks> {
+    pub(super) fn listening(
+        listener: OwnedFd,
+        private: Option<PrivateListener>,
+        is_named: bool,
+    ) -> io::Result<SenderLinks> {
         let mut links = SenderLinks::new()?;
+        if let Some(PrivateListener { listener, door }) = private {
+            links
+                .set
+                .add(listener.as_fd(), PRIVATE_KEY, Interest::Read)?;
+            links.private = Some(PrivateSocket {
+                listener: CloseOnFork::new(listener),
+                door: CloseOnFork::new(door),
+            });
+        }
         links
             .set
             .add(listener.as_fd(), LISTENER_KEY, Interest::Read)?;
@@ -93,6 +117,12 @@ impl SenderLinks {
         links.is_named = is_named;
         links.orphans.are_there = true;
         Ok(links)
+    }
+
+    /// Number of the descriptor that leads to the private socket.
+    pub(super) fn door(&self) -> Option<u32> {
+        let door = self.private.as_ref()?.door.get().ok()?;
+        Some(door.as_raw_fd().cast_unsigned())
     }
 
     /// Returns whether there may be senders that were not invited.
@@ -143,7 +173,7 @@ impl SenderLinks {
         for key in keys {
             match key {
                 WAKE_KEY => self.wake.silence(),
-                LISTENER_KEY => has_come = true,
+                LISTENER_KEY | PRIVATE_KEY => has_come = true,
                 ORPHAN_KEYS.. => {
                     self.unwatch((key - ORPHAN_KEYS) as u32);
                     self.orphans.has_ended = true;
@@ -170,7 +200,7 @@ impl SenderLinks {
         let end = link.end.get()?;
         let is_there = match link.guest {
             Some(_) => shared_memory::silence(end),
-            None => match abstract_socket::introduced(end) {
+            None => match unix_socket::introduced(end) {
                 Introduced::As(number) => {
                     link.guest = Some(number);
                     shared_memory::silence(end)
@@ -192,11 +222,20 @@ impl SenderLinks {
     /// Accepts processes that have connected; the descriptor stays readable if there are
     /// more.
     fn accept_pending(&mut self) -> io::Result<()> {
+        // Each has a number of its own: who crowds the one holds up nobody at the other.
+        self.accept_at(|links| links.private.as_ref().map(|private| &private.listener))?;
+        self.accept_at(|links| links.listener.as_ref())
+    }
+
+    fn accept_at(
+        &mut self,
+        listener: impl Fn(&SenderLinks) -> Option<&CloseOnFork>,
+    ) -> io::Result<()> {
         for _ in 0..MAX_ACCEPTS {
-            let Some(listener) = &self.listener else {
+            let Some(listener) = listener(self) else {
                 return Ok(());
             };
-            match abstract_socket::accept(listener.get()?)? {
+            match unix_socket::accept(listener.get()?)? {
                 Accepted::Peer(link) => {
                     let key = self.insert(link, None)?;
                     // A process that is gone already has no number here, so its lane is
@@ -263,12 +302,12 @@ impl AsFd for SenderLinks {
 mod tests {
     use super::*;
 
-    fn listening(text: &str) -> (SenderLinks, abstract_socket::SocketName) {
-        let mut name = abstract_socket::SocketName::default();
+    fn listening(text: &str) -> (SenderLinks, unix_socket::SocketName) {
+        let mut name = unix_socket::SocketName::default();
         let text = format!("{text}-{}", std::process::id());
         name[..text.len()].copy_from_slice(text.as_bytes());
-        let listener = abstract_socket::listen(&name).unwrap();
-        (SenderLinks::listening(listener, false).unwrap(), name)
+        let listener = unix_socket::listen_abstract(&name).unwrap();
+        (SenderLinks::listening(listener, None, false).unwrap(), name)
     }
 
     fn wait(links: &mut SenderLinks) {
@@ -279,7 +318,7 @@ mod tests {
     #[test]
     fn a_flood_of_connections_does_not_hold_up_the_receiver() {
         let (mut links, name) = listening("pw-flood");
-        let come = |_| abstract_socket::connect(&name).unwrap();
+        let come = |_| unix_socket::connect_abstract(&name).unwrap();
         let all: Vec<_> = (0..MAX_ACCEPTS + 1).map(come).collect();
         wait(&mut links);
         assert_eq!(links.links.len(), MAX_ACCEPTS);

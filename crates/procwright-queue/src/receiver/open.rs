@@ -17,9 +17,10 @@ use crate::format::RECEIVER_LOCK;
 use crate::invitation::Invitation;
 use crate::names::{HeldName, NameFile, QueueName};
 use crate::pause::pause;
-use crate::shm::{QueueFile, ReceiverPage};
+use crate::shm::{QueueFile, ReceiverPage, socket_name};
 use procwright_liveness::nonce;
-use procwright_os::{abstract_socket, shared_memory};
+use procwright_os::unix_socket::{PrivateListener, SocketName};
+use procwright_os::{shared_memory, unix_socket};
 
 /// Number of attempts, a millisecond apart, to get a lock from a receiver that is dying, or
 /// from a process that is about to receive.
@@ -102,20 +103,29 @@ impl Receiver {
         name: Option<&QueueName>,
     ) -> Result<Receiver, Error> {
         let queue = Arc::new(queue);
-        let mut socket = abstract_socket::SocketName::default();
+        let mut socket = SocketName::default();
         let links = match is_used || name.is_some() {
             true => {
-                let text = format!("procwright-{:016x}", nonce());
-                socket[..text.len()].copy_from_slice(text.as_bytes());
-                let listener = abstract_socket::listen(&socket).map_err(Error::from_io)?;
-                SenderLinks::listening(listener, name.is_some())?
+                socket = socket_name(nonce());
+                let listener = unix_socket::listen_abstract(&socket).map_err(Error::from_io)?;
+                let private = listen_privately(&queue);
+                SenderLinks::listening(listener, private, name.is_some())?
             }
             false => SenderLinks::new()?,
         };
-        let token = ReceiverToken::hold(&queue, socket)?;
+        let token = ReceiverToken::hold(&queue, socket, links.door())?;
         let held = name.map(|name| HeldName::new(name, &queue));
         Ok(Receiver::assemble(queue, token, links, held))
     }
+}
+
+/// The socket that other users do not come to. None without a directory of names, or where
+/// no socket can be bound in it: then senders have the abstract name alone, which serves as
+/// long as nobody crowds it.
+/// The caller has the queue's lock, so nobody else is at that name.
+fn listen_privately(queue: &QueueFile) -> Option<PrivateListener> {
+    let directory = QueueName::common_directory(true).ok()?;
+    unix_socket::listen_private(&directory, &socket_name(queue.header.nonce)).ok()
 }
 
 /// Gets the lock of the receiver.

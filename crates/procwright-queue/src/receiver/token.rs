@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::format::{LIVENESS, SECTION};
 use crate::shm::{LivenessWord, QueueFile, ReceiverPage, section_of};
 use procwright_liveness::HolderId;
-use procwright_os::abstract_socket::SocketName;
 use procwright_os::robust::PlacedWord;
+use procwright_os::unix_socket::SocketName;
 
 /// Sign that the receiver is there, until it is dropped.
 #[doc(alias = "robust futex")]
@@ -21,12 +21,16 @@ pub(super) struct ReceiverToken {
 }
 
 impl ReceiverToken {
-    /// Says that this process receives from now on, and at which socket it listens. The
+    /// Says that this process receives from now on, and at which sockets it listens. The
     /// caller has the receiver's lock, so no other process does this.
     ///
     /// # Errors
     /// In a fork; when there is no memory left.
-    pub(super) fn hold(queue: &Arc<QueueFile>, name: SocketName) -> Result<ReceiverToken, Error> {
+    pub(super) fn hold(
+        queue: &Arc<QueueFile>,
+        name: SocketName,
+        door: Option<u32>,
+    ) -> Result<ReceiverToken, Error> {
         let epoch = ReceiverPage::next_epoch(ReceiverPage::last_epoch(&queue.receivers));
         let mut life = ReceiverToken {
             queue: Arc::clone(queue),
@@ -37,6 +41,7 @@ impl ReceiverToken {
                 holder: HolderId::ourselves(),
                 is_closed: false,
                 name,
+                door,
             },
         };
         life.hold_word(epoch)?;

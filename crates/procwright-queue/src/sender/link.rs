@@ -7,18 +7,18 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::format::RECEIVER_LOCK;
 use crate::pause::pause;
-use crate::shm::{QueueFile, ReceiverPage};
+use crate::shm::{QueueFile, ReceiverPage, socket_name};
 use procwright_liveness::HolderId;
-use procwright_os::abstract_socket::{self, SocketName};
 use procwright_os::fork::CloseOnFork;
 use procwright_os::sync::{Mutex, MutexGuard};
+use procwright_os::unix_socket::{self, SocketName};
 use procwright_os::{proc, shared_memory};
 
 /// A link to one receiver.
 #[derive(Debug)]
 pub(super) struct ReceiverLink {
     end: CloseOnFork,
-    /// SocketName of the socket where that receiver listens. All 0 if it does not.
+    /// Abstract name where that receiver listens. All 0 if it does not.
     name: SocketName,
 }
 
@@ -56,8 +56,8 @@ impl ReceiverLink {
             // A receiver was killed while it wrote the page, or is just taking over.
             None => return Err(Error::ReceiverDead),
         };
-        let made = abstract_socket::connect(&page.name)
-            .and_then(|end| abstract_socket::introduce(end.as_fd(), guest).map(|()| end));
+        let made = connect_to(&page, queue)
+            .and_then(|end| unix_socket::introduce(end.as_fd(), guest).map(|()| end));
         let end = made.map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::BrokenPipe => Error::ReceiverDead,
             // A process of another user has taken the socket's name of a receiver that is
@@ -96,6 +96,27 @@ impl ReceiverLink {
     }
 }
 
+/// Connects to the receiver of that page: at its private socket, or else at the name that
+/// all see, for where that process cannot be seen or may not be looked into. The number of
+/// a process that is gone may be that of the queue's next receiver: the link then has the
+/// name of the one before, and is [to another](ReceiverLink::is_to_another).
+fn connect_to(page: &ReceiverPage, queue: &QueueFile) -> io::Result<OwnedFd> {
+    let private = match page.door {
+        Some(door) if !is_elsewhere(&page.holder) => {
+            unix_socket::connect_private(page.holder.pid, door, &socket_name(queue.header.nonce))
+        }
+        _ => Err(io::ErrorKind::ConnectionRefused.into()),
+    };
+    private.or_else(|_| unix_socket::connect_abstract(&page.name))
+}
+
+/// Returns whether that receiver is known to be in another pid namespace, where its number
+/// means nothing.
+fn is_elsewhere(receiver: &HolderId) -> bool {
+    let (theirs, ours) = (receiver.namespace, proc::pid_namespace());
+    theirs.is_some() && ours.is_some() && theirs != ours
+}
+
 /// Number of looks at a page that is being written, a millisecond apart.
 const PAGE_READS: u32 = 100;
 
@@ -115,14 +136,12 @@ fn await_page(queue: &QueueFile) -> io::Result<()> {
 }
 
 /// Returns whether the other end is that of this receiver. In another pid namespace its
-/// number means nothing, and its socket's name may not be found: then a link that is not
+/// number means nothing, and its sockets may not be found: then a link that is not
 /// closed is good, until it is.
 fn is_held_by(end: BorrowedFd<'_>, receiver: &HolderId) -> bool {
-    let (theirs, ours) = (receiver.namespace, proc::pid_namespace());
-    let is_elsewhere = theirs.is_some() && ours.is_some() && theirs != ours;
-    match is_elsewhere {
+    match is_elsewhere(receiver) {
         true => !shared_memory::is_hung_up(end),
-        false => abstract_socket::peer_is(end, receiver.pid),
+        false => unix_socket::peer_is(end, receiver.pid),
     }
 }
 

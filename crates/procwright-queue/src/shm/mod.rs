@@ -8,4 +8,4 @@ mod receiver_page;
 
 pub(crate) use lane_mapping::LaneMapping;
 pub(crate) use queue_file::QueueFile;
-pub(crate) use receiver_page::{BadPage, LivenessWord, ReceiverPage, section_of};
+pub(crate) use receiver_page::{BadPage, LivenessWord, ReceiverPage, section_of, socket_name};

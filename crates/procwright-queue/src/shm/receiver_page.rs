@@ -13,6 +13,7 @@ use crate::format::{LIVENESS, LIVENESS_SECTIONS, RECEIVER_PAGE, SECTION, page_of
 use procwright_liveness::{HolderId, HolderLookup};
 use procwright_os::robust::{OWNER_DIED, TID_MASK, WAITERS};
 use procwright_os::shared_memory::{self, Region};
+use procwright_os::unix_socket::SocketName;
 
 /// The content of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +26,18 @@ pub(crate) struct ReceiverPage {
     pub(crate) holder: HolderId,
     /// True if the receiver has left, as it says itself.
     pub(crate) is_closed: bool,
-    /// Name of the socket where the receiver listens for senders without a link.
+    /// Abstract name where the receiver listens for senders without a link.
     pub(crate) name: [u8; page_offsets::NAME_LENGTH],
+    /// Number of the receiver's descriptor that leads to its private socket.
+    pub(crate) door: Option<u32>,
+}
+
+/// The name of a socket with that number.
+pub(crate) fn socket_name(number: u64) -> SocketName {
+    let mut name = SocketName::default();
+    let text = format!("procwright-{number:016x}");
+    name[..text.len()].copy_from_slice(text.as_bytes());
+    name
 }
 
 /// A word that a receiver holds.
@@ -145,6 +156,10 @@ impl ReceiverPage {
             ),
             (page_offsets::PID, self.holder.pid.cast_unsigned()),
             (page_offsets::STATUS, status(self.is_closed)),
+            (
+                page_offsets::DOOR,
+                self.door.map_or(0, |door| door.wrapping_add(1)),
+            ),
         ] {
             at32(region, at).store(value, Ordering::Relaxed);
         }
@@ -186,6 +201,7 @@ struct RawPage {
     inode: u64,
     start: u64,
     namespace: u64,
+    door: u32,
     name: [u8; page_offsets::NAME_LENGTH],
 }
 
@@ -207,6 +223,7 @@ impl RawPage {
             inode: long(page_offsets::INODE),
             start: long(page_offsets::START),
             namespace: long(page_offsets::NAMESPACE),
+            door: short(page_offsets::DOOR),
             name,
         }
     }
@@ -250,6 +267,7 @@ impl RawPage {
             },
             is_closed,
             name: self.name,
+            door: self.door.checked_sub(1),
         })
     }
 }
@@ -292,6 +310,7 @@ mod tests {
             },
             is_closed: false,
             name,
+            door: Some(8),
         }
     }
 
@@ -304,6 +323,7 @@ mod tests {
         page.write(&region);
         assert_eq!(ReceiverPage::read(&region), Ok(Some(page.clone())));
         page.word = None;
+        page.door = None;
         page.epoch = 19;
         page.write(&region);
         assert_eq!(ReceiverPage::read(&region), Ok(Some(page.clone())));

@@ -1,17 +1,26 @@
-//! Platforms where no socket has a name without a file.
+//! Platforms without abstract names, and without `/proc/PID/fd`.
 #![allow(missing_docs, reason = "documented where it is exported")]
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use super::{Accepted, Introduced, SocketName};
+use super::{Accepted, Introduced, PrivateListener, SocketName};
+use crate::private_dir::PrivateDir;
 use crate::unsupported;
 
-pub fn listen(_: &SocketName) -> io::Result<OwnedFd> {
+pub fn listen_abstract(_: &SocketName) -> io::Result<OwnedFd> {
     Err(unsupported("a queue"))
 }
 
-pub fn connect(_: &SocketName) -> io::Result<OwnedFd> {
+pub fn connect_abstract(_: &SocketName) -> io::Result<OwnedFd> {
+    Err(unsupported("a queue"))
+}
+
+pub fn listen_private(_: &PrivateDir, _: &SocketName) -> io::Result<PrivateListener> {
+    Err(unsupported("a queue"))
+}
+
+pub fn connect_private(_: i32, _: u32, _: &SocketName) -> io::Result<OwnedFd> {
     Err(unsupported("a queue"))
 }
 
