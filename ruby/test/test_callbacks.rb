@@ -180,4 +180,66 @@ class TestCallbacks < Minitest::Test
     # In KiB: mostly strings that Ruby has not collected yet, less than the line is long.
     assert_operator grown, :<, 200 << 10
   end
+
+  # A fork that lives on has no part in the run: it keeps no pipe of it, and takes none of its
+  # output.
+  def test_a_fork_in_a_callback_does_not_hold_up_the_error
+    forks = []
+    raising = lambda do |*|
+      forks << fork { sleep }
+      raise Boom
+    end
+    writer = Object.new
+    writer.define_singleton_method(:write) { |*| raising.call }
+    [{ on_line: raising }, { tee: writer }].each do |callback|
+      assert_raises(Boom) { Procwright.run(CHILD, "fork-holder", "0", "--say", "own", stop: SOON, **callback) }
+    end
+  ensure
+    end_forks(forks)
+  end
+
+  def test_a_fork_does_not_hold_open_the_input
+    forks = []
+    runs = Queue.new
+    source = Object.new
+    source.define_singleton_method(:each) do |&block|
+      block.call("one\n")
+      # The program runs: while it is started, a fork may keep its outputs.
+      runs.pop
+      forks << fork { sleep }
+      block.call("two\n")
+    end
+    assert_equal "one\ntwo\n", Procwright.run("cat", stdin: source, on_line: ->(*) { runs << 1 }).stdout
+  ensure
+    end_forks(forks)
+  end
+
+  def test_a_fork_ends_as_its_callback_says
+    result = ruby(<<~RUBY)
+      ends = []
+      source = Object.new
+      source.define_singleton_method(:each) { |&block| fork or exit 4; block.call("x") }
+      Procwright.run("echo", on_line: ->(*) { fork or exit 3 })
+      Process.wait
+      ends << $?.exitstatus
+      Procwright.run("cat", stdin: source)
+      Process.wait
+      ends << $?.exitstatus
+      Procwright.run("echo", on_line: ->(*) { fork or raise "in the fork" })
+      Process.wait
+      ends << $?.exitstatus
+      print ends
+    RUBY
+    assert_equal "[3, 4, 1]", result.stdout
+    assert_match(/in the fork/, result.stderr)
+  end
+
+  private
+
+  def end_forks(forks)
+    forks.each do |pid|
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+    end
+  end
 end

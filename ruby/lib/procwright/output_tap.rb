@@ -66,8 +66,8 @@ module Procwright
     def initialize(stream, consumer)
       @stream = stream
       @consumer = consumer
-      @from, @to = SpawnError.during(:pipe) { IO.pipe(binmode: true) }
-      @acknowledged, @acknowledge = SpawnError.during(:pipe) { IO.pipe(binmode: true) }
+      @from, @to = SpawnError.during(:pipe) { PipeEnd.pair }
+      @acknowledged, @acknowledge = SpawnError.during(:pipe) { PipeEnd.pair }
     end
 
     # The stream's number, the descriptor to write pieces to, and the one that has a byte for
@@ -96,10 +96,10 @@ module Procwright
     private
 
     def hand_over_pieces
-      while (header = @from.read(5))
+      while (header = @from.io.read(5))
         stream, size = header.unpack("CL")
-        size.zero? ? @consumer.finish : @consumer.piece(stream, @from.read(size))
-        @acknowledge.syswrite("\0")
+        size.zero? ? @consumer.finish : @consumer.piece(stream, @from.io.read(size))
+        @acknowledge.io.syswrite("\0")
       end
     end
 

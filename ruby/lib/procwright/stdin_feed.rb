@@ -12,7 +12,7 @@ module Procwright
 
       feed = new(source, options[:cancel] ||= SpawnError.during(:pipe) { Cancel.new })
       begin
-        options[:stdin] = feed.pipe
+        options[:stdin] = feed.pipe.io
         feed.start
         done = yield
       rescue Cancelled
@@ -33,7 +33,7 @@ module Procwright
       %i[readpartial read each].any? { |name| source.respond_to?(name) }
     end
 
-    # @return [IO] the end that the program reads
+    # @return [PipeEnd] the end that the program reads
     attr_reader :pipe
     # @return [Exception, nil] the exception that the source has raised
     attr_reader :error
@@ -41,15 +41,21 @@ module Procwright
     def initialize(source, cancel)
       @source = source
       @cancel = cancel
-      @pipe, @into = SpawnError.during(:pipe) { IO.pipe(binmode: true) }
+      @pipe, @into = SpawnError.during(:pipe) { PipeEnd.pair }
     end
 
     def start
+      process = $$
       @thread = SpawnError.thread do
         copy
       rescue Errno::EPIPE
         # The program reads no more, which is no error.
       rescue Exception => e # rubocop:disable Lint/RescueException
+        if $$ != process
+          # Nobody takes it in a fork.
+          Thread.current.report_on_exception = true
+          raise
+        end
         @error = e
         @cancel.cancel
       ensure
@@ -68,17 +74,22 @@ module Procwright
     private
 
     def copy
+      into = Into.new(@into.io, $$)
       if @source.respond_to?(:readpartial) || @source.respond_to?(:read)
-        IO.copy_stream(@source, @into)
+        IO.copy_stream(@source, into)
       else
-        process = $$
-        @source.each do |piece|
-          # A fork that the source has made and returns in feeds nobody.
-          Thread.exit if $$ != process
-          @into.write(piece)
-        end
+        @source.each { |piece| into.write(piece) }
       end
     end
+
+    # Writes what the source gives, unless that has forked: a fork that returns from it ends.
+    Into = Struct.new(:io, :process) do
+      def write(piece)
+        Thread.exit unless $$ == process
+        io.write(piece)
+      end
+    end
+    private_constant :Into
   end
   private_constant :StdinFeed
 end

@@ -26,6 +26,7 @@ mod liveness;
 mod merged;
 mod options;
 mod output_tap;
+mod pipe_end;
 mod process;
 mod queue;
 mod read_buffer;
@@ -52,6 +53,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     errors::define(&native)?;
     arguments::define(&native)?;
     cancel::define(ruby, &native)?;
+    pipe_end::define(ruby, &native)?;
     event_handover::define(ruby, &native)?;
     run::define(&native)?;
     child::define(ruby, &native)?;
