@@ -22,11 +22,12 @@
 #   _core                                the extension: src/lib.rs has its layers
 #   _stream_errors                       exceptions of streams
 #   _arguments, _timeout                 values of parameters; seconds
+#   _pickled                             places of pickled invitations that nobody loads
 #   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
 #   _record, _async, _types              values with parts; event loops; types
 #
 # Native classes call their Python half by name, and return what that has made. Upward from _core:
-# _liveness, _process, _queue.
+# _liveness, _process, _queue, _run_errors.
 
 from __future__ import annotations
 

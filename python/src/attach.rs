@@ -63,6 +63,19 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
+/// Has Python know its main thread before threads of the core call it.
+///
+/// Python takes the thread that imports `threading` first for the main thread, and waits for
+/// its end at exit. A logger that is told an event would import it on a thread of the core,
+/// which keeps its state for as long as the child is there: the interpreter would never end.
+/// *Not as the module is imported:* that would take twice as long.
+///
+/// # Errors
+/// Those of the import.
+pub(crate) fn expect_calls(py: Python<'_>) -> PyResult<()> {
+    py.import("threading").map(drop)
+}
+
 /// The interpreter that has imported us. Relaxed: set before there is a thread of the core.
 static INTERPRETER: AtomicPtr<ffi::PyInterpreterState> = AtomicPtr::new(ptr::null_mut());
 

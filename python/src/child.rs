@@ -13,7 +13,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::attach::{attach, drop_deferred};
+use crate::attach::{attach, drop_deferred, expect_calls};
 use crate::errors::{self, invalid, not_started};
 use crate::events::{EventHook, HookPlace, listener};
 use crate::options::{CommonOptions, SpawnOptions};
@@ -48,6 +48,7 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
     let channel = options.channel(py)?;
     let overflow = options.overflow(py)?;
     let stall_after = options.stall_after(py)?;
+    expect_calls(py)?;
     let hook = HookPlace::new(common.on_event);
     let listening = Arc::clone(&hook);
     let next = next.map(StdinPieces::new);

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::attach::{Attached, drop_deferred};
+use crate::attach::{Attached, drop_deferred, expect_calls};
 use crate::bytes::BytesMemory;
 use crate::errors::{self, not_started, strerror};
 use crate::events::tell;
@@ -47,6 +47,9 @@ pub(crate) fn run<'py>(
         Ok((stream, by_line, Attached::new(callable)))
     });
     let taps = taps.collect::<PyResult<Vec<_>>>()?;
+    if next.is_some() || !taps.is_empty() {
+        expect_calls(py)?;
+    }
     let command = spec.argv.clone();
     let refused = |step, object: &str, error| {
         errors::start_refused(py, &command, SpawnError::new(step, object, error))

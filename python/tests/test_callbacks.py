@@ -257,3 +257,17 @@ def test_a_line_without_an_end_does_not_fill_the_memory(script, child, how, enco
     assert (bounded, whole) == ("True", "True")
     # In KiB: the 16 MiB that wait for a callback, and some lines.
     assert int(grown) < 50 << 10
+
+
+def test_the_interpreter_ends_though_a_thread_of_ours_was_told_an_event(script):
+    # The logger imports `threading`, on that thread if nobody has before.
+    process = script(
+        "import procwright\n"
+        "overflow = procwright.Overflow('drop_oldest', memory='64KiB')\n"
+        "with procwright.spawn(['seq', '300000'], overflow=overflow) as child:\n"
+        "    child.wait()\n"
+        "    print(list(child.stdout.lines())[-1])\n"
+    )
+    out, told = process.communicate(timeout=300)
+    assert (process.returncode, out) == (0, "b'300000'\n")
+    assert "bytes of it are dropped" in told

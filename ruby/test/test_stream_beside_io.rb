@@ -174,6 +174,8 @@ class TestStreamBesideIO < Minitest::Test
     child = Procwright.spawn(CHILD, "cat", input: text)
     reader, writer = IO.pipe
     feeding = Thread.new { writer.binmode.write(text) rescue nil; writer.close }
+    # What does not wait for input finds it there on both sides.
+    [reader, child.stdout].each(&:wait_readable)
     theirs = outcome(reader, words: words, &call)
     ours = outcome(child.stdout, words: words, &call)
     assert_equal [theirs].inspect, [ours].inspect, what
