@@ -241,12 +241,26 @@ impl Stopping {
                 // for.
                 let mut all = self.tree.members().iter().zip(&self.progress);
                 let left = all.any(|(member, done)| done.awaits(member));
-                if (!left && !self.survey_failed) || now >= end {
+                let all_ended = !left && !self.survey_failed;
+                if now < end && all_ended && self.finds_another() {
+                    self.freeze(now, now + KILL_BOUND);
+                } else if now >= end || all_ended {
                     self.finish();
                 }
             }
             Phase::Done => {}
         }
+    }
+
+    /// Looks once more when all have ended, and says whether somebody is there whom the
+    /// surveys before have missed: while members end and others come it is the survey that
+    /// has to be quick, and now nobody is in its way.
+    fn finds_another(&mut self) -> bool {
+        let before = self.progress.len();
+        self.survey(false);
+        let spent = time::thread_cpu().saturating_sub(self.kill_begun);
+        let mut new = self.tree.members()[before..].iter();
+        spent < KILL_WORK && new.any(|member| !member.gone)
     }
 
     /// Readable when a member has ended; to be asked for anew before each wait.

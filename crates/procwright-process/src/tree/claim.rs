@@ -98,6 +98,8 @@ impl ProcessTree {
         seen: &mut dyn FnMut(usize, &mut Member),
     ) -> bool {
         let Some((handle, stat)) = ProcessHandle::hold(&self.rows[row].stat) else {
+            // Gone since it was read, and nobody knows whom it has left.
+            self.cut = true;
             return false;
         };
         let mut claims = self.claims(&stat, witnesses);
@@ -116,10 +118,12 @@ impl ProcessTree {
         seen: &mut dyn FnMut(usize, &mut Member),
     ) -> bool {
         let Some((handle, stat)) = ProcessHandle::hold(&self.rows[row].stat) else {
+            self.cut = true;
             return false;
         };
         // Descriptors are read by number, so it has to be there still.
         if !self.holds_pipe(&stat) || handle.is_reaped() {
+            self.cut = true;
             return false;
         }
         self.take_in(row, handle, stat, false, found, seen);
@@ -381,6 +385,11 @@ impl ProcessTree {
                 ours |= far;
             }
         });
+        if seen.is_err() || (!theirs && !ours) {
+            // One that is about to end has closed its descriptors already, and may have left
+            // a child where the scan had been.
+            self.cut |= proc::stat(stat.pid).map_or(true, |now| now.is_gone());
+        }
         if seen.is_err() {
             return false;
         }
