@@ -117,8 +117,13 @@ fn each(test: &str, options: &str, whom: Whom) {
             if to_program && program.answers.contains(&signal) {
                 continue;
             }
-            let [before, after] = modes(&words, program, signal, whom);
+            let [before, mut after] = modes(&words, program, signal, whom);
             assert!(before.contains(':'), "{before:?}");
+            if before != after {
+                // Nobody keeps the shell from its prompt until the watchdog, another process,
+                // has restored the modes: on a busy machine the shell can be first.
+                [_, after] = modes(&words, program, signal, whom);
+            }
             if before != after {
                 let line = program.line.replace("$W", &words);
                 faults.push(format!("{signal:?}, {line}:\n  {before}  {after}"));

@@ -179,7 +179,7 @@ impl ProcessTree {
     /// The living members, as `/proc` shows them now. A look, and no more.
     ///
     /// # Errors
-    /// Those of [`survey`](ProcessTree::survey).
+    /// Those of a failed list of the processes: no `/proc`, or no descriptor free.
     pub fn living(&mut self) -> io::Result<Vec<ProcStat>> {
         self.survey(&mut |_, _| {})?;
         let living = self.members.iter().filter(|member| !member.gone);
