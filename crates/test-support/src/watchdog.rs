@@ -10,7 +10,7 @@ pub(crate) fn patience() -> Duration {
     Duration::from_secs(scaled(300, 600))
 }
 
-/// Aborts the process when the test has not ended after [`patience`]. Its drop ends the watch.
+/// Aborts the process when the test has not ended after five minutes, ten under `STRESS=1`. Its drop ends the watch.
 pub struct Watchdog(#[allow(dead_code)] mpsc::Sender<()>);
 
 /// Starts a [`Watchdog`] for this test.
