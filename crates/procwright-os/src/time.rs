@@ -5,12 +5,17 @@ use std::time::{Duration, Instant};
 
 use crate::Invalid;
 
+#[cfg(not(target_os = "netbsd"))]
+const THREAD_CLOCK: rustix::time::ClockId = rustix::time::ClockId::ThreadCPUTime;
+/// The crate knows none for threads there, so what is bounded by work is bounded by time.
+#[cfg(target_os = "netbsd")]
+const THREAD_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+
 /// Processor time that the calling thread has used: a measure of work done, which does
-/// not run on while others have the processor.
+/// not run on while others have the processor. On NetBSD, time that has passed.
 #[doc(alias = "CLOCK_THREAD_CPUTIME_ID")]
 pub fn thread_cpu() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(now).unwrap_or_default()
+    Duration::try_from(rustix::time::clock_gettime(THREAD_CLOCK)).unwrap_or_default()
 }
 
 /// A time that something may take, as a caller says it.
