@@ -39,6 +39,16 @@ fn children_in_a_set(count: usize) -> (Vec<Child>, WaitSet<Process>) {
     (children, set)
 }
 
+/// Waits by another set until all in this one have ended, of which this one learns nothing.
+/// The number of those that have.
+fn until_all_have_ended(set: &WaitSet<Process>) -> usize {
+    let mut all = WaitSet::new().unwrap();
+    for (_, process) in set {
+        all.add(process.clone(), Event::Exited).unwrap();
+    }
+    all.wait(Want::All, None).unwrap().ended.len()
+}
+
 /// Takes one ended process out of the set; the others come with the next calls.
 fn take_one_ended(set: &mut WaitSet<Process>) -> Vec<(Key, Process)> {
     set.wait(Want::First(1), Duration::ZERO).unwrap().ended
@@ -176,12 +186,7 @@ alone! {
         for child in &mut children {
             order_to_end(child, 0);
         }
-        // Another set waits for all of them: all have ended.
-        let mut all = WaitSet::new().unwrap();
-        for (_, process) in &set {
-            all.add(process.clone(), Event::Exited).unwrap();
-        }
-        assert_eq!(all.wait(Want::All, None).unwrap().ended.len(), 3);
+        assert_eq!(until_all_have_ended(&set), 3);
         assert_eq!(set.wait(Want::First(1), Duration::ZERO).unwrap().ended.len(), 1);
         assert_eq!(set.len(), 2);
         assert!(sys::readable(set.as_fd()), "two have ended and can be had at once");
@@ -199,11 +204,7 @@ alone! {
         for child in &mut children {
             order_to_end(child, 0);
         }
-        let mut all = WaitSet::new().unwrap();
-        for (_, process) in &set {
-            all.add(process.clone(), Event::Exited).unwrap();
-        }
-        all.wait(Want::All, None).unwrap();
+        until_all_have_ended(&set);
         assert!(set.wait(Want::First(0), Duration::ZERO).unwrap().ended.is_empty());
         assert!(sys::readable(set.as_fd()));
         let keys: Vec<Key> = set.iter().map(|(key, _)| key).collect();

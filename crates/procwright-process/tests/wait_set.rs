@@ -26,8 +26,7 @@ fn kill_and_wait(process: &Process) {
 
 /// Kills and reaps one of these.
 fn kill_and_reap(process: &Process) {
-    sys::kill(process.pid(), libc::SIGKILL);
-    sys::reap(process.pid());
+    sys::kill_and_reap(process.pid());
 }
 
 /// `count` pausing children, a set of them, and its keys.

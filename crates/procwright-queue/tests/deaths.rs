@@ -9,11 +9,6 @@ use test_support::alone;
 use procwright_queue::{Error, Invitation, Options, Receiver, Sender};
 use test_support::sys;
 
-fn kill_and_reap(pid: i32) {
-    sys::kill(pid, libc::SIGKILL);
-    sys::reap(pid);
-}
-
 /// Forks a receiver, and makes a sender to it.
 fn receiving(options: Options, work: impl FnOnce(Receiver)) -> (i32, Sender) {
     receiving_as(|| {}, options, work)
@@ -50,7 +45,7 @@ alone! {
     fn a_sender_that_sends_learns_of_the_receivers_death() {
         let (pid, mut sender) = receiving(Options::new(), std::mem::forget);
         sender.send(b"x").unwrap();
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         assert!(matches!(sender.send(b"x"), Err(Error::ReceiverDead)));
         assert!(matches!(sender.try_send(b"x"), Err(Error::ReceiverDead)));
         assert!(matches!(sender.reserve(1).map(drop), Err(Error::ReceiverDead)));
@@ -168,7 +163,7 @@ alone! {
         // Senders are woken in the order in which they came.
         let first = waiting(invitation(), sys::kill_on_shared_wake);
         let others = [(); 3].map(|()| waiting(invitation(), || {}));
-        kill_and_reap(receiver);
+        sys::kill_and_reap(receiver);
         let status = sys::reap(first);
         assert!(libc::WIFSIGNALED(status), "it was to be killed: {status:#x}");
         for other in others {
@@ -196,7 +191,7 @@ alone! {
             std::io::Write::write_all(&mut ours, b".").unwrap();
         });
         assert!(matches!(sender.send(b"x"), Err(Error::Closed)));
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         assert!(matches!(sender.send(b"x"), Err(Error::Closed)));
     }
 }
@@ -271,7 +266,7 @@ alone! {
         go();
         while sender.send(b"x").is_ok() && sender.try_send(b"x").is_ok() {}
         assert!(matches!(sender.send(b"x"), Err(Error::Closed)));
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         assert!(matches!(sender.send(b"x"), Err(Error::Closed)));
     }
 }
@@ -292,7 +287,7 @@ alone! {
             while receiver.recv().unwrap() != number.to_le_bytes() {}
             sys::kill(pid, libc::SIGCONT);
         }
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
     }
 }
 

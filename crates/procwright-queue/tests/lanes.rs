@@ -9,11 +9,6 @@ use test_support::alone;
 use procwright_queue::{Error, Invitation, LaneState, Opening, Options, Sender};
 use test_support::sys;
 
-fn kill_and_reap(pid: i32) {
-    sys::kill(pid, libc::SIGKILL);
-    sys::reap(pid);
-}
-
 alone! {
     /// The lock of the lane is not held any more by the process, which lives and has
     /// another one.
@@ -32,7 +27,7 @@ alone! {
         let mut sender = receiver.sender().unwrap();
         sender.send(b"x").unwrap();
         assert_eq!(receiver.recv().unwrap(), b"x");
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
     }
 }
 
@@ -61,7 +56,7 @@ alone! {
             });
             drop(other);
         }
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
     }
 }
 
@@ -180,7 +175,7 @@ alone! {
                 theirs.write_all(b".").unwrap();
             });
             ours.read_exact(&mut [0]).unwrap();
-            kill_and_reap(pid);
+            sys::kill_and_reap(pid);
             invitation = Some(receiver.invite().unwrap());
             if round % 2 == 1 {
                 assert_eq!(receiver.recv().unwrap(), b"x");
@@ -259,7 +254,7 @@ alone! {
                     assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
                 }
                 ours.read_exact(&mut [0]).unwrap();
-                kill_and_reap(pid);
+                sys::kill_and_reap(pid);
                 assert!(matches!(receiver.try_recv(), Err(Error::Empty)));
             }
         });

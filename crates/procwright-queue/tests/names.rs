@@ -35,11 +35,6 @@ impl Names {
     }
 }
 
-fn kill_and_reap(pid: i32) {
-    sys::kill(pid, libc::SIGKILL);
-    sys::reap(pid);
-}
-
 /// Forks a receiver, which does some work and then pauses.
 fn receiving(name: &str, work: impl FnOnce(&mut Receiver)) -> i32 {
     let (mut ours, mut theirs) = UnixStream::pair().unwrap();
@@ -143,7 +138,7 @@ alone! {
         sys::kill(pid, libc::SIGCONT);
         let mut got = [0; 1000];
         ours.read_exact(&mut got).unwrap();
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
     }
 }
 
@@ -155,7 +150,7 @@ alone! {
         for number in 0..10u8 {
             sender.send(&[number]).unwrap();
         }
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         assert!(matches!(sender.send(b"x"), Err(Error::ReceiverDead)));
         assert!(matches!(Sender::open("a"), Err(Error::ReceiverDead)));
         // The next receiver is another process: all that is known of a name is in its file.
@@ -171,7 +166,7 @@ alone! {
         sender.send(&[10]).unwrap();
         let mut other = Sender::open("a").unwrap();
         other.send(&[11]).unwrap();
-        kill_and_reap(next);
+        sys::kill_and_reap(next);
         drop(sender);
         let mut receiver = Receiver::open("a").unwrap();
         let mut got: Vec<u8> = (0..7).map(|_| receiver.recv().unwrap()[0]).collect();
@@ -189,7 +184,7 @@ alone! {
         let names = Names::new();
         for _ in 0..3 {
             let pid = receiving("a", |_| Sender::open("a").unwrap().send(b"lost").unwrap());
-            kill_and_reap(pid);
+            sys::kill_and_reap(pid);
             assert!(matches!(Sender::open("a"), Err(Error::NoQueue { .. })));
             assert_eq!(names.count(), 1);
         }
@@ -302,7 +297,7 @@ alone! {
             // over.
             let before = (round % 3 != 0).then(|| receiving("a", |_| {}));
             let sender = (round % 3 == 2).then(|| Sender::open("a").unwrap());
-            before.into_iter().for_each(kill_and_reap);
+            before.into_iter().for_each(sys::kill_and_reap);
             let (mut ours, theirs) = UnixStream::pair().unwrap();
             let contenders: Vec<i32> = (0..4)
                 .map(|_| {
@@ -323,7 +318,7 @@ alone! {
             said.sort_unstable();
             assert_eq!(&said, b"nnny", "{round}");
             drop(sender);
-            contenders.into_iter().for_each(kill_and_reap);
+            contenders.into_iter().for_each(sys::kill_and_reap);
             assert_eq!(names.count(), 1);
         }
     }
@@ -340,7 +335,7 @@ alone! {
             loop {
                 let before = (!is_new).then(|| receiving("a", |_| {}));
                 let sender = before.map(|_| Sender::open("a").unwrap());
-                before.into_iter().for_each(kill_and_reap);
+                before.into_iter().for_each(sys::kill_and_reap);
                 let mut traced = sys::steps::fork_traced(
                     || (),
                     |()| std::mem::forget(Receiver::open("a").unwrap()),
@@ -481,7 +476,7 @@ alone! {
             .collect();
         places.sort_unstable();
         places.dedup();
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let thief = sys::fork_pausing_after(|| {
             sys::become_user(65_534);
@@ -501,7 +496,7 @@ alone! {
         assert!(matches!(sent, Err(Error::ReceiverDead)), "{sent:?}");
         let opened = Sender::open("work").map(|_| ());
         assert!(matches!(opened, Err(Error::ReceiverDead)), "{opened:?}");
-        kill_and_reap(thief);
+        sys::kill_and_reap(thief);
         drop(sender);
     }
 }

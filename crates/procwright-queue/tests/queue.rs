@@ -16,11 +16,6 @@ fn peer(receiver: &mut Receiver, work: impl FnOnce(Sender)) -> i32 {
     sys::fork_pausing_after(move || work(Sender::attach(invitation).unwrap()))
 }
 
-fn kill_and_reap(pid: i32) {
-    sys::kill(pid, libc::SIGKILL);
-    sys::reap(pid);
-}
-
 /// The bytes of a message that is unlike all others.
 fn message(sender: u64, number: u64, length: usize) -> Vec<u8> {
     let mut bytes = [sender.to_le_bytes(), number.to_le_bytes()].concat();
@@ -219,7 +214,7 @@ alone! {
             }
             // The senders have left, and pause.
             if next == [count; 4] {
-                pids.iter().for_each(|pid| kill_and_reap(*pid));
+                pids.iter().for_each(|pid| sys::kill_and_reap(*pid));
             }
         }
         assert_eq!(next, [count; 4]);
@@ -240,7 +235,7 @@ alone! {
         for number in 0..count {
             assert_eq!(parse(&receiver.recv().unwrap()), (0, number));
         }
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         assert!(matches!(receiver.recv(), Err(Error::Closed)));
     }
 }
@@ -266,7 +261,7 @@ alone! {
             std::io::Write::write_all(&mut &ours, &[long]).unwrap();
             assert_eq!(parse(&receiver.recv().unwrap()), (0, number));
         }
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
     }
 }
 
@@ -284,7 +279,7 @@ alone! {
         assert_eq!(receiver.recv().unwrap(), b"from there");
         let waited = receiver.recv_timeout(Duration::from_millis(30));
         assert!(matches!(waited, Err(Error::TimedOut)));
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         assert!(matches!(receiver.recv(), Err(Error::Closed)));
     }
 }
@@ -353,7 +348,7 @@ alone! {
         assert_eq!(receiver.recv().unwrap(), b"before");
         drop(sender);
         assert!(matches!(receiver.recv(), Err(Error::Closed)));
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
     }
 }
 
@@ -477,7 +472,7 @@ alone! {
         while receiver.recv().unwrap() != b"none" {}
         let _ = receiver.readiness_fd().unwrap();
         assert_eq!(count(), before + 1);
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
     }
 }
 

@@ -25,11 +25,6 @@ const DEAD: u64 = 1 << 32;
 const LEFT: u64 = 2 << 32;
 const OTHER: u64 = 3 << 32;
 
-fn kill_and_reap(pid: i32) {
-    sys::kill(pid, libc::SIGKILL);
-    sys::reap(pid);
-}
-
 /// Two senders, a queue whose receiver is dead, and an invitation to take it over with.
 struct Scene {
     first: Option<Sender>,
@@ -80,7 +75,7 @@ impl Scene {
             others: 0,
             next: Some(next),
         };
-        kill_and_reap(dead);
+        sys::kill_and_reap(dead);
         scene
     }
 

@@ -11,11 +11,6 @@ use test_support::alone;
 use procwright_queue::{Error, Invitation, Options, Receiver, Sender};
 use test_support::sys;
 
-fn kill_and_reap(pid: i32) {
-    sys::kill(pid, libc::SIGKILL);
-    sys::reap(pid);
-}
-
 /// Forks a receiver, which does some work and then pauses, and takes so many invitations
 /// from it.
 fn receiving<const COUNT: usize>(
@@ -97,7 +92,7 @@ alone! {
         sender.send_many((0..20u64).map(u64::to_le_bytes).collect::<Vec<_>>().iter().map(|bytes| &bytes[..])).unwrap();
         await_word(&mut peer);
         assert!(matches!(Receiver::take_over(&next), Err(Error::ReceiverAlive { pid: Some(its) }) if its == pid));
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         assert!(matches!(sender.send(b"x"), Err(Error::ReceiverDead)));
         let mut receiver = Receiver::take_over(&next).unwrap();
         assert_eq!(drain(&mut receiver), (5..20).collect::<Vec<_>>());
@@ -134,7 +129,7 @@ alone! {
             if round * 7 <= 150 {
                 await_word(&mut peer);
             }
-            kill_and_reap(pid);
+            sys::kill_and_reap(pid);
             let mut receiver = Receiver::take_over(&next).unwrap();
             assert_eq!(drain(&mut receiver), ((round * 7).min(150)..150).collect::<Vec<_>>());
         }
@@ -177,7 +172,7 @@ alone! {
             });
             let (said, thread) = (&thread, thread.recv().unwrap());
             until_in(thread, libc::SYS_futex_waitv);
-            kill_and_reap(pid);
+            sys::kill_and_reap(pid);
             // The sender is told before there is another receiver: with one it might just
             // go on.
             said.recv().unwrap();
@@ -209,7 +204,7 @@ alone! {
         }
         peer.write_all(&count.to_le_bytes()).unwrap();
         await_word(&mut peer);
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         let mut receiver = Receiver::take_over(&next).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| sender.send(&count.to_le_bytes()).unwrap());
@@ -229,7 +224,7 @@ alone! {
             let mut sender = Sender::attach(ours).unwrap();
             let mut room = sender.reserve(8).unwrap();
             room.copy_from_slice(&7u64.to_le_bytes());
-            kill_and_reap(pid);
+            sys::kill_and_reap(pid);
             let mut receiver = Receiver::take_over(&next).unwrap();
             std::thread::scope(|scope| {
                 let (told, thread) = std::sync::mpsc::channel();
@@ -284,7 +279,7 @@ alone! {
             })
             .collect();
         (0..count).for_each(|_| await_word(&mut ours));
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         let mut receiver = Receiver::take_over(&next).unwrap();
         let mut got = drain(&mut receiver);
         got.sort_unstable();
@@ -301,7 +296,7 @@ alone! {
                 receiver.recv()
             });
             until_in_long_sleep(thread.recv().unwrap());
-            senders.into_iter().for_each(kill_and_reap);
+            senders.into_iter().for_each(sys::kill_and_reap);
             assert!(matches!(waiting.join().unwrap(), Err(Error::Closed)));
         });
         // All lanes can be had again.
@@ -316,7 +311,7 @@ alone! {
         let (pid, [ours, next], _peer) = receiving(Options::new(), |_, _| {});
         let mut orphan = Sender::attach(ours).unwrap();
         orphan.send(b"x").unwrap();
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         let mut receiver = Receiver::take_over(&next).unwrap();
         let descriptors = || test_support::Census::now().fds.len();
         let before = descriptors();
@@ -350,7 +345,7 @@ alone! {
         });
         let mut copy = [0; 4];
         from.read_exact(&mut copy).unwrap();
-        kill_and_reap(pid);
+        sys::kill_and_reap(pid);
         sys::kill(orphan, libc::SIGKILL);
         test_support::eventually(|| test_support::state(orphan) == Some('Z'));
         let ready = || Receiver::take_over(&next).unwrap();
@@ -377,7 +372,7 @@ alone! {
             let (pid, [ours, next], _peer) = receiving(Options::new(), |_, _| {});
             let mut sender = Sender::attach(ours).unwrap();
             sender.send(&1u64.to_le_bytes()).unwrap();
-            kill_and_reap(pid);
+            sys::kill_and_reap(pid);
             let (mut ours, theirs) = UnixStream::pair().unwrap();
             let contenders: Vec<i32> = (0..4)
                 .map(|_| {
@@ -397,7 +392,7 @@ alone! {
             ours.read_exact(&mut said).unwrap();
             said.sort_unstable();
             assert_eq!(&said, b"nnny");
-            contenders.into_iter().for_each(kill_and_reap);
+            contenders.into_iter().for_each(sys::kill_and_reap);
             let mut receiver = Receiver::take_over(&next).unwrap();
             assert_eq!(drain(&mut receiver), [1]);
         }
@@ -431,9 +426,9 @@ fn take_over_killed_after(steps: u64, step: fn(&mut sys::steps::Traced) -> bool)
         std::mem::forget(sender);
     });
     await_word(&mut said);
-    kill_and_reap(pid);
+    sys::kill_and_reap(pid);
     assert!(matches!(sender.try_send(b""), Err(Error::ReceiverDead)));
-    kill_and_reap(left);
+    sys::kill_and_reap(left);
     let mut traced = sys::steps::fork_traced(
         || (),
         |()| {
@@ -565,7 +560,7 @@ alone! {
                 }
                 lasts.insert(name, this);
             }
-            kill_and_reap(pid);
+            sys::kill_and_reap(pid);
             // Reports from before.
             ours.set_nonblocking(true).unwrap();
             while from.read_exact(&mut record).is_ok() {
@@ -585,7 +580,7 @@ alone! {
             });
         }
         test_support::figure(&format!("{count} receivers, {again} messages came again"));
-        senders.into_iter().for_each(kill_and_reap);
-        kill_and_reap(pid);
+        senders.into_iter().for_each(sys::kill_and_reap);
+        sys::kill_and_reap(pid);
     }
 }

@@ -3,6 +3,9 @@
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use crate::time::thread_cpu;
+
 /// A size of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSize {
@@ -57,9 +60,9 @@ pub fn advise(start: *const u8, length: usize, pages: PageSize) {
 pub fn populate(room: &mut [MaybeUninit<u8>]) -> Option<Duration> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        let before = linux::thread_time();
+        let before = thread_cpu();
         linux::populate(room);
-        Some(linux::thread_time().saturating_sub(before))
+        Some(thread_cpu().saturating_sub(before))
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     {
@@ -72,18 +75,12 @@ pub fn populate(room: &mut [MaybeUninit<u8>]) -> Option<Duration> {
 mod linux {
     use std::mem::MaybeUninit;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Duration;
 
     use rustix::io::Errno;
     use rustix::mm::{Advice, madvise};
-    use rustix::time::{ClockId, clock_gettime};
 
     /// The kernel has no `MADV_POPULATE_WRITE` (5.14), or a sandbox forbids it.
     static IS_REFUSED: AtomicBool = AtomicBool::new(false);
-
-    pub(super) fn thread_time() -> Duration {
-        Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
-    }
 
     pub(super) fn populate(room: &mut [MaybeUninit<u8>]) {
         // Relaxed: which of two ways is tried, and both do.

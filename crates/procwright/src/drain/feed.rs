@@ -66,8 +66,8 @@ impl Feed {
     /// Writes once.
     ///
     /// # Errors
-    /// Those of `write(2)` for a broken descriptor; in a fork, which has none. A program that reads no more is no
-    /// error: it may well have all that it needs.
+    /// Those of `write(2)` for a broken descriptor; in a fork, which has none. A program that
+    /// reads no more is no error: it may well have all that it needs.
     pub(crate) fn step(&mut self) -> io::Result<FeedStep> {
         while self.chunk.is_empty() {
             let FeedSource::Queue(queue) = &self.input else {

@@ -123,6 +123,12 @@ pub fn fork_exiting(code: i32) -> i32 {
     }
 }
 
+/// Kills a child of this process, and reaps it.
+pub fn kill_and_reap(pid: i32) {
+    super::kill(pid, libc::SIGKILL);
+    reap(pid);
+}
+
 /// Reaps a child of this process; returns the status as `wait(2)` tells it.
 pub fn reap(pid: i32) -> i32 {
     let mut status = 0;
