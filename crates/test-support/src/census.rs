@@ -73,15 +73,33 @@ pub fn fds() -> Vec<String> {
     fds
 }
 
-/// The names of this process's threads, sorted.
+/// The names of this process's threads, sorted; without those that are about to end.
+///
+/// A thread that has been joined stays in `/proc` for a moment: the kernel wakes who joins
+/// it before it takes it off its list.
 pub fn threads() -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir("/proc/self/task")
         .expect("/proc/self/task")
-        .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("comm")).ok())
-        .map(|name| name.trim_end().to_owned())
+        .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("stat")).ok())
+        .filter_map(|stat| name_unless_exiting(&stat))
         .collect();
     names.sort();
     names
+}
+
+/// The name in a `/proc/PID/task/TID/stat`, unless the kernel has marked the thread as
+/// exiting (`PF_EXITING` in the ninth field), which it does before anybody learns of it.
+fn name_unless_exiting(stat: &str) -> Option<String> {
+    const PF_EXITING: u32 = 4;
+    let (before, fields) = stat.rsplit_once(") ").expect("a name in brackets");
+    let (_, name) = before.split_once(" (").expect("a name in brackets");
+    let flags: u32 = fields
+        .split(' ')
+        .nth(6)
+        .expect("nine fields")
+        .parse()
+        .expect("a number");
+    (flags & PF_EXITING == 0).then(|| name.to_owned())
 }
 
 /// The pids of this process's children, zombies included.

@@ -1,40 +1,14 @@
-use std::io::{self, Write};
+use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
 
 use super::*;
 
-/// A connection whose close waits until its other end, which reads nothing, is closed:
-/// `SO_LINGER` with bytes that are not sent.
-fn lingering() -> (OwnedFd, TcpStream) {
+/// A socket: not a pipe, so its close may wait.
+fn socket() -> OwnedFd {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (theirs, _) = listener.accept().unwrap();
-    ours.set_nonblocking(true).unwrap();
-    let full = loop {
-        if let Err(error) = ours.write_all(&[0; 1 << 16]) {
-            break error;
-        }
-    };
-    assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
-    let hour = Duration::from_secs(3600);
-    rustix::net::sockopt::set_socket_linger(&ours, Some(hour)).unwrap();
-    (ours.into(), theirs)
-}
-
-/// Waits until the thread of this number sleeps.
-fn until_asleep(thread: i32) {
-    let path = format!("/proc/self/task/{thread}/stat");
-    loop {
-        let stat = std::fs::read_to_string(&path).unwrap();
-        let (_, after_name) = stat.rsplit_once(") ").unwrap();
-        match after_name.starts_with('S') {
-            true => return,
-            false => thread::yield_now(),
-        }
-    }
+    TcpStream::connect(listener.local_addr().unwrap())
+        .unwrap()
+        .into()
 }
 
 /// Forks; true if the descriptor of this number is closed in the fork.
@@ -54,42 +28,9 @@ fn is_closed_in_fork(number: RawFd) -> bool {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
-fn a_close_that_waits_holds_up_no_other_and_no_fork() {
-    let (ours, theirs) = lingering();
-    let number = ours.as_raw_fd();
-    let waiting = CloseOnFork::new(ours);
-    let (tell, told) = mpsc::channel();
-    let closer = thread::spawn(move || {
-        tell.send(rustix::thread::gettid().as_raw_nonzero().get())
-            .unwrap();
-        drop(waiting);
-    });
-    until_asleep(told.recv().unwrap());
-    let (done, is_done) = mpsc::channel();
-    let other = thread::spawn(move || {
-        let (reader, writer) = io::pipe().unwrap();
-        let both = [reader.into(), writer.into()].map(CloseOnFork::new);
-        drop(both);
-        let closed = is_closed_in_fork(number);
-        done.send(()).unwrap();
-        closed
-    });
-    // A watchdog: the other end is closed after this, or never.
-    let held_up = is_done.recv_timeout(Duration::from_secs(60));
-    assert!(!closer.is_finished(), "the close did not wait");
-    drop(theirs);
-    assert_ne!(held_up, Err(RecvTimeoutError::Timeout), "it was held up");
-    assert!(other.join().unwrap(), "the fork kept a copy");
-    closer.join().unwrap();
-}
-
-#[test]
 fn what_is_closed_has_no_number_any_more() {
-    let (ours, theirs) = lingering();
-    drop(theirs);
     let (reader, writer) = io::pipe().unwrap();
-    for fd in [ours, reader.into(), writer.into()] {
+    for fd in [socket(), reader.into(), writer.into()] {
         let watched = rustix::io::fcntl_dupfd_cloexec(&fd, 0).unwrap();
         let before = rustix::fs::fstat(&watched).unwrap();
         let number = fd.as_raw_fd();
