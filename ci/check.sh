@@ -50,11 +50,14 @@ done
 say 'Format, lints and types: Python'
 # Apart from that of the tests, and not optimised: only its types are looked at.
 venv=target/venv-check
-ensure_venv --config-settings profile=dev ./python 'ruff==0.17.*' 'mypy==2.*'
+ensure_venv --config-settings profile=dev ./python 'ruff==0.17.*' 'mypy==2.*' 'basedpyright==1.40.*'
 "$venv/bin/ruff" check python ci examples
 "$venv/bin/ruff" format --check python ci examples
 "$venv/bin/mypy" --strict python/procwright
-"$venv/bin/stubtest" procwright --mypy-config-file python/pyproject.toml
+"$venv/bin/stubtest" procwright --mypy-config-file python/pyproject.toml --allowlist python/stubtest.txt
+"$python" ci/overloads.py --check
+# What type checkers say of programs that use it: of true ones, of wrong ones, of the documents'.
+"$venv/bin/python" ci/check_types.py
 
 if ruby_builds; then
     say 'Format, lints and signatures: Ruby'

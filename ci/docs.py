@@ -146,13 +146,18 @@ def check(path):
     print(f"{name}: {count} blocks", flush=True)
 
 
-def main(arguments):
-    paths = [pathlib.Path(argument).resolve() for argument in arguments]
-    paths = paths or [
+def documents():
+    """All documents of the repository that have blocks."""
+    return [
         *sorted(ROOT.glob("*.md")),
         *sorted((ROOT / "docs").rglob("*.md")),
         *sorted((ROOT / "examples").rglob("*.md")),
     ]
+
+
+def main(arguments):
+    paths = [pathlib.Path(argument).resolve() for argument in arguments]
+    paths = paths or documents()
     failures = [failure for path in paths for failure in check(path)]
     for failure in failures:
         print("\nFAILED", failure)

@@ -9,11 +9,14 @@
 # top, in functions and for type checkers; python/tests/test_layers.py sees to it.
 #
 #   __init__, queue                      the names that users import
+#   _overloads                           run and spawn, as type checkers see them
 #   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
 #   _child, _liveness                    a child that one holds; the Python half of liveness
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
+#   _keywords                            types of the options of run and spawn
 #   _refused, _run_errors, _queue        refused options; exceptions of runs; Python half of queues
+#   _child_streams                       the streams of a child, for type checkers alone
 #   _text, _merged, _callback            text streams; both as one; a thread that calls with lines
 #   _process                             any process
 #   _stdio, _stream, _taps               where a program reads and writes; files; callbacks of runs
@@ -24,7 +27,10 @@
 #   _arguments, _timeout                 values of parameters; seconds
 #   _pickled                             places of pickled invitations that nobody loads
 #   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
-#   _record, _async, _types              values with parts; event loops; types
+#   _record, _async                      values with parts; event loops
+#   _captured                            what a result has of a stream, for type checkers alone
+#   _generic                             classes that take types, as Result[str]
+#   _types                               types, for type checkers alone
 #
 # Native classes call their Python half by name, and return what that has made. Upward from _core:
 # _liveness, _process, _queue, _run_errors.
@@ -44,7 +50,6 @@ from ._core import (
 from ._invalid import InvalidValue
 from ._record import Holder, Status, Survivor
 from ._result import Result, StreamInfo
-from ._run import run
 from ._stdio import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 
 TYPE_CHECKING = False
@@ -56,6 +61,7 @@ if TYPE_CHECKING:
     from ._liveness import LivenessGuarantee
     from ._merged import Merged, MergedLine
     from ._overflow import Overflow
+    from ._overloads import run, spawn
     from ._process import Process
     from ._run_errors import (
         CalledProcessError,
@@ -66,7 +72,6 @@ if TYPE_CHECKING:
         SystemFailure,
         TimeoutExpired,
     )
-    from ._spawn import spawn
     from ._stream import Figures, Gap, Reader, Writer
     from ._stream_errors import (
         EndedBeforeMatch,
@@ -87,6 +92,8 @@ if TYPE_CHECKING:
         wait_async,
         wait_procs,
     )
+else:
+    from ._run import run
 
 __all__ = [
     "CAPTURE",

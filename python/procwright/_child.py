@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._arguments import data, number, word
+from ._generic import Both, Err, Generic, In, Out
 from ._invalid import InvalidValue, bad_type, bad_value
 from ._options import quoted
 from ._outcome import result_of
@@ -16,15 +17,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from types import TracebackType
-    from typing import Any, Literal, NoReturn
+    from typing import Any, Literal, NoReturn, Self, overload
 
     from ._callback import LineCaller
+    from ._child_streams import Streams
     from ._result import Result
     from ._text import TextReader, TextWriter
+    from ._types import Args, Data
+else:
+    Streams = Generic
 
 
-class Child:
+class Child(Streams[Out, Err, In, Both]):
     """A program that was started: what `spawn` gives.
+
+    `Child[str]` is one whose `stdout` and `stderr` both come as text, `Child[bytes, None]` one
+    whose `stdout` comes as bytes and whose `stderr` goes elsewhere; without types it is any.
+    Behind them stand the types of stdin and of `merged`.
 
     Dropping it neither blocks nor kills, and leaves no zombie: the program goes on,
     its streams are closed, and it is reaped in the background. As a context manager:
@@ -34,7 +43,7 @@ class Child:
 
     def __init__(
         self,
-        args: Any,
+        args: Args,
         core: _core.Child,
         decoding: tuple[str, str] | None,
         stop: _core.Stop | None,
@@ -45,20 +54,20 @@ class Child:
         self._decoding = decoding
         self._stop = stop
         self._communication: _core.Communication | None = None
-        self._result: Result | None = None
+        self._result: Result[Any, Any, Any] | None = None
         #: The process, for all that is not the child's alone.
         self.process = Process._from_handle(core.process())
         #: The number of the process, which is its own until the child has been waited for.
         self.pid = self.process.pid
         streams = core.streams()
         #: The stream to its stdin, None unless that is a pipe.
-        self.stdin: Any = None
+        self.stdin = None
         #: The stream from its stdout, None unless that is a pipe.
-        self.stdout: Any = None
+        self.stdout = None
         #: The stream from its stderr, None unless that is a pipe.
-        self.stderr: Any = None
+        self.stderr = None
         #: The lines of both outputs in one stream, None unless that was asked for.
-        self.merged: Any = None
+        self.merged = None
         self._callers: list[LineCaller] = []
         self._receiver: _core.Receiver | None = None
         self._sender: _core.Sender | None = None
@@ -71,8 +80,9 @@ class Child:
         if streams.has_merged:
             from ._merged import Merged
 
-            self.merged = Merged(streams)
-            self.merged._decoding = decoding
+            both: Merged[Any] = Merged(streams)
+            both._decoding = decoding
+            self.merged = both
 
     def _text_writer(self, writer: Writer) -> Writer | TextWriter:
         if self._decoding is None:
@@ -120,7 +130,28 @@ class Child:
             raise WaitTimeout(quoted(self.args), timeout, (self,))
         return Status(*parts).returncode
 
-    def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
+    if TYPE_CHECKING:
+        # Bytes go to a program that is told text as well, and text to that alone.
+        @overload
+        def communicate(
+            self: Child[Out, Err, bytes | None, Any],
+            input: Data | None = None,
+            timeout: float | None = None,
+        ) -> tuple[Out, Err]: ...
+        @overload
+        def communicate(
+            self: Child[Out, Err, str | None, Any],
+            input: Data | str | None = None,
+            timeout: float | None = None,
+        ) -> tuple[Out, Err]: ...
+        @overload
+        def communicate(
+            self, input: Data | None = None, timeout: float | None = None
+        ) -> tuple[Out, Err]: ...
+
+    def communicate(
+        self, input: Data | str | None = None, timeout: float | None = None
+    ) -> tuple[Any, Any]:
         """Writes `input`, closes stdin, reads both outputs to the end, and waits.
 
         As in `subprocess`; both outputs are read while stdin is written, so that
@@ -171,7 +202,8 @@ class Child:
         if isinstance(input, str):
             if self._decoding is None:
                 raise bad_type("input", input, "spawn with text=True to pass a str, or pass bytes")
-            input = self.stdin._encode(input)
+            stdin: Any = self.stdin
+            input = stdin._encode(input)
         elif input is not None:
             input = data("input", input, "pass bytes, or a str to a child with text=True")
         if input:
@@ -197,6 +229,25 @@ class Child:
         # subprocess has bytes here, too, where text was asked for.
         error.output, error.stderr = communication.peek()
         raise error from None
+
+    if TYPE_CHECKING:
+
+        @overload
+        def wait_for(
+            self: Child[bytes | None, bytes | None, Any, Any],
+            pattern: bytes | re.Pattern[bytes],
+            timeout: float | None = None,
+            *,
+            stream: Literal["stdout", "stderr"] | None = None,
+        ) -> re.Match[bytes]: ...
+        @overload
+        def wait_for(
+            self: Child[str | None, str | None, Any, Any],
+            pattern: str | re.Pattern[str],
+            timeout: float | None = None,
+            *,
+            stream: Literal["stdout", "stderr"] | None = None,
+        ) -> re.Match[str]: ...
 
     def wait_for(
         self,
@@ -281,7 +332,7 @@ class Child:
             checked_stop(stop)
         return [Survivor(*survivor) for survivor in self._core.stop(stop)]
 
-    def result(self, timeout: float | None = None) -> Result:
+    def result(self, timeout: float | None = None) -> Result[Out, Err, None]:
         """Reads what is left of both outputs, waits, and gives a `Result` as `run` does.
 
         Its `stdout` and `stderr` are what was not read before; `stdout_info` and
@@ -317,7 +368,7 @@ class Child:
         caller.begin(stream)
         self._callers.append(caller)
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._generic import Generic, Text
 from ._invalid import bad_type
 from ._record import Record
 from ._stream import Figures, Gap, encoded_separator, frame_of, without_end
@@ -11,24 +12,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
-    from typing import Any, Literal
+    from typing import Any, Literal, Self, overload
 
 
-class MergedLine(Record):
+class MergedLine(Record, Generic[Text]):
     """A line of one of the two outputs."""
 
     __slots__ = ("stream", "time", "line")
 
-    def __init__(self, stream: Literal["stdout", "stderr"], time: float, line: Any) -> None:
+    def __init__(self, stream: Literal["stdout", "stderr"], time: float, line: Text) -> None:
         #: The output, "stdout" or "stderr".
         self.stream = stream
         #: The time when its end was read out of the pipe, in seconds since 1970.
         self.time = time
         #: The line, with its end unless `lines` has cut it; `str` if text was asked for.
-        self.line = line
+        self.line: Text = line
 
 
-class Merged(_core.Merged):
+class Merged(_core.Merged, Generic[Text]):
     """Iterates over the lines of both outputs, in the order in which they came.
 
     Gives `MergedLine`, and `Gap` where bytes were dropped (of which the offset is not
@@ -39,18 +40,39 @@ class Merged(_core.Merged):
 
     _decoding: tuple[str, str] | None
 
-    def __iter__(self) -> Merged:
+    def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> MergedLine | Gap:
+    def __next__(self) -> MergedLine[Text] | Gap:
         item = self._next()
         if item is None:
             raise StopIteration
         number, time, data = item
         if number == 0:
             return Gap(-1, data)
-        line = data if self._decoding is None else data.decode(*self._decoding)
+        line: Any = data if self._decoding is None else data.decode(*self._decoding)
         return MergedLine("stdout" if number == 1 else "stderr", time, line)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def lines(
+            self: Merged[bytes],
+            separator: bytes | None = b"\n",
+            *,
+            max_length: int | None = None,
+            too_long: Literal["split", "fail"] = "split",
+            keep_ends: bool = False,
+        ) -> Iterator[MergedLine[bytes] | Gap]: ...
+        @overload
+        def lines(
+            self: Merged[Text],
+            separator: str | bytes | None = b"\n",
+            *,
+            max_length: int | None = None,
+            too_long: Literal["split", "fail"] = "split",
+            keep_ends: bool = False,
+        ) -> Iterator[MergedLine[Text] | Gap]: ...
 
     def lines(
         self,
@@ -59,7 +81,7 @@ class Merged(_core.Merged):
         max_length: int | None = None,
         too_long: Literal["split", "fail"] = "split",
         keep_ends: bool = False,
-    ) -> Iterator[MergedLine | Gap]:
+    ) -> Iterator[Any]:
         r"""Iterates over lines as those of a `Reader` do, of both outputs.
 
         With a `max_length` no more than that is kept of a line that never ends: it
@@ -79,7 +101,7 @@ class Merged(_core.Merged):
         whole = frame_of(separator, max_length, too_long, True)
         return self._text_lines(whole, None if keep_ends else (separator,))
 
-    def _lines(self, frame: _core.Frame) -> Iterator[MergedLine | Gap]:
+    def _lines(self, frame: _core.Frame) -> Iterator[MergedLine[bytes] | Gap]:
         while (item := self._next(frame)) is not None:
             number, time, data = item
             if number == 0:
@@ -89,7 +111,7 @@ class Merged(_core.Merged):
 
     def _text_lines(
         self, frame: _core.Frame, cut: tuple[bytes | None] | None
-    ) -> Iterator[MergedLine | Gap]:
+    ) -> Iterator[MergedLine[str] | Gap]:
         import codecs
 
         assert self._decoding is not None
@@ -98,7 +120,7 @@ class Merged(_core.Merged):
         decoders: dict[str, codecs.IncrementalDecoder] = {}
         times: dict[str, float] = {}
 
-        def rests() -> Iterator[MergedLine]:
+        def rests() -> Iterator[MergedLine[str]]:
             for stream, decoder in decoders.items():
                 if rest := decoder.decode(b"", True):
                     yield MergedLine(stream, times[stream], rest)  # type: ignore[arg-type]
@@ -128,7 +150,7 @@ class Merged(_core.Merged):
         raw = self._figures()
         return None if raw is None else Figures(raw)
 
-    def __enter__(self) -> Merged:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

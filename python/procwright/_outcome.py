@@ -9,9 +9,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._core import RawResult
+    from ._types import Args
 
 
-def result_of(args: Any, raw: RawResult, decoding: tuple[str, str] | None) -> Result:
+def result_of(
+    args: Args, raw: RawResult, decoding: tuple[str, str] | None
+) -> Result[Any, Any, Any]:
     """The result of a run or a child that was given `args`."""
     return Result(args, raw, decoding, _called_process_error)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ._generic import Err, Generic, Order, Out
 from ._invalid import bad_type
 from ._record import Holder, Record, Status, Survivor
 
@@ -12,7 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal
 
+    from ._captured import Captured
     from ._core import RawInfo, RawResult
+    from ._types import Args, Pieces
+else:
+    Captured = Generic
 
 
 class StreamInfo(Record):
@@ -64,8 +69,12 @@ class StreamInfo(Record):
         return parts
 
 
-class Result:
-    """All that came of a run."""
+class Result(Captured[StreamInfo, Out, Err, Order]):
+    """All that came of a run.
+
+    `Result[str]` is one whose `stdout` and `stderr` are both `str`, `Result[bytes, None]` one
+    whose `stdout` is `bytes` and whose `stderr` went elsewhere; without types it is any.
+    """
 
     __slots__ = (
         "_decoded",
@@ -93,10 +102,10 @@ class Result:
 
     def __init__(
         self,
-        args: Any,
+        args: Args,
         raw: RawResult,
         decoding: tuple[str, str] | None,
-        failure: Callable[[Result, str], Exception],
+        failure: Callable[[Result[Any, Any, Any], str], Exception],
     ) -> None:
         #: The arguments that `run` was given.
         self.args = args
@@ -148,16 +157,18 @@ class Result:
         return self.reason == "finished" and self.status.code == 0
 
     @property
-    def stdout(self) -> Any:
+    def stdout(self) -> Out:
         """The captured data: `str` if text was asked for, else `bytes`."""
-        return self._data("stdout", self.stdout_bytes)
+        data: Out = self._data("stdout", self.stdout_bytes)
+        return data
 
     @property
-    def stderr(self) -> Any:
+    def stderr(self) -> Err:
         """The captured data: `str` if text was asked for, else `bytes`."""
-        return self._data("stderr", self.stderr_bytes)
+        data: Err = self._data("stderr", self.stderr_bytes)
+        return data
 
-    def _data(self, name: str, data: bytes | None) -> str | bytes | None:
+    def _data(self, name: str, data: bytes | None) -> Any:
         if data is None or self._decoding is None:
             return data
         text = self._decoded.get(name)
@@ -166,16 +177,19 @@ class Result:
         return text
 
     @property
-    def merged(self) -> list[tuple[str, bytes]] | None:
+    def merged(self) -> Order:
         """The pieces of both streams in the order of reading, None unless asked for."""
-        if self._segments is None:
-            return None
-        pieces: list[tuple[str, bytes]] = []
+        pieces: Any = None if self._segments is None else self._pieces(self._segments)
+        order: Order = pieces
+        return order
+
+    def _pieces(self, segments: list[tuple[int, int]]) -> Pieces:
+        pieces: Pieces = []
         streams = {
             1: _Kept("stdout", self.stdout_bytes, self.stdout_info),
             2: _Kept("stderr", self.stderr_bytes, self.stderr_info),
         }
-        for number, length in self._segments:
+        for number, length in segments:
             stream = streams[number]
             piece = stream.take(length)
             if piece:
@@ -250,8 +264,10 @@ class _Kept:
 
     __slots__ = ("_at", "_data", "_from", "_to", "name")
 
-    def __init__(self, name: str, data: bytes | None, info: StreamInfo | None) -> None:
-        self.name = name
+    def __init__(
+        self, name: Literal["stdout", "stderr"], data: bytes | None, info: StreamInfo | None
+    ) -> None:
+        self.name: Literal["stdout", "stderr"] = name
         self._data = memoryview(data or b"")
         self._at = 0
         self._from = self._to = 0
@@ -268,7 +284,7 @@ class _Kept:
         return bytes(self._data[start : self._kept_before(self._at)])
 
 
-def _shown(result: Result, name: str) -> object:
+def _shown(result: Result[Any, Any, Any], name: str) -> object:
     try:
         return getattr(result, name)
     except UnicodeError:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ._event import Event
     from ._result import Result
-    from ._types import Args, Data, Sink, Stdin, StrOrBytesPath, Tap, Writable
+    from ._types import Args, Data, Env, ExtraEnv, Sink, Stdin, StrOrBytesPath, Tap, Writable
 
 
 def run(
@@ -27,8 +27,8 @@ def run(
     stdin: Stdin = None,
     stdout: Sink = CAPTURE,
     stderr: Sink = CAPTURE,
-    env: Mapping[Any, Any] | None = None,
-    extra_env: Mapping[Any, Any] | None = None,
+    env: Env | None = None,
+    extra_env: ExtraEnv | None = None,
     cwd: StrOrBytesPath | None = None,
     user: str | int | None = None,
     group: str | int | None = None,
@@ -62,7 +62,7 @@ def run(
     on_timeout: Literal["raise", "return"] = "raise",
     cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
-) -> Result:
+) -> Result[Any, Any, Any]:
     """Runs a program, waits until the run is over, and returns all that came of it.
 
     The program reads nothing and both of its outputs are captured, unless said

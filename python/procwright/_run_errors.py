@@ -8,6 +8,7 @@ import subprocess
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._result import Result
+    from ._types import Args
 
 
 class RunError(subprocess.SubprocessError):
@@ -23,25 +24,25 @@ class RunError(subprocess.SubprocessError):
     # subprocess sets these in a constructor of its own.
 
     @property
-    def cmd(self) -> object:
+    def cmd(self) -> Args:
         return self.result.args
 
     @property
-    def output(self) -> object:
+    def output(self) -> str | bytes | None:
         return _output(self.result, "stdout")
 
     @property
-    def stdout(self) -> object:
+    def stdout(self) -> str | bytes | None:
         return self.output
 
     @property
-    def stderr(self) -> object:
+    def stderr(self) -> str | bytes | None:
         return _output(self.result, "stderr")
 
 
-def _output(result: Result, name: str) -> object:
+def _output(result: Result, name: str) -> str | bytes | None:
     try:
-        data: object = getattr(result, name)
+        data: str | bytes | None = getattr(result, name)
     except UnicodeError:
         # Strict decoding was asked for; an exception is no place to do it in.
         data = getattr(result, name + "_bytes").decode(errors="replace")
@@ -77,15 +78,15 @@ class Cancelled(RunError):
     result: Result | None  # type: ignore[assignment]
 
     @property
-    def cmd(self) -> object:
+    def cmd(self) -> Args | None:  # type: ignore[override]
         return None if self.result is None else self.result.args
 
     @property
-    def output(self) -> object:
+    def output(self) -> str | bytes | None:
         return None if self.result is None else _output(self.result, "stdout")
 
     @property
-    def stderr(self) -> object:
+    def stderr(self) -> str | bytes | None:
         return None if self.result is None else _output(self.result, "stderr")
 
 

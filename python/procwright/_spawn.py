@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._callback import LineCaller
     from ._event import Event
     from ._overflow import Overflow
-    from ._types import Args, Data, Sink, Stdin, StrOrBytesPath
+    from ._types import Args, Data, Env, ExtraEnv, Sink, Stdin, StrOrBytesPath
 
 
 def spawn(
@@ -38,8 +38,8 @@ def spawn(
     on_stderr_line: Callable[[Any], object] | None = None,
     max_length: int | None = 2**24,
     too_long: Literal["split", "fail"] = "split",
-    env: Mapping[Any, Any] | None = None,
-    extra_env: Mapping[Any, Any] | None = None,
+    env: Env | None = None,
+    extra_env: ExtraEnv | None = None,
     cwd: StrOrBytesPath | None = None,
     user: str | int | None = None,
     group: str | int | None = None,
@@ -56,7 +56,7 @@ def spawn(
     pty: bool | tuple[int, int] = False,
     stop: _core.Stop | None = None,
     on_event: Callable[[Event], object] | None = None,
-) -> Child:
+) -> Child[Any, Any, Any, Any]:
     """Starts a program and returns at once, with the child and its streams.
 
     The program reads nothing, and both of its outputs are pipes, unless said
@@ -147,7 +147,9 @@ def spawn(
     try:
         for callback in (on_stdout_line, on_stderr_line):
             callers.append(_caller(callback, *longest))
-        child = Child(args, call(_core.spawn, options, given), decoding, stop)
+        child: Child[Any, Any, Any, Any] = Child(
+            args, call(_core.spawn, options, given), decoding, stop
+        )
     except BaseException:
         for caller in callers:
             if caller is not None:

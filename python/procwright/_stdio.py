@@ -23,7 +23,7 @@ DEVNULL: Final = -3
 #: The caller's own.
 INHERIT: Final = -4
 #: Another name for `PIPE`: the output goes into the result.
-CAPTURE: Final = PIPE
+CAPTURE: Final = -1
 
 _CONSTANTS = {PIPE: "PIPE", STDOUT: "STDOUT", DEVNULL: "DEVNULL", INHERIT: "INHERIT"}
 _STDIN = (

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Args = Sequence[StrOrBytesPath] | StrOrBytesPath
 Data = bytes | bytearray | memoryview
+#: The values of an environment. A `Mapping` is of one type of names, not of a union.
+Env = Mapping[str, StrOrBytesPath] | Mapping[bytes, StrOrBytesPath]
+#: What is set and, with None, removed.
+ExtraEnv = Mapping[str, StrOrBytesPath | None] | Mapping[bytes, StrOrBytesPath | None]
+#: Pieces of both outputs, in the order of reading.
+Pieces = list[tuple[Literal["stdout", "stderr"], bytes]]
 #: The stream, 1 or 2; whether it is called with lines, else with chunks and at last None; and
 #: what is called.
 Tap = tuple[int, bool, Callable[[Any], object]]
@@ -53,6 +59,21 @@ Stdin = (
     | Iterable[str]
 )
 Sink = None | int | StrOrBytesPath | HasFileno
+#: `PIPE` and `CAPTURE`, to a type checker.
+Pipe = Literal[-1]
+#: Sources of stdin that are no pipe to write to. A number may be one: it may be `PIPE`.
+NoPipe = (
+    None
+    | Literal[-3, -4]
+    | os.PathLike[str]
+    | os.PathLike[bytes]
+    | HasFileno
+    | Readable
+    | Iterable[Data]
+    | Iterable[str]
+)
+#: Places for stdout and stderr that are not this process.
+Elsewhere = None | Literal[-2, -3, -4] | StrOrBytesPath | HasFileno
 
 
 class HasPid(Protocol):

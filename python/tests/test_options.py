@@ -1,16 +1,19 @@
 """An option stands in three places: the signature, the table, and the field of the extension."""
 
+import ast
 import inspect
 import pathlib
+import pickle
 import re
 
 import pytest
 
 import procwright
-from procwright import DEVNULL, INHERIT
+from procwright import DEVNULL, INHERIT, _keywords
 from procwright._options import COMMON, RUN, SPAWN
 
-SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src"
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src"
 
 #: Parameters that Python makes into others of the core, or keeps to itself.
 TEXT = {"text", "encoding", "errors"}
@@ -89,3 +92,40 @@ def test_the_number_that_means_no_change(function, option):
     value = [1, 2**32 - 1] if option == "extra_groups" else 2**32 - 1
     with pytest.raises(procwright.InvalidValue, match=rf"^{option}(\[1\])? is 4294967295: pass"):
         function(["true"], **{option: value})
+
+
+def overloads(function):
+    """The parameters of each overload, those of its **options among them, by their types."""
+    text = (ROOT / "procwright" / "_overloads.pyi").read_text()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+            arguments = [*node.args.args, *node.args.kwonlyargs]
+            defaults = [ast.unparse(one) for one in node.args.kw_defaults if one is not None]
+            options = getattr(_keywords, node.args.kwarg.annotation.slice.id)
+            yield {one.arg for one in arguments}, options.__annotations__, defaults
+
+
+@pytest.mark.parametrize("function", [procwright.run, procwright.spawn])
+def test_types_know_the_parameters(function):
+    signature = inspect.signature(function).parameters
+    cases = list(overloads(function))
+    assert cases
+    for written, options, defaults in cases:
+        assert written | options.keys() == signature.keys()
+        assert not written & options.keys()
+        # `...` stands for that of the signature.
+        assert set(defaults) <= {"...", "None", "False", "-1"}
+        for name, annotation in options.items():
+            # A callback and input have a type by that of the text.
+            if name not in {"input", "on_line", "on_stdout_line", "on_stderr_line"}:
+                assert annotation.__forward_arg__ == signature[name].annotation, name
+
+
+def test_a_class_that_takes_types_is_that_class():
+    result = procwright.run(["true"])
+    assert str(procwright.Result[str]) == "procwright._result.Result[str]"
+    assert procwright.Result[str, None].__origin__ is procwright.Result
+    assert isinstance(result, procwright.Result)
+    assert procwright.Child[bytes].__origin__ is procwright.Child
+    assert procwright.MergedLine[str]("stdout", 0.0, "x").line == "x"
+    assert pickle.loads(pickle.dumps(procwright.Result[str])) == procwright.Result[str]

@@ -1,0 +1,38 @@
+"""Classes that take types, as `Result[str]`, without `typing`, which is slow to import."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Generic as Generic
+
+    from typing_extensions import TypeVar
+
+    from ._types import Pieces
+
+    _Data = str | bytes | None
+
+    #: Data of stdout: `str` or `bytes`, None where it does not come to this process.
+    Out = TypeVar("Out", covariant=True, default=_Data)
+    #: Data of stderr.
+    Err = TypeVar("Err", covariant=True, default=Out)
+    #: Data of stdin, None unless that is a pipe.
+    In = TypeVar("In", covariant=True, default=Out | None)
+    #: The pieces of `Result.merged`, None unless asked for.
+    Order = TypeVar("Order", covariant=True, default=Pieces | None)
+    #: Data of both outputs in one stream, None unless that was asked for.
+    Both = TypeVar("Both", covariant=True, default=_Data)
+    #: Text or bytes.
+    Text = TypeVar("Text", covariant=True, default=str | bytes)
+else:
+    Out = Err = In = Order = Both = Text = None
+
+    class Generic:
+        """`typing.Generic`, as far as classes of this package need it."""
+
+        __slots__ = ()
+
+        def __class_getitem__(cls, types):
+            # `class Result(Generic[Out, Err])` has this class as its base; later,
+            # `Result[str]` is what `list[str]` is.
+            return cls if cls is Generic else type(list[int])(cls, types)

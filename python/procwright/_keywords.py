@@ -1,0 +1,101 @@
+"""The options of `run` and `spawn` by which no type of theirs is chosen: for type checkers,
+imported by nothing else.
+
+A test holds them to the signatures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, TypedDict
+
+from . import _core
+from ._event import Event
+from ._overflow import Overflow
+from ._types import Data, Env, ExtraEnv, Stdin, StrOrBytesPath, Writable
+
+
+class Common(TypedDict, total=False):
+    """What both take."""
+
+    shell: bool
+    env: Env | None
+    extra_env: ExtraEnv | None
+    cwd: StrOrBytesPath | None
+    user: str | int | None
+    group: str | int | None
+    extra_groups: Iterable[str | int] | None
+    umask: int | None
+    rlimits: Mapping[str, int | tuple[int, int]] | None
+    nice: int | None
+    process_group: int | None
+    start_new_session: bool
+    die_with_parent: bool | str | int
+    pass_fds: Iterable[int]
+    liveness: bool
+    stop: _core.Stop | None
+    max_length: int | None
+    too_long: Literal["split", "fail"]
+    on_event: Callable[[Event], object] | None
+
+
+class Run(Common, total=False):
+    """What `run` takes besides."""
+
+    stdin: Stdin
+    timeout: float | None
+    idle_timeout: float | None
+    until: Literal["eof", "exit"]
+    limit: int | _core.Limit | None
+    keep_full: StrOrBytesPath | None
+    tee: bool | Writable
+    check: bool
+    on_timeout: Literal["raise", "return"]
+    cancel: _core.Cancel | None
+
+
+class RunBytes(Run, total=False):
+    """What `run` takes where the outputs are bytes."""
+
+    input: Data | None
+    on_line: Callable[[bytes], object] | None
+    on_stdout_line: Callable[[bytes], object] | None
+    on_stderr_line: Callable[[bytes], object] | None
+
+
+class RunText(Run, total=False):
+    """What `run` takes where they are text."""
+
+    input: Data | str | None
+    on_line: Callable[[str], object] | None
+    on_stdout_line: Callable[[str], object] | None
+    on_stderr_line: Callable[[str], object] | None
+
+
+class RunAny(Run, total=False):
+    """What `run` takes where only the running program knows which."""
+
+    input: Data | None
+    on_line: Callable[[str | bytes], object] | None
+    on_stdout_line: Callable[[str | bytes], object] | None
+    on_stderr_line: Callable[[str | bytes], object] | None
+
+
+class Spawn(Common, total=False):
+    """What `spawn` takes besides."""
+
+    overflow: Overflow | Literal["spill", "block", "drop_oldest", "drop_newest", "fail"]
+    stall_after: float | None
+    channel: Literal["from_child", "to_child"] | None
+
+
+class SpawnBytes(Spawn, total=False):
+    """What `spawn` takes where the streams are bytes."""
+
+    input: Data | None
+
+
+class SpawnText(Spawn, total=False):
+    """What `spawn` takes where they are text."""
+
+    input: Data | str | None

@@ -1,0 +1,11 @@
+"""`run` and `spawn`, as type checkers see them: `_overloads.pyi` has what they give.
+
+Nothing imports this module when a program runs.
+"""
+
+from __future__ import annotations
+
+from ._run import run
+from ._spawn import spawn
+
+__all__ = ["run", "spawn"]

@@ -1,0 +1,206 @@
+"""Programs without a mistake in their types: no type checker has a word to say.
+
+`ci/check_types.py` sees to it, and runs none of it.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import assert_type
+
+import procwright
+from procwright import (
+    CAPTURE,
+    DEVNULL,
+    INHERIT,
+    PIPE,
+    STDOUT,
+    CalledProcessError,
+    Child,
+    Gap,
+    Merged,
+    MergedLine,
+    Reader,
+    Result,
+    StreamInfo,
+    TextReader,
+    TextWriter,
+    Writer,
+)
+
+LS = ["ls", "/"]
+
+
+def captured() -> None:
+    assert_type(procwright.run(LS).stdout, bytes)
+    assert_type(procwright.run(LS).stderr, bytes)
+    assert_type(procwright.run(LS, text=True).stdout, str)
+    assert_type(procwright.run(LS, encoding="latin-1").stderr, str)
+    assert_type(procwright.run(LS, errors="strict").stdout, str)
+    assert_type(procwright.run(LS, text=True, encoding="utf-8", errors="strict").stdout, str)
+    assert_type(procwright.run(LS, stdout=CAPTURE, stderr=PIPE).stderr, bytes)
+    assert_type(procwright.run("ls | wc", shell=True, text=True).stdout, str)
+    assert_type(procwright.run(["ls", pathlib.Path("/")]).stdout, bytes)
+    assert_type(procwright.run(LS).stdout_bytes, bytes)
+    assert_type(procwright.run(LS, text=True).stderr_bytes, bytes)
+    assert_type(procwright.run(LS).stdout_info, StreamInfo)
+
+
+def elsewhere() -> None:
+    both = procwright.run(LS, text=True, stderr=STDOUT)
+    assert_type(both.stdout, str)
+    assert_type(both.stderr, None)
+    assert_type(both.stderr_info, None)
+    assert_type(both.stdout_info.bytes, int)
+    with open(os.devnull, "wb") as file:
+        assert_type(procwright.run(LS, stdout=file).stdout, None)
+        assert_type(procwright.run(LS, stdout=file).stderr, bytes)
+    assert_type(procwright.run(LS, stdout=INHERIT, stderr=None, text=True).stdout, None)
+    assert_type(procwright.run(LS, stdout="/dev/null", text=True).stderr, str)
+    assert_type(procwright.run(LS, stdout=DEVNULL, stderr=DEVNULL).stderr_bytes, None)
+    assert_type(procwright.run(LS, pty=True, text=True).stdout, str)
+    assert_type(procwright.run(LS, pty=(24, 80)).stderr, None)
+
+
+def in_order() -> None:
+    merged = procwright.run(LS, merged=True)
+    for stream, piece in merged.merged:
+        assert_type(piece, bytes)
+        print(stream.upper())
+    assert_type(procwright.run(LS).merged, None)
+
+
+def known_when_it_runs(text: bool, encoding: str | None, fd: int) -> None:
+    assert_type(procwright.run(LS, encoding=encoding).stdout, str | bytes | None)
+    assert_type(procwright.run(LS, stdout=fd).stdout, bytes | None)
+    assert_type(procwright.run(LS, stdout=fd, text=True).stderr, str | None)
+    # The numbers of subprocess are taken, and have no more type than there.
+    assert_type(procwright.run(LS, stderr=subprocess.STDOUT).stdout, bytes | None)
+    output = procwright.run(LS, text=text).stdout
+    if isinstance(output, str):
+        output.encode()
+
+
+def first_line(result: Result[str]) -> str:
+    return result.stdout.partition("\n")[0]
+
+
+def size(result: Result) -> int:
+    return len(result.stdout or b"")
+
+
+def listed() -> Result[str, None]:
+    return procwright.run(LS, text=True, stderr=STDOUT)
+
+
+def results() -> None:
+    first_line(procwright.run(LS, text=True))
+    size(procwright.run(LS))
+    size(listed())
+
+
+def options() -> None:
+    procwright.run(LS, input=b"x", stdin=None)
+    procwright.run(LS, input="x", text=True)
+    # Bytes are bytes, and come to the program as they are.
+    procwright.run(LS, input=b"x", text=True)
+    procwright.run(LS, stdin=[b"a", b"b"])
+    procwright.run(LS, stdin=(str(n) for n in range(3)), text=True)
+    procwright.run(LS, env=os.environ, extra_env={"A": None, "B": "x"})
+    procwright.run(LS, env={b"A": b"x"}, cwd=pathlib.Path("/"))
+    procwright.run(LS, on_line=lambda line: print(line.decode()))
+    procwright.run(LS, on_line=lambda line: print(line.encode()), text=True)
+    procwright.run(LS, on_stdout_line=sys.stdout.write, text=True)
+    procwright.run(LS, on_stderr_line=sys.stderr.buffer.write)
+    procwright.run(LS, tee=sys.stdout)
+
+
+def failures() -> None:
+    try:
+        procwright.run(LS, check=True, timeout=60)
+    except CalledProcessError as error:
+        assert_type(error.stdout, str | bytes | None)
+        assert_type(error.stderr, str | bytes | None)
+        assert_type(error.result.pid, int)
+        print(error, error.returncode)
+    except procwright.TimeoutExpired as error:
+        if isinstance(error.stdout, bytes):
+            error.stdout.decode()
+
+
+def streams() -> None:
+    child = procwright.spawn(LS)
+    assert_type(child.stdin, None)
+    assert_type(child.stdout, Reader)
+    assert_type(child.stderr, Reader)
+    assert_type(child.merged, None)
+    for line in child.stdout:
+        assert_type(line, bytes)
+    text = procwright.spawn(LS, stdin=PIPE, text=True, stderr=STDOUT)
+    assert_type(text.stdin, TextWriter)
+    assert_type(text.stdout, TextReader)
+    assert_type(text.stderr, None)
+    text.stdin.write("x\n")
+    text.stdin.buffer.write(b"x\n")
+    for one in text.stdout.lines():
+        if not isinstance(one, Gap):
+            assert_type(one, str)
+    assert_type(procwright.spawn(LS, stdin=PIPE).stdin, Writer)
+    assert_type(procwright.spawn(LS, stdin=PIPE, stdout=INHERIT, stderr=None).stdin, Writer)
+    terminal = procwright.spawn(LS, stdin=PIPE, pty=True, text=True)
+    assert_type(terminal.stdin, TextWriter)
+    assert_type(terminal.stderr, None)
+
+
+def communicated() -> None:
+    with procwright.spawn(LS, stdin=PIPE) as child:
+        assert_type(child.communicate(b"x"), tuple[bytes, bytes])
+    with procwright.spawn(LS, stdin=PIPE, text=True) as child_of_text:
+        assert_type(child_of_text.communicate("x", timeout=60), tuple[str, str])
+    out, err = procwright.spawn(LS, errors="strict", stderr=STDOUT).communicate()
+    assert_type(out, str)
+    assert_type(err, None)
+    assert_type(procwright.spawn(LS, text=True).result(), Result[str, str, None])
+
+
+def called_back(seen: list[str]) -> None:
+    child = procwright.spawn(LS, on_stdout_line=seen.append, text=True, stdin=PIPE)
+    assert_type(child.stdin, TextWriter)
+    # None is what the callback reads.
+    assert_type(child.communicate(), tuple[str | None, str | None])
+
+
+def both_as_one() -> None:
+    child = procwright.spawn(LS, merged=True, text=True)
+    assert_type(child.merged, Merged[str])
+    assert_type(child.stdout, None)
+    for item in child.merged:
+        if isinstance(item, MergedLine):
+            assert_type(item.line, str)
+    for one in procwright.spawn(LS, merged=True).merged.lines(b"\0"):
+        if isinstance(one, MergedLine):
+            assert_type(one.line, bytes)
+
+
+def waited_for() -> None:
+    assert_type(procwright.spawn(LS, text=True).wait_for("x").string, str)
+    procwright.spawn(LS).wait_for(b"x")
+
+
+def lines_of(child: Child[str]) -> Iterator[str]:
+    yield from child.stdout
+    if child.stdin is not None:
+        child.stdin.write("x")
+
+
+def pid_of(child: Child) -> int:
+    return child.pid
+
+
+def children() -> None:
+    lines_of(procwright.spawn(LS, text=True))
+    lines_of(procwright.spawn(LS, text=True, stdin=PIPE))
+    pid_of(procwright.spawn(LS))
+    pid_of(procwright.spawn(LS, merged=True, text=True))

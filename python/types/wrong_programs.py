@@ -1,0 +1,97 @@
+"""Programs with mistakes of bytes and str, and of what is not there.
+
+Each line that is marked is complained about by every type checker, and no other line is:
+`ci/check_types.py` sees to it, and runs none of it.
+"""
+
+import json
+import pathlib
+import sys
+
+import procwright
+from procwright import DEVNULL, PIPE, STDOUT, CalledProcessError, Child, MergedLine, Result
+
+LS = ["ls", "/"]
+
+
+def outputs() -> None:
+    procwright.run(LS).stdout.encode()  # wrong
+    procwright.run(LS, text=True).stdout.decode()  # wrong
+    procwright.run(LS).stdout.split("\n")  # wrong
+    procwright.run(LS, text=True).stderr.startswith(b"x")  # wrong
+    procwright.run(LS, encoding="utf-8").stdout + b"x"  # wrong
+    procwright.run(LS, errors="strict").stdout.hex()  # wrong
+    procwright.run(LS, text=True, stderr=STDOUT).stderr.strip()  # wrong
+    procwright.run(LS, stdout=DEVNULL).stdout.strip()  # wrong
+    procwright.run(LS, pty=True).stderr.strip()  # wrong
+    procwright.run(LS, stdout="/dev/null").stdout_info.bytes  # wrong
+    "x" in procwright.run(LS).stdout  # wrong
+    pathlib.Path("/tmp/x").write_text(procwright.run(LS).stdout)  # wrong
+    sys.stdout.write(procwright.run(LS).stdout)  # wrong
+    print("\n".join(procwright.run(LS).stdout.splitlines()))  # wrong
+    json.loads(procwright.run(LS, stdout=DEVNULL).stdout)  # wrong
+    for _, piece in procwright.run(LS, text=True, merged=True).merged:
+        piece.encode()  # wrong
+    for _ in procwright.run(LS).merged:  # wrong
+        pass
+
+
+def known_when_it_runs(text: bool) -> None:
+    procwright.run(LS, text=text).stdout.splitlines()  # wrong
+
+
+def first_line(result: Result[str]) -> str:
+    return result.stdout.partition("\n")[0]
+
+
+def results() -> None:
+    first_line(procwright.run(LS))  # wrong
+    first_line(procwright.run(LS, text=True, stdout=DEVNULL))  # wrong
+
+
+def inputs() -> None:
+    procwright.run(LS, input="x")  # wrong
+    procwright.run(LS, on_line=sys.stdout.write)  # wrong
+    procwright.run(LS, on_line=sys.stdout.buffer.write, text=True)  # wrong
+    procwright.run(LS, extra_env={"N": 1})  # wrong
+    procwright.run(LS, stdin=b"x")  # wrong
+
+
+def failures() -> None:
+    try:
+        procwright.run(LS, check=True, text=True)
+    except CalledProcessError as error:
+        error.stderr.strip()  # wrong
+
+
+def streams() -> None:
+    child = procwright.spawn(LS, stdin=PIPE)
+    child.stdin.write("x")  # wrong
+    child.stdout.readline().encode()  # wrong
+    child.communicate("x")  # wrong
+    out, _ = child.communicate()
+    out + "x"  # wrong
+    procwright.spawn(LS).stdin.write(b"x")  # wrong
+    child.wait_for("x")  # wrong
+    for line in procwright.spawn(LS, text=True).stdout:
+        line.decode()  # wrong
+    for one in procwright.spawn(LS, text=True).stdout.lines():
+        one.strip()  # wrong
+    text = procwright.spawn(LS, stdin=PIPE, text=True)
+    text.stdin.write(b"x")  # wrong
+    text.wait_for(b"x")  # wrong
+    procwright.spawn(LS, stderr=STDOUT).stderr.read()  # wrong
+    procwright.spawn(LS, merged=True).stdout.read()  # wrong
+    for item in procwright.spawn(LS, merged=True).merged:
+        if isinstance(item, MergedLine):
+            item.line.encode()  # wrong
+    procwright.spawn(LS, text=True).result().stdout.decode()  # wrong
+    procwright.spawn(LS, on_stdout_line=sys.stdout.write)  # wrong
+
+
+def lines_of(child: Child[str]) -> list[str]:
+    return list(child.stdout)
+
+
+def children() -> None:
+    lines_of(procwright.spawn(LS))  # wrong
