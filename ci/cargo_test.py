@@ -76,7 +76,15 @@ def diagnosis(pid):
             words = [read(task / name) for name in ("comm", "wchan", "syscall")]
             told.append(f"  {task.name} {' | '.join(words)}")
         if shutil.which("gdb"):
-            gdb = ["gdb", "-batch", "-nx", "-p", str(one), "-ex", "thread apply all bt 8"]
+            gdb = [
+                "gdb",
+                "-batch",
+                "-nx",
+                "-p",
+                str(one),
+                "-ex",
+                "thread apply all bt 8",
+            ]
             try:
                 stacks = subprocess.run(
                     gdb, capture_output=True, text=True, timeout=120, check=False
