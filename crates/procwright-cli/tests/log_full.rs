@@ -221,5 +221,6 @@ fn a_log_that_takes_nothing_holds_up_no_deadline() {
         log("bytes") + log("lost_bytes"),
         json["stdout_info"]["bytes"].as_u64().unwrap()
     );
-    assert!(log("lost_bytes") > 16 << 20, "{json}");
+    // The program was not held up: many times what the FIFO and its own pipe take.
+    assert!(log("lost_bytes") > 1 << 20, "{json}");
 }

@@ -257,6 +257,8 @@ fn descriptors_run_out() {
                 }
                 Err(error) => panic!("{name} with {free}: {error}"),
             }
+            // A thread of the run closes what it has before it ends.
+            common::eventually(|| Census::now().threads.len() == threads);
             // The command's own descriptors, if it had any, are closed by now.
             let own = if name == "swapped" { 2 } else { 0 };
             let now = Census::now();
@@ -265,7 +267,6 @@ fn descriptors_run_out() {
                 (before.fds.len() - own, before.children),
                 "{name} with {free}"
             );
-            common::eventually(|| Census::now().threads.len() == threads);
         }
     }
     common::figure(&format!("free descriptors that are enough: {started:?}"));
