@@ -24,6 +24,7 @@ mod drain;
 pub mod error;
 #[cfg(procwright_fault)]
 mod fault;
+pub mod map;
 mod quote;
 mod run;
 pub mod spec;

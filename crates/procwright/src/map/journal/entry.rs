@@ -1,0 +1,86 @@
+//! What the end of a command leaves in the journals.
+
+use std::ffi::OsString;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use super::line::{End, Nth};
+use crate::map::ended::Outcome;
+use crate::map::past::PastEnd;
+use crate::run::Reason;
+use crate::spool::Memory;
+use procwright_process::Exit;
+
+/// A command that was written down as started.
+pub(in crate::map) struct Entry {
+    pub(super) nth: Nth,
+    pub(super) index: u64,
+    pub(super) argv: Vec<OsString>,
+    pub(super) started_at: f64,
+}
+
+/// The end of a command, as the journals have it.
+pub(super) struct NotedEnd {
+    pub(super) past: PastEnd,
+    pub(super) reason: Option<&'static str>,
+    pub(super) status: Option<Exit>,
+    pub(super) stdout_bytes: Option<u64>,
+    pub(super) stderr_bytes: Option<u64>,
+}
+
+impl NotedEnd {
+    pub(super) fn of<M: Memory>(outcome: &Outcome<M>) -> Option<NotedEnd> {
+        match outcome {
+            Outcome::Ran(collected) => {
+                let report = &collected.report;
+                let success = collected.failure.is_none() && report.success();
+                let words = match report.reason {
+                    Reason::Finished => report.status.to_string(),
+                    reason => format!("was stopped ({}); {}", reason.name(), report.status),
+                };
+                Some(NotedEnd {
+                    past: PastEnd {
+                        success,
+                        duration: report.duration,
+                        words,
+                    },
+                    reason: Some(report.reason.name()),
+                    status: Some(report.status),
+                    stdout_bytes: report.stdout_info.as_ref().map(|info| info.bytes),
+                    stderr_bytes: report.stderr_info.as_ref().map(|info| info.bytes),
+                })
+            }
+            Outcome::NotStarted(error) => Some(NotedEnd {
+                past: PastEnd {
+                    success: false,
+                    duration: Duration::ZERO,
+                    words: format!("was not started: {error}"),
+                },
+                reason: None,
+                status: None,
+                stdout_bytes: None,
+                stderr_bytes: None,
+            }),
+            Outcome::Before(_) | Outcome::Unknown(_) => None,
+        }
+    }
+
+    pub(super) fn line(&self, entry: &Entry) -> Value {
+        let end = End {
+            past: &self.past,
+            at: now(),
+            reason: self.reason,
+            status: self.status.map_or(Value::Null, Exit::to_json),
+            stdout_bytes: self.stdout_bytes,
+            stderr_bytes: self.stderr_bytes,
+        };
+        super::line::ended(entry.nth, entry.index, &end)
+    }
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_secs_f64())
+}

@@ -1,0 +1,148 @@
+//! The file of a journal: read once, then appended to, a line at a time.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+use super::error::JournalError;
+use super::line::{self, Line};
+use procwright_os::sync::Mutex;
+use serde_json::Value;
+
+/// A journal that only this process writes, as long as it is open.
+#[derive(Debug)]
+pub(super) struct JournalFile {
+    path: PathBuf,
+    file: Mutex<File>,
+    /// True if each line is on the disk before anything follows from it.
+    pub(super) is_synced: bool,
+}
+
+/// How much of a file is lines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Bytes of lines that have an end.
+    pub(super) whole: u64,
+    /// Bytes behind them.
+    pub(super) torn: u64,
+}
+
+impl JournalFile {
+    /// Opens the file, makes it if it is not there, and locks it.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`], and [`JournalError::Busy`] if another map has it.
+    #[doc(alias = "flock")]
+    pub(super) fn open(path: PathBuf) -> Result<JournalFile, JournalError> {
+        let opened = File::options()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&path);
+        let file = opened.map_err(|error| failed("open", &path, error))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(JournalError::Busy { path }),
+            Err(error) => return Err(failed("lock", &path, error.into())),
+        }
+        Ok(JournalFile {
+            path,
+            file: Mutex::new(file),
+            is_synced: false,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Calls `each` for each line. Changes nothing: the file may not be ours.
+    ///
+    /// # Errors
+    /// Those of reading, and [`JournalError::Foreign`].
+    pub(super) fn read(
+        &self,
+        mut each: impl FnMut(Line) -> Result<(), JournalError>,
+    ) -> Result<Extent, JournalError> {
+        let file = self.file.lock();
+        let refused = |error| failed("read", &self.path, error);
+        (&*file).rewind().map_err(refused)?;
+        let mut reader = BufReader::new(&*file);
+        let (mut text, mut number, mut whole) = (Vec::new(), 0, 0);
+        loop {
+            text.clear();
+            let length = reader.read_until(b'\n', &mut text).map_err(refused)?;
+            if text.pop_if(|last| *last == b'\n').is_none() {
+                let torn = length as u64;
+                return Ok(Extent { whole, torn });
+            }
+            number += 1;
+            whole += length as u64;
+            let line = line::parse(&text).map_err(|problem| JournalError::Foreign {
+                path: self.path.clone(),
+                line: number,
+                problem,
+            });
+            each(line?)?;
+        }
+    }
+
+    /// Takes away a last line without an end. The process that wrote it was killed in the middle
+    /// of the write, so nothing has followed from it.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub(super) fn cut(&self, extent: Extent) -> Result<(), JournalError> {
+        if extent.torn == 0 {
+            return Ok(());
+        }
+        let cut = self.file.lock().set_len(extent.whole);
+        cut.map_err(|error| failed("write", &self.path, error))
+    }
+
+    /// Appends a line, by one write: when this returns, the line survives the death of this
+    /// process, and that of the machine if [`is_synced`](JournalFile::is_synced).
+    ///
+    /// # Errors
+    /// Those of the write. The line is not there then, or not whole, which is as good.
+    pub(super) fn append(&self, line: &Value) -> Result<(), JournalError> {
+        let mut text = line.to_string();
+        text.push('\n');
+        let mut file = self.file.lock();
+        let written = self.write(&mut file, text.as_bytes());
+        drop(file);
+        written.map_err(|error| failed("write", &self.path, error))
+    }
+
+    /// Gives the file up for other maps. A lock is that of the open file, which a program between
+    /// its clone and its exec has as well, so that a close alone would leave it locked.
+    pub(super) fn unlock(&self) {
+        let _ = rustix::fs::flock(&*self.file.lock(), FlockOperation::Unlock);
+    }
+
+    fn write(&self, file: &mut File, text: &[u8]) -> io::Result<()> {
+        let before = file.metadata()?.len();
+        if let Err(error) = file.write_all(text) {
+            // A full disk may have taken a part, into which the next line would run.
+            let _ = file.set_len(before);
+            return Err(error);
+        }
+        match self.is_synced {
+            true => file.sync_data(),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for JournalFile {
+    fn drop(&mut self) {
+        self.unlock();
+    }
+}
+
+fn failed(what: &'static str, path: &Path, source: io::Error) -> JournalError {
+    let path = path.to_owned();
+    JournalError::Io { what, path, source }
+}

@@ -1,0 +1,43 @@
+//! What a journal tells of a command.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What a journal tells of a command that an earlier map has started.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Past {
+    /// Seconds since 1970 at its start.
+    pub started_at: f64,
+    /// How it ended; none if the journal does not tell.
+    pub end: Option<PastEnd>,
+}
+
+/// How a command of an earlier map ended.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PastEnd {
+    /// True if it ended by itself, with exit code 0.
+    pub success: bool,
+    /// Time from its start to its end.
+    pub duration: Duration,
+    /// What became of it, in words: `exited with code 1`.
+    pub words: String,
+}
+
+impl Past {
+    /// True if it is known to have succeeded.
+    pub fn success(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.success)
+    }
+}
+
+/// In words that follow the command: `exited with code 1`.
+impl fmt::Display for Past {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.end {
+            Some(end) => &end.words,
+            None => "was started, and its end is not known",
+        })
+    }
+}
