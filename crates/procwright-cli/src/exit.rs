@@ -7,6 +7,8 @@ use procwright::process::{Exit, Signal};
 
 use crate::message;
 
+/// Some of the commands of a map have failed.
+const FAILED: u8 = 1;
 /// The queue's receiver is dead or has left, there is no queue, or it is full.
 const REFUSED: u8 = 1;
 /// A wait timed out. Not `STOPPED`: nothing was stopped, and util-linux's
@@ -51,6 +53,7 @@ pub(crate) enum Termination {
 
 impl Termination {
     pub(crate) const OK: Termination = Termination::Code(0);
+    pub(crate) const FAILED: Termination = Termination::Code(FAILED);
     pub(crate) const REFUSED: Termination = Termination::Code(REFUSED);
     pub(crate) const TIMED_OUT: Termination = Termination::Code(TIMED_OUT);
     pub(crate) const STOPPED: Termination = Termination::Code(STOPPED);

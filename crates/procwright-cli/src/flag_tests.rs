@@ -8,8 +8,9 @@ use crate::args::{PageArg, ShellArg, definition};
 use crate::{completions, man};
 
 /// Subcommands with flags of their own, and their manual pages.
-const NAMED: [(&str, PageArg); 6] = [
+const NAMED: [(&str, PageArg); 7] = [
     ("run", PageArg::Run),
+    ("map", PageArg::Map),
     ("wait", PageArg::Wait),
     ("buffer", PageArg::Buffer),
     ("queue send", PageArg::QueueSend),

@@ -2,15 +2,16 @@
 //!
 //! The modules stand in layers, from the top; each uses only those below it:
 //!
-//! 1. [`run`], [`wait`], [`buffer`], [`queue`], [`man`], [`completions`]: the
+//! 1. [`run`], [`map`], [`wait`], [`buffer`], [`queue`], [`man`], [`completions`]: the
 //!    subcommands, none of which uses another
 //! 2. [`args`], the command line, where each flag is described once; [`stdout`] and
 //!    [`stdio`], where results and a program's output go; [`process_1`], the command as
 //!    the first process of a container
-//! 3. [`exit`], the exit codes; [`colour`]
-//! 4. [`message`], messages on stderr; [`tty`], the terminal
-//! 5. [`human`] and [`units`], figures as people read and write them; [`poll`];
-//!    [`procfs`]; [`inherited_signals`], what the caller ignores
+//! 3. [`own_signals`], which signals are taken
+//! 4. [`exit`], the exit codes; [`colour`]
+//! 5. [`message`], messages on stderr; [`tty`], the terminal
+//! 6. [`human`] and [`units`], figures as people read and write them; [`poll`];
+//!    [`procfs`]; [`lines`]; [`inherited_signals`], what the caller ignores
 //!
 //! Within `run`, below the walk through a run in `run/mod.rs`: `retry`, `watch`;
 //! then `command`, `report`, `signals`; then `output`, `shell_job`,
@@ -26,8 +27,11 @@ mod exit;
 mod flag_tests;
 mod human;
 mod inherited_signals;
+mod lines;
 mod man;
+mod map;
 mod message;
+mod own_signals;
 mod poll;
 mod process_1;
 mod procfs;
@@ -51,6 +55,7 @@ fn main() -> ! {
     let done = match args::parse() {
         Ok(Cli { command }) => match command {
             Subcommand::Run(args) => run::run(&args),
+            Subcommand::Map(args) => map::map(*args),
             Subcommand::Buffer(args) => reaping(|| buffer::buffer(&args)),
             Subcommand::Wait(args) => reaping(|| wait::wait(args)),
             Subcommand::Queue(args) => reaping(|| queue::queue(&args)),

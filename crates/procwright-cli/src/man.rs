@@ -50,6 +50,45 @@ const RUN: &[Section] = &[
     ),
 ];
 
+const MAP: &[Section] = &[
+    (
+        "EXIT STATUS",
+        &[
+            ("0", "All commands have succeeded."),
+            (
+                "1",
+                "Some have failed, now or before, or were not run since their end is not known.",
+            ),
+            ("124", "The deadline has come."),
+            (
+                "125",
+                "Wrong usage, or trouble of our own, such as a journal that cannot be written.",
+            ),
+            (
+                "death by a signal",
+                "That asked this command to end. All commands have ended before.",
+            ),
+        ],
+    ),
+    (
+        "EXAMPLES",
+        &[
+            (
+                "procwright map -j 8 gzip -9 {} ::: *.log",
+                "Eight at a time.",
+            ),
+            (
+                "find . -name '*.wav' -print0 | procwright map -0 --tag={/} flac {} -o out/{/.}.flac",
+                "Whole lines as they come, with the name of the file before each.",
+            ),
+            (
+                "procwright map --journal done.jsonl --resume --rerun-failed ./fetch < urls",
+                "What has failed, or is new, after whatever ended the last one.",
+            ),
+        ],
+    ),
+];
+
 const WAIT: &[Section] = &[(
     "EXIT STATUS",
     &[
@@ -189,9 +228,10 @@ const OVERVIEW: Page = Page {
 };
 
 /// Every page, in the order of `SEE ALSO`.
-const PAGES: [Page; 10] = [
+const PAGES: [Page; 11] = [
     OVERVIEW,
     page(PageArg::Run, &["run"], RUN),
+    page(PageArg::Map, &["map"], MAP),
     page(PageArg::Wait, &["wait"], WAIT),
     page(PageArg::Buffer, &["buffer"], BUFFER),
     page(PageArg::Queue, &["queue"], &[]),

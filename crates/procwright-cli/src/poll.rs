@@ -37,6 +37,12 @@ pub(crate) fn is_writable(fd: impl AsFd) -> bool {
     poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
+/// Returns whether there is something to read from `fd` at this moment.
+pub(crate) fn is_readable(fd: impl AsFd) -> bool {
+    let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
 /// Writes all of `bytes`. Returns how many were written, and the error that kept
 /// the others from it.
 #[doc(alias = "write")]

@@ -5,6 +5,8 @@
 //! fit a screen; the other paragraphs are in the manual page alone.
 
 mod buffer;
+mod limits;
+mod map;
 mod queue;
 mod run;
 mod usage;
@@ -13,6 +15,7 @@ mod wait;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 pub(crate) use buffer::{BufferArgs, BufferOverflowArg};
+pub(crate) use map::MapArgs;
 pub(crate) use queue::{FormatArg, QueueArgs, QueueCommand, RecvArgs, SendArgs, StatArgs};
 pub(crate) use run::{ReportArg, RunArgs};
 pub(crate) use usage::print_usage_error;
@@ -38,6 +41,7 @@ pub(crate) enum Subcommand {
     // Variants without a comment are described at their options: a comment here
     // would replace that description.
     Run(Box<RunArgs>),
+    Map(Box<MapArgs>),
     Wait(WaitArgs),
     Buffer(BufferArgs),
     Queue(QueueArgs),
@@ -47,10 +51,7 @@ pub(crate) enum Subcommand {
     /// procwright-run.1 in a directory man1 of the manual path, it is found by name.
     Man {
         /// The page of this command [default: the overview]
-        #[arg(
-            value_name = "run|wait|buffer|queue-recv|…",
-            hide_possible_values = true
-        )]
+        #[arg(value_name = "run|map|wait|queue-recv|…", hide_possible_values = true)]
         page: Option<PageArg>,
     },
     /// Print the completions for a shell.
@@ -68,6 +69,7 @@ pub(crate) enum Subcommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PageArg {
     Run,
+    Map,
     Wait,
     Buffer,
     Queue,

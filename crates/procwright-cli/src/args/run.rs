@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use procwright::process::{Scope, Signal};
-use procwright::time::Timeout;
-use procwright::{Beyond, Limit, Spec, Stdin, Until};
+use procwright::process::Signal;
+use procwright::{Spec, Stdin};
 
+use super::limits::LimitArgs;
 use crate::units;
 
 const AFTER: &str = "\
@@ -37,64 +37,8 @@ inf. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes. More: procwright man run";
     override_usage = "procwright run [OPTIONS] [--] CMD [ARG]..."
 )]
 pub(crate) struct RunArgs {
-    /// Stop it after this time
-    ///
-    /// Counted from its start to the end of the run. The command then exits with
-    /// 124 and says what the processes were doing.
-    #[arg(long, value_name = "DURATION", value_parser = units::timeout, help_heading = "Limits")]
-    pub(crate) timeout: Option<Timeout>,
-
-    /// Stop it after this time without output
-    ///
-    /// On neither stdout nor stderr. While whoever reads our output holds it up,
-    /// the silence is not the program's, and is not counted.
-    #[arg(long, value_name = "DURATION", value_parser = units::timeout, help_heading = "Limits")]
-    pub(crate) idle_timeout: Option<Timeout>,
-
-    /// Stop it beyond so much on stdout or stderr
-    ///
-    /// For each of the two on its own. Exactly so much is not too much.
-    #[arg(long, value_name = "SIZE", value_parser = units::size, help_heading = "Limits")]
-    pub(crate) limit: Option<u64>,
-
-    /// Over when its pipes are closed, or it exits
-    ///
-    /// By default the command waits for the exit of the program alone, or, where
-    /// pipes are put between, until nobody holds them any more; a second after
-    /// the exit it says who does. With eof pipes are put between in any case,
-    /// with exit nobody is waited for but the program; all that it wrote itself is
-    /// passed on.
-    #[arg(
-        long,
-        value_name = "eof|exit",
-        hide_possible_values = true,
-        help_heading = "Limits"
-    )]
-    pub(crate) until: Option<UntilArg>,
-
-    /// First signal of a stop [default: TERM]
-    ///
-    /// A name such as TERM or SIGINT, or a number. With KILL there is no grace.
-    #[arg(long, value_name = "SIGNAL", value_parser = signal, help_heading = "Limits")]
-    pub(crate) stop: Option<Signal>,
-
-    /// From there to SIGKILL [default: 5s]
-    ///
-    /// The grace ends early once all that were to be stopped have ended.
-    #[arg(long, value_name = "DURATION", value_parser = units::duration, help_heading = "Limits")]
-    pub(crate) grace: Option<Duration>,
-
-    /// Stop process, group or tree [default: tree]
-    ///
-    /// process stops the program alone, group its process group, of which it gets
-    /// one of its own, tree the program and all that it started.
-    #[arg(
-        long,
-        value_name = "WHOM",
-        hide_possible_values = true,
-        help_heading = "Limits"
-    )]
-    pub(crate) scope: Option<ScopeArg>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 
     /// Run it again so often if it fails
     ///
@@ -292,13 +236,7 @@ impl RunArgs {
     pub(crate) fn apply_to(&self, spec: &mut Spec) {
         // The pattern names all fields, so that the compiler asks about a new one.
         let RunArgs {
-            timeout,
-            idle_timeout,
-            limit,
-            until,
-            stop,
-            grace,
-            scope,
+            limits,
             cwd,
             env,
             stdin,
@@ -334,28 +272,7 @@ impl RunArgs {
                 false => Stdin::File(path.clone()),
             };
         }
-        if let Some(timeout) = *timeout {
-            spec.timeout = timeout;
-        }
-        if let Some(timeout) = *idle_timeout {
-            spec.idle_timeout = timeout;
-        }
-        if let Some(bytes) = *limit {
-            let beyond = Beyond::Fail;
-            spec.limit = Some(Limit { bytes, beyond });
-        }
-        if let Some(until) = *until {
-            spec.until = until.into();
-        }
-        if let Some(signal) = *stop {
-            spec.stop = spec.stop.with_signal(signal);
-        }
-        if let Some(grace) = *grace {
-            spec.stop = spec.stop.with_grace(grace);
-        }
-        if let Some(scope) = *scope {
-            spec.stop = spec.stop.with_scope(scope.into());
-        }
+        limits.apply_to(spec);
         if *pty {
             spec.pty.get_or_insert_default();
         }
@@ -392,52 +309,13 @@ impl RunArgs {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ScopeArg {
-    Process,
-    Group,
-    Tree,
-}
-
-impl From<ScopeArg> for Scope {
-    fn from(scope: ScopeArg) -> Scope {
-        match scope {
-            ScopeArg::Process => Scope::Process,
-            ScopeArg::Group => Scope::Group,
-            ScopeArg::Tree => Scope::Tree,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum UntilArg {
-    Eof,
-    Exit,
-}
-
-impl From<UntilArg> for Until {
-    fn from(until: UntilArg) -> Until {
-        match until {
-            UntilArg::Eof => Until::Eof,
-            UntilArg::Exit => Until::Exit,
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportArg {
     Text,
     Json,
 }
 
-fn signal(text: &str) -> Result<Signal, String> {
-    text.parse::<Signal>().map_err(|_| {
-        "this is no signal; write a name such as TERM or SIGINT, or a number (`kill -l` lists them)"
-            .to_owned()
-    })
-}
-
-fn variable(text: OsString) -> Result<(OsString, OsString), String> {
+pub(super) fn variable(text: OsString) -> Result<(OsString, OsString), String> {
     let bytes = text.as_bytes();
     match bytes.iter().position(|&byte| byte == b'=') {
         Some(0) => Err("the name before '=' is empty".into()),

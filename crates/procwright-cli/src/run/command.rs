@@ -24,7 +24,7 @@ pub(super) fn spec(args: &RunArgs) -> Result<Spec, String> {
     // A program with a process group of its own gets the terminal as well, if this
     // command has it. A scope on the command line undoes the `foreground` that came
     // with the scope of the file.
-    let kept = spec.foreground && args.scope.is_none();
+    let kept = spec.foreground && args.limits.scope.is_none();
     let asked = kept || spec.stop.scope() == Scope::Group;
     spec.foreground = asked && spec.pty.is_none();
     let piped = needs_pipes(args, &spec);
@@ -44,7 +44,7 @@ fn needs_pipes(args: &RunArgs, spec: &Spec) -> bool {
         || spec.limit.is_some()
         || spec.keep_full.is_some()
         || spec.until == Until::Exit
-        || args.until.is_some()
+        || args.limits.until.is_some()
         || args.log.is_some()
         || args.tag
         || args.quiet

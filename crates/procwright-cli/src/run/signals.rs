@@ -35,40 +35,9 @@ use procwright::{Demand, Moment, Process};
 use rustix::event::{PollFd, PollFlags};
 
 use super::shell_job::{JobSignals, ShellJob};
-use crate::exit::{TERMINATION_SIGNALS, is_process_1};
+use crate::exit::is_process_1;
+use crate::own_signals::{self, JOB_CONTROL, is_for_this_command, is_from_keyboard};
 use crate::poll;
-
-/// Signals that are not blocked.
-const NOT_BLOCKED: [Signal; 13] = [
-    // Faults of this process itself.
-    Signal::ILL,
-    Signal::TRAP,
-    Signal::ABRT,
-    Signal::BUS,
-    Signal::FPE,
-    Signal::SEGV,
-    Signal::SYS,
-    Signal::PIPE,
-    Signal::XFSZ,
-    // Signals that cannot be blocked.
-    Signal::KILL,
-    Signal::STOP,
-    // Signals that do nothing by default.
-    Signal::URG,
-    Signal::WINCH,
-];
-
-/// A number above the last signal of any system.
-const HIGHEST: i32 = 127;
-
-/// Signals of job control, and SIGCHLD, which reports an end or a stop of a child.
-const JOB_CONTROL: [Signal; 5] = [
-    Signal::CHLD,
-    Signal::CONT,
-    Signal::TSTP,
-    Signal::TTIN,
-    Signal::TTOU,
-];
 
 /// The blocked signals of this process, and what they mean for the run.
 #[derive(Debug)]
@@ -92,10 +61,7 @@ impl RunSignals {
     #[doc(alias = "sigprocmask")]
     #[doc(alias = "signalfd")]
     pub(super) fn block(job: ShellJob, has_pty: bool) -> io::Result<RunSignals> {
-        let all = (1..=HIGHEST).filter_map(|number| Signal::new(number).ok());
-        let others = all
-            .filter(|signal| !NOT_BLOCKED.contains(signal) && !JOB_CONTROL.contains(signal))
-            .filter(|signal| !signal.is_ignored());
+        let others = own_signals::that_end_us();
         let size = has_pty.then_some(Signal::WINCH);
         Ok(RunSignals {
             inbox: Inbox::new(others.chain(JOB_CONTROL).chain(size))?,
@@ -230,11 +196,6 @@ impl RunSignals {
     }
 }
 
-/// Returns whether the signal asks to terminate, or cannot have been for the program.
-fn is_for_this_command(arrival: Arrival) -> bool {
-    arrival.from_kernel || TERMINATION_SIGNALS.contains(&arrival.signal)
-}
-
 /// Sends `signal` to the program unless it is in our process group: there it has
 /// got the signal, if the group was meant. Process 1 is signalled alone, by whoever
 /// manages the container.
@@ -246,10 +207,4 @@ fn pass_on(signal: Signal, pid: i32) {
         // A program that has ended needs no signal.
         let _ = program.signal(signal);
     }
-}
-
-/// Returns whether the terminal has sent the signal, and so to the whole foreground
-/// group.
-fn is_from_keyboard(arrival: Arrival) -> bool {
-    arrival.from_kernel && matches!(arrival.signal, Signal::INT | Signal::QUIT)
 }

@@ -13,9 +13,9 @@ use std::time::SystemTime;
 use procwright::{BoxError, Piece, StdStream, Tap};
 use procwright_os::sync::Mutex;
 
-use super::lines::{Line, LineSplitter};
 use super::log_file::{LogFile, Rotation};
 use super::timestamp::TimestampFormat;
+use crate::lines::{Line, LineSplitter};
 use crate::message;
 use crate::stdio;
 

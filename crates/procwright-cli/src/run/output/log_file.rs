@@ -12,7 +12,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use crate::poll;
 
 /// Bytes by which a file may exceed its size for the end of a line.
-const SLACK: u64 = super::lines::LONGEST as u64 + 128;
+const SLACK: u64 = crate::lines::LONGEST as u64 + 128;
 
 /// Size beyond which a new file begins, and how many old ones are kept.
 #[derive(Clone, Copy, Debug)]

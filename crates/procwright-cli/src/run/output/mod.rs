@@ -1,7 +1,6 @@
 //! The program's output: whether it goes through this command at all, and what is
 //! made of it on its way.
 
-mod lines;
 mod log;
 mod log_file;
 mod quiet;
@@ -9,10 +8,9 @@ mod tag;
 mod timestamp;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use procwright::process::{Exit, Signal};
+use procwright::process::Exit;
 use procwright::{
     BoxError, Command, Error, Output, Overflow, Piece, Reason, Report, Sink, Spec, Tap,
 };
@@ -21,6 +19,7 @@ use super::progress::RunProgress;
 use crate::args::RunArgs;
 use crate::exit::Termination;
 use crate::message;
+use crate::own_signals;
 use crate::stdio::{self, StandardStreams};
 use log::Log;
 pub(super) use log::LogFigures;
@@ -63,7 +62,7 @@ impl Outputs {
             .iter()
             .any(|sink| matches!(sink, Sink::Relay));
         if has_pipes {
-            survive_size_limits()?;
+            own_signals::survive_size_limits()?;
         }
         let rotation = args.log_size.map(|size| Rotation {
             size,
@@ -172,16 +171,6 @@ impl Outputs {
 
 fn succeeded(report: &Report) -> bool {
     report.reason == Reason::Finished && report.status == Exit::Code(0)
-}
-
-/// Makes a write beyond the limit of file sizes fail, where SIGXFSZ would end this
-/// process. The program gets the default action again.
-#[doc(alias = "RLIMIT_FSIZE")]
-fn survive_size_limits() -> Result<(), String> {
-    let number = Signal::XFSZ.number();
-    signal_hook::flag::register(number, Arc::new(AtomicBool::new(false)))
-        .map(drop)
-        .map_err(|error| format!("cannot catch signals: {error}"))
 }
 
 /// Takes both streams, and passes them on to those of this command.

@@ -59,8 +59,10 @@ impl Key {
 
     /// The key that is written so.
     pub(super) fn parse(text: &str) -> Option<Key> {
-        let number = u128::from_str_radix(text, 16).ok()?;
-        (text.len() == 32).then(|| Key(number.to_be_bytes()))
+        // The standard library would take a sign, too.
+        let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = is_hex.then(|| u128::from_str_radix(text, 16).ok())??;
+        Some(Key(number.to_be_bytes()))
     }
 }
 

@@ -1,29 +1,29 @@
 //! Lines of one stream, out of the pieces that it comes in.
 
 /// Bytes of a line before it is cut: the end of a line may never come.
-pub(super) const LONGEST: usize = 64 * 1024;
+pub(crate) const LONGEST: usize = 64 * 1024;
 
 /// A line, or a part of a long one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     /// Bytes without the newline.
-    pub(super) bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// True if the part before was cut from this line.
-    pub(super) continues: bool,
+    pub(crate) continues: bool,
     /// True if the newline has come, too.
-    pub(super) is_ended: bool,
+    pub(crate) is_ended: bool,
 }
 
 /// Splits a stream into lines, and keeps the one that has not ended.
 #[derive(Debug, Default)]
-pub(super) struct LineSplitter {
+pub(crate) struct LineSplitter {
     partial: Vec<u8>,
     continues: bool,
 }
 
 impl LineSplitter {
     /// Calls `each` for each line that `bytes` end.
-    pub(super) fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Line<'_>)) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Line<'_>)) {
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (mut part, ends) = match part.strip_suffix(b"\n") {
                 Some(line) => (line, true),
@@ -53,7 +53,7 @@ impl LineSplitter {
     }
 
     /// Calls `each` for the last line, if it has no newline.
-    pub(super) fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
+    pub(crate) fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
         if !self.partial.is_empty() {
             self.emit(&mut each, false);
         }

@@ -1,0 +1,204 @@
+//! Options of `procwright map`, and what those of its commands set in their [`Spec`].
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, ValueHint};
+use procwright::Spec;
+use procwright::process::Signal;
+use procwright::time::Timeout;
+
+use super::limits::LimitArgs;
+use super::run::{ReportArg, variable};
+use crate::units;
+
+const AFTER: &str = "\
+As in: procwright map -j 8 gzip -9 {} ::: *.log
+       find . -name '*.png' -print0 | procwright map -0 --tag optipng {}
+
+An item takes the place of {} in CMD, or comes behind CMD if that has none.
+{.} is the item without its extension, {/} without its directory, {//} its
+directory, {/.} neither, {#} its number from 1. There is no shell.
+Exit code: 0 all well, 1 some failed, 124 the deadline, 125 wrong usage or
+trouble of our own; a signal ends us as well. More: procwright man map";
+
+/// Run a command for each of many items, so many at a time.
+///
+/// Items are the words behind :::, or else the lines of stdin, which are read as
+/// there is room for their commands. An empty line is none.
+///
+/// The output of a command is shown in one piece when it has ended, with --live
+/// or --tag line by line while it comes. A command reads nothing: its stdin is
+/// /dev/null.
+#[derive(Debug, Args)]
+#[command(
+    after_help = AFTER,
+    override_usage = "procwright map [OPTIONS] [--] CMD [ARG]... [::: ITEM...]"
+)]
+pub(crate) struct MapArgs {
+    /// Run so many at a time [default: processors]
+    #[arg(
+        long,
+        short = 'j',
+        short_alias = 'P',
+        value_name = "N",
+        value_parser = units::positive_count,
+        help_heading = "Commands"
+    )]
+    pub(crate) parallel: Option<NonZeroUsize>,
+
+    /// Items on stdin end with NUL, not newline
+    #[arg(long, short = '0', help_heading = "Commands")]
+    pub(crate) null: bool,
+
+    /// Run them in this directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Commands")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Set a variable; may be repeated
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        value_parser = OsStringValueParser::new().try_map(variable),
+        help_heading = "Commands"
+    )]
+    pub(crate) env: Vec<(OsString, OsString)>,
+
+    /// Kill them when this command dies, by SIGKILL too
+    ///
+    /// Without this, SIGKILL of the command leaves those running that are there: nobody
+    /// is left to stop them.
+    #[arg(long, help_heading = "Commands")]
+    pub(crate) die_with_parent: bool,
+
+    /// Stop all after this time
+    ///
+    /// Nothing is started any more, what runs is stopped, and the exit code is 124.
+    #[arg(long, value_name = "DURATION", value_parser = units::timeout, help_heading = "Limits")]
+    pub(crate) deadline: Option<Timeout>,
+
+    /// Stop all when so many have failed
+    ///
+    /// Nothing is started any more, and what runs is stopped. Without this all are run,
+    /// whatever becomes of the others.
+    #[arg(long, value_name = "N", value_parser = units::positive_count, help_heading = "Limits")]
+    pub(crate) stop_after_failures: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+
+    /// Show lines as they come
+    ///
+    /// Whole lines: one that has not ended waits for its end, 64 KiB at most.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) live: bool,
+
+    /// So, with the item or NAME in front of each
+    ///
+    /// NAME may have the placeholders of CMD, as in --tag={/}.
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "{}",
+        help_heading = "Output"
+    )]
+    pub(crate) tag: Option<OsString>,
+
+    /// Show outputs in the order of the items
+    ///
+    /// What has overtaken a slower command waits for it, in memory; when 100 commands
+    /// do, no more are started.
+    #[arg(long, conflicts_with_all = ["live", "tag"], help_heading = "Output")]
+    pub(crate) ordered: bool,
+
+    /// Show the output of failures alone
+    #[arg(long, conflicts_with_all = ["live", "tag"], help_heading = "Output")]
+    pub(crate) quiet: bool,
+
+    /// Show on the terminal how far it is
+    #[arg(long, help_heading = "Output")]
+    pub(crate) progress: bool,
+
+    /// Note in FILE what was started and has ended
+    ///
+    /// In lines of JSON, which docs/reference/map-journal.md describes. They survive the
+    /// death of this command, also by SIGKILL. A file with a journal in it is refused
+    /// without --resume.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Journal")]
+    pub(crate) journal: Option<PathBuf>,
+
+    /// Leave out what the journal says was done
+    ///
+    /// A command is known by its words, directory and variables, whatever the order of
+    /// the items. What was started and has no known end is told of and not run, and the
+    /// exit code is 1.
+    #[arg(long, requires = "journal", help_heading = "Journal")]
+    pub(crate) resume: bool,
+
+    /// Run again what has failed
+    #[arg(long, requires = "resume", help_heading = "Journal")]
+    pub(crate) rerun_failed: bool,
+
+    /// Run again what has no known end
+    ///
+    /// It may have done its work or a part of it, and may even still be running.
+    #[arg(long, requires = "resume", help_heading = "Journal")]
+    pub(crate) rerun_unknown: bool,
+
+    /// Have the journal survive a power failure
+    ///
+    /// Each line is on the disk before anything follows from it.
+    #[arg(long, requires = "journal", help_heading = "Journal")]
+    pub(crate) sync: bool,
+
+    /// Write GNU parallel's --joblog besides
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "journal",
+        value_hint = ValueHint::FilePath,
+        help_heading = "Journal"
+    )]
+    pub(crate) joblog: Option<PathBuf>,
+
+    /// Say at the end what became of them
+    ///
+    /// On stderr. docs/reference/command.md describes the JSON.
+    #[arg(
+        long,
+        value_name = "text|json",
+        hide_possible_values = true,
+        help_heading = "Report"
+    )]
+    pub(crate) report: Option<ReportArg>,
+
+    /// The command, and its items behind :::
+    #[arg(
+        value_name = "CMD",
+        required = true,
+        trailing_var_arg = true,
+        hide = true,
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl MapArgs {
+    /// Sets in `spec` what the options say about each command.
+    pub(crate) fn apply_to(&self, spec: &mut Spec) {
+        self.limits.apply_to(spec);
+        spec.cwd.clone_from(&self.cwd);
+        for (name, value) in &self.env {
+            // Each name once, as the program will see it: the last value holds.
+            spec.extra_env.retain(|(other, _)| other != name);
+            spec.extra_env.push((name.clone(), Some(value.clone())));
+        }
+        if self.die_with_parent {
+            spec.die_with_parent = Some(Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `--live` and `--tag`: lines of the commands while they come.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use procwright::{BoxError, Piece, StdStream, Tap};
+
+use super::screen::Screen;
+use crate::lines::{Line, LineSplitter};
+use crate::stdio;
+
+/// Takes both streams of a command, and shows their lines.
+#[derive(Debug)]
+pub(super) struct LiveTap {
+    screen: Arc<Screen>,
+    /// Text in front of each line of stdout and of stderr; empty without `--tag`.
+    tags: [Vec<u8>; 2],
+    lines: [LineSplitter; 2],
+}
+
+impl LiveTap {
+    pub(super) fn new(screen: Arc<Screen>, tag: Option<&OsStr>) -> LiveTap {
+        let tagged = |stream: StdStream| match tag {
+            None => Vec::new(),
+            Some(tag) => {
+                // A newline in a name would look like a line of its own.
+                let name = tag.as_bytes().iter();
+                let name = name.map(|byte| if *byte == b'\n' { b' ' } else { *byte });
+                let mut text: Vec<u8> = name.collect();
+                let stream_name = format!(" {} | ", stdio::short_name(stream));
+                text.extend_from_slice(stream_name.as_bytes());
+                text
+            }
+        };
+        LiveTap {
+            tags: StdStream::BOTH.map(tagged),
+            lines: Default::default(),
+            screen,
+        }
+    }
+
+    fn show(
+        &mut self,
+        stream: StdStream,
+        feed: impl FnOnce(&mut LineSplitter, &mut dyn FnMut(Line<'_>)),
+    ) -> io::Result<()> {
+        let index = stdio::index(stream);
+        let tag = &self.tags[index];
+        let mut text = Vec::new();
+        feed(&mut self.lines[index], &mut |line| {
+            text.extend_from_slice(tag);
+            text.extend_from_slice(line.bytes);
+            // Other commands write the next line.
+            text.push(b'\n');
+        });
+        match text.is_empty() {
+            true => Ok(()),
+            false => self.screen.write(stream, &text),
+        }
+    }
+}
+
+impl Tap for LiveTap {
+    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
+        Ok(self.show(piece.stream, |lines, each| lines.feed(piece.bytes, each))?)
+    }
+
+    fn end(&mut self) -> Result<(), BoxError> {
+        for stream in StdStream::BOTH {
+            self.show(stream, |lines, each| lines.finish(each))?;
+        }
+        Ok(())
+    }
+}

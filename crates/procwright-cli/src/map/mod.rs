@@ -1,0 +1,274 @@
+//! `procwright map`: a command for each of many items, so many at a time.
+//!
+//! Commands are run by threads of the library, and what became of them is taken on a thread of
+//! its own, which a stdout that nobody reads may hold up. This one looks after signals.
+
+mod items;
+mod live;
+mod report;
+mod results;
+mod screen;
+mod signals;
+mod template;
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::time::Instant;
+
+use procwright::map::{Joblog, Journal, Map, Progress, Remote, StoppedBy};
+use procwright::process::Signal;
+use procwright::{BoxError, Command, Sink, Spec, Tap};
+use procwright_os::sync::Mutex;
+use procwright_os::thread::spawn_quiet;
+use procwright_os::wake::Wake;
+
+use crate::args::MapArgs;
+use crate::exit::Termination;
+use crate::human::HumanDuration;
+use crate::{inherited_signals, own_signals};
+use items::Items;
+use live::LiveTap;
+use results::Tally;
+use screen::Screen;
+use signals::MapSignals;
+use template::Template;
+
+/// Runs the commands of the options.
+///
+/// # Errors
+/// Nothing was run, or the report could not be written.
+pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
+    let ignored = inherited_signals::ignored();
+    own_signals::survive_size_limits().map_err(Termination::trouble)?;
+    let words = std::mem::take(&mut args.command);
+    let (command, items) = items::parted(words, args.null).map_err(Termination::trouble)?;
+    let journal = journal(&args).map_err(Termination::trouble)?;
+    let descriptors =
+        |error| Termination::trouble(format_args!("cannot have a descriptor: {error}"));
+    let screen = Screen::new(args.progress).map_err(descriptors)?;
+    let spec = common_spec(&args, &ignored, &screen);
+    let stop = spec.stop;
+    let is_done = Arc::new(Wake::new().map_err(descriptors)?);
+    let mut signals = MapSignals::block(stop)
+        .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
+    let started = Instant::now();
+    let tags = Tags::new(&args);
+    let commands = commands(items, Template::of_command(&command), spec, tags.clone());
+    let mut map = with_rules(Map::fallible(commands), &args);
+    if is_live(&args) {
+        let screen = Arc::clone(&screen);
+        map = map.tap_with(move |index, _| {
+            let tag = tags.as_ref().and_then(|tags| tags.take(index));
+            Some(Box::new(LiveTap::new(Arc::clone(&screen), tag.as_deref())) as Box<dyn Tap>)
+        });
+    }
+    if let Some(journal) = journal {
+        map = map.journal(journal);
+    }
+    let running = map.start().map_err(Termination::trouble)?;
+    let remote = running.remote();
+    let results = {
+        let (screen, is_done, is_quiet) = (Arc::clone(&screen), Arc::clone(&is_done), args.quiet);
+        spawn_quiet("procwright-results", move || {
+            let tally = results::take(running, &screen, is_quiet);
+            is_done.ring();
+            tally
+        })
+    };
+    let results = results.map_err(|error| {
+        Termination::trouble(format_args!(
+            "cannot have a thread for the results: {error}"
+        ))
+    })?;
+    let attended = signals.attend(&remote, &is_done, &screen, || {
+        screen.draw(progress_line(&remote, started));
+    });
+    if let Err(error) = attended {
+        remote.stop();
+        return Err(Termination::trouble(format_args!("cannot wait: {error}")));
+    }
+    // Nothing is left that a signal could leave behind. There may be much to show, of which the
+    // person has seen enough, or stdout may take nothing.
+    let tally = signals.unblocked(|| results.join());
+    let Ok(tally) = tally else {
+        return Err(Termination::trouble(
+            "the thread of the results has panicked",
+        ));
+    };
+    screen.draw(String::new());
+    let termination = termination(&tally, &signals, &screen);
+    if signals.fatal().is_none() {
+        report::print_trouble(&tally);
+    }
+    if let Some(form) = args.report {
+        report::write(&tally, started.elapsed(), form).map_err(|error| {
+            Termination::trouble(format_args!("cannot write the report: {error}"))
+        })?;
+    }
+    Ok(termination)
+}
+
+/// How this command ends.
+fn termination(tally: &Tally, signals: &MapSignals, screen: &Screen) -> Termination {
+    let progress = &tally.progress;
+    let all_well = progress.failed + progress.failed_before + progress.unknown == 0;
+    match (signals.fatal(), &tally.error, tally.stopped_by) {
+        (Some(signal), ..) => Termination::Signal(signal),
+        (None, Some(_), _) => Termination::TROUBLE,
+        _ if screen.is_broken() => Termination::BROKEN_PIPE,
+        (None, None, Some(StoppedBy::Deadline)) => Termination::STOPPED,
+        _ if all_well => Termination::OK,
+        _ => Termination::FAILED,
+    }
+}
+
+fn is_live(args: &MapArgs) -> bool {
+    args.live || args.tag.is_some()
+}
+
+/// The spec of every command, but for its words.
+fn common_spec(args: &MapArgs, ignored: &[Signal], screen: &Screen) -> Spec {
+    let mut spec = Spec::new([] as [&str; 0]);
+    args.apply_to(&mut spec);
+    match is_live(args) {
+        true => (spec.stdout, spec.stderr) = (Sink::Relay, Sink::Relay),
+        // Of two places each gets its own stream, and no order is asked for.
+        false => spec.merged = screen.streams.is_shared(),
+    }
+    let command = Command::from_spec(spec).ignored_signals(ignored.iter().copied());
+    command.spec().clone()
+}
+
+/// The command of each item.
+fn commands(
+    items: Items,
+    template: Template,
+    spec: Spec,
+    tags: Option<Arc<Tags>>,
+) -> impl Iterator<Item = Result<Spec, BoxError>> + Send + 'static {
+    (0..).zip(items).map(move |(index, item)| {
+        let item = item?;
+        if let Some(tags) = &tags {
+            tags.put(index, &item);
+        }
+        let mut spec = spec.clone();
+        spec.argv = template.words(&item, index + 1);
+        Ok(spec)
+    })
+}
+
+fn with_rules(mut map: Map, args: &MapArgs) -> Map {
+    if let Some(parallel) = args.parallel {
+        map = map.parallel(parallel.get());
+    }
+    if args.ordered {
+        map = map.ordered();
+    }
+    if let Some(failures) = args.stop_after_failures {
+        let failures = NonZero::<u64>::try_from(failures);
+        map = map.stop_after_failures(failures.unwrap_or(NonZero::<u64>::MAX));
+    }
+    if let Some(deadline) = args.deadline {
+        map = map.deadline(deadline);
+    }
+    map
+}
+
+/// The journal, if one is asked for.
+///
+/// # Errors
+/// Why it cannot be used, in words for a person.
+fn journal(args: &MapArgs) -> Result<Option<Journal>, String> {
+    let Some(path) = &args.journal else {
+        return Ok(None);
+    };
+    let opened = match args.resume {
+        true => Journal::resume(path),
+        false => Journal::create(path),
+    };
+    let mut journal = opened.map_err(|error| match error {
+        procwright::map::JournalError::Exists { path } => format!(
+            "{:?} has a journal in it\n  hint: --resume goes on with it, so that nothing is done \
+             twice",
+            path.display()
+        ),
+        other => other.to_string(),
+    })?;
+    if args.rerun_failed {
+        journal = journal.rerun_failed();
+    }
+    if args.rerun_unknown {
+        journal = journal.rerun_unknown();
+    }
+    if args.sync {
+        journal = journal.synced();
+    }
+    if let Some(path) = &args.joblog {
+        let joblog = Joblog::open(path, args.resume).map_err(|error| error.to_string())?;
+        journal = journal.joblog(joblog);
+    }
+    Ok(Some(journal))
+}
+
+/// Tags of the commands that are about to start, by their places in the input.
+#[derive(Debug)]
+struct Tags {
+    template: Template,
+    waiting: Mutex<HashMap<u64, OsString>>,
+}
+
+impl Tags {
+    /// None without `--tag`.
+    fn new(args: &MapArgs) -> Option<Arc<Tags>> {
+        let template = Template::of_word(args.tag.as_deref()?);
+        Some(Arc::new(Tags {
+            template,
+            waiting: Mutex::default(),
+        }))
+    }
+
+    fn put(&self, index: u64, item: &OsStr) {
+        let words = self.template.words(item, index + 1);
+        self.waiting
+            .lock()
+            .extend(words.into_iter().map(|tag| (index, tag)));
+    }
+
+    fn take(&self, index: u64) -> Option<OsString> {
+        self.waiting.lock().remove(&index)
+    }
+}
+
+/// The line of progress.
+fn progress_line(remote: &Remote, started: Instant) -> String {
+    let Progress {
+        taken,
+        running,
+        failed,
+        failed_before,
+        unknown,
+        all_taken,
+        ..
+    } = remote.progress();
+    let ended = taken - running;
+    let mut line = match all_taken {
+        true => format!("{ended} of {taken}"),
+        false => format!("{ended}"),
+    };
+    line.push_str(" done");
+    for (count, word) in [
+        (running, "running"),
+        (failed + failed_before, "failed"),
+        (unknown, "unknown"),
+    ] {
+        if count > 0 {
+            let _ = write!(line, ", {count} {word}");
+        }
+    }
+    let elapsed = std::time::Duration::from_secs(started.elapsed().as_secs());
+    let _ = write!(line, ", {}", HumanDuration(elapsed).short());
+    line
+}

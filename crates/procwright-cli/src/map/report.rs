@@ -1,0 +1,128 @@
+//! What is said at the end of a map.
+
+use std::fmt::Write as _;
+use std::io;
+use std::time::Duration;
+
+use procwright::map::StoppedBy;
+use serde_json::{Value, json};
+
+use super::results::Tally;
+use crate::args::ReportArg;
+use crate::human::HumanDuration;
+use crate::message;
+
+/// Says what went wrong, if something did.
+pub(super) fn print_trouble(tally: &Tally) {
+    if let Some(error) = &tally.error {
+        message::print(error);
+    }
+    if let Some(words) = trouble(tally) {
+        message::print(words);
+    }
+}
+
+fn trouble(tally: &Tally) -> Option<String> {
+    let progress = &tally.progress;
+    let mut said: Vec<String> = Vec::new();
+    let failed = progress.failed + progress.failed_before;
+    if failed > 0 {
+        let taken = progress.taken;
+        let mut text = match taken {
+            1 => "the command has failed".to_owned(),
+            _ => format!("{failed} of {taken} commands have failed"),
+        };
+        if progress.failed_before > 0 {
+            let _ = write!(
+                text,
+                ", {} of them before\n  hint: --rerun-failed runs those again",
+                progress.failed_before
+            );
+        }
+        said.push(text);
+    }
+    if progress.unknown > 0 {
+        said.push(format!(
+            "{} started before, with an end that is not known, and not run again\n  \
+             hint: --rerun-unknown runs them, once you know that they may be",
+            were(progress.unknown)
+        ));
+    }
+    match tally.stopped_by {
+        Some(StoppedBy::Deadline) => {
+            said.push(
+                "the deadline has come: what ran was stopped, and no more started".to_owned(),
+            );
+        }
+        Some(StoppedBy::Failures) => said.push("no more was started".to_owned()),
+        _ => {}
+    }
+    (!said.is_empty()).then(|| said.join("\n"))
+}
+
+fn were(commands: u64) -> String {
+    match commands {
+        1 => "1 command was".to_owned(),
+        n => format!("{n} commands were"),
+    }
+}
+
+/// Writes the report that was asked for.
+///
+/// # Errors
+/// Those of the write.
+pub(super) fn write(tally: &Tally, duration: Duration, form: ReportArg) -> io::Result<()> {
+    message::print_text(match form {
+        ReportArg::Text => text(tally, duration),
+        ReportArg::Json => format!("{}\n", json(tally, duration)),
+    })
+}
+
+fn text(tally: &Tally, duration: Duration) -> String {
+    let progress = &tally.progress;
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| _ = writeln!(text, "{name:<11}{value}");
+    line("commands", progress.taken.to_string());
+    let counts = [
+        ("succeeded", progress.succeeded),
+        ("failed", progress.failed),
+        ("before", progress.succeeded_before),
+        ("… failed", progress.failed_before),
+        ("unknown", progress.unknown),
+    ];
+    for (name, count) in counts {
+        if count > 0 {
+            line(name, count.to_string());
+        }
+    }
+    if let Some(by) = tally.stopped_by {
+        line("stopped by", by.name().to_owned());
+    }
+    line("time", HumanDuration(duration).to_string());
+    text
+}
+
+/// The report for programs; `docs/reference/command.md` describes it.
+fn json(tally: &Tally, duration: Duration) -> Value {
+    let progress = &tally.progress;
+    let failures = tally.failures.iter().map(|failed| {
+        json!({
+            "index": failed.index,
+            "argv": failed.argv.iter().map(procwright::text_to_json).collect::<Vec<_>>(),
+            "outcome": failed.words,
+        })
+    });
+    json!({
+        "commands": progress.taken,
+        "succeeded": progress.succeeded,
+        "failed": progress.failed,
+        "succeeded_before": progress.succeeded_before,
+        "failed_before": progress.failed_before,
+        "unknown": progress.unknown,
+        "all_taken": progress.all_taken,
+        "stopped_by": tally.stopped_by.map(StoppedBy::name),
+        "error": tally.error.as_ref().map(ToString::to_string),
+        "duration_s": duration.as_secs_f64(),
+        "failures": failures.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,433 @@
+//! A command for each of many items, so many at a time.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Ran, assert_gone, child, kill, subcommand, wait_gone_or_zombie};
+use rustix::process::Signal;
+
+fn map<I, S>(words: I) -> Command
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<std::ffi::OsStr>,
+{
+    let mut command = subcommand("map");
+    command.args(words);
+    command
+}
+
+fn ran<const N: usize>(words: [&str; N]) -> Ran {
+    map(words).output().unwrap().into()
+}
+
+/// The output of `command`, which reads `input`.
+fn fed(mut command: Command, input: &[u8]) -> Ran {
+    command.stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut procwright = command.spawn().unwrap();
+    procwright.stdin.take().unwrap().write_all(input).unwrap();
+    procwright.wait_with_output().unwrap().into()
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn items_stand_behind_the_separator() {
+    let ran = ran([
+        "--ordered",
+        "echo",
+        "{#}",
+        "<{/.}>",
+        ":::",
+        "a/b.c",
+        "d e",
+        "",
+    ]);
+    assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ran.stdout, "1 <b>\n2 <d e>\n3 <>\n");
+}
+
+#[test]
+fn items_are_lines_or_end_with_nul() {
+    let ran = fed(map(["--ordered", "echo", "-"]), b"a b\n\nc\\d\nlast");
+    assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ran.stdout, "- a b\n- c\\d\n- last\n");
+    let ran = fed(map(["-0", "--ordered", "echo", "-{}-"]), b"a\nb\0\0c\0");
+    assert_eq!(ran.stdout, "-a\nb-\n-c-\n");
+}
+
+#[test]
+fn nothing_to_do_is_no_failure() {
+    assert_eq!(ran(["false", ":::"]).code(), Some(0));
+    let ran = fed(map(["false"]), b"\n\n");
+    assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_command_runs_as_soon_as_its_item_is_there() {
+    let mut command = map(["--live", "echo"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut procwright = command.spawn().unwrap();
+    let mut stdin = procwright.stdin.take().unwrap();
+    let mut stdout = BufReader::new(procwright.stdout.take().unwrap());
+    for item in ["one\n", "two\n"] {
+        stdin.write_all(item.as_bytes()).unwrap();
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, item);
+    }
+    drop(stdin);
+    assert!(procwright.wait().unwrap().success());
+}
+
+#[test]
+fn a_command_reads_nothing_of_ours() {
+    let ran = fed(map(["cat", "/dev/stdin"]), b"/dev/null\n/dev/null\n");
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn exit_codes_tell_what_became_of_all() {
+    let exit = |code: &str| format!("exit {code}");
+    let all = ran(["sh", "-c", ":::", &exit("0"), &exit("0")]);
+    assert_eq!((all.code(), all.stderr.as_str()), (Some(0), ""));
+    let one = ran(["sh", "-c", ":::", &exit("0"), &exit("3"), &exit("0")]);
+    assert_eq!(one.code(), Some(1));
+    let said = "procwright: sh -c 'exit 3' exited with code 3\n\
+                procwright: 1 of 3 commands have failed\n";
+    assert_eq!(one.stderr, said);
+    let missing = ran(["/does/not/exist", ":::", "a"]);
+    assert_eq!(missing.code(), Some(1));
+    assert!(
+        missing.stderr.contains("No such file"),
+        "{}",
+        missing.stderr
+    );
+    let sleeper = child(["sleep-forever"]).join(" ");
+    let late = ran(["--deadline", "200ms", "sh", "-c", ":::", &sleeper, &sleeper]);
+    assert_eq!(late.code(), Some(124), "{}", late.stderr);
+    assert!(
+        late.stderr.contains("the deadline has come"),
+        "{}",
+        late.stderr
+    );
+    let slow = ran(["--timeout", "100ms", "sh", "-c", ":::", &sleeper]);
+    assert_eq!(slow.code(), Some(1));
+    assert!(slow.stderr.contains("timed out after"), "{}", slow.stderr);
+}
+
+#[test]
+fn wrong_usage_is_told_before_anything_runs() {
+    for (words, said) in [
+        (&[":::", "a"][..], "no command is named before :::"),
+        (&["echo", ":::", "a", ":::", "b"], "more than one :::"),
+        (&["-0", "echo", ":::", "a"], "--null is for items on stdin"),
+        (&["-j", "0", "echo", ":::", "a"], "--parallel"),
+        (&["--resume", "echo", ":::", "a"], "--journal"),
+        (&["--ordered", "--tag", "echo", ":::", "a"], "--tag"),
+    ] {
+        let ran: Ran = map(words).output().unwrap().into();
+        assert_eq!(
+            (ran.code(), ran.stdout.as_str()),
+            (Some(125), ""),
+            "{words:?}"
+        );
+        assert!(ran.stderr.contains(said), "{words:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn failures_may_stop_the_others() {
+    let sleeper = child(["sleep-forever"]).join(" ");
+    let words = ["-j2", "--stop-after-failures", "1", "sh", "-c", ":::"];
+    let ran: Ran = map(words)
+        .args([&sleeper, "exit 3", &sleeper, &sleeper])
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(ran.code(), Some(1));
+    assert!(ran.stderr.contains("exited with code 3"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no more was started"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_output_is_shown_in_one_piece() {
+    // Both run at a time, and wait for each other between their lines.
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+    let (_a, _b) = (common::fifo(&a), common::fifo(&b));
+    let meet = |mine: &Path, other: &Path, name: &str| {
+        let (mine, other) = (mine.display(), other.display());
+        format!("echo {name}1; echo > {other}; read x < {mine}; echo {name}2")
+    };
+    let words = ["-j2", "sh", "-c", ":::"];
+    let mut command = map(words);
+    command.args([meet(&a, &b, "a"), meet(&b, &a, "b")]);
+    let ran: Ran = command.output().unwrap().into();
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    assert!(
+        ["a1\na2\nb1\nb2\n", "b1\nb2\na1\na2\n"].contains(&ran.stdout.as_str()),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn lines_are_never_mixed_and_have_their_tags() {
+    let line = "x".repeat(3000);
+    let script =
+        format!("for i in 1 2 3 4 5 6 7 8 9; do printf %s {line}; echo $0; done; printf end");
+    let mut command = map(["-j4", "--tag={/}", "sh", "-c", &script, "{}", ":::"]);
+    command.args(["d/a", "d/b", "d/c", "d/d"]);
+    let ran: Ran = command.output().unwrap().into();
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    let mut expected = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        expected.push(format!("{name} out | end"));
+        expected.extend(std::iter::repeat_n(
+            format!("{name} out | {line}d/{name}"),
+            9,
+        ));
+    }
+    expected.sort();
+    assert_eq!(sorted(&ran.stdout), expected);
+}
+
+#[test]
+fn errors_go_to_stderr_with_their_tags() {
+    let ran = ran(["--tag", "sh", "-c", "echo o; echo e >&2", ":::", "a"]);
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr.as_str()),
+        ("a out | o\n", "a err | e\n")
+    );
+}
+
+#[test]
+fn both_streams_to_one_place_keep_their_order() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let line = child(["says", "out:1\\n", "err:2\\n", "out:3\\n"]);
+    let mut command = map(["--"]);
+    command.args(&line).args([":::", "out:4\\n"]);
+    command.stdout(writer.try_clone().unwrap()).stderr(writer);
+    let status = command.status().unwrap();
+    drop(command);
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert!(status.success(), "{text}");
+    assert_eq!(sorted(&text), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn the_output_of_successes_may_be_left_out() {
+    let ran = ran([
+        "--quiet",
+        "--ordered",
+        "sh",
+        "-c",
+        "echo $0; exit $0",
+        ":::",
+        "0",
+        "1",
+        "0",
+    ]);
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(1), "1\n"));
+}
+
+#[test]
+fn the_report_counts() {
+    let ran = ran([
+        "--report", "json", "sh", "-c", "exit $0", ":::", "0", "1", "0",
+    ]);
+    let json = ran.stderr.lines().last().unwrap();
+    let json: serde_json::Value = serde_json::from_str(json).unwrap();
+    let counts = ["commands", "succeeded", "failed", "unknown"].map(|name| json[name].clone());
+    assert_eq!(counts, [3, 2, 1, 0].map(serde_json::Value::from));
+    assert_eq!(
+        json["failures"][0]["argv"],
+        serde_json::json!(["sh", "-c", "exit $0", "1"])
+    );
+    assert_eq!(
+        (&json["stopped_by"], &json["all_taken"]),
+        (&serde_json::Value::Null, &true.into())
+    );
+}
+
+#[test]
+fn who_closes_our_stdout_ends_it() {
+    for options in [&["--live"][..], &[]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = map(options);
+        command.args(["sh", "-c", "echo x; exec sleep 0.1", ":::"]);
+        command.args(["a"; 100]);
+        command.stdout(writer).stderr(Stdio::piped());
+        let ran: Ran = command.output().unwrap().into();
+        assert_eq!(
+            ran.signal(),
+            Some(libc::SIGPIPE),
+            "{options:?}: {}",
+            ran.stderr
+        );
+    }
+}
+
+/// A map of endless commands, each of which has told its pid.
+struct Endless {
+    procwright: std::process::Child,
+    stdout: BufReader<std::process::ChildStdout>,
+    pids: Vec<i32>,
+}
+
+impl Endless {
+    fn start(mut command: Command, commands: usize) -> Endless {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut procwright = command.spawn().unwrap();
+        let mut stdout = BufReader::new(procwright.stdout.take().unwrap());
+        let mut pids = Vec::new();
+        while pids.len() < commands {
+            let mut line = String::new();
+            stdout.read_line(&mut line).unwrap();
+            let words = line
+                .strip_prefix("ready ")
+                .unwrap_or_else(|| panic!("{line:?}"));
+            pids.extend(
+                words
+                    .split_ascii_whitespace()
+                    .map(|pid| pid.parse::<i32>().unwrap()),
+            );
+        }
+        Endless {
+            procwright,
+            stdout,
+            pids,
+        }
+    }
+
+    fn kill(&self, signal: Signal) {
+        kill(self.procwright.id().cast_signed(), signal);
+    }
+
+    fn finish(mut self) -> Ran {
+        let mut stdout = String::new();
+        self.stdout.read_to_string(&mut stdout).unwrap();
+        let mut stderr = String::new();
+        let mut from = self.procwright.stderr.take().unwrap();
+        from.read_to_string(&mut stderr).unwrap();
+        let status = self.procwright.wait().unwrap();
+        Ran {
+            status,
+            stdout,
+            stderr,
+        }
+    }
+}
+
+fn endless(options: &[&str], program: &str) -> Command {
+    let mut command = map(["-j3", "--live"]);
+    command.args(options).arg("--");
+    command.args(child([program, "--print-ready", "--limit", "{}"]));
+    command.args([":::"]).args(["500"; 20]);
+    command
+}
+
+#[test]
+fn a_signal_ends_all_and_then_us() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let map = Endless::start(endless(&[], "sleep-forever"), 3);
+        let pids = map.pids.clone();
+        map.kill(signal);
+        let ran = map.finish();
+        assert_eq!(ran.signal(), Some(signal.as_raw()), "{}", ran.stderr);
+        assert_gone(&pids);
+        // No more was started.
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_grace() {
+    let mut map = Endless::start(endless(&["--grace", "1h"], "ignore-term"), 3);
+    let pids = map.pids.clone();
+    while map.procwright.try_wait().unwrap().is_none() {
+        map.kill(Signal::TERM);
+        std::thread::yield_now();
+    }
+    assert_eq!(map.finish().signal(), Some(15));
+    assert_gone(&pids);
+}
+
+#[test]
+fn what_is_no_wish_for_an_end_is_none() {
+    let map = Endless::start(endless(&[], "sleep-forever"), 3);
+    map.kill(Signal::USR1);
+    map.kill(Signal::ALARM);
+    map.kill(Signal::TERM);
+    assert_eq!(map.finish().signal(), Some(15));
+}
+
+#[test]
+fn ctrl_c_ends_all() {
+    use std::os::unix::process::CommandExt;
+    let (mut keyboard, slave) = common::terminal();
+    let mut command = endless(&["--grace", "1h"], "sleep-forever");
+    command.stdin(slave);
+    // SAFETY: both are plain system calls.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            libc::ioctl(0, libc::TIOCSCTTY, 0);
+            Ok(())
+        });
+    }
+    let map = Endless::start(command, 3);
+    let pids = map.pids.clone();
+    keyboard.write_all(b"\x03").unwrap();
+    assert_eq!(map.finish().signal(), Some(2));
+    assert_gone(&pids);
+}
+
+#[test]
+fn a_signal_ends_all_though_nobody_reads_our_output() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut command = map(["-j2", "sh", "-c"]);
+    let flood = child(["flood", "--out", "1000000"]).join(" ");
+    let sleeper = child(["sleep-forever"]).join(" ");
+    command.args([":::", &flood, &sleeper]);
+    command.stdout(writer).stderr(Stdio::null());
+    let mut procwright = command.spawn().unwrap();
+    drop(command);
+    // The output of the first is being shown: the pipe is full.
+    reader.read_exact(&mut [0]).unwrap();
+    let pid = procwright.id().cast_signed();
+    let children = || {
+        let path = format!("/proc/{pid}/task/{pid}/../../task");
+        let tasks = std::fs::read_dir(path).unwrap();
+        let lists = tasks.map(|task| {
+            let path = task.unwrap().path().join("children");
+            std::fs::read_to_string(path).unwrap_or_default()
+        });
+        let pids = lists.collect::<String>();
+        pids.split_ascii_whitespace()
+            .map(|pid| pid.parse().unwrap())
+            .collect::<Vec<i32>>()
+    };
+    let pids = children();
+    kill(pid, Signal::TERM);
+    for pid in &pids {
+        wait_gone_or_zombie(*pid);
+    }
+    // A second one ends us, though there is output left to show.
+    while procwright.try_wait().unwrap().is_none() {
+        kill(pid, Signal::TERM);
+        std::thread::yield_now();
+    }
+    drop(reader);
+    assert_gone(&pids);
+}
