@@ -7,13 +7,13 @@ use clap_complete::{Shell, generate};
 
 use crate::args::{ShellArg, definition};
 
-/// Completion of the command behind `procwright run [OPTIONS]`, which has completions
+/// Completion of the command behind `procwright run [OPTIONS]` and `map`, which has completions
 /// of its own: clap's for bash would offer our options for it. `OPTIONS` stands for
 /// those that take a value.
 const BASH: &str = r#"
 _procwright_run() {
     local i
-    if [[ ${COMP_WORDS[1]} == run ]]; then
+    if [[ ${COMP_WORDS[1]} == run || ${COMP_WORDS[1]} == map ]]; then
         for ((i = 2; i < COMP_CWORD; i++)); do
             case ${COMP_WORDS[i]} in
                 --) ((i++)); break ;;
@@ -22,6 +22,8 @@ _procwright_run() {
                     [[ ${COMP_WORDS[i + 1]} != "=" ]] || ((i++))
                     ((i++))
                     while [[ ${COMP_WORDS[i + 1]} == "=" ]]; do ((i += 2)); done ;;
+                # The name behind --tag=.
+                =) ((i++)) ;;
                 -*) ;;
                 *) break ;;
             esac
@@ -59,12 +61,20 @@ pub(crate) fn write(shell: ShellArg, to: &mut dyn Write) -> io::Result<()> {
     };
     generate(shell, &mut definition, name, &mut text);
     if shell == Shell::Bash {
-        let run = definition.find_subcommand("run");
-        let options = run.into_iter().flat_map(clap::Command::get_opts);
-        let valued = options.filter(|option| option.get_action().takes_values());
-        let valued: Vec<String> = valued
-            .filter_map(|option| Some(format!("--{}", option.get_long()?)))
+        let both = ["run", "map"].map(|name| definition.find_subcommand(name));
+        let options = both.into_iter().flatten().flat_map(clap::Command::get_opts);
+        let valued = options
+            .filter(|option| option.get_action().takes_values() && !option.is_require_equals_set());
+        let mut valued: Vec<String> = valued
+            .flat_map(|option| {
+                let long = option.get_long().map(|long| format!("--{long}"));
+                let short = option.get_short_and_visible_aliases().unwrap_or_default();
+                let short = short.into_iter().map(|short| format!("-{short}"));
+                long.into_iter().chain(short)
+            })
             .collect();
+        valued.sort();
+        valued.dedup();
         text.extend(BASH.replace("OPTIONS", &valued.join("|")).into_bytes());
     }
     to.write_all(&text)

@@ -26,6 +26,7 @@ fn fits(text: &str, lines: usize) {
 fn the_help_fits_a_screen() {
     for (name, lines) in [
         ("run", 50),
+        ("map", 55),
         ("wait", 30),
         ("buffer", 40),
         ("man", 15),
@@ -93,9 +94,10 @@ fn fed(mut command: Command, input: &str) -> String {
 
 #[test]
 fn manual_pages_are_well_formed() {
-    let pages: [&[&str]; 6] = [
+    let pages: [&[&str]; 7] = [
         &[],
         &["run"],
+        &["map"],
         &["wait"],
         &["buffer"],
         &["queue"],
@@ -192,6 +194,9 @@ fn bash_completes_the_program_and_leaves_its_arguments_to_it() {
         "procwright run --timeout 5s prin",
         "procwright run --shell --timeout = 5s prin",
         "procwright run --env A = b = c -- prin",
+        "procwright map prin",
+        "procwright map -j 8 --tag = x --timeout 5s prin",
+        "procwright map --tag prin",
     ] {
         assert!(completed(line).contains(&"printf".to_owned()), "{line}");
     }

@@ -3,13 +3,28 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 
 use super::error::JournalError;
 use super::line::{self, Line};
+use procwright_os::poll;
 use procwright_os::sync::Mutex;
+use procwright_os::time::Deadline;
 use serde_json::Value;
+
+/// How long a lock may be held that is nobody's any more:
+///
+/// 1. A map clones itself, to start a program. Both have the file.
+/// 2. The map is killed.
+/// 3. Another map wants the file.
+/// 4. The program is executed, or cannot be, and the file is closed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often the lock is tried meanwhile.
+const LOOKED_EVERY: Duration = Duration::from_millis(10);
 
 /// A journal that only this process writes, as long as it is open.
 #[derive(Debug)]
@@ -34,6 +49,9 @@ impl JournalFile {
     ///
     /// # Errors
     /// [`JournalError::Io`], and [`JournalError::Busy`] if another map has it.
+    ///
+    /// # Blocking
+    /// [`PATIENCE`] at most, while another has it.
     #[doc(alias = "flock")]
     pub(super) fn open(path: PathBuf) -> Result<JournalFile, JournalError> {
         let opened = File::options()
@@ -42,10 +60,10 @@ impl JournalFile {
             .create(true)
             .open(&path);
         let file = opened.map_err(|error| failed("open", &path, error))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(JournalError::Busy { path }),
-            Err(error) => return Err(failed("lock", &path, error.into())),
+        match lock(&file) {
+            Ok(true) => {}
+            Ok(false) => return Err(JournalError::Busy { path }),
+            Err(error) => return Err(failed("lock", &path, error)),
         }
         Ok(JournalFile {
             path,
@@ -139,6 +157,23 @@ impl JournalFile {
 impl Drop for JournalFile {
     fn drop(&mut self) {
         self.unlock();
+    }
+}
+
+/// Locks the file, if nobody else has it for longer than [`PATIENCE`].
+fn lock(file: &File) -> io::Result<bool> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) if Instant::now() < until => {
+                let again = Deadline::at(Instant::now() + LOOKED_EVERY);
+                // A signal makes the next look a bit earlier.
+                let _ = poll::poll(&mut [], again);
+            }
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
