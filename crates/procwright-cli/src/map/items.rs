@@ -25,19 +25,19 @@ pub(super) enum Items {
 /// # Errors
 /// What is wrong with it, in words for a person.
 pub(super) fn parted(
-    words: Vec<OsString>,
+    mut words: Vec<OsString>,
     is_null: bool,
 ) -> Result<(Vec<OsString>, Items), String> {
-    let mut parts = words.split(|word| word == SEPARATOR);
-    let command = parts.next().unwrap_or_default().to_vec();
+    let at = words.iter().position(|word| word == SEPARATOR);
+    let given = at.map(|at| words.split_off(at).split_off(1));
+    let command = words;
     if command.is_empty() {
         return Err(format!(
             "no command is named before {SEPARATOR}\n  \
              hint: as in: procwright map gzip -9 {{}} {SEPARATOR} *.log"
         ));
     }
-    let given = parts.next();
-    if parts.next().is_some() {
+    if given.iter().flatten().any(|word| word == SEPARATOR) {
         return Err(format!(
             "there is more than one {SEPARATOR}\n  hint: an item that is {SEPARATOR} itself can \
              come from stdin"
@@ -49,7 +49,7 @@ pub(super) fn parted(
                 "--null is for items on stdin, and these stand behind {SEPARATOR}"
             ));
         }
-        Some(given) => Items::Given(given.to_vec().into_iter()),
+        Some(given) => Items::Given(given.into_iter()),
         None => {
             if io::stdin().is_terminal() {
                 message::print(format_args!(
