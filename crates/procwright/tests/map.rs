@@ -467,3 +467,20 @@ fn the_descriptor_tells_when_it_is_worth_asking() {
     }
     assert_eq!(ended, 1);
 }
+
+alone! {
+    fn a_fork_has_no_part_in_it() {
+        let endless = std::iter::repeat_with(sleeper);
+        let mut map = Map::new(endless).parallel(1).start().unwrap();
+        eventually(|| map.progress().running == 1);
+        let said = test_support::sys::in_fork(|| {
+            test_support::sys::default(libc::SIGALRM);
+            test_support::sys::alarm(30);
+            let forked = matches!(map.next(), Some(Err(Error::Forked)));
+            let over = map.next().is_none();
+            i32::from(!(forked && over))
+        });
+        assert_eq!(said, 0);
+        assert_eq!(map.progress().running, 1);
+    }
+}

@@ -24,6 +24,9 @@ pub enum Error {
     #[cfg(feature = "serde")]
     #[error(transparent)]
     Journal(#[from] super::journal::JournalError),
+    /// The map is that of the process which this one was forked from, and its threads are there.
+    #[error("this map belongs to the process that this one was forked from")]
+    Forked,
     /// Code of the caller's that takes part in the map has panicked, and what ran was stopped.
     #[error("{0} panicked")]
     Panicked(&'static str),

@@ -21,7 +21,8 @@ use procwright_os::time::{Deadline, Timeout};
 /// Its drop ends the map: what runs is stopped, each command by its own
 /// [`Stop`](crate::process::Stop), and the drop returns when all have ended, or were given up, as
 /// by a run. The iterator of the commands may then still be inside its `next`; nobody waits for
-/// that. In a fork of this process the drop does nothing.
+/// that. In a fork of this process the drop does nothing, and there is
+/// one more step, [`Error::Forked`].
 ///
 /// For event loops [`Running::fd`] is readable when [`Running::try_next`] may have something.
 pub struct Running<M: Memory = Vec<u8>> {
@@ -63,6 +64,10 @@ impl<M: Memory> Running<M> {
     pub fn try_next(&mut self) -> Option<Step<M>> {
         if self.is_done {
             return Some(Step::Over);
+        }
+        if fork::generation() != self.process {
+            self.is_done = true;
+            return Some(Step::Failed(Error::Forked));
         }
         // Silenced first: what comes behind the look rings again.
         self.shared.ready.silence();
