@@ -320,6 +320,7 @@ class RawResult(TypedDict):
     merged: list[tuple[int, int]] | None
     error: BaseException | None
     io_error: tuple[int, str] | None
+    outcome: str
     summary: str
     explanation: str
 

@@ -102,6 +102,13 @@ class Status(Record):
         shown = ", ".join(f"{key}={value!r}" for key, value in parts if value is not None)
         return f"Status({shown})"
 
+    def __str__(self) -> str:
+        if self.kind == "exited":
+            return f"exited with code {self.code}"
+        if self.kind == "signaled":
+            return f"killed by {self.name}{' (core dumped)' if self.core else ''}"
+        return f"ended in an unknown way ({self.why})"
+
     def to_dict(self) -> dict[str, Any]:
         """The parts that this kind has."""
         if self.kind == "exited":

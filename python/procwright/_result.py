@@ -82,13 +82,13 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         "_explanation",
         "_failure",
         "_segments",
-        "_summary",
         "args",
         "argv",
         "cpu_system_s",
         "cpu_user_s",
         "duration_s",
         "max_rss_bytes",
+        "outcome",
         "pid",
         "processes",
         "reason",
@@ -97,6 +97,7 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         "stderr_info",
         "stdout_bytes",
         "stdout_info",
+        "summary",
         "survivors",
     )
 
@@ -117,6 +118,11 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         self.status = Status(*raw["status"])
         #: Why the run is over.
         self.reason = raw["reason"]
+        #: How it came out, in a line without the command: "exited with code 3", "killed by
+        #: SIGSEGV (core dumped)", "timed out after 2 s (stopped in 0.011 s)".
+        self.outcome = raw["outcome"]
+        #: The command and its outcome, in a line; of a long command the beginning and the end.
+        self.summary = raw["summary"]
         #: Seconds from the start of the program to the end of the run.
         self.duration_s = raw["duration_s"]
         #: Processor time of the program and the children that it waited for.
@@ -139,7 +145,6 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         #: About stderr, None where no pipe was put between.
         self.stderr_info = None if err is None else StreamInfo(err)
         self._segments = raw["merged"]
-        self._summary = raw["summary"]
         self._explanation = raw["explanation"]
         self._decoding = decoding
         #: Makes the exception of `check_returncode`, which names this class in turn.
@@ -217,6 +222,7 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
             "pid": self.pid,
             "status": self.status.to_dict(),
             "reason": self.reason,
+            "outcome": self.outcome,
             "duration_s": self.duration_s,
             "cpu_user_s": self.cpu_user_s,
             "cpu_system_s": self.cpu_system_s,

@@ -221,7 +221,6 @@ impl Child {
         };
         let shown = last_words.as_ref().map_or(&[][..], |data| data.as_bytes());
         dict.set_item("explanation", report.explain(shown))?;
-        dict.set_item("summary", report.summary())?;
         dict.set_item("stdout", &stdout)?;
         dict.set_item("stderr", &stderr)?;
         for none in ["merged", "error", "io_error"] {

@@ -166,6 +166,5 @@ fn result(
     };
     dict.set_item("error", error)?;
     dict.set_item("io_error", errno)?;
-    dict.set_item("summary", report.summary())?;
     Ok(dict)
 }

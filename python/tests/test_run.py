@@ -305,7 +305,10 @@ def test_status(child):
     assert result.status.name == "SIGUSR1"
     assert not result.ok
     assert result.to_dict()["status"]["signal"] == signal.SIGUSR1
-    assert procwright.run([child, "exit", "7"]).status == procwright.Status("exited", 7)
+    result = procwright.run([child, "exit", "7"])
+    assert result.status == procwright.Status("exited", 7)
+    assert str(result.status) == result.outcome == "exited with code 7"
+    assert result.summary == f"{child} exit 7 exited with code 7"
 
 
 def test_check(child):

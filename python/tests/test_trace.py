@@ -42,7 +42,7 @@ def test_a_run_and_a_child(child, tmp_path):
         assert told[2].startswith("end: exited with code 3 after ")
         assert told[3].startswith("start pid ")
         assert told[4] == "stop: SIGKILL to the tree"
-        assert told[5].startswith("end: was ended by SIGKILL after ")
+        assert told[5].startswith("end: killed by SIGKILL after ")
 
 
 def test_nothing_unless_asked(child):

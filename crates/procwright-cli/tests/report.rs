@@ -132,26 +132,29 @@ fn a_report_fits_a_screen() {
 #[test]
 fn a_signal_is_named_and_explained_but_not_ascribed() {
     let ran = run(["--report", "text"], &child(["signal-self", "KILL"]));
-    let outcome = "was ended by SIGKILL: killed; the system does not tell by whom";
+    let outcome = "killed by SIGKILL: the system does not tell by whom";
     assert!(ran.stderr.contains(outcome), "{}", ran.stderr);
     let ran = run(["--report", "text"], &child(["signal-self", "USR1"]));
-    assert!(
-        ran.stderr.contains("was ended by SIGUSR1\n"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("killed by SIGUSR1\n"), "{}", ran.stderr);
 }
 
 #[test]
 fn a_stop_says_why() {
     let options = ["--timeout", "100ms", "--report", "text"];
     let ran = run(options, &child(["sleep-forever"]));
-    let outcome = "outcome    timed out; was ended by SIGTERM";
-    assert!(ran.stderr.contains(outcome), "{}", ran.stderr);
+    let outcome = ran.stderr.lines().find(|line| line.starts_with("outcome"));
+    let outcome = outcome.unwrap_or_default();
+    let start = "outcome    timed out after 0.1 s (stopped in ";
+    assert!(outcome.starts_with(start), "{}", ran.stderr);
+    assert!(
+        outcome.ends_with(" s); killed by SIGTERM"),
+        "{}",
+        ran.stderr
+    );
     let started = common::Started::new(["--report", "text"], &child(["sleep-forever"]));
     started.kill(rustix::process::Signal::HUP);
     let ran = started.finish();
-    let outcome = "was stopped, as procwright got SIGHUP; was ended by SIGTERM";
+    let outcome = "was stopped, as procwright got SIGHUP; killed by SIGTERM";
     assert!(ran.stderr.contains(outcome), "{}", ran.stderr);
 }
 
@@ -303,4 +306,26 @@ fn what_keep_full_replaces_stays_until_the_program_runs() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "new\n");
     // A stream without a byte empties its file too.
     assert_eq!(std::fs::read_to_string(&errors).unwrap(), "");
+}
+
+#[test]
+fn a_dash_is_stdout_after_what_the_program_wrote() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("out");
+    std::fs::write(&path, "before\n").unwrap();
+    let file = std::fs::File::options().append(true).open(&path).unwrap();
+    let status = procwright(["--report-to", "-"])
+        .arg("--")
+        .args(child(["echo", "hello"]))
+        .stdout(file)
+        .current_dir(&directory)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (said, report) = text.split_at("before\nhello\n".len());
+    assert_eq!(said, "before\nhello\n");
+    let report: serde_json::Value = serde_json::from_str(report).unwrap();
+    assert_eq!(report["outcome"], "exited with code 0");
+    assert!(!directory.path().join("-").exists());
 }

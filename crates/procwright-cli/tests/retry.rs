@@ -59,7 +59,7 @@ fn signals_and_limits_are_failures() {
     assert_eq!(ran.code(), Some(137));
     assert!(
         ran.stderr
-            .contains("attempt 1 of 2 failed: was ended by SIGKILL; ")
+            .contains("attempt 1 of 2 failed: killed by SIGKILL; ")
     );
     let ran = procwright(["--retry", "1", "--backoff", "0", "--timeout", "100ms", "--"])
         .args(child(["sleep-forever"]))
@@ -67,7 +67,10 @@ fn signals_and_limits_are_failures() {
         .unwrap();
     let ran = Ran::from(ran);
     assert_eq!((ran.code(), attempts(&ran)), (Some(124), 1));
-    assert_eq!(ran.stderr.matches(" timed out after").count(), 2);
+    assert_eq!(
+        ran.stderr.matches("sleep-forever timed out after").count(),
+        2
+    );
 }
 
 #[test]

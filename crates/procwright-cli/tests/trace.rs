@@ -58,7 +58,7 @@ fn a_stop_that_comes_to_sigkill() {
             "the program has exited",
         ]
     );
-    assert!(events[4].starts_with("end, timeout: was ended by SIGKILL after "));
+    assert!(events[4].starts_with("end, timeout: killed by SIGKILL after "));
 }
 
 #[test]

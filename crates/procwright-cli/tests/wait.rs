@@ -26,7 +26,7 @@ fn each_is_told_of_when_it_ends() {
     assert!(waiter.command.try_wait().unwrap().is_none());
     b.kill(Signal::KILL);
     let line = waiter.line();
-    let start = format!("{} test-child was ended by SIGKILL after ", b.pid());
+    let start = format!("{} test-child killed by SIGKILL after ", b.pid());
     assert!(line.starts_with(&start), "{line}");
     let ran = waiter.finish();
     assert_eq!((ran.code(), ran.stdout.as_str()), (Some(0), ""));

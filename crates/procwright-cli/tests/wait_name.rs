@@ -52,7 +52,7 @@ fn everybody_of_that_name() {
         for target in [a, b] {
             target.kill(Signal::TERM);
             let goes_by = &program.name[..program.name.len().min(15)];
-            let start = format!("{} {goes_by} was ended by SIGTERM after ", target.pid());
+            let start = format!("{} {goes_by} killed by SIGTERM after ", target.pid());
             let line = waiter.line();
             assert!(line.starts_with(&start), "{line}");
         }

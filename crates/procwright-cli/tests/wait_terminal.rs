@@ -39,7 +39,7 @@ fn it_is_drawn_and_erased() {
     b.kill(Signal::TERM);
     assert_eq!(seen.end(), (Some(0), None));
     let screen = seen.screen();
-    assert!(screen[1].starts_with(&format!("{second} test-child was ended by ")));
+    assert!(screen[1].starts_with(&format!("{second} test-child killed by ")));
     assert_eq!(screen[2..], [""]);
     // Once for each who is waited for and never by the clock.
     assert_eq!(seen.text.matches("waiting for").count(), 2);

@@ -117,7 +117,7 @@ impl fmt::Display for Exit {
         match self {
             Exit::Code(code) => write!(f, "exited with code {code}"),
             Exit::Signal { signal, core } => {
-                write!(f, "was ended by {signal}")?;
+                write!(f, "killed by {signal}")?;
                 if *core {
                     f.write_str(" (core dumped)")?;
                 }

@@ -85,8 +85,8 @@ pub use procwright_process::{Cancel, Process};
 #[cfg(feature = "serde")]
 pub use run::text_to_json;
 pub use run::{
-    Collected, Demand, Error, Event, Failure, Foreign, Moment, Output, Piece, Reason, Report,
-    StreamInfo, Tap, Watch,
+    Collected, Demand, Error, Event, Failure, Foreign, Moment, Output, Piece, ReachedLimit, Reason,
+    Report, StreamInfo, Tap, Watch,
 };
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::memory;

@@ -163,7 +163,7 @@ fn the_error_names_process_pipe_and_holder() {
     drop(keep);
     for part in [
         "cat",
-        "timed out after",
+        "timed out after 0.3 s (stopped in ",
         &format!("test-child (pid {pid}): blocked reading stdin"),
     ] {
         assert!(text.contains(part), "{part:?} is missing: {text}");

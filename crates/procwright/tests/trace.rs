@@ -69,16 +69,12 @@ fn the_life_of_children() {
         &[
             "start pid ",
             "stop: SIGTERM to the process, SIGKILL after 5 s",
-            "end: was ended by SIGTERM after ",
+            "end: killed by SIGTERM after ",
         ],
     );
     begins(
         &of("4"),
-        &[
-            "start pid ",
-            "stalled: ",
-            "end: was ended by SIGKILL after ",
-        ],
+        &["start pid ", "stalled: ", "end: killed by SIGKILL after "],
     );
     begins(&of("5"), &["start pid ", "dropped before its end"]);
     begins(&of("6"), &["not started, "]);

@@ -82,7 +82,10 @@ module Procwright
     # @return [Array<Array(Symbol, String)>, nil] both streams in the order of reading,
     #   as `[:stdout, "..."]`, if `merged: true` was asked for
     attr_reader :merged
-    # @return [String] the outcome in a line
+    # @return [String] the outcome without the command: `exited with code 3`, `killed by SIGSEGV
+    #   (core dumped)`, `timed out after 2 s (stopped in 0.011 s)`
+    attr_reader :outcome
+    # @return [String] the command and its outcome, in a line
     attr_reader :summary
     # @return [String] the outcome in full: the reason, the processes, the last lines of stderr
     attr_reader :explanation
@@ -92,9 +95,10 @@ module Procwright
       @argv = raw[:argv].each(&:freeze).freeze
       @pid = raw[:pid]
       @status = Status.new(@pid, *raw[:status])
-      @reason, @duration, @cpu_user, @cpu_system, @max_rss_bytes, @processes, @summary, @explanation =
+      @reason, @duration, @cpu_user, @cpu_system, @max_rss_bytes, @processes,
+        @outcome, @summary, @explanation =
         raw.values_at(:reason, :duration, :cpu_user, :cpu_system, :max_rss_bytes, :processes,
-                      :summary, :explanation)
+                      :outcome, :summary, :explanation)
       @survivors = raw[:survivors].map { |parts| Survivor.new(*parts) }.freeze
       @stdout_info = raw[:stdout_info] && StreamInfo.new(raw[:stdout_info])
       @stderr_info = raw[:stderr_info] && StreamInfo.new(raw[:stderr_info])
@@ -128,7 +132,8 @@ module Procwright
     # Everything, under the names that the result has as JSON.
     # @return [Hash]
     def to_h
-      { argv: argv, pid: pid, status: status.deconstruct_keys(nil), reason: reason, duration_s: duration,
+      { argv: argv, pid: pid, status: status.deconstruct_keys(nil), reason: reason, outcome: outcome,
+        duration_s: duration,
         cpu_user_s: cpu_user, cpu_system_s: cpu_system, max_rss_bytes: max_rss_bytes,
         survivors: survivors.map(&:to_h), stdout: stdout, stderr: stderr,
         stdout_info: stdout_info&.to_h, stderr_info: stderr_info&.to_h }

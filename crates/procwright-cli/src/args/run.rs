@@ -207,7 +207,7 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) report: Option<ReportArg>,
 
-    /// Write that to a file; JSON unless said
+    /// Write that to a file (-: stdout); JSON unless said
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Report")]
     pub(crate) report_to: Option<PathBuf>,
 

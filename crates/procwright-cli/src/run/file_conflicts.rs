@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use procwright::{Spec, Stdin};
 
+use super::report::ReportFile;
 use crate::args::RunArgs;
 
 /// Checks that no option writes to a file that another one reads or writes: the
@@ -24,7 +25,8 @@ pub(super) fn check(args: &RunArgs, spec: &Spec) -> Result<(), String> {
         written.push(("--keep-full", path.clone()));
         written.push(("--keep-full", errors.into()));
     }
-    if let Some(path) = &args.report_to {
+    let report_to = args.report_to.as_ref();
+    if let Some(path) = report_to.filter(|path| !ReportFile::is_stdout(path)) {
         written.push(("--report-to", path.clone()));
     }
     let read = match &spec.stdin {

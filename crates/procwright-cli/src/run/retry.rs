@@ -93,10 +93,10 @@ fn failure(output: &Output) -> Option<String> {
         (Reason::Finished, Exit::Code(0)) => None,
         // SIGINT was a person's, who does not want the program to begin again.
         (Reason::Finished, Exit::Signal { signal, .. }) if signal == Signal::INT => None,
-        (Reason::Finished, Exit::Code(_) | Exit::Signal { .. }) => Some(status.to_string()),
-        (Reason::Timeout, _) => Some("timed out".to_owned()),
-        (Reason::IdleTimeout, _) => Some("was silent for too long".to_owned()),
-        (Reason::OutputLimit, _) => Some("wrote more than the limit".to_owned()),
+        (Reason::Finished, Exit::Code(_) | Exit::Signal { .. })
+        | (Reason::Timeout | Reason::IdleTimeout | Reason::OutputLimit, _) => {
+            Some(output.report.outcome())
+        }
         _ => None,
     }
 }

@@ -120,7 +120,7 @@ mod tests {
         };
         assert_eq!(
             seen(dumped, Event::Reaped),
-            "7 prog was ended by SIGKILL (core dumped) and was reaped after 3.214 s"
+            "7 prog killed by SIGKILL (core dumped) and was reaped after 3.214 s"
         );
         assert!(
             seen(Exit::Unknown(Unknown::NotReaped), Event::Exited)

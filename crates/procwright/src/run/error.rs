@@ -22,7 +22,7 @@ pub enum Error {
     /// The program could not be started. Nothing is left of it.
     #[error("cannot run {command}: {source}")]
     Spawn {
-        /// The command as a shell takes it.
+        /// The command as a shell takes it; of a long one the beginning and the end.
         command: String,
         /// The step that failed.
         source: SpawnError,
@@ -30,7 +30,7 @@ pub enum Error {
     /// The run was cancelled before its program was started, so nothing was.
     #[error("{command} was cancelled before it was started")]
     Cancelled {
-        /// The command as a shell takes it.
+        /// The command as a shell takes it; of a long one the beginning and the end.
         command: String,
     },
     /// The run was stopped: by a timeout, an output limit or a cancel. The
@@ -49,7 +49,7 @@ pub enum Error {
     Foreign {
         /// The code that failed.
         what: Foreign,
-        /// The command as a shell takes it.
+        /// The command as a shell takes it; of a long one the beginning and the end.
         command: String,
         /// The error itself.
         source: BoxError,
@@ -59,7 +59,7 @@ pub enum Error {
     /// The system failed us while the program ran. The run was stopped.
     #[error("reading the output of {command} failed: {source}")]
     Io {
-        /// The command as a shell takes it.
+        /// The command as a shell takes it; of a long one the beginning and the end.
         command: String,
         /// The system's answer.
         source: io::Error,

@@ -55,6 +55,7 @@ impl Report {
         put("pid", self.pid.into());
         put("status", self.status.to_json());
         put("reason", self.reason.name().into());
+        put("outcome", self.outcome().into());
         put("duration_s", seconds(self.duration));
         put("cpu_user_s", self.cpu_user.map_or(Value::Null, seconds));
         put("cpu_system_s", self.cpu_system.map_or(Value::Null, seconds));
@@ -151,7 +152,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
 
     use super::*;
-    use crate::run::Reason;
+    use crate::run::{ReachedLimit, Reason};
     use crate::std_stream::StdStream;
     use procwright_process::{Exit, Signal};
 
@@ -164,7 +165,9 @@ mod tests {
                 core: false,
             },
             reason: Reason::Timeout,
+            limit: Some(ReachedLimit::Time(Duration::from_secs(1))),
             duration: Duration::from_millis(1500),
+            stop_duration: Some(Duration::from_millis(500)),
             cpu_user: None,
             cpu_system: Some(Duration::ZERO),
             max_rss_bytes: None,
@@ -197,6 +200,7 @@ mod tests {
             json!({"kind": "signaled", "signal": 15, "name": "SIGTERM", "core": false})
         );
         assert_eq!(json["reason"], "timeout");
+        assert_eq!(json["outcome"], "timed out after 1 s (stopped in 0.5 s)");
         assert_eq!(json["duration_s"], 1.5);
         assert_eq!(json["cpu_user_s"], Value::Null);
         assert_eq!(json["cpu_system_s"], 0.0);

@@ -24,7 +24,7 @@ pub(crate) use event_thread::EventThread;
 pub(crate) use hooks::Hooks;
 #[cfg(feature = "serde")]
 pub use json::text_to_json;
-pub use output::{Output, Reason, Report, StreamInfo};
+pub use output::{Output, ReachedLimit, Reason, Report, StreamInfo};
 pub use tap::{Piece, Tap};
 pub(crate) use tap::{TeeTap, WriterTap};
 pub use watch::{Demand, Moment, Watch};

@@ -23,8 +23,14 @@ pub struct Report {
     pub status: Exit,
     /// Why the run is over.
     pub reason: Reason,
+    /// The limit that the run reached; none if it reached none, or the caller holds the
+    /// child.
+    pub limit: Option<ReachedLimit>,
     /// Time from the start of the program to the end of the run.
     pub duration: Duration,
+    /// How long the stop took, which is a part of that; none if none was needed, or the
+    /// caller holds the child.
+    pub stop_duration: Option<Duration>,
     /// Processor time in user mode of the program and the children that it
     /// waited for; none if somebody else reaped it.
     #[doc(alias = "ru_utime")]
@@ -50,6 +56,26 @@ pub struct Report {
     /// True if the run had to be stopped though its program had exited: others held its
     /// pipes, for which [`Until::Exit`](crate::Until::Exit) does not wait.
     pub held_after_exit: bool,
+}
+
+/// The limit that a run was stopped for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReachedLimit {
+    /// That of a timeout or an idle timeout.
+    Time(Duration),
+    /// That of a stream's output.
+    Bytes(u64),
+}
+
+impl fmt::Display for ReachedLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReachedLimit::Time(time) => Seconds(*time).fmt(f),
+            ReachedLimit::Bytes(1) => f.write_str("1 byte"),
+            ReachedLimit::Bytes(bytes) => write!(f, "{bytes} bytes"),
+        }
+    }
 }
 
 /// Why a run is over.
@@ -178,25 +204,41 @@ impl Report {
         self.reason == Reason::Finished && self.status.success()
     }
 
-    /// The command as a shell takes it.
+    /// The command as a shell takes it; of a long one the beginning and the end.
     pub fn command(&self) -> String {
         quote(&self.argv)
     }
 
-    /// The outcome in a line: `sh -c 'sleep 9' timed out after 2.011 s`.
+    /// How the run came out, in a line without the command: `exited with code 3`,
+    /// `killed by SIGSEGV (core dumped)`, `timed out after 2 s (stopped in 0.011 s)`.
+    pub fn outcome(&self) -> String {
+        let limit = |otherwise| match self.limit {
+            Some(limit) => limit.to_string(),
+            None => String::from(otherwise),
+        };
+        let mut text = match self.reason {
+            Reason::Finished => return self.status.to_string(),
+            Reason::Timeout => format!("timed out after {}", limit("its time")),
+            Reason::IdleTimeout => format!("was silent for {}", limit("too long")),
+            Reason::Cancelled => {
+                let stop = self.stop_duration.unwrap_or_default();
+                let after = self.duration.saturating_sub(stop);
+                format!("was cancelled after {}", Seconds(after))
+            }
+            Reason::OutputLimit => format!("wrote more than {}", limit("the limit")),
+        };
+        if let Some(stop) = self.stop_duration {
+            let _ = write!(text, " (stopped in {})", Seconds(stop));
+        }
+        text
+    }
+
+    /// The outcome in a sentence: `sh -c 'sleep 9' timed out after 2 s (stopped in 0.011 s)`.
     pub fn summary(&self) -> String {
         let command = self.command();
-        let after = Seconds(self.duration);
         match self.reason {
-            Reason::Finished => format!("{command} {}", self.status),
-            Reason::Timeout => format!("{command} timed out after {after}"),
-            Reason::IdleTimeout => {
-                format!("{command} was silent for too long and was stopped after {after}")
-            }
-            Reason::Cancelled => format!("{command} was cancelled after {after}"),
-            Reason::OutputLimit => {
-                format!("{command} wrote more than the limit and was stopped after {after}")
-            }
+            Reason::Finished => format!("{command} {}", predicate(self.status)),
+            _ => format!("{command} {}", self.outcome()),
         }
     }
 
@@ -212,7 +254,7 @@ impl Report {
     pub fn explain_to(&self, stderr: &[u8], until_exit: &str) -> String {
         let mut text = self.summary();
         if self.reason != Reason::Finished {
-            let _ = write!(text, "\n  the program {}", self.status);
+            let _ = write!(text, "\n  the program {}", predicate(self.status));
         }
         if !self.processes.is_empty() {
             text.push_str("\n  when it was stopped:");
@@ -238,12 +280,12 @@ impl Report {
                 let _ = write!(text, "\n    {survivor}");
             }
         }
-        let tail = tail(stderr);
+        let (name, info) = match self.is_of_a_terminal() {
+            true => ("its output", &self.stdout_info),
+            false => ("stderr", &self.stderr_info),
+        };
+        let tail = tail(stderr, info.as_ref().and_then(StreamInfo::dropped));
         if !tail.is_empty() {
-            let name = match self.is_of_a_terminal() {
-                true => "its output",
-                false => "stderr",
-            };
             let _ = write!(text, "\n  the end of {name}:");
             for line in tail.lines() {
                 let _ = write!(text, "\n    {line}");
@@ -260,7 +302,20 @@ impl Report {
     }
 }
 
+/// A status as what a sentence says of a program.
+fn predicate(status: Exit) -> String {
+    match status {
+        Exit::Signal { .. } => format!("was {status}"),
+        _ => status.to_string(),
+    }
+}
+
 impl StreamInfo {
+    /// The place among the kept bytes where others were dropped, and how many.
+    fn dropped(&self) -> Option<(u64, u64)> {
+        self.dropped_at.map(|at| (at, self.dropped_bytes))
+    }
+
     fn explain(&self, name: &str, program: i32, text: &mut String) {
         // A program that holds its own pipe is no news.
         let others = self.held_by.iter().filter(|holder| holder.pid != program);
@@ -305,10 +360,41 @@ impl StreamInfo {
 const TAIL_LINES: usize = 10;
 const TAIL_BYTES: usize = 2000;
 
-fn tail(stderr: &[u8]) -> String {
+/// The last lines, with a mark where bytes were `dropped` among them: at this place, so many.
+fn tail(stderr: &[u8], dropped: Option<(u64, u64)>) -> String {
     let from = stderr.len().saturating_sub(TAIL_BYTES);
-    let text = String::from_utf8_lossy(&stderr[from..]);
+    let meeting = dropped.and_then(|(at, bytes)| {
+        let at = usize::try_from(at).ok()?;
+        (from <= at && at <= stderr.len()).then_some((at, bytes))
+    });
+    let text = match meeting {
+        None => String::from_utf8_lossy(&stderr[from..]).into_owned(),
+        Some((at, bytes)) => format!(
+            "{}[… {bytes} bytes dropped …]{}",
+            String::from_utf8_lossy(&stderr[from..at]),
+            String::from_utf8_lossy(&stderr[at..])
+        ),
+    };
     let lines: Vec<&str> = text.trim_end().lines().collect();
     let from = lines.len().saturating_sub(TAIL_LINES);
     lines[from..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_shows_where_bytes_were_dropped() {
+        assert_eq!(tail(b"one\ntwo\n", None), "one\ntwo");
+        let marked = tail(b"one\ntwo\n", Some((5, 99)));
+        assert_eq!(marked, "one\nt[… 99 bytes dropped …]wo");
+        // It is before what is shown.
+        let long = [b"a".repeat(9), b"b".repeat(TAIL_BYTES)].concat();
+        assert_eq!(tail(&long, Some((5, 99))), "b".repeat(TAIL_BYTES));
+        assert!(tail(&long, Some((9, 99))).starts_with("[… 99 bytes dropped …]bbb"));
+        // A character that was cut in two.
+        let marked = tail("ä\n".as_bytes(), Some((1, 7)));
+        assert_eq!(marked, "\u{fffd}[… 7 bytes dropped …]\u{fffd}");
+    }
 }

@@ -45,6 +45,7 @@ pub(crate) fn hash(ruby: &Ruby, report: &Report) -> Result<RHash, Error> {
     put("processes", processes.into_value_with(ruby))?;
     put("stdout_info", info(ruby, report.stdout_info.as_ref())?)?;
     put("stderr_info", info(ruby, report.stderr_info.as_ref())?)?;
+    put("outcome", report.outcome().into_value_with(ruby))?;
     put("summary", report.summary().into_value_with(ruby))?;
     Ok(hash)
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -13,15 +14,30 @@ pub(crate) struct ReportFile {
     path: PathBuf,
     /// True if the file was made here and has no report yet.
     is_superfluous: bool,
+    /// True if the report follows what the program has written.
+    is_stdout: bool,
 }
 
 impl ReportFile {
-    /// Opens the file, and makes it if it is not there.
+    /// True if this names stdout.
+    pub(crate) fn is_stdout(path: &Path) -> bool {
+        path == Path::new("-")
+    }
+
+    /// Opens the file, and makes it if it is not there; `-` is stdout.
     ///
     /// # Errors
     /// Those of open(2).
     #[doc(alias = "O_TRUNC")]
     pub(crate) fn open(path: &Path) -> io::Result<ReportFile> {
+        if ReportFile::is_stdout(path) {
+            return Ok(ReportFile {
+                file: io::stdout().as_fd().try_clone_to_owned()?.into(),
+                path: path.to_owned(),
+                is_superfluous: false,
+                is_stdout: true,
+            });
+        }
         let new = File::options().write(true).create_new(true).open(path);
         let (file, is_superfluous) = match new {
             Ok(file) => (file, true),
@@ -37,6 +53,7 @@ impl ReportFile {
             file,
             path: path.to_owned(),
             is_superfluous,
+            is_stdout: false,
         })
     }
 
@@ -47,7 +64,7 @@ impl ReportFile {
     pub(super) fn write(mut self, text: &str) -> io::Result<()> {
         self.is_superfluous = false;
         // A pipe or a device has no length.
-        if self.file.metadata()?.is_file() {
+        if !self.is_stdout && self.file.metadata()?.is_file() {
             self.file.set_len(0)?;
         }
         self.file.write_all(text.as_bytes())

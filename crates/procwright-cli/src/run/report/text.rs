@@ -74,11 +74,10 @@ pub(super) fn text(report: &Report, own: &CommandReport, coloured: bool) -> Stri
 fn outcome(report: &Report, signal: Option<i32>) -> String {
     let why = match (report.reason, signal.map(Signal::new)) {
         (Reason::Finished, _) => return status(report.status),
-        (Reason::Timeout, _) => "timed out",
-        (Reason::IdleTimeout, _) => "was silent for too long",
-        (Reason::OutputLimit, _) => "wrote more than the limit",
-        (_, Some(Ok(signal))) => &format!("was stopped, as procwright got {signal}"),
-        _ => "was stopped",
+        (Reason::Cancelled, Some(Ok(signal))) => {
+            format!("was stopped, as procwright got {signal}")
+        }
+        _ => report.outcome(),
     };
     // The status: the stop's signal, or the program's answer to it.
     format!("{why}; {}", report.status)
@@ -102,7 +101,7 @@ fn meaning(signal: Signal) -> Option<&'static str> {
         "SIGABRT" => "abort, as after a failed assertion",
         "SIGBUS" => "access to memory that is not there",
         "SIGFPE" => "arithmetic error, as a division by zero",
-        "SIGKILL" => "killed; the system does not tell by whom",
+        "SIGKILL" => "the system does not tell by whom",
         "SIGSEGV" => "access to memory that it does not have",
         "SIGSYS" => "system call that is not allowed",
         "SIGPIPE" => "write to a pipe that nobody reads",
@@ -254,9 +253,9 @@ mod tests {
         };
         assert_eq!(
             ended(Signal::KILL),
-            "was ended by SIGKILL: killed; the system does not tell by whom"
+            "killed by SIGKILL: the system does not tell by whom"
         );
-        assert_eq!(ended(Signal::USR1), "was ended by SIGUSR1");
+        assert_eq!(ended(Signal::USR1), "killed by SIGUSR1");
         assert_eq!(status(Exit::Code(2)), "exited with code 2");
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::entry::{Entry, NotedEnd};
 use super::error::JournalError;
-use crate::quote::quote;
+use crate::quote::quote_whole;
 use procwright_os::sync::Mutex;
 
 /// A file in the form of GNU parallel's `--joblog`: a line of nine columns, parted by tabs, for
@@ -79,6 +79,6 @@ fn line(entry: &Entry, end: &NotedEnd) -> String {
         entry.started_at,
         end.past.duration.as_secs_f64(),
         end.stdout_bytes.unwrap_or(0),
-        quote(&entry.argv).replace('\n', "\\n"),
+        quote_whole(&entry.argv).replace('\n', "\\n"),
     )
 }

@@ -4,7 +4,8 @@ use super::run_state::{Run, RunPhase};
 use crate::drain::Drain;
 use crate::run::collected::{Collected, Failure};
 use crate::run::consumer::{ConsumerRole, OutputConsumer};
-use crate::run::output::{Reason, Report, StreamInfo};
+use crate::run::output::{ReachedLimit, Reason, Report, StreamInfo};
+use crate::spec::Spec;
 use crate::spool::Memory;
 use crate::std_stream::{PerStream, StdStream};
 use procwright_process::holders::Holders;
@@ -25,6 +26,7 @@ impl<M: Memory> Run<'_, M> {
             RunPhase::Stopping(stop) | RunPhase::Over(Some(stop)) => Some(stop),
             RunPhase::Moving { .. } | RunPhase::Over(None) => None,
         };
+        let stop_duration = stop.as_ref().map(|stop| stop.began.elapsed());
         let stopped = stop.as_ref().map_or("", |stop| stop.reason.name());
         running.trace().end(stopped, status);
         for consumer in &self.consumers {
@@ -68,7 +70,9 @@ impl<M: Memory> Run<'_, M> {
                 pid: running.pid(),
                 status,
                 reason,
+                limit: reached(&self.spec, reason),
                 duration,
+                stop_duration,
                 cpu_user: usage.map(|usage| usage.user),
                 cpu_system: usage.map(|usage| usage.system),
                 max_rss_bytes: running.max_rss(),
@@ -83,6 +87,16 @@ impl<M: Memory> Run<'_, M> {
             merged,
             failure: self.failure,
         }
+    }
+}
+
+/// The limit that this reason means.
+fn reached(spec: &Spec, reason: Reason) -> Option<ReachedLimit> {
+    match reason {
+        Reason::Finished | Reason::Cancelled => None,
+        Reason::Timeout => spec.timeout.duration().map(ReachedLimit::Time),
+        Reason::IdleTimeout => spec.idle_timeout.duration().map(ReachedLimit::Time),
+        Reason::OutputLimit => spec.limit.map(|limit| ReachedLimit::Bytes(limit.bytes)),
     }
 }
 

@@ -65,6 +65,7 @@ impl Default for RunPhase {
 /// A stop under way, and what was seen when it began.
 pub(super) struct RunStop {
     pub(super) reason: Reason,
+    pub(super) began: Instant,
     pub(super) machine: Stopping,
     /// Time until which callbacks and copies may go on with what they have.
     pub(super) patience: Deadline,

@@ -43,6 +43,7 @@ impl<M: Memory> Run<'_, M> {
         let machine = Stopping::begin(stop, target, Some(self.program.running.handle()), now);
         self.phase = RunPhase::Stopping(Box::new(RunStop {
             reason,
+            began: now,
             machine,
             patience: Timeout::after(grace.saturating_add(PATIENCE)).starting(now),
             hurried: false,
