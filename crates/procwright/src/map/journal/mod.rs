@@ -7,7 +7,6 @@ mod file;
 mod identity;
 mod joblog;
 mod line;
-mod sha256;
 
 pub(super) use admission::Admission;
 pub use admission::Journal;
