@@ -2,8 +2,8 @@
 
 use std::io;
 
+use procwright_os::job_control::{group_of, session_of};
 use procwright_os::proc::{self, Scan};
-use rustix::process::{Pid, getpgid, getsid};
 
 /// Number of passes over all processes that may be uncertain before one is believed to
 /// have missed somebody.
@@ -36,10 +36,7 @@ pub fn leads_others(child: i32) -> bool {
 
 /// Whether the process is the leader of its group or of its session.
 fn leads(child: i32) -> bool {
-    let Some(pid) = Pid::from_raw(child) else {
-        return false;
-    };
-    getpgid(Some(pid)) == Ok(pid) || getsid(Some(pid)) == Ok(pid)
+    group_of(child) == Some(child) || session_of(child) == Some(child)
 }
 
 /// The outcome of a pass over all processes.

@@ -77,12 +77,18 @@ pub fn own_group() -> i32 {
     group_of(0).unwrap_or(0)
 }
 
-/// Our own session, 0 if it is outside of our pid namespace; none if that cannot be asked.
+/// The session of a process, 0 if it is one outside of our pid namespace; none if that cannot
+/// be asked.
 #[doc(alias = "getsid")]
-pub fn own_session() -> Option<i32> {
+pub fn session_of(pid: i32) -> Option<i32> {
     // SAFETY: no memory is handed over.
-    let session = unsafe { libc::getsid(0) };
+    let session = unsafe { libc::getsid(pid) };
     (session >= 0).then_some(session)
+}
+
+/// Our own session; as above.
+pub fn own_session() -> Option<i32> {
+    session_of(0)
 }
 
 /// True if a terminal controls our session.
