@@ -25,13 +25,14 @@
 //! fork can inherit locked. So nothing here drops one without it: [`Attached`], [`later`].
 #![allow(unsafe_code)]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use procwright_os::fork::PerProcess;
+use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -47,14 +48,27 @@ pub(crate) fn attach<R>(work: impl for<'py> FnOnce(Python<'py>) -> R) -> Option<
 /// Prepares forks and threads. Called once, when the module is imported.
 ///
 /// # Errors
-/// Those of `os.register_at_fork`.
+/// Those of `os.register_at_fork`; `ImportError` in a sub-interpreter.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     // SAFETY: we are attached.
-    INTERPRETER.store(unsafe { ffi::PyInterpreterState_Get() }, Ordering::Relaxed);
+    let interpreter = unsafe { ffi::PyInterpreterState_Get() };
+    // SAFETY: that of this thread.
+    if unsafe { ffi::PyInterpreterState_GetID(interpreter) } != MAIN_INTERPRETER {
+        return Err(PyImportError::new_err(
+            "procwright works in the main interpreter only: its threads call back there. \
+             Use a process in place of a sub-interpreter; with mod_wsgi set \
+             `WSGIApplicationGroup %{GLOBAL}`",
+        ));
+    }
+    INTERPRETER.store(interpreter, Ordering::Relaxed);
     let hooks = pyo3::types::PyDict::new(py);
     hooks.set_item("before", wrap_pyfunction!(before_fork, module)?)?;
     hooks.set_item("after_in_parent", wrap_pyfunction!(after_fork, module)?)?;
+    hooks.set_item(
+        "after_in_child",
+        wrap_pyfunction!(after_fork_in_child, module)?,
+    )?;
     py.import("os")?
         .call_method("register_at_fork", (), Some(&hooks))?;
     // The first time, PyO3 sees by a `Once` that the interpreter is ready. No fork is to find
@@ -76,6 +90,9 @@ pub(crate) fn expect_calls(py: Python<'_>) -> PyResult<()> {
     py.import("threading").map(drop)
 }
 
+/// Number of the interpreter that a process begins with.
+const MAIN_INTERPRETER: i64 = 0;
+
 /// The interpreter that has imported us. Relaxed: set before there is a thread of the core.
 static INTERPRETER: AtomicPtr<ffi::PyInterpreterState> = AtomicPtr::new(ptr::null_mut());
 
@@ -87,7 +104,7 @@ static GATE: PerProcess<StateGate> = PerProcess::new();
 struct StateGate {
     /// Threads that make or delete a state.
     inside: AtomicU32,
-    /// Forks under way: a hook of a fork may fork as well.
+    /// Forks under way.
     forks: AtomicU32,
 }
 
@@ -118,14 +135,35 @@ impl StateGate {
     }
 }
 
+thread_local! {
+    /// Forks under way that this thread has closed the gate for: a hook of a fork may fork as
+    /// well.
+    ///
+    /// A gate is opened by whom it was closed by. A hook may import this module in the middle
+    /// of a fork, which then has not closed it; and what a hook forks goes on with the fork
+    /// that the hook is of, behind a gate of its own.
+    static CLOSED: Cell<u32> = const { Cell::new(0) };
+}
+
 #[pyfunction]
 fn before_fork() {
     GATE.get().close();
+    CLOSED.set(CLOSED.get() + 1);
 }
 
 #[pyfunction]
 fn after_fork() {
-    GATE.get().open();
+    if CLOSED.get() > 0 {
+        CLOSED.set(CLOSED.get() - 1);
+        GATE.get().open();
+    }
+}
+
+#[pyfunction]
+fn after_fork_in_child() {
+    let still_under_way = CLOSED.get().saturating_sub(1);
+    CLOSED.set(still_under_way);
+    (0..still_under_way).for_each(|_| GATE.get().close());
 }
 
 thread_local! {
