@@ -21,6 +21,15 @@ pub(crate) fn patiently<T: Send>(
     deadline: Deadline,
     mut operation: impl FnMut(Patience<'_>) -> io::Result<T> + Send,
 ) -> PyResult<io::Result<T>> {
+    patiently_with(py, deadline, &mut operation)
+}
+
+/// [`patiently`], which calls itself.
+fn patiently_with<T: Send>(
+    py: Python<'_>,
+    deadline: Deadline,
+    operation: &mut (dyn FnMut(Patience<'_>) -> io::Result<T> + Send),
+) -> PyResult<io::Result<T>> {
     let is_late = |error: &io::Error| error.kind() == io::ErrorKind::TimedOut;
     // Mostly something is there already. Then no signal has to be watched for, which
     // costs more than the read.
@@ -32,12 +41,18 @@ pub(crate) fn patiently<T: Send>(
     let refused = |error: io::Error| errors::system(&error, format!("cannot wait: {error}"));
     let waited = on_main_thread(py, refused, |wakeup, pipe| {
         let patience = Patience::until(deadline).or_readable(pipe.as_fd());
+        let process = std::process::id();
         loop {
             match py.detach(|| operation(patience)) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 done => return Ok(done),
             }
             wakeup.run_handlers()?;
+            if std::process::id() != process {
+                // A handler has forked. The pipe is the parent's, which takes from it what
+                // tells of signals here.
+                return patiently_with(py, deadline, operation);
+            }
         }
     })?;
     match waited {

@@ -4,14 +4,15 @@ use std::io;
 use std::sync::Arc;
 
 use procwright::error::{SpawnError, Step};
-use procwright::{Collected, Command, Failure, Memory, StdStream, Stdin};
+use procwright::{BoxError, Collected, Command, Error, Failure, Memory, StdStream, Stdin};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rustix::io::Errno;
 
 use crate::attach::{Attached, drop_deferred, expect_calls};
 use crate::bytes::BytesMemory;
-use crate::errors::{self, not_started, strerror};
+use crate::errors::{self, not_started, strerror, system};
 use crate::events::tell;
 use crate::options::{CommonOptions, RunOptions};
 use crate::raised::exception_of;
@@ -94,6 +95,7 @@ pub(crate) fn run<'py>(
     drop_deferred(py);
     match outcome {
         Ok(collected) => result(py, collected, tee),
+        Err(NotRun::Core(Error::Forked { command, source })) => Err(forked(py, command, source)),
         Err(NotRun::Core(error)) => Err(not_started(py, &error)),
         Err(NotRun::Tee(error)) => Err(refused(Step::Dup, "our own output, for tee", error)),
     }
@@ -101,8 +103,20 @@ pub(crate) fn run<'py>(
 
 /// Why nothing was run.
 enum NotRun {
-    Core(procwright::Error),
-    Tee(std::io::Error),
+    Core(Error),
+    Tee(io::Error),
+}
+
+/// The exception of the call in a fork that a signal handler has made and returned in: what
+/// the handler has raised there, if it has.
+fn forked(py: Python<'_>, command: String, source: Option<BoxError>) -> PyErr {
+    let source = match source.map(|error| exception_of(py, error)) {
+        Some(Ok(raised)) => return raised,
+        Some(Err(error)) => Some(error),
+        None => None,
+    };
+    let error = io::Error::from(Errno::CHILD);
+    system(&error, Error::Forked { command, source }.to_string())
 }
 
 fn result(

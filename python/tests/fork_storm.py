@@ -196,6 +196,8 @@ def main(forks, seconds):
         made += 1
         running.add(pid)
         running.reap(at_most=7)
+        if made % 1000 == 0:
+            print(f"{made} forks, {running.hung} hung, {running.bad} ended badly", flush=True)
     running.reap(at_most=0)
     bad, hung = running.bad, running.hung
     missing = [kind.__name__ for kind in KINDS if not calls[kind.__name__]]

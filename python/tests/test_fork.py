@@ -84,3 +84,163 @@ def test_a_hook_is_let_go_of_with_its_child(child):
     # The core's thread may be the last that has it: then it goes with the next call.
     while sys.getrefcount(hook) > before:
         spawn([child, "echo"]).wait()
+
+
+FORKED_IN_A_HANDLER = """
+import os, signal, sys, threading
+import procwright
+
+how, end = sys.argv[1:]
+parent = os.getpid()
+# The program goes on until the fork has ended.
+over, ended = os.pipe()
+PROGRAM = f"echo up; read line <&{over}; echo $line"
+
+
+def handler(*_):
+    pid = os.fork()
+    if pid == 0:
+        if end == "raise":
+            raise KeyError("of the fork")
+        if end == "exit":
+            sys.exit(7)
+        return
+
+    def reap():
+        print("fork", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        os.write(ended, b"over\\n")
+
+    threading.Thread(target=reap).start()
+
+
+signal.signal(signal.SIGUSR1, handler)
+
+
+def signal_us(line):
+    if line == b"up\\n":
+        os.kill(parent, signal.SIGUSR1)
+
+
+options = {"shell": True, "pass_fds": [over]}
+try:
+    if how == "run":
+        result = procwright.run(PROGRAM, on_line=lambda line, _=None: signal_us(line), **options)
+        told = result.stdout
+    else:
+        child = procwright.spawn(PROGRAM, **options)
+        told = child.stdout.readline()
+        threading.Thread(target=signal_us, args=(told,)).start()
+        told += child.stdout.read()
+    print("parent", told)
+except Exception as error:
+    if os.getpid() == parent:
+        raise
+    print(type(error).__name__, error, flush=True)
+    os._exit(5)
+"""
+
+
+@pytest.mark.parametrize("how", ["run", "read"])
+@pytest.mark.parametrize("end", ["return", "raise", "exit"])
+def test_a_call_ends_in_a_fork_that_a_signal_handler_makes(script, how, end):
+    forks = script(FORKED_IN_A_HANDLER, how, end)
+    told, errors = forks.communicate()
+    assert forks.returncode == 0, errors
+    error, code = {
+        ("run", "return"): ("ChildProcessError", 5),
+        ("read", "return"): ("StreamForked", 5),
+    }.get((how, end), ("KeyError", 5) if end == "raise" else (None, 7))
+    lines = told.splitlines()
+    assert lines[-2:] == [f"fork {code}", r"parent b'up\nover\n'"]
+    assert [line.split()[0] for line in lines[:-2]] == ([error] if error else [])
+
+
+FORK_OF_A_HOOK = """
+import os
+
+nested = None
+
+
+def hook():
+    global nested
+    if nested is None:
+        nested = 0
+        nested = os.fork()
+
+
+os.register_at_fork(before=hook)
+import procwright
+
+forked = os.fork()
+called = []
+procwright.run(["echo", f"{nested == 0} {forked == 0}"], on_line=called.append)
+os.write(1, called[0])
+for pid in (forked, nested if forked else 0):
+    if pid:
+        assert os.waitpid(pid, 0)[1] == 0
+"""
+
+IMPORT_IN_A_HOOK = """
+import os
+
+
+def hook():
+    import procwright
+
+
+os.register_at_fork(before=hook)
+forked = os.fork()
+import procwright
+
+called = []
+procwright.run(["echo", str(forked == 0)], on_line=called.append)
+os.write(1, called[0])
+if forked:
+    assert os.waitpid(forked, 0)[1] == 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "processes"), [(FORK_OF_A_HOOK, 4), (IMPORT_IN_A_HOOK, 2)], ids=["fork", "import"]
+)
+def test_a_hook_of_a_fork_may_fork_and_import(script, code, processes):
+    forks = script(code)
+    told, errors = forks.communicate()
+    assert forks.returncode == 0, errors
+    lines = told.splitlines()
+    assert len(lines) == len(set(lines)) == processes
+
+
+SUB_INTERPRETER = """
+import sys
+
+if sys.version_info >= (3, 13):
+    import _interpreters as interpreters
+
+    make = lambda: interpreters.create("legacy")
+else:
+    import _xxsubinterpreters as interpreters
+
+    make = lambda: interpreters.create(isolated=False)
+if sys.argv[1] == "before":
+    import procwright
+interpreters.run_string(make(), '''
+try:
+    import procwright
+except ImportError as error:
+    print(error, flush=True)
+''')
+import procwright
+
+called = []
+procwright.run(["echo", "in the main one"], on_line=called.append)
+print(called)
+"""
+
+
+@pytest.mark.parametrize("main", ["before", "after"])
+def test_a_sub_interpreter_is_refused(script, main):
+    told, errors = script(SUB_INTERPRETER, main).communicate()
+    refusal, called = told.splitlines()
+    assert "main interpreter" in refusal, errors
+    assert called == r"[b'in the main one\n']"

@@ -199,7 +199,7 @@ alone! {
             .begin_into::<Vec<u8>>()
             .unwrap();
         run.kill();
-        let collected = run.finish();
+        let collected = run.finish().unwrap();
         assert!(!gate.has_let_through());
         assert_eq!(collected.report.reason, Reason::Cancelled);
         drop(gate);

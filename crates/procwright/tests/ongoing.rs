@@ -91,7 +91,7 @@ fn a_demand_that_comes_after_the_end_changes_nothing() {
     while !ongoing.proceed() {}
     ongoing.kill();
     assert!(ongoing.proceed());
-    let collected = ongoing.finish();
+    let collected = ongoing.finish().unwrap();
     assert_eq!(collected.report.reason, Reason::Finished);
     assert!(collected.report.success());
     assert_eq!(collected.stdout.unwrap(), b"all\n");

@@ -105,3 +105,17 @@ pub fn wait_code(pid: i32) -> i32 {
         false => 128 + libc::WTERMSIG(status),
     }
 }
+
+/// Panics in a fork that has inherited a lock held, by a thread that it has not. Returns how
+/// the fork has ended: a code of 0, or 128 and the number of the signal that the watchdog sends
+/// to one that waits for the lock. For a thread of a test alone, which ends in the fork.
+pub fn panic_in_fork<T>(held: T) -> i32 {
+    let pid = fork();
+    if pid == 0 {
+        std::mem::forget(held);
+        // Without a word, which would take locks as well.
+        std::panic::resume_unwind(Box::new("in the fork"));
+    }
+    drop(held);
+    wait_code(pid)
+}

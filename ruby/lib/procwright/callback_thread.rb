@@ -17,12 +17,15 @@ module Procwright
     def self.calling
       process = $$
       done = yield
-      Thread.exit if $$ != process
+      end_in_fork_of(process)
       done
     end
 
-    # Starts it with the block.
-    def initialize
+    # Ends the thread in a fork of the process with that number.
+    def self.end_in_fork_of(process) = (Thread.exit if $$ != process)
+
+    # Starts it with the block. When that is over `ended` gets the {#error}.
+    def initialize(ended: ->(_error) {})
       process = $$
       @thread = SpawnError.thread do
         done = false
@@ -37,6 +40,7 @@ module Procwright
         @error = e
       ensure
         @error ||= ThreadError.new("the callback has ended its thread (Thread.exit, Thread#kill)") unless done || @over
+        ended.call(@error) if $$ == process
       end
       @thread.report_on_exception = false
     end

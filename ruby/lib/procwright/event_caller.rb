@@ -37,14 +37,13 @@ module Procwright
     private
 
     def call_back
-      process = $$
       while (parts = @handover.take)
         returned = false
         begin
           CallbackThread.calling { @hook.call(parts) }
           returned = true
         ensure
-          @handover.answer(returned) if $$ == process
+          @handover.answer(returned)
         end
       end
     end

@@ -35,8 +35,6 @@ module Procwright
 
     # @return [PipeEnd] the end that the program reads
     attr_reader :pipe
-    # @return [Exception, nil] the exception that the source has raised
-    attr_reader :error
 
     def initialize(source, cancel)
       @source = source
@@ -45,29 +43,16 @@ module Procwright
     end
 
     def start
-      process = $$
-      @thread = SpawnError.thread do
-        copy
-      rescue Errno::EPIPE
-        # The program reads no more, which is no error.
-      rescue Exception => e # rubocop:disable Lint/RescueException
-        if $$ != process
-          # Nobody takes it in a fork.
-          Thread.current.report_on_exception = true
-          raise
-        end
-        @error = e
-        @cancel.cancel
-      ensure
-        @into.close
-      end
-      @thread.report_on_exception = false
+      @thread = CallbackThread.new(ended: method(:finish_input)) { copy }
     end
+
+    # @return [Exception, nil] the exception that the source has raised
+    def error = @thread&.error
 
     # Ends the thread, even where the source still waits: the run is over.
     def finish
       @pipe.close
-      @thread&.kill&.join(CallbackThread::LONGEST_END)
+      @thread&.finish
       @into.close
     end
 
@@ -80,12 +65,20 @@ module Procwright
       else
         @source.each { |piece| into.write(piece) }
       end
+    rescue Errno::EPIPE
+      # The program reads no more, which is no error.
+    end
+
+    # In this order: the program must not take a part of its input for the whole.
+    def finish_input(error)
+      @cancel.cancel if error
+      @into.close
     end
 
     # Writes what the source gives, unless that has forked: a fork that returns from it ends.
     Into = Struct.new(:io, :process) do
       def write(piece)
-        Thread.exit unless $$ == process
+        CallbackThread.end_in_fork_of(process)
         io.write(piece)
       end
     end

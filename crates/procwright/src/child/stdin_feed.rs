@@ -10,7 +10,8 @@ use bytes::{Buf, Bytes};
 use super::shared_child::SharedChild;
 use crate::error::{BoxError, SpawnError, Step};
 use crate::stream::{Stalled, Writer};
-use procwright_os::{fork, thread};
+use procwright_os::fork::ProcessOwned;
+use procwright_os::thread;
 use procwright_process::Process;
 
 /// The next piece of stdin, none at its end.
@@ -106,23 +107,17 @@ fn write(stdin: &Writer, mut bytes: &[u8]) -> bool {
 }
 
 fn produce(mut producer: StdinProducer, to: FeedTarget) {
-    let FeedTarget {
-        stdin,
-        child,
-        process,
-    } = to;
-    let generation = fork::generation();
+    let to = ProcessOwned::new(to);
     let error = loop {
         let next = catch_unwind(AssertUnwindSafe(&mut producer));
-        if fork::generation() != generation {
+        if !to.is_ours() {
             // The producer has forked. The child is the parent's: it gets its input from
             // there, and no error of a fork stops it.
-            std::mem::forget((stdin, child, process));
             return;
         }
         match next {
             Ok(Some(Ok(chunk))) => {
-                if !write(&stdin, &chunk) {
+                if !write(&to.stdin, &chunk) {
                     return;
                 }
             }
@@ -133,10 +128,9 @@ fn produce(mut producer: StdinProducer, to: FeedTarget) {
     };
     // The child must not take half of its input for all of it. So its stdin is closed
     // only once it is stopped.
-    match child.upgrade() {
+    match to.child.upgrade() {
         Some(child) => child.stop_for_input(error),
         // The child was dropped: no wait is left that could tell the error.
-        None => drop(process.stop(procwright_process::Stop::default())),
+        None => drop(to.process.stop(procwright_process::Stop::default())),
     }
-    drop(stdin);
 }

@@ -1,7 +1,8 @@
 //! A run whose caller takes turns with it.
 
-use crate::run::{Collected, Demand, Run};
+use crate::run::{Collected, Demand, Error, Run};
 use crate::spool::Memory;
+use procwright_os::fork::ProcessOwned;
 
 /// A run that was started, and whose caller takes turns with it: what
 /// [`Command::begin_into`](crate::Command::begin_into) gives.
@@ -16,6 +17,9 @@ use crate::spool::Memory;
 /// leaves the program to itself: [`kill`](Ongoing::kill) and [`finish`](Ongoing::finish)
 /// it instead. One that panicked in the middle of a turn, in a hook of the caller's, has
 /// its program killed when it is dropped.
+///
+/// In a fork of the process that has begun it there is nothing of it: it says that it is
+/// over, its drop does nothing, and its result is [`Error::Forked`].
 ///
 /// ```
 /// use procwright::{BoxError, Command, Demand, Moment, Watch};
@@ -44,15 +48,15 @@ use crate::spool::Memory;
 /// ring.write_all(&[1])?;
 /// assert!(!run.proceed()); // our turn
 /// run.kill();
-/// let collected = run.finish();
+/// let collected = run.finish()?;
 /// assert_eq!(collected.report.reason, procwright::Reason::Cancelled);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Ongoing<'a, M>(Run<'a, M>);
+pub struct Ongoing<'a, M>(ProcessOwned<Run<'a, M>>);
 
 impl<'a, M: Memory> Ongoing<'a, M> {
     pub(super) fn new(run: Run<'a, M>) -> Ongoing<'a, M> {
-        Ongoing(run)
+        Ongoing(ProcessOwned::new(run))
     }
 
     /// Goes on until the watch asks for a pause, and returns whether the run is over.
@@ -60,7 +64,7 @@ impl<'a, M: Memory> Ongoing<'a, M> {
     /// # Blocking
     /// Until then.
     pub fn proceed(&mut self) -> bool {
-        self.0.drive()
+        self.0.drive() || !self.0.is_ours()
     }
 
     /// Has it stopped, as a cancel does. Nothing more if it is being stopped, or over.
@@ -77,9 +81,15 @@ impl<'a, M: Memory> Ongoing<'a, M> {
     ///
     /// # Blocking
     /// Until then.
-    pub fn finish(mut self) -> Collected<M> {
+    ///
+    /// # Errors
+    /// [`Error::Forked`] only.
+    pub fn finish(mut self) -> Result<Collected<M>, Error> {
         while !self.proceed() {}
-        self.0.conclude()
+        match self.0.is_ours() {
+            true => Ok(self.0.into_inner().conclude()),
+            false => Err(self.0.fork_error()),
+        }
     }
 }
 

@@ -112,7 +112,8 @@ impl<'a> Command<'a> {
     /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`] before anything runs;
     /// [`Error::Stopped`] if it had to be stopped, with all that was read;
     /// [`Error::Failed`] if it failed and [`check`](Command::check) was asked
-    /// for; [`Error::Foreign`] if a callback or a producer failed.
+    /// for; [`Error::Foreign`] if a callback or a producer failed; [`Error::Forked`] in a
+    /// fork that a watch, or the hook of the clock, has made and returned in.
     #[doc(alias = "subprocess.run")]
     #[doc(alias = "output")]
     #[doc(alias = "status")]
@@ -148,16 +149,16 @@ impl<'a> Command<'a> {
     /// Runs the program and captures into memory of the caller's kind.
     ///
     /// # Errors
-    /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`] only.
+    /// [`Error::Invalid`], [`Error::Spawn`], [`Error::Cancelled`] and [`Error::Forked`] only.
     pub fn run_into<M: Memory>(self) -> Result<Collected<M>, Error> {
-        self.begin_into().map(Ongoing::finish)
+        self.begin_into()?.finish()
     }
 
     /// Starts the program, for callers who have to be elsewhere now and then while
     /// it runs: see [`Ongoing`].
     ///
     /// # Errors
-    /// As [`run_into`](Command::run_into).
+    /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`] only.
     pub fn begin_into<M: Memory>(self) -> Result<Ongoing<'a, M>, Error> {
         let spec = Arc::new(self.spec);
         let started = run::start(&spec, self.hooks);

@@ -13,7 +13,7 @@ use crate::error::BoxError;
 use crate::spool::fifo::Fifo;
 use crate::std_stream::{PerStream, StdStream};
 use crate::stream::{Frame, Framing, LineCutter};
-use procwright_os::fork;
+use procwright_os::fork::{self, ProcessOwned};
 use procwright_os::wake::Wake;
 
 /// A consumer that has no thread yet.
@@ -99,13 +99,11 @@ impl OutputConsumer {
         thread::Builder::new()
             .name("procwright-tap".into())
             .spawn(move || {
-                let process = fork::generation();
                 // Also when the tap panics: a run that waits for it must learn.
-                let closing = CloseOnDrop(&queue);
+                let closing = ProcessOwned::new(CloseOnDrop(&queue));
                 let result = consume(&queue, &mut kind, relays);
-                if fork::generation() != process {
+                if !closing.is_ours() {
                     // A callback has forked. What is left is the parent's, its lock as well.
-                    std::mem::forget(closing);
                     return;
                 }
                 // The captures of a callback go before the run is told: what it holds
@@ -272,5 +270,38 @@ impl LineConsumer {
             self.held.1 = now;
             queue.keep(stream, now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::SystemTime;
+
+    use super::*;
+    use bytes::Bytes;
+    use test_support::forked::panic_in_fork;
+
+    #[test]
+    fn a_panic_in_a_fork_of_a_callback_waits_for_no_lock() {
+        let (give, given) = mpsc::channel::<Arc<Fifo<OutputChunk>>>();
+        let (tell, told) = mpsc::channel();
+        let kind = ConsumerKind::Lines(Box::new(move |_| {
+            tell.send(panic_in_fork(given.recv()?.hold()))?;
+            Ok(())
+        }));
+        let role = ConsumerRole::Required;
+        let wake = Arc::new(Wake::new().unwrap());
+        let streams = PerStream::new(true, false);
+        let framing = Framing::default();
+        let consumer =
+            OutputConsumer::start(NewConsumer { kind, role }, streams, &wake, &framing).unwrap();
+        consumer.fifo.offer(OutputChunk {
+            stream: StdStream::Stdout,
+            read_at: SystemTime::now(),
+            bytes: Bytes::from_static(b"a line\n"),
+        });
+        give.send(Arc::clone(&consumer.fifo)).unwrap();
+        assert_eq!(told.recv(), Ok(0));
     }
 }

@@ -33,6 +33,17 @@ pub enum Error {
         /// The command as a shell takes it; of a long one the beginning and the end.
         command: String,
     },
+    /// Code of the caller's that runs on its thread, a [`Watch`](crate::Watch) or the hook of
+    /// the clock, has forked and returned in the fork, where this is the result. The run goes
+    /// on in the parent.
+    #[doc(alias = "pthread_atfork")]
+    #[error("{command} is run by the process that this one was forked from meanwhile")]
+    Forked {
+        /// The command as a shell takes it.
+        command: String,
+        /// The error that the watch has returned in the fork.
+        source: Option<BoxError>,
+    },
     /// The run was stopped: by a timeout, an output limit or a cancel. The
     /// report's reason says which.
     #[doc(alias = "TimeoutExpired")]
@@ -72,7 +83,10 @@ impl Error {
     /// The result as far as the run had come, if a program was started.
     pub fn output(&self) -> Option<&Output> {
         match self {
-            Error::Invalid(_) | Error::Spawn { .. } | Error::Cancelled { .. } => None,
+            Error::Invalid(_)
+            | Error::Spawn { .. }
+            | Error::Cancelled { .. }
+            | Error::Forked { .. } => None,
             Error::Stopped(output)
             | Error::Failed(output)
             | Error::Foreign { output, .. }

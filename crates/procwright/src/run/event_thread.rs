@@ -9,7 +9,7 @@ use std::thread;
 use super::event::Event;
 use super::hooks::EventHook;
 use crate::error::BoxError;
-use procwright_os::fork;
+use procwright_os::fork::ProcessOwned;
 use procwright_os::sync::{Condvar, Mutex};
 use procwright_os::wake::Wake;
 
@@ -167,17 +167,15 @@ fn call_back(shared: &Shared) {
     let HookPlace::Here(mut hook) = std::mem::replace(&mut state.hook, HookPlace::OnThread) else {
         return;
     };
-    let process = fork::generation();
     // Also when the hook panics: a run that waits for it must learn.
-    let finishing = FinishOnDrop(shared);
+    let finishing = ProcessOwned::new(FinishOnDrop(shared));
     let error = loop {
         match state.take(&shared.command) {
             Some(event) => {
                 drop(state);
                 let told = hook(&event);
-                if fork::generation() != process {
+                if !finishing.is_ours() {
                     // The hook has forked. What is left is the parent's, its lock as well.
-                    std::mem::forget(finishing);
                     return;
                 }
                 if let Err(error) = told {
@@ -225,6 +223,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use test_support::forked::panic_in_fork;
 
     fn event(offset: u64) -> Event {
         Event::Dropping {
@@ -285,6 +284,21 @@ mod tests {
         assert!(!thread.has_finished());
         assert!(thread.take_error().is_some());
         assert!(thread.has_finished());
+    }
+
+    #[test]
+    fn a_panic_in_a_fork_of_the_hook_waits_for_no_lock() {
+        let (give, given) = mpsc::channel::<Arc<Shared>>();
+        let (tell, told) = mpsc::channel();
+        let hook = Box::new(move |_: &Event| {
+            let shared = given.recv()?;
+            tell.send(panic_in_fork(shared.state.lock()))?;
+            Ok(())
+        });
+        let thread = EventThread::new("cat".into(), hook);
+        thread.tell(event(0), None).unwrap();
+        give.send(Arc::clone(&thread.0)).unwrap();
+        assert_eq!(told.recv(), Ok(0));
     }
 
     #[test]

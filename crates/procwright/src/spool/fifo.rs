@@ -143,6 +143,12 @@ impl<T: FifoItem> Fifo<T> {
         self.state.lock()
     }
 
+    /// Holds its lock, as a thread may that a fork has not.
+    #[cfg(test)]
+    pub(crate) fn hold(&self) -> impl Drop + '_ {
+        self.lock()
+    }
+
     // The drain as the producer.
 
     /// True if another chunk may be offered. After "no" the wake-up rings once there is

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use magnus::{Class, Error, Module, Object, RArray, RModule, Ruby, function, method};
 use procwright::time::Deadline;
 use procwright::{BoxError, Event};
+use procwright_os::fork::ProcessOwned;
 use procwright_os::sync::{Condvar, Mutex};
 use procwright_os::wake::Wake;
 
@@ -25,7 +26,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
 /// Hands over one event at a time: the core's thread waits until Ruby's has answered, so that
 /// the run knows whether the hook is at work.
 #[magnus::wrap(class = "Procwright::Native::EventHandover", free_immediately)]
-pub(crate) struct EventHandover(Arc<Shared>);
+pub(crate) struct EventHandover(ProcessOwned<Arc<Shared>>);
 
 struct Shared {
     state: Mutex<State>,
@@ -52,20 +53,20 @@ impl EventHandover {
         guarded(|| {
             let came = Wake::new();
             let came = came.map_err(|error| system_error(&error, format!("on_event: {error}")))?;
-            Ok(EventHandover(Arc::new(Shared {
+            Ok(EventHandover(ProcessOwned::new(Arc::new(Shared {
                 state: Mutex::new(State::Idle),
                 answered: Condvar::new(),
                 came,
-            })))
+            }))))
         })
     }
 
-    /// Waits for the next event; nil when the run is over.
+    /// Waits for the next event; nil when the run is over, and in a fork.
     fn take(ruby: &Ruby, rb_self: &EventHandover) -> Result<Option<RArray>, Error> {
         guarded(|| {
             let interrupts = Interrupts::watch()?;
             let shared = &rb_self.0;
-            loop {
+            while shared.is_ours() {
                 shared.came.silence();
                 let mut state = shared.state.lock();
                 match std::mem::replace(&mut *state, State::Taken) {
@@ -83,17 +84,24 @@ impl EventHandover {
                 let watched = [shared.came.as_fd(), interrupts.as_fd()];
                 interrupts.without_gvl(|| poll_readable(&watched, Deadline::NEVER))?;
             }
+            Ok(None)
         })
     }
 
-    /// Says that the hook has returned, or, with false, raised.
+    /// Says that the hook has returned, or, with false, raised. A fork, which the hook may have
+    /// made, has nobody to say it to.
     fn answer(&self, returned: bool) {
-        self.0.change(State::Answered(returned));
+        if self.0.is_ours() {
+            self.0.change(State::Answered(returned));
+        }
     }
 
+    /// The run is over. Not so for a fork, which a signal handler may have made meanwhile.
     fn close(&self) {
-        self.0.change(State::Closed);
-        self.0.came.ring();
+        if self.0.is_ours() {
+            self.0.change(State::Closed);
+            self.0.came.ring();
+        }
     }
 
     /// The hook for the core, called on its thread.

@@ -103,9 +103,16 @@ pub(crate) fn block_without_gvl<T>(
     mut operation: impl FnMut(Patience<'_>) -> io::Result<T>,
 ) -> Result<io::Result<T>, Error> {
     let interrupts = Interrupts::watch()?;
+    let process = std::process::id();
     loop {
         let patience = Patience::until(deadline).or_readable(interrupts.as_fd());
-        match interrupts.without_gvl(|| operation(patience))? {
+        interrupts.check()?;
+        if std::process::id() != process {
+            // A handler has forked. The descriptor is the parent's, which takes from it what
+            // tells of interrupts here.
+            return block_without_gvl(deadline, operation);
+        }
+        match interrupts.without_gvl_unchecked(|| operation(patience)) {
             None => {}
             Some(Err(panic)) => return Err(panic_error(&*panic)),
             Some(Ok(Err(error))) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -268,12 +275,12 @@ fn stop_here<T>(
     }
 }
 
-/// The error of a call in a fork that a signal handler or a hook has made inside of it: what
-/// the handler has thrown, or that the program is the parent's.
+/// The error of a call in a fork that a signal handler has made inside of it: what the handler
+/// has thrown, or that what the call waits for is the parent's.
 pub(crate) fn fork_error(raised: Option<Error>, thrown: Result<(), Error>) -> Error {
     raised.or(thrown.err()).unwrap_or_else(|| {
         let error = Errno::CHILD.into();
-        let words = "the program is that of the process that this one was forked from meanwhile";
+        let words = "this is a fork of the process that waits, made meanwhile by a signal handler";
         system_error(&error, words.to_owned())
     })
 }
@@ -294,15 +301,22 @@ pub(crate) fn on_thread<T: Send + 'static>(
         worker_over.cancel();
     });
     spawned.map_err(|error| cannot_wait(&error))?;
+    let process = std::process::id();
     loop {
         if let Ok(done) = receiver.try_recv() {
             return done.map_err(|panic| panic_error(&*panic));
         }
         let watched = [over.as_fd(), interrupts.as_fd()];
-        if let Err(thrown) = interrupts.without_gvl(|| poll_readable(&watched, Deadline::NEVER)) {
+        let checked = interrupts.check();
+        if std::process::id() != process {
+            // A handler has forked. The thread is the parent's, and goes on there.
+            return Err(fork_error(None, checked));
+        }
+        if let Err(thrown) = checked {
             leave();
             return Err(thrown);
         }
+        interrupts.without_gvl_unchecked(|| poll_readable(&watched, Deadline::NEVER));
     }
 }
 

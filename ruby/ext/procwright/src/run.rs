@@ -64,7 +64,10 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 }
             });
             match done {
-                Some(Ok(Some(collected))) => break collected,
+                // Not an error of a fork, which is told below.
+                Some(Ok(Some(collected))) => {
+                    break collected.map_err(|error| spawn_error(&error))?;
+                }
                 Some(Err(panic)) => return Err(panic_error(&*panic)),
                 // The run has paused, or there was an interrupt before it went on.
                 Some(Ok(None)) | None => {}
@@ -72,9 +75,7 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
             interrupts.clear();
             let handled = gvl::check_interrupts_beside(raised.as_ref());
             if std::process::id() != process {
-                // A handler has forked. The run is the parent's: to stop it would
-                // stop it there, and to drop it may wait for threads that exist only there.
-                std::mem::forget(ongoing);
+                // A handler has forked. The run is the parent's.
                 return Err(fork_error(raised, handled));
             }
             match (handled, &mut ongoing, &raised) {

@@ -19,7 +19,7 @@ use crate::spool::Memory;
 use crate::spool::fifo::Fifo;
 use crate::std_stream::{PerStream, StdStream};
 use crate::stream::Framing;
-use procwright_os::fork;
+use procwright_os::fork::ProcessOwned;
 use procwright_os::wake::Wake;
 
 /// Consumers and producer for the pipes of a run, made before its program starts: a program
@@ -258,13 +258,11 @@ impl WaitingProducer {
 
 /// Pulls stdin from `producer`, to its end.
 fn produce(mut producer: StdinProducer, queue: &Fifo<Bytes>) {
-    let process = fork::generation();
-    let finishing = FinishOnDrop(queue);
+    let finishing = ProcessOwned::new(FinishOnDrop(queue));
     let error = loop {
         let next = producer();
-        if fork::generation() != process {
+        if !finishing.is_ours() {
             // The producer has forked. The queue is the parent's, its lock as well.
-            std::mem::forget(finishing);
             return;
         }
         match next {
@@ -288,5 +286,27 @@ struct FinishOnDrop<'a>(&'a Fifo<Bytes>);
 impl Drop for FinishOnDrop<'_> {
     fn drop(&mut self) {
         self.0.finish(Some("the producer of stdin panicked".into()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use test_support::forked::panic_in_fork;
+
+    #[test]
+    fn a_panic_in_a_fork_of_the_source_of_stdin_waits_for_no_lock() {
+        let queue = Fifo::new(Arc::new(Wake::new().unwrap()), 1);
+        let (tell, told) = channel();
+        let theirs = Arc::clone(&queue);
+        std::thread::spawn(move || {
+            let held = Arc::clone(&theirs);
+            let producer = move || {
+                tell.send(panic_in_fork(held.hold())).unwrap();
+                None
+            };
+            produce(Box::new(producer), &theirs);
+        });
+        assert_eq!(told.recv(), Ok(0));
     }
 }

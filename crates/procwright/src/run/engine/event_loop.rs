@@ -21,8 +21,8 @@ use procwright_os::time::Deadline;
 const LATE_TURNS: u8 = 2;
 
 impl<M: Memory> Run<'_, M> {
-    /// Goes on until nothing is left to wait for, or until the caller wants a turn.
-    /// Returns whether it is over.
+    /// Goes on until nothing is left to wait for, or until the caller wants a turn, or, in a
+    /// fork that a hook has made, at once. Returns whether it is over.
     pub(crate) fn drive(&mut self) -> bool {
         if !matches!(self.phase, RunPhase::Over(_)) {
             // A panic in a hook leaves a program that nobody will end, wherever it is
@@ -41,7 +41,10 @@ impl<M: Memory> Run<'_, M> {
 
     fn drive_on(&mut self) -> bool {
         let _no_sigpipe = self.streams.feeds().then(NoSigpipe::new);
-        loop {
+        if std::mem::take(&mut self.host.watch_was_early) {
+            self.ask_watch(false);
+        }
+        while !self.is_in_fork() {
             let now = Instant::now();
             self.note_consumers();
             self.note_events();
@@ -58,6 +61,9 @@ impl<M: Memory> Run<'_, M> {
                 return false;
             }
             self.tick(now);
+            if self.is_in_fork() {
+                break;
+            }
             let (stop_fd, cancel_fd) = match &self.phase {
                 RunPhase::Stopping(stop) => (stop.machine.fd(), None),
                 RunPhase::Moving { .. } | RunPhase::Over(_) => (None, self.host.cancel_fd()),
@@ -73,6 +79,7 @@ impl<M: Memory> Run<'_, M> {
                 Err(error) => self.note_refusal(error),
             }
         }
+        false
     }
 
     /// Notes which consumers have finished or failed.
@@ -202,6 +209,9 @@ impl<M: Memory> Run<'_, M> {
         if is_watch_ready || (has_ended && self.host.watch_is_ready()) {
             self.ask_watch(!self.program.has_exited());
         }
+        if self.is_in_fork() {
+            return;
+        }
         if has_ended {
             self.exited(now);
         }
@@ -212,7 +222,7 @@ impl<M: Memory> Run<'_, M> {
 
     /// Asks the watch what it wants. `is_running` says whether the program was there
     /// when it became ready.
-    pub(super) fn ask_watch(&mut self, is_running: bool) {
+    fn ask_watch(&mut self, is_running: bool) {
         let moment = moment(
             &self.streams,
             &self.program.running,

@@ -24,6 +24,8 @@ pub(super) struct Host<'a> {
     pub(super) demanded: DemandedEnd,
     /// True if the caller is to have a turn.
     pub(super) pause: bool,
+    /// True until the watch is asked what it had before the program was started.
+    pub(super) watch_was_early: bool,
 }
 
 /// The end that was demanded of a run, the sharper one last.

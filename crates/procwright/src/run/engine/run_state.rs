@@ -7,12 +7,15 @@ use std::time::Instant;
 use super::host::Host;
 use super::program::Program;
 use crate::drain::Inline;
+use crate::quote::quote;
 use crate::run::collected::Failure;
 use crate::run::consumer::OutputConsumer;
+use crate::run::error::{Error, Foreign};
 use crate::run::output::Reason;
 use crate::spec::{Spec, Until};
 use crate::spool::Memory;
 use crate::std_stream::PerStream;
+use procwright_os::fork;
 use procwright_os::time::Deadline;
 use procwright_process::Stopping;
 use procwright_process::holders::Holders;
@@ -20,6 +23,8 @@ use procwright_process::holders::Holders;
 /// A run under way.
 pub(crate) struct Run<'a, M> {
     pub(super) spec: Arc<Spec>,
+    /// Generation of the process that has started it.
+    pub(super) process: u32,
     pub(super) started: Instant,
     /// Time at which the timeout comes.
     pub(super) deadline: Deadline,
@@ -101,6 +106,23 @@ impl RunStop {
 }
 
 impl<M: Memory> Run<'_, M> {
+    /// True if a hook of the caller's has forked, and this is the fork. The program, the threads
+    /// and what comes by the pipes are the parent's: nothing of the run is to be touched.
+    pub(super) fn is_in_fork(&self) -> bool {
+        self.process != fork::generation()
+    }
+
+    /// The error of the call in a fork.
+    pub(crate) fn fork_error(&mut self) -> Error {
+        Error::Forked {
+            command: quote(&self.spec.argv),
+            source: match self.later_failures.pop().or(self.failure.take()) {
+                Some(Failure::Foreign(Foreign::Watch, error)) => Some(error),
+                _ => None,
+            },
+        }
+    }
+
     /// Notes that the program has ended. All that it wrote is in its pipes.
     pub(super) fn exited(&mut self, now: Instant) {
         self.program.exited_at = Some(now);

@@ -15,7 +15,7 @@ use crate::run::ticker::Ticker;
 use crate::spec::{Purpose, Spec};
 use crate::spool::Memory;
 use crate::trace::Trace;
-use procwright_os::proc;
+use procwright_os::{fork, proc};
 use procwright_process::{Cancel, Orphans};
 
 /// Starts `spec`. Nothing is moved, and no clock looked at, before [`Run::drive`].
@@ -50,6 +50,7 @@ pub(crate) fn start<'a, M: Memory>(
         },
         demanded: DemandedEnd::None,
         pause: false,
+        watch_was_early: false,
     };
 
     let started = Instant::now();
@@ -62,7 +63,7 @@ pub(crate) fn start<'a, M: Memory>(
         return Err(child::given_up(Unstarted::Cancelled, spec, trace));
     }
     // An event from now on has a program to answer it.
-    let is_early = host.watch_is_ready();
+    host.watch_was_early = host.watch_is_ready();
     let running = prepared.start()?;
     // The child exists from here on, and every way out stops and reaps it.
     host.ticker = hooks
@@ -75,8 +76,9 @@ pub(crate) fn start<'a, M: Memory>(
         started_ticks,
         exited_at: None,
     };
-    let mut run = Run {
+    Ok(Run {
         spec: Arc::clone(spec),
+        process: fork::generation(),
         started,
         deadline: spec.timeout.starting(started),
         program,
@@ -87,9 +89,5 @@ pub(crate) fn start<'a, M: Memory>(
         failure: None,
         later_failures: Vec::new(),
         refusals: 0,
-    };
-    if is_early {
-        run.ask_watch(false);
-    }
-    Ok(run)
+    })
 }
