@@ -2,6 +2,7 @@
 # Builds the subjects that it can get, names the others, and measures.
 #
 #   [ONLY=run|wait|streams|command|liveness|queue|ruby] [QUICK=1 | ROUNDS=n] ci/bench.sh
+#   ONLY=run PART=start|spawn|limit|capture|cold … and ONLY=queue PART=first …
 #
 # QUICK ends a suite within a minute or two; a figure to quote takes 15 rounds, the
 # default. SKIP leaves subjects out by name: SKIP='ruby-capture3 go-exec' halves it.
@@ -121,6 +122,7 @@ for subject in ${SKIP:-}; do missing "$subject" 'left out on request'; done
 
 set --
 [ -z "${ONLY:-}" ] || set -- --only "$ONLY"
+[ -z "${PART:-}" ] || set -- "$@" --part "$PART"
 [ -z "${ROUNDS:-}" ] || set -- "$@" --rounds "$ROUNDS"
 [ -z "${QUICK:-}" ] || set -- "$@" --quick
 exec "$out/bin/procwright-bench" "$out" "$@"

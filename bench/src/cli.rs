@@ -1,7 +1,8 @@
-//! `procwright-bench DIR [--only SUITE] [--quick | --rounds N]`.
+//! `procwright-bench DIR [--only SUITE [--part PART]] [--quick | --rounds N]`.
 
 use std::path::PathBuf;
 
+use crate::queue;
 use crate::round::Effort;
 
 /// What is asked for.
@@ -11,6 +12,8 @@ pub struct Request {
     pub dir: PathBuf,
     /// One suite, or none for all.
     pub only: Option<String>,
+    /// One part of that suite, or none for all.
+    pub part: Option<String>,
     /// How long to measure.
     pub effort: Effort,
 }
@@ -20,12 +23,25 @@ pub const SUITES: [&str; 7] = [
     "run", "wait", "streams", "command", "liveness", "queue", "ruby",
 ];
 
+/// The parts of the suite `run`, in their order.
+pub const RUN_PARTS: [&str; 5] = ["start", "spawn", "limit", "capture", "cold"];
+
+/// The parts of a suite that can be run alone.
+fn parts(suite: &str) -> &'static [&'static str] {
+    match suite {
+        "run" => &RUN_PARTS,
+        "queue" => &queue::PARTS,
+        _ => &[],
+    }
+}
+
 /// Reads the arguments, without the program's name.
 ///
 /// # Errors
 /// With a line for the user.
 pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Request, String> {
-    let (mut dir, mut only, mut effort) = (None, None, Effort::Rounds(15));
+    let (mut dir, mut only, mut part) = (None, None, None);
+    let mut effort = Effort::Rounds(15);
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -38,6 +54,7 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Request, String>
                 effort = Effort::Rounds(count.ok_or("--rounds needs a number above 0")?);
             }
             "--only" => only = Some(words.next().ok_or("--only needs the name of a suite")?),
+            "--part" => part = Some(words.next().ok_or("--part needs the name of a part")?),
             _ if dir.is_none() && !word.starts_with('-') => dir = Some(PathBuf::from(word)),
             _ => return Err(format!("cannot make sense of {word:?}")),
         }
@@ -48,8 +65,20 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Request, String>
             SUITES.join(", ")
         ));
     }
-    let dir = dir.ok_or("usage: procwright-bench DIR [--only SUITE] [--quick | --rounds N]")?;
-    Ok(Request { dir, only, effort })
+    let known = parts(only.as_deref().unwrap_or_default());
+    if let Some(part) = part.as_deref().filter(|part| !known.contains(part)) {
+        return Err(format!(
+            "there is no part {part:?} of that suite; there are: {}",
+            known.join(", ")
+        ));
+    }
+    let usage = "usage: procwright-bench DIR [--only SUITE [--part PART]] [--quick | --rounds N]";
+    Ok(Request {
+        dir: dir.ok_or(usage)?,
+        only,
+        part,
+        effort,
+    })
 }
 
 #[cfg(test)]
@@ -66,9 +95,12 @@ mod tests {
         let expected = Request {
             dir: "target/bench".into(),
             only: Some("run".into()),
+            part: None,
             effort: Effort::Quick,
         };
         assert_eq!(request, Ok(expected));
+        let request = words("target/bench --only queue --part first").unwrap();
+        assert_eq!(request.part.as_deref(), Some("first"));
     }
 
     #[test]
@@ -76,5 +108,7 @@ mod tests {
         assert!(words("").is_err());
         assert!(words("a b").is_err());
         assert!(words("a --only none").is_err_and(|line| line.contains("run")));
+        assert!(words("a --only run --part first").is_err_and(|line| line.contains("cold")));
+        assert!(words("a --part cold").is_err());
     }
 }

@@ -65,6 +65,8 @@ pub fn run(
         let figures = [
             ("seconds", "time", "ms", 1e-3),
             ("processor_s", "processor time", "ms", 1e-3),
+            ("faults", "page faults", "", 1.0),
+            ("switches", "context switches", "", 1.0),
         ];
         rows(report, &case, &entries, &outcome, &figures);
         for figure in [["seconds", "time"], ["processor_s", "processor time"]] {

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
             let tools = Tools::find(&std::path::absolute(&request.dir)?);
             for suite in cli::SUITES {
                 if request.only.as_deref().is_none_or(|only| only == suite) {
-                    measure(&tools, suite, request.effort)?;
+                    measure(&tools, suite, request.part.as_deref(), request.effort)?;
                 }
             }
             Ok(())
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
+fn measure(tools: &Tools, suite: &str, part: Option<&str>, effort: Effort) -> io::Result<()> {
     let mut report = Report::new(suite, effort.is_quick(), Machine::here(tools));
     // After every part, so that an interrupted suite leaves what it has.
     let save = |report: &Report| write(&tools.dir, report);
@@ -44,15 +44,26 @@ fn measure(tools: &Tools, suite: &str, effort: Effort) -> io::Result<()> {
         "streams" => streams::run(tools, effort, &mut report, save)?,
         "command" => command::run(tools, effort, &mut report, save)?,
         "liveness" => liveness::run(tools, effort, &mut report, save)?,
-        "queue" => queue::run(tools, effort, None, &mut report, save)?,
+        "queue" => queue::run(tools, effort, part, &mut report, save)?,
         "ruby" => ruby::run(tools, effort, &mut report, save)?,
         _ => {
-            for part in [startup::run, spawn::run, limit::run] {
-                part(tools, effort, &mut report);
-                save(&report)?;
+            let wanted = |name| part.is_none_or(|part| part == name);
+            for (name, part) in [
+                ("start", startup::run as fn(&Tools, Effort, &mut Report)),
+                ("spawn", spawn::run),
+                ("limit", limit::run),
+            ] {
+                if wanted(name) {
+                    part(tools, effort, &mut report);
+                    save(&report)?;
+                }
             }
-            capture::run(tools, effort, &mut report, save)?;
-            cold::run(tools, effort, &mut report, save)?;
+            if wanted("capture") {
+                capture::run(tools, effort, &mut report, save)?;
+            }
+            if wanted("cold") {
+                cold::run(tools, effort, &mut report, save)?;
+            }
         }
     }
     io::stdout().write_all(table::markdown(&report).as_bytes())

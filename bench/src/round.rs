@@ -207,8 +207,9 @@ pub fn go(
 }
 
 /// As [`go`], and before each run the machine rests for so long: then memory that was
-/// freed may have gone back to where it came from. Each line gets `processor_s`, the
-/// processor time of the subject and its children.
+/// freed may have gone back to where it came from. Each line gets what the subject and its
+/// children have used: `processor_s`, the page `faults`, and the `switches` from one process
+/// to another.
 pub fn go_after(
     rest: Duration,
     tools: &Tools,
@@ -229,10 +230,13 @@ pub fn go_after(
             if !outcome.missing.contains_key(&entry.name) {
                 #[expect(clippy::disallowed_methods, reason = "a rest is the case")]
                 std::thread::sleep(rest);
-                let before = processor_s();
+                let before = used();
                 let mut line = once(&entry.argv, args).and_then(|line| check(line, expect));
                 if let Ok(Value::Object(figures)) = &mut line {
-                    figures.insert("processor_s".into(), (processor_s() - before).into());
+                    let names = ["processor_s", "faults", "switches"];
+                    for ((name, before), after) in names.into_iter().zip(before).zip(used()) {
+                        figures.insert(name.into(), (after - before).into());
+                    }
                 }
                 outcome.note(&entry.name, line);
             }
@@ -264,11 +268,19 @@ pub fn together(tools: &Tools, entries: &[Entry], args: &[OsString], rounds: usi
     outcome.settled()
 }
 
-/// The processor time of all children that have ended.
-fn processor_s() -> f64 {
-    let used = getrusage(UsageWho::RUSAGE_CHILDREN);
-    let sum = used.map(|used| used.user_time() + used.system_time());
-    sum.map_or(0.0, |sum| sum.num_microseconds() as f64 / 1e6)
+/// What all children that have ended have used: processor time in seconds, page faults,
+/// switches.
+fn used() -> [f64; 3] {
+    let Ok(used) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
+        return [0.0; 3];
+    };
+    let processor = used.user_time() + used.system_time();
+    let switches = used.voluntary_context_switches() + used.involuntary_context_switches();
+    [
+        processor.num_microseconds() as f64 / 1e6,
+        used.minor_page_faults() as f64,
+        switches as f64,
+    ]
 }
 
 fn check(line: Value, expect: &[(&str, u64)]) -> Result<Value, String> {

@@ -43,8 +43,6 @@ pub(super) fn first(tools: &Tools, effort: Effort, (): &(), report: &mut Report)
             Effort::Quick if bytes > 1 << 20 => FIRST / 10,
             _ => FIRST,
         };
-        let case = format!("the first {trips} round trips, {}", length(bytes));
-        let args = args("first", "spin", [bytes as u64, 1, trips, 0, 0]);
         let figures = [
             ("all_ms", "all", "ms", 1.0),
             ("trip_ns", "median", "µs", 1e3),
@@ -52,7 +50,14 @@ pub(super) fn first(tools: &Tools, effort: Effort, (): &(), report: &mut Report)
             ("system_ms", "system time", "ms", 1.0),
             ("faults", "page faults", "", 1.0),
         ];
-        let rounds = rounds(effort);
-        super::measure(tools, report, &case, &entries, &args, rounds, &figures);
+        for (word, what) in [
+            ("first", ""),
+            ("first-alone", ", processor time of both ends in one thread"),
+        ] {
+            let case = format!("the first {trips} round trips, {}{what}", length(bytes));
+            let args = args(word, "spin", [bytes as u64, 1, trips, 0, 0]);
+            let rounds = rounds(effort);
+            super::measure(tools, report, &case, &entries, &args, rounds, &figures);
+        }
     }
 }

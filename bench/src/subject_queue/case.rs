@@ -21,6 +21,7 @@ pub struct Case {
 enum Kind {
     Trip,
     First,
+    FirstAlone,
     Rate,
     Burst,
     Growth,
@@ -39,6 +40,7 @@ pub fn parse(words: &[String]) -> Result<Case, String> {
     let kind = match word(0) {
         "trip" => Kind::Trip,
         "first" => Kind::First,
+        "first-alone" => Kind::FirstAlone,
         "rate" => Kind::Rate,
         "burst" => Kind::Burst,
         "growth" => Kind::Growth,
@@ -76,9 +78,12 @@ impl Case {
                 let ns = trip::measure::<W>(plan, a, b)?;
                 Ok(format!(r#"{{"trip_ns": {ns:.1?}}}"#))
             }
-            Kind::First => {
+            Kind::First | Kind::FirstAlone => {
                 let before = Usage::now();
-                let ns = trip::first::<W>(plan, a)?;
+                let ns = match self.kind {
+                    Kind::First => trip::first::<W>(plan, a)?,
+                    _ => trip::first_alone::<W>(plan, a)?,
+                };
                 let used = Usage::now().since(&before);
                 let begin = &ns[..ns.len().min(32)];
                 let all_ms = ns.iter().sum::<f64>() / 1e6;

@@ -3,6 +3,8 @@
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
+use nix::sys::time::TimeValLike as _;
+
 use super::{Plan, Rx, Tx, Way, party, payload};
 
 /// A message that begins so ends a batch, and is answered as any other.
@@ -153,6 +155,41 @@ pub fn first<W: Way>(plan: Plan, trips: u64) -> Result<Vec<f64>, String> {
         party::tell(&doors[0], 0);
         trips
     }))
+}
+
+/// The same with both sides in one thread, which none waits in: the nanoseconds of
+/// processor time of each. What remains of a comparison on a machine that does other things;
+/// no line of memory goes from one processor to another.
+///
+/// # Errors
+/// Why it cannot be had.
+pub fn first_alone<W: Way>(plan: Plan, trips: u64) -> Result<Vec<f64>, String> {
+    let both: Both<W> = Both::new(plan)?;
+    let way = |common: &W::Common| {
+        let (one, other) = UnixStream::pair().map_err(|error| error.to_string())?;
+        let mut rx = W::receiver(common, &plan, &[one]);
+        let tx = W::sender(common, &plan, 0, &other);
+        rx.meet();
+        Ok::<_, String>((rx, tx))
+    };
+    let (there, back) = (way(&both.there)?, way(&both.back)?);
+    let mut caller = both.side(back.0, there.1);
+    let mut answerer = both.side(there.0, back.1);
+    let timed = |trip| {
+        let began = processor_ns();
+        caller.say(trip);
+        let word = answerer.hear();
+        answerer.say(word);
+        assert_eq!(caller.hear(), trip, "another answer");
+        processor_ns() - began
+    };
+    Ok((0..trips).map(timed).collect())
+}
+
+/// The processor time of this thread.
+fn processor_ns() -> f64 {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID);
+    now.map_or(0.0, |now| now.num_nanoseconds() as f64)
 }
 
 /// Batches of about so many microseconds: the nanoseconds of a trip in each.
