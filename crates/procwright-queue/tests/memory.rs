@@ -49,6 +49,29 @@ fn a_flood_is_given_back() {
     assert!(occupied(&mut receiver) <= 64 << 10);
 }
 
+/// New memory is what makes the first messages of a queue slow. While the receiver keeps up
+/// a lane has the memory of a few messages, and not that of its block.
+#[test]
+fn a_lane_whose_receiver_keeps_up_takes_little_memory() {
+    for (length, most) in [(64 << 10, 288 << 10), (4 << 20, 10304 << 10)] {
+        let mut receiver = Receiver::new().unwrap();
+        let mut sender = receiver.sender().unwrap();
+        let before = occupied(&mut receiver);
+        let message = vec![7; length];
+        for _ in 0..100 {
+            sender.send(&message).unwrap();
+            assert_eq!(receiver.recv_view().unwrap().len(), length);
+        }
+        let taken = occupied(&mut receiver) - before;
+        test_support::figure(&format!(
+            "messages of {} KiB take {} KiB",
+            length >> 10,
+            taken >> 10
+        ));
+        assert!(taken <= most, "{length}: {taken}");
+    }
+}
+
 alone! {
     fn memory_of_a_thousand_idle_lanes() {
         let mut receiver = Options::new().lanes(1000).create().unwrap();

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::heap::{Heap, HeapEnd};
-use super::{drain, message, put, reader, shape, take, writer};
+use super::{drain, message, put, put_sparse, reader, shape, take, take_sparse, writer};
 use crate::format::{ALIGN_FROM, ALIGNMENT, Geometry};
 use crate::lane::{LaneReader, LaneWriter, ReserveError};
 
@@ -60,19 +60,31 @@ fn the_longest_message_fits() {
     }
 }
 
-/// A message that is too long for its block goes on where many of its like have room.
+/// A message that is too long for its block goes on where a few of its like have room, and
+/// when some wait where many have.
 #[test]
 fn long_messages_have_room() {
-    for (length, size) in [(20_000, 1 << 20), (300_000, 2 << 20), (3_000_000, 4 << 20)] {
-        let heap = Heap::new(Geometry::tiny(14, 9, 9));
+    for (length, few, many) in [
+        (20_000, 64 << 10, 1 << 20),
+        (64 << 10, 256 << 10, 2 << 20),
+        (300_000, 1 << 20, 2 << 20),
+    ] {
+        let heap = Heap::new(Geometry::tiny(14, 11, 11));
         let mut writer = writer(&heap);
-        writer.reserve(length, true).unwrap();
-        assert_eq!(heap.shape.size(writer.cursor().block), size, "{length}");
+        let mut sizes = Vec::new();
+        for number in 0..8 {
+            put_sparse(&mut writer, number, length);
+            sizes.push(heap.shape.size(writer.cursor().block));
+        }
+        sizes.dedup();
+        assert_eq!(sizes, [few, many], "{length}");
     }
     // The lane may grow no further than this.
     let heap = Heap::new(Geometry::tiny(14, 6, 6));
     let mut writer = writer(&heap);
-    writer.reserve(100_000, true).unwrap();
+    for number in 0..4 {
+        put_sparse(&mut writer, number, 100_000);
+    }
     assert_eq!(writer.cursor().block, 5);
 }
 
@@ -230,6 +242,54 @@ fn a_flood_is_given_back() {
         flow(&mut writer, &mut reader);
     }
     assert_eq!(heap.calls.get(), calls);
+}
+
+/// Sends so many messages to a receiver that keeps up. The block where the lane is then.
+fn keep_up(heap: &Rc<Heap>, count: u64, length: u64) -> u64 {
+    let (mut writer, mut reader) = (writer(heap), reader(heap));
+    for number in 0..count {
+        put_sparse(&mut writer, number, length);
+        writer.publish();
+        assert_eq!(take_sparse(&mut reader), Some((number, length)));
+        reader.release();
+    }
+    heap.shape.size(writer.cursor().block)
+}
+
+/// Blocks of 16 KiB to 32 MiB, of which so many are kept: usually 11, those up to 16 MiB.
+fn usual(kept: u32) -> Rc<Heap> {
+    Heap::new(Geometry::tiny(14, 12, kept))
+}
+
+/// New memory is what makes the first messages slow. A lane whose receiver keeps up takes as
+/// much as a few messages need, and gets it by a few calls.
+#[test]
+fn a_receiver_that_keeps_up_keeps_the_lane_in_few_pages() {
+    for (length, most) in [
+        (16 << 10, 64 << 10),
+        (64 << 10, 256 << 10),
+        // A place in each of two blocks.
+        (1 << 20, 5 << 20),
+        (4 << 20, 10 << 20),
+    ] {
+        let heap = usual(11);
+        keep_up(&heap, 1000, length);
+        let (occupied, calls) = (heap.occupied(), heap.calls.get());
+        assert!(occupied <= most + (16 << 10), "{length}: {occupied}");
+        assert!(calls <= 8, "{length}: {calls}");
+    }
+}
+
+/// In the long run a place for many is worth its memory: what is written over at once is slow
+/// to write.
+#[test]
+fn a_lane_that_has_sent_much_has_room_for_many() {
+    assert_eq!(keep_up(&usual(11), 5000, 64 << 10), 2 << 20);
+    // Not where that would not stay, or where there is no memory for it.
+    assert_eq!(keep_up(&usual(5), 5000, 64 << 10), 256 << 10);
+    let heap = usual(11);
+    heap.most.set(300 << 10);
+    assert_eq!(keep_up(&heap, 5000, 64 << 10), 256 << 10);
 }
 
 /// Messages of half a kept block go on in the next one, for which there is only room once.

@@ -10,7 +10,7 @@ mod waiting;
 
 use std::rc::Rc;
 
-use super::{LaneReader, LaneWriter, ReserveError};
+use super::{LaneReader, LaneWriter, MessageSpan, ReserveError};
 use crate::format::Geometry;
 use heap::{Heap, HeapEnd};
 
@@ -55,6 +55,34 @@ fn put(writer: &mut LaneWriter<HeapEnd>, bytes: &[u8]) -> Result<(), ReserveErro
     writer.fill(span, bytes);
     writer.finish(span, span.length);
     Ok(())
+}
+
+/// Finishes a long message of which only the beginning and the end are written.
+fn put_sparse(writer: &mut LaneWriter<HeapEnd>, number: u64, length: u64) {
+    try_put_sparse(writer, number, length).unwrap();
+}
+
+fn try_put_sparse(
+    writer: &mut LaneWriter<HeapEnd>,
+    number: u64,
+    length: u64,
+) -> Result<(), ReserveError> {
+    let span = writer.reserve(length, true)?;
+    for at in [span.at, span.at + length - 8] {
+        writer.fill(MessageSpan { at, length: 8 }, &number.to_le_bytes());
+    }
+    writer.finish(span, length);
+    Ok(())
+}
+
+/// The number and the length of the next message, both of whose ends say so.
+fn take_sparse(reader: &mut LaneReader<HeapEnd>) -> Option<(u64, u64)> {
+    let span = reader.next().unwrap()?;
+    let ends = [span.at, span.at + span.length - 8];
+    let [first, last] =
+        ends.map(|at| u64::from_le_bytes(reader.memory().read(at, 8).try_into().unwrap()));
+    assert_eq!(first, last);
+    Some((first, span.length))
 }
 
 fn take(reader: &mut LaneReader<HeapEnd>) -> Option<Vec<u8>> {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::heap::Heap;
-use super::{drain, message, put, reader, send, shape, take, writer};
+use super::{drain, message, put, reader, send, shape, take, take_sparse, try_put_sparse, writer};
 use crate::format::{
     Cursor, Geometry, MAILBOX_BYTES, MAILBOX_WORDS, RECORD_SIZE, Record, RecordKind,
 };
@@ -152,6 +152,62 @@ proptest! {
         prop_assert!(read <= 2 * heap.shape.window(), "{read}");
         drop(LaneWriter::new(heap.end(), heap.shape));
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 64 }))]
+
+    /// Blocks whose memory is provided part by part, of the size that they have in use.
+    #[test]
+    fn a_lane_of_long_messages_is_a_queue(
+        steps in prop::collection::vec((long(), 0..4usize, 0..6usize), 1..40),
+        waiting in 0..3usize,
+    ) {
+        let heap = Heap::new(Geometry::tiny(14, 8, 7));
+        let (mut writer, mut reader) = (writer(&heap), reader(&heap));
+        let mut model = VecDeque::new();
+        let mut number = 0;
+        for (length, sent, received) in steps {
+            for _ in 0..sent {
+                number += 1;
+                match try_put_sparse(&mut writer, number, length) {
+                    Ok(()) => model.push_back((number, length)),
+                    Err(ReserveError::Full) if model.is_empty() => {
+                        // The receiver has to go on to where the block begins.
+                        let fits = (0..2).any(|_| {
+                            assert_eq!(take_sparse(&mut reader), None);
+                            reader.release();
+                            try_put_sparse(&mut writer, number, length).is_ok()
+                        });
+                        prop_assert!(fits);
+                        model.push_back((number, length));
+                    }
+                    Err(ReserveError::Full | ReserveError::WakeFirst) => {}
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+            writer.publish();
+            // Some messages wait all the time, and now and then all are received.
+            let most = match received {
+                5 => model.len(),
+                _ => model.len().saturating_sub(waiting),
+            };
+            for _ in 0..most {
+                prop_assert_eq!(take_sparse(&mut reader), model.pop_front());
+                reader.release();
+            }
+        }
+        while let Some(expected) = model.pop_front() {
+            prop_assert_eq!(take_sparse(&mut reader), Some(expected));
+        }
+        prop_assert_eq!(take_sparse(&mut reader), None);
+    }
+}
+
+/// Lengths around parts of a block, of which many end where a part does.
+fn long() -> impl Strategy<Value = u64> {
+    let near = (10..20u32, 0..24u64).prop_map(|(power, less)| (1 << power) - 8 * less);
+    prop_oneof![near, (128..200_000u64).prop_map(|words| 8 * words)]
 }
 
 fn cursor() -> impl Strategy<Value = u64> {

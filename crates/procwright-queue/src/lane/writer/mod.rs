@@ -58,8 +58,8 @@ pub(crate) struct LaneWriter<M> {
     provided_to: u64,
     /// Position where this block was entered.
     entered: u64,
-    /// Blocks whose memory is kept and was provided whole, a bit each.
-    provided_blocks: u32,
+    /// Bytes from its start for which each block has memory. 0 where it is not kept.
+    provided: Vec<u64>,
     /// The tail that the receiver sees.
     published: u64,
     /// True if messages were shown on the way to room, and the receiver was not woken for
@@ -98,7 +98,7 @@ impl<M: LaneMemory> LaneWriter<M> {
             floor: cursor.position,
             provided_to: cursor.position,
             entered: cursor.position,
-            provided_blocks: 0,
+            provided: vec![0; shape.blocks() as usize],
             published: word,
             must_wake: false,
             behind: Vec::with_capacity(shape.blocks() as usize),
