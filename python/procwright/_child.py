@@ -377,6 +377,9 @@ class Child(Streams[Out, Err, In, Both]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if not self._core.is_ours():
+            # A fork has no part in it, nor in its end, which may wait for the fork's.
+            return
         if kind is not None:
             self.stop()
             return

@@ -123,6 +123,11 @@ impl Child {
         Sender::from_result(py, made, queue::Overflow::Block, None)
     }
 
+    /// False in a fork of the process that has started it.
+    fn is_ours(&self) -> bool {
+        self.child.is_ours()
+    }
+
     /// Closes the sender of its channel, unless that was taken.
     fn close_sender(&self) {
         self.child.close_sender();

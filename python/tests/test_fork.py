@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from procwright import Overflow, run, spawn
+from procwright import PIPE, Overflow, run, spawn
 
 STORM = Path(__file__).with_name("fork_storm.py")
 
@@ -157,6 +158,7 @@ def test_a_call_ends_in_a_fork_that_a_signal_handler_makes(script, how, end):
 
 FORK_OF_A_HOOK = """
 import os
+import signal
 
 nested = None
 
@@ -182,6 +184,7 @@ for pid in (forked, nested if forked else 0):
 
 IMPORT_IN_A_HOOK = """
 import os
+import signal
 
 
 def hook():
@@ -244,3 +247,21 @@ def test_a_sub_interpreter_is_refused(script, main):
     refusal, called = told.splitlines()
     assert "main interpreter" in refusal, errors
     assert called == r"[b'in the main one\n']"
+
+
+def test_a_fork_that_leaves_the_block_of_a_child_waits_for_nobody(child):
+    with spawn([child, "cat"], stdin=PIPE) as it:
+        pid = os.fork()
+        if pid == 0:
+            # The fork would wait for the child, which waits for its input's end, and that
+            # for the fork.
+            signal.alarm(30)
+            try:
+                it.__exit__(None, None, None)
+                it.__exit__(KeyError, KeyError(), None)
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert it.poll() is None
+    assert it.returncode == 0

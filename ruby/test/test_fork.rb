@@ -77,4 +77,22 @@ class TestFork < Minitest::Test
     handover.close
     assert_nil reader.value
   end
+
+  # It would wait for the child, which waits for its input's end, and that for the fork.
+  def test_a_fork_that_leaves_the_block_of_a_child_waits_for_nobody
+    status = nil
+    parent = $$
+    child = Procwright.spawn(CHILD, "cat", stdin: :pipe) do |it|
+      if (pid = fork)
+        status = ::Process.wait2(pid)[1]
+        assert_predicate it, :alive?
+      else
+        Thread.new { sleep(patience / 2) && exit!(1) }
+      end
+      it
+    end
+    exit!(0) unless $$ == parent
+    assert_predicate status, :success?
+    assert_equal 0, child.status.exitstatus
+  end
 end

@@ -49,7 +49,7 @@ alone! {
         let child = stubborn();
         let status = in_a_fork(|| {
             let left = child.stop_with(Stop::new().with_signal(Signal::KILL));
-            left.len() == 1 && left[0].pid == Some(child.pid()) && child.try_wait().is_none()
+            !child.is_ours() && left.len() == 1 && left[0].pid == Some(child.pid()) && child.try_wait().is_none()
         });
         assert_eq!(status, 0);
         assert!(child.try_wait().is_none(), "the fork has ended it");

@@ -227,12 +227,21 @@ module Procwright
       child = allocate
       child.__send__(:initialize, argv, options)
       value = yield child
-      child.close_inputs
-      child.wait
+      child.finish
       ended = true
       value
     ensure
       child.abandon unless ended
+    end
+
+    # Ends its input, and waits for it. A fork has no part in it, nor in its end, which may wait
+    # for the fork's.
+    # @private
+    def finish
+      return unless @native.ours?
+
+      close_inputs
+      wait
     end
 
     # Closes what it reads: stdin and its channel.

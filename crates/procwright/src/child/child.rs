@@ -181,6 +181,13 @@ impl Child {
         self.shared.process.pid()
     }
 
+    /// False in a fork of the process that has started it, which has no part in it: it stops
+    /// nobody there, and has none of its streams.
+    #[doc(alias = "pthread_atfork")]
+    pub fn is_ours(&self) -> bool {
+        self.shared.is_ours()
+    }
+
     /// The process, to put into a [`WaitSet`](crate::WaitSet) or to keep.
     pub fn process(&self) -> &Process {
         &self.shared.process

@@ -87,7 +87,7 @@ impl SharedChild {
         stop: Stop,
         beside: Option<WatchedBeside<'_>>,
     ) -> Vec<Survivor> {
-        if !self.owner.is_current() {
+        if !self.is_ours() {
             return self.left_to_parent();
         }
         // The lock is held all the while, so that no other thread reaps it and frees its
@@ -115,6 +115,11 @@ impl SharedChild {
         let mut stopped = self.stopped.lock();
         *stopped = Some(survivors.clone());
         survivors
+    }
+
+    /// False in a fork of the process that has started it.
+    pub(super) fn is_ours(&self) -> bool {
+        self.owner.is_current()
     }
 
     /// What a stop in a fork leaves: the program, if it lives. It is the parent's to stop.
@@ -146,7 +151,7 @@ impl SharedChild {
 
     pub(super) fn end(&self) -> Option<ChildEnd> {
         let exit = self.try_wait()?;
-        let survivors = match self.owner.is_current() {
+        let survivors = match self.is_ours() {
             true => self.stopped.lock().clone(),
             false => None,
         };
@@ -174,7 +179,7 @@ impl SharedChild {
 
     /// The error that cut its input short, if no wait has told it.
     pub(super) fn take_failure(&self) -> Option<BoxError> {
-        if !self.owner.is_current() {
+        if !self.is_ours() {
             return None;
         }
         self.failed().take()

@@ -44,6 +44,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("events", method!(Child::events, 0))?;
     class.define_method("receiver", method!(Child::receiver, 0))?;
     class.define_method("sender", method!(Child::sender, 1))?;
+    class.define_method("ours?", method!(Child::is_ours, 0))?;
     class.define_method("close_sender", method!(Child::close_sender, 0))
 }
 
@@ -176,6 +177,11 @@ impl Child {
                 Err(error) => Err(system_error(&error, error.to_string())),
             }
         })
+    }
+
+    /// False in a fork of the process that has started it.
+    fn is_ours(&self) -> bool {
+        self.child.is_ours()
     }
 
     /// Closes the sender to it, unless that was taken.
