@@ -15,7 +15,8 @@
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
 #   _keywords                            types of the options of run and spawn
-#   _refused, _run_errors, _queue        refused options; exceptions of runs; Python half of queues
+#   _refused, _unknown                   refused options, and parameters of others
+#   _run_errors, _queue                  exceptions of runs; Python half of queues
 #   _child_streams                       the streams of a child, for type checkers alone
 #   _text, _merged, _callback            text streams; both as one; a thread that calls with lines
 #   _process                             any process
@@ -194,6 +195,17 @@ _LAZY = {
     "_text": ("TextReader", "TextWriter"),
     "_wait": ("Waited", "as_completed", "as_completed_async", "wait", "wait_async", "wait_procs"),
 }
+#: What does here what these names of subprocess do there.
+_OF_SUBPROCESS = {
+    "CompletedProcess": "Result",
+    "Popen": "spawn",
+    "SubprocessError": "RunError",
+    "call": "run(args, stdout=INHERIT, stderr=INHERIT).returncode",
+    "check_call": "run(args, stdout=INHERIT, stderr=INHERIT, check=True)",
+    "check_output": "run(args, check=True).stdout",
+    "getoutput": "run(line, shell=True, stderr=STDOUT, text=True).stdout",
+    "getstatusoutput": "run(line, shell=True, stderr=STDOUT, text=True)",
+}
 _MODULES = {name: module for module, names in _LAZY.items() for name in names}
 
 __version__ = "0.1.0"
@@ -213,7 +225,9 @@ def __getattr__(name: str) -> object:
         value: object = getattr(module, name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    hint = _OF_SUBPROCESS.get(name)
+    also = f": use {hint}" if hint else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{also}")
 
 
 def __dir__() -> list[str]:

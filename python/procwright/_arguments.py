@@ -27,6 +27,31 @@ def number(name: str, value: Any, least: int, most: int, hint: str) -> int:
     return found
 
 
+_UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+
+
+def size(name: str, value: Any, besides: str = "") -> int:
+    """A number of bytes, or text with a unit. `besides` says what else would do."""
+    hint = f'pass 0 or more bytes, as 65536, "64KiB" or "1GiB"{besides}'
+    most = 2**63 - 1
+    if not isinstance(value, str):
+        return number(name, value, 0, most, hint)
+    found = _bytes_in(value)
+    if found is None or found > most:
+        raise bad_value(name, value, hint)
+    return found
+
+
+def _bytes_in(text: str) -> int | None:
+    import re
+
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text, re.ASCII)
+    unit = _UNITS.get(found[2].lower()) if found else None
+    if found is None or unit is None:
+        return None
+    return int(float(found[1]) * unit) if "." in found[1] else int(found[1]) * unit
+
+
 def word(name: str, value: Any, words: tuple[str, ...], besides: str = "") -> str:
     """The value, which is one of `words`. `besides` says what else would do."""
     if isinstance(value, str) and value in words:

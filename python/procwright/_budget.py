@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core
-from ._overflow import size
+from ._arguments import size
 from ._record import Record
 
 
@@ -45,6 +45,6 @@ def set_budget(memory: int | str | None = None, disk: int | str | None = None) -
     Budget(memory=67108864, disk=None)
     """
     _core.set_budget(
-        None if memory is None else size("memory", memory, 0),
-        None if disk is None else size("disk", disk, 0),
+        None if memory is None else size("memory", memory),
+        None if disk is None else size("disk", disk),
     )

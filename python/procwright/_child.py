@@ -8,7 +8,7 @@ from ._generic import Both, Err, Generic, In, Out
 from ._invalid import InvalidValue, bad_type, bad_value
 from ._options import quoted
 from ._outcome import result_of
-from ._process import Process, checked_stop
+from ._process import Process, as_stop
 from ._record import Status, Survivor
 from ._stream import Reader, Writer, binary
 from ._timeout import Deadline, seconds
@@ -16,6 +16,7 @@ from ._timeout import Deadline, seconds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from signal import Signals
     from types import TracebackType
     from typing import Any, Literal, NoReturn, Self, overload
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ._child_streams import Streams
     from ._result import Result
     from ._text import TextReader, TextWriter
-    from ._types import Args, Data
+    from ._types import Args, Data, Seconds
 else:
     Streams = Generic
 
@@ -46,7 +47,7 @@ class Child(Streams[Out, Err, In, Both]):
         args: Args,
         core: _core.Child,
         decoding: tuple[str, str] | None,
-        stop: _core.Stop | None,
+        stop: _core.Stop | str | Signals | None,
     ) -> None:
         #: The arguments that `spawn` was given.
         self.args = args
@@ -114,7 +115,7 @@ class Child(Streams[Out, Err, In, Both]):
         """The `returncode`, as in `subprocess`."""
         return self.returncode
 
-    def wait(self, timeout: float | None = None) -> int | None:
+    def wait(self, timeout: Seconds | None = None) -> int | None:
         """Waits until it has ended, and returns the exit code. -N after signal N.
 
         For the exit alone: what it wrote can be read afterwards. Raises
@@ -136,21 +137,21 @@ class Child(Streams[Out, Err, In, Both]):
         def communicate(
             self: Child[Out, Err, bytes | None, Any],
             input: Data | None = None,
-            timeout: float | None = None,
+            timeout: Seconds | None = None,
         ) -> tuple[Out, Err]: ...
         @overload
         def communicate(
             self: Child[Out, Err, str | None, Any],
             input: Data | str | None = None,
-            timeout: float | None = None,
+            timeout: Seconds | None = None,
         ) -> tuple[Out, Err]: ...
         @overload
         def communicate(
-            self, input: Data | None = None, timeout: float | None = None
+            self, input: Data | None = None, timeout: Seconds | None = None
         ) -> tuple[Out, Err]: ...
 
     def communicate(
-        self, input: Data | str | None = None, timeout: float | None = None
+        self, input: Data | str | None = None, timeout: Seconds | None = None
     ) -> tuple[Any, Any]:
         """Writes `input`, closes stdin, reads both outputs to the end, and waits.
 
@@ -169,7 +170,7 @@ class Child(Streams[Out, Err, In, Both]):
         self._close_outputs()
         return self._read_out(self.stdout, out), self._read_out(self.stderr, err)
 
-    def _communicate_all(self, input: Any, timeout: float | None) -> None:
+    def _communicate_all(self, input: Any, timeout: Seconds | None) -> None:
         """Goes on until all is written and read and the child has ended."""
         deadline = Deadline(timeout)
         if self._communication is None:
@@ -222,7 +223,9 @@ class Child(Streams[Out, Err, In, Both]):
         data, edges = read
         return data if self._decoding is None else stream._decode(data, edges)
 
-    def _raise_timeout(self, timeout: float | None, communication: _core.Communication) -> NoReturn:
+    def _raise_timeout(
+        self, timeout: Seconds | None, communication: _core.Communication
+    ) -> NoReturn:
         from ._errors import WaitTimeout
 
         error = WaitTimeout(quoted(self.args), timeout, (self,))
@@ -236,7 +239,7 @@ class Child(Streams[Out, Err, In, Both]):
         def wait_for(
             self: Child[bytes | None, bytes | None, Any, Any],
             pattern: bytes | re.Pattern[bytes],
-            timeout: float | None = None,
+            timeout: Seconds | None = None,
             *,
             stream: Literal["stdout", "stderr"] | None = None,
         ) -> re.Match[bytes]: ...
@@ -244,7 +247,7 @@ class Child(Streams[Out, Err, In, Both]):
         def wait_for(
             self: Child[str | None, str | None, Any, Any],
             pattern: str | re.Pattern[str],
-            timeout: float | None = None,
+            timeout: Seconds | None = None,
             *,
             stream: Literal["stdout", "stderr"] | None = None,
         ) -> re.Match[str]: ...
@@ -252,7 +255,7 @@ class Child(Streams[Out, Err, In, Both]):
     def wait_for(
         self,
         pattern: Any,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         *,
         stream: Literal["stdout", "stderr"] | None = None,
     ) -> re.Match[Any]:
@@ -321,18 +324,17 @@ class Child(Streams[Out, Err, In, Both]):
             )
         self._core.resize(rows, columns)
 
-    def stop(self, stop: _core.Stop | None = None) -> list[Survivor]:
+    def stop(self, stop: _core.Stop | str | Signals | None = None) -> list[Survivor]:
         """Ends it as `stop` or its own says, with its descendants by default, and reaps it.
 
         Gives back the processes that could not be ended. If it has ended before, whether or not
         anybody has waited for it or asked how it ended, what it has left behind is ended.
         Signal handlers run meanwhile; if one raises, the rest is killed at once.
         """
-        if stop is not None:
-            checked_stop(stop)
-        return [Survivor(*survivor) for survivor in self._core.stop(stop)]
+        policy = None if stop is None else as_stop(stop)
+        return [Survivor(*survivor) for survivor in self._core.stop(policy)]
 
-    def result(self, timeout: float | None = None) -> Result[Out, Err, None]:
+    def result(self, timeout: Seconds | None = None) -> Result[Out, Err, None]:
         """Reads what is left of both outputs, waits, and gives a `Result` as `run` does.
 
         Its `stdout` and `stderr` are what was not read before; `stdout_info` and
@@ -407,7 +409,7 @@ class Child(Streams[Out, Err, In, Both]):
             self._receiver = self._core.receiver()
         return self._receiver
 
-    def sender(self, timeout: float | None = None) -> _core.Sender:
+    def sender(self, timeout: Seconds | None = None) -> _core.Sender:
         """Sends to it, if it was spawned with `channel="to_child"`. Always the same.
 
         Waits until the child has made its `queue.Receiver.of_parent()`. Signal handlers run

@@ -7,7 +7,7 @@ from typing_extensions import disjoint_base
 
 from ._liveness import LivenessGuarantee
 from ._process import Process
-from ._types import HasFileno, HasPid
+from ._types import HasFileno, HasPid, Seconds
 
 __all__ = [
     "Cancel",
@@ -52,7 +52,7 @@ class Stop:
     def __new__(
         cls,
         signal: str | int = "TERM",
-        grace: float = 5.0,
+        grace: Seconds = 5.0,
         scope: Literal["process", "group", "tree"] = "tree",
     ) -> Stop: ...
     @property
@@ -70,7 +70,7 @@ class Stop:
 class Limit:
     """How much output of each stream is kept."""
 
-    def __new__(cls, bytes: int, beyond: Literal["ends", "fail"] = "ends") -> Limit: ...
+    def __new__(cls, bytes: int | str, beyond: Literal["ends", "fail"] = "ends") -> Limit: ...
     @property
     def bytes(self) -> int: ...
     @property
@@ -192,19 +192,19 @@ class LivenessMonitor:
     def confirm(self) -> Literal["alive", "released", "died"]:
         """The `state`, for which the kernel is asked as well where the word says "alive"."""
 
-    def wait(self, timeout: float | None = None) -> Literal["released", "died"]:
+    def wait(self, timeout: Seconds | None = None) -> Literal["released", "died"]:
         """Waits until the peer does not live any more. Raises `WaitTimeout`."""
 
     def _sleep(self) -> LivenessSleep: ...
     def wait_async(
-        self, timeout: float | None = None
+        self, timeout: Seconds | None = None
     ) -> Coroutine[Any, Any, Literal["released", "died"]]:
         """Waits as `wait` does, for asyncio and trio."""
 
-    def wait_gone(self, timeout: float | None = None) -> None:
+    def wait_gone(self, timeout: Seconds | None = None) -> None:
         """Waits until the process of the peer is gone with all its threads."""
 
-    def claim(self, timeout: float | None = 0.0) -> LivenessClaim:
+    def claim(self, timeout: Seconds | None = 0.0) -> LivenessClaim:
         """Asks for the right to clean up after the peer, when it has died."""
 
     def readiness_fd(self) -> int:
@@ -536,18 +536,18 @@ class Receiver:
         cls,
         *,
         lanes: int = 64,
-        first: int = 16384,
-        limit: int = 67108864,
-        keep: int = 16777216,
+        first: int | str = 16384,
+        limit: int | str = 67108864,
+        keep: int | str = 16777216,
     ) -> Receiver: ...
     @staticmethod
     def open(
         name: str,
         *,
         lanes: int = 64,
-        first: int = 16384,
-        limit: int = 67108864,
-        keep: int = 16777216,
+        first: int | str = 16384,
+        limit: int | str = 67108864,
+        keep: int | str = 16777216,
     ) -> Receiver:
         """Makes a queue of that name, or takes it over from a receiver that has died."""
 
@@ -557,32 +557,36 @@ class Receiver:
 
     @staticmethod
     def of_parent(
-        *, lanes: int = 64, first: int = 16384, limit: int = 67108864, keep: int = 16777216
+        *,
+        lanes: int = 64,
+        first: int | str = 16384,
+        limit: int | str = 67108864,
+        keep: int | str = 16777216,
     ) -> Receiver:
         """Receives from the process that has spawned this one with `channel="to_child"`."""
 
     def invite(self) -> Invitation:
         """A place at this queue for one process, which may have any number of senders."""
 
-    def sender(self, overflow: _Overflow = "block", limit: int | None = None) -> Sender:
+    def sender(self, overflow: _Overflow = "block", limit: int | str | None = None) -> Sender:
         """A sender in this process."""
 
-    def recv(self, timeout: float | None = None) -> bytes:
+    def recv(self, timeout: Seconds | None = None) -> bytes:
         """Receives a message: waits until there is one."""
 
     def try_recv(self) -> bytes:
         """Receives a message if there is one, else raises `Empty`."""
 
-    def recv_many(self, most: int, timeout: float | None = None) -> list[bytes]:
+    def recv_many(self, most: int, timeout: Seconds | None = None) -> list[bytes]:
         """Waits for a message, and receives it and what has come besides."""
 
-    def recv_view(self, timeout: float | None = None) -> View:
+    def recv_view(self, timeout: Seconds | None = None) -> View:
         """Receives a message without a copy, to be read where it is."""
 
     def try_recv_view(self) -> View:
         """Receives a message without a copy if there is one, else raises `Empty`."""
 
-    def recv_async(self, timeout: float | None = None) -> Coroutine[Any, Any, bytes]:
+    def recv_async(self, timeout: Seconds | None = None) -> Coroutine[Any, Any, bytes]:
         """Receives a message, as `recv` does, for asyncio and trio. One task at a time."""
 
     def readiness_fd(self) -> int:
@@ -606,10 +610,10 @@ class Receiver:
     def __aiter__(self) -> Self: ...
     def __anext__(self) -> Coroutine[Any, Any, bytes]: ...
     def _poll(self) -> bytes | None: ...
-    def _recv_object(self, timeout: float | None) -> Any: ...
+    def _recv_object(self, timeout: Seconds | None) -> Any: ...
     def _try_recv_object(self) -> Any: ...
     def _poll_object(self) -> tuple[Any] | None: ...
-    def _recv_objects(self, most: int, timeout: float | None) -> list[Any]: ...
+    def _recv_objects(self, most: int, timeout: Seconds | None) -> list[Any]: ...
     def _watch(self) -> int: ...
     def _await(self, waits: bool) -> None: ...
 
@@ -646,9 +650,9 @@ class Sender:
     def attach(
         invitation: Invitation,
         overflow: _Overflow = "block",
-        limit: int | None = None,
+        limit: int | str | None = None,
         *,
-        wait: float | None = 0.0,
+        wait: Seconds | None = 0.0,
     ) -> Sender:
         """Takes a place at a queue."""
 
@@ -656,17 +660,17 @@ class Sender:
     def open(
         name: str,
         overflow: _Overflow = "block",
-        limit: int | None = None,
+        limit: int | str | None = None,
         *,
-        wait: float | None = 0.0,
+        wait: Seconds | None = 0.0,
     ) -> Sender:
         """Takes a place at the queue of that name."""
 
     @staticmethod
-    def of_parent(overflow: _Overflow = "block", limit: int | None = None) -> Sender:
+    def of_parent(overflow: _Overflow = "block", limit: int | str | None = None) -> Sender:
         """Sends to the process that has spawned this one with `channel="from_child"`."""
 
-    def send(self, data: ReadableBuffer, timeout: float | None = None) -> None:
+    def send(self, data: ReadableBuffer, timeout: Seconds | None = None) -> None:
         """Sends a message."""
 
     def try_send(self, data: ReadableBuffer) -> None:
@@ -675,10 +679,10 @@ class Sender:
     def send_many(self, messages: Iterable[ReadableBuffer]) -> int:
         """Sends many at the price of one, and says how many were sent."""
 
-    def reserve(self, length: int, timeout: float | None = None) -> Reservation:
+    def reserve(self, length: int, timeout: Seconds | None = None) -> Reservation:
         """Room for a message of `length` bytes, to be made in place, without a copy."""
 
-    def clone(self, overflow: _Overflow | None = None, *, wait: float | None = 0.0) -> Sender:
+    def clone(self, overflow: _Overflow | None = None, *, wait: Seconds | None = 0.0) -> Sender:
         """Another one for the same queue, in this process: for another thread."""
 
     @property
@@ -702,7 +706,7 @@ class Sender:
         traceback: TracebackType | None,
         /,
     ) -> None: ...
-    def _send_object(self, object: object, timeout: float | None, waits: bool) -> None: ...
+    def _send_object(self, object: object, timeout: Seconds | None, waits: bool) -> None: ...
 
 @final
 class Reservation(_HasBuffer):

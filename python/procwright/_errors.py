@@ -5,6 +5,10 @@ from __future__ import annotations
 import errno
 import subprocess
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._types import Seconds
+
 
 class NoSuchProcess(ProcessLookupError):
     """The process has ended, or there never was one.
@@ -37,7 +41,9 @@ class WaitTimeout(subprocess.TimeoutExpired, TimeoutError):
     both, catch `subprocess.TimeoutExpired`.
     """
 
-    def __init__(self, cmd: str, timeout: float | None, pending: tuple[object, ...] = ()) -> None:
+    def __init__(self, cmd: str, timeout: Seconds | None, pending: tuple[object, ...] = ()) -> None:
+        total = getattr(timeout, "total_seconds", None)
+        timeout = timeout if total is None else total()
         subprocess.TimeoutExpired.__init__(self, cmd, timeout)  # type: ignore[arg-type]
         # OSError's constructor leaves it empty.
         self.args = (cmd, timeout)

@@ -7,12 +7,13 @@ A test holds them to the signatures.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from signal import Signals
 from typing import Literal, TypedDict
 
 from . import _core
 from ._event import Event
 from ._overflow import Overflow
-from ._types import Data, Env, ExtraEnv, Stdin, StrOrBytesPath, Writable
+from ._types import Data, Env, ExtraEnv, Seconds, Stdin, StrOrBytesPath, Writable
 
 
 class Common(TypedDict, total=False):
@@ -33,7 +34,7 @@ class Common(TypedDict, total=False):
     die_with_parent: bool | str | int
     pass_fds: Iterable[int]
     liveness: bool
-    stop: _core.Stop | None
+    stop: _core.Stop | str | Signals | None
     max_length: int | None
     too_long: Literal["split", "fail"]
     on_event: Callable[[Event], object] | None
@@ -43,10 +44,10 @@ class Run(Common, total=False):
     """What `run` takes besides."""
 
     stdin: Stdin
-    timeout: float | None
-    idle_timeout: float | None
+    timeout: Seconds | None
+    idle_timeout: Seconds | None
     until: Literal["eof", "exit"]
-    limit: int | _core.Limit | None
+    limit: int | str | _core.Limit | None
     keep_full: StrOrBytesPath | None
     tee: bool | Writable
     check: bool
@@ -85,7 +86,7 @@ class Spawn(Common, total=False):
     """What `spawn` takes besides."""
 
     overflow: Overflow | Literal["spill", "block", "drop_oldest", "drop_newest", "fail"]
-    stall_after: float | None
+    stall_after: Seconds | None
     channel: Literal["from_child", "to_child"] | None
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 
 from . import _core
-from ._arguments import callback, encoded, instance, items, number, pairs, word
+from ._arguments import callback, encoded, instance, items, number, pairs, size, word
 from ._invalid import InvalidValue, bad_type, bad_value, shown
-from ._process import checked_stop
+from ._process import as_stop
 from ._stdio import stderr_sink, stdout_sink, terminal
 from ._timeout import seconds
 
@@ -42,7 +42,10 @@ _MAPPING = "pass a mapping of names to values, each a str, bytes or a path"
 
 
 def _variables(name: str, variables: list[tuple[Any, Any]]) -> list[tuple[bytes, bytes]]:
-    return [(_variable(name, key), encoded(f"{name}[{key!r}]", value)) for key, value in variables]
+    return [
+        (_variable(name, key), encoded(f"{name}[{key!r}]", value, text_hint(value)))
+        for key, value in variables
+    ]
 
 
 def _variable(name: str, key: Any) -> bytes:
@@ -154,12 +157,11 @@ def _pass_fds(fds: Any) -> list[int]:
 def _limit(limit: Any) -> _core.Limit | None:
     if limit is None or isinstance(limit, _core.Limit):
         return limit
-    hint = "pass a number of bytes from 0 on, a Limit, or None"
-    return _core.Limit(number("limit", limit, 0, 2**63 - 1, hint))
+    return _core.Limit(size("limit", limit, ", or a Limit, or None"))
 
 
 def _stop(stop: Any) -> _core.Stop | None:
-    return None if stop is None else checked_stop(stop)
+    return None if stop is None else as_stop(stop)
 
 
 def _until(value: Any) -> str:
@@ -168,7 +170,11 @@ def _until(value: Any) -> str:
 
 def _cancel(value: Any) -> Any:
     if value is not None:
-        instance("cancel", value, _core.Cancel, "pass a Cancel")
+        hint = "pass a Cancel, and call its cancel() to end the run"
+        if hasattr(value, "is_set"):
+            # Nothing but a thread can wait for one, for ever if nobody sets it.
+            hint = "an Event wakes threads alone; pass a Cancel, and call its cancel() for set()"
+        instance("cancel", value, _core.Cancel, hint)
     return value
 
 
@@ -264,6 +270,14 @@ def translated(table: _Table, given: Mapping[str, Any]) -> dict[str, object]:
     return {name: translate(given[name]) for name, translate in table.items()}
 
 
+def text_hint(value: Any) -> str:
+    """What would do for a string of the system's in the place of `value`."""
+    hint = "pass a str, bytes or a path"
+    # True may be "1", "true" or "yes" to a program.
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return f"{hint}, here {str(value)!r}" if is_number else hint
+
+
 _ARGS = "pass a list of the program and its arguments, each a str, bytes or a path"
 
 
@@ -277,14 +291,20 @@ def given_args(args: Any) -> Any:
 def argv(function: str, args: Any, shell: bool) -> list[bytes]:
     """The arguments as bytes. `function` is what the user called, for the error."""
     is_one = _is_one(args)
+    is_path = hasattr(args, "__fspath__")
     if shell:
+        if is_path:
+            _refuse_path(function, args)
         # The items behind the line are the shell's $0, $1, ..., as in subprocess.
         words = [args] if is_one else items("args", args, _ARGS)
         line = _encoded(words)
         if len(line) > 1 and not _names_an_argument(line[0]):
             _refuse_words(function, words)
         return [b"/bin/sh", b"-c", *line]
-    if is_one:
+    if is_path:
+        # It names a program, where a str might be a line.
+        args = [args]
+    elif is_one:
         _refuse_line(function, args)
     return _encoded(items("args", args, _ARGS))
 
@@ -303,8 +323,7 @@ def _is_one(args: Any) -> bool:
 
 
 def _encoded(args: Any) -> list[bytes]:
-    hint = "every argument is a str, bytes or a path"
-    return [encoded(f"args[{place}]", one, hint) for place, one in enumerate(args)]
+    return [encoded(f"args[{place}]", one, text_hint(one)) for place, one in enumerate(args)]
 
 
 def _names_an_argument(line: bytes) -> bool:
@@ -335,6 +354,15 @@ def _refuse_line(function: str, args: Any) -> NoReturn:
     hint = (
         f"pass a list, {function}({shown(words)}), or say that it is a line for the shell, "
         f"{function}({shown(args)}, shell=True)"
+    )
+    raise bad_type("args", args, hint)
+
+
+def _refuse_path(function: str, args: Any) -> NoReturn:
+    program = quoted(args)
+    hint = (
+        f"a path names a program, not a line for the shell: leave the shell out, or pass the line, "
+        f"{function}({program!r}, shell=True)"
     )
     raise bad_type("args", args, hint)
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._core import RawResult
-    from ._types import Args
+    from ._types import Args, Seconds
 
 
 def result_of(
@@ -30,8 +30,8 @@ def raise_for(
     raw: RawResult,
     check: bool,
     on_timeout: str,
-    timeout: float | None,
-    idle_timeout: float | None,
+    timeout: Seconds | None,
+    idle_timeout: Seconds | None,
 ) -> None:
     """Raises what this result is to raise, if anything."""
     text = result.explanation

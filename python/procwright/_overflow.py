@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-from ._arguments import word
-from ._invalid import InvalidValue, bad_type, bad_value
+from ._arguments import size, word
+from ._invalid import InvalidValue
 from ._record import Record
 
 TYPE_CHECKING = False
@@ -14,7 +12,6 @@ if TYPE_CHECKING:
 
 _POLICIES = ("spill", "block", "drop_oldest", "drop_newest", "fail")
 _MEMORY = 16 << 20
-_UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 
 
 class Overflow(Record):
@@ -53,9 +50,9 @@ class Overflow(Record):
         #: The name of the policy.
         self.policy = policy
         #: Bytes kept in memory.
-        self.memory = 0 if policy == "block" else size("memory", memory, _MEMORY)
+        self.memory = 0 if policy == "block" else _size("memory", memory, _MEMORY)
         #: Bytes kept on disk; None for what the disk allows.
-        self.disk = None if disk is None else size("disk", disk, 0)
+        self.disk = None if disk is None else size("disk", disk)
 
     def _raw(self) -> tuple[str, int, int | None] | None:
         """The policy for the core. None is the bare pipe."""
@@ -70,22 +67,5 @@ def as_overflow(
     return Overflow(word("overflow", value, _POLICIES, ", or an Overflow"))  # type: ignore[arg-type]
 
 
-_SIZE = 'pass 0 or more bytes, as 65536, "64KiB" or "1GiB"'
-
-
-def size(what: str, value: int | str | None, default: int) -> int:
-    if value is None:
-        return default
-    number: int | None = None
-    if isinstance(value, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
-        unit = _UNITS.get(found[2].lower()) if found else None
-        if found and unit is not None:
-            number = int(float(found[1]) * unit) if "." in found[1] else int(found[1]) * unit
-    elif isinstance(value, int) and not isinstance(value, bool):
-        number = value
-    else:
-        raise bad_type(what, value, _SIZE)
-    if number is None or not 0 <= number < 2**63:
-        raise bad_value(what, value, _SIZE)
-    return number
+def _size(name: str, value: int | str | None, default: int) -> int:
+    return default if value is None else size(name, value)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 
 from . import _core
-from ._invalid import bad_type, bad_value, shown
+from ._invalid import InvalidValue, bad_type, bad_value, shown
 from ._record import Status, Survivor
 from ._waiting import Waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from signal import Signals
     from typing import Any, Literal, NoReturn
 
-    from ._types import HasPid
+    from ._types import HasPid, Seconds
 
 
 class Process:
@@ -90,7 +91,7 @@ class Process:
         return None if status is None else status.returncode
 
     def wait(
-        self, timeout: float | None = None, event: Literal["exited", "reaped"] = "exited"
+        self, timeout: Seconds | None = None, event: Literal["exited", "reaped"] = "exited"
     ) -> Status:
         """Waits until it has ended, or until its parent has reaped it.
 
@@ -103,17 +104,17 @@ class Process:
         return self._waited(waiting, timeout)
 
     async def wait_async(
-        self, timeout: float | None = None, event: Literal["exited", "reaped"] = "exited"
+        self, timeout: Seconds | None = None, event: Literal["exited", "reaped"] = "exited"
     ) -> Status:
         """Waits as `wait` does, for asyncio and trio."""
         waiting = self._waiting(timeout, event)
         await waiting.complete_async()
         return self._waited(waiting, timeout)
 
-    def _waiting(self, timeout: float | None, event: str) -> Waiting:
+    def _waiting(self, timeout: Seconds | None, event: str) -> Waiting:
         return Waiting([self], lambda process: process._handle, "all", event, timeout)
 
-    def _waited(self, waiting: Waiting, timeout: float | None) -> Status:
+    def _waited(self, waiting: Waiting, timeout: Seconds | None) -> Status:
         if not waiting.done:
             from ._errors import WaitTimeout
 
@@ -136,14 +137,14 @@ class Process:
         """Sends SIGKILL. Raises as `signal`."""
         self._handle.kill()
 
-    def stop(self, stop: _core.Stop | None = None) -> list[Survivor]:
+    def stop(self, stop: _core.Stop | str | Signals | None = None) -> list[Survivor]:
         """Ends it, with its descendants unless `stop` says otherwise.
 
         Gives back the processes that could not be ended. Blocks for the grace and 2 s at
         most. Signal handlers run meanwhile; if one raises, as Ctrl-C does, the rest is
         killed at once, and then the exception goes on. Raises as `signal`.
         """
-        survivors = self._handle.stop(_core.Stop() if stop is None else checked_stop(stop))
+        survivors = self._handle.stop(_core.Stop() if stop is None else as_stop(stop))
         return [Survivor(*survivor) for survivor in survivors]
 
     def name(self) -> str:
@@ -211,11 +212,20 @@ _PROCESS = (
 )
 
 
-def checked_stop(stop: Any) -> _core.Stop:
-    """The value of a parameter `stop`."""
-    if not isinstance(stop, _core.Stop):
-        raise bad_type("stop", stop, 'pass a Stop, such as Stop("TERM", grace=5)')
-    return stop
+def as_stop(stop: Any) -> _core.Stop:
+    """The value of a parameter `stop`: a `Stop`, or the signal of one."""
+    if isinstance(stop, _core.Stop):
+        return stop
+    hint = 'pass a signal, such as "KILL" or signal.SIGINT, or Stop("TERM", grace=5)'
+    if type(stop) is int:
+        # Who writes 5 may mean SIGTRAP, or seconds.
+        raise bad_type("stop", stop, f"a number may be a signal or seconds; {hint}")
+    if not isinstance(stop, (str, int)) or isinstance(stop, bool):
+        raise bad_type("stop", stop, hint)
+    try:
+        return _core.Stop(stop)
+    except InvalidValue:
+        raise bad_value("stop", stop, hint) from None
 
 
 def opened(process: Any) -> _core.ProcessHandle | None:

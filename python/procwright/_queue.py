@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ._types import Seconds
+
 T = TypeVar("T")
 
 
-async def _wait(receiver: _core.Receiver, poll: Callable[[], T | None], timeout: float | None) -> T:
+async def _wait(
+    receiver: _core.Receiver, poll: Callable[[], T | None], timeout: Seconds | None
+) -> T:
     """Waits until `poll` finds something, and returns that."""
     from time import monotonic
 
@@ -46,7 +50,7 @@ def _timeout_error() -> Exception:
     return _NoMessageInTime("no room or no message within the time")
 
 
-async def _recv_async(receiver: _core.Receiver, timeout: float | None) -> bytes:
+async def _recv_async(receiver: _core.Receiver, timeout: Seconds | None) -> bytes:
     return await _wait(receiver, receiver._poll, timeout)
 
 

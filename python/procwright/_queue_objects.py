@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    from ._types import Seconds
+
 
 class ObjectSender:
     """Sends objects by a `Sender`, which stays the caller's to close, or is closed by this.
@@ -25,7 +27,7 @@ class ObjectSender:
         instance("sender", sender, _core.Sender, "pass a Sender, such as receiver.sender()")
         self.sender = sender
 
-    def send(self, obj: object, timeout: float | None = None) -> None:
+    def send(self, obj: object, timeout: Seconds | None = None) -> None:
         """Sends an object. Raises as `Sender.send`, and what pickling it raises."""
         self.sender._send_object(obj, timeout, True)
 
@@ -69,7 +71,7 @@ class ObjectReceiver:
         instance("receiver", receiver, _core.Receiver, "pass a Receiver, such as Receiver()")
         self.receiver = receiver
 
-    def recv(self, timeout: float | None = None) -> Any:
+    def recv(self, timeout: Seconds | None = None) -> Any:
         """Receives an object: waits until there is one. Raises as `Receiver.recv`."""
         return self.receiver._recv_object(timeout)
 
@@ -77,7 +79,7 @@ class ObjectReceiver:
         """Receives an object if there is one; else raises `Empty`."""
         return self.receiver._try_recv_object()
 
-    def recv_many(self, most: int, timeout: float | None = None) -> list[Any]:
+    def recv_many(self, most: int, timeout: Seconds | None = None) -> list[Any]:
         """Waits for an object, and receives it and what has come besides.
 
         A list of one object to `most`; each sender's are in their order. Of an object that
@@ -86,7 +88,7 @@ class ObjectReceiver:
         """
         return self.receiver._recv_objects(most, timeout)
 
-    async def recv_async(self, timeout: float | None = None) -> Any:
+    async def recv_async(self, timeout: Seconds | None = None) -> Any:
         """Receives an object, as `recv` does, for asyncio and trio. One task at a time."""
         (found,) = await _wait(self.receiver, self.receiver._poll_object, timeout)
         return found

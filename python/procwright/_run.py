@@ -5,18 +5,30 @@ from __future__ import annotations
 from . import _core
 from ._arguments import callback, word
 from ._invalid import InvalidValue
-from ._options import RUN, argv, call, given_args, longest_line, too_long_fails, translated
+from ._options import RUN, SPAWN, argv, call, given_args, longest_line, too_long_fails, translated
 from ._outcome import raise_for, result_of
 from ._stdio import CAPTURE, captures, data_source, source, text_decoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from signal import Signals
     from typing import Any, Literal
 
     from ._event import Event
     from ._result import Result
-    from ._types import Args, Data, Env, ExtraEnv, Sink, Stdin, StrOrBytesPath, Tap, Writable
+    from ._types import (
+        Args,
+        Data,
+        Env,
+        ExtraEnv,
+        Seconds,
+        Sink,
+        Stdin,
+        StrOrBytesPath,
+        Tap,
+        Writable,
+    )
 
 
 def run(
@@ -42,11 +54,11 @@ def run(
     pass_fds: Iterable[int] = (),
     liveness: bool = False,
     pty: bool | tuple[int, int] = False,
-    timeout: float | None = None,
-    idle_timeout: float | None = None,
-    stop: _core.Stop | None = None,
+    timeout: Seconds | None = None,
+    idle_timeout: Seconds | None = None,
+    stop: _core.Stop | str | Signals | None = None,
     until: Literal["eof", "exit"] = "eof",
-    limit: int | _core.Limit | None = None,
+    limit: int | str | _core.Limit | None = None,
     keep_full: StrOrBytesPath | None = None,
     merged: bool = False,
     tee: bool | Writable = False,
@@ -62,6 +74,7 @@ def run(
     on_timeout: Literal["raise", "return"] = "raise",
     cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
+    **unknown: object,
 ) -> Result[Any, Any, Any]:
     """Runs a program, waits until the run is over, and returns all that came of it.
 
@@ -71,7 +84,8 @@ def run(
     not be stopped is named in `survivors`.
 
     args
-        The program and its arguments. With `shell=True` a line for `/bin/sh`.
+        The program and its arguments, or a path object alone. With `shell=True` a line for
+        `/bin/sh`.
     input, stdin
         What the program reads. `input` is the data itself. `stdin` is a path
         object, a file or descriptor (which the program reads itself), an iterable
@@ -100,17 +114,18 @@ def run(
         The signal that the kernel sends the program when this process ends; True
         is SIGKILL.
     timeout, idle_timeout
-        Seconds for the whole run; seconds without a byte of output. 0 or less has
-        expired, infinity or None never does.
+        Seconds for the whole run; seconds without a byte of output; as a number or a
+        `timedelta`. 0 or less has expired, infinity or None never does.
     stop
         How the run is ended by a timeout, a limit, `cancel` or Ctrl-C:
-        `Stop("TERM", grace=5.0, scope="tree")`.
+        `Stop("TERM", grace=5.0, scope="tree")`, or a signal alone, "KILL" or
+        `signal.SIGINT`.
     until
         "eof": the run is over when every process that holds the program's pipes
         is gone; "exit": when the program itself has exited.
     limit, keep_full
-        How many bytes of each stream are kept: a number or `Limit(n)` keeps the
-        first and the last half, `Limit(n, "fail")` stops the run. `keep_full` is
+        How many bytes of each stream are kept: a number, text as "64KiB", or `Limit(n)`
+        keeps the first and the last half, `Limit(n, "fail")` stops the run. `keep_full` is
         a file that gets everything (stderr in one with `.stderr` appended).
     merged
         Also record in which order the two streams were read.
@@ -146,6 +161,10 @@ def run(
     `CalledProcessError`; and whatever an iterator or callback raises.
     """
     given = locals()
+    if unknown:
+        from ._unknown import refusal
+
+        raise refusal("run", unknown, given, SPAWN)
     decoding = text_decoding(text, encoding, errors)
     word("on_timeout", on_timeout, ("raise", "return"))
     for name in ("on_line", "on_stdout_line", "on_stderr_line"):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 
+from ._timeout import as_number
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._result import Result
-    from ._types import Args
+    from ._types import Args, Seconds
 
 
 class RunError(subprocess.SubprocessError):
@@ -52,9 +54,9 @@ def _output(result: Result, name: str) -> str | bytes | None:
 class TimeoutExpired(RunError, subprocess.TimeoutExpired):  # type: ignore[misc]
     """The timeout came, and the run was stopped."""
 
-    def __init__(self, result: Result, text: str, timeout: float | None) -> None:
+    def __init__(self, result: Result, text: str, timeout: Seconds | None) -> None:
         RunError.__init__(self, result, text)
-        self.timeout = timeout  # type: ignore[assignment]
+        self.timeout = as_number(timeout)
 
 
 class IdleTimeout(TimeoutExpired):

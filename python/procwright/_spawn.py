@@ -6,18 +6,19 @@ from . import _core
 from ._arguments import callback as checked_callback
 from ._child import Child
 from ._invalid import InvalidValue
-from ._options import SPAWN, argv, call, longest_line, too_long_fails, translated
+from ._options import RUN, SPAWN, argv, call, longest_line, too_long_fails, translated
 from ._stdio import PIPE, captures, data_source, source, text_decoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from signal import Signals
     from typing import Any, Literal
 
     from ._callback import LineCaller
     from ._event import Event
     from ._overflow import Overflow
-    from ._types import Args, Data, Env, ExtraEnv, Sink, Stdin, StrOrBytesPath
+    from ._types import Args, Data, Env, ExtraEnv, Seconds, Sink, Stdin, StrOrBytesPath
 
 
 def spawn(
@@ -32,7 +33,7 @@ def spawn(
     encoding: str | None = None,
     errors: str | None = None,
     overflow: Overflow | Literal["spill", "block", "drop_oldest", "drop_newest", "fail"] = "spill",
-    stall_after: float | None = 30,
+    stall_after: Seconds | None = 30,
     merged: bool = False,
     on_stdout_line: Callable[[Any], object] | None = None,
     on_stderr_line: Callable[[Any], object] | None = None,
@@ -54,8 +55,9 @@ def spawn(
     liveness: bool = False,
     channel: Literal["from_child", "to_child"] | None = None,
     pty: bool | tuple[int, int] = False,
-    stop: _core.Stop | None = None,
+    stop: _core.Stop | str | Signals | None = None,
     on_event: Callable[[Event], object] | None = None,
+    **unknown: object,
 ) -> Child[Any, Any, Any, Any]:
     """Starts a program and returns at once, with the child and its streams.
 
@@ -112,6 +114,10 @@ def spawn(
     Raises `InvalidValue` (a `ValueError`) and `SpawnError` (an `OSError`).
     """
     given = locals()
+    if unknown:
+        from ._unknown import refusal
+
+        raise refusal("spawn", unknown, given, {"tee", "on_line", "on_timeout", *RUN})
     decoding = text_decoding(text, encoding, errors)
     if merged and decoding is not None and "\n".encode(decoding[0]) != b"\n":
         raise InvalidValue(

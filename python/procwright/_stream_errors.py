@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._types import Seconds
+
 
 class StreamClosed(ValueError):
     """The stream was closed in this process, before or while it was used.
@@ -169,7 +171,7 @@ class MatchTimeout(WaitTimeout):
     `pattern` is what was looked for, `lines` are the last lines that came.
     """
 
-    def __init__(self, cmd: str, timeout: float | None, pattern: Any, lines: list[Any]) -> None:
+    def __init__(self, cmd: str, timeout: Seconds | None, pattern: Any, lines: list[Any]) -> None:
         super().__init__(cmd, timeout)
         self.pattern = pattern
         self.lines = lines

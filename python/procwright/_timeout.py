@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._types import Seconds
+
 
 def seconds(timeout: Any, name: str = "timeout") -> float | None:
     """The seconds as the core takes them, None without a limit.
@@ -18,12 +20,12 @@ def seconds(timeout: Any, name: str = "timeout") -> float | None:
     """
     if timeout is None:
         return None
-    hint = "pass seconds as a number, or None for no limit"
+    hint = "pass seconds as a number or a timedelta, or None for no limit"
     if isinstance(timeout, (bool, str, bytes)):
         # float() takes these as well.
         raise bad_type(name, timeout, hint)
     try:
-        value = float(timeout)
+        value = float(as_number(timeout))
     except OverflowError:
         return float("inf") if timeout > 0 else 0.0
     except TypeError:
@@ -33,12 +35,18 @@ def seconds(timeout: Any, name: str = "timeout") -> float | None:
     return value
 
 
+def as_number(timeout: Any) -> Any:
+    """The seconds of a timedelta, as a number; else what was given."""
+    total = getattr(timeout, "total_seconds", None)
+    return timeout if total is None else total()
+
+
 class Deadline:
     """The moment at which a timeout is over."""
 
     __slots__ = ("_end",)
 
-    def __init__(self, timeout: float | None) -> None:
+    def __init__(self, timeout: Seconds | None) -> None:
         left = seconds(timeout)
         self._end = None if left is None else time.monotonic() + left
 

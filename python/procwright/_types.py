@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
@@ -13,6 +14,8 @@ Data = bytes | bytearray | memoryview
 Env = Mapping[str, StrOrBytesPath] | Mapping[bytes, StrOrBytesPath]
 #: What is set and, with None, removed.
 ExtraEnv = Mapping[str, StrOrBytesPath | None] | Mapping[bytes, StrOrBytesPath | None]
+#: A time: seconds, or what has them.
+Seconds = float | datetime.timedelta
 #: Pieces of both outputs, in the order of reading.
 Pieces = list[tuple[Literal["stdout", "stderr"], bytes]]
 #: The stream, 1 or 2; whether it is called with lines, else with chunks and at last None; and

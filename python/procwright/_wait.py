@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from typing import Any, Literal
 
+    from ._types import Seconds
+
 # No bound: the type of a list of different things is `object` to checkers,
 # which is in none.
 T = TypeVar("T")
@@ -61,7 +63,7 @@ def wait(
     procs: Iterable[T],
     mode: Literal["any", "all"] | int = "any",
     event: Literal["exited", "reaped"] = "exited",
-    timeout: float | None = None,
+    timeout: Seconds | None = None,
     callback: Callable[[T], object] | None = None,
 ) -> Waited[T]:
     """Waits until any of them, all, or so many have ended. Never polls.
@@ -101,7 +103,7 @@ async def wait_async(
     procs: Iterable[T],
     mode: Literal["any", "all"] | int = "any",
     event: Literal["exited", "reaped"] = "exited",
-    timeout: float | None = None,
+    timeout: Seconds | None = None,
 ) -> Waited[T]:
     """Waits as `wait` does, for asyncio and trio.
 
@@ -118,7 +120,9 @@ def _waited(waiting: Waiting) -> Waited[Any]:
 
 
 def as_completed(
-    procs: Iterable[T], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
+    procs: Iterable[T],
+    event: Literal["exited", "reaped"] = "exited",
+    timeout: Seconds | None = None,
 ) -> Iterator[T]:
     """Iterates over them as they end.
 
@@ -130,7 +134,9 @@ def as_completed(
 
 
 def as_completed_async(
-    procs: Iterable[T], event: Literal["exited", "reaped"] = "exited", timeout: float | None = None
+    procs: Iterable[T],
+    event: Literal["exited", "reaped"] = "exited",
+    timeout: Seconds | None = None,
 ) -> AsyncIterator[T]:
     """Iterates as `as_completed` does, for `async for` on asyncio and trio.
 
@@ -146,7 +152,7 @@ class _CompletedBase(Generic[T]):
     # descriptors until the loop gets round to it.
     __slots__ = ("_given", "_is_late", "_timeout", "_waiting")
 
-    def __init__(self, waiting: Waiting, timeout: float | None) -> None:
+    def __init__(self, waiting: Waiting, timeout: Seconds | None) -> None:
         self._waiting = waiting
         self._timeout = timeout
         self._given = 0
@@ -229,7 +235,7 @@ Negsignal: Any = _enum(
 
 def wait_procs(
     procs: Iterable[T],
-    timeout: float | None = None,
+    timeout: Seconds | None = None,
     callback: Callable[[T], object] | None = None,
 ) -> tuple[list[T], list[T]]:
     """`psutil.wait_procs`, without polling: `gone, alive = wait_procs(procs)`.

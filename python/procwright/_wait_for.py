@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ._process import Process
     from ._stream import Reader
+    from ._types import Seconds
 
     class _Started(Protocol):
         """A child, as far as a search in its streams needs one."""
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
         @property
         def returncode(self) -> int | None: ...
-        def wait(self, timeout: float | None) -> int | None: ...
+        def wait(self, timeout: Seconds | None) -> int | None: ...
 
 
 #: Number of the last lines that an error tells.
@@ -41,7 +42,7 @@ def wait_for(
     streams: list[Any],
     decoding: tuple[str, str] | None,
     pattern: Any,
-    timeout: float | None,
+    timeout: Seconds | None,
 ) -> re.Match[Any]:
     """Reads lines of the streams until one has a match for the pattern."""
     deadline = Deadline(timeout)

@@ -36,11 +36,10 @@ def watched(thing: Any) -> _core._Watched:
         if number is not None and not (name == "fileno" and hasattr(thing, "pid")):
             return _descriptor(thing, name, number())
     if not hasattr(thing, "pid"):
-        raise bad_type(
-            "a member of procs",
-            thing,
-            "pass a process, or an object with readiness_fd() or fileno()",
-        )
+        hint = "pass a process, or an object with readiness_fd() or fileno()"
+        if hasattr(thing, "is_set"):
+            hint = "an Event wakes threads alone; pass a Cancel, and call its cancel() for set()"
+        raise bad_type("a member of procs", thing, hint)
     return opened(thing)
 
 

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
 use crate::errors::{INVALID, duplicate, invalid};
-use crate::python::exception;
+use crate::python::{self, exception};
 
 pub(crate) type Argument<'a, 'py> = &'a Bound<'py, PyAny>;
 
@@ -70,6 +70,11 @@ pub(crate) fn count(
     }
 }
 
+/// A number of bytes, or text with a unit, such as "64KiB".
+pub(crate) fn bytes(name: &str, given: Argument<'_, '_>) -> PyResult<usize> {
+    python::call(given.py(), "procwright._arguments", "size", (name, given))?.extract()
+}
+
 /// The number of a descriptor.
 pub(crate) fn descriptor(name: &str, given: Argument<'_, '_>) -> PyResult<i32> {
     let hint = "pass the number of an open descriptor, 0 or more";
@@ -96,7 +101,7 @@ pub(crate) fn checked_size(given: Argument<'_, '_>) -> PyResult<i64> {
 }
 
 /// The hint of every timeout.
-const SECONDS: &str = "pass seconds as a number, or None for no limit";
+const SECONDS: &str = "pass seconds as a number or a timedelta, or None for no limit";
 
 /// Seconds under the parameter's name, as the caller may want them back. An int that is too large
 /// for a float is an infinity.
@@ -107,7 +112,7 @@ pub(crate) fn seconds(name: &str, given: Argument<'_, '_>) -> PyResult<Option<f6
     if given.is_instance_of::<PyBool>() {
         return Err(bad_type(name, given, SECONDS));
     }
-    match given.extract::<f64>() {
+    match number_of_seconds(given) {
         Ok(seconds) if seconds.is_nan() => Err(bad_value(name, given, SECONDS)),
         Ok(seconds) => Ok(Some(seconds)),
         Err(why) if why.is_instance_of::<PyOverflowError>(given.py()) => {
@@ -115,6 +120,17 @@ pub(crate) fn seconds(name: &str, given: Argument<'_, '_>) -> PyResult<Option<f6
             Ok(Some(if is_long { f64::INFINITY } else { 0.0 }))
         }
         Err(why) => Err(refusal(name, given, SECONDS, why)),
+    }
+}
+
+/// A number, or that of a timedelta.
+fn number_of_seconds(given: Argument<'_, '_>) -> PyResult<f64> {
+    match given.extract::<f64>() {
+        Err(why) if why.is_instance_of::<PyTypeError>(given.py()) => {
+            let total = given.getattr_opt("total_seconds")?.ok_or(why)?;
+            total.call0()?.extract()
+        }
+        found => found,
     }
 }
 

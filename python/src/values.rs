@@ -9,7 +9,7 @@ use procwright::time::Timeout;
 use procwright::{Beyond, spec};
 use pyo3::prelude::*;
 
-use crate::arguments::{Argument, bad_type, choice as choice_of, count, limit_of, signal_called};
+use crate::arguments::{Argument, bad_type, bytes, choice as choice_of, limit_of, signal_called};
 use crate::errors::{self, invalid};
 
 /// A signal by its name or number.
@@ -127,8 +127,7 @@ fn scope(given: Argument<'_, '_>) -> PyResult<Scope> {
 }
 
 fn limit_bytes(given: Argument<'_, '_>) -> PyResult<u64> {
-    let hint = "pass a number of bytes, 0 or more";
-    count("bytes", 0, given, hint).map(|bytes| bytes as u64)
+    bytes("bytes", given).map(|bytes| bytes as u64)
 }
 
 /// True if more output than that is a failure.

@@ -4,6 +4,7 @@ The parameters are those of the signatures: one without rows here fails.
 """
 
 import asyncio
+import datetime
 import inspect
 import io
 import math
@@ -13,6 +14,8 @@ import pickle
 import re
 import signal
 import socket
+import subprocess
+import threading
 
 import pytest
 
@@ -86,18 +89,19 @@ def bad(*values):
 
 HUGE = 2**70
 ODD = Odd()
-SECONDS = [*wrong_type("x", "1", b"1", ODD, True, [1]), *bad(math.nan)]
+SECONDS = [*wrong_type("x", "1", b"1", ODD, True, [1], datetime.timedelta), *bad(math.nan)]
 CALLBACK = wrong_type("x", 5, ODD)
 ACCOUNT = [*wrong_type(1.5, True, ODD, [0]), *bad(-1, 2**32 - 1, HUGE)]
 ENV = [
     *wrong_type("x", 5, ODD, ["A=1"], dict),
     Row({"A": 1}, TypeError, "env['A'] is 1: "),
+    Row({"A": True}, TypeError, "env['A'] is True: "),
     Row({5: "x"}, TypeError, "a name in env is 5: "),
     Row({"A": "\ud800"}, ValueError, r"env['A'] is '\ud800': "),
 ]
 FILE = [*wrong_type(5, ODD, ["x"]), Row("a\0b", ValueError, "cwd is 'a\\x00b', which contains")]
 SIGNAL = [*wrong_type(1.5, True, ODD, None), *bad("X", "SIG", -1, 0, 65, HUGE)]
-STOP = wrong_type("TERM", 15, ODD)
+STOP = [*wrong_type(15, 5, 1.5, True, [15], ODD), *bad("X", "SIG", "", "KILL\0")]
 DESCRIPTOR = [*wrong_type("x", 1.5, ODD, True, None), *bad(-1, HUGE)]
 SOCKET = [*wrong_type("x", ODD, True, None), *bad(-1)]
 PROCS = [
@@ -107,9 +111,11 @@ PROCS = [
     Row([-1], ValueError, "process is -1: "),
 ]
 EVENT = [*wrong_type(5, None, ODD), *bad("x", "")]
-BYTES = [*wrong_type("x", 1.5, True, ODD), *bad(-1, HUGE)]
 POLICY = [*wrong_type(5, None, ODD), *bad("x")]
-MEMORY = [*wrong_type(1.5, True, ODD, [1]), *bad(-1, HUGE, "x", "1 XB", "-1")]
+BYTES = [
+    *wrong_type(1.5, True, ODD, [1], b"1KiB"),
+    *bad(-1, HUGE, "x", "", "1 XB", "64KB", "-1", "1e3", "1KiB 1KiB", "9" * 30, "\ud800"),
+]
 SIZE = [*wrong_type("x", 1.5, ODD), *bad(HUGE)]
 DATA = wrong_type("x", 5, ODD, None)
 PATTERN = [*wrong_type(b"x", 5, ODD, None, re.compile(b"x")), *bad("(", "*")]
@@ -209,7 +215,7 @@ ROWS = {
     "encoding": CODEC,
     "errors": CODEC,
     "on_timeout": EVENT,
-    "cancel": wrong_type(5, "x", ODD),
+    "cancel": wrong_type(5, "x", ODD, threading.Event(), threading.Lock()),
     "overflow": POLICY,
     "channel": [*wrong_type(5, ODD), *bad("x")],
     "Stop.signal": SIGNAL,
@@ -227,8 +233,8 @@ ROWS = {
     "event": EVENT,
     "callback": CALLBACK,
     "wait_procs.timeout": [*SECONDS, *bad(-1)],
-    "memory": MEMORY,
-    "disk": MEMORY,
+    "memory": BYTES,
+    "disk": BYTES,
     "policy": POLICY,
     "process": [*wrong_type(ODD, None, 1.5, True), *bad(0, -1, HUGE)],
     "fd": DESCRIPTOR,
@@ -250,11 +256,11 @@ ROWS = {
     "TextWriter.lines": wrong_type("x", b"x", 5, None, ODD),
     "indent": wrong_type(1.5, ODD),
     "lanes": [*wrong_type("x", 1.5, True, None), *bad(0, -1, HUGE)],
-    "first": [*wrong_type("x", 1.5, True, None), *bad(-1, HUGE)],
+    "first": [*BYTES, *wrong_type(None)],
     "Receiver.sender.limit": BYTES,
     "Sender.clone.overflow": [*wrong_type(5, ODD), *bad("x")],
-    "Receiver.limit": [*wrong_type("x", 1.5, True, None), *bad(-1, HUGE)],
-    "keep": [*wrong_type("x", 1.5, True, None), *bad(-1, HUGE)],
+    "Receiver.limit": [*BYTES, *wrong_type(None)],
+    "keep": [*BYTES, *wrong_type(None)],
     "name": NAME,
     "invitation": wrong_type(None, 5, "x", ODD),
     "most": [*wrong_type("x", 1.5, True, None), *bad(0, -1, HUGE)],
@@ -294,9 +300,10 @@ def parameters():
         if signature.return_annotation in ("NoReturn",):
             # A pipe cannot do it, whatever it is asked for.
             continue
-        for parameter in signature.parameters:
-            if parameter != "self":
-                yield name, parameter
+        for parameter in signature.parameters.values():
+            # What is there to refuse parameters of others is no parameter.
+            if parameter.name != "self" and parameter.kind is not parameter.VAR_KEYWORD:
+                yield name, parameter.name
 
 
 def rows_of(name, parameter):
@@ -409,7 +416,7 @@ def call_with(world, name, parameter, value):
         arguments.append(world.owner(owner, method))
     keywords = {}
     for one in signature.parameters.values():
-        if one.name == "self":
+        if one.name == "self" or one.kind is one.VAR_KEYWORD:
             continue
         if one.name == parameter:
             given = value
@@ -487,6 +494,154 @@ def test_what_code_of_the_value_raises_is_left_alone():
         lambda: procwright.Stop(grace=Number()),
     ):
         with pytest.raises(KeyError, match="mine"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "value", "hint"),
+    [
+        ("run", "capture_output", True, "both outputs come to you unless said otherwise: leave"),
+        ("spawn", "universal_newlines", True, "pass text=True, which leaves newlines as"),
+        ("run", "preexec_fn", len, "no Python runs between fork and exec: use umask"),
+        ("spawn", "close_fds", False, "the program gets no descriptors but"),
+        ("run", "timout", 5, "did you mean timeout?"),
+        ("spawn", "check", True, "call check_returncode() of the child's result()"),
+        ("run", "overflow", "spill", "spawn() has it"),
+        ("spawn", "on_timeout", "return", "run() has it"),
+        ("run", "qqq", None, "it has args, shell, input"),
+    ],
+)
+def test_a_parameter_of_others_says_what_to_type(function, name, value, hint):
+    with pytest.raises(InvalidValue) as caught:
+        getattr(procwright, function)(["x"], **{name: value})
+    text = f"{name} is {value!r}, and {function}() has no such parameter: {hint}"
+    assert str(caught.value).startswith(text)
+    assert isinstance(caught.value, TypeError)
+
+
+def test_every_parameter_of_subprocess_is_known_or_says_what_to_type():
+    parameters = set(inspect.signature(subprocess.Popen).parameters)
+    parameters |= {"capture_output", "timeout", "check", "input"}
+    for function in (procwright.run, procwright.spawn):
+        for name in parameters - set(inspect.signature(function).parameters):
+            with pytest.raises(InvalidValue, match=rf"^{name} is None, and ") as caught:
+                function(["x"], **{name: None})
+            assert "it has args" not in str(caught.value), name
+            assert "did you mean" not in str(caught.value), name
+
+
+def test_functions_of_subprocess_say_what_to_type():
+    for name in subprocess.__all__:
+        if name.isupper() or hasattr(procwright, name):
+            continue
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}': use "):
+            getattr(procwright, name)
+
+
+def test_a_path_names_a_program(tmp_path):
+    program = tmp_path / "a program"
+    program.write_text("#!/bin/sh\necho it ran\n")
+    program.chmod(0o755)
+    for path in (program, path_of_bytes(program)):
+        result = procwright.run(path, text=True)
+        assert result.stdout == "it ran\n"
+        assert result.args is path
+        assert procwright.spawn(path, text=True).communicate() == ("it ran\n", "")
+        # A shell would take it apart.
+        with pytest.raises(InvalidValue, match="a path names a program, not a line") as caught:
+            procwright.run(path, shell=True)
+        assert isinstance(caught.value, TypeError)
+
+
+def path_of_bytes(path):
+    class Path:
+        def __fspath__(self):
+            return os.fsencode(path)
+
+    return Path()
+
+
+def test_a_signal_alone_is_a_stop():
+    for stop, name in [("INT", "SIGINT"), ("SIGUSR1", "SIGUSR1"), (signal.SIGQUIT, "SIGQUIT")]:
+        result = procwright.run(["sleep", "60"], timeout=0, stop=stop, on_timeout="return")
+        assert result.status.name == name
+        with pytest.raises(ZeroDivisionError), procwright.spawn(["sleep", "60"], stop=stop) as one:
+            raise ZeroDivisionError
+        assert one.status.name == name
+        one = procwright.spawn(["sleep", "60"])
+        one.stop(stop)
+        assert one.status.name == name
+        one = procwright.spawn(["sleep", "60"])
+        one.process.stop(stop)
+        assert one.wait() == -getattr(signal, name)
+
+
+def test_a_number_where_text_goes_is_told_as_text():
+    for text, options in [
+        ("env['N'] is 1: pass a str, bytes or a path, here '1'", {"env": {"N": 1}}),
+        (
+            "extra_env['N'] is 1.5: pass a str, bytes or a path, here '1.5'",
+            {"extra_env": {"N": 1.5}},
+        ),
+        # "1", "true", "yes"?
+        ("env['N'] is True: pass a str, bytes or a path", {"env": {"N": True}}),
+    ]:
+        with pytest.raises(InvalidValue) as caught:
+            procwright.run(["x"], **options)
+        assert str(caught.value) == text
+    with pytest.raises(InvalidValue, match=r"^args\[1\] is 5: .*, here '5'$"):
+        procwright.run(["head", 5])
+
+
+def test_a_number_alone_is_no_stop():
+    # Signal 5, or five seconds?
+    with pytest.raises(InvalidValue, match=r"^stop is 5: a number may be a signal or seconds; "):
+        procwright.run(["x"], stop=5)
+
+
+def test_bytes_with_a_unit():
+    for text, number in [("64KiB", 65536), ("1 mib", 1 << 20), ("1.5KiB", 1536), ("10", 10)]:
+        assert procwright.Limit(text).bytes == number
+        assert procwright.Overflow(memory=text).memory == number
+    assert procwright.run(["seq", "30000"], limit="1KiB").stdout_info.kept_bytes == 1024
+    with queue.Receiver(limit="1MiB", first="4KiB", keep="1MiB") as receiver:
+        sender = receiver.sender(limit="64KiB")
+        with pytest.raises(queue.TooLarge):
+            sender.send(b"x" * (1 << 20))
+
+
+def test_a_timedelta_is_seconds():
+    second = datetime.timedelta(milliseconds=1500)
+    assert procwright.Stop(grace=second).grace == 1.5
+    past = datetime.timedelta(seconds=-1)
+    with pytest.raises(procwright.TimeoutExpired) as caught:
+        procwright.run(["sleep", "60"], timeout=past, stop="KILL")
+    assert caught.value.timeout == -1.0
+    with pytest.raises(procwright.IdleTimeout) as caught:
+        procwright.run(["sleep", "60"], idle_timeout=datetime.timedelta(0), stop="KILL")
+    assert caught.value.timeout == 0.0
+    with procwright.spawn(["sleep", "60"], stall_after=second) as one:
+        for call in (one.wait, one.process.wait, one.monitor().wait, one.result):
+            with pytest.raises(procwright.WaitTimeout) as caught:
+                call(timeout=past)
+            assert caught.value.timeout == -1.0
+        assert procwright.wait([one], timeout=past).done == []
+        assert procwright.wait_procs([one], timeout=datetime.timedelta(0))[0] == []
+        one.stop("KILL")
+    with queue.Receiver() as receiver:
+        sender = receiver.sender()
+        with pytest.raises(queue.TimedOut):
+            receiver.recv(timeout=datetime.timedelta(microseconds=1))
+        sender.close()
+
+
+def test_an_event_is_no_cancel():
+    # To wait for one takes a thread that nothing can end, or polling.
+    for call in (
+        lambda: procwright.run(["x"], cancel=threading.Event()),
+        lambda: procwright.wait([threading.Event()]),
+    ):
+        with pytest.raises(InvalidValue, match="an Event wakes threads alone; pass a Cancel, "):
             call()
 
 

@@ -45,6 +45,10 @@ def options(given):
     stop = {name: given.pop(name) for name in STOP & given.keys()}
     if stop:
         kwargs["stop"] = procwright.Stop(**stop)
+    # As a user would type it.
+    kwargs |= {name: given.pop(name) for name in {"stop"} & given.keys()}
+    if "limit" in given and "beyond" not in given:
+        kwargs["limit"] = given.pop("limit")
     if "limit" in given:
         beyond = {"head_and_tail": "ends", "fail": "fail"}[given.pop("beyond")]
         kwargs["limit"] = procwright.Limit(given.pop("limit"), beyond)

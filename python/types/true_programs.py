@@ -3,8 +3,10 @@
 `ci/check_types.py` sees to it, and runs none of it.
 """
 
+import datetime
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -115,6 +117,11 @@ def options() -> None:
     procwright.run(LS, on_stdout_line=sys.stdout.write, text=True)
     procwright.run(LS, on_stderr_line=sys.stderr.buffer.write)
     procwright.run(LS, tee=sys.stdout)
+    procwright.run(pathlib.Path("/bin/true"), timeout=datetime.timedelta(minutes=1))
+    procwright.run(LS, stop="KILL", limit="64KiB")
+    procwright.run(LS, stop=signal.SIGINT, idle_timeout=5, limit=procwright.Limit("1MiB", "fail"))
+    procwright.run(LS, stop=procwright.Stop("TERM", grace=datetime.timedelta(seconds=2)))
+    procwright.spawn(LS).stop("KILL")
 
 
 def failures() -> None:

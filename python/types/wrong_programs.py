@@ -7,6 +7,7 @@ Each line that is marked is complained about by every type checker, and no other
 import json
 import pathlib
 import sys
+import threading
 
 import procwright
 from procwright import DEVNULL, PIPE, STDOUT, CalledProcessError, Child, MergedLine, Result
@@ -55,6 +56,11 @@ def inputs() -> None:
     procwright.run(LS, on_line=sys.stdout.buffer.write, text=True)  # wrong
     procwright.run(LS, extra_env={"N": 1})  # wrong
     procwright.run(LS, stdin=b"x")  # wrong
+    procwright.run(LS, capture_output=True)  # wrong
+    procwright.run(LS, stop=9)  # wrong
+    procwright.run(LS, limit=1.5)  # wrong
+    procwright.run(LS, cancel=threading.Event())  # wrong
+    procwright.spawn(LS, universal_newlines=True)  # wrong
 
 
 def failures() -> None:

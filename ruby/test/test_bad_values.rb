@@ -42,9 +42,12 @@ class TestBadValues < Minitest::Test
     Row.new({ A: :b }, "%s[:A] is :b: ")
   ].freeze
   SIGNAL = bad(1.5, true, ODD, nil, [1], "X", "SIG", :X, -1, 0, 65, HUGE, "\xff")
-  STOP = [*bad("TERM", 15, false, ODD, { "signal" => 1 }, { signals: 1 }), Row.new({ grace: "x" }, 'grace is "x": ')].freeze
+  STOP = [
+    *bad(15, 5, 1.5, false, ODD, "X", :X, "", "KILL\0", "\xff", { "signal" => 1 }, { signals: 1 }, ["TERM"]),
+    Row.new({ grace: "x" }, 'grace is "x": ')
+  ].freeze
   DESCRIPTOR = bad("x", 1.5, ODD, true, nil, -1, HUGE)
-  BYTES = bad("x", 1.5, true, ODD, -1, HUGE)
+  BYTES = bad("x", "", "1 XB", "64KB", "-1", "1e3", "1KiB\n1KiB", "9" * 30, "\xff", "1KiB".encode("UTF-16LE"), :"1KiB", 1.5, true, ODD, -1, HUGE)
   COUNT = bad("x", 1.5, true, nil, 0, -1, HUGE)
   WORD = bad(5, "no", :no, true, ODD)
   STRING = bad(5, :x, ODD, ["x"])
@@ -104,6 +107,8 @@ class TestBadValues < Minitest::Test
     max_length: bad("x", 1.5, true, ODD, 0, -1, HUGE),
     overflow: WORD + bad(nil), channel: WORD,
     "Procwright::Stop.new:signal": SIGNAL, signal: SIGNAL,
+    # The signal without its keyword.
+    named: SIGNAL.map { |row| Row.new(row.value, "signal is #{row.value.inspect}: ") },
     grace: SECONDS, scope: WORD + bad(nil, "\xff"),
     bytes: BYTES + bad(nil), beyond: WORD + bad(nil),
     policy: WORD + bad(nil), memory: BYTES + bad(nil), disk: BYTES,
@@ -206,6 +211,57 @@ class TestBadValues < Minitest::Test
       assert_instance_of Procwright::InvalidValue, raised { Procwright.run("cat", stdin: source, name => value) }
       assert_equal 0, source.pos, name
     end
+  end
+
+  def test_a_keyword_of_others_says_what_to_type
+    {
+      out: "use stdout: with the same", stdin_data: "use input:", capture_output: "both outputs come to you",
+      exception: "use run!, which raises CommandFailed", rlimit_nofile: "use rlimits: { nofile: ... }",
+      timout: "did you mean timeout?", overflow: "spawn has it", qqq: "it has shell, env"
+    }.each do |name, hint|
+      error = assert_raises(Procwright::InvalidValue) { Procwright.run("x", name => 5) }
+      assert_operator error.message, :start_with?, "#{name} is 5, and run has no such keyword: #{hint}"
+    end
+    { timeout: "pass it to wait, communicate or result", on_timeout: "run has it", err: "use stderr:" }.each do |name, hint|
+      error = assert_raises(Procwright::InvalidValue) { Procwright.spawn("x", name => 5) }
+      assert_operator error.message, :start_with?, "#{name} is 5, and spawn has no such keyword: #{hint}"
+    end
+  end
+
+  def test_a_number_where_text_goes_is_told_as_text
+    error = assert_raises(Procwright::InvalidValue) { Procwright.run("x", env: { N: 1 }) }
+    assert_equal 'env[:N] is 1: every value is a String, here "1"', error.message
+    error = assert_raises(Procwright::InvalidValue) { Procwright.run({ "N" => 1.5 }, "x") }
+    assert_equal 'extra_env["N"] is 1.5: every value is a String, or nil to remove it, here "1.5"', error.message
+  end
+
+  def test_a_signal_alone_is_a_stop
+    ["INT", :USR1, "SIGQUIT"].each do |stop|
+      name = "SIG#{stop.to_s.delete_prefix('SIG')}"
+      result = Procwright.run("sleep", "60", timeout: 0, stop: stop, on_timeout: :return)
+      assert_equal name, result.status.signal_name
+      one = Procwright.spawn("sleep", "60")
+      one.stop(stop)
+      assert_equal name, one.status.signal_name
+      assert_equal name, Procwright::Stop.new(stop).signal
+      assert_equal Procwright::Stop.new(signal: stop, grace: 2), Procwright::Stop.new(stop, grace: 2)
+    end
+    # Signal 5, or five seconds?
+    error = assert_raises(Procwright::InvalidValue) { Procwright.run("x", stop: 5) }
+    assert_operator error.message, :start_with?, "stop is 5: a number may be a signal or seconds; pass"
+    error = assert_raises(Procwright::InvalidValue) { Procwright::Stop.new("INT", signal: "KILL") }
+    assert_equal 'signal is "KILL", and "INT" as well: pass it once', error.message
+  end
+
+  def test_bytes_with_a_unit
+    { "64KiB" => 65_536, "1 mib" => 1 << 20, "1.5KiB" => 1536, "10" => 10 }.each do |text, number|
+      assert_equal number, Procwright::Limit.new(text).bytes
+      assert_equal number, Procwright::Overflow.new(memory: text).memory
+    end
+    assert_equal 1024, Procwright.run("seq", "30000", limit: "1KiB").stdout_info.kept_bytes
+    receiver = keep(Q::Receiver.new(limit: "1MiB", first: "4KiB", keep: "1MiB"))
+    sender = keep(receiver.sender(limit: "64KiB"))
+    assert_raises(Q::TooLarge) { sender.send("x" * (1 << 20)) }
   end
 
   def test_a_long_value_is_shown_in_part

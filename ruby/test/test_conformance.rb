@@ -42,7 +42,10 @@ class TestConformance < Minitest::Test
       when "timeout", "idle_timeout", "cwd", "env", "extra_env", "umask", "rlimits", "pty", "shell", "merged"
         options[name.to_sym] = value
       when "until", "stdout", "stderr" then options[name.to_sym] = value.to_sym
+      when "stop" then options[:stop] = value
       when "limit"
+        next options[:limit] = value unless given["beyond"]
+
         beyond = { "head_and_tail" => :ends, "fail" => :fail }.fetch(given["beyond"])
         options[:limit] = Procwright::Limit.new(value, beyond: beyond)
       when "beyond", "raise", "check" then nil

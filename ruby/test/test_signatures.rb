@@ -36,6 +36,17 @@ class TestSignatures < Minitest::Test
     end
   end
 
+  def test_keywords_of_run_and_spawn_are_those_of_the_tables
+    text = File.read(SIG)
+    { "run" => :RUN, "run!" => :RUN, "spawn" => :SPAWN }.each do |name, table|
+      # One for each overload.
+      signatures = text[/^  def self\.#{Regexp.escape(name)}:.*?(?=^  def )/m].split(") ->")[..-2]
+      refute_empty signatures
+      known = Procwright.const_get(:Options).const_get(table).keys
+      signatures.each { |one| assert_equal known.sort, one.scan(/\?(\w+): /).flatten.map(&:to_sym).sort, name }
+    end
+  end
+
   def test_what_is_there_is_named
     names = declared
     private_here = File.read(SIG)

@@ -10,11 +10,7 @@ pub(super) use crate::arguments::{items, timeout, timeout_seconds};
 
 /// A number called `what`, from `least` on.
 fn count(what: &str, least: usize, given: Argument<'_, '_>) -> PyResult<usize> {
-    let hint = match least {
-        0 => "pass how many bytes, 0 or more",
-        _ => &format!("pass {least} or more"),
-    };
-    crate::arguments::count(what, least, given, hint)
+    crate::arguments::count(what, least, given, &format!("pass {least} or more"))
 }
 
 /// Makes a function for each argument, which knows the argument's name.
@@ -28,11 +24,23 @@ macro_rules! counts {
 
 counts! {
     lanes from 1,
-    first from 0,
-    limit from 0,
-    keep from 0,
     length from 0,
     most from 1,
+}
+
+/// Makes a function for each argument that is a size, which knows the argument's name.
+macro_rules! sizes {
+    ($($name:ident,)*) => {$(
+        pub(super) fn $name(given: Argument<'_, '_>) -> PyResult<usize> {
+            crate::arguments::bytes(stringify!($name), given)
+        }
+    )*};
+}
+
+sizes! {
+    first,
+    limit,
+    keep,
 }
 
 pub(super) fn maybe_limit(given: Argument<'_, '_>) -> PyResult<Option<usize>> {

@@ -9,7 +9,9 @@ module Procwright
     SIGNAL = "pass the name of a signal, such as \"TERM\" or :TERM, or its number"
     DESCRIPTOR = "pass an IO, or the number of an open descriptor, 0 or more"
     PATH = "pass a String or a Pathname"
-    BYTES = "pass a number of bytes, 0 or more"
+    BYTES = "pass 0 or more bytes, as 65536, \"64KiB\" or \"1GiB\""
+    UNITS = { "" => 1, "b" => 1, "kib" => 1 << 10, "mib" => 1 << 20, "gib" => 1 << 30, "tib" => 1 << 40 }.freeze
+    SIZE = /\A\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*\z/
     # The most bytes that any parameter takes.
     MOST_BYTES = (2**63) - 1
     # Characters of a value that an error shows.
@@ -45,8 +47,19 @@ module Procwright
       value.is_a?(Integer) && range.cover?(value) ? value : refuse(name, value, hint)
     end
 
-    # A number of bytes.
-    def bytes(name, value, hint = BYTES) = number(name, value, 0..MOST_BYTES, hint)
+    # A number of bytes, which may be text with a unit. `besides` says what else would do.
+    def bytes(name, value, besides = "")
+      bytes = value.is_a?(String) ? bytes_in(value) : value
+      return bytes if bytes.is_a?(Integer) && (0..MOST_BYTES).cover?(bytes)
+
+      refuse(name, value, BYTES + besides)
+    end
+
+    def bytes_in(text)
+      number, unit = text.match(SIZE)&.captures if text.valid_encoding? && text.encoding.ascii_compatible?
+      scale = UNITS[unit&.downcase]
+      scale && (number.include?(".") ? (number.to_r * scale).to_i : number.to_i * scale)
+    end
 
     # One of these symbols. `besides` says what else would do.
     def word(name, value, words, besides = "")
@@ -69,13 +82,13 @@ module Procwright
     end
 
     # A signal by its number or name, for the extension, which knows them.
-    def signal(name, value)
+    def signal(name, value, hint = SIGNAL)
       given = value.is_a?(Symbol) ? value.name : value
-      refuse(name, value, SIGNAL) unless given.is_a?(String) || given.is_a?(Integer)
+      refuse(name, value, hint) unless given.is_a?(String) || given.is_a?(Integer)
       begin
         Native.signal_name(given)
       rescue InvalidValue, RangeError, EncodingError
-        refuse(name, value, SIGNAL)
+        refuse(name, value, hint)
       end
       given
     end

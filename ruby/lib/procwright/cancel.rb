@@ -30,7 +30,7 @@ module Procwright
       case given
       when nil then nil
       when Cancel then given.native
-      else Arguments.refuse("cancel", given, "pass a Procwright::Cancel")
+      else Arguments.refuse("cancel", given, "pass a Procwright::Cancel, and call its cancel to end the run")
       end
     end
 

@@ -3,7 +3,7 @@
 module Procwright
   # The number of bytes of each stream that are kept.
   #
-  #   Procwright::Limit.new(1 << 20)              # the first and the last half of it
+  #   Procwright::Limit.new("1MiB")               # the first and the last half of it
   #   Procwright::Limit.new(1 << 20, beyond: :fail) # more ends the run
   class Limit
     # @return [Integer]
@@ -27,7 +27,7 @@ module Procwright
       case given
       when nil then nil
       when Limit then given.parts
-      else new(Arguments.bytes("limit", given, "pass a number of bytes, a Procwright::Limit, or nil")).parts
+      else new(Arguments.bytes("limit", given, ", a Procwright::Limit, or nil")).parts
       end
     end
 

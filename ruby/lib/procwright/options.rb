@@ -32,11 +32,8 @@ module Procwright
     # Splits arguments into argv and options. `argv` may begin with variables to set, as that
     # of Process.spawn.
     def parse(caller, argv, given, known)
-      unknown = given.keys - known.keys
-      unless unknown.empty?
-        raise InvalidValue, "#{caller}: unknown keyword #{unknown.map(&:inspect).join(', ')}; " \
-                            "known are #{known.keys.join(', ')}"
-      end
+      unknown = (given.keys - known.keys).first
+      refuse_keyword(caller, unknown, given[unknown], known) unless unknown.nil?
       options = known.merge(given)
       unless options[:input].nil? || options[:stdin].nil?
         raise InvalidValue, "stdin and input are both given: input is what the program reads"
@@ -46,6 +43,39 @@ module Procwright
         options[:extra_env] = first.merge(options[:extra_env].nil? ? {} : Arguments.mapping("extra_env", options[:extra_env], VARIABLES))
       end
       [command_words(caller, argv, options[:shell]), options]
+    end
+
+    # Keywords of Process.spawn and Open3, and what does here what they do there.
+    OF_OTHERS = {
+      close_others: "the program gets no descriptors but its streams and fds: leave it out",
+      err: "use stderr: with the same, :null for File::NULL, :merged for [:child, :out]",
+      exception: "use run!, which raises CommandFailed",
+      in: "use stdin: with the same, or input: with data",
+      out: "use stdout: with the same, :null for File::NULL",
+      pass_fds: "use fds:",
+      start_new_session: "use new_session:",
+      stdin_data: "use input:",
+      text: "outputs have an encoding always: leave it out, or pass encoding: or binmode:",
+      unsetenv_others: "use env: for the whole environment",
+      check: "use run!, which raises CommandFailed",
+      capture_output: "both outputs come to you unless said otherwise: leave it out"
+    }.freeze
+
+    def refuse_keyword(caller, name, value, known)
+      hint = OF_OTHERS[name] || other_hint(caller, name, known)
+      raise InvalidValue, "#{name} is #{Arguments.shown(value)}, and #{caller} has no such keyword: #{hint}"
+    end
+
+    def other_hint(caller, name, known)
+      return "use rlimits: { #{name.to_s.delete_prefix('rlimit_')}: ... }" if name.to_s.start_with?("rlimit_")
+
+      return "pass it to wait, communicate or result of the child" if name == :timeout
+
+      other, has = known.equal?(RUN) ? ["spawn", SPAWN] : ["run", RUN]
+      return "#{other} has it" if has.key?(name)
+
+      near = DidYouMean::SpellChecker.new(dictionary: known.keys).correct(name).first if defined?(DidYouMean::SpellChecker)
+      near ? "did you mean #{near}?" : "it has #{known.keys.join(', ')}"
     end
 
     def setup(argv, options)
@@ -201,7 +231,8 @@ module Procwright
       Arguments.mapping(name, env, VARIABLES).map do |key, value|
         refuse_name(name, key) unless key.is_a?(String) || key.is_a?(Symbol)
         what = "#{name}[#{Arguments.shown(key)}]"
-        [key.to_s, value.nil? && removes ? nil : Arguments.string(what, value, "every value is a String#{', or nil to remove it' if removes}")]
+        hint = "every value is a String#{', or nil to remove it' if removes}#{", here #{value.to_s.inspect}" if value.is_a?(Numeric)}"
+        [key.to_s, value.nil? && removes ? nil : Arguments.string(what, value, hint)]
       end
     end
 

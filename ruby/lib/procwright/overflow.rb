@@ -24,7 +24,7 @@ module Procwright
     def initialize(policy = :spill, memory: MEMORY, disk: nil)
       @policy = Arguments.word("policy", policy, POLICIES)
       @memory = Arguments.bytes("memory", memory)
-      @disk = disk.nil? ? nil : Arguments.bytes("disk", disk, "#{Arguments::BYTES}, or nil for what the disk allows")
+      @disk = disk.nil? ? nil : Arguments.bytes("disk", disk, ", or nil for what the disk allows")
       freeze
     end
 

@@ -45,10 +45,11 @@ module Procwright
   #     `[path, "a"]`, an IO or a descriptor; so too `stderr`, for which there is `:merged`
   #   @param timeout [Numeric] seconds for the whole run; 0 has expired, nil and infinity never do
   #   @param idle_timeout [Numeric] seconds without a byte of output
-  #   @param stop [Stop] how it is stopped when it has to be
+  #   @param stop [Stop, String, Symbol, Hash] how it is stopped when it has to be; a signal alone,
+  #     `"KILL"`, is that of a Stop
   #   @param until [Symbol] `:eof`: when every process that holds its pipes is gone; `:exit`:
   #     when the program itself has exited
-  #   @param limit [Integer, Limit] how many bytes of each stream are kept
+  #   @param limit [Integer, String, Limit] how many bytes of each stream are kept: 65536, `"64KiB"`
   #   @param keep_full [String] a file that gets everything (stderr in one with `.stderr` appended)
   #   @param merged [Boolean] also record in which order the two streams were read
   #   @param on_line [#call] gets each line of both captured streams while it comes, with its

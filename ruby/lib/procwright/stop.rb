@@ -4,8 +4,11 @@ module Procwright
   # The way in which a program is ended when it has to be: a signal, a time, and the
   # processes that it concerns.
   #
-  #   Procwright::Stop.new(signal: "INT", grace: 1.5, scope: :group)
+  #   Procwright::Stop.new("INT", grace: 1.5, scope: :group)
   class Stop
+    TERM = "TERM"
+    private_constant :TERM
+
     # @return [String] `"SIGTERM"`, ...
     attr_reader :signal
     # @return [Float] seconds until SIGKILL
@@ -13,12 +16,17 @@ module Procwright
     # @return [Symbol] `:process`, `:group` or `:tree`
     attr_reader :scope
 
+    # @param named [String, Symbol, Integer] the signal, which may be a keyword as well
     # @param signal [String, Symbol, Integer]
     # @param grace [Numeric] 0 kills at once, Float::INFINITY never
     # @param scope [Symbol] the program alone, its process group (it then gets one of its
     #   own), or all of its descendants
     # @raise [InvalidValue]
-    def initialize(signal: "TERM", grace: 5.0, scope: :tree)
+    def initialize(named = TERM, signal: named, grace: 5.0, scope: :tree)
+      unless named.equal?(TERM) || named == signal
+        raise InvalidValue, "signal is #{Arguments.shown(signal)}, and #{Arguments.shown(named)} as well: pass it once"
+      end
+
       @grace = Arguments.seconds("grace", grace) || Float::INFINITY
       @scope = Arguments.symbol("scope", scope, %i[process group tree])
       @signal = Native.check_stop(Arguments.signal("signal", signal), @grace, @scope.name)
@@ -36,9 +44,15 @@ module Procwright
       case given
       when Stop then given
       when Hash then from_hash(given)
-      else Arguments.refuse("stop", given, "pass a Procwright::Stop, or a Hash of what makes one")
+      when String, Symbol then new(Arguments.signal("stop", given, HINT))
+      # Who writes 5 may mean SIGTRAP, or seconds.
+      when Integer then Arguments.refuse("stop", given, "a number may be a signal or seconds; #{HINT}")
+      else Arguments.refuse("stop", given, HINT)
       end
     end
+
+    HINT = 'pass the name of a signal, such as "KILL", or Procwright::Stop.new("TERM", grace: 5)'
+    private_constant :HINT
 
     # @private
     def self.from_hash(given)

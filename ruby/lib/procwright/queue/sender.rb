@@ -55,7 +55,7 @@ module Procwright
         # @private
         def of(native, overflow, limit)
           native.overflow = overflow_name(overflow)
-          native.limit = limit if limit
+          native.limit = Arguments.bytes("limit", limit) if limit
           allocate.tap { |sender| sender.instance_variable_set(:@native, native) }
         end
 
@@ -66,7 +66,7 @@ module Procwright
         # @private
         def check(overflow, limit)
           overflow_name(overflow)
-          Arguments.bytes("limit", limit, "#{Arguments::BYTES}, or nil") unless limit.nil?
+          Arguments.bytes("limit", limit, ", or nil") unless limit.nil?
         end
 
         # The block's native sender: at once, or else after a wait of so many seconds.
