@@ -21,7 +21,7 @@ use crate::patient::patiently;
 use crate::process::{self, ProcessHandle};
 use crate::queue::{Receiver, Sender};
 use crate::raised::exception_of;
-use crate::report::{self, status};
+use crate::report::{self, UNTIL_EXIT, status};
 use crate::signals::while_stopping;
 use crate::stream::{UntakenStreams, stalled};
 use crate::taps::StdinPieces;
@@ -225,7 +225,7 @@ impl Child {
             false => &stderr,
         };
         let shown = last_words.as_ref().map_or(&[][..], |data| data.as_bytes());
-        dict.set_item("explanation", report.explain(shown))?;
+        dict.set_item("explanation", report.explain_to(shown, UNTIL_EXIT))?;
         dict.set_item("stdout", &stdout)?;
         dict.set_item("stderr", &stderr)?;
         for none in ["merged", "error", "io_error"] {

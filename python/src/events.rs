@@ -9,6 +9,7 @@ use pyo3::types::PyTuple;
 
 use crate::attach::{Attached, attach, later};
 use crate::raised::Raised;
+use crate::report::UNTIL_EXIT;
 use crate::taps;
 use procwright_os::sync::Mutex;
 
@@ -64,7 +65,7 @@ pub(crate) fn listener(hook: EventHook) -> impl FnMut(&Event) + Send + 'static {
 /// Calls `hook` with the parts of an event, as `procwright/_event.py` takes them.
 pub(crate) fn tell(hook: &Attached<Py<PyAny>>, event: &Event) -> Result<(), BoxError> {
     let told = attach(|py| {
-        let text = event.to_string();
+        let text = event.explain_to(UNTIL_EXIT);
         let args = match event {
             Event::Held {
                 command,

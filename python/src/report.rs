@@ -8,6 +8,9 @@ use procwright::{Report, StreamInfo};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
+/// `Until::Exit` as it is written in Python.
+pub(crate) const UNTIL_EXIT: &str = "until=\"exit\"";
+
 /// The parts of a `Result` that the report has, by their names.
 pub(crate) fn dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);

@@ -16,6 +16,7 @@ use crate::errors::{self, not_started, strerror, system};
 use crate::events::tell;
 use crate::options::{CommonOptions, RunOptions};
 use crate::raised::exception_of;
+use crate::report::UNTIL_EXIT;
 use crate::signals::{WakePipe, WakeupFd};
 use crate::taps::{ChunkTap, StdinPieces, line_callback};
 use crate::{report, stream, values};
@@ -65,7 +66,9 @@ pub(crate) fn run<'py>(
         _ => None,
     };
     let outcome = py.detach(move || {
-        let mut command = Command::from_spec(spec).on_event(move |event| tell(&hook, event));
+        let mut command = Command::from_spec(spec)
+            .on_event(move |event| tell(&hook, event))
+            .until_exit_written_as(UNTIL_EXIT);
         command = command.line_framing(framing);
         if let Some(cancel) = &cancel {
             command = command.cancel_on(cancel);
@@ -142,7 +145,7 @@ fn result(
         .as_ref()
         .filter(|_| !teed)
         .map_or(&[][..], Memory::as_bytes);
-    dict.set_item("explanation", report.explain_to(shown, "until=\"exit\""))?;
+    dict.set_item("explanation", report.explain_to(shown, UNTIL_EXIT))?;
     for (name, data) in [("stdout", stdout), ("stderr", stderr)] {
         let data = data.map(|data| data.into_bytes(py)).transpose()?;
         dict.set_item(name, data)?;

@@ -167,6 +167,14 @@ class TestRun < Minitest::Test
         sleep 0.001 while what == "NPROC" && Dir.children("/proc/self/task").size > 2
         now = what == "NPROC" ? Dir.children("/proc/self/task").size : File.open("/dev/null", &:fileno)
         made = File.join(directory, "#{name} #{more}")
+        # Ruby keeps threads that have ended for the next ones.
+        Process.setrlimit(what.to_sym, now, hard)
+        kept = []
+        begin
+          loop { kept << Thread.new { sleep } } if what == "NPROC"
+        rescue ThreadError
+          nil
+        end
         Process.setrlimit(what.to_sym, now + more, hard)
         error = begin
           start.call(["mkdir", made])
@@ -175,6 +183,7 @@ class TestRun < Minitest::Test
           e
         ensure
           Process.setrlimit(what.to_sym, soft, hard)
+          kept.each { |thread| thread.kill.join }
         end
         if error.nil?
           raise "#{name} did nothing" unless File.directory?(made)
@@ -413,11 +422,17 @@ class TestRun < Minitest::Test
   end
 
   def test_the_timeout_of_a_run_that_was_held_open_names_the_way_out
-    error = assert_raises(Procwright::TimeoutExpired) { Procwright.run(CHILD, "fork-holder", "0", timeout: 0.3) }
+    error = assert_raises(Procwright::TimeoutExpired) { Procwright.run(CHILD, "fork-holder", "0", timeout: 3) }
     assert_includes error.message, "hint: the program had exited; until: :exit does not wait"
     # Here it is not the others that the run waits for.
     error = assert_raises(Procwright::TimeoutExpired) { Procwright.run(CHILD, "sleep-forever", timeout: 0.3) }
     refute_includes error.message, "until:"
+  end
+
+  # Without a hook it goes to stderr, in the words of Ruby.
+  def test_a_run_that_is_held_open_says_so
+    lines = 'Procwright.run(ENV["PROCWRIGHT_TEST_CHILD"], "fork-holder", "0", timeout: 3, on_timeout: :return)'
+    assert_match(/\Aprocwright: .* held open by .* \(until: :exit would not wait\)\n\z/, ruby(lines).stderr)
   end
 
   def test_what_a_hook_raises_ends_the_run

@@ -89,7 +89,7 @@ alone! {
                     assert!(command.contains("fork-holder"));
                     assert_eq!(streams, "stdout and stderr");
                     assert!(*complete || !common::sees_everyone());
-                    assert!(event.to_string().contains("until"));
+                    assert!(event.to_string().ends_with("(until(Until::Exit) would not wait)"));
                     told.lock().unwrap().extend(holders.iter().map(|holder| holder.pid));
                     for holder in holders { sys::end(holder.pid); }
                     Ok(())
@@ -119,7 +119,7 @@ alone! {
         let before = Census::now();
         let told = shared(0);
         let count = told.clone();
-        for (timeout, events) in [(Duration::from_millis(150), 0), (Duration::from_millis(1300), 1)] {
+        for (timeout, events) in [(Duration::from_millis(150), 0), (Duration::from_secs(3), 1)] {
             let count = count.clone();
             let (result, took) = common::timed(|| {
                 child(&["fork-holder", "0", "--print-ready", "--say", "own"])
@@ -145,7 +145,9 @@ alone! {
             assert!(!common::lives(holder) && output.report.survivors.is_empty());
             let text = output.report.explain(b"");
             assert!(text.contains(&format!("held open by test-child (pid {holder})")), "{text}");
-            assert!(text.contains("hint: the program had exited; until(Until::Exit) does not wait"), "{text}");
+            // At the first timeout it may still have been about to exit.
+            let hint = "hint: the program had exited; until(Until::Exit) does not wait";
+            assert!(text.contains(hint) || events == 0, "{text}");
             assert_eq!(*told.lock().unwrap(), events);
         }
         before.comes_back();

@@ -68,6 +68,15 @@ impl<'a> Command<'a> {
         self
     }
 
+    /// Says how [`Until::Exit`] is written where this run is described, for front ends: an
+    /// event that goes to stderr, for want of a hook, names it. [`Event::explain_to`] and
+    /// [`Report::explain_to`](crate::Report::explain_to) have the like for other texts.
+    #[must_use]
+    pub fn until_exit_written_as(mut self, words: &'static str) -> Self {
+        self.hooks.until_exit = Some(words);
+        self
+    }
+
     /// Looks after a descriptor of the caller's while the run goes on: signals of
     /// a host, a message that ends the run.
     #[must_use]

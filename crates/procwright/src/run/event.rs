@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use crate::spool::elastic;
 use procwright_process::holders::Holder;
 
+/// [`Until::Exit`](crate::Until::Exit) as it is written in Rust.
+pub(crate) const UNTIL_EXIT: &str = "until(Until::Exit)";
+
 /// An event of a run that goes on, or of a child that the caller holds.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -81,8 +84,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The event in words, without the advice that [`Display`](fmt::Display) adds in
-    /// the words of the library.
+    /// The event in words, without the advice that [`Display`](fmt::Display) adds.
     pub fn fact(&self) -> String {
         match self {
             Event::Held {
@@ -133,15 +135,19 @@ impl Event {
         }
     }
 
-    fn advice(&self) -> &'static str {
-        match self {
-            Event::Held { .. } => "until=\"exit\" would not wait",
+    /// The event in words, with advice, for users of a front end, in which
+    /// [`Until::Exit`](crate::Until::Exit) is written as `until_exit`. [`Display`](fmt::Display)
+    /// writes it as this library does.
+    pub fn explain_to(&self, until_exit: &str) -> String {
+        let advice = match self {
+            Event::Held { .. } => &format!("{until_exit} would not wait"),
             Event::Spilling { .. } => "PROCWRIGHT_SPOOL=0 keeps it in memory",
             Event::Degraded { .. } => "PROCWRIGHT_SPOOL_DIR names another directory",
-            Event::Dropping { .. } => "an overflow of \"spill\" or \"block\" loses nothing",
+            Event::Dropping { .. } => "an overflow of spill or block loses nothing",
             Event::Overflowed { .. } => "another overflow would go on",
             Event::Missed { .. } => "a hook that hands events on, and returns, gets all",
-        }
+        };
+        format!("{} ({advice})", self.fact())
     }
 
     /// The event for that of a stream's queue.
@@ -193,6 +199,6 @@ fn held(command: &str, streams: &str, holders: &[Holder], complete: bool) -> Str
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.fact(), self.advice())
+        f.write_str(&self.explain_to(UNTIL_EXIT))
     }
 }

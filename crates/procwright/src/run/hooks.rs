@@ -31,6 +31,9 @@ pub(crate) struct Hooks<'a> {
     pub(crate) every: Option<(Duration, TickHook<'a>)>,
     pub(crate) cancel: Option<Cancel>,
     pub(crate) on_event: Option<EventHook>,
+    /// What events that go to stderr, for want of a hook, call `Until::Exit`; none is as
+    /// it is written here.
+    pub(crate) until_exit: Option<&'static str>,
     /// Hook for the events of a spawned child's streams.
     pub(crate) on_stream_event: Option<EventHook>,
     /// A descriptor of the caller's, polled beside the run's own.

@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::event::UNTIL_EXIT;
 use crate::drain::Segment;
 use crate::quote::quote;
 use procwright_os::time::Seconds;
@@ -246,7 +247,7 @@ impl Report {
     /// held what, and the end of stderr if there is any. Of a terminal, where
     /// that is stdout as well, it takes stdout.
     pub fn explain(&self, stderr: &[u8]) -> String {
-        self.explain_to(stderr, "until(Until::Exit)")
+        self.explain_to(stderr, UNTIL_EXIT)
     }
 
     /// [`explain`](Self::explain) for users of a front end, in which

@@ -269,7 +269,10 @@ impl Child {
                 false => stderr,
             };
             let shown = last_words.map(crate::string::to_vec).unwrap_or_default();
-            hash.aset(ruby.to_symbol("explanation"), report.explain(&shown))?;
+            hash.aset(
+                ruby.to_symbol("explanation"),
+                report.explain_to(&shown, report::UNTIL_EXIT),
+            )?;
             hash.aset(ruby.to_symbol("stdout"), stdout)?;
             hash.aset(ruby.to_symbol("stderr"), stderr)?;
             hash.aset(ruby.to_symbol("merged"), ruby.qnil())?;

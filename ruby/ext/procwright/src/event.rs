@@ -29,10 +29,7 @@ pub(crate) fn parts(ruby: &Ruby, event: &Event) -> Result<RArray, Error> {
         _ => ("other", "", ""),
     };
     array.push(ruby.to_symbol(kind))?;
-    array.push(match event {
-        Event::Held { .. } => format!("{} ({} would not wait)", event.fact(), report::UNTIL_EXIT),
-        _ => event.to_string(),
-    })?;
+    array.push(event.explain_to(report::UNTIL_EXIT))?;
     array.push(command)?;
     array.push(stream)?;
     let (holders, complete) = match event {

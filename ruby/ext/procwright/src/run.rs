@@ -32,8 +32,9 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         let interrupts = Interrupts::try_watch().map_err(|error| refused(Step::Pipe, "", error))?;
         let mut ongoing = loop {
             let begun = interrupts.without_gvl(|| {
-                let mut command =
-                    Command::from_spec(spec.clone()).watch(PauseOnInterrupt(&interrupts));
+                let mut command = Command::from_spec(spec.clone())
+                    .watch(PauseOnInterrupt(&interrupts))
+                    .until_exit_written_as(report::UNTIL_EXIT);
                 if let Some(cancel) = &cancel {
                     command = command.cancel_on(cancel);
                 }

@@ -94,7 +94,7 @@ impl<M: Memory> Run<'_, M> {
         let trace = self.program.running.trace();
         trace.say(|| format!("held: {}", event.fact()));
         if !self.hand_to_hook(&event) {
-            write_to_stderr(&event);
+            write_to_stderr(&event.explain_to(self.host.until_exit));
         }
     }
 
@@ -148,7 +148,7 @@ pub(super) fn activities(target: &StopTarget, root: ProcessHandle) -> Vec<String
 /// panics when stderr is a closed pipe or a full disk, and the program would be
 /// left running; and not through Rust's lock of stderr, which a thread that waits in
 /// a write may hold.
-fn write_to_stderr(event: &Event) {
+fn write_to_stderr(event: &str) {
     let mut line = format!("procwright: {event}");
     if line.len() >= write_nowait::LONGEST {
         let mut end = write_nowait::LONGEST - "…\n".len();

@@ -17,6 +17,8 @@ pub(super) struct Host<'a> {
     pub(super) cancel: Option<Cancel>,
     /// The hook for events, if there is one.
     pub(super) events: Option<EventThread>,
+    /// What an event that goes to stderr calls `Until::Exit`.
+    pub(super) until_exit: &'static str,
     pub(super) watch: Option<Box<dyn Watch + 'a>>,
     pub(super) ticker: Option<Ticker<'a>>,
     /// True if orphans come to this process.

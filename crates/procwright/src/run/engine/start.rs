@@ -9,6 +9,7 @@ use super::program::Program;
 use super::run_state::{Run, RunPhase};
 use crate::child::{self, Unstarted};
 use crate::quote::quote;
+use crate::run::event::UNTIL_EXIT;
 use crate::run::event_thread::EventThread;
 use crate::run::hooks::Hooks;
 use crate::run::ticker::Ticker;
@@ -40,6 +41,7 @@ pub(crate) fn start<'a, M: Memory>(
         events: hooks
             .on_event
             .map(|hook| EventThread::new(quote(&spec.argv), hook)),
+        until_exit: hooks.until_exit.unwrap_or(UNTIL_EXIT),
         watch: hooks.watch,
         ticker: None,
         // Whom this process had before is not the run's, and who descends from that one
