@@ -2,7 +2,11 @@
 
 mod common;
 
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
 use common::{child, procwright, run};
+use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
 fn the_programs_own() {
@@ -132,6 +136,87 @@ fn one_file_is_not_for_two() {
     }
     let options = ["--stdin", "/dev/null", "--log", "/dev/null"];
     assert_eq!(run(options, &child(["exit", "0"])).code(), Some(0));
+}
+
+#[test]
+fn no_option_writes_to_a_file_that_is_a_stream() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    std::fs::write(&path, "precious").unwrap();
+    let open = || {
+        let mut options = std::fs::File::options();
+        options.read(true).append(true).open(&path).unwrap()
+    };
+    for option in ["--log", "--keep-full", "--report-to"] {
+        for stream in ["stdin", "stdout", "stderr"] {
+            let mut command = procwright([option]);
+            command.arg(&path).arg("--").args(child(["exit", "0"]));
+            match stream {
+                "stdin" => command.stdin(open()),
+                "stdout" => command.stdout(open()),
+                _ => command.stderr(open()),
+            };
+            let output = command.output().unwrap();
+            assert_eq!(output.status.code(), Some(125), "{option} {stream}");
+            let words = format!("{option} names the file that {stream} is already");
+            let told = match stream {
+                "stderr" => std::fs::read_to_string(&path).unwrap(),
+                _ => String::from_utf8(output.stderr).unwrap(),
+            };
+            assert!(told.contains(&words), "{told}");
+            assert!(
+                std::fs::read_to_string(&path)
+                    .unwrap()
+                    .starts_with("precious")
+            );
+        }
+    }
+    // What the program does not read may be written.
+    let mut command = procwright(["--stdin", "/dev/null", "--log"]);
+    command
+        .arg(&path)
+        .arg("--")
+        .args(child(["exit", "0"]))
+        .stdin(open());
+    assert_eq!(command.output().unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn a_fifo_that_nobody_reads_is_not_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("fifo");
+    drop(common::fifo(&path));
+    for option in ["--log", "--keep-full", "--report-to"] {
+        let ran = run([option, path.to_str().unwrap()], &child(["exit", "0"]));
+        assert_eq!(ran.code(), Some(125), "{option}");
+        let hint = "hint: nobody reads this FIFO: start its reader first";
+        assert!(ran.stderr.contains(hint), "{option}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_fifo_that_nobody_writes_is_waited_for_until_a_signal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("fifo");
+    drop(common::fifo(&path));
+    let mut command = procwright(["--stdin", path.to_str().unwrap(), "--"]);
+    command.args(child(["cat"])).stdin(Stdio::null());
+    let waiting = command.spawn().unwrap();
+    let id = waiting.id();
+    test_support::eventually(|| {
+        let read = |file| std::fs::read_to_string(format!("/proc/{id}/{file}")).unwrap_or_default();
+        read("stat").contains(") S ")
+            && read("syscall").starts_with(&format!("{} ", libc::SYS_openat))
+    });
+    kill_process(Pid::from_raw(id.cast_signed()).unwrap(), Signal::TERM).unwrap();
+    let output = waiting.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(Signal::TERM.as_raw()));
+    // Its writer may come later, and be gone before the program reads.
+    let mut command = procwright(["--stdin", path.to_str().unwrap(), "--"]);
+    command.args(child(["cat"])).stdout(Stdio::piped());
+    let running = command.spawn().unwrap();
+    std::fs::write(&path, "said").unwrap();
+    assert_eq!(running.wait_with_output().unwrap().stdout, b"said");
 }
 
 #[test]

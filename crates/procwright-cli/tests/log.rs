@@ -202,7 +202,7 @@ fn what_can_be_no_log_is_refused_before_anything_starts() {
     let file = fs::File::create(place.log()).unwrap();
     let mut command = place.command(&[], &["out:x"]);
     command.stdout(file);
-    refused(command, "is what stdout goes to already");
+    refused(command, "names the file that stdout is already");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod common;
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use test_support::alone;
@@ -14,6 +15,7 @@ use procwright::error::{SpawnError, Step};
 use procwright::process::Signal;
 use procwright::spec::Account;
 use procwright::{Command, Error, Sink, Spec, Stdin};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// Runs a command that the system refuses.
 #[track_caller]
@@ -143,6 +145,31 @@ alone! {
         refused(child(&["show"]).group(Account::Id(0)), Step::Setgid, libc::EPERM);
         refused(child(&["show"]).extra_groups(vec![Account::Id(0)]), Step::Setgroups, libc::EPERM);
         refused(child(&["show"]).nice(-5), Step::Nice, libc::EACCES);
+    }
+}
+
+alone! {
+    fn a_fifo_that_nobody_reads() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("fifo");
+        mknodat(CWD, &path, FileType::Fifo, Mode::from(0o600), 0).unwrap();
+        let file = |append| Sink::File { path: path.clone(), append };
+        for command in [
+            child(&["show"]).stdout(file(false)),
+            child(&["show"]).stdout(file(true)),
+            child(&["show"]).stderr(file(false)),
+            child(&["show"]).keep_full(&path),
+        ] {
+            let error = refused(command, Step::Open, libc::ENXIO);
+            assert!(error.hint.unwrap().contains("nobody reads this FIFO"));
+        }
+        // With a reader it is a file like others, and its writes wait.
+        let reader = fs::File::options().read(true).write(true).open(&path).unwrap();
+        let output = child(&["echo", "said"]).stdout(file(false)).run().unwrap();
+        assert!(output.success());
+        let mut said = [0; 5];
+        (&reader).read_exact(&mut said).unwrap();
+        assert_eq!(&said, b"said\n");
     }
 }
 

@@ -1,16 +1,19 @@
 //! Files that two options name.
 
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use procwright::{Spec, Stdin};
+use rustix::fs::fstat;
 
 use super::report::ReportFile;
 use crate::args::RunArgs;
 
-/// Checks that no option writes to a file that another one reads or writes: the
-/// file would be of no use, and its content would be lost.
+/// Checks that no option writes to a file that another one, or this command's own streams,
+/// read or write: the file would be of no use, and its content would be lost.
 ///
 /// # Errors
 /// The two options, in words for a person.
@@ -35,6 +38,13 @@ pub(super) fn check(args: &RunArgs, spec: &Spec) -> Result<(), String> {
     };
     let mut named: Vec<(&str, PathBuf)> = read.into_iter().collect();
     for (option, path) in written {
+        if let Some(name) = own_stream(&path, spec, option) {
+            return Err(format!(
+                "{option} names the file that {name} is already, {:?}\n  \
+                 hint: one of the two is enough, or name another file",
+                path.display()
+            ));
+        }
         if let Some((other, _)) = named.iter().find(|(_, other)| conflict(other, &path)) {
             return Err(format!(
                 "{other} and {option} name the same file, {:?}\n  hint: give each its own",
@@ -44,6 +54,30 @@ pub(super) fn check(args: &RunArgs, spec: &Spec) -> Result<(), String> {
         named.push((option, path));
     }
     Ok(())
+}
+
+/// The standard stream of this command that a path leads to as well, if it is a plain file:
+/// a report and a file of all output take the place of what is in it, and a program that
+/// copies its input to a log of the same name would never come to an end. A log may not be a
+/// FIFO twice either: its lines would come twice. Terminals and devices take all.
+fn own_stream(path: &Path, spec: &Spec, option: &str) -> Option<&'static str> {
+    let named = path.metadata().ok()?;
+    if !named.is_file() && !(option == "--log" && named.file_type().is_fifo()) {
+        return None;
+    }
+    let is_named = |own: BorrowedFd<'_>| {
+        fstat(own).is_ok_and(|own| (own.st_dev, own.st_ino) == (named.dev(), named.ino()))
+    };
+    let reads = matches!(spec.stdin, Stdin::Inherit);
+    if reads && named.is_file() && is_named(io::stdin().as_fd()) {
+        Some("stdin")
+    } else if is_named(io::stdout().as_fd()) {
+        Some("stdout")
+    } else if is_named(io::stderr().as_fd()) {
+        Some("stderr")
+    } else {
+        None
+    }
 }
 
 /// Returns whether both paths name one plain file. Devices and pipes take the output of

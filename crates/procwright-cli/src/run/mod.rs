@@ -14,10 +14,14 @@ mod signals;
 mod spec_file;
 mod watch;
 
+use std::fs::File;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use procwright::process::{Exit, Signal, adopt_orphans, has_children, orphans, reap_orphans};
-use procwright::{BoxError, Error, Event, Output, Reason, Spec};
+use procwright::{BoxError, Error, Event, Output, Reason, Spec, Stdin};
+use procwright_os::file::is_unread_fifo;
 
 use crate::args::{ReportArg, RunArgs};
 use crate::exit::Termination;
@@ -36,10 +40,11 @@ use watch::RunWatch;
 /// The program was not run, or the report could not be written.
 pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
     let ignored = inherited_signals::ignored();
-    let spec = checked_spec(args).map_err(Termination::trouble)?;
+    let mut spec = checked_spec(args).map_err(Termination::trouble)?;
     if args.dry_run {
         return dry_run::print(spec, args);
     }
+    open_fifo(&mut spec.stdin)?;
     // The file is opened before the program starts: a program whose report cannot be
     // written is not run.
     let report_file = args.report_to.as_deref().map(open_report).transpose()?;
@@ -116,10 +121,30 @@ fn checked_spec(args: &RunArgs) -> Result<Spec, String> {
     Ok(spec)
 }
 
+/// Opens a FIFO that is to be the program's input. This waits for its writer, as long as that
+/// takes, and is done here, where signals still end this process.
+fn open_fifo(stdin: &mut Stdin) -> Result<(), Termination> {
+    let Stdin::File(path) = stdin else {
+        return Ok(());
+    };
+    if !path.metadata().is_ok_and(|meta| meta.file_type().is_fifo()) {
+        return Ok(());
+    }
+    let fifo = File::open(&*path).map_err(|error| {
+        Termination::trouble(format_args!("cannot read {:?}: {error}", path.display()))
+    })?;
+    *stdin = Stdin::Fd(Arc::new(fifo.into()));
+    Ok(())
+}
+
 fn open_report(path: &Path) -> Result<ReportFile, Termination> {
     ReportFile::open(path).map_err(|error| {
+        let hint = match is_unread_fifo(path, &error) {
+            true => "\n  hint: nobody reads this FIFO: start its reader first",
+            false => "",
+        };
         Termination::trouble(format_args!(
-            "cannot write the report to {:?}: {error}",
+            "cannot write the report to {:?}: {error}{hint}",
             path.display()
         ))
     })

@@ -12,15 +12,16 @@ mod imp;
 #[path = "other.rs"]
 mod imp;
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::Access;
+use rustix::fs::{Access, OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 
 /// True if `fd` is an end of a pipe that has no name to open it by. False where that
 /// cannot be known.
@@ -80,6 +81,28 @@ fn named_and_unlinked(directory: &Path) -> io::Result<OwnedFd> {
     }
 }
 
+/// Opens a file with `options`, which are for writing, and waits for nobody: a FIFO that
+/// nobody reads is an error, where a plain open waits for its reader without end. The writes
+/// wait, as ever.
+///
+/// # Errors
+/// Those of open(2). See [`is_unread_fifo`].
+#[doc(alias = "O_NONBLOCK")]
+pub fn open_at_once(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    let file = options.custom_flags(flags).open(path)?;
+    let flags = fcntl_getfl(&file)? - OFlags::NONBLOCK;
+    fcntl_setfl(&file, flags)?;
+    Ok(file)
+}
+
+/// Whether an error of [`open_at_once`] says that nobody reads the FIFO.
+pub fn is_unread_fifo(path: &Path, error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::NXIO.raw_os_error())
+        && std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo())
+}
+
 /// Checks that files can be made in `directory`.
 ///
 /// # Errors
@@ -121,6 +144,20 @@ mod tests {
             assert_eq!(&back, b"kept");
             assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
         }
+    }
+
+    #[test]
+    fn a_fifo_is_opened_at_once_and_written_as_ever() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("fifo");
+        mknodat(CWD, &path, FileType::Fifo, Mode::from(0o600), 0).unwrap();
+        let open = || open_at_once(OpenOptions::new().write(true), &path);
+        let error = open().unwrap_err();
+        assert!(is_unread_fifo(&path, &error), "{error}");
+        let _reader = OpenOptions::new().read(true).write(true).open(&path);
+        let flags = fcntl_getfl(open().unwrap()).unwrap();
+        assert!(!flags.contains(OFlags::NONBLOCK));
     }
 
     #[test]

@@ -43,10 +43,10 @@ pub(crate) use child_process::ChildProcess;
 pub use communicate::Communication;
 pub(crate) use start::{given_up, prepare};
 pub(crate) use stdin_feed::StdinProducer;
-pub(crate) use stdio::OurEnds;
 #[cfg(procwright_fault)]
 pub(crate) use stdio::OutputEnd;
 pub use stdio::duplicate_fd;
+pub(crate) use stdio::{OurEnds, UNREAD_FIFO};
 pub(crate) use streams::StreamListener;
 pub(crate) use unstarted::Unstarted;
 pub use wait::WaitError;

@@ -12,7 +12,7 @@ use crate::spec::{Sink, Spec, Stdin};
 use crate::std_stream::{PerStream, StdStream};
 use crate::terminal::{self, Modes, Size};
 use procwright_os::pipe::{self, FullProbe};
-use procwright_os::pty;
+use procwright_os::{file, pty};
 use procwright_process::holders::{PipeId, Role, RunPipe};
 
 /// Our end of an output pipe, or of the terminal.
@@ -239,9 +239,19 @@ fn write_file(path: &Path, append: bool) -> Result<OwnedFd, SpawnError> {
     } else {
         options.write(true).truncate(true);
     }
-    let file = options.create(true).open(path);
-    file.map(OwnedFd::from).map_err(|e| open_error(path, e))
+    let opened = file::open_at_once(options.create(true), path);
+    opened.map(OwnedFd::from).map_err(|error| {
+        let is_unread = file::is_unread_fifo(path, &error);
+        let error = open_error(path, error);
+        match is_unread {
+            true => error.with_hint(UNREAD_FIFO),
+            false => error,
+        }
+    })
 }
+
+/// The hint for a FIFO that would have to be waited for.
+pub(crate) const UNREAD_FIFO: &str = "nobody reads this FIFO: start its reader first";
 
 fn open_error(path: &Path, error: io::Error) -> SpawnError {
     SpawnError::new(Step::Open, path.to_string_lossy(), error)

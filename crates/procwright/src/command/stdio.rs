@@ -91,7 +91,7 @@ impl Command<'_> {
     }
 
     /// Keeps all output in a file too: stdout in this one, stderr in one with
-    /// `.stderr` appended to its name.
+    /// `.stderr` appended to its name. A FIFO that nobody reads is an error.
     #[must_use]
     pub fn keep_full(mut self, path: impl Into<PathBuf>) -> Self {
         self.spec.keep_full = Some(path.into());

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use crate::error::BoxError;
 use crate::std_stream::StdStream;
+use procwright_os::file;
 use procwright_os::poll::{self, Flags};
 use procwright_os::time::Deadline;
 
@@ -109,7 +110,7 @@ impl FullFile {
         let mut options = File::options();
         options.write(true).create(true).truncate(false);
         Ok(FullFile {
-            file: options.open(path)?,
+            file: file::open_at_once(&mut options, path)?,
             is_ours: false,
         })
     }

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use procwright_os::file::{is_unread_fifo, open_at_once};
 
 use crate::poll;
 
@@ -56,8 +56,7 @@ impl LogFile {
     pub(super) fn open(path: &Path, rotation: Option<Rotation>) -> Result<LogFile, String> {
         let shown = path.display();
         let file = append_to(path).map_err(|error| {
-            let is_fifo = fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo());
-            let hint = match is_fifo {
+            let hint = match is_unread_fifo(path, &error) {
                 true => "nobody reads this FIFO: start its reader first",
                 false => "the program was not started; name a file that can be written",
             };
@@ -71,22 +70,6 @@ impl LogFile {
                 "the log {shown:?} is no plain file, so there is no new one to begin\n  \
                  hint: leave --log-size away"
             ));
-        }
-        // A terminal or /dev/null may well be both the log and a stream.
-        if is_plain || meta.file_type().is_fifo() {
-            for (name, own) in [
-                ("stdout", io::stdout().as_fd()),
-                ("stderr", io::stderr().as_fd()),
-            ] {
-                let same = rustix::fs::fstat(own)
-                    .is_ok_and(|own| own.st_dev == meta.dev() && own.st_ino == meta.ino());
-                if same {
-                    return Err(format!(
-                        "the log {shown:?} is what {name} goes to already\n  \
-                         hint: one of the two is enough, or name another file"
-                    ));
-                }
-            }
         }
         let mut log = LogFile {
             path: path.to_owned(),
@@ -232,15 +215,7 @@ fn unless_gone(moved: io::Result<()>) -> io::Result<()> {
 /// Opens a file for appending. The open does not wait for the reader of a FIFO; the
 /// writes do.
 fn append_to(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    let flags = fcntl_getfl(&file)? - OFlags::NONBLOCK;
-    fcntl_setfl(&file, flags)?;
-    Ok(file)
+    open_at_once(OpenOptions::new().append(true).create(true), path)
 }
 
 /// Returns whether the content of a file ends with a newline; false if it cannot be

@@ -6,6 +6,8 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use procwright_os::file::open_at_once;
+
 /// A file that a report can be written to. What it contains stays until there is one:
 /// a program that did not start has no report, and an old one may be all that there is.
 #[derive(Debug)]
@@ -24,7 +26,8 @@ impl ReportFile {
         path == Path::new("-")
     }
 
-    /// Opens the file, and makes it if it is not there; `-` is stdout.
+    /// Opens the file, and makes it if it is not there; `-` is stdout. Does not wait for the
+    /// reader of a FIFO.
     ///
     /// # Errors
     /// Those of open(2).
@@ -45,7 +48,7 @@ impl ReportFile {
                 let mut options = File::options();
                 // A link may lead to a file that is not there.
                 options.write(true).create(true).truncate(false);
-                (options.open(path)?, false)
+                (open_at_once(&mut options, path)?, false)
             }
             Err(error) => return Err(error),
         };

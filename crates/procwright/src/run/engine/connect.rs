@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::child::{OurEnds, StdinProducer};
+use crate::child::{OurEnds, StdinProducer, UNREAD_FIFO};
 use crate::drain::{Copies, Drain, Feed, FeedSource, Inline, KeyboardRelay, OutputChunk, Store};
 use crate::error::{SpawnError, Step};
 use crate::run::consumer::{ConsumerKind, ConsumerRole, NewConsumer, OutputConsumer};
@@ -19,6 +19,7 @@ use crate::spool::Memory;
 use crate::spool::fifo::Fifo;
 use crate::std_stream::{PerStream, StdStream};
 use crate::stream::Framing;
+use procwright_os::file;
 use procwright_os::fork::ProcessOwned;
 use procwright_os::wake::Wake;
 
@@ -180,8 +181,11 @@ fn full_files(spec: &Spec) -> Result<PerStream<Option<NewConsumer>>, SpawnError>
     for (stream, (path, is_captured)) in paths.zip(spec.captures()) {
         if is_captured {
             let tap = FullFile::open(path).map_err(|error| {
-                let error = SpawnError::new(Step::Open, path.to_string_lossy(), error);
-                error.with_hint("it is to keep all of the output: name a file that can be written")
+                let hint = match file::is_unread_fifo(path, &error) {
+                    true => UNREAD_FIFO,
+                    false => "it is to keep all of the output: name a file that can be written",
+                };
+                SpawnError::new(Step::Open, path.to_string_lossy(), error).with_hint(hint)
             })?;
             let role = ConsumerRole::FullFile(path.to_path_buf());
             files[stream] = Some(NewConsumer::with_tap(tap, role));
