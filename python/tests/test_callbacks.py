@@ -53,7 +53,7 @@ def unraisable(monkeypatch):
 
 def test_an_event_hook_that_blocks_holds_up_no_deadline(child, gate):
     result = run(
-        [child, "fork-holder", "0"], timeout=1.3, on_timeout="return", stop=SOON, on_event=gate
+        [child, "fork-holder", "0"], timeout=3, on_timeout="return", stop=SOON, on_event=gate
     )
     assert gate.reached.is_set()
     assert not gate.passed
@@ -68,7 +68,7 @@ def test_a_logging_handler_that_blocks_holds_up_no_deadline(child, gate):
     logger.addHandler(handler)
     try:
         with pytest.raises(procwright.TimeoutExpired):
-            run([child, "fork-holder", "0"], timeout=1.3, stop=SOON)
+            run([child, "fork-holder", "0"], timeout=3, stop=SOON)
         assert gate.reached.is_set()
         assert not gate.passed
     finally:
@@ -136,7 +136,7 @@ def test_an_exception_after_the_run_is_told(child, gate, unraisable, name):
         raise KeyError("late")
 
     with pytest.raises(procwright.TimeoutExpired):
-        run([child, "fork-holder", "0", "--say", "own"], timeout=1.3, stop=SOON, **{name: late})
+        run([child, "fork-holder", "0", "--say", "own"], timeout=3, stop=SOON, **{name: late})
     assert not unraisable.values
     gate.open.set()
     assert unraisable.wait()

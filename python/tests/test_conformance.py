@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 from itertools import groupby
 
 import pytest
@@ -135,3 +136,7 @@ def check(case, child):
         return
     result = outcome(argv, kwargs, expected)
     assert {name: fact(name, result) for name in expected} == expected, result
+    if result.reason == "finished" and result.stdout_info:
+        # A run that was not stopped has left them.
+        for holder in result.stdout_info.held_by:
+            os.kill(holder.pid, signal.SIGKILL)

@@ -102,7 +102,7 @@ def test_until_exit_and_held_by(child):
 
 def test_the_timeout_of_a_run_that_was_held_open_names_the_way_out(child):
     with pytest.raises(procwright.TimeoutExpired) as caught:
-        run([child, "fork-holder", "0"], timeout=0.3)
+        run([child, "fork-holder", "0"], timeout=3)
     hint = 'hint: the program had exited; until="exit" does not wait'
     assert hint in str(caught.value)
     # Here it is not the others that the run waits for.
@@ -114,9 +114,9 @@ def test_the_timeout_of_a_run_that_was_held_open_names_the_way_out(child):
 def test_events(child, caplog):
     events = []
     with caplog.at_level(logging.WARNING):
-        run([child, "fork-holder", "0"], timeout=1.5, on_timeout="return", on_event=events.append)
+        run([child, "fork-holder", "0"], timeout=3, on_timeout="return", on_event=events.append)
         assert not caplog.records
-        run([child, "fork-holder", "0"], timeout=1.5, on_timeout="return")
+        run([child, "fork-holder", "0"], timeout=3, on_timeout="return")
     (event,) = events
     assert event.kind == "held"
     assert event.streams == "stdout and stderr"

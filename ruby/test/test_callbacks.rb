@@ -27,7 +27,7 @@ class TestCallbacks < Minitest::Test
   def test_an_event_hook_that_blocks_holds_up_no_deadline
     stuck = Stuck.new
     error = assert_raises(Procwright::TimeoutExpired) do
-      Procwright.run(CHILD, "fork-holder", "0", timeout: 1.3, stop: SOON, on_event: stuck)
+      Procwright.run(CHILD, "fork-holder", "0", timeout: 3, stop: SOON, on_event: stuck)
     end
     assert stuck.reached
     refute stuck.passed
@@ -114,7 +114,7 @@ class TestCallbacks < Minitest::Test
         left = true
       end
       assert_raises(Procwright::TimeoutExpired) do
-        Procwright.run(CHILD, "fork-holder", "0", "--say", "own", timeout: 1.3, stop: SOON, name => callback)
+        Procwright.run(CHILD, "fork-holder", "0", "--say", "own", timeout: 3, stop: SOON, name => callback)
       end
       refute left
     end

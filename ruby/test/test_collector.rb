@@ -124,15 +124,27 @@ class TestCollector < Minitest::Test
   def test_ractors_get_a_clear_error
     result = ruby(<<~RUBY)
       Warning[:experimental] = false
-      ractor = Ractor.new { Procwright.run("true") }
-      begin
+      calls = [
+        'run("echo", "inside", tee: true)', 'run!("true")', 'spawn("true")', 'wait([1])', 'Process.new(1)', "Cancel.new",
+        'Stop.new', 'Open3.capture3("true")', "Queue::Receiver.new", 'Queue::Sender.open("none")',
+        "LivenessToken.new", "Limit.new(5)", "Overflow.new"
+      ]
+      calls.each do |call|
+        ractor = Ractor.new(call) do |line|
+          Thread.current.report_on_exception = false
+          eval("Procwright::" + line)
+        end
         ractor.take
+        puts call
       rescue Ractor::RemoteError => e
         puts e.cause.class
       end
       puts Procwright.run("echo", "outside").stdout
     RUBY
-    assert_match(/Ractor::\w+Error\noutside\n\z/, result.stdout)
+    told = result.stdout.lines(chomp: true)
+    assert_equal ["Limit.new(5)", "Overflow.new", "outside"], told.pop(3)
+    assert_equal 11, told.size
+    assert_empty told - %w[Ractor::UnsafeError Ractor::IsolationError]
   end
 
   def test_objects_cannot_be_made_of_nothing

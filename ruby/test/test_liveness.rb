@@ -245,10 +245,11 @@ class TestLiveness < Minitest::Test
     30.times do
       assert_raises(Timeout::Error) { Timeout.timeout(0.002) { other.claim(timeout: nil) } }
     end
+    # Before the right is free, which would wake those that are asleep. Timeout has a thread of
+    # its own.
+    eventually { tasks <= before + 1 }
     claim.give_back
     5.times { assert_equal(:ours, one.claim.tap(&:give_back).kind) }
-    # Timeout has a thread of its own.
-    eventually { tasks <= before + 1 }
   ensure
     child&.stop
   end

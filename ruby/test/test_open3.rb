@@ -141,8 +141,9 @@ class TestOpen3 < Minitest::Test
   def test_what_is_new
     error = assert_raises(Timeout::Error) { Procwright::Open3.capture3("echo early; exec sleep 100", timeout: 0.2) }
     assert_equal "early\n", error.result.stdout
-    out, = Procwright::Open3.capture2(CHILD, "fork-holder", "0", "--say", "own", until: :exit)
-    assert_equal "own\n", out
+    out, = Procwright::Open3.capture2(CHILD, "fork-holder", "0", "--print-ready", "--say", "own", until: :exit)
+    assert_match(/\Aready (\d+)\nown\n\z/, out)
+    Process.kill(:KILL, Integer(out[/\d+/]))
     assert_equal 10, Procwright::Open3.capture3(CHILD, "echo", "x" * 100, limit: 10).first.bytesize
     assert_raises(ArgumentError) { Procwright::Open3.popen3("true", timeout: 1) }
     assert_raises(ArgumentError) { Procwright::Open3.popen3("true", stdin_data: "x") }

@@ -11,6 +11,7 @@ use std::process::Output;
 use common::procwright;
 use procwright::Spec;
 use serde_json::{Map, Value, json};
+use test_support::sys;
 
 #[test]
 fn run() {
@@ -129,7 +130,19 @@ fn check(case: &Value) {
                 }
             }
             assert_eq!(code(&report), (end.code(), end.signal()), "{name}: {said}");
+            if report["reason"] == "finished" {
+                end_holders(&report);
+            }
         }
+    }
+}
+
+/// Ends those that a run which was not stopped has left.
+fn end_holders(report: &Value) {
+    let holders = report["stdout_info"]["held_by"].as_array();
+    for holder in holders.into_iter().flatten() {
+        let pid = i32::try_from(holder["pid"].as_i64().unwrap()).unwrap();
+        sys::end(pid);
     }
 }
 

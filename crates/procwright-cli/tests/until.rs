@@ -53,7 +53,7 @@ fn a_timeout_ends_the_wait_for_a_holder() {
     let directory = tempfile::tempdir().unwrap();
     let pidfile = directory.path().join("pid");
     let words = child(["fork-holder", "0", "--pidfile", pidfile.to_str().unwrap()]);
-    let ran = run(["--until", "eof", "--timeout", "300ms"], &words);
+    let ran = run(["--until", "eof", "--timeout", "3s"], &words);
     assert_eq!(ran.code(), Some(124), "{}", ran.stderr);
     assert!(ran.stderr.contains("held open by"), "{}", ran.stderr);
     let hint = "hint: the program had exited; --until exit does not wait";

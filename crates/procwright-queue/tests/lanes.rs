@@ -231,11 +231,9 @@ alone! {
                 let mut sender = Sender::open_within("a", LONG).unwrap();
                 let (mut ours, mut theirs) = UnixStream::pair().unwrap();
                 let pid = sys::fork_pausing_after(|| {
-                    let began = Instant::now();
                     theirs.write_all(b".").unwrap();
-                    let sender = Sender::open_within("a", LONG).unwrap();
-                    assert!(began.elapsed() < LONG);
-                    drop(sender);
+                    // Nothing but the wake-up ends this.
+                    drop(Sender::open_within("a", None).unwrap());
                     theirs.write_all(b"!").unwrap();
                 });
                 ours.read_exact(&mut [0]).unwrap();

@@ -7,8 +7,11 @@ use std::time::Duration;
 use procwright::process::{Exit, Scope, Stop};
 use procwright::terminal::Size;
 use procwright::time::Timeout;
-use procwright::{Beyond, Command, Error, Limit, Output, Sink, Spec, StdStream, StreamInfo, Until};
+use procwright::{
+    Beyond, Command, Error, Limit, Output, Reason, Sink, Spec, StdStream, StreamInfo, Until,
+};
 use serde_json::Value;
+use test_support::sys;
 
 #[test]
 fn run() {
@@ -145,6 +148,14 @@ fn check(case: &Value, outcome: &Result<Output, Error>) {
             },
         };
         assert_eq!(&actual, expected, "{name}: {what}: {outcome:?}");
+    }
+    // A run that was not stopped has left them.
+    if let Ok(output) = outcome
+        && let (Reason::Finished, Some(info)) = (output.report.reason, &output.report.stdout_info)
+    {
+        for holder in &info.held_by {
+            sys::end(holder.pid);
+        }
     }
 }
 
