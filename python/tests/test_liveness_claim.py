@@ -235,12 +235,13 @@ def test_who_was_interrupted_takes_no_right(dead):
     before = len(os.listdir("/proc/self/task"))
     for _ in range(30):
         interrupted(lambda: other.claim(None))
+    # Before the right is free, which would wake those that are asleep.
+    until(lambda: len(os.listdir("/proc/self/task")) <= before)
     claim.give_back()
     for _ in range(5):
         claim = dead.monitor.claim()
         assert claim.kind == "ours"
         claim.give_back()
-    until(lambda: len(os.listdir("/proc/self/task")) <= before)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -254,6 +255,8 @@ def test_who_was_interrupted_in_a_fork_leaves_no_thread(peers):
             before = len(os.listdir("/proc/self/task"))
             for _ in range(20):
                 interrupted(peer.monitor.wait)
+            # The watchdog is no thread of the fork.
+            signal.alarm(100)
             # A fork has one thread for all of them, which watches the process.
             until(lambda: len(os.listdir("/proc/self/task")) <= before + 1)
             code = 0

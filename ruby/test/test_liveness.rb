@@ -260,6 +260,8 @@ class TestLiveness < Minitest::Test
     monitor = Monitor.new(invitation)
     monitor.readiness_fd
     pid = fork do
+      # That of the parent is no thread of the fork.
+      Helper.watch("the fork", patience / 2)
       Timeout.timeout(0.001) { sleep } rescue nil # rubocop:disable Style/RescueModifier
       before = tasks
       20.times do
