@@ -81,6 +81,29 @@ alone! {
 }
 
 alone! {
+    fn a_directory_of_path_that_cannot_be_searched_hides_no_program() {
+        let dir = tempfile::tempdir().unwrap();
+        file(&dir, "program", "#!/bin/sh\nexit 7\n", 0o755);
+        std::os::unix::fs::symlink("round", dir.path().join("round")).unwrap();
+        let there = dir.path().display();
+        for (beside, errno) in [
+            (format!("{there}/round"), libc::ELOOP),
+            (format!("/{}", "long/".repeat(1000)), libc::ENAMETOOLONG),
+        ] {
+            let run = |path: String, name: &str| Command::new(name).env("PATH", path).run();
+            let output = run(format!("{beside}:{there}"), "program").unwrap();
+            assert_eq!(output.report.status.code(), Some(7));
+            // If it is nowhere else, this is why nobody knows whether it is there.
+            let path = format!("/nope:{beside}:/nope");
+            refused(Command::new("missing").env("PATH", path), Step::Exec, errno);
+        }
+        // The name itself is too long, wherever it is looked for.
+        let name = "n".repeat(300);
+        refused(Command::new(&name).env("PATH", "/nope:/bin"), Step::Exec, libc::ENAMETOOLONG);
+    }
+}
+
+alone! {
     fn a_shell_line_where_a_list_belongs_is_explained() {
         let error = refused(Command::new("ls -l"), Step::Exec, libc::ENOENT);
         let hint = error.hint.unwrap();

@@ -51,6 +51,16 @@ pub(super) extern "C" fn child(context: *mut c_void) -> c_int {
             libc::ENOENT | libc::ENOTDIR => {}
             // Perhaps in another directory; but if not, this is what to report.
             libc::EACCES => errno = libc::EACCES,
+            // Of this directory alone, as where its file server is away.
+            other @ (libc::ELOOP
+            | libc::ENAMETOOLONG
+            | libc::ENODEV
+            | libc::ESTALE
+            | libc::ETIMEDOUT) => {
+                if errno == libc::ENOENT {
+                    errno = other;
+                }
+            }
             other => {
                 errno = other;
                 break;
