@@ -62,7 +62,8 @@ pub(super) fn check(args: &RunArgs, spec: &Spec) -> Result<(), String> {
 /// FIFO twice either: its lines would come twice. Terminals and devices take all.
 fn own_stream(path: &Path, spec: &Spec, option: &str) -> Option<&'static str> {
     let named = path.metadata().ok()?;
-    if !named.is_file() && !(option == "--log" && named.file_type().is_fifo()) {
+    let mixes_in_a_fifo = option == "--log" && named.file_type().is_fifo();
+    if !(named.is_file() || mixes_in_a_fifo) {
         return None;
     }
     let is_named = |own: BorrowedFd<'_>| {
