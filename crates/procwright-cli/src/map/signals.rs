@@ -2,8 +2,9 @@
 //!
 //! The commands are in our process group and on our terminal, unless `--scope group` gives each
 //! a group of its own. Ctrl-C then goes to them as well: nothing more is started, they answer it
-//! as they do, and what is left after the grace of a stop is killed. A signal to this command
-//! alone stops them. A second one ends the grace, and this command dies by the first.
+//! as they do, and what is left a second later is stopped. That may be a command which was started
+//! when the signal had gone to the group and had not been read here. A signal to this command
+//! alone stops them at once. A second one ends the grace, and this command dies by the first.
 //!
 //! A signal that is no wish for an end but ends a process by default is held back, as by `run`:
 //! sent to a job it has reached the commands. Ctrl-Z stops this command and those in its group,
@@ -28,6 +29,9 @@ const DRAWN_EVERY: Duration = Duration::from_secs(1);
 /// How often it is looked whether all commands have ended, once a signal has asked for it.
 const LOOKED_EVERY: Duration = Duration::from_millis(50);
 
+/// How long commands may take to answer a key before they are stopped.
+const AFTER_KEYS: Duration = Duration::from_secs(1);
+
 /// The blocked signals of this process.
 #[derive(Debug)]
 pub(super) struct MapSignals {
@@ -35,8 +39,8 @@ pub(super) struct MapSignals {
     stop: Stop,
     /// The signal that this command has to die by.
     fatal: Option<i32>,
-    /// Time at which commands are killed that have got a signal from the terminal.
-    kill_at: Option<Instant>,
+    /// Time at which commands are stopped that have got a signal from the terminal.
+    stop_at: Option<Instant>,
 }
 
 impl MapSignals {
@@ -50,7 +54,7 @@ impl MapSignals {
             inbox: Inbox::new(own_signals::that_end_us())?,
             stop,
             fatal: None,
-            kill_at: None,
+            stop_at: None,
         })
     }
 
@@ -85,9 +89,9 @@ impl MapSignals {
                 }
             }
             let now = Instant::now();
-            if self.kill_at.is_some_and(|at| at <= now) {
-                self.kill_at = None;
-                remote.kill();
+            if self.stop_at.is_some_and(|at| at <= now) {
+                self.stop_at = None;
+                remote.stop();
             }
             if self.fatal.is_some() && remote.is_over() {
                 return Ok(());
@@ -98,7 +102,7 @@ impl MapSignals {
             }
             let looked = self.fatal.map(|_| now + LOOKED_EVERY);
             let drawn = screen.has_line().then_some(next_drawing);
-            let until = [looked, drawn, self.kill_at].into_iter().flatten().min();
+            let until = [looked, drawn, self.stop_at].into_iter().flatten().min();
             let mut fds = vec![
                 PollFd::new(&self.inbox, PollFlags::IN),
                 PollFd::new(is_done, PollFlags::IN),
@@ -120,7 +124,7 @@ impl MapSignals {
 
     fn answer(&mut self, arrival: Arrival, remote: &Remote) {
         if self.fatal.is_some() {
-            self.kill_at = None;
+            self.stop_at = None;
             remote.kill();
             return;
         }
@@ -129,7 +133,7 @@ impl MapSignals {
         match reaches_commands {
             true => {
                 remote.start_no_more();
-                self.kill_at = Instant::now().checked_add(self.stop.grace());
+                self.stop_at = Some(Instant::now() + AFTER_KEYS);
             }
             false => remote.stop(),
         }
