@@ -7,6 +7,8 @@
 use std::io;
 
 use libc::{c_int, c_void};
+use rustix::fs::{AtFlags, CWD, readlink, statat};
+use rustix::io::Errno;
 
 use crate::signal::mask::BlockedMask;
 
@@ -17,13 +19,13 @@ pub(crate) fn is_filtered() -> bool {
     unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) == 2 }
 }
 
-/// True if a child survives `attempt`. A child that cannot be made or waited for
-/// counts as killed: a call about which nothing is known is not made.
+/// Whether a child survives `attempt`; none if no child can be had for it now, or may not
+/// (see [`next_child_begins_namespace`]). A call about which nothing is known is not made.
 ///
 /// # Safety
 /// `attempt` makes raw system calls only, whose pointers are null or to memory of
 /// its own.
-pub(crate) unsafe fn survives(attempt: impl FnOnce()) -> bool {
+pub(crate) unsafe fn survives(attempt: impl FnOnce()) -> Option<bool> {
     let attempted = || {
         attempt();
         true
@@ -32,13 +34,16 @@ pub(crate) unsafe fn survives(attempt: impl FnOnce()) -> bool {
     unsafe { succeeds(attempted) }
 }
 
-/// True if `attempt` says so in a child that survives it. A filter may answer with any
-/// error, with one that means something else to the caller as well, so that a call is
-/// tried where its success is certain without a filter.
+/// Whether `attempt` says so in a child that survives it; none as in [`survives`]. A filter
+/// may answer with any error, with one that means something else to the caller as well, so
+/// that a call is tried where its success is certain without a filter.
 ///
 /// # Safety
 /// As [`survives`].
-pub(crate) unsafe fn succeeds(attempt: impl FnOnce() -> bool) -> bool {
+pub(crate) unsafe fn succeeds(attempt: impl FnOnce() -> bool) -> Option<bool> {
+    if next_child_begins_namespace() {
+        return None;
+    }
     // The child has a copy of the memory, unlike programs that are started: a
     // filter's kill dumps core, and before Linux 5.16 a dump ended every process that
     // shared the memory. It has no exit signal: the host's handlers and waits see
@@ -54,15 +59,30 @@ pub(crate) unsafe fn succeeds(attempt: impl FnOnce() -> bool) -> bool {
             attempt_and_exit(attempt);
         }
         drop(blocked);
-        child > 0 && exited_with_zero(child as c_int)
+        (child > 0).then(|| exited_with_zero(child as c_int))
     }
+}
+
+/// True if the next child of this thread will be process 1 of a pid namespace that the
+/// host has made for a program of its own (`unshare(CLONE_NEWPID)`). The namespace ends
+/// with its process 1, and no later child could be made. So none of ours may take the
+/// place.
+///
+/// False where the system does not tell: without `/proc`, and before Linux 4.12, which
+/// has no pidfds to be tried.
+pub(crate) fn next_child_begins_namespace() -> bool {
+    // The link is there and leads nowhere while the namespace has no process 1.
+    let link = c"/proc/thread-self/ns/pid_for_children";
+    matches!(readlink(link, Vec::new()), Err(Errno::NOENT))
+        && statat(CWD, link, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
 /// Runs `work` in a child that shares our memory and has ended when this returns. For
 /// what threads have of their own, where a fork would copy all memory.
 ///
 /// # Errors
-/// Those of `clone(2)`.
+/// Those of `clone(2)`; `EBUSY` if the child would begin a pid namespace, see
+/// [`next_child_begins_namespace`].
 ///
 /// # Safety
 /// `work` makes raw system calls and writes to what `context` points to, where
@@ -72,6 +92,9 @@ pub(crate) unsafe fn run_sharing_memory(
     work: extern "C" fn(*mut c_void) -> c_int,
     context: *mut c_void,
 ) -> io::Result<()> {
+    if next_child_begins_namespace() {
+        return Err(Errno::BUSY.into());
+    }
     let mut stack: Vec<u128> = Vec::with_capacity(STACK / size_of::<u128>());
     // No exit signal, so that the host's handlers and waits see nothing of the child.
     let flags = libc::CLONE_VM | libc::CLONE_VFORK;

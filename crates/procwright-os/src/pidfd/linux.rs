@@ -25,27 +25,31 @@ struct Allowed {
 }
 
 /// Tries the calls once: filters are never taken off. One that is put on later may
-/// kill.
+/// kill. While they cannot be tried they are not made.
 fn allowed() -> Allowed {
     static ALLOWED: OnceBox<Allowed> = OnceBox::new();
-    *ALLOWED.get_or_init(|| {
-        if !seccomp::is_filtered() {
-            return Allowed {
-                open: true,
-                send: true,
-            };
-        }
-        let open = works(false);
-        Allowed {
-            open,
-            send: open && works(true),
-        }
+    let known = ALLOWED.get().copied().or_else(|| {
+        let allowed = try_calls()?;
+        Some(*ALLOWED.get_or_insert(allowed))
+    });
+    known.unwrap_or(Allowed {
+        open: false,
+        send: false,
+    })
+}
+
+fn try_calls() -> Option<Allowed> {
+    let is_free = !seccomp::is_filtered();
+    let open = is_free || works(false)?;
+    Some(Allowed {
+        open,
+        send: is_free || (open && works(true)?),
     })
 }
 
 /// Tries the calls on a process that is certainly there. A filter may answer with any
 /// error: EINVAL of an open means a process that is gone, where the kernel says it.
-fn works(send: bool) -> bool {
+fn works(send: bool) -> Option<bool> {
     // SAFETY: raw calls, and the one pointer is null, which the call allows.
     unsafe {
         seccomp::succeeds(|| {
@@ -165,6 +169,20 @@ pub fn exit_state(pidfd: BorrowedFd<'_>) -> io::Result<ExitState> {
             Err(Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
+    }
+}
+
+pub fn is_reaped(pidfd: BorrowedFd<'_>) -> Option<bool> {
+    match exit_state(pidfd) {
+        Ok(ExitState::Running) | Err(_) => Some(false),
+        Ok(ExitState::Reaped) => Some(true),
+        Ok(ExitState::Exited) if hangs_up_on_reap(pidfd) => Some(false),
+        // A zombie takes signal 0.
+        Ok(ExitState::Exited) => match send(pidfd, 0) {
+            Ok(()) => Some(false),
+            Err(e) if Errno::from_io_error(&e) == Some(Errno::SRCH) => Some(true),
+            Err(_) => pid(pidfd).ok().map(|number| number.is_none()),
+        },
     }
 }
 

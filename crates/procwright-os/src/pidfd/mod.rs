@@ -33,6 +33,12 @@ pub use imp::inode;
 /// `open` of all others.
 #[doc(alias = "RLIMIT_NOFILE")]
 pub use imp::is_of_the_last;
+/// Whether the process was reaped, so that its number is free; none where that cannot be
+/// known.
+///
+/// Where the descriptor does not tell, signal 0 does: a zombie takes it. Where that is not
+/// permitted, the number in the descriptor's fdinfo does, which a reap removes.
+pub use imp::is_reaped;
 /// A descriptor, close-on-exec, of the process called `pid` at this moment. Not one of
 /// the last that this process may have: that is [`OpenError::Temporary`].
 ///

@@ -43,6 +43,10 @@ pub fn hangs_up_on_reap(_pidfd: BorrowedFd<'_>) -> bool {
     false
 }
 
+pub fn is_reaped(_pidfd: BorrowedFd<'_>) -> Option<bool> {
+    Some(false)
+}
+
 pub fn pid(_pidfd: BorrowedFd<'_>) -> io::Result<Option<i32>> {
     Err(unsupported("a process descriptor"))
 }

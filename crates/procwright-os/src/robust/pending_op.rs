@@ -118,7 +118,7 @@ unsafe fn get(head: *mut *mut RobustListHead, length: *mut usize) -> c_long {
 /// True if a seccomp filter lets us ask. Tried once: filters are never taken off.
 pub(super) fn may_get_robust_list() -> bool {
     static MAY: OnceBool = OnceBool::new();
-    MAY.get_or_init(|| {
+    let may = MAY.get_or_try_init(|| {
         // SAFETY: one raw call, with pointers to memory of its own.
         let survives = || unsafe {
             seccomp::survives(|| {
@@ -126,6 +126,10 @@ pub(super) fn may_get_robust_list() -> bool {
                 get(&raw mut head, &raw mut length);
             })
         };
-        !seccomp::is_filtered() || survives()
-    })
+        match seccomp::is_filtered() {
+            true => survives().ok_or(()),
+            false => Ok(true),
+        }
+    });
+    may.unwrap_or(false)
 }

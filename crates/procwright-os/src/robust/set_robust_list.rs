@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 
 use libc::{c_int, c_long, c_void};
+use rustix::io::Errno;
 
 use super::list::{List, ListEntry, RobustListHead};
 use super::{OWNER_DIED, page_size, pages};
@@ -85,7 +86,7 @@ pub(super) fn marks_words(list: List, entry: ListEntry<'static>) -> io::Result<b
 /// When there is no memory left, or no child can be had: then it is not known.
 pub(super) fn probe_kernel() -> io::Result<bool> {
     const OFFSET: usize = 1024;
-    if seccomp::is_filtered() && !survives() {
+    if seccomp::is_filtered() && !survives().ok_or(Errno::BUSY)? {
         return Ok(false);
     }
     let start = pages::map(page_size())?;
@@ -118,8 +119,8 @@ extern "C" fn hold(trial: *mut c_void) -> c_int {
     0
 }
 
-/// True if a seccomp filter lets a list be set.
-fn survives() -> bool {
+/// Whether a seccomp filter lets a list be set; none if that cannot be tried now.
+fn survives() -> Option<bool> {
     // SAFETY: one raw call, with a null pointer.
     unsafe {
         seccomp::survives(|| {
