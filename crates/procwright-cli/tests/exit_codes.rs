@@ -242,6 +242,31 @@ fn stopped_by_a_timeout_is_124() {
     assert!(ran.stderr.contains("SIGTERM"), "{}", ran.stderr);
 }
 
+test_support::alone! {
+    fn waits_by_descriptor_are_refused() {
+        test_support::sys::deny_wait_by_descriptor(rustix::io::Errno::PERM.raw_os_error());
+        for code in ["0", "3"] {
+            let ran = [
+                run([], &child(["exit", code])),
+                run(["--until", "eof"], &child(["exit", code])),
+                run(["--report", "json"], &child(["exit", code])),
+            ];
+            for ran in ran {
+                assert_eq!(ran.code(), Some(code.parse().unwrap()), "{}", ran.stderr);
+            }
+        }
+    }
+}
+
+test_support::alone! {
+    fn a_status_that_cannot_be_learnt_is_told() {
+        test_support::sys::deny_waits(rustix::io::Errno::PERM.raw_os_error());
+        let ran = run([], &child(["exit", "3"]));
+        assert_eq!(ran.code(), Some(125));
+        assert!(ran.stderr.contains("in an unknown way"), "{}", ran.stderr);
+    }
+}
+
 #[test]
 fn where_our_group_is_outside_of_the_namespace() {
     // The group has the number 0 there, as under `unshare` or in some containers.

@@ -27,6 +27,7 @@ use crate::{pidfd, pipe, poll, signal, unsupported, wait};
 pub struct Watchdog {
     /// The write end of a pipe that the watchdog reads: end of file is our end.
     life: std::fs::File,
+    pid: i32,
     /// Descriptor of the watchdog, where a pidfd can be had.
     pidfd: Option<OwnedFd>,
 }
@@ -54,7 +55,7 @@ impl Watchdog {
             while poll::poll(&mut fds, Deadline::NEVER)
                 .is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
             {}
-            let _ = wait::reap(pidfd.as_fd());
+            let _ = wait::reap(self.pid, pidfd.as_fd());
         }
         CURRENT.store(0, Ordering::Relaxed);
     }
@@ -87,6 +88,7 @@ pub fn start(fd: BorrowedFd<'_>, work: impl FnOnce()) -> io::Result<Watchdog> {
     CURRENT.store(child, Ordering::Relaxed);
     Ok(Watchdog {
         life: ours.into(),
+        pid: child,
         // The number means the watchdog, which is not reaped yet.
         pidfd: pidfd::open(child).ok(),
     })

@@ -32,7 +32,7 @@ pub enum Exit {
 pub enum Unknown {
     /// Other code in this process took the status: a `waitpid(-1)`, or a host that
     /// ignores SIGCHLD, on a kernel before 6.15 (later ones remember the status for
-    /// holders of a pidfd).
+    /// holders of a pidfd). Or a sandbox refuses `waitid(2)` altogether.
     ReapedElsewhere,
     /// The process is a zombie that this user may not look at. Once its parent has
     /// collected the status, kernels since 6.15 tell.
@@ -98,7 +98,7 @@ impl Unknown {
         match self {
             Unknown::ReapedElsewhere => {
                 "somebody else in this process took the exit status \
-                 (waitpid(-1), or SIGCHLD is ignored)"
+                 (waitpid(-1), or SIGCHLD is ignored), or a sandbox refuses waitid(2)"
             }
             Unknown::NotReaped => {
                 "it was not our child, and its parent has not collected its status yet"

@@ -18,9 +18,20 @@ use procwright_os::{thread, wait};
 
 #[derive(Debug, Default)]
 struct Abandoned {
-    waiting: Vec<OwnedFd>,
+    waiting: Vec<AbandonedChild>,
     /// Wakes the thread; none while there is none.
     thread: Option<Arc<Wake>>,
+}
+
+/// A child by its number and descriptor.
+#[derive(Debug)]
+struct AbandonedChild(i32, OwnedFd);
+
+impl AbandonedChild {
+    /// Reaps it if it has ended; false while it is to be waited for.
+    fn is_over(&self) -> bool {
+        !matches!(wait::reap(self.0, self.1.as_fd()), Ok(None))
+    }
 }
 
 /// The abandoned children of this process. A fork has neither them nor the thread.
@@ -31,9 +42,10 @@ fn abandoned() -> MutexGuard<'static, Abandoned> {
     abandoned.lock()
 }
 
-/// Takes over an own child that has not been reaped, by its pidfd.
-pub fn adopt(pidfd: OwnedFd) {
-    if !matches!(wait::reap(pidfd.as_fd()), Ok(None)) {
+/// Takes over an own child that has not been reaped, by its number and pidfd.
+pub fn adopt(pid: i32, pidfd: OwnedFd) {
+    let child = AbandonedChild(pid, pidfd);
+    if child.is_over() {
         return;
     }
     let mut abandoned = abandoned();
@@ -43,7 +55,7 @@ pub fn adopt(pidfd: OwnedFd) {
     }
     // Without a thread (no descriptor or memory left) the child waits in the list until
     // a later call starts one.
-    abandoned.waiting.push(pidfd);
+    abandoned.waiting.push(child);
 }
 
 fn start() -> Option<Arc<Wake>> {
@@ -54,13 +66,13 @@ fn start() -> Option<Arc<Wake>> {
 }
 
 fn reap_all(wake: &Wake) {
-    let mut mine: Vec<OwnedFd> = Vec::new();
+    let mut mine: Vec<AbandonedChild> = Vec::new();
     loop {
         wake.silence();
         {
             let mut abandoned = abandoned();
             mine.append(&mut abandoned.waiting);
-            mine.retain(|pidfd| matches!(wait::reap(pidfd.as_fd()), Ok(None)));
+            mine.retain(|child| !child.is_over());
             if mine.is_empty() {
                 // Under the lock, so that the next call starts a new thread.
                 abandoned.thread = None;
@@ -68,7 +80,7 @@ fn reap_all(wake: &Wake) {
             }
         }
         let mut fds = vec![poll::Fd::new(wake, Flags::IN)];
-        fds.extend(mine.iter().map(|pidfd| poll::Fd::new(pidfd, Flags::IN)));
+        fds.extend(mine.iter().map(|child| poll::Fd::new(&child.1, Flags::IN)));
         match poll::poll(&mut fds, Deadline::NEVER) {
             Err(e) if e.kind() != io::ErrorKind::Interrupted => {
                 // Too many for one poll: they wait in the list for the next thread.

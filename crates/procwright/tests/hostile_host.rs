@@ -10,7 +10,8 @@ use test_support::alone;
 
 use common::{Census, child, shown, stopped_when_ready, sys};
 use procwright::process::{Exit, Signal, Stop, Unknown};
-use procwright::{Command, Error, Until};
+use procwright::{Command, Error, Process, Until};
+use procwright_os::robust::{FACTS, ThreadWord};
 use serde_json::json;
 
 fn is(status: Exit, expected: Exit) -> bool {
@@ -154,6 +155,105 @@ alone! {
     fn neither_pidfd_call_is_known() {
         sys::deny(&[libc::SYS_pidfd_open, libc::SYS_pidfd_send_signal], libc::ENOSYS);
         stops_work();
+    }
+}
+
+/// The status of a child is learnt, and no zombie left, where it cannot be waited for by
+/// its descriptor; whatever a filter says to that, ECHILD for one.
+fn ends_are_learnt() {
+    stops_work();
+    let before = Census::now();
+    for code in [0, 1, 77] {
+        let output = child(&["exit", &code.to_string()]).run().unwrap();
+        assert_eq!(output.status(), Exit::Code(code));
+        assert!(output.report.cpu_user.is_some());
+    }
+    let held = child(&["exit", "7"]).spawn().unwrap();
+    assert_eq!(held.wait(None).unwrap(), Some(Exit::Code(7)));
+    drop(held);
+    // A group that its leader leaves: the leader's end is noted before it is reaped.
+    let left = child(&["fork-holder", "0"])
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    assert_eq!(left.wait(None).unwrap(), Some(Exit::Code(0)));
+    assert_eq!(left.stop(), []);
+    drop(left);
+    // Dropped while it runs, a child is reaped in the background.
+    drop(child(&["sleep", "0.05"]).spawn().unwrap());
+    before.comes_back();
+}
+
+alone! {
+    fn waits_by_descriptor_are_not_permitted() {
+        sys::deny_wait_by_descriptor(libc::EPERM);
+        ends_are_learnt();
+    }
+}
+
+alone! {
+    fn waits_by_descriptor_are_not_known() {
+        sys::deny_wait_by_descriptor(libc::EINVAL);
+        ends_are_learnt();
+    }
+}
+
+alone! {
+    fn waits_by_descriptor_find_no_child() {
+        sys::deny_wait_by_descriptor(libc::ECHILD);
+        ends_are_learnt();
+    }
+}
+
+alone! {
+    fn waits_by_descriptor_are_refused_where_somebody_reaps_every_child() {
+        sys::deny_wait_by_descriptor(libc::EPERM);
+        sys::ignore(libc::SIGCHLD);
+        let before = Census::now();
+        for code in [0, 1, 77] {
+            let output = child(&["exit", &code.to_string()]).run().unwrap();
+            assert!(is(output.status(), Exit::Code(code)), "{:?}", output.status());
+        }
+        before.comes_back();
+    }
+}
+
+/// Makes a pid namespace for the next child of this thread, which is to be its process 1,
+/// and has the library do what it tries in a child of its own. The namespace is as it was.
+fn namespace_stays_empty(test: &str, act: impl FnOnce()) {
+    if !sys::unshare_pids() {
+        return test_support::skip(test, "no pid namespace can be made");
+    }
+    act();
+    let children = [sys::fork_pausing(), sys::fork_pausing()];
+    let numbers = children.map(|child| {
+        let status = std::fs::read_to_string(format!("/proc/{child}/status")).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("NSpid:"))
+            .unwrap();
+        line.split_whitespace().next_back().unwrap().to_owned()
+    });
+    assert_eq!(numbers, ["1", "2"]);
+    children.into_iter().rev().for_each(sys::kill_and_reap);
+}
+
+alone! {
+    fn calls_are_not_tried_in_a_new_pid_namespace() {
+        sys::deny(&[libc::SYS_swapoff], libc::EPERM);
+        namespace_stays_empty("calls_are_not_tried_in_a_new_pid_namespace", || {
+            let own = Process::open(std::process::id().cast_signed()).unwrap();
+            assert!(own.is_alive());
+        });
+    }
+}
+
+alone! {
+    fn the_kernels_walk_is_not_tried_in_a_new_pid_namespace() {
+        namespace_stays_empty("the_kernels_walk_is_not_tried_in_a_new_pid_namespace", || {
+            // Whether the kernel marks the words of a thread is not known then.
+            assert!(ThreadWord::hold(&[0; FACTS]).is_err());
+        });
     }
 }
 

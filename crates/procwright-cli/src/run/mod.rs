@@ -238,7 +238,8 @@ fn print_outcome(result: &Result<Output, Error>, signals: &RunSignals) -> Termin
         Ok(output) => {
             let report = &output.report;
             let by_limit = !matches!(report.reason, Reason::Finished | Reason::Cancelled);
-            if by_limit || !report.survivors.is_empty() {
+            let is_unknown = matches!(report.status, Exit::Unknown(_));
+            if by_limit || is_unknown || !report.survivors.is_empty() {
                 message::print(report.explain_to(&[], "--until exit"));
             }
             match (signals.fatal(), by_limit) {

@@ -8,20 +8,48 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use super::{RawExit, Usage};
-use crate::poll;
 use crate::time::Deadline;
+use crate::{pidfd, poll};
 
-pub fn reap(pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
-    wait_id(libc::P_PIDFD, pidfd.as_raw_fd(), libc::WNOHANG)
+pub fn reap(pid: i32, pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
+    match wait_id(libc::P_PIDFD, pidfd.as_raw_fd(), libc::WNOHANG) {
+        Ok(told) => Ok(told),
+        // Zombies keep their numbers. So this is about the child of the descriptor, unless
+        // code of the host that waits for any child reaps it at this very moment.
+        Err(refused) => match peek_by_number(pid, pidfd) {
+            Some(None) => Ok(None),
+            Some(Some(_)) => wait_id(libc::P_PID, pid, libc::WNOHANG),
+            None => Err(refused),
+        },
+    }
 }
 
-pub fn peek(pidfd: BorrowedFd<'_>) -> io::Result<Option<RawExit>> {
-    Ok(peek_usage(pidfd)?.map(|(exit, _)| exit))
+pub fn peek(pid: i32, pidfd: BorrowedFd<'_>) -> io::Result<Option<RawExit>> {
+    Ok(peek_usage(pid, pidfd)?.map(|(exit, _)| exit))
 }
 
-pub fn peek_usage(pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
+pub fn peek_usage(pid: i32, pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
     let flags = libc::WNOHANG | libc::WNOWAIT;
-    wait_id(libc::P_PIDFD, pidfd.as_raw_fd(), flags)
+    let told = wait_id(libc::P_PIDFD, pidfd.as_raw_fd(), flags);
+    told.or_else(|refused| peek_by_number(pid, pidfd).ok_or(refused))
+}
+
+pub fn is_own_zombie(pidfd: BorrowedFd<'_>) -> bool {
+    let flags = libc::WNOHANG | libc::WNOWAIT;
+    matches!(
+        wait_id(libc::P_PIDFD, pidfd.as_raw_fd(), flags),
+        Ok(Some(_))
+    )
+}
+
+/// As [`peek_usage`], for where the kernel (before 5.4) or a seccomp filter, with
+/// whatever error, refuses a wait by descriptor. None if it is no child of ours, any
+/// more or at all, or that is not known.
+fn peek_by_number(pid: i32, pidfd: BorrowedFd<'_>) -> Option<Option<(RawExit, Usage)>> {
+    // 1. The child that has the number is looked at.
+    let told = wait_id(libc::P_PID, pid, libc::WNOHANG | libc::WNOWAIT).ok()?;
+    // 2. The child of the descriptor is not reaped, so that the number was its own at 1.
+    (pidfd::is_reaped(pidfd) == Some(false)).then_some(told)
 }
 
 pub fn peek_child(pid: i32) -> io::Result<Option<RawExit>> {

@@ -32,7 +32,12 @@ pub use imp::decode_status;
 /// milliseconds; `None` where the kernel does not remember it.
 #[doc(alias = "PIDFD_GET_INFO")]
 pub use imp::exit_info;
-/// The status of a child that has ended, without reaping it; `None` while it runs.
+/// True if the process is a child of ours that has ended and is not reaped, as a wait by
+/// its descriptor tells; false where that is refused.
+#[doc(alias = "P_PIDFD")]
+pub use imp::is_own_zombie;
+/// The status of a child that has ended, without reaping it; `None` while it runs. Asked
+/// by its descriptor, and by its number where that is refused.
 ///
 /// # Errors
 /// `ECHILD` when it is not ours to reap any more.
@@ -49,7 +54,7 @@ pub use imp::peek;
 #[doc(alias = "WNOWAIT")]
 pub use imp::peek_child;
 /// The status of a child that has ended and the resources that it has used, without
-/// reaping it; `None` while it runs.
+/// reaping it; `None` while it runs. Asked as [`peek`] does.
 ///
 /// # Errors
 /// `ECHILD` when it is not ours to reap any more.
@@ -58,7 +63,7 @@ pub use imp::peek_child;
 #[doc(alias = "P_PIDFD")]
 pub use imp::peek_usage;
 /// Reaps a child that has ended: its status and the resources that it has used. `None`
-/// while it runs.
+/// while it runs. Done by its descriptor, and by its number where that is refused.
 ///
 /// # Errors
 /// `ECHILD` when it is not ours to reap any more.

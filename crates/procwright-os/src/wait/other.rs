@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use super::{RawExit, Usage};
 use crate::time::Deadline;
 
-pub fn reap(_pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
+pub fn reap(_pid: i32, _pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
     Err(crate::unsupported("waiting through a process descriptor"))
 }
 
@@ -17,12 +17,16 @@ pub fn exit_info(_pidfd: BorrowedFd<'_>) -> Option<RawExit> {
     None
 }
 
-pub fn peek(_pidfd: BorrowedFd<'_>) -> io::Result<Option<RawExit>> {
+pub fn peek(_pid: i32, _pidfd: BorrowedFd<'_>) -> io::Result<Option<RawExit>> {
     Err(crate::unsupported("a process descriptor"))
 }
 
-pub fn peek_usage(_pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
+pub fn peek_usage(_pid: i32, _pidfd: BorrowedFd<'_>) -> io::Result<Option<(RawExit, Usage)>> {
     Err(crate::unsupported("a process descriptor"))
+}
+
+pub fn is_own_zombie(_pidfd: BorrowedFd<'_>) -> bool {
+    false
 }
 
 pub fn peek_child(pid: i32) -> io::Result<Option<RawExit>> {

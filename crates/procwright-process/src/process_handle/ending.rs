@@ -30,7 +30,7 @@ impl ProcessHandle {
         }
         // [1] An own child that is not reaped tells by `WNOWAIT`.
         let peeked = match self.pidfd() {
-            Some(fd) => wait::peek(fd),
+            Some(fd) => wait::peek(self.id.pid(), fd),
             None if self.is_own_child() => wait::peek_child(self.id.pid()),
             None => Err(Errno::CHILD.into()),
         };

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::proc_id::ProcId;
 use procwright_os::fork::OnceBox;
-use procwright_os::pidfd::{self, ExitState};
+use procwright_os::pidfd;
 use procwright_os::proc::{self, ProcStat};
 use procwright_os::wait;
 
@@ -186,26 +186,10 @@ impl ProcessHandle {
     }
 }
 
-/// Whether the process of a pidfd was reaped.
-///
-/// Where the descriptor does not tell, signal 0 does: a zombie takes it. Where it is
-/// not permitted, the number in the descriptor's fdinfo does, which a reap removes.
-/// Where that cannot be read either, a process that has ended and is no child of this
-/// one counts as reaped.
+/// Whether the process of a pidfd was reaped. Where that cannot be known, a process that
+/// has ended and is no child of this one counts as reaped.
 fn is_reaped(pidfd: BorrowedFd<'_>) -> bool {
-    match pidfd::exit_state(pidfd) {
-        Ok(ExitState::Running) | Err(_) => false,
-        Ok(ExitState::Reaped) => true,
-        Ok(ExitState::Exited) if pidfd::hangs_up_on_reap(pidfd) => false,
-        Ok(ExitState::Exited) => match pidfd::send(pidfd, 0) {
-            Ok(()) => false,
-            Err(e) if Errno::from_io_error(&e) == Some(Errno::SRCH) => true,
-            Err(_) => match pidfd::pid(pidfd) {
-                Ok(number) => number.is_none(),
-                Err(_) => wait::peek(pidfd).is_err(),
-            },
-        },
-    }
+    pidfd::is_reaped(pidfd).unwrap_or_else(|| !wait::is_own_zombie(pidfd))
 }
 
 fn no_such_process() -> io::Error {

@@ -161,11 +161,11 @@ impl ProcessHandle {
         let ours = match proc::stat(self.id.pid()) {
             Ok(stat) if self.id.start_ticks() > 0 => self.id.is(&stat),
             // Known by its number alone: an own child, unless it was reaped.
-            Ok(_) if self.is_own_child() => wait::peek(fd.as_fd()).is_ok(),
+            Ok(_) if self.is_own_child() => wait::peek(self.id.pid(), fd.as_fd()).is_ok(),
             // Known by a pidfd only, which this copy of the handle lacks.
             Ok(_) => return Err(NoPidfd::Never),
             Err(e) if e.kind() == io::ErrorKind::NotFound && is_proc_there() => false,
-            Err(_) if self.is_own_child() => wait::peek(fd.as_fd()).is_ok(),
+            Err(_) if self.is_own_child() => wait::peek(self.id.pid(), fd.as_fd()).is_ok(),
             Err(_) => return Err(NoPidfd::Now),
         };
         // 2. The process of the pidfd is not reaped, so the number was its own when 1

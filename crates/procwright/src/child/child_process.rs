@@ -136,20 +136,20 @@ impl ChildProcess {
         let has_ended = self.note(wait::reap);
         // Its end may have been noted before it was reaped.
         if has_ended && let Some(pidfd) = self.pidfd.take() {
-            let _ = wait::reap(pidfd.as_fd());
+            let _ = wait::reap(self.pid, pidfd.as_fd());
         }
         has_ended
     }
 
     /// Notes what `ask` tells of the end, unless that is known.
-    fn note(&mut self, ask: impl FnOnce(BorrowedFd<'_>) -> io::Result<EndOfChild>) -> bool {
+    fn note(&mut self, ask: impl FnOnce(i32, BorrowedFd<'_>) -> io::Result<EndOfChild>) -> bool {
         if self.ended.is_some() {
             return true;
         }
         let Some(pidfd) = &self.pidfd else {
             return false;
         };
-        self.ended = match ask(pidfd.as_fd()) {
+        self.ended = match ask(self.pid, pidfd.as_fd()) {
             Ok(None) => return false,
             Ok(Some((exit, usage))) => Some((exit.into(), Some(usage))),
             // ECHILD: other code of this process has reaped it, or the kernel itself
@@ -210,6 +210,6 @@ impl Drop for ChildProcess {
                 .say(|| "dropped before its end, and reaped in the background");
         }
         // One whose end was seen is a zombie, which this reaps at once.
-        reaper::adopt(pidfd);
+        reaper::adopt(self.pid, pidfd);
     }
 }

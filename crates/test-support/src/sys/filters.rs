@@ -40,6 +40,30 @@ pub fn kill_on_in_this_thread(calls: &[i64]) {
     seccompiler::apply_filter(&program).expect("seccomp");
 }
 
+/// Makes a wait for a child by its descriptor, `waitid(P_PIDFD)`, fail with `errno`.
+pub fn deny_wait_by_descriptor(errno: i32) {
+    let condition = SeccompCondition::new(
+        0,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::Eq,
+        u64::from(libc::P_PIDFD),
+    );
+    let rule = SeccompRule::new(vec![condition.expect("a condition")]).expect("a rule");
+    let filter = SeccompFilter::new(
+        BTreeMap::from([(libc::SYS_waitid, vec![rule])]),
+        SeccompAction::Allow,
+        SeccompAction::Errno(errno as u32),
+        std::env::consts::ARCH.try_into().expect("a known machine"),
+    );
+    let program: BpfProgram = filter.expect("a filter").try_into().expect("a program");
+    seccompiler::apply_filter_all_threads(&program).expect("seccomp");
+}
+
+/// Makes every `waitid(2)` fail with `errno`. wait4(2) is another call.
+pub fn deny_waits(errno: i32) {
+    deny(&[libc::SYS_waitid], errno);
+}
+
 /// Makes an ioctl fail with `errno`; `request` is its number without the size of the
 /// argument.
 pub fn deny_ioctl(request: u64, errno: i32) {
