@@ -49,7 +49,8 @@ class Survivor(Record):
     program or be a stranger's, which nothing tells: it was not signalled.
 
     `pid` is None for all that cannot be seen: without /proc a stop reaches the
-    program and its group, and who else there is cannot be known.
+    program and its group, and who else there is cannot be known; nor is it known
+    of a program that started processes faster than they could be found.
     """
 
     __slots__ = ("pid", "name", "state")
@@ -61,7 +62,10 @@ class Survivor(Record):
 
     def __str__(self) -> str:
         if self.pid is None:
-            return "others, if any: they cannot be seen without /proc"
+            return (
+                "others, if any: they cannot be seen without /proc, or where processes are "
+                "started faster than they are found"
+            )
         if self.state == "?":
             return f"{self.name} (pid {self.pid}), which may belong to it or not: not signalled"
         return f"{self.name} (pid {self.pid}, state {self.state})"

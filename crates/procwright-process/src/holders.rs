@@ -143,29 +143,59 @@ const CHASE_LIMIT: std::time::Duration = std::time::Duration::from_millis(250);
 /// # Errors
 /// If the processes cannot be listed: no `/proc`, or no descriptor free.
 pub fn of_pipes(pipes: &[PipeId], except: i32, since: u64) -> io::Result<Vec<PipeHolders>> {
-    let none = Holders::nobody();
-    let mut ends: Vec<PipeHolders> = pipes
-        .iter()
-        .map(|_| PipeHolders {
-            readers: none.clone(),
-            writers: none.clone(),
-        })
-        .collect();
-    let wanted: Vec<_> = pipes.iter().map(|p| p.conduit()).collect();
-    let mut complete = true;
+    let mut look = PipeLook::new(pipes, since);
     let begun = std::time::Instant::now();
-    // (pipe, reads, writes), one entry for each pipe that the process holds.
-    let mut held: Vec<(usize, bool, bool)> = Vec::new();
     proc::each_pid(&mut |pid, new| {
         if new && begun.elapsed() > CHASE_LIMIT {
-            complete = false;
+            look.complete = false;
             return Ok(Scan::Skip);
         }
-        if pid == except {
-            return Ok(Scan::Next);
+        if pid != except {
+            look.at(pid);
         }
-        held.clear();
-        let seen = proc::each_pipe(pid, &wanted, &mut |fd| {
+        Ok(Scan::Next)
+    })?;
+    Ok(look.end())
+}
+
+/// Finds the holders of these pipes among these processes: a look that costs no more than
+/// they are many, for a moment at which there is no time for all processes of a machine.
+pub fn of_pipes_among(pipes: &[PipeId], pids: &[i32]) -> Vec<PipeHolders> {
+    let mut look = PipeLook::new(pipes, 0);
+    for &pid in pids {
+        look.at(pid);
+    }
+    look.end()
+}
+
+/// The holders of some pipes, found so far.
+struct PipeLook {
+    wanted: Vec<Conduit>,
+    since: u64,
+    ends: Vec<PipeHolders>,
+    complete: bool,
+}
+
+impl PipeLook {
+    fn new(pipes: &[PipeId], since: u64) -> PipeLook {
+        let none = Holders::nobody;
+        PipeLook {
+            wanted: pipes.iter().map(|pipe| pipe.conduit()).collect(),
+            since,
+            ends: Vec::from_iter(pipes.iter().map(|_| PipeHolders {
+                readers: none(),
+                writers: none(),
+            })),
+            complete: true,
+        }
+    }
+
+    /// Looks at one process.
+    fn at(&mut self, pid: i32) {
+        // (pipe, reads, writes), one entry for each pipe that the process holds.
+        let mut held: Vec<(usize, bool, bool)> = Vec::new();
+        let wanted = &self.wanted;
+        let seen = proc::each_pipe(pid, wanted, &mut |fd| {
             for (i, _) in wanted.iter().enumerate().filter(|(_, n)| **n == fd.of) {
                 match held.iter_mut().find(|(pipe, ..)| *pipe == i) {
                     Some((_, read, write)) => {
@@ -183,35 +213,37 @@ pub fn of_pipes(pipes: &[PipeId], except: i32, since: u64) -> io::Result<Vec<Pip
             // look.
             Err(_) => match proc::stat(pid) {
                 Ok(stat) if stat.kernel_thread || stat.is_gone() => {}
-                Ok(stat) if stat.start_ticks < since => {}
+                Ok(stat) if stat.start_ticks < self.since => {}
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                _ => complete = false,
+                _ => self.complete = false,
             },
         }
         if held.is_empty() {
-            return Ok(Scan::Next);
+            return;
         }
         let holder = Holder {
             pid,
             name: proc::stat(pid).map_or_else(|_| String::from("?"), |s| s.name.to_string()),
         };
-        for &(i, read, write) in &held {
+        for (i, read, write) in held {
             if read {
-                ends[i].readers.list.push(holder.clone());
+                self.ends[i].readers.list.push(holder.clone());
             }
             if write {
-                ends[i].writers.list.push(holder.clone());
+                self.ends[i].writers.list.push(holder.clone());
             }
         }
-        Ok(Scan::Next)
-    })?;
-    for end in &mut ends {
-        for side in [&mut end.readers, &mut end.writers] {
-            side.complete = complete;
-            side.list.sort_by_key(|h| h.pid);
-        }
     }
-    Ok(ends)
+
+    fn end(mut self) -> Vec<PipeHolders> {
+        for end in &mut self.ends {
+            for side in [&mut end.readers, &mut end.writers] {
+                side.complete = self.complete;
+                side.list.sort_by_key(|h| h.pid);
+            }
+        }
+        self.ends
+    }
 }
 
 /// What one process is doing, as the text of an error tells it.

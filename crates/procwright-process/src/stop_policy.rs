@@ -136,8 +136,9 @@ impl Scope {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Survivor {
-    /// Its number. None stands for all that cannot be seen: without `/proc` a stop
-    /// reaches the program and its group, and who else there is cannot be known.
+    /// Its number. None stands for all that cannot be seen. Without `/proc` a stop
+    /// reaches the program and its group, and who else there is cannot be known; nor is it
+    /// known of a program that started processes faster than they could be found.
     pub pid: Option<i32>,
     /// Its name, printable.
     pub name: String,
@@ -153,7 +154,7 @@ impl Survivor {
     /// The state of who may be left.
     pub(crate) const UNKNOWN: char = '?';
 
-    /// All that cannot be seen.
+    /// All that cannot be seen, if there are any.
     pub(crate) fn hidden() -> Survivor {
         Survivor {
             pid: None,
@@ -174,7 +175,10 @@ impl std::fmt::Display for Survivor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Survivor { pid, name, state } = self;
         match (pid, *state) {
-            (None, _) => f.write_str("others, if any: they cannot be seen without /proc"),
+            (None, _) => f.write_str(
+                "others, if any: they cannot be seen without /proc, or where processes are \
+                 started faster than they are found",
+            ),
             (Some(pid), Survivor::UNKNOWN) => write!(
                 f,
                 "{name} (pid {pid}), which may belong to it or not: not signalled"

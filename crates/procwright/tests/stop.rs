@@ -18,6 +18,15 @@ fn soon() -> Stop {
 /// Stops a run whose program is ready; returns its pids, of which none lives.
 #[track_caller]
 fn nothing_lives_after(command: Command<'_>, what: &str) -> (Vec<i32>, Output) {
+    let (pids, output) = none_lives_after(command, what);
+    let survivors = &output.report.survivors;
+    assert!(survivors.is_empty(), "{what}: {survivors:?}");
+    (pids, output)
+}
+
+/// As [`nothing_lives_after`], of a run of which nobody can be certain at its end that none
+/// was missed.
+fn none_lives_after(command: Command<'_>, what: &str) -> (Vec<i32>, Output) {
     let pids = shared(Vec::new());
     let theirs = pids.clone();
     let output = stopped_when_ready(command, move |ready| {
@@ -27,11 +36,9 @@ fn nothing_lives_after(command: Command<'_>, what: &str) -> (Vec<i32>, Output) {
     assert!(!pids.is_empty());
     let left: Vec<&i32> = pids.iter().filter(|pid| common::lives(**pid)).collect();
     assert!(left.is_empty(), "{what}: {left:?} of {pids:?} live");
-    assert!(
-        output.report.survivors.is_empty(),
-        "{what}: {:?}",
-        output.report.survivors
-    );
+    let mut survivors = output.report.survivors.iter();
+    let named = survivors.find(|one| one.pid.is_some());
+    assert_eq!(named, None, "{what}");
     (pids, output)
 }
 
@@ -72,12 +79,24 @@ alone! {
         for round in 0..scaled(2, 10) {
             // An argument that no other storm on this machine has.
             let mark = dir.path().join(round.to_string()).to_str().unwrap().to_owned();
-            let (_, output) = nothing_lives_after(
+            let (_, output) = none_lives_after(
                 child(&["fork-storm", "200", "--print-ready", "--pidfile", &mark]).stop(soon()),
                 "fork-storm",
             );
             let left = common::with_argument(&mark);
-            assert!(left.is_empty(), "round {round}: {left:?} after {:?}", output.report.duration);
+            // On a machine that is busy enough a storm may outlive its stop, and that is told.
+            let is_told = output.report.survivors.iter().any(|one| one.pid.is_none());
+            assert!(
+                left.is_empty() || is_told,
+                "round {round}: {left:?} after {:?}", output.report.duration
+            );
+            common::eventually(|| {
+                let left = common::with_argument(&mark);
+                for pid in &left {
+                    sys::kill(*pid, libc::SIGKILL);
+                }
+                left.is_empty()
+            });
             assert!(!output.stdout.windows(8).any(|text| text == b"survived"));
             before.comes_back();
         }

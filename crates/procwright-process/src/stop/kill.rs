@@ -36,8 +36,7 @@ impl Stopping {
             self.phase = Phase::Kill { end: kill_end };
             // A member that the survey saw dead is not polled any more, so without a
             // step that is due nothing would tell that all are gone.
-            self.needs_survey = true;
-            self.recheck_at = Deadline::at(now);
+            self.look_again(now);
             return;
         }
         self.freeze_pass(now, until, kill_end);
@@ -62,8 +61,7 @@ impl Stopping {
                 self.kill_all();
                 self.phase = Phase::Kill { end: kill_end };
                 // One more survey, for what they forked before they stood.
-                self.needs_survey = true;
-                self.recheck_at = Deadline::at(now);
+                self.look_again(now);
                 return;
             }
         }
@@ -72,6 +70,12 @@ impl Stopping {
             kill_end,
             again: now + FREEZE_PAUSE,
         };
+    }
+
+    /// Has the next step come at once, and survey.
+    pub(super) fn look_again(&mut self, now: Instant) {
+        self.needs_survey = true;
+        self.recheck_at = Deadline::at(now);
     }
 
     pub(super) fn kill_all(&mut self) {

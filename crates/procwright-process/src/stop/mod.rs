@@ -57,7 +57,7 @@ const KILL_BOUND: Duration = Duration::from_secs(2);
 /// on the wall would have a storm outlive its stop on a machine that is busy enough.
 const KILL_WORK: Duration = Duration::from_secs(1);
 
-/// Counters of a [`Stopping`], for tests.
+/// Counters of a [`Stopping`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     /// Number of passes over all processes.
@@ -94,7 +94,9 @@ enum Phase {
 /// [`deadline`](Stopping::deadline), beside its own descriptors; calls
 /// [`step`](Stopping::step) whenever either came; and is through when
 /// [`finished`](Stopping::finished). `step` never blocks. That comes to pass at
-/// the latest at the end of the grace plus 2 seconds.
+/// the latest at the end of the grace plus 2 seconds; of a run that starts processes faster
+/// than they are found, when that has taken a second of processor time. If nobody can say
+/// then that none is left, and [`survivors`](Stopping::survivors) tells of that.
 ///
 /// The loop reaps the root as soon as its pidfd is readable; a zombie counts as
 /// gone here.
@@ -116,6 +118,13 @@ pub struct Stopping {
     signalled_at: u64,
     /// The processor time of this thread when killing began.
     kill_begun: Duration,
+    /// Processor time for killing those that are still found.
+    kill_work: Duration,
+    /// Members were found after a pass that has stopped all that were known: the run starts
+    /// processes while it is killed.
+    outruns: bool,
+    /// The latest survey may have missed a member.
+    may_have_missed: bool,
     /// Whether the first signal went to the group in one step.
     whole_group: bool,
     recheck_at: Deadline,
@@ -132,17 +141,27 @@ pub struct Stopping {
 }
 
 impl Stopping {
-    /// Sends the first signal. `root` is the program's handle, if anything of it is left;
-    /// one of a process that was reaped tells of its group.
-    ///
-    /// Nothing fails: what cannot be had makes the stop coarser. Without `/proc` the tree
-    /// is the group that the root leads, and else the root alone.
+    /// Sends the first signal, as [`prepare`](Stopping::prepare) and
+    /// [`start`](Stopping::start) do.
     pub fn begin(
         stop: Stop,
         target: StopTarget,
         root: Option<ProcessHandle>,
         now: Instant,
     ) -> Stopping {
+        let mut this = Stopping::prepare(stop, target, root);
+        this.start(now);
+        this
+    }
+
+    /// Finds whom the first signal is for, and sends none: for what is to be told of the
+    /// processes as they were before. With SIGKILL as the first signal there is nothing to
+    /// be found before. `root` is the program's handle, if anything of it is left; one of a
+    /// process that was reaped tells of its group.
+    ///
+    /// Nothing fails: what cannot be had makes the stop coarser. Without `/proc` the tree
+    /// is the group that the root leads, and else the root alone.
+    pub fn prepare(stop: Stop, target: StopTarget, root: Option<ProcessHandle>) -> Stopping {
         let root_pid = target.root.pid();
         let root = root.map(|root| root.with_start_of(target.root));
         let mut this = Stopping {
@@ -158,6 +177,9 @@ impl Stopping {
             },
             signalled_at: u64::MAX,
             kill_begun: Duration::ZERO,
+            kill_work: KILL_WORK,
+            outruns: false,
+            may_have_missed: false,
             whole_group: false,
             recheck_at: Deadline::NEVER,
             recheck_after: RECHECK.0,
@@ -172,27 +194,41 @@ impl Stopping {
             this.progress.push(progress);
             this.order.push(place);
         }
-        if stop.signal == Signal::KILL {
-            this.begin_to_kill(now);
-            return this;
+        if stop.signal != Signal::KILL {
+            this.survey(false);
         }
-        this.phase = Phase::Grace {
+        this
+    }
+
+    /// The whole tree of the root, as it was found before the first signal; none if no
+    /// such look was made, or it has failed.
+    pub fn tree(&self) -> Option<&ProcessTree> {
+        let has_looked = self.counts.surveys > 0 && !self.blind && !self.survey_failed;
+        (self.stop.scope == Scope::Tree && has_looked).then_some(&self.tree)
+    }
+
+    /// Sends the first signal to those that were found, and to those that they have
+    /// started since.
+    pub fn start(&mut self, now: Instant) {
+        if self.stop.signal == Signal::KILL {
+            self.begin_to_kill(now);
+            return;
+        }
+        self.phase = Phase::Grace {
             until: now
-                .checked_add(stop.grace)
+                .checked_add(self.stop.grace)
                 .map_or(Deadline::NEVER, Deadline::at),
         };
-        this.survey(false);
-        if this.means_group() {
-            this.whole_group = this.signal_group(stop.signal);
+        if self.means_group() {
+            self.whole_group = self.signal_group(self.stop.signal);
         }
-        this.send_first_signal();
-        this.signalled_at = proc::now_ticks();
-        if stop.scope != Scope::Process {
-            this.survey(false);
-            this.send_first_signal();
+        self.send_first_signal();
+        self.signalled_at = proc::now_ticks();
+        if self.stop.scope != Scope::Process {
+            self.survey(false);
+            self.send_first_signal();
         }
-        this.step(now);
-        this
+        self.step(now);
     }
 
     /// Does what is due at `now`.
@@ -228,12 +264,10 @@ impl Stopping {
                     let is_left = |done: &Progress| !done.killed && !done.kill_failed;
                     // One that was just found is worth more time, and one that no signal
                     // reaches is not.
-                    if all.any(|(member, done)| done.awaits(member) && is_left(done)) {
-                        let spent = time::thread_cpu().saturating_sub(self.kill_begun);
-                        if now < end || spent < KILL_WORK {
-                            self.freeze(now, now + KILL_BOUND);
-                            return;
-                        }
+                    let any_left = all.any(|(member, done)| done.awaits(member) && is_left(done));
+                    if any_left && (now < end || self.kill_spent() < self.kill_work) {
+                        self.freeze(now, now + KILL_BOUND);
+                        return;
                     }
                     self.kill_all();
                 }
@@ -242,9 +276,21 @@ impl Stopping {
                 let mut all = self.tree.members().iter().zip(&self.progress);
                 let left = all.any(|(member, done)| done.awaits(member));
                 let all_ended = !left && !self.survey_failed;
-                if now < end && all_ended && self.finds_another() {
+                if !all_ended && now < end {
+                    return;
+                }
+                // However late it is: on a busy machine the time may have passed with no
+                // step between.
+                let has_found = self.finds_another();
+                if self.kill_spent() >= self.kill_work {
+                    self.kill_all();
+                    self.finish();
+                } else if has_found {
                     self.freeze(now, now + KILL_BOUND);
-                } else if now >= end || all_ended {
+                } else if self.outruns && self.may_have_missed {
+                    // The streams get a turn between two looks.
+                    self.look_again(now);
+                } else {
                     self.finish();
                 }
             }
@@ -258,9 +304,13 @@ impl Stopping {
     fn finds_another(&mut self) -> bool {
         let before = self.progress.len();
         self.survey(false);
-        let spent = time::thread_cpu().saturating_sub(self.kill_begun);
-        let mut new = self.tree.members()[before..].iter();
-        spent < KILL_WORK && new.any(|member| !member.gone)
+        let new = &self.tree.members()[before..];
+        new.iter().any(|member| !member.gone)
+    }
+
+    /// The processor time that killing has taken.
+    fn kill_spent(&self) -> Duration {
+        time::thread_cpu().saturating_sub(self.kill_begun)
     }
 
     /// Readable when a member has ended; to be asked for anew before each wait.
@@ -313,7 +363,9 @@ impl Stopping {
             name: stat.name.to_string(),
             state: Survivor::UNKNOWN,
         });
-        let is_hidden = self.blind && self.stop.scope != Scope::Process;
+        let is_missed = self.phase == Phase::Done && self.outruns && self.may_have_missed;
+        let is_hidden =
+            self.stop.scope != Scope::Process && (self.blind || self.survey_failed || is_missed);
         let hidden = is_hidden.then(Survivor::hidden);
         left.chain(doubtful).chain(hidden).collect()
     }

@@ -54,7 +54,10 @@ impl Stopping {
                 self.survey_once(freeze);
             }
             let spent = time::thread_cpu().saturating_sub(begun);
-            if self.progress.len() != before || !self.tree.was_cut() || spent > UNCERTAIN_BOUND {
+            let has_found = self.progress.len() != before;
+            self.may_have_missed = has_found || self.tree.was_cut();
+            self.outruns |= has_found && self.counts.freeze_passes > 0;
+            if has_found || !self.may_have_missed || spent > UNCERTAIN_BOUND {
                 return;
             }
         }

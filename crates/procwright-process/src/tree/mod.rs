@@ -118,6 +118,9 @@ pub struct ProcessTree {
     without_pipes: HashSet<(i32, u64)>,
     /// The latest survey may have missed a process.
     cut: bool,
+    /// Every survey may, for tests of what follows from that.
+    #[cfg(test)]
+    pub(crate) always_cut: bool,
     // Found anew by each survey, and kept for their memory alone.
     ancestors: Vec<i32>,
     rows: Vec<ProcessRow>,
@@ -137,6 +140,8 @@ impl ProcessTree {
             by_number: HashMap::new(),
             without_pipes: HashSet::new(),
             cut: false,
+            #[cfg(test)]
+            always_cut: false,
             has_root: root.is_some(),
             ancestors: Vec::new(),
             rows: Vec::new(),
@@ -173,19 +178,42 @@ impl ProcessTree {
     /// Whether the latest survey may have missed a process, because processes came and
     /// went faster than it looked.
     pub(crate) fn was_cut(&self) -> bool {
+        #[cfg(test)]
+        if self.always_cut {
+            return true;
+        }
         self.cut
     }
 
-    /// The living members, as `/proc` shows them now. A look, and no more.
+    /// Finds the members. A look, and no more.
     ///
     /// # Errors
     /// Those of a failed list of the processes: no `/proc`, or no descriptor free.
-    pub fn living(&mut self) -> io::Result<Vec<ProcStat>> {
-        self.survey(&mut |_, _| {})?;
+    pub fn look(&mut self) -> io::Result<()> {
+        self.survey(&mut |_, _| {}).map(drop)
+    }
+
+    /// The living members that were found, as `/proc` shows them now.
+    pub fn living(&self) -> Vec<ProcStat> {
         let living = self.members.iter().filter(|member| !member.gone);
-        Ok(living
+        living
             .filter_map(|member| member.handle.stat().ok())
-            .collect())
+            .collect()
+    }
+
+    /// The processes that may hold one of the pipes, as of the latest look: those that were
+    /// started since the root, and not seen without a pipe. Who is older could have one
+    /// only through a socket, and belongs to nobody who is stopped.
+    pub fn possible_holders(&self) -> Vec<i32> {
+        let since = self.target.root.start_ticks();
+        let young = self.rows.iter().map(|row| &row.stat).filter(|stat| {
+            stat.start_ticks >= since
+                && stat.pid != self.own_pid
+                && !stat.kernel_thread
+                && !stat.is_gone()
+                && !self.without_pipes.contains(&(stat.pid, stat.start_ticks))
+        });
+        young.map(|stat| stat.pid).collect()
     }
 
     /// Brings the members up to date, and returns the places of those that were seen,

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::holders::activities;
+use super::holders::Before;
 use super::host::DemandedEnd;
 use super::run_state::{Run, RunPhase, RunStop};
 use crate::run::output::Reason;
 use crate::spec::Until;
 use crate::spool::Memory;
 use procwright_os::time::Timeout;
-use procwright_process::{Signal, StopTarget, Stopping};
+use procwright_process::{ProcessTree, Scope, Signal, StopTarget, Stopping};
 
 /// How long callbacks and copies may go on with what they have once the grace of a
 /// stop is over: the program may have written up to its last moment. Enough to write
@@ -34,21 +34,30 @@ impl<M: Memory> Run<'_, M> {
             session: self.program.running.session(),
             orphans: self.host.orphans.clone(),
         };
-        // Seen before the first signal: afterwards it would only tell which of them
-        // obeyed.
-        let activities = activities(&target, self.program.running.handle());
-        let holders = self.holders(&open);
+        let root = || Some(self.program.running.handle());
+        let mut machine = Stopping::prepare(stop, target.clone(), root());
+        let before = match machine.tree() {
+            Some(tree) => Before::of(tree, &open),
+            // A stop of less than the tree, or one that kills at once, has not looked.
+            None => {
+                let mut tree = ProcessTree::new(target, Scope::Tree, root());
+                match tree.look() {
+                    Ok(()) => Before::of(&tree, &open),
+                    Err(_) => Before::unknown(&open),
+                }
+            }
+        };
+        machine.start(now);
         let streams = self.streams.open_streams();
         let is_held = self.program.has_exited() && (streams.stdout || streams.stderr);
-        let machine = Stopping::begin(stop, target, Some(self.program.running.handle()), now);
         self.phase = RunPhase::Stopping(Box::new(RunStop {
             reason,
             began: now,
             machine,
             patience: Timeout::after(grace.saturating_add(PATIENCE)).starting(now),
             hurried: false,
-            activities,
-            holders,
+            activities: before.activities,
+            holders: before.holders,
             held_after_exit: is_held && self.spec.until == Until::Eof,
             open: streams,
             traced_kill: false,
