@@ -36,8 +36,8 @@ impl NotedEnd {
                 let report = &collected.report;
                 let success = collected.failure.is_none() && report.success();
                 let words = match report.reason {
-                    Reason::Finished => report.status.to_string(),
-                    reason => format!("was stopped ({}); {}", reason.name(), report.status),
+                    Reason::Finished => report.outcome(),
+                    _ => format!("{}; {}", report.outcome(), report.status),
                 };
                 Some(NotedEnd {
                     past: PastEnd {
