@@ -471,8 +471,11 @@ fn a_fork_storm() {
     }
 }
 
-/// A stop by SIGKILL whose members have been killed and have ended, with no step since.
-fn killed_at(run: &mut Run, now: Instant) -> Stopping {
+/// A stop by SIGKILL that is late: its members have been killed and have ended, there was no
+/// step since, and the time for the killed is long over.
+fn late_stop(run: &mut Run) -> Stopping {
+    // The clock of a stop must not be ahead: a step looks who has ended until then.
+    let now = Instant::now().checked_sub(LATE).unwrap();
     let root = ProcessHandle::open(run.pids[0]).ok();
     let mut stopping = Stopping::begin(Stop::kill(), run.target.clone(), root, now);
     while !matches!(stopping.phase, Phase::Kill { .. }) {
@@ -503,16 +506,15 @@ fn stdout_of(run: &Run) -> std::fs::File {
     std::fs::File::options().write(true).open(path).unwrap()
 }
 
-/// Long after the time that the killed have.
-const LATE: Duration = Duration::from_secs(3600);
+/// Longer than the time that the killed have.
+const LATE: Duration = Duration::from_secs(5);
 
 #[test]
 fn a_step_that_comes_late_looks_once_more() {
     let mut run = spawn("obey");
-    let now = Instant::now();
-    let mut stopping = killed_at(&mut run, now);
+    let mut stopping = late_stop(&mut run);
     let before = stopping.counts().surveys;
-    stopping.step(now + LATE);
+    stopping.step(Instant::now());
     assert!(stopping.finished());
     // One for what was forked before all stood, one when all had ended.
     assert!(stopping.counts().surveys - before >= 2);
@@ -523,12 +525,11 @@ fn a_step_that_comes_late_looks_once_more() {
 fn who_outruns_a_stop_is_told_of() {
     let mut run = spawn("obey");
     let stdout = stdout_of(&run);
-    let now = Instant::now();
-    let mut stopping = killed_at(&mut run, now);
+    let mut stopping = late_stop(&mut run);
     start_missed(&stdout);
     stopping.kill_work = Duration::ZERO;
     stopping.tree.always_cut = true;
-    stopping.step(now + LATE);
+    stopping.step(Instant::now());
     assert!(stopping.finished());
     let survivors = stopping.survivors();
     // The missed one itself may not have ended yet.
@@ -543,16 +544,15 @@ fn who_outruns_a_stop_is_told_of() {
 fn who_outruns_a_stop_is_looked_for_again() {
     let mut run = spawn("obey");
     let stdout = stdout_of(&run);
-    let now = Instant::now();
-    let mut stopping = killed_at(&mut run, now);
+    let mut stopping = late_stop(&mut run);
     start_missed(&stdout);
     stopping.kill_work = Duration::MAX;
     stopping.tree.always_cut = true;
     while !stopping.outruns {
-        stopping.step(now + LATE);
+        stopping.step(Instant::now());
     }
     for _ in 0..3 {
-        stopping.step(now + 2 * LATE);
+        stopping.step(Instant::now());
         assert!(!stopping.finished());
     }
 }
@@ -560,10 +560,9 @@ fn who_outruns_a_stop_is_looked_for_again() {
 #[test]
 fn strangers_that_come_and_go_are_no_news() {
     let mut run = spawn("obey");
-    let now = Instant::now();
-    let mut stopping = killed_at(&mut run, now);
+    let mut stopping = late_stop(&mut run);
     stopping.tree.always_cut = true;
-    stopping.step(now + LATE);
+    stopping.step(Instant::now());
     assert!(stopping.finished());
     assert_eq!(stopping.survivors(), []);
 }
