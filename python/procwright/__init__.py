@@ -11,6 +11,7 @@
 #   __init__, queue                      the names that users import
 #   _overloads                           run and spawn, as type checkers see them
 #   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
+#   _map                                 many commands, so many at a time
 #   _child, _liveness                    a child that one holds; the Python half of liveness
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
@@ -25,6 +26,7 @@
 #   _waiting, _invitations               one wait; invitations on their way
 #   _core                                the extension: src/lib.rs has its layers
 #   _stream_errors                       exceptions of streams
+#   _map_errors                          the exception of a map's journal
 #   _arguments, _timeout                 values of parameters; seconds
 #   _pickled                             places of pickled invitations that nobody loads
 #   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
     from ._errors import LivenessError, NoSuchProcess, SpawnError, WaitTimeout
     from ._event import Event
     from ._liveness import LivenessGuarantee
+    from ._map import Ended, Journal, Map, Past, Progress, map
+    from ._map_errors import JournalError
     from ._merged import Merged, MergedLine
     from ._overflow import Overflow
     from ._overloads import run, spawn
@@ -107,6 +111,7 @@ __all__ = [
     "Cancel",
     "Cancelled",
     "Child",
+    "Ended",
     "EndedBeforeMatch",
     "Event",
     "Figures",
@@ -114,6 +119,8 @@ __all__ = [
     "Holder",
     "IdleTimeout",
     "InvalidValue",
+    "Journal",
+    "JournalError",
     "Limit",
     "LineTooLong",
     "LivenessClaim",
@@ -122,13 +129,16 @@ __all__ = [
     "LivenessInvitation",
     "LivenessMonitor",
     "LivenessToken",
+    "Map",
     "MatchTimeout",
     "Merged",
     "MergedLine",
     "NoSuchProcess",
     "OutputLimitExceeded",
     "Overflow",
+    "Past",
     "Process",
+    "Progress",
     "Reader",
     "Result",
     "RunError",
@@ -152,6 +162,7 @@ __all__ = [
     "as_completed",
     "as_completed_async",
     "budget",
+    "map",
     "run",
     "set_budget",
     "spawn",
@@ -168,6 +179,8 @@ _LAZY = {
     "_errors": ("LivenessError", "NoSuchProcess", "SpawnError", "WaitTimeout"),
     "_event": ("Event",),
     "_liveness": ("LivenessGuarantee",),
+    "_map": ("Ended", "Journal", "Map", "Past", "Progress", "map"),
+    "_map_errors": ("JournalError",),
     "_merged": ("Merged", "MergedLine"),
     "_overflow": ("Overflow",),
     "_process": ("Process",),

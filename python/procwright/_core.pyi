@@ -1,4 +1,4 @@
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypedDict, TypeVar, final, type_check_only
 
@@ -758,3 +758,17 @@ def set_budget(memory: int | None, disk: int | None) -> None: ...
 # Each dictionary has the options of a table of `_options.py`, and what its caller adds.
 def spawn(options: dict[str, Any], /) -> Child: ...
 def run(options: dict[str, Any], /) -> RawResult: ...
+def map(options: dict[str, Any], next: Callable[[], dict[str, Any]], /) -> Map: ...
+
+@final
+class Map:
+    """A map under way."""
+
+    def next(
+        self,
+    ) -> tuple[int, Literal["ran", "not_started", "before", "unknown"], Any, str] | None:
+        """The next result: its place, what it is, its parts, and its line. None at the end."""
+
+    def stop(self) -> None: ...
+    def close(self) -> None: ...
+    def progress(self) -> dict[str, Any]: ...

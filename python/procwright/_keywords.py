@@ -13,7 +13,7 @@ from typing import Literal, TypedDict
 from . import _core
 from ._event import Event
 from ._overflow import Overflow
-from ._types import Data, Env, ExtraEnv, Seconds, Stdin, StrOrBytesPath, Writable
+from ._types import Data, Env, ExtraEnv, Seconds, Sink, Stdin, StrOrBytesPath, Writable
 
 
 class Common(TypedDict, total=False):
@@ -80,6 +80,41 @@ class RunAny(Run, total=False):
     on_line: Callable[[str | bytes], object] | None
     on_stdout_line: Callable[[str | bytes], object] | None
     on_stderr_line: Callable[[str | bytes], object] | None
+
+
+class MapCommand(TypedDict, total=False):
+    """What `map` takes for every command."""
+
+    shell: bool
+    input: Data | str | None
+    stdin: Stdin
+    stdout: Sink
+    stderr: Sink
+    env: Env | None
+    extra_env: ExtraEnv | None
+    cwd: StrOrBytesPath | None
+    user: str | int | None
+    group: str | int | None
+    extra_groups: Iterable[str | int] | None
+    umask: int | None
+    rlimits: Mapping[str, int | tuple[int, int]] | None
+    nice: int | None
+    process_group: int | None
+    start_new_session: bool
+    die_with_parent: bool | str | int
+    pass_fds: Iterable[int]
+    liveness: bool
+    pty: bool | tuple[int, int]
+    timeout: float | None
+    idle_timeout: float | None
+    stop: _core.Stop | None
+    until: Literal["eof", "exit"]
+    limit: int | _core.Limit | None
+    keep_full: StrOrBytesPath | None
+    merged: bool
+    text: bool
+    encoding: str | None
+    errors: str | None
 
 
 class Spawn(Common, total=False):

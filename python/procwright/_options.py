@@ -198,7 +198,8 @@ def too_long_fails(too_long: Any) -> bool:
     return word("too_long", too_long, ("split", "fail")) == "fail"
 
 
-def _event_hook(hook: Callable[[Event], object] | None) -> Callable[..., object]:
+def event_hook(hook: Callable[[Event], object] | None) -> Callable[..., object]:
+    """What is called with the parts of an event."""
     if hook is None:
         return _log
     callback("on_event", hook)
@@ -240,7 +241,7 @@ COMMON: Final[_Table] = {
     "stdout": stdout_sink,
     "stderr": stderr_sink,
     "merged": bool,
-    "on_event": _event_hook,
+    "on_event": event_hook,
 }
 
 #: The options of `run` that the core takes.

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! lib
+//! map                           many commands, so many at a time
 //! communicate                   all of a child's input and output at once
 //! run, child                    a run; a child
 //! wait                          sets of things to wait for
@@ -30,6 +31,7 @@ mod communicate;
 mod errors;
 mod events;
 mod liveness;
+mod map;
 mod options;
 mod patient;
 mod process;
@@ -60,6 +62,8 @@ mod _core {
     use super::liveness::{
         LivenessClaim, LivenessInvitation, LivenessMonitor, LivenessSleep, LivenessToken,
     };
+    #[pymodule_export]
+    use super::map::{Map, map_commands};
     #[pymodule_export]
     use super::process::ProcessHandle;
     #[pymodule_export]

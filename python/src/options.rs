@@ -31,7 +31,7 @@ impl OsBytes {
         OsString::from_vec(self.0.to_vec())
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.os().into()
     }
 }
@@ -140,16 +140,25 @@ impl RunOptions<'_> {
 impl CommonOptions<'_> {
     /// The spec, and the `__next__` of an iterator that brings stdin.
     pub(crate) fn spec(&self, py: Python<'_>) -> PyResult<(Spec, Option<Py<PyAny>>)> {
-        let refused = |error: Invalid| invalid(py, &error);
-        let mut spec = Spec::new(self.argv.iter().map(OsBytes::os));
+        let (mut spec, next) = self.spec_without_environment(py)?;
         // Threads set variables with the interpreter lock held: so the copy is taken
         // while this thread holds it, not in the middle of the run.
-        spec.env = Some(match &self.env {
-            Some(env) => env
-                .iter()
+        spec.env
+            .get_or_insert_with(|| std::env::vars_os().collect());
+        Ok((spec, next))
+    }
+
+    /// The spec, with no environment unless one was given, and that `__next__`.
+    pub(crate) fn spec_without_environment(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<(Spec, Option<Py<PyAny>>)> {
+        let refused = |error: Invalid| invalid(py, &error);
+        let mut spec = Spec::new(self.argv.iter().map(OsBytes::os));
+        spec.env = self.env.as_ref().map(|env| {
+            env.iter()
                 .map(|(key, value)| (key.os(), value.os()))
-                .collect(),
-            None => std::env::vars_os().collect(),
+                .collect()
         });
         spec.extra_env = self
             .extra_env

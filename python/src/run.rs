@@ -122,7 +122,7 @@ fn forked(py: Python<'_>, command: String, source: Option<BoxError>) -> PyErr {
     system(&error, Error::Forked { command, source }.to_string())
 }
 
-fn result(
+pub(crate) fn result(
     py: Python<'_>,
     collected: Collected<BytesMemory>,
     teed: bool,

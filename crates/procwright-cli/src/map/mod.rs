@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use procwright::map::{Joblog, Journal, Map, Progress, Remote, StoppedBy};
 use procwright::process::Signal;
-use procwright::{BoxError, Command, Sink, Spec, Tap};
+use procwright::{BoxError, Command, Event, Sink, Spec, Tap};
 use procwright_os::sync::Mutex;
 use procwright_os::thread::spawn_quiet;
 use procwright_os::wake::Wake;
@@ -28,7 +28,7 @@ use procwright_os::wake::Wake;
 use crate::args::MapArgs;
 use crate::exit::Termination;
 use crate::human::HumanDuration;
-use crate::{inherited_signals, own_signals};
+use crate::{inherited_signals, message, own_signals};
 use items::Items;
 use live::LiveTap;
 use results::Tally;
@@ -57,7 +57,7 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
     let started = Instant::now();
     let tags = Tags::new(&args);
     let commands = commands(items, Template::of_command(&command), spec, tags.clone());
-    let mut map = with_rules(Map::fallible(commands), &args);
+    let mut map = with_rules(Map::fallible(commands), &args).on_event(print_event);
     if is_live(&args) {
         let screen = Arc::clone(&screen);
         map = map.tap_with(move |index, _| {
@@ -123,6 +123,14 @@ fn termination(tally: &Tally, signals: &MapSignals, screen: &Screen) -> Terminat
         _ if all_well => Termination::OK,
         _ => Termination::FAILED,
     }
+}
+
+fn print_event(_index: u64, event: &Event) -> Result<(), BoxError> {
+    message::post(format_args!(
+        "{}\n  hint: --until exit does not wait for them",
+        event.fact()
+    ));
+    Ok(())
 }
 
 fn is_live(args: &MapArgs) -> bool {

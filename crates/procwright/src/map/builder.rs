@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZero;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::error::Error;
@@ -10,9 +11,9 @@ use super::input::Commands;
 use super::journal::Journal;
 use super::pool;
 use super::running::Running;
-use super::state::{Rules, Shared, TapMaker};
+use super::state::{EventHook, Rules, Shared, TapMaker};
 use crate::error::{BoxError, Invalid};
-use crate::run::Tap;
+use crate::run::{Event, Tap};
 use crate::spec::Spec;
 use crate::spool::Memory;
 use procwright_os::time::Timeout;
@@ -32,6 +33,7 @@ pub struct Map {
     deadline: Timeout,
     cancel: Option<Cancel>,
     tap: Option<TapMaker>,
+    on_event: Option<EventHook>,
     env: Option<Vec<(OsString, OsString)>>,
     #[cfg(feature = "serde")]
     journal: Option<Journal>,
@@ -78,6 +80,7 @@ impl Map {
             deadline: Timeout::NEVER,
             cancel: None,
             tap: None,
+            on_event: None,
             env: None,
             #[cfg(feature = "serde")]
             journal: None,
@@ -143,6 +146,17 @@ impl Map {
         self
     }
 
+    /// Calls `hook` with the place of a command in the input and what its run has to tell, as
+    /// [`Command::on_event`](crate::Command::on_event) does: on a thread of that run. An error is
+    /// the failure of that command.
+    pub fn on_event<F>(mut self, hook: F) -> Self
+    where
+        F: Fn(u64, &Event) -> Result<(), BoxError> + Send + Sync + 'static,
+    {
+        self.on_event = Some(Arc::new(hook));
+        self
+    }
+
     /// Sets the environment of those commands that have none of their own. That of this process
     /// at each start, unless it is set.
     pub fn env_replace<I, K, V>(mut self, env: I) -> Self
@@ -193,6 +207,7 @@ impl Map {
             deadline: self.deadline.starting(Instant::now()),
             cancel: self.cancel,
             tap: self.tap,
+            on_event: self.on_event,
             env: self.env,
         };
         #[cfg(feature = "serde")]
@@ -205,7 +220,7 @@ impl Map {
             #[cfg(feature = "serde")]
             self.journal,
         );
-        let shared = std::sync::Arc::new(shared.map_err(Error::Resources)?);
+        let shared = Arc::new(shared.map_err(Error::Resources)?);
         pool::add_thread(&shared).map_err(Error::Resources)?;
         Ok(Running::new(shared))
     }

@@ -125,6 +125,10 @@ fn run_one<M: Memory>(shared: &Shared<M>, bell: &Wake, index: u64, spec: &Arc<Sp
     if let Some(cancel) = &rules.cancel {
         command = command.cancel_on(cancel);
     }
+    if let Some(hook) = &rules.on_event {
+        let hook = Arc::clone(hook);
+        command = command.on_event(move |event| hook(index, event));
+    }
     if let Some(tap) = tap {
         command = match relays.stdout || relays.stderr {
             true => command.relay_with(tap),

@@ -55,7 +55,15 @@ impl<M: Memory> Running<M> {
     /// Until then.
     pub fn next_within(&mut self, timeout: impl Into<Timeout>) -> Option<Step<M>> {
         let until = timeout.into().starting(std::time::Instant::now());
-        self.next_before(until)
+        self.next_before(until, None)
+    }
+
+    /// The next result; none once `interrupt` is readable: signals of a host, say.
+    ///
+    /// # Blocking
+    /// Until then.
+    pub fn next_unless(&mut self, interrupt: BorrowedFd<'_>) -> Option<Step<M>> {
+        self.next_before(Deadline::NEVER, Some(interrupt))
     }
 
     /// The next result, or the end, if it is there at this moment. Once this has been asked and
@@ -101,7 +109,11 @@ impl<M: Memory> Running<M> {
         Remote(Arc::clone(&self.shared))
     }
 
-    fn next_before(&mut self, until: Deadline) -> Option<Step<M>> {
+    fn next_before(
+        &mut self,
+        until: Deadline,
+        interrupt: Option<BorrowedFd<'_>>,
+    ) -> Option<Step<M>> {
         loop {
             if let Some(step) = self.try_next() {
                 return Some(step);
@@ -109,12 +121,14 @@ impl<M: Memory> Running<M> {
             if until.reached(std::time::Instant::now()) {
                 return None;
             }
-            self.sleep(until);
+            if self.sleep(until, interrupt) {
+                return None;
+            }
         }
     }
 
-    /// Sleeps until there may be something.
-    fn sleep(&self, until: Deadline) {
+    /// Sleeps until there may be something. Returns whether it was interrupted.
+    fn sleep(&self, until: Deadline, interrupt: Option<BorrowedFd<'_>>) -> bool {
         let rules = &self.shared.rules;
         let ending = self.shared.ending();
         // A deadline that has come, and a cancel, stay so: they are looked at once.
@@ -123,6 +137,7 @@ impl<M: Memory> Running<M> {
             _ => until,
         };
         let mut fds = vec![poll::Fd::new(&self.shared.ready, Flags::IN)];
+        fds.extend(interrupt.map(|fd| poll::Fd::from_borrowed_fd(fd, Flags::IN)));
         if let Some(cancel) = rules.cancel.as_ref().filter(|_| ending < Ending::Stop) {
             fds.push(poll::Fd::new(cancel, Flags::IN));
         }
@@ -132,6 +147,7 @@ impl<M: Memory> Running<M> {
             // No memory for the moment: nothing but another try helps.
             Err(_) => std::thread::yield_now(),
         }
+        interrupt.is_some() && !fds[1].revents().is_empty()
     }
 }
 
@@ -202,7 +218,7 @@ impl<M: Memory> Iterator for Running<M> {
     /// # Blocking
     /// Until a command has ended.
     fn next(&mut self) -> Option<Self::Item> {
-        match self.next_before(Deadline::NEVER)? {
+        match self.next_before(Deadline::NEVER, None)? {
             Step::Ended(ended) => Some(Ok(ended)),
             Step::Failed(error) => Some(Err(error)),
             Step::Over => None,

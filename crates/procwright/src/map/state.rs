@@ -8,7 +8,7 @@ use super::ended::{Ended, Outcome};
 use super::error::{Error, StoppedBy};
 use super::input::{Commands, Input};
 use crate::error::BoxError;
-use crate::run::{Demand, Moment, Tap, Watch};
+use crate::run::{Demand, Event, Moment, Tap, Watch};
 use crate::spec::Spec;
 use crate::spool::Memory;
 use procwright_os::sync::{Condvar, Mutex, MutexGuard};
@@ -18,6 +18,9 @@ use procwright_process::Cancel;
 
 /// Makes the taps of a command when it is about to start.
 pub(super) type TapMaker = Box<dyn Fn(u64, &Spec) -> Option<Box<dyn Tap>> + Send + Sync>;
+
+/// Called with the place of a command in the input and what its run tells.
+pub(super) type EventHook = Arc<dyn Fn(u64, &Event) -> Result<(), BoxError> + Send + Sync>;
 
 /// The rules of a map, which do not change while it runs.
 pub(super) struct Rules {
@@ -29,6 +32,7 @@ pub(super) struct Rules {
     pub(super) deadline: Deadline,
     pub(super) cancel: Option<Cancel>,
     pub(super) tap: Option<TapMaker>,
+    pub(super) on_event: Option<EventHook>,
     /// The environment of commands that have none.
     pub(super) env: Option<Vec<(std::ffi::OsString, std::ffi::OsString)>>,
 }

@@ -1,0 +1,329 @@
+"""Many commands, so many at a time."""
+
+import itertools
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import procwright
+from procwright import Cancel, InvalidValue, Journal, JournalError, Stop
+
+
+def words(child, *words):
+    return [child, *words]
+
+
+def test_each_is_run_once_and_told_as_it_ends(child):
+    commands = [words(child, "echo", str(number)) for number in range(30)]
+    seen = {}
+    for ended in procwright.map(commands, parallel=4, text=True):
+        assert ended.ok
+        assert ended.args == commands[ended.index]
+        seen[ended.index] = ended.result.stdout
+    assert seen == {number: f"{number}\n" for number in range(30)}
+
+
+def test_results_come_in_order_if_asked(child):
+    commands = (words(child, "echo", str(number)) for number in range(30))
+    ended = list(procwright.map(commands, parallel=5, ordered=True))
+    assert [one.index for one in ended] == list(range(30))
+    assert ended[7].result.stdout == b"7\n"
+
+
+def test_a_command_may_have_options_of_its_own(child, tmp_path):
+    commands = [
+        words(child, "cat"),
+        {"args": words(child, "cat"), "input": b"its own"},
+        {"args": ["pwd"], "cwd": tmp_path},
+        {"args": "echo $WORD", "shell": True, "extra_env": {"WORD": "set"}},
+    ]
+    ended = list(procwright.map(commands, ordered=True, input=b"of all"))
+    assert [one.result.stdout for one in ended[:2]] == [b"of all", b"its own"]
+    assert ended[2].result.stdout == os.fsencode(tmp_path.resolve()) + b"\n"
+    assert ended[3].result.stdout == b"set\n"
+
+
+def test_failures_are_results(child):
+    commands = [words(child, "exit", "3"), ["/does/not/exist"], words(child, "exit", "0")]
+    failed, missing, well = procwright.map(commands, ordered=True)
+    assert not failed.ok
+    assert failed.result.returncode == 3
+    assert failed.error is None
+    assert failed.summary.endswith("exited with code 3")
+    with pytest.raises(procwright.CalledProcessError):
+        failed.check()
+    assert missing.result is None
+    assert isinstance(missing.error, FileNotFoundError)
+    with pytest.raises(procwright.SpawnError):
+        missing.check()
+    assert well.ok
+    well.check()
+
+
+def test_so_many_failures_stop_what_runs(child):
+    sleeper = words(child, "sleep-forever")
+    commands = itertools.chain([sleeper, words(child, "exit", "1")], itertools.repeat(sleeper))
+    with procwright.map(commands, parallel=2, stop_after_failures=1) as running:
+        ended = list(running)
+    assert running.progress.stopped_by == "failures"
+    assert {one.result.reason for one in ended if one.result} <= {"finished", "cancelled"}
+    assert len(ended) <= 3
+
+
+def test_the_deadline_is_that_of_all(child):
+    commands = itertools.repeat(words(child, "sleep-forever"))
+    running = procwright.map(commands, parallel=2, deadline=0.3)
+    assert [one.result.reason for one in running] == ["timeout", "timeout"]
+    assert running.progress.stopped_by == "deadline"
+
+
+def test_an_endless_iterable_is_asked_for_what_there_is_room_for(child):
+    asked = itertools.count()
+    taken = []
+
+    def commands():
+        for number in asked:
+            taken.append(number)
+            yield words(child, "exit", "0")
+
+    with procwright.map(commands(), parallel=2, ahead=3) as running:
+        for ended in itertools.islice(running, 10):
+            assert ended.ok
+            assert len(taken) <= ended.index + 10
+    assert not running.progress.all_taken
+    assert list(running) == []
+
+
+def test_the_iterable_may_block_while_results_come(child):
+    go_on = threading.Event()
+
+    def commands():
+        yield words(child, "exit", "0")
+        go_on.wait()
+        yield words(child, "exit", "0")
+
+    running = procwright.map(commands(), parallel=4)
+    assert next(running).ok
+    go_on.set()
+    assert next(running).ok
+    assert list(running) == []
+
+
+def test_what_the_iterable_raises_comes_through(child):
+    def commands():
+        yield words(child, "exit", "0")
+        raise KeyError("mine")
+
+    running = procwright.map(commands(), parallel=1)
+    assert next(running).ok
+    with pytest.raises(KeyError, match="mine"):
+        next(running)
+    assert list(running) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "begin"),
+    [
+        ("true", "args is 'true': pass a list"),
+        ({"cwd": "/"}, "a command is {'cwd': '/'}, which has no args"),
+        ({"args": ["true"], "timeout": "x"}, "timeout is 'x': "),
+        ({"args": ["true"], "stdin": [b"x"]}, "stdin is [b'x'], and a command of a map"),
+    ],
+)
+def test_a_bad_command_ends_it(command, begin):
+    with pytest.raises(InvalidValue) as caught:
+        list(procwright.map([command]))
+    assert str(caught.value).startswith(begin)
+
+
+def test_options_are_looked_at_before_anything_runs():
+    def commands():
+        pytest.fail("a command for whom?")
+        yield
+
+    with pytest.raises(TypeError, match="unexpected keyword argument 'on_line'"):
+        procwright.map(commands(), on_line=print)
+    with pytest.raises(InvalidValue, match="timeout is 'x': "):
+        procwright.map(commands(), timeout="x")
+
+
+def test_a_cancel_ends_it(child):
+    cancel = Cancel()
+    running = procwright.map(
+        itertools.repeat(words(child, "sleep-forever")), parallel=2, cancel=cancel
+    )
+    threading.Timer(0.1, cancel.cancel).start()
+    assert {one.result and one.result.reason for one in running} <= {"cancelled", None}
+    assert running.progress.stopped_by == "cancel"
+
+
+def gone(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_leaving_the_block_leaves_nothing_running(child, tmp_path):
+    pids = tmp_path / "pids"
+    line = f"echo $$ >> {pids}; exec sleep 1000"
+    commands = itertools.repeat({"args": line, "shell": True})
+    with procwright.map(commands, parallel=3):
+        while not pids.exists() or len(pids.read_text().split()) < 3:
+            os.sched_yield()
+    assert all(gone(int(pid)) for pid in pids.read_text().split())
+
+
+def test_the_end_of_the_object_is_its_end(child, tmp_path):
+    pids = tmp_path / "pids"
+    line = f"echo $$ >> {pids}; exec sleep 1000"
+    running = procwright.map([{"args": line, "shell": True}])
+    while not pids.exists() or not pids.read_text().strip():
+        os.sched_yield()
+    del running
+    assert gone(int(pids.read_text()))
+
+
+def test_ctrl_c_ends_all(child, tmp_path):
+    pids = tmp_path / "pids"
+    line = f"echo $$ >> {pids}; exec sleep 1000"
+    running = procwright.map(itertools.repeat({"args": line, "shell": True}), parallel=2)
+
+    def press():
+        while not pids.exists() or len(pids.read_text().split()) < 2:
+            os.sched_yield()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    with pytest.raises(KeyboardInterrupt):
+        next(running)
+    assert all(gone(int(pid)) for pid in pids.read_text().split())
+    assert list(running) == []
+
+
+def test_a_second_ctrl_c_ends_the_grace(child):
+    stubborn = {"args": words(child, "ignore-term"), "stop": Stop("TERM", grace=float("inf"))}
+    running = procwright.map([stubborn])
+    presses = threading.Event()
+
+    def press():
+        while not presses.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            presses.wait(0.1)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(running)
+    finally:
+        presses.set()
+        thread.join()
+
+
+def test_another_thread_may_take_the_results(child):
+    running = procwright.map([words(child, "exit", "0")] * 5)
+    ended = []
+    thread = threading.Thread(target=lambda: ended.extend(running))
+    thread.start()
+    thread.join()
+    assert len(ended) == 5
+
+
+def test_what_was_done_is_not_done_again(child, tmp_path):
+    done = tmp_path / "done"
+    journal = tmp_path / "journal"
+
+    def commands(*names):
+        return [["sh", "-c", f"printf x >> {done}-$0; exit $1", name, "0"] for name in names]
+
+    assert all(one.ok for one in procwright.map(commands("a", "b"), journal=journal))
+    with pytest.raises(JournalError, match="is not empty") as caught:
+        procwright.map(commands("a"), journal=str(journal))
+    assert caught.value.errno is None
+    resumed = procwright.map(
+        commands("c", "b", "a"), ordered=True, journal=Journal(journal, resume=True)
+    )
+    new, *before = resumed
+    assert new.ok
+    assert new.result is not None
+    assert [one.result for one in before] == [None, None]
+    assert all(one.ok and one.before.outcome == "exited with code 0" for one in before)
+    assert resumed.progress.succeeded_before == 2
+    for name in "abc":
+        assert pathlib.Path(f"{done}-{name}").read_text() == "x"
+
+
+def test_the_environment_is_no_part_of_a_command(child, tmp_path, monkeypatch):
+    command = words(child, "exit", "0")
+    journal = tmp_path / "journal"
+    list(procwright.map([command], journal=journal))
+    monkeypatch.setenv("SOMETHING", "else")
+    (again,) = procwright.map([command], journal=Journal(journal, resume=True))
+    assert again.before is not None
+    own = {"args": command, "extra_env": {"SOMETHING": "own"}}
+    (other,) = procwright.map([own], journal=Journal(journal, resume=True))
+    assert other.result is not None
+
+
+KILLED = """
+import itertools, procwright, sys
+commands = ([sys.argv[1], "echo", str(number)] for number in range(1000))
+for ended in procwright.map(commands, parallel=4, journal="journal"):
+    print(ended.index, flush=True)
+"""
+
+
+def test_after_a_kill_each_is_done_once_or_told_of(child, tmp_path):
+    controller = subprocess.Popen(
+        [sys.executable, "-c", KILLED, child], cwd=tmp_path, stdout=subprocess.PIPE
+    )
+    for _ in range(40):
+        controller.stdout.readline()
+    controller.kill()
+    told = 40 + len(controller.stdout.read().splitlines())
+    controller.wait()
+    script = """
+import procwright, sys
+from procwright import Journal
+commands = [[sys.argv[1], "echo", str(number)] for number in reversed(range(1000))]
+journal = Journal("journal", resume=True)
+running = procwright.map(commands, parallel=4, journal=journal)
+ended = list(running)
+assert len({one.index for one in ended}) == 1000
+before = sum(one.before is not None and not one.unknown for one in ended)
+unknown = sum(one.unknown for one in ended)
+ran = sum(one.result is not None and one.ok for one in ended)
+print(before, unknown, ran)
+"""
+    out = subprocess.run(
+        [sys.executable, "-c", script, child], cwd=tmp_path, stdout=subprocess.PIPE, check=True
+    ).stdout
+    before, unknown, ran = map(int, out.split())
+    assert before + unknown + ran == 1000
+    assert before >= told - 1
+    assert unknown <= 4
+
+
+def test_a_fork_has_no_part_in_it(child):
+    running = procwright.map(itertools.repeat(words(child, "sleep-forever")), parallel=1)
+    while running.progress.running == 0:
+        os.sched_yield()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            next(running)
+        except RuntimeError:
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert running.progress.running == 1
+    running.close()
