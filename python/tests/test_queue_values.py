@@ -73,8 +73,16 @@ def test_sizes(ends, what, number):
 @pytest.mark.parametrize("what", SIZES)
 def test_no_numbers(ends, what):
     is_optional = what in ("limit of a sender", "limit by name", "length to commit")
-    for wrong in ("8", 1.5, *([] if is_optional else [None])):
+    for wrong in ([8], 1.5, *([] if is_optional else [None])):
         with pytest.raises(TypeError):
+            SIZES[what](*ends, wrong)
+
+
+@pytest.mark.parametrize("what", SIZES)
+def test_texts(ends, what):
+    # A size may be one, as "64KiB"; a number of things may not.
+    for wrong in ("8 pieces", ""):
+        with pytest.raises(InvalidValue):
             SIZES[what](*ends, wrong)
 
 
