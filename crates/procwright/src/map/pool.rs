@@ -34,10 +34,16 @@ pub(super) fn add_thread<M: Memory>(shared: &Arc<Shared<M>>) -> io::Result<()> {
     let made = std::thread::Builder::new()
         .name("procwright-map".into())
         .spawn(move || work(&theirs.0, &theirs.1));
-    if made.is_err() {
-        shared.remove_thread(&bell);
+    match made {
+        Ok(thread) => {
+            shared.keep_handle(thread);
+            Ok(())
+        }
+        Err(error) => {
+            shared.remove_thread(&bell);
+            Err(error)
+        }
     }
-    made.map(drop)
 }
 
 fn work<M: Memory>(shared: &Arc<Shared<M>>, bell: &Arc<Wake>) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::thread::{JoinHandle, ThreadId};
 use std::time::Instant;
 
 use super::ended::{Ended, Outcome};
@@ -100,6 +101,10 @@ pub(super) struct State<M> {
     bells: Vec<Arc<Wake>>,
     /// Threads that wait for a command.
     idle: usize,
+    /// All threads, to be joined at the end.
+    threads: Vec<JoinHandle<()>>,
+    /// The thread that is inside the input.
+    asking: Option<ThreadId>,
 }
 
 /// A command that a thread has taken.
@@ -131,6 +136,8 @@ impl<M: Memory> Shared<M> {
                 ending: Ending::None,
                 bells: Vec::new(),
                 idle: 0,
+                threads: Vec::new(),
+                asking: None,
             }),
             changed: Condvar::new(),
             ready: Wake::new()?,
@@ -177,12 +184,14 @@ impl<M: Memory> Shared<M> {
     /// Asks the input for a command without the lock.
     fn ask<'s>(
         &'s self,
-        state: MutexGuard<'s, State<M>>,
+        mut state: MutexGuard<'s, State<M>>,
         mut commands: Commands,
     ) -> (MutexGuard<'s, State<M>>, Option<Taken>) {
+        state.asking = Some(std::thread::current().id());
         drop(state);
         let answer = super::input::ask(&mut commands);
         let mut state = self.state.lock();
+        state.asking = None;
         let taken = match answer {
             Ok(Some(spec)) => {
                 state.input = Input::Idle(commands);
@@ -320,9 +329,34 @@ impl<M: Memory> Shared<M> {
         self.state.lock().is_over()
     }
 
-    /// Gives up what later maps need. To be called when this one is over: a thread of it may
-    /// still hold it for a moment, or be inside the input for ever.
+    /// Notes a thread that is to be joined at the end.
+    pub(super) fn keep_handle(&self, thread: JoinHandle<()>) {
+        self.state.lock().threads.push(thread);
+    }
+
+    /// Waits until the threads have ended, but for one that is inside the input, perhaps for
+    /// ever. To be called when the map is over: none of them begins anything more. What is left
+    /// of a thread drops what the caller gave the map, and a front end's interpreter may be
+    /// gone by the time it does.
+    fn join(&self) {
+        let (threads, asking) = {
+            let mut state = self.state.lock();
+            (std::mem::take(&mut state.threads), state.asking)
+        };
+        let own = std::thread::current().id();
+        for thread in threads {
+            let id = thread.thread().id();
+            if id != own && Some(id) != asking {
+                // A panic of its own has been told of.
+                let _ = thread.join();
+            }
+        }
+    }
+
+    /// Waits for the threads, and gives up what later maps need. To be called when this one is
+    /// over.
     pub(super) fn close(&self) {
+        self.join();
         #[cfg(feature = "serde")]
         if let Some(journal) = &self.journal {
             journal.end();
