@@ -16,8 +16,8 @@ from ._overflow import Overflow
 from ._types import Data, Env, ExtraEnv, Seconds, Sink, Stdin, StrOrBytesPath, Writable
 
 
-class Common(TypedDict, total=False):
-    """What both take."""
+class Program(TypedDict, total=False):
+    """What `run`, `spawn` and `map` take."""
 
     shell: bool
     env: Env | None
@@ -35,13 +35,18 @@ class Common(TypedDict, total=False):
     pass_fds: Iterable[int]
     liveness: bool
     stop: _core.Stop | str | Signals | None
+
+
+class Common(Program, total=False):
+    """What `run` and `spawn` take besides."""
+
     max_length: int | None
     too_long: Literal["split", "fail"]
     on_event: Callable[[Event], object] | None
 
 
-class Run(Common, total=False):
-    """What `run` takes besides."""
+class Call(Program, total=False):
+    """What `run` and `map` take besides."""
 
     stdin: Stdin
     timeout: Seconds | None
@@ -49,6 +54,11 @@ class Run(Common, total=False):
     until: Literal["eof", "exit"]
     limit: int | str | _core.Limit | None
     keep_full: StrOrBytesPath | None
+
+
+class Run(Common, Call, total=False):
+    """What `run` takes besides."""
+
     tee: bool | Writable
     check: bool
     on_timeout: Literal["raise", "return"]
@@ -82,35 +92,13 @@ class RunAny(Run, total=False):
     on_stderr_line: Callable[[str | bytes], object] | None
 
 
-class MapCommand(TypedDict, total=False):
+class MapCommand(Call, total=False):
     """What `map` takes for every command."""
 
-    shell: bool
     input: Data | str | None
-    stdin: Stdin
     stdout: Sink
     stderr: Sink
-    env: Env | None
-    extra_env: ExtraEnv | None
-    cwd: StrOrBytesPath | None
-    user: str | int | None
-    group: str | int | None
-    extra_groups: Iterable[str | int] | None
-    umask: int | None
-    rlimits: Mapping[str, int | tuple[int, int]] | None
-    nice: int | None
-    process_group: int | None
-    start_new_session: bool
-    die_with_parent: bool | str | int
-    pass_fds: Iterable[int]
-    liveness: bool
     pty: bool | tuple[int, int]
-    timeout: float | None
-    idle_timeout: float | None
-    stop: _core.Stop | None
-    until: Literal["eof", "exit"]
-    limit: int | _core.Limit | None
-    keep_full: StrOrBytesPath | None
     merged: bool
     text: bool
     encoding: str | None

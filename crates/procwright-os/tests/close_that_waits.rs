@@ -5,13 +5,14 @@
 
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use procwright_os::fork::CloseOnFork;
-use test_support::alone;
+use test_support::sys::is_closed_in_fork;
+use test_support::{alone, eventually, state};
 
 /// A connection whose close waits until its other end, which reads nothing, is closed:
 /// `SO_LINGER` with bytes that are not sent.
@@ -31,35 +32,6 @@ fn lingering() -> (OwnedFd, TcpStream) {
     (ours.into(), theirs)
 }
 
-/// Waits until the thread of this number sleeps.
-fn until_asleep(thread: i32) {
-    let path = format!("/proc/self/task/{thread}/stat");
-    loop {
-        let stat = std::fs::read_to_string(&path).unwrap();
-        let (_, after_name) = stat.rsplit_once(") ").unwrap();
-        match after_name.starts_with('S') {
-            true => return,
-            false => thread::yield_now(),
-        }
-    }
-}
-
-/// Forks; true if the descriptor of this number is closed in the fork.
-fn is_closed_in_fork(number: RawFd) -> bool {
-    let mut status = 0;
-    // SAFETY: the child makes system calls alone.
-    unsafe {
-        let pid = libc::fork();
-        assert!(pid >= 0);
-        if pid == 0 {
-            libc::_exit(i32::from(libc::fcntl(number, libc::F_GETFD) == -1));
-        }
-        assert_eq!(libc::waitpid(pid, &mut status, 0), pid);
-    }
-    assert!(libc::WIFEXITED(status));
-    libc::WEXITSTATUS(status) == 1
-}
-
 alone! {
     fn a_close_that_waits_holds_up_no_other_and_no_fork() {
         let (ours, theirs) = lingering();
@@ -71,7 +43,8 @@ alone! {
                 .unwrap();
             drop(waiting);
         });
-        until_asleep(told.recv().unwrap());
+        let closes_in = told.recv().unwrap();
+        eventually(|| state(closes_in) == Some('S'));
         let (done, is_done) = mpsc::channel();
         let other = thread::spawn(move || {
             let (reader, writer) = io::pipe().unwrap();

@@ -1,6 +1,8 @@
 use std::io;
 use std::net::{TcpListener, TcpStream};
 
+use test_support::sys::is_closed_in_fork;
+
 use super::*;
 
 /// A socket: not a pipe, so its close may wait.
@@ -9,22 +11,6 @@ fn socket() -> OwnedFd {
     TcpStream::connect(listener.local_addr().unwrap())
         .unwrap()
         .into()
-}
-
-/// Forks; true if the descriptor of this number is closed in the fork.
-fn is_closed_in_fork(number: RawFd) -> bool {
-    let mut status = 0;
-    // SAFETY: the child makes system calls alone.
-    unsafe {
-        let pid = libc::fork();
-        assert!(pid >= 0);
-        if pid == 0 {
-            libc::_exit(i32::from(libc::fcntl(number, libc::F_GETFD) == -1));
-        }
-        assert_eq!(libc::waitpid(pid, &mut status, 0), pid);
-    }
-    assert!(libc::WIFEXITED(status));
-    libc::WEXITSTATUS(status) == 1
 }
 
 #[test]

@@ -52,6 +52,11 @@ pub fn in_fork(body: impl FnOnce() -> i32) -> i32 {
     reap(fork_running_aside(body))
 }
 
+/// Forks; true if the descriptor of this number is closed in the fork.
+pub fn is_closed_in_fork(number: i32) -> bool {
+    fork_running(|| i32::from(unsafe { libc::fcntl(number, libc::F_GETFD) } == -1)) == 1
+}
+
 /// Runs `body` in a fork, and returns its code.
 pub fn fork_running(body: impl FnOnce() -> i32) -> i32 {
     let status = in_fork(body);

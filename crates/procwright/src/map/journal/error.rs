@@ -1,7 +1,7 @@
 //! Why a journal cannot be used.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why the journal of a map cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -65,4 +65,11 @@ pub enum JournalError {
         /// What cannot be written.
         source: serde_json::Error,
     },
+}
+
+impl JournalError {
+    pub(super) fn io(what: &'static str, path: &Path, source: io::Error) -> JournalError {
+        let path = path.to_owned();
+        JournalError::Io { what, path, source }
+    }
 }

@@ -59,11 +59,11 @@ impl JournalFile {
             .append(true)
             .create(true)
             .open(&path);
-        let file = opened.map_err(|error| failed("open", &path, error))?;
+        let file = opened.map_err(|error| JournalError::io("open", &path, error))?;
         match lock(&file) {
             Ok(true) => {}
             Ok(false) => return Err(JournalError::Busy { path }),
-            Err(error) => return Err(failed("lock", &path, error)),
+            Err(error) => return Err(JournalError::io("lock", &path, error)),
         }
         Ok(JournalFile {
             path,
@@ -85,7 +85,7 @@ impl JournalFile {
         mut each: impl FnMut(Line) -> Result<(), JournalError>,
     ) -> Result<Extent, JournalError> {
         let file = self.file.lock();
-        let refused = |error| failed("read", &self.path, error);
+        let refused = |error| JournalError::io("read", &self.path, error);
         (&*file).rewind().map_err(refused)?;
         let mut reader = BufReader::new(&*file);
         let (mut text, mut number, mut whole) = (Vec::new(), 0, 0);
@@ -117,7 +117,7 @@ impl JournalFile {
             return Ok(());
         }
         let cut = self.file.lock().set_len(extent.whole);
-        cut.map_err(|error| failed("write", &self.path, error))
+        cut.map_err(|error| JournalError::io("write", &self.path, error))
     }
 
     /// Appends a line, by one write: when this returns, the line survives the death of this
@@ -131,7 +131,7 @@ impl JournalFile {
         let mut file = self.file.lock();
         let written = self.write(&mut file, text.as_bytes());
         drop(file);
-        written.map_err(|error| failed("write", &self.path, error))
+        written.map_err(|error| JournalError::io("write", &self.path, error))
     }
 
     /// Gives the file up for other maps. A lock is that of the open file, which a program between
@@ -175,9 +175,4 @@ fn lock(file: &File) -> io::Result<bool> {
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-fn failed(what: &'static str, path: &Path, source: io::Error) -> JournalError {
-    let path = path.to_owned();
-    JournalError::Io { what, path, source }
 }

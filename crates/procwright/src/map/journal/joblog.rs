@@ -38,11 +38,7 @@ impl Joblog {
             Ok(file)
         };
         let opened: io::Result<File> = open();
-        let file = opened.map_err(|source| JournalError::Io {
-            what: "open",
-            path: path.clone(),
-            source,
-        })?;
+        let file = opened.map_err(|error| JournalError::io("open", &path, error))?;
         Ok(Joblog {
             path,
             file: Mutex::new(file),
@@ -52,11 +48,7 @@ impl Joblog {
     pub(super) fn append(&self, entry: &Entry, end: &NotedEnd) -> Result<(), JournalError> {
         let line = line(entry, end);
         let written = self.file.lock().write_all(line.as_bytes());
-        written.map_err(|source| JournalError::Io {
-            what: "write",
-            path: self.path.clone(),
-            source,
-        })
+        written.map_err(|error| JournalError::io("write", &self.path, error))
     }
 }
 
