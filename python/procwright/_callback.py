@@ -1,4 +1,4 @@
-"""A thread that calls back with each line of a child."""
+"""Callbacks of a child: the thread that calls back with each line, and what they raise."""
 
 from __future__ import annotations
 
@@ -10,6 +10,57 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._timeout import Deadline
+
+
+class Failures:
+    """What the callbacks of a child have raised, until a call of that tells it.
+
+    No call of the host's is under way where a callback runs, and perhaps none follows. So it
+    is logged at once, and raised by the next call that asks how the child does.
+    """
+
+    __slots__ = ("_command", "_errors")
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+        # A list is appended to and taken from by one step each.
+        self._errors: list[BaseException] = []
+
+    def add(self, callback: str, error: BaseException, outcome: str) -> None:
+        """Notes what `callback` has raised; `outcome` says what follows."""
+        import logging
+
+        self._errors.append(error)
+        logging.getLogger("procwright").error(
+            "%s of %s has raised %s%s",
+            callback,
+            self._command,
+            _said(error),
+            outcome,
+            exc_info=(type(error), error, error.__traceback__),
+        )
+
+    def raise_next(self) -> None:
+        """Raises the first that no call has told."""
+        if self._errors:
+            raise self._errors.pop(0)
+
+    def of_event_hook(self, hook: Callable[[Any], object]) -> Callable[[Any], object]:
+        """The hook for events, whose exceptions are noted here."""
+
+        def noting(event: Any) -> None:
+            try:
+                hook(event)
+            except BaseException as error:
+                self.add("on_event", error, "; it is called with the next event as before")
+
+        return noting
+
+
+def _said(error: BaseException) -> str:
+    words = str(error)
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
 
 #: Seconds without a line, once the child has ended: other processes hold its output then.
 _GRACE_S = 1.0
@@ -24,16 +75,19 @@ class LineCaller:
 
     def __init__(
         self,
+        name: str,
         callback: Callable[[Any], object],
         max_length: int | None,
         too_long_fails: bool,
+        failures: Failures,
     ) -> None:
         #: The stream, None before `begin`.
         self.stream: Any = None
+        self._name = name
         self._callback = callback
+        self._failures = failures
         self._max_length = max_length
         self._fails = too_long_fails
-        self._error: BaseException | None = None
         self._lines = 0
         self._calling = False
         self._begun = threading.Event()
@@ -68,10 +122,12 @@ class LineCaller:
         except BaseException as error:
             from ._stream_errors import StreamClosed
 
-            if not (isinstance(error, StreamClosed) and self.stream.closed):
-                self._error = error
             # The child learns so that its output is not read any more.
+            closed = self.stream.closed
             self.stream.close()
+            if not (isinstance(error, StreamClosed) and closed):
+                outcome = "; the stream is closed, and no further line is called with"
+                self._failures.add(self._name, error, outcome)
 
     def _read_lines(self) -> Iterator[Any]:
         longest = self._max_length
@@ -88,7 +144,7 @@ class LineCaller:
             yield line
 
     def finish(self, deadline: Deadline) -> bool:
-        """Waits until all lines were called back with; raises what one call raised.
+        """Waits until all lines were called back with.
 
         Once the child has ended it does not wait for other processes that hold the output
         and write nothing. False if the time comes first. A call does not wait for its own end.
@@ -104,9 +160,6 @@ class LineCaller:
             came = before != self._lines or self._calling
             if not came and lag == 0 and not self.stream._is_held():
                 break
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
         return True
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Literal, NoReturn, Self, overload
 
-    from ._callback import LineCaller
+    from ._callback import Failures, LineCaller
     from ._child_streams import Streams
     from ._result import Result
     from ._text import TextReader, TextWriter
@@ -48,6 +48,7 @@ class Child(Streams[Out, Err, In, Both]):
         core: _core.Child,
         decoding: tuple[str, str] | None,
         stop: _core.Stop | str | Signals | None,
+        failures: Failures | None = None,
     ) -> None:
         #: The arguments that `spawn` was given.
         self.args = args
@@ -70,6 +71,7 @@ class Child(Streams[Out, Err, In, Both]):
         #: The lines of both outputs in one stream, None unless that was asked for.
         self.merged = None
         self._callers: list[LineCaller] = []
+        self._failures = failures
         self._receiver: _core.Receiver | None = None
         self._sender: _core.Sender | None = None
         if streams.has_stdin:
@@ -112,8 +114,14 @@ class Child(Streams[Out, Err, In, Both]):
         return None if status is None else status.returncode
 
     def poll(self) -> int | None:
-        """The `returncode`, as in `subprocess`."""
+        """The `returncode`, as in `subprocess`. Raises what a callback has raised, once."""
+        self._raise_failure()
         return self.returncode
+
+    def _raise_failure(self) -> None:
+        """Raises what a callback has raised, unless a call has told it."""
+        if self._failures is not None:
+            self._failures.raise_next()
 
     def wait(self, timeout: Seconds | None = None) -> int | None:
         """Waits until it has ended, and returns the exit code. -N after signal N.
@@ -121,9 +129,15 @@ class Child(Streams[Out, Err, In, Both]):
         For the exit alone: what it wrote can be read afterwards. Raises
         `WaitTimeout`, a `subprocess.TimeoutExpired`, if the time comes first, and
         `Stalled` if the child cannot go on because its output is not read; either
-        way it can be called again. What an iterable raised that stdin came from is
-        raised here, once.
+        way it can be called again. What a callback has raised, or an iterable that stdin
+        came from, is raised here, once.
         """
+        self._raise_failure()
+        returncode = self._wait(timeout)
+        self._raise_failure()
+        return returncode
+
+    def _wait(self, timeout: Seconds | None) -> int | None:
         parts = self._core.wait(seconds(timeout))
         if parts is None:
             from ._errors import WaitTimeout
@@ -173,6 +187,7 @@ class Child(Streams[Out, Err, In, Both]):
     def _communicate_all(self, input: Any, timeout: Seconds | None) -> None:
         """Goes on until all is written and read and the child has ended."""
         deadline = Deadline(timeout)
+        self._raise_failure()
         if self._communication is None:
             self._communication = self._communicate(input)
         elif input is not None:
@@ -180,12 +195,13 @@ class Child(Streams[Out, Err, In, Both]):
         if not self._communication.go_on(deadline.left()):
             self._raise_timeout(timeout, self._communication)
         try:
-            self.wait(deadline.left())
+            self._wait(deadline.left())
         except TimeoutError:
             self._raise_timeout(timeout, self._communication)
         for caller in self._callers:
             if not caller.finish(deadline):
                 self._raise_timeout(timeout, self._communication)
+        self._raise_failure()
 
     def _called(self) -> list[Any]:
         """The streams that callbacks read."""
@@ -273,6 +289,7 @@ class Child(Streams[Out, Err, In, Both]):
         """
         from ._wait_for import wait_for
 
+        self._raise_failure()
         streams = self._searched(stream)
         return wait_for(self, streams, self._decoding, pattern, timeout)
 
@@ -394,6 +411,7 @@ class Child(Streams[Out, Err, In, Both]):
             self.wait()
             for caller in self._callers:
                 caller.finish(Deadline(None))
+            self._raise_failure()
         except BaseException:
             self.stop()
             raise

@@ -6,7 +6,7 @@ from . import _core
 from ._arguments import callback as checked_callback
 from ._child import Child
 from ._invalid import InvalidValue
-from ._options import RUN, SPAWN, argv, call, longest_line, too_long_fails, translated
+from ._options import RUN, SPAWN, argv, call, longest_line, quoted, too_long_fails, translated
 from ._stdio import PIPE, captures, data_source, source, text_decoding
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from signal import Signals
     from typing import Any, Literal
 
-    from ._callback import LineCaller
+    from ._callback import Failures, LineCaller
     from ._event import Event
     from ._overflow import Overflow
     from ._types import Args, Data, Env, ExtraEnv, Seconds, Sink, Stdin, StrOrBytesPath
@@ -96,9 +96,10 @@ def spawn(
         Both outputs are read as one, `child.merged`, each line with its stream and time.
     on_stdout_line, on_stderr_line
         Called with each line and its end, in order, on a thread of its own. It reads
-        the stream in your place. What it raises closes the stream, and is raised by
-        `communicate()`, `result()` or when the `with` block is left: those wait until
-        the last call has returned.
+        the stream in your place. What it raises closes the stream, is logged at once as an
+        error of the logger `procwright`, and is raised once, by the next `wait()`, `poll()`,
+        `wait_for()`, `communicate()`, `result()` or end of the `with` block. The last three
+        wait until the last call has returned.
     max_length, too_long
         The longest line, with its end, that these get: in bytes, of text in characters. A
         longer one comes in pieces, or is a `LineTooLong` that is raised in their place.
@@ -109,7 +110,8 @@ def spawn(
         Called with an `Event` when output goes to disk ("spilling"), cannot go there
         ("degraded"), is dropped ("dropping") or is too much ("overflowed"), on a thread
         of its own; the default logs a warning. Of more than 64 that wait for it the rest
-        is counted, in one of kind "missed".
+        is counted, in one of kind "missed". What it raises is logged and raised as that of a
+        callback for lines, and the next event is told all the same.
 
     Raises `InvalidValue` (a `ValueError`) and `SpawnError` (an `OSError`).
     """
@@ -141,20 +143,29 @@ def spawn(
         stdin_source = data_source(input, decoding)
     else:
         stdin_source = ("pipe", None) if captures(stdin) else source(stdin, decoding)
+    failures: Failures | None = None
+    if not (on_stdout_line is on_stderr_line is on_event is None):
+        from ._callback import Failures
+
+        failures = Failures(quoted(args))
+    if on_event is not None and failures is not None:
+        checked_callback("on_event", on_event)
+        given["on_event"] = failures.of_event_hook(on_event)
     options = {
         "argv": argv("spawn", args, shell),
         **translated(SPAWN, given),
         "stdin": stdin_source,
     }
     longest = longest_line(max_length), too_long_fails(too_long)
-    if on_stdout_line is None and on_stderr_line is None:
+    callbacks = {"on_stdout_line": on_stdout_line, "on_stderr_line": on_stderr_line}
+    if failures is None:
         return Child(args, call(_core.spawn, options, given), decoding, stop)
     callers: list[LineCaller | None] = []
     try:
-        for callback in (on_stdout_line, on_stderr_line):
-            callers.append(_caller(callback, *longest))
+        for name, callback in callbacks.items():
+            callers.append(_caller(name, callback, *longest, failures))
         child: Child[Any, Any, Any, Any] = Child(
-            args, call(_core.spawn, options, given), decoding, stop
+            args, call(_core.spawn, options, given), decoding, stop, failures
         )
     except BaseException:
         for caller in callers:
@@ -168,10 +179,14 @@ def spawn(
 
 
 def _caller(
-    callback: Callable[[Any], object] | None, longest: int | None, fails: bool
+    name: str,
+    callback: Callable[[Any], object] | None,
+    longest: int | None,
+    fails: bool,
+    failures: Failures,
 ) -> LineCaller | None:
     if callback is None:
         return None
     from ._callback import LineCaller
 
-    return LineCaller(callback, longest, fails)
+    return LineCaller(name, callback, longest, fails, failures)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import queue
 import signal
 import threading
 import time
@@ -65,13 +67,101 @@ def test_a_callback_that_raises(child):
     def fails(line):
         raise ZeroDivisionError(line)
 
-    it = spawn([child, "flood-forever", "--chunk", "10"], on_stdout_line=fails)
+    it = spawn([child, "flood-forever", "--chunk", "10"], on_stdout_line=lambda line: None)
     it.stdout.close()
     with it:
         pass
     assert it.returncode == -signal.SIGPIPE
     with pytest.raises(ZeroDivisionError), spawn("echo x; cat", shell=True, on_stdout_line=fails):
         pass
+
+
+class Raised(logging.Handler):
+    """What callbacks have raised, as it is logged."""
+
+    def __init__(self):
+        super().__init__()
+        self.records = queue.SimpleQueue()
+        self.emit = self.records.put
+
+    def next(self):
+        """Waits for it: its level, the kind of the exception, and the text."""
+        record = self.records.get()
+        return record.levelname, record.exc_info[0], record.getMessage()
+
+
+@pytest.fixture
+def raised():
+    """Holds what callbacks raise, from then on."""
+    handler = Raised()
+    logger = logging.getLogger("procwright")
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
+
+
+ASK = {
+    "wait": lambda it: it.wait(),
+    "poll": lambda it: it.poll(),
+    "communicate": lambda it: it.communicate(),
+    "result": lambda it: it.result(),
+    "wait_for": lambda it: it.wait_for("x", stream="stderr"),
+    "with": lambda it: it.__exit__(None, None, None),
+}
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+def test_what_a_callback_raises_is_logged_at_once_and_raised_by_the_next_call(child, ask, raised):
+    def fails(line):
+        raise ZeroDivisionError(line)
+
+    it = spawn([child, "cat"], stdin=PIPE, on_stdout_line=fails)
+    try:
+        it.stdin.write(b"one\n")
+        # No call of ours is under way, and the program goes on.
+        level, kind, message = raised.next()
+        assert (level, kind) == ("ERROR", ZeroDivisionError)
+        assert "on_stdout_line of" in message
+        assert "cat has raised ZeroDivisionError" in message
+        assert it.returncode is None
+        with pytest.raises(ZeroDivisionError, match="one"):
+            ask(it)
+        # It is told once.
+        assert it.poll() == it.returncode
+    finally:
+        it.stop()
+
+
+def test_a_timeout_error_of_a_callback_is_not_taken_for_one_of_the_call(child):
+    def fails(line):
+        raise TimeoutError("of the callback")
+
+    it = spawn([child, "cat"], input=b"one\n", on_stdout_line=fails)
+    with pytest.raises(TimeoutError, match="of the callback"):
+        it.communicate()
+
+
+def test_what_on_event_raises_is_logged_at_once_and_raised_by_the_next_call(child, raised):
+    calls = []
+
+    def fails(event):
+        calls.append(event.kind)
+        raise ZeroDivisionError(event.kind)
+
+    it = spawn(
+        [child, "flood", "--out", "1M"],
+        overflow=Overflow("drop_oldest", memory=65536),
+        on_event=fails,
+    )
+    try:
+        level, kind, message = raised.next()
+        assert (level, kind) == ("ERROR", ZeroDivisionError)
+        assert "on_event of" in message
+        with pytest.raises(ZeroDivisionError, match="dropping"):
+            it.wait()
+        assert it.wait() == 0
+    finally:
+        it.stop()
 
 
 def test_refused(child):

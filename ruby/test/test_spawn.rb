@@ -207,6 +207,20 @@ class TestSpawn < Minitest::Test
     assert_predicate child.wait, :signaled?
   end
 
+  def test_no_event_is_lost_because_on_event_has_raised_at_another
+    streams = []
+    hook = lambda do |event|
+      streams << event.stream
+      raise "not for me" if streams.one?
+    end
+    child = Procwright.spawn(CHILD, "flood", "--out", "1M", "--err", "1M", on_event: hook,
+                             overflow: Procwright::Overflow.new(:drop_newest, memory: 65_536))
+    error = assert_raises(RuntimeError) { eventually { child.status && false } }
+    assert_equal "not for me", error.message
+    eventually { child.status && streams.length == 2 }
+    assert_equal %w[stderr stdout], streams.sort
+  end
+
   def test_a_pty
     child = Procwright.spawn("stty size", shell: true, stdin: :pipe, pty: [31, 97])
     assert_equal "31 97\r\n", child.stdout.gets

@@ -64,6 +64,7 @@ module Procwright
       encodings = Options.encodings(options)
       overflow = Overflow.of(options[:overflow])
       @event_hook = options[:on_event].nil? ? nil : Options.event_hook(options[:on_event])
+      @events = []
       setup = setup(options, overflow, encodings)
       Options.telling_refusals(@argv, options) { Native.spawn(self, setup) }
       @process = Process.of(@native.process)
@@ -259,10 +260,16 @@ module Procwright
     # @private
     def command = Shellwords.join(@argv)
 
-    # Calls `on_event` for what has happened to its streams.
+    # Calls `on_event` for what has happened to its streams. If it raises, what it was not
+    # called with is for the next call.
     # @private
     def deliver_events
-      @native.events.each { |event| @event_hook.call(event) } if @event_hook
+      return unless @event_hook
+
+      @events.concat(@native.events)
+      while (event = @events.shift)
+        @event_hook.call(event)
+      end
     end
 
     private
