@@ -8,12 +8,18 @@
 # The modules of this package, highest first. Each imports only from lines below its own, at its
 # top, in functions and for type checkers; python/tests/test_layers.py sees to it.
 #
-#   __init__, queue                      the names that users import
+#   __init__, queue, testing             the names that users import
+#   _fake                                programs that a test plays
+#   _fake_map, _fake_child               many of them; one that is spawned
+#   _fake_run                            a run that is played
+#   _fake_calls, _fake_reply             what was asked; what is played
+#   _stand_in                            a program of its own, which is what is spawned
 #   _overloads                           run and spawn, as type checkers see them
 #   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
 #   _map                                 many commands, so many at a time
 #   _child, _liveness                    a child that one holds; the Python half of liveness
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
+#   _starting                            the way to the core: audit events, and tests
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
 #   _keywords                            types of the options of run and spawn
 #   _refused, _unknown                   refused options, and parameters of others

@@ -16,6 +16,7 @@ from ._timeout import Deadline, seconds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from collections.abc import Callable
     from signal import Signals
     from types import TracebackType
     from typing import Any, Literal, NoReturn, Self, overload
@@ -57,6 +58,8 @@ class Child(Streams[Out, Err, In, Both]):
         self._stop = stop
         self._communication: _core.Communication | None = None
         self._result: Result[Any, Any, Any] | None = None
+        #: Tells in the report of a fake of the program that it plays.
+        self._played: Callable[[_core.RawResult], None] | None = None
         #: The process, for all that is not the child's alone.
         self.process = Process._from_handle(core.process())
         #: The number of the process, which is its own until the child has been waited for.
@@ -365,6 +368,8 @@ class Child(Streams[Out, Err, In, Both]):
             out, err = (None if one is None else one[0] for one in read)
             raw = self._core.report(out, err)
             assert raw is not None
+            if self._played is not None:
+                self._played(raw)
             self._result = result_of(self.args, raw, self._decoding)
             self._close_outputs()
             out_read, err_read = read

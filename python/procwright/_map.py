@@ -6,9 +6,10 @@ from . import _core
 from ._arguments import encoded, instance, number, pairs
 from ._generic import Generic, Out
 from ._invalid import InvalidValue, bad_type
-from ._options import RUN, argv, call, event_hook, given_args, translated
+from ._options import RUN, argv, event_hook, given_args, translated
 from ._outcome import raise_for, result_of
 from ._record import Record
+from ._starting import audit, start
 from ._stdio import CAPTURE, data_source, source, text_decoding
 from ._timeout import seconds
 
@@ -139,7 +140,8 @@ def map(
         raise bad_type("commands", commands, _COMMANDS) from None
     given = _Given(iterator, common)
     given_rules = {"parallel": parallel, "deadline": deadline}
-    return Map(call(lambda raw: _core.map(raw, given), rules, given_rules), given)
+    native = start("map", lambda raw: _core.map(raw, given), rules, {**given_rules, "next": given})
+    return Map(native, given)
 
 
 _AHEAD = "pass how many results may wait, from 0 on, or None"
@@ -168,6 +170,8 @@ class _Given:
         self._iterator = iterator
         self._common = common
         self._next = 0
+        #: The parameters of the last command that was taken, for all but its arguments.
+        self.options: dict[str, Any] = {}
         #: Of commands without a result yet: arguments, and how their output is decoded.
         self.waiting: dict[int, tuple[Args, tuple[str, str] | None]] = {}
 
@@ -198,6 +202,8 @@ class _Given:
             "tee": False,
             "taps": [],
         }
+        audit("map", raw, options)
+        self.options = options
         self.waiting[self._next] = args, decoding
         self._next += 1
         return raw

@@ -5,8 +5,9 @@ from __future__ import annotations
 from . import _core
 from ._arguments import callback, word
 from ._invalid import InvalidValue
-from ._options import RUN, SPAWN, argv, call, given_args, longest_line, too_long_fails, translated
+from ._options import RUN, SPAWN, argv, given_args, longest_line, too_long_fails, translated
 from ._outcome import raise_for, result_of
+from ._starting import audit, start
 from ._stdio import CAPTURE, captures, data_source, source, text_decoding
 
 TYPE_CHECKING = False
@@ -196,7 +197,8 @@ def run(
         "tee": tee is True,
         "taps": taps,
     }
-    raw = call(_core.run, options, given)
+    audit("run", options, given)
+    raw = start("run", _core.run, options, given)
     if raw["error"] is not None:
         raise raw["error"]
     result = result_of(args, raw, decoding)

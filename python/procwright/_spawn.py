@@ -6,7 +6,8 @@ from . import _core
 from ._arguments import callback as checked_callback
 from ._child import Child
 from ._invalid import InvalidValue
-from ._options import RUN, SPAWN, argv, call, longest_line, quoted, too_long_fails, translated
+from ._options import RUN, SPAWN, argv, longest_line, quoted, too_long_fails, translated
+from ._starting import audit, start
 from ._stdio import PIPE, captures, data_source, source, text_decoding
 
 TYPE_CHECKING = False
@@ -156,17 +157,20 @@ def spawn(
         **translated(SPAWN, given),
         "stdin": stdin_source,
     }
+    audit("spawn", options, given)
+
+    def native(raw: dict[str, Any]) -> Child[Any, Any, Any, Any]:
+        return Child(args, _core.spawn(raw), decoding, stop, failures)
+
     longest = longest_line(max_length), too_long_fails(too_long)
     callbacks = {"on_stdout_line": on_stdout_line, "on_stderr_line": on_stderr_line}
     if failures is None:
-        return Child(args, call(_core.spawn, options, given), decoding, stop)
+        return start("spawn", native, options, given)
     callers: list[LineCaller | None] = []
     try:
         for name, callback in callbacks.items():
             callers.append(_caller(name, callback, *longest, failures))
-        child: Child[Any, Any, Any, Any] = Child(
-            args, call(_core.spawn, options, given), decoding, stop, failures
-        )
+        child = start("spawn", native, options, given)
     except BaseException:
         for caller in callers:
             if caller is not None:

@@ -1,0 +1,405 @@
+"""`Fake`: programs that a test plays."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from . import _starting
+from ._arguments import callback as checked_callback
+from ._arguments import number
+from ._fake_calls import Call, NotRegistered, Words
+from ._fake_map import FakeMap, really
+from ._fake_reply import Reply
+from ._fake_run import played, take_input
+from ._invalid import InvalidValue, bad_type
+from ._options import call as call_core
+from ._result import Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any, Literal, Self, TypeAlias
+
+    from ._fake_calls import Pattern
+    from ._process import Process
+    from ._types import Data
+
+    #: What answers a call.
+    Answer: TypeAlias = Reply | Result[Any, Any, Any] | BaseException
+
+#: What answers in the place of the core, the last first.
+_installed: list[Player] = []
+_change = threading.Lock()
+
+
+class Player:
+    """What stands in the place of the core, in all threads, while its block lasts."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._calls: list[Call] = []
+        self._refused: list[NotRegistered] = []
+        #: Stand-ins, whether or not anybody has their children.
+        self._started: list[Process] = []
+        self._pid = os.getpid()
+
+    @property
+    def calls(self) -> list[Call]:
+        """What was asked for and answered so far, in order."""
+        with self._lock:
+            return list(self._calls)
+
+    def take_refused(self) -> list[NotRegistered]:
+        """The errors of what was asked for and refused: the end of the block tells none of them."""
+        with self._lock:
+            refused, self._refused = self._refused, []
+        return refused
+
+    def __enter__(self) -> Self:
+        with _change:
+            if self in _installed:
+                raise InvalidValue("this fake is in use: make another for a block inside of it")
+            _installed.append(self)
+            _starting.answer = self._answer
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with _change:
+            _installed.remove(self)
+            _starting.answer = _installed[-1]._answer if _installed else None
+        with self._lock:
+            started, self._started = self._started, []
+        # A fork has no part in them.
+        if started and self._pid == os.getpid():
+            from ._fake_child import end
+
+            for process in started:
+                end(process)
+        for call in self.calls:
+            call._end()
+        self._leave(error)
+
+    def _leave(self, error: BaseException | None) -> None:
+        """What is to be done or found wrong at the end of the block."""
+        refused = self.take_refused()
+        if error is None and refused:
+            # Tested code may have caught it, as it catches every exception.
+            raise NotRegistered(f"{refused[0]}\n(The tested code has caught this error.)")
+
+    def _answer(
+        self,
+        function: Literal["run", "spawn", "map"],
+        native: Callable[[dict[str, Any]], Any],
+        options: dict[str, Any],
+        given: Mapping[str, Any],
+    ) -> Any:
+        if function != "map":
+            _checked_by_core(options)
+            return self._one(Call(function, given["args"], options, given), native, given)
+        if options["journal"] is not None:
+            raise InvalidValue(
+                "journal is given, and a fake keeps none: a journal is of commands that ran; "
+                "leave it out in this test, or run the map for real"
+            )
+        commands = given["next"]
+
+        def ask(index: int, raw: dict[str, Any]) -> Any:
+            args, _ = commands.waiting[index]
+            parameters = {**commands.options, "args": args}
+            return self._one(Call("map", args, raw, parameters), really, parameters)
+
+        return FakeMap(options, commands, ask)
+
+    def _one(
+        self, call: Call, native: Callable[[dict[str, Any]], Any], given: Mapping[str, Any]
+    ) -> Any:
+        raise NotImplementedError
+
+    def _really(
+        self, call: Call, native: Callable[[dict[str, Any]], Any], given: Mapping[str, Any]
+    ) -> Any:
+        return call_core(native, call._options, given)
+
+    def _plays(self, call: Call, native: Callable[[dict[str, Any]], Any], answer: Answer) -> Any:
+        """Does what the program would."""
+        if isinstance(answer, BaseException):
+            raise answer
+        reply = Reply.of(answer) if isinstance(answer, Result) else answer
+        if call.function != "spawn":
+            return played(call, reply)
+        from ._fake_child import spawned
+
+        child = spawned(call, reply, native)
+        with self._lock:
+            self._started.append(child.process)
+        return child
+
+
+def _checked_by_core(options: Mapping[str, Any]) -> None:
+    """Refuses what the core would, as far as a call can be made of it without."""
+    if not options["argv"]:
+        raise InvalidValue(
+            "args is [], which is empty: pass a list of the program and its arguments"
+        )
+
+
+class Registered:
+    """A pattern of arguments, and what answers them."""
+
+    def __init__(
+        self,
+        fake: Fake,
+        words: Words,
+        answer: Answer | Callable[[Call], Answer] | None,
+        times: int | None,
+        when: Callable[[Call], object] | None,
+    ) -> None:
+        self._fake = fake
+        self._words = words
+        self._gives = answer
+        self._when = when
+        #: How many calls it answers, None for any number.
+        self.times = times
+        self._calls: list[Call] = []
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls that it has answered."""
+        with self._fake._lock:
+            return list(self._calls)
+
+    @property
+    def call_count(self) -> int:
+        """How many there were."""
+        return len(self.calls)
+
+    @property
+    def called(self) -> bool:
+        """True if there was one."""
+        return bool(self.calls)
+
+    def assert_called(self, times: int | None = None) -> None:
+        """Raises `AssertionError` unless it was called so many times; None: at all."""
+        if times is not None:
+            number("times", times, 0, 2**31 - 1, "pass a number of calls, 0 or more, or None")
+        count = self.call_count
+        if count != times if times is not None else not count:
+            wanted = "at least once" if times is None else _times(times)
+            raise AssertionError(
+                f"{self._words} was to be called {wanted}, and was called {_times(count)}"
+                f"{self._fake._story()}"
+            )
+
+    def _is_used_up(self) -> bool:
+        return self.times is not None and len(self._calls) >= self.times
+
+    def _line(self) -> str:
+        count = len(self._calls)
+        state = f"used up, {count} of {self.times}" if self._is_used_up() else _times(count)
+        really = ", allowed to run" if self._gives is None else ""
+        return f"{self._words}  ({state}{really})"
+
+    def __repr__(self) -> str:
+        return f"<Registered {self._line()}>"
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+class Fake(Player):
+    """Programs that a test plays, while the `with` block lasts, for every thread.
+
+    `run`, `spawn` and `map` start nothing then: what is registered is answered, all else is
+    refused with `NotRegistered`. The block ends with that error, too, if the tested code has
+    caught it.
+
+    A run takes no time, and its process number is nobody's. A child of `spawn` is a process, a
+    small stand-in, so that it does all that a child does.
+
+    strict
+        At the end of the block everything that was registered must have been asked for, and
+        what has a number of times so many times.
+
+    >>> import procwright
+    >>> with Fake() as fake:
+    ...     fake.register(["git", "push", ...], stderr="no network", returncode=1)
+    ...     procwright.run(["git", "push", "origin"], text=True).stderr
+    <Registered ['git', 'push', ...]  (never)>
+    'no network'
+    """
+
+    def __init__(self, *, strict: bool = False) -> None:
+        super().__init__()
+        #: Whether everything that is registered has to be asked for.
+        self.strict = bool(strict)
+        self._registered: list[Registered] = []
+
+    @property
+    def registered(self) -> list[Registered]:
+        """What is registered, in the order in which it is tried."""
+        with self._lock:
+            return list(self._registered)
+
+    def register(
+        self,
+        args: Pattern,
+        answer: Answer | Callable[[Call], Answer] | None = None,
+        *,
+        stdout: Data | str = b"",
+        stderr: Data | str = b"",
+        returncode: int = 0,
+        times: int | None = None,
+        when: Callable[[Call], object] | None = None,
+    ) -> Registered:
+        """Registers what answers calls for a program.
+
+        args
+            A list of words. Each is text or a path, which has to be the same; a compiled
+            regular expression, which has to match all of it; `...`, for any number of words,
+            none among them; or an object that is compared by `==`, as `unittest.mock.ANY`.
+            A `str` is the line of `shell=True`, a path object a program without arguments.
+        answer
+            A `Reply`; the `Result` of a real run, which is told again; an exception, which is
+            raised; or a function that gets the `Call` and gives one of these.
+        stdout, stderr, returncode
+            A `Reply` of these, where no answer is given.
+        times
+            How many calls it answers. Then the next that fits has its turn: what is
+            registered is tried in order.
+        when
+            Called with the `Call`: false, and this does not fit.
+        """
+        reply = Reply(stdout=stdout, stderr=stderr, returncode=returncode)
+        if answer is None:
+            answer = reply
+        elif reply != Reply():
+            raise InvalidValue(
+                "answer is given, and stdout, stderr or returncode as well: pass them to its Reply"
+            )
+        elif not (isinstance(answer, (Reply, Result, BaseException)) or callable(answer)):
+            hint = "pass a Reply, a Result, an exception, or a function of the Call that gives one"
+            raise bad_type("answer", answer, hint)
+        elif isinstance(answer, type):
+            hint = "pass an object of the class, or a function that makes one"
+            raise bad_type("answer", answer, hint)
+        return self._add(args, answer, times, when)
+
+    def allow(
+        self,
+        args: Pattern,
+        *,
+        times: int | None = None,
+        when: Callable[[Call], object] | None = None,
+    ) -> Registered:
+        """Lets calls for a program through: it really runs. `allow([...])` is any program."""
+        return self._add(args, None, times, when)
+
+    def _add(self, args: Pattern, answer: Any, times: Any, when: Any) -> Registered:
+        words = Words("args", args)
+        if times is not None:
+            number("times", times, 1, 2**31 - 1, "pass a number of calls, 1 or more, or None")
+        checked_callback("when", when)
+        registered = Registered(self, words, answer, times, when)
+        with self._lock:
+            self._registered.append(registered)
+        return registered
+
+    def assert_calls(self, patterns: Sequence[Pattern]) -> None:
+        """Raises `AssertionError` unless these were the calls, in this order, and no others."""
+        hint = "pass a list of patterns, each as register() takes it"
+        if isinstance(patterns, (str, bytes)) or not hasattr(patterns, "__iter__"):
+            raise bad_type("patterns", patterns, hint)
+        expected = [Words(f"patterns[{place}]", one) for place, one in enumerate(patterns)]
+        calls = self.calls
+        for place in range(max(len(expected), len(calls))):
+            if place == len(calls):
+                wrong = f"call {place + 1} was to be {expected[place]}, and there was none"
+            elif place == len(expected):
+                wrong = f"call {place + 1} is one too many: {calls[place]}"
+            elif expected[place].fits(calls[place]):
+                continue
+            else:
+                wrong = f"call {place + 1} was to be {expected[place]}, and is {calls[place]}"
+            raise AssertionError(wrong + self._story())
+
+    def assert_all_called(self) -> None:
+        """Raises `AssertionError` unless everything that is registered was asked for."""
+        unused = [
+            one
+            for one in self.registered
+            if (not one.called if one.times is None else one.call_count != one.times)
+        ]
+        if unused:
+            lines = "".join(f"\n  {one._line()}" for one in unused)
+            raise AssertionError(f"registered, and not asked for so often:{lines}{self._story()}")
+
+    def _leave(self, error: BaseException | None) -> None:
+        super()._leave(error)
+        if error is None and self.strict:
+            self.assert_all_called()
+
+    def _story(self) -> str:
+        """The calls, as the end of an error."""
+        lines = "".join(f"\n  {place}. {call}" for place, call in enumerate(self.calls, 1))
+        return f"\ncalls:{lines or ' none'}"
+
+    def _one(
+        self, call: Call, native: Callable[[dict[str, Any]], Any], given: Mapping[str, Any]
+    ) -> Any:
+        registered = self._taken(call)
+        gives = registered._gives
+        if gives is None:
+            return self._really(call, native, given)
+        take_input(call)
+        # Outside of the lock: it may run programs itself.
+        answer: Any = gives(call) if callable(gives) and not _is_answer(gives) else gives
+        if not _is_answer(answer):
+            what = f"the answer to {call}"
+            raise bad_type(what, answer, "return a Reply, a Result or an exception")
+        return self._plays(call, native, answer)
+
+    def _taken(self, call: Call) -> Registered:
+        """What answers the call, which then is counted."""
+        for one in self.registered:
+            if not one._words.fits(call) or (one._when is not None and not one._when(call)):
+                continue
+            with self._lock:
+                if not one._is_used_up():
+                    one._calls.append(call)
+                    self._calls.append(call)
+                    return one
+        error = NotRegistered(self._refusal(call))
+        with self._lock:
+            self._refused.append(error)
+        raise error
+
+    def _refusal(self, call: Call) -> str:
+        lines = [f"{call} is not registered, and was not started"]
+        with self._lock:
+            registered = list(self._registered)
+            if registered:
+                lines.append("registered, in the order in which it is tried:")
+            for one in registered:
+                lines.append(f"  {one._line()}")
+                if one._words.fits(call):
+                    why = "used up" if one._is_used_up() else "when() says no"
+                else:
+                    why = one._words.difference(call) or ""
+                if why:
+                    lines.append(f"    {why}")
+        words = call.args if call.shell else list(call.argv)
+        lines.append(f"to answer it: fake.register({words!r}, stdout=...)")
+        lines.append(f"to run it for real: fake.allow({words!r})")
+        return "\n".join(lines)
+
+
+def _is_answer(answer: object) -> bool:
+    return isinstance(answer, (Reply, Result, BaseException))

@@ -1,0 +1,101 @@
+"""A map that is played: one command after the other, in their order, in no time."""
+
+from __future__ import annotations
+
+import threading
+
+from . import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from ._core import RawResult
+
+
+class FakeMap:
+    """What stands in for the core's map. `ask` answers a command: its place, its options."""
+
+    def __init__(
+        self,
+        rules: Mapping[str, Any],
+        next: Callable[[], dict[str, Any]],
+        ask: Callable[[int, dict[str, Any]], RawResult],
+    ) -> None:
+        self._rules = rules
+        self._next = next
+        self._ask = ask
+        # Commands are answered one at a time, whatever thread asks.
+        self._one = threading.RLock()
+        self._taken = 0
+        self._succeeded = 0
+        self._failed = 0
+        self._all_taken = False
+        self._closed = False
+        self._took = 0.0
+        self._stopped_by: str | None = None
+
+    def next(self) -> tuple[int, str, Any, str] | None:
+        with self._one:
+            cancel = self._rules["cancel"]
+            if cancel is not None and cancel.cancelled:
+                self._stopped_by = self._stopped_by or "cancel"
+            deadline = self._rules["deadline"]
+            if deadline is not None and self._took >= max(deadline, 0.0):
+                self._stopped_by = self._stopped_by or "deadline"
+            if self._closed or self._all_taken or self._stopped_by is not None:
+                return None
+            try:
+                options = self._next()
+            except StopIteration:
+                self._all_taken = True
+                return None
+            except BaseException:
+                self._stopped_by = "error"
+                raise
+            index = self._taken
+            self._taken += 1
+            return self._answered(index, options)
+
+    def _answered(self, index: int, options: dict[str, Any]) -> tuple[int, str, Any, str]:
+        try:
+            raw = self._ask(index, options)
+        except OSError as error:
+            self._count(False)
+            return index, "not_started", error, str(error)
+        self._took += raw["duration_s"]
+        status = raw["status"]
+        self._count(raw["reason"] == "finished" and status[1] == 0 and raw["error"] is None)
+        return index, "ran", raw, raw["summary"]
+
+    def _count(self, ok: bool) -> None:
+        self._succeeded += ok
+        self._failed += not ok
+        most = self._rules["stop_after_failures"]
+        if most is not None and self._failed >= most:
+            self._stopped_by = "failures"
+
+    def stop(self) -> None:
+        self._stopped_by = self._stopped_by or "cancel"
+
+    def close(self) -> None:
+        self._closed = True
+
+    def progress(self) -> dict[str, Any]:
+        return {
+            "taken": self._taken,
+            "running": 0,
+            "succeeded": self._succeeded,
+            "failed": self._failed,
+            "succeeded_before": 0,
+            "failed_before": 0,
+            "unknown": 0,
+            "all_taken": self._all_taken,
+            "stopped_by": self._stopped_by,
+        }
+
+
+def really(options: dict[str, Any]) -> RawResult:
+    """Runs a command of a map that a test lets through."""
+    return _core.run(options)
