@@ -9,6 +9,7 @@
 # top, in functions and for type checkers; python/tests/test_layers.py sees to it.
 #
 #   __init__, queue, testing             the names that users import
+#   _cassette                            runs that were recorded, and are replayed
 #   _fake                                programs that a test plays
 #   _fake_map, _fake_child               many of them; one that is spawned
 #   _fake_run                            a run that is played

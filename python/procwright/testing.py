@@ -12,12 +12,14 @@
 
 from __future__ import annotations
 
+from ._cassette import Cassette
 from ._fake import Fake, Registered
 from ._fake_calls import Call, NotRegistered, UnexpectedInput
 from ._fake_reply import Err, Hang, In, Out, Pause, Reply, not_found
 
 __all__ = [
     "Call",
+    "Cassette",
     "Err",
     "Fake",
     "Hang",

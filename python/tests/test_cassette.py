@@ -1,0 +1,197 @@
+"""`procwright.testing.Cassette`: runs that are recorded and replayed."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import procwright
+from procwright.testing import Cassette, Fake, NotRegistered
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "cassettes" / "it.jsonl"
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_run_is_replayed_as_it_was(path, tmp_path):
+    mark = tmp_path / "mark"
+    script = f"echo ran >> {mark}; echo out; printf '\\377' >&2; cat; exit 3"
+
+    def tested():
+        lines = []
+        result = procwright.run(
+            ["sh", "-c", script], input=b"in\n", on_stdout_line=lines.append, limit="1KiB"
+        )
+        return result.to_dict(), result.explanation, lines
+
+    with Cassette(path) as cassette:
+        assert cassette.is_recording
+        first = tested()
+    with Cassette(path) as cassette:
+        assert not cassette.is_recording
+        assert tested() == first
+        assert cassette.unused == 0
+        assert cassette.calls[0].input == b"in\n"
+    assert mark.read_text() == "ran\n"
+    assert first[2] == [b"out\n", b"in\n"]
+    head, line = lines_of(path)
+    assert head == {"procwright": "cassette", "version": 1}
+    assert line["result"] == first[0]
+    assert line["result"]["stderr"] == {"base64": "/w=="}
+    # The order of the two streams is that of their pieces; each stream is whole.
+    for stream in ("stdout", "stderr"):
+        pieces = [one for one in line["pieces"] if one["stream"] == stream]
+        assert [one["after_s"] for one in pieces] == sorted(one["after_s"] for one in pieces)
+    out = "".join(one["data"] for one in line["pieces"] if one["stream"] == "stdout")
+    assert out == "out\nin\n"
+
+
+def test_failures_are_replayed(path):
+    def tested():
+        said = []
+        for args, options in [
+            (["/no such program"], {}),
+            (["sleep", "60"], {"timeout": 0}),
+            (["false"], {"check": True}),
+            (["sh", "-c", "echo oops >&2; kill -KILL $$"], {"check": True}),
+        ]:
+            with pytest.raises((procwright.RunError, procwright.SpawnError)) as caught:
+                procwright.run(args, **options)
+            said.append((type(caught.value), str(caught.value)))
+        return said
+
+    with Cassette(path):
+        first = tested()
+    with Cassette(path, "replay"):
+        assert tested() == first
+    assert issubclass(first[0][0], FileNotFoundError)
+
+
+def test_what_is_the_same_is_replayed_in_its_order_and_once(path, tmp_path):
+    counter = tmp_path / "counter"
+    args = ["sh", "-c", f"echo x >> {counter}; wc -l < {counter}"]
+
+    def tested(times):
+        return [procwright.run(args, text=True).stdout.strip() for _ in range(times)]
+
+    with Cassette(path):
+        assert tested(3) == ["1", "2", "3"]
+    with Cassette(path):
+        assert tested(2) == ["1", "2"]
+    with pytest.raises(NotRegistered) as caught, Cassette(path):
+        assert tested(4)
+    said = str(caught.value)
+    assert said.startswith(f"run({args!r}) is not recorded in {path}, and was not started\n")
+    assert said.count("(replayed)") == 3
+    with Cassette(path, "add"):
+        assert tested(4) == ["1", "2", "3", "4"]
+    with Cassette(path):
+        assert tested(4) == ["1", "2", "3", "4"]
+    with Cassette(path, "record"):
+        assert tested(1) == ["5"]
+    with Cassette(path) as cassette:
+        assert cassette.unused == 1
+        assert tested(1) == ["5"]
+
+
+def test_what_has_to_be_the_same(path, tmp_path):
+    with Cassette(path, match=["argv", "input", "cwd"]):
+        procwright.run(["cat"], input=b"1", cwd="/")
+        procwright.run(["cat"], input=b"2", cwd="/")
+        procwright.run(["cat"], stdin=iter([b"2", b"3"]), cwd="/")
+    with Cassette(path, match=["argv", "input", "cwd"]) as cassette:
+        for data in (b"23", b"1", b"2"):
+            assert procwright.run(["cat"], input=data, cwd="/").stdout == data
+        for options in ({"input": b"1"}, {"cwd": "/"}, {"input": b"1", "cwd": tmp_path}):
+            with pytest.raises(NotRegistered, match=r"its (cwd|input_sha256) is another"):
+                procwright.run(["cat"], **options)
+        assert len(cassette.take_refused()) == 3
+
+
+def test_a_map_is_recorded_and_replayed(path):
+    def tested():
+        commands = [["echo", "a"], {"args": ["cat"], "input": "b"}, ["/no such program"], ["false"]]
+        found = list(procwright.map(commands, text=True))
+        return [(one.index, one.summary, one.result and one.result.to_dict()) for one in found]
+
+    with Cassette(path):
+        first = tested()
+    assert [one[2] and one[2]["stdout"] for one in first] == ["a\n", "b", None, ""]
+    with Cassette(path, "replay"):
+        assert tested() == first
+
+
+def test_nothing_is_written_if_the_block_fails(path):
+    def fails():
+        with Cassette(path):
+            procwright.run(["true"])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert not path.exists()
+    with Cassette(path):
+        pass
+    assert not path.exists()
+
+
+def test_before_save_changes_or_leaves_out(path):
+    def hide(line):
+        if line["asked"]["argv"][0] == "true":
+            return None
+        text = json.dumps(line).replace("secret", "******")
+        return json.loads(text)
+
+    with Cassette(path, before_save=hide):
+        procwright.run(["true"])
+        procwright.run(["echo", "secret"])
+    assert "secret" not in path.read_text()
+    with Cassette(path):
+        assert procwright.run(["echo", "******"]).stdout == b"******\n"
+    assert len(lines_of(path)) == 2
+
+
+def test_what_is_no_cassette(path):
+    with pytest.raises(FileNotFoundError, match="no such cassette"):
+        Cassette(path, "replay")
+    path.parent.mkdir()
+    good = '{"procwright": "cassette", "version": 1}\n'
+    for text in ("", "x", "{}", good + "{}", good + "5", good + '{"asked": {}}', good + "[]"):
+        path.write_text(text)
+        with pytest.raises(procwright.InvalidValue, match=r"it is no cassette .*record it anew"):
+            Cassette(path)
+    with Cassette(path, "record"):
+        procwright.run(["true"])
+    with Cassette(path, "replay"), pytest.raises(procwright.InvalidValue, match="is a child, and"):
+        procwright.spawn(["true"])
+
+
+def test_a_fake_within_a_cassette(path):
+    with Cassette(path), Fake() as fake:
+        fake.register(["x"])
+        procwright.run(["x"])
+    assert not path.exists()
+
+
+TESTS = """
+import procwright
+
+def test_it(procwright_cassette):
+    assert procwright.run(["sh", "-c", "echo x >> ran; echo $$"]).ok
+"""
+
+
+def test_the_fixture(tmp_path):
+    (tmp_path / "test_it.py").write_text(TESTS)
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    for _ in range(2):
+        result = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
+        assert "1 passed" in result.stdout, result.stdout
+    assert (tmp_path / "ran").read_text() == "x\n"
+    assert (tmp_path / "cassettes" / "test_it" / "test_it.jsonl").exists()
