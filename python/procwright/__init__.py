@@ -66,7 +66,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._budget import Budget, budget, set_budget
     from ._child import Child
-    from ._errors import LivenessError, NoSuchProcess, SpawnError, WaitTimeout
+    from ._errors import LivenessError, NoSuchProcess, SpawnError, TimeoutExpired, WaitTimeout
     from ._event import Event
     from ._liveness import LivenessGuarantee
     from ._map import Ended, Journal, Map, Past, Progress, map
@@ -82,7 +82,6 @@ if TYPE_CHECKING:
         OutputLimitExceeded,
         RunError,
         SystemFailure,
-        TimeoutExpired,
     )
     from ._stream import Figures, Gap, Reader, Writer
     from ._stream_errors import (
@@ -183,7 +182,7 @@ __all__ = [
 _LAZY = {
     "_budget": ("Budget", "budget", "set_budget"),
     "_child": ("Child",),
-    "_errors": ("LivenessError", "NoSuchProcess", "SpawnError", "WaitTimeout"),
+    "_errors": ("LivenessError", "NoSuchProcess", "SpawnError", "TimeoutExpired", "WaitTimeout"),
     "_event": ("Event",),
     "_liveness": ("LivenessGuarantee",),
     "_map": ("Ended", "Journal", "Map", "Past", "Progress", "map"),
@@ -198,7 +197,6 @@ _LAZY = {
         "OutputLimitExceeded",
         "RunError",
         "SystemFailure",
-        "TimeoutExpired",
     ),
     "_spawn": ("spawn",),
     "_stream": ("Figures", "Gap", "Reader", "Writer"),

@@ -7,6 +7,9 @@ import subprocess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from ._result import Result
     from ._types import Seconds
 
 
@@ -33,12 +36,21 @@ def _no_such_process(which: tuple[int, str] | None, text: str) -> NoSuchProcess:
     return NoSuchProcess(pid, id, text)
 
 
-class WaitTimeout(subprocess.TimeoutExpired, TimeoutError):
-    """The timeout of a wait came first.
+class TimeoutExpired(subprocess.TimeoutExpired, TimeoutError):
+    """The timeout came: of `run`, which has stopped the program, or of a wait, which ends nothing.
+
+    That of a run is a `RunError` besides, and has its `result`; that of a wait is a
+    `WaitTimeout`, whose `result` is None.
+    """
+
+    result: Result[Any, Any, Any] | Any = None
+
+
+class WaitTimeout(TimeoutExpired):
+    """The timeout of a wait came first, as that of a child's `wait` or `communicate`.
 
     `timeout` is how long was waited, `cmd` for what, in words; `pending` has what
-    has not ended. Not a `TimeoutExpired` of `run`, for there is no result: to catch
-    both, catch `subprocess.TimeoutExpired`.
+    has not ended. Nothing was stopped, and there is no result.
     """
 
     def __init__(self, cmd: str, timeout: Seconds | None, pending: tuple[object, ...] = ()) -> None:
@@ -151,6 +163,7 @@ def _spawn_error(errno: int, reason: str, filename: str, step: str, text: str) -
 
 for _public in (
     NoSuchProcess,
+    TimeoutExpired,
     WaitTimeout,
     LivenessError,
     SpawnError,

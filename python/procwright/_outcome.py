@@ -50,9 +50,9 @@ def raise_for(
 
         raise Cancelled(result, text)
     if reason == "timeout" and on_timeout == "raise":
-        from ._run_errors import TimeoutExpired
+        from ._run_errors import RunTimeout
 
-        raise TimeoutExpired(result, text, timeout)
+        raise RunTimeout(result, text, timeout)
     if reason == "idle_timeout" and on_timeout == "raise":
         from ._run_errors import IdleTimeout
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
+from ._errors import TimeoutExpired
 from ._timeout import as_number
 
 TYPE_CHECKING = False
@@ -51,16 +52,29 @@ def _output(result: Result, name: str) -> str | bytes | None:
     return data
 
 
-class TimeoutExpired(RunError, subprocess.TimeoutExpired):  # type: ignore[misc]
+class RunTimeout(RunError, TimeoutExpired):  # type: ignore[misc]
     """The timeout came, and the run was stopped."""
 
     def __init__(self, result: Result, text: str, timeout: Seconds | None) -> None:
         RunError.__init__(self, result, text)
+        # OSError's constructor leaves it empty.
+        self.args = (result, text, timeout)
         self.timeout = as_number(timeout)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_again, (type(self) is IdleTimeout, *self.args))
 
-class IdleTimeout(TimeoutExpired):
+
+# Users see one class: that the timeout of a run is a RunError besides is a detail.
+RunTimeout.__name__ = RunTimeout.__qualname__ = "TimeoutExpired"
+
+
+class IdleTimeout(RunTimeout):
     """No output came for the idle timeout, and the run was stopped."""
+
+
+def _again(idle: bool, result: Result, text: str, timeout: Seconds | None) -> RunTimeout:
+    return (IdleTimeout if idle else RunTimeout)(result, text, timeout)
 
 
 class CalledProcessError(RunError, subprocess.CalledProcessError):
@@ -111,7 +125,7 @@ class SystemFailure(RunError, OSError):
 
 for _public in (
     RunError,
-    TimeoutExpired,
+    RunTimeout,
     IdleTimeout,
     CalledProcessError,
     Cancelled,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import threading
@@ -36,7 +37,8 @@ def test_timeout(child):
     with pytest.raises(subprocess.TimeoutExpired) as caught:
         run("echo out; echo err >&2; sleep 1000", shell=True, timeout=0.3, text=True)
     error = caught.value
-    assert type(error) is procwright.TimeoutExpired
+    assert isinstance(error, (procwright.TimeoutExpired, procwright.RunError))
+    assert type(error).__name__ == "TimeoutExpired"
     assert error.timeout == 0.3
     assert (error.stdout, error.output, error.stderr) == ("out\n", "out\n", "err\n")
     result = error.result
@@ -238,3 +240,24 @@ def test_nothing_is_lost_when_a_handler_raises_at_once(script, child):
     process = script(code, child)
     process.communicate()
     assert process.returncode == 7
+
+
+def test_one_name_catches_every_timeout(child):
+    for idle in (False, True):
+        name = "idle_timeout" if idle else "timeout"
+        with pytest.raises(TimeoutError) as caught:
+            run([child, "sleep-forever"], stop=KILL, **{name: 0.1})
+        error = caught.value
+        assert isinstance(error, (procwright.TimeoutExpired, procwright.RunError))
+        assert isinstance(error, procwright.IdleTimeout) is idle
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error)
+        assert (str(again), again.timeout) == (str(error), 0.1)
+        assert again.result.to_dict() == error.result.to_dict()
+    with procwright.spawn([child, "sleep-forever"]) as one:
+        for call in (one.wait, one.communicate, one.result, one.process.wait):
+            with pytest.raises(procwright.TimeoutExpired) as caught:
+                call(timeout=0.1)
+            assert caught.value.result is None
+            assert not isinstance(caught.value, procwright.RunError)
+        one.stop(KILL)
