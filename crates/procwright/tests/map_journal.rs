@@ -331,3 +331,34 @@ fn the_joblog_has_the_columns_of_gnu_parallel() {
             .all(|row| row[2].parse::<f64>().unwrap() > 1e9)
     );
 }
+
+#[test]
+fn a_pipe_is_no_journal_and_waits_for_no_reader() {
+    let _watchdog = watchdog("a_pipe_is_no_journal_and_waits_for_no_reader");
+    let (dir, journal) = scratch();
+    let mut mkfifo = std::process::Command::new("mkfifo");
+    assert!(mkfifo.arg(&journal).status().unwrap().success());
+    for opened in [Journal::create(&journal), Journal::resume(&journal)] {
+        let error = opened.unwrap_err();
+        assert!(matches!(error, JournalError::NotRegular { .. }), "{error}");
+    }
+    let device = Journal::create("/dev/null").unwrap_err();
+    assert!(
+        matches!(device, JournalError::NotRegular { .. }),
+        "{device}"
+    );
+    for append in [false, true] {
+        let error = Joblog::open(&journal, append).unwrap_err();
+        assert!(matches!(error, JournalError::Unread { .. }), "{error}");
+    }
+    // One that is read is written.
+    let reader = fs::File::options().read(true).write(true).open(&journal);
+    let joblog = Joblog::open(&journal, false).unwrap();
+    let kept = Journal::create(dir.path().join("file"))
+        .unwrap()
+        .joblog(joblog);
+    run(vec![Spec::new(["true"])], kept);
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(reader.unwrap()));
+    assert!(lines.next().unwrap().unwrap().starts_with("Seq\t"));
+    assert!(lines.next().unwrap().unwrap().ends_with("\ttrue"));
+}

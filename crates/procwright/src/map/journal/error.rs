@@ -33,6 +33,22 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
+    /// It is a pipe, a terminal or another thing that no lines can be read from again.
+    #[error(
+        "the journal {:?} is not a regular file\n  hint: a later map reads in it what was done: name a \
+         file that keeps it",
+        path.display()
+    )]
+    NotRegular {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The joblog is a FIFO, of which the opening for writing would wait for its reader.
+    #[error("nobody reads the FIFO {:?}\n  hint: start its reader first", path.display())]
+    Unread {
+        /// The file.
+        path: PathBuf,
+    },
     /// It is not a journal of a map, or not one that this version understands.
     #[error("line {line} of {:?} is not of a journal that this version can read: {problem}", path.display())]
     Foreign {

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::error::JournalError;
 use super::line::{self, Line};
+use procwright_os::file::open_at_once;
 use procwright_os::poll;
 use procwright_os::sync::Mutex;
 use procwright_os::time::Deadline;
@@ -48,18 +49,22 @@ impl JournalFile {
     /// Opens the file, makes it if it is not there, and locks it.
     ///
     /// # Errors
-    /// [`JournalError::Io`], and [`JournalError::Busy`] if another map has it.
+    /// [`JournalError::Io`], [`JournalError::NotRegular`], and [`JournalError::Busy`] if another
+    /// map has it.
     ///
     /// # Blocking
     /// [`PATIENCE`] at most, while another has it.
     #[doc(alias = "flock")]
     pub(super) fn open(path: PathBuf) -> Result<JournalFile, JournalError> {
-        let opened = File::options()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&path);
-        let file = opened.map_err(|error| JournalError::io("open", &path, error))?;
+        let mut options = File::options();
+        // A FIFO and a terminal are not waited for, and then refused.
+        let opened = open_at_once(options.read(true).append(true).create(true), &path);
+        let refused = |what, error| JournalError::io(what, &path, error);
+        let file = opened.map_err(|error| refused("open", error))?;
+        let metadata = file.metadata().map_err(|error| refused("open", error))?;
+        if !metadata.is_file() {
+            return Err(JournalError::NotRegular { path });
+        }
         match lock(&file) {
             Ok(true) => {}
             Ok(false) => return Err(JournalError::Busy { path }),

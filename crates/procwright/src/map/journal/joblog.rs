@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::entry::{Entry, NotedEnd};
 use super::error::JournalError;
 use crate::quote::quote_whole;
+use procwright_os::file::{is_unread_fifo, open_at_once};
 use procwright_os::sync::Mutex;
 
 /// A file in the form of GNU parallel's `--joblog`: a line of nine columns, parted by tabs, for
@@ -24,21 +25,26 @@ impl Joblog {
     /// Opens the file, makes it if it is not there, and empties it unless `append`.
     ///
     /// # Errors
-    /// [`JournalError::Io`].
+    /// [`JournalError::Io`], and [`JournalError::Unread`] for a FIFO that nobody reads.
     pub fn open(path: impl AsRef<Path>, append: bool) -> Result<Joblog, JournalError> {
         let path = path.as_ref().to_owned();
         let open = || {
-            let file = match append {
-                true => File::options().append(true).create(true).open(&path)?,
-                false => File::create(&path)?,
+            let mut options = File::options();
+            match append {
+                true => options.append(true),
+                false => options.write(true).truncate(true),
             };
+            let file = open_at_once(options.create(true), &path)?;
             if file.metadata()?.len() == 0 {
                 (&file).write_all(HEADER.as_bytes())?;
             }
             Ok(file)
         };
         let opened: io::Result<File> = open();
-        let file = opened.map_err(|error| JournalError::io("open", &path, error))?;
+        let file = opened.map_err(|error| match is_unread_fifo(&path, &error) {
+            true => JournalError::Unread { path: path.clone() },
+            false => JournalError::io("open", &path, error),
+        })?;
         Ok(Joblog {
             path,
             file: Mutex::new(file),
