@@ -4,6 +4,7 @@ require_relative "helper"
 require "pathname"
 require "socket"
 require "stringio"
+require "tmpdir"
 
 # A bad value of any parameter of any public call is one error in one shape of words.
 #
@@ -20,7 +21,9 @@ class TestBadValues < Minitest::Test
   }.freeze
 
   # Parameters that take any object: for its truth, or since pattern matching asks.
-  ANYTHING = %i[shell new_session liveness merged binmode chomp non_block keys _keys].freeze
+  ANYTHING = %i[
+    shell new_session liveness merged binmode chomp non_block keys _keys ordered resume rerun_failed rerun_unknown sync
+  ].freeze
 
   # A value of no type that anything takes.
   ODD = Object.new
@@ -131,6 +134,14 @@ class TestBadValues < Minitest::Test
     invitation: bad(5, nil, "x", ODD),
     message: STRING + bad(nil),
     messages: [*bad("x", 5, nil, ODD), Row.new(["x", 5], "messages[1] is 5: "), Row.new([nil], "messages[0] is nil: ")],
+    commands: bad("x", 5, nil, ODD, { argv: ["x"] }),
+    parallel: bad("x", 1.5, true, 0, -1, 100_001, HUGE), ahead: bad("x", 1.5, true, -1, HUGE),
+    stop_after_failures: bad("x", 1.5, true, 0, -1, HUGE), deadline: SECONDS,
+    journal: [*bad(5, :x, ODD, ["x"]), Row.new("a\0b", "path is #{"a\0b".inspect}, which contains")],
+    path: [*bad(5, :x, ODD, ["x"], nil), Row.new("a\0b", "%s is #{"a\0b".inspect}, which contains")],
+    joblog: PATH,
+    # A command of a map is fed by nobody.
+    "Procwright.map:stdin": bad("text", 1.5, ODD, true, :no, -9, HUGE),
     # That of `overflow=`.
     "Procwright::Queue::Sender#overflow=:overflow": WORD + bad(nil)
   }.freeze
@@ -140,7 +151,10 @@ class TestBadValues < Minitest::Test
 
     # The parameters by their names, as pairs of kind and name; options by theirs.
     def parameters
-      table = { run: :RUN, run!: :RUN, spawn: :SPAWN }[method] if owner == Procwright
+      table = { run: :RUN, run!: :RUN, spawn: :SPAWN, map: :MAP }[method] if owner == Procwright
+      if method == :map && table
+        return [[:req, :commands], *Procwright.const_get(:Options)::MAP.keys.map { |name| [:key, name] }]
+      end
       return [[:argv, :argv], *Procwright.const_get(:Options).const_get(table).keys.map { |name| [:key, name] }] if table
 
       target = if !class_method then owner.instance_method(method)
@@ -278,7 +292,8 @@ class TestBadValues < Minitest::Test
   end
 
   def teardown
-    @open&.reverse_each { |one| one.respond_to?(:stop) ? one.wait : one.close }
+    @open&.reverse_each { |one| one.is_a?(Procwright::Child) ? one.wait : one.close }
+    @dirs&.each { |dir| FileUtils.rm_r(dir) }
     super
   end
 
@@ -311,6 +326,7 @@ class TestBadValues < Minitest::Test
     @owners ||= {}
     @owners[call.owner] ||= case call.owner.name.delete_prefix("Procwright::")
                             when "Child" then child
+                            when "Map" then keep(Procwright.map([]))
                             when "Process" then Procwright::Process.new($$)
                             when "LivenessMonitor" then Procwright::LivenessMonitor.new($$)
                             when "LivenessInvitation" then (@token = Procwright::LivenessToken.new).invite
@@ -330,6 +346,8 @@ class TestBadValues < Minitest::Test
     when :fds then [0, 1]
     when :ticket, :message, :name, :pattern then "x"
     when :messages, :things then []
+    when :commands then [[CHILD, "exit", "0"]]
+    when :path then File.join(Dir.mktmpdir.tap { |dir| (@dirs ||= []) << dir }, "journal")
     when :invitation then keep(queue.invite)
     else flunk "no value of #{name}"
     end
@@ -354,6 +372,8 @@ class TestBadValues < Minitest::Test
     end
     keywords[:limit] = 5 if name == :keep_full
     made = receiver.public_send(call.method, *arguments, **keywords)
+    # What the core refuses of a command is told with its result.
+    made.each { |ended| raise ended.error if ended.error } if made.is_a?(Procwright::Map)
     # Never got here with a bad value: what was started is ended.
     keep(made) if made.respond_to?(:close) || made.is_a?(Procwright::Child)
   end

@@ -219,6 +219,19 @@ module Procwright
     end
   end
 
+  # The journal of a map cannot be used. Nothing more was started: a command that is not written
+  # down could be run twice.
+  class JournalError < StandardError
+    include Error
+    # @return [Integer, nil] the system's number, if it was the system that refused
+    attr_reader :errno
+
+    def initialize(message, errno)
+      super(message)
+      @errno = errno
+    end
+  end
+
   # Classes of the system's exceptions with a module of ours, by their number.
   # @private
   module SystemErrors
@@ -289,6 +302,8 @@ module Procwright
       def stream_overflow(name, offset) = StreamOverflow.new(name, offset)
 
       def stream_lost(name, offset, length, _errno, reason) = StreamLost.new(name, offset, length, reason)
+
+      def journal_error(words, errno) = JournalError.new(words, errno)
 
       def stalled(command, streams, after, writing) = Stalled.new(command, streams, after, writing)
     end

@@ -27,22 +27,37 @@ module Procwright
       stdout: :pipe, stderr: :pipe, merged: false, overflow: :spill, stall_after: 30, channel: nil
     ).freeze
 
+    # Options of `map` alone, and those of `run` that are for all of its commands at once.
+    MAP_ALONE = {
+      parallel: nil, ordered: false, ahead: nil, stop_after_failures: nil, deadline: nil, journal: nil
+    }.merge(RUN.slice(:cancel, :on_event, :on_line, :max_length, :too_long)).freeze
+
+    # Those of one of its commands.
+    MAP_COMMAND = RUN.except(:on_timeout, :tee, :on_stdout_line, :on_stderr_line, *MAP_ALONE.keys).freeze
+
+    MAP = MAP_COMMAND.merge(MAP_ALONE).freeze
+
     module_function
 
     # Splits arguments into argv and options. `argv` may begin with variables to set, as that
     # of Process.spawn.
     def parse(caller, argv, given, known)
-      unknown = (given.keys - known.keys).first
-      refuse_keyword(caller, unknown, given[unknown], known) unless unknown.nil?
-      options = known.merge(given)
-      unless options[:input].nil? || options[:stdin].nil?
-        raise InvalidValue, "stdin and input are both given: input is what the program reads"
-      end
+      options = with_defaults(caller, given, known)
       if argv.first.is_a?(Hash)
         first, *argv = argv
         options[:extra_env] = first.merge(options[:extra_env].nil? ? {} : Arguments.mapping("extra_env", options[:extra_env], VARIABLES))
       end
       [command_words(caller, argv, options[:shell]), options]
+    end
+
+    # All options of the table, of which some are given.
+    def with_defaults(caller, given, known)
+      unknown = (given.keys - known.keys).first
+      refuse_keyword(caller, unknown, given[unknown], known) unless unknown.nil?
+      options = known.merge(given)
+      return options if options[:input].nil? || options[:stdin].nil?
+
+      raise InvalidValue, "stdin and input are both given: input is what the program reads"
     end
 
     # Keywords of Process.spawn and Open3, and what does here what they do there.

@@ -41,18 +41,26 @@ impl Options<'_> {
 
     /// The options that `run` and `spawn` share.
     pub(crate) fn spec(&self) -> Result<Spec, Error> {
+        let mut spec = self.spec_without_environment()?;
+        // The copy is taken with Ruby's lock, and not in the middle of the run: other threads
+        // set variables with the lock held.
+        spec.env
+            .get_or_insert_with(|| std::env::vars_os().collect());
+        Ok(spec)
+    }
+
+    /// [`spec`](Options::spec), which has an environment only if one was given.
+    pub(crate) fn spec_without_environment(&self) -> Result<Spec, Error> {
         let mut spec = Spec::new(each(self.get("argv")?, |word| {
             RString::try_convert(word).map(os)
         })?);
-        // The copy is taken with Ruby's lock, and not in the middle of the run: other threads
-        // set variables with the lock held.
-        spec.env = Some(match self.get::<Option<RArray>>("env")? {
-            Some(env) => each(env, |pair| {
+        let env = self.get::<Option<RArray>>("env")?.map(|env| {
+            each(env, |pair| {
                 let (key, value): (RString, RString) = TryConvert::try_convert(pair)?;
                 Ok((os(key), os(value)))
-            })?,
-            None => std::env::vars_os().collect(),
+            })
         });
+        spec.env = env.transpose()?;
         spec.extra_env = each(self.get("extra_env")?, |pair| {
             let (key, value): (RString, Option<RString>) = TryConvert::try_convert(pair)?;
             Ok((os(key), value.map(os)))
@@ -176,7 +184,7 @@ fn os(string: RString) -> OsString {
     OsString::from_vec(to_vec(string))
 }
 
-fn path(string: RString) -> PathBuf {
+pub(crate) fn path(string: RString) -> PathBuf {
     os(string).into()
 }
 

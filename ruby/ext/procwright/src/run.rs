@@ -97,6 +97,16 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
 }
 
 fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHash, Error> {
+    let (hash, failure) = parts(ruby, collected, shown)?;
+    failure.map_or(Ok(hash), Err)
+}
+
+/// The parts of a result, and what has broken the run off.
+pub(crate) fn parts(
+    ruby: &Ruby,
+    collected: Collected<Vec<u8>>,
+    shown: bool,
+) -> Result<(RHash, Option<Error>), Error> {
     let Collected {
         report,
         stdout,
@@ -130,21 +140,20 @@ fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHa
         Ok(order)
     });
     hash.aset(ruby.to_symbol("merged"), order.transpose()?)?;
-    match failure {
-        None => {}
-        Some(Failure::Io(error)) => {
+    let failure = failure.map(|failure| match failure {
+        Failure::Io(error) => {
             let command = report.command();
             let words = format!("reading the output of {command} failed: {error}");
-            return Err(system_error(&error, words));
+            system_error(&error, words)
         }
-        Some(Failure::Foreign(what, error)) => {
+        Failure::Foreign(what, error) => {
             let words = format!("{what} of {} failed: {error}", report.command());
-            if let Some(error) = error.downcast_ref::<std::io::Error>() {
-                return Err(system_error(error, words));
+            match error.downcast_ref::<std::io::Error>() {
+                Some(error) => system_error(error, words),
+                None => exception("internal_error", (words,)),
             }
-            return Err(exception("internal_error", (words,)));
         }
-        Some(_) => return Err(exception("internal_error", ("an unknown failure",))),
-    }
-    Ok(hash)
+        _ => exception("internal_error", ("an unknown failure",)),
+    });
+    Ok((hash, failure))
 }

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+module Procwright
+  class Map
+    # A command of a map, and what became of it.
+    class Ended
+      # @return [Integer] its place among the commands, from 0 on
+      attr_reader :index
+      # @return [Array<String>] the program and its arguments
+      attr_reader :argv
+      # @return [Result, nil] the result of its run, nil if it was not run
+      attr_reader :result
+      # @return [Exception, nil] the reason why it could not be started, or was broken off; it is
+      #   not raised
+      attr_reader :error
+      # @return [Past, nil] what the journal tells of it, if it was not run for that reason
+      attr_reader :before
+      # @return [String] what became of it, in a line
+      attr_reader :summary
+
+      # @private
+      def initialize(index, argv, result, error, before, summary)
+        @index = index
+        @argv = argv
+        @result = result
+        @error = error
+        @before = before
+        @summary = summary
+        freeze
+      end
+
+      # True if it ended by itself with code 0, now or before.
+      def success?
+        return @before.success? if @before
+
+        @error.nil? && !@result.nil? && @result.success?
+      end
+
+      # True if it was started by an earlier map, and how it ended is not known.
+      def unknown? = !@before.nil? && @before.outcome.nil?
+
+      # Gives itself if it succeeded, and raises what {Procwright.run!} would.
+      # @raise [CommandFailed, TimeoutExpired, SpawnError, ...]
+      def check!
+        raise @error if @error
+
+        if @result
+          Run.raise_for(@result, :raise)
+          @result.check!
+        end
+        raise CommandFailed.new(nil, @summary) unless success?
+
+        self
+      end
+
+      # Parts for pattern matching.
+      def deconstruct_keys(_keys)
+        { index: index, argv: argv, result: result, error: error, before: before, success: success?, unknown: unknown? }
+      end
+
+      def to_s = @summary
+      def inspect = "#<Procwright::Map::Ended #{@index}: #{@summary}>"
+    end
+
+    # What a journal tells of a command of an earlier map: seconds since 1970 at its start; true
+    # if it is known to have succeeded; seconds from its start to its end and how it ended, in
+    # words, both nil if that is not known.
+    Past = Struct.new(:started_at, :success, :duration, :outcome) do
+      def success? = success == true
+    end
+
+    # How far a map is: commands that were taken from the input, that run at this moment, that
+    # were run and have succeeded or failed (were stopped, could not be started); that were not
+    # run since the journal tells of their success, their failure, a start without an end; true
+    # if there is no more input; and `:failures`, `:deadline`, `:cancel` or `:error` if that has
+    # ended it before its time.
+    Progress = Struct.new(
+      :taken, :running, :succeeded, :failed, :succeeded_before, :failed_before, :unknown, :all_taken,
+      :stopped_by, keyword_init: true
+    )
+  end
+end
