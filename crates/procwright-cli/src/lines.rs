@@ -1,5 +1,8 @@
 //! Lines of one stream, out of the pieces that it comes in.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 /// Bytes of a line before it is cut: the end of a line may never come.
 pub(crate) const LONGEST: usize = 64 * 1024;
 
@@ -12,6 +15,14 @@ pub(crate) struct Line<'a> {
     pub(crate) continues: bool,
     /// True if the newline has come, too.
     pub(crate) is_ended: bool,
+}
+
+/// A name that stands in front of lines: a newline in it would begin one of its own.
+pub(crate) fn name_in_a_line(name: &OsStr) -> Vec<u8> {
+    let bytes = name.as_bytes().iter();
+    bytes
+        .map(|byte| if *byte == b'\n' { b' ' } else { *byte })
+        .collect()
 }
 
 /// Splits a stream into lines, and keeps the one that has not ended.

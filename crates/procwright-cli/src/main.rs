@@ -6,7 +6,7 @@
 //!    subcommands, none of which uses another
 //! 2. [`args`], the command line, where each flag is described once; [`stdout`] and
 //!    [`stdio`], where results and a program's output go; [`process_1`], the command as
-//!    the first process of a container
+//!    the first process of a container; [`report_file`]; [`file_conflicts`]
 //! 3. [`own_signals`], which signals are taken
 //! 4. [`exit`], the exit codes; [`colour`]
 //! 5. [`message`], messages on stderr; [`tty`], the terminal
@@ -15,14 +15,14 @@
 //!
 //! Within `run`, below the walk through a run in `run/mod.rs`: `retry`, `watch`;
 //! then `command`, `report`, `signals`; then `output`, `shell_job`,
-//! `outer_terminal`; then `progress`, `saved_modes`, `spec_file`, `dry_run`,
-//! `file_conflicts`.
+//! `outer_terminal`; then `progress`, `saved_modes`, `spec_file`, `dry_run`.
 
 mod args;
 mod buffer;
 mod colour;
 mod completions;
 mod exit;
+mod file_conflicts;
 #[cfg(test)]
 mod flag_tests;
 mod human;
@@ -36,6 +36,7 @@ mod poll;
 mod process_1;
 mod procfs;
 mod queue;
+mod report_file;
 mod run;
 mod stdio;
 mod stdout;
@@ -55,7 +56,11 @@ fn main() -> ! {
     let done = match args::parse() {
         Ok(Cli { command }) => match command {
             Subcommand::Run(args) => run::run(&args),
-            Subcommand::Map(args) => map::map(*args),
+            // As process 1 it is the program of a `run`, which reaps orphans.
+            Subcommand::Map(args) => match process_1::ourselves_as_a_child() {
+                Some(command) => run::run(&args::run_as_init(command)),
+                None => map::map(*args),
+            },
             Subcommand::Buffer(args) => reaping(|| buffer::buffer(&args)),
             Subcommand::Wait(args) => reaping(|| wait::wait(args)),
             Subcommand::Queue(args) => reaping(|| queue::queue(&args)),

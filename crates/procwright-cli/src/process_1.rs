@@ -6,6 +6,7 @@
 //! until it reaps them. `run` reads its signals and reaps orphans wherever it runs;
 //! what is here is for all other times, and for the other subcommands.
 
+use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +17,7 @@ use signal_hook::consts::SIGCHLD;
 use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::iterator::Signals;
 
-use crate::exit::{SIGNALLED, TERMINATION_SIGNALS};
+use crate::exit::{SIGNALLED, TERMINATION_SIGNALS, is_process_1};
 
 /// Makes signals that ask to terminate end this process, by the exit code that a shell
 /// would make of its death. Those that are ignored stay so.
@@ -32,6 +33,19 @@ pub(crate) fn end_by_signals() -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The command line of this process, to be run as its child; none unless it is process 1. For
+/// `map`, which has children on many threads: an orphan that has ended could not be told from a
+/// command whose thread is about to take its status.
+pub(crate) fn ourselves_as_a_child() -> Option<Vec<OsString>> {
+    if !is_process_1() {
+        return None;
+    }
+    // Where there is no /proc to find it by, it runs without reaping.
+    let own = std::env::current_exe().ok()?;
+    let words = std::env::args_os().skip(1);
+    Some(std::iter::once(own.into()).chain(words).collect())
 }
 
 /// Reaps orphans from now on, on a thread that sleeps until one has ended. Not for

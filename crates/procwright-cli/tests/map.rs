@@ -23,6 +23,10 @@ fn ran<const N: usize>(words: [&str; N]) -> Ran {
     map(words).output().unwrap().into()
 }
 
+fn ran_with(words: &[&str]) -> Ran {
+    map(words).output().unwrap().into()
+}
+
 /// The output of `command`, which reads `input`.
 fn fed(mut command: Command, input: &[u8]) -> Ran {
     command.stdin(Stdio::piped());
@@ -257,6 +261,66 @@ fn the_report_counts() {
         (&json["stopped_by"], &json["all_taken"]),
         (&serde_json::Value::Null, &true.into())
     );
+}
+
+#[test]
+fn the_report_may_go_to_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let report = file("report");
+    let ran = ran([
+        "--report-to",
+        &report,
+        "sh",
+        "-c",
+        "exit $0",
+        ":::",
+        "0",
+        "3",
+    ]);
+    assert_eq!(ran.code(), Some(1));
+    let text = std::fs::read_to_string(&report).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["failures"][0]["index"], 1);
+    let ran = ran_with(&["--report-to", "-", "--report", "text", "echo", ":::", "a"]);
+    assert!(
+        ran.stdout.starts_with("a\ncommands   1\n"),
+        "{}",
+        ran.stdout
+    );
+    // What would be of no use is refused before anything runs.
+    let journal = file("journal");
+    for words in [
+        ["--report-to", &journal, "--journal", &journal],
+        ["--joblog", &journal, "--journal", &journal],
+        ["--report-to", "/does/not/exist", "--journal", &journal],
+    ] {
+        let mark = file("mark");
+        let ran = ran_with(&[&words[..], &["touch", ":::", &mark]].concat());
+        assert_eq!(ran.code(), Some(125), "{}", ran.stderr);
+        assert!(!std::path::Path::new(&mark).exists());
+        assert!(!std::path::Path::new(&journal).exists());
+    }
+}
+
+#[test]
+fn a_fifo_that_nobody_reads_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (fifo, journal) = (file("fifo"), file("journal"));
+    drop(common::fifo(fifo.as_ref()));
+    for (words, hint) in [
+        (vec!["--journal", &fifo], "is not a regular file"),
+        (
+            vec!["--journal", &journal, "--joblog", &fifo],
+            "start its reader first",
+        ),
+        (vec!["--report-to", &fifo], "start its reader first"),
+    ] {
+        let ran = ran_with(&[&words[..], &["true", ":::", "a"]].concat());
+        assert_eq!(ran.code(), Some(125), "{}", ran.stderr);
+        assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+    }
 }
 
 #[test]

@@ -174,6 +174,57 @@ fn orphans_are_reaped_while_the_program_runs() {
     assert_eq!(init.code(), Some(143));
 }
 
+#[test]
+fn orphans_are_reaped_while_the_commands_of_a_map_run() {
+    let test = "orphans_are_reaped_while_the_commands_of_a_map_run";
+    // Each leaves a process behind that ends at once, and waits until it is no zombie any more.
+    let script = "sh -c 'true & echo $! >$0' $0; read orphan <$0; \
+                  while [ -e /proc/$orphan ]; do sleep 0.01; done; echo $0";
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["a", "b", "c", "d"].map(|name| format!("{}/{name}", folder.path().display()));
+    // A watchdog, and no measure of speed.
+    let words = [
+        "map",
+        "-j2",
+        "--ordered",
+        "--deadline",
+        "100",
+        "sh",
+        "-c",
+        script,
+        ":::",
+    ];
+    let words: Vec<_> = words
+        .map(str::to_owned)
+        .into_iter()
+        .chain(files.clone())
+        .collect();
+    let Some(mut init) = Init::start(test, &words, Stdio::null()) else {
+        return;
+    };
+    let mut said = String::new();
+    init.stdout.read_to_string(&mut said).unwrap();
+    assert_eq!(said.lines().collect::<Vec<_>>(), files);
+    assert_eq!(init.code(), Some(0));
+}
+
+#[test]
+fn a_signal_ends_a_map_that_is_process_1() {
+    let test = "a_signal_ends_a_map_that_is_process_1";
+    let script = "trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 0.1; done";
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let words = ["map", "-j1", "--live", "sh", "-c", script, ":::", "a"].map(str::to_owned);
+        let Some(mut init) = Init::start(test, &words, Stdio::null()) else {
+            return;
+        };
+        assert_eq!(init.line(), "ready\n");
+        kill(init.pid, signal);
+        // The map has stopped its commands, each by its own stop.
+        assert_eq!(init.line(), "told\n");
+        assert_eq!(init.code(), Some(128 + signal.as_raw()));
+    }
+}
+
 /// Shell lines that become each of the subcommands that have no program of their own. The
 /// queue is called `name`.
 fn waiting(name: &str) -> [String; 3] {

@@ -47,6 +47,21 @@ fn each_stream_gets_its_own() {
 }
 
 #[test]
+fn a_name_stands_between_time_and_stream() {
+    let mut command = procwright(["--tag=we\nb", "--"]);
+    command.args(child(["says", "out:one\\ntwo\\n", "err:warn\\n"]));
+    let ran: Ran = command.output().unwrap().into();
+    assert_eq!(ran.code(), Some(0));
+    // A newline in a name begins no line.
+    let expected = " we b out | one\n we b out | two\n";
+    assert_eq!(without_times(&ran.stdout), expected);
+    assert_eq!(without_times(&ran.stderr), " we b err | warn\n");
+    // What stands behind a space is the program.
+    let ran: Ran = procwright(["--tag", "echo", "x"]).output().unwrap().into();
+    assert_eq!(without_times(&ran.stdout), " out | x\n");
+}
+
+#[test]
 fn a_prompt_is_shown_at_once_and_in_one_place_the_order_is_kept() {
     let words = ["out:Name? ", "ack", "err:warning\\n", "ack", "out:hello\\n"];
     let (mut read, write) = std::io::pipe().unwrap();

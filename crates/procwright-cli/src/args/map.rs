@@ -4,14 +4,13 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use procwright::Spec;
-use procwright::process::Signal;
 use procwright::time::Timeout;
 
 use super::limits::LimitArgs;
-use super::run::{ReportArg, variable};
+use super::report::ReportArgs;
+use super::surroundings::SurroundingsArgs;
 use crate::units;
 
 const AFTER: &str = "\
@@ -53,25 +52,8 @@ pub(crate) struct MapArgs {
     #[arg(long, short = '0', help_heading = "Commands")]
     pub(crate) null: bool,
 
-    /// Run them in this directory
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Commands")]
-    pub(crate) cwd: Option<PathBuf>,
-
-    /// Set a variable; may be repeated
-    #[arg(
-        long,
-        value_name = "NAME=VALUE",
-        value_parser = OsStringValueParser::new().try_map(variable),
-        help_heading = "Commands"
-    )]
-    pub(crate) env: Vec<(OsString, OsString)>,
-
-    /// Kill them when this command dies, by SIGKILL too
-    ///
-    /// Without this, SIGKILL of the command leaves those running that are there: nobody
-    /// is left to stop them.
-    #[arg(long, help_heading = "Commands")]
-    pub(crate) die_with_parent: bool,
+    #[command(flatten, next_help_heading = "Commands")]
+    pub(crate) surroundings: SurroundingsArgs,
 
     /// Stop all after this time
     ///
@@ -165,16 +147,8 @@ pub(crate) struct MapArgs {
     )]
     pub(crate) joblog: Option<PathBuf>,
 
-    /// Say at the end what became of them
-    ///
-    /// On stderr. docs/reference/command.md describes the JSON.
-    #[arg(
-        long,
-        value_name = "text|json",
-        hide_possible_values = true,
-        help_heading = "Report"
-    )]
-    pub(crate) report: Option<ReportArg>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
 
     /// The command, and its items behind :::
     #[arg(
@@ -191,14 +165,6 @@ impl MapArgs {
     /// Sets in `spec` what the options say about each command.
     pub(crate) fn apply_to(&self, spec: &mut Spec) {
         self.limits.apply_to(spec);
-        spec.cwd.clone_from(&self.cwd);
-        for (name, value) in &self.env {
-            // Each name once, as the program will see it: the last value holds.
-            spec.extra_env.retain(|(other, _)| other != name);
-            spec.extra_env.push((name.clone(), Some(value.clone())));
-        }
-        if self.die_with_parent {
-            spec.die_with_parent = Some(Signal::KILL);
-        }
+        self.surroundings.apply_to(spec);
     }
 }

@@ -8,16 +8,21 @@ mod buffer;
 mod limits;
 mod map;
 mod queue;
+mod report;
 mod run;
+mod surroundings;
 mod usage;
 mod wait;
+
+use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 pub(crate) use buffer::{BufferArgs, BufferOverflowArg};
 pub(crate) use map::MapArgs;
 pub(crate) use queue::{FormatArg, QueueArgs, QueueCommand, RecvArgs, SendArgs, StatArgs};
-pub(crate) use run::{ReportArg, RunArgs};
+pub(crate) use report::ReportArg;
+pub(crate) use run::RunArgs;
 pub(crate) use usage::print_usage_error;
 pub(crate) use wait::WaitArgs;
 
@@ -96,6 +101,8 @@ pub(crate) fn definition() -> clap::Command {
             .long("help")
             .action(ArgAction::HelpShort)
             .help("Print this")
+            // Not that of the options before it.
+            .help_heading(None::<&str>)
     };
     Cli::command()
         .disable_help_flag(true)
@@ -114,4 +121,23 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
     let mut definition = definition();
     let mut matches: ArgMatches = definition.try_get_matches_from_mut(std::env::args_os())?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition))
+}
+
+/// Options of a `run` that looks after `command` as the first process of a container: it leaves
+/// the end of all others, and the time for that, to `command`.
+pub(crate) fn run_as_init(command: Vec<OsString>) -> RunArgs {
+    let options = [
+        "procwright",
+        "run",
+        "--scope",
+        "process",
+        "--grace",
+        "inf",
+        "--",
+    ];
+    let words = options.into_iter().map(OsString::from).chain(command);
+    match Cli::parse_from(words).command {
+        Subcommand::Run(args) => *args,
+        _ => unreachable!("these are words of run"),
+    }
 }

@@ -3,17 +3,16 @@
 //! A new option is a field of [`RunArgs`] and a line in [`RunArgs::apply_to`], or in
 //! [`RunArgs::command_options`] if it is the command's own.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, ValueEnum, ValueHint};
-use procwright::process::Signal;
+use clap::{Args, ValueHint};
 use procwright::{Spec, Stdin};
 
 use super::limits::LimitArgs;
+use super::report::ReportArgs;
+use super::surroundings::SurroundingsArgs;
 use crate::units;
 
 const AFTER: &str = "\
@@ -76,20 +75,8 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Program")]
     pub(crate) shell: bool,
 
-    /// Run it in this directory
-    ///
-    /// A program with a slash in its name is looked for from there.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Program")]
-    pub(crate) cwd: Option<PathBuf>,
-
-    /// Set a variable; may be repeated
-    #[arg(
-        long,
-        value_name = "NAME=VALUE",
-        value_parser = OsStringValueParser::new().try_map(variable),
-        help_heading = "Program"
-    )]
-    pub(crate) env: Vec<(OsString, OsString)>,
+    #[command(flatten, next_help_heading = "Program")]
+    pub(crate) surroundings: SurroundingsArgs,
 
     /// What it reads instead of our stdin
     ///
@@ -109,14 +96,6 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Program")]
     pub(crate) pty: bool,
 
-    /// Kill it when this command dies, by SIGKILL too
-    ///
-    /// Without this, SIGKILL of the command leaves the program running: nobody is
-    /// left to stop it. The kernel then sends SIGKILL to the program itself, but to
-    /// nobody whom it has started, and not to a set-user-ID program.
-    #[arg(long, help_heading = "Program")]
-    pub(crate) die_with_parent: bool,
-
     /// Take it from JSON or TOML; flags come on top
     ///
     /// The form is that of --dry-run and of the library; docs/reference/spec.md
@@ -135,9 +114,18 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Program")]
     pub(crate) dry_run: bool,
 
-    /// Begin each line with time and stream
-    #[arg(long, help_heading = "Output")]
-    pub(crate) tag: bool,
+    /// Begin each line with time, NAME if given, and stream
+    ///
+    /// With a NAME the lines of several runs on one terminal are told apart.
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        help_heading = "Output"
+    )]
+    pub(crate) tag: Option<OsString>,
 
     /// Show its output only if it fails
     #[arg(long, help_heading = "Output")]
@@ -196,20 +184,8 @@ pub(crate) struct RunArgs {
     #[arg(long, requires = "log", help_heading = "Output")]
     pub(crate) log_strict: bool,
 
-    /// Say at the end what became of it
-    ///
-    /// On stderr. docs/reference/result.md describes the JSON.
-    #[arg(
-        long,
-        value_name = "text|json",
-        hide_possible_values = true,
-        help_heading = "Report"
-    )]
-    pub(crate) report: Option<ReportArg>,
-
-    /// Write that to a file (-: stdout); JSON unless said
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Report")]
-    pub(crate) report_to: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
 
     /// The program and its arguments
     #[arg(
@@ -237,11 +213,9 @@ impl RunArgs {
         // The pattern names all fields, so that the compiler asks about a new one.
         let RunArgs {
             limits,
-            cwd,
-            env,
+            surroundings,
             stdin,
             pty,
-            die_with_parent,
             keep_full,
             // The parts of `argv`, and where the spec comes from or goes to.
             shell: _,
@@ -261,7 +235,6 @@ impl RunArgs {
             log_keep: _,
             log_strict: _,
             report: _,
-            report_to: _,
         } = self;
         if let Some(argv) = self.argv() {
             spec.argv = argv;
@@ -276,17 +249,7 @@ impl RunArgs {
         if *pty {
             spec.pty.get_or_insert_default();
         }
-        if *die_with_parent {
-            spec.die_with_parent.get_or_insert(Signal::KILL);
-        }
-        if let Some(cwd) = cwd {
-            spec.cwd = Some(cwd.clone());
-        }
-        for (name, value) in env {
-            // Each name once, as the program will see it: the last value holds.
-            spec.extra_env.retain(|(other, _)| other != name);
-            spec.extra_env.push((name.clone(), Some(value.clone())));
-        }
+        surroundings.apply_to(spec);
         if let Some(path) = keep_full {
             spec.keep_full = Some(path.clone());
         }
@@ -297,32 +260,14 @@ impl RunArgs {
     pub(crate) fn command_options(&self) -> Vec<&'static str> {
         let options = [
             ("--retry", self.retry > 0),
-            ("--tag", self.tag),
+            ("--tag", self.tag.is_some()),
             ("--quiet", self.quiet),
             ("--progress", self.progress),
             ("--log", self.log.is_some()),
-            ("--report", self.report.is_some()),
-            ("--report-to", self.report_to.is_some()),
+            ("--report", self.report.report.is_some()),
+            ("--report-to", self.report.report_to.is_some()),
         ];
         let given = options.into_iter().filter(|(_, given)| *given);
         given.map(|(name, _)| name).collect()
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportArg {
-    Text,
-    Json,
-}
-
-pub(super) fn variable(text: OsString) -> Result<(OsString, OsString), String> {
-    let bytes = text.as_bytes();
-    match bytes.iter().position(|&byte| byte == b'=') {
-        Some(0) => Err("the name before '=' is empty".into()),
-        Some(at) => Ok((
-            OsStr::from_bytes(&bytes[..at]).to_owned(),
-            OsString::from_vec(bytes[at + 1..].to_vec()),
-        )),
-        None => Err("there is no '='; write NAME=VALUE".into()),
     }
 }

@@ -2,13 +2,12 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use procwright::{BoxError, Piece, StdStream, Tap};
 
 use super::screen::Screen;
-use crate::lines::{Line, LineSplitter};
+use crate::lines::{Line, LineSplitter, name_in_a_line};
 use crate::stdio;
 
 /// Takes both streams of a command, and shows their lines.
@@ -25,10 +24,7 @@ impl LiveTap {
         let tagged = |stream: StdStream| match tag {
             None => Vec::new(),
             Some(tag) => {
-                // A newline in a name would look like a line of its own.
-                let name = tag.as_bytes().iter();
-                let name = name.map(|byte| if *byte == b'\n' { b' ' } else { *byte });
-                let mut text: Vec<u8> = name.collect();
+                let mut text = name_in_a_line(tag);
                 let stream_name = format!(" {} | ", stdio::short_name(stream));
                 text.extend_from_slice(stream_name.as_bytes());
                 text

@@ -28,7 +28,8 @@ use procwright_os::wake::Wake;
 use crate::args::MapArgs;
 use crate::exit::Termination;
 use crate::human::HumanDuration;
-use crate::{inherited_signals, message, own_signals};
+use crate::report_file::ReportFile;
+use crate::{file_conflicts, inherited_signals, message, own_signals};
 use items::Items;
 use live::LiveTap;
 use results::Tally;
@@ -45,6 +46,10 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
     own_signals::survive_size_limits().map_err(Termination::trouble)?;
     let words = std::mem::take(&mut args.command);
     let (command, items) = items::parted(words, args.null).map_err(Termination::trouble)?;
+    check_files(&args).map_err(Termination::trouble)?;
+    // Opened before anything runs: a map whose report cannot be written is not begun.
+    let report_file = args.report.report_to.as_deref().map(ReportFile::open);
+    let report_file = report_file.transpose()?;
     let journal = journal(&args).map_err(Termination::trouble)?;
     let descriptors =
         |error| Termination::trouble(format_args!("cannot have a descriptor: {error}"));
@@ -103,12 +108,29 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
     if signals.fatal().is_none() {
         report::print_trouble(&tally);
     }
-    if let Some(form) = args.report {
-        report::write(&tally, started.elapsed(), form).map_err(|error| {
+    if let Some(form) = args.report.form() {
+        report::write(&tally, started.elapsed(), form, report_file).map_err(|error| {
             Termination::trouble(format_args!("cannot write the report: {error}"))
         })?;
     }
     Ok(termination)
+}
+
+/// Checks that no two options name one file.
+fn check_files(args: &MapArgs) -> Result<(), String> {
+    let report_to = args.report.report_to.as_ref();
+    let files = [
+        ("--journal", args.journal.as_ref()),
+        ("--joblog", args.joblog.as_ref()),
+        (
+            "--report-to",
+            report_to.filter(|path| !ReportFile::is_stdout(path)),
+        ),
+    ];
+    let named = files
+        .into_iter()
+        .filter_map(|(option, path)| Some((option, path?.clone())));
+    file_conflicts::check(named.collect(), None, true)
 }
 
 /// How this command ends.

@@ -11,6 +11,7 @@ use super::results::Tally;
 use crate::args::ReportArg;
 use crate::human::HumanDuration;
 use crate::message;
+use crate::report_file::ReportFile;
 
 /// Says what went wrong, if something did.
 pub(super) fn print_trouble(tally: &Tally) {
@@ -67,15 +68,24 @@ fn were(commands: u64) -> String {
     }
 }
 
-/// Writes the report that was asked for.
+/// Writes the report that was asked for to `file`, or to stderr.
 ///
 /// # Errors
 /// Those of the write.
-pub(super) fn write(tally: &Tally, duration: Duration, form: ReportArg) -> io::Result<()> {
-    message::print_text(match form {
+pub(super) fn write(
+    tally: &Tally,
+    duration: Duration,
+    form: ReportArg,
+    file: Option<ReportFile>,
+) -> io::Result<()> {
+    let text = match form {
         ReportArg::Text => text(tally, duration),
         ReportArg::Json => format!("{}\n", json(tally, duration)),
-    })
+    };
+    match file {
+        Some(file) => file.write(&text),
+        None => message::print_text(text),
+    }
 }
 
 fn text(tally: &Tally, duration: Duration) -> String {

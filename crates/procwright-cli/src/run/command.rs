@@ -46,7 +46,7 @@ fn needs_pipes(args: &RunArgs, spec: &Spec) -> bool {
         || spec.until == Until::Exit
         || args.limits.until.is_some()
         || args.log.is_some()
-        || args.tag
+        || args.tag.is_some()
         || args.quiet
         || spec.pty.is_some()
         || (args.progress && RunProgress::is_possible())

@@ -2,7 +2,6 @@
 
 mod command;
 mod dry_run;
-mod file_conflicts;
 mod outer_terminal;
 mod output;
 mod progress;
@@ -14,21 +13,22 @@ mod signals;
 mod spec_file;
 mod watch;
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use procwright::process::{Exit, Signal, adopt_orphans, has_children, orphans, reap_orphans};
 use procwright::{BoxError, Error, Event, Output, Reason, Spec, Stdin};
-use procwright_os::file::is_unread_fifo;
 
-use crate::args::{ReportArg, RunArgs};
+use crate::args::RunArgs;
 use crate::exit::Termination;
-use crate::{inherited_signals, message};
+use crate::report_file::ReportFile;
+use crate::{file_conflicts, inherited_signals, message};
 use outer_terminal::OuterTerminal;
 use output::Outputs;
-use report::{CommandReport, ReportFile};
+use report::CommandReport;
 use retry::Attempts;
 use shell_job::ShellJob;
 use signals::RunSignals;
@@ -47,7 +47,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
     open_fifo(&mut spec.stdin)?;
     // The file is opened before the program starts: a program whose report cannot be
     // written is not run.
-    let report_file = args.report_to.as_deref().map(open_report).transpose()?;
+    let report_file = args.report.report_to.as_deref();
+    let report_file = report_file.map(ReportFile::open).transpose()?;
     // The terminal is made raw before signals are blocked: in the background this
     // process has to stop by one.
     let outer = spec.pty.map(|_| OuterTerminal::enter(&spec)).transpose();
@@ -71,9 +72,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
         signals: &mut signals,
     };
     let (result, termination) = runner.run_attempts(&mut attempts);
-    let form = args
-        .report
-        .or(args.report_to.is_some().then_some(ReportArg::Json));
+    let form = args.report.form();
     // Processes that the program has left behind are children of this one until it
     // exits.
     let left = (knows_orphans && form.is_some()).then(orphans).flatten();
@@ -117,8 +116,31 @@ fn checked_spec(args: &RunArgs) -> Result<Spec, String> {
             .to_owned());
     }
     let spec = command::spec(args)?;
-    file_conflicts::check(args, &spec)?;
+    check_files(args, &spec)?;
     Ok(spec)
+}
+
+/// Checks that no two options name one file.
+fn check_files(args: &RunArgs, spec: &Spec) -> Result<(), String> {
+    let mut written: Vec<(&str, PathBuf)> = Vec::new();
+    if let Some(path) = &args.log {
+        written.push(("--log", path.clone()));
+    }
+    if let Some(path) = &spec.keep_full {
+        let mut errors = OsString::from(path);
+        errors.push(".stderr");
+        written.push(("--keep-full", path.clone()));
+        written.push(("--keep-full", errors.into()));
+    }
+    let report_to = args.report.report_to.as_ref();
+    if let Some(path) = report_to.filter(|path| !ReportFile::is_stdout(path)) {
+        written.push(("--report-to", path.clone()));
+    }
+    let read = match &spec.stdin {
+        Stdin::File(path) => Some(&**path),
+        _ => None,
+    };
+    file_conflicts::check(written, read, matches!(spec.stdin, Stdin::Inherit))
 }
 
 /// Opens a FIFO that is to be the program's input. This waits for its writer, as long as that
@@ -135,19 +157,6 @@ fn open_fifo(stdin: &mut Stdin) -> Result<(), Termination> {
     })?;
     *stdin = Stdin::Fd(Arc::new(fifo.into()));
     Ok(())
-}
-
-fn open_report(path: &Path) -> Result<ReportFile, Termination> {
-    ReportFile::open(path).map_err(|error| {
-        let hint = match is_unread_fifo(path, &error) {
-            true => "\n  hint: nobody reads this FIFO: start its reader first",
-            false => "",
-        };
-        Termination::trouble(format_args!(
-            "cannot write the report to {:?}: {error}{hint}",
-            path.display()
-        ))
-    })
 }
 
 /// Runs the program, as often as it takes.

@@ -7,6 +7,7 @@ mod quiet;
 mod tag;
 mod timestamp;
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +36,8 @@ const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
 pub(super) struct Outputs {
     streams: StandardStreams,
     has_pipes: bool,
-    has_tags: bool,
+    /// The name in front of each line, which may be empty; none without `--tag`.
+    tag: Option<OsString>,
     log: Option<Arc<Log>>,
     log_is_strict: bool,
     quiet: Option<Arc<QuietOutput>>,
@@ -85,7 +87,7 @@ impl Outputs {
         Ok(Outputs {
             streams,
             has_pipes,
-            has_tags: args.tag,
+            tag: args.tag.clone(),
             log,
             log_is_strict: args.log_strict,
             quiet,
@@ -106,10 +108,11 @@ impl Outputs {
         }
         // One relay for both streams keeps their order. Streams that go to different
         // places need none, and are relayed each on its own.
-        let in_order = self.streams.is_shared() || self.has_tags;
+        let in_order = self.streams.is_shared() || self.tag.is_some();
         if self.has_pipes && (in_order || self.quiet.is_some() || self.progress.is_some()) {
+            let tag = self.tag.as_deref();
             command = command.relay_with(Box::new(RelayTap {
-                tagger: self.has_tags.then(|| Tagger::new(&self.streams)),
+                tagger: tag.map(|name| Tagger::new(&self.streams, name)),
                 quiet: self.quiet.clone(),
                 progress: self.progress.clone(),
             }));

@@ -1,20 +1,24 @@
-//! `--tag`: time and stream in front of each line.
+//! `--tag`: time, a name if there is one, and stream in front of each line.
 //!
 //! Output is shown at once, a prompt too: the tag comes with the first bytes of a
 //! line, and later bytes of the line get none. If the other stream comes in between
 //! on the same terminal or file, the line ends there in `…`, and its rest has `+` in
 //! its tag.
 
+use std::ffi::OsStr;
 use std::time::SystemTime;
 
 use procwright::StdStream;
 
 use super::timestamp::TimestampFormat;
+use crate::lines::name_in_a_line;
 use crate::stdio::{self, StandardStreams};
 
 #[derive(Debug)]
 pub(super) struct Tagger {
     clock: TimestampFormat,
+    /// The name with a space in front; empty without one.
+    name: Vec<u8>,
     /// True if both streams go to the same place.
     is_shared: bool,
     streams: [TaggedStream; 2],
@@ -35,7 +39,8 @@ struct TaggedStream {
 }
 
 impl Tagger {
-    pub(super) fn new(streams: &StandardStreams) -> Tagger {
+    /// A tagger without a name if that is empty.
+    pub(super) fn new(streams: &StandardStreams, name: &OsStr) -> Tagger {
         let tagged = |stream: StdStream, colour| TaggedStream {
             name: stdio::short_name(stream),
             is_terminal: streams.is_terminal(stream),
@@ -46,6 +51,10 @@ impl Tagger {
         };
         Tagger {
             clock: TimestampFormat::local(),
+            name: match name.is_empty() {
+                true => Vec::new(),
+                false => [b" ", &*name_in_a_line(name)].concat(),
+            },
             is_shared: streams.is_shared(),
             streams: [
                 tagged(StdStream::Stdout, "36"),
@@ -95,11 +104,13 @@ impl Tagger {
             Some(colour) => {
                 text.extend_from_slice(b"\x1b[2m");
                 self.clock.push_time_of_day(at, text);
+                text.extend_from_slice(&self.name);
                 let name = format!("\x1b[22m \x1b[{colour}m{}\x1b[39m {mark} ", stream.name);
                 text.extend_from_slice(name.as_bytes());
             }
             None => {
                 self.clock.push_time_of_day(at, text);
+                text.extend_from_slice(&self.name);
                 text.extend_from_slice(format!(" {} {mark} ", stream.name).as_bytes());
             }
         }
@@ -135,6 +146,7 @@ mod tests {
         };
         Tagger {
             clock: TimestampFormat::local(),
+            name: Vec::new(),
             is_shared,
             streams: [stream("out", "36"), stream("err", "33")],
         }

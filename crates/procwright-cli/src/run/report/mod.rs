@@ -1,7 +1,6 @@
 //! The report at the end of a run.
 
 mod command_report;
-mod report_file;
 mod text;
 
 use std::io;
@@ -10,10 +9,10 @@ use procwright::Report;
 use serde_json::{Value, json};
 
 use crate::args::ReportArg;
+use crate::report_file::ReportFile;
 use crate::{colour, message};
 
 pub(super) use command_report::CommandReport;
-pub(super) use report_file::ReportFile;
 
 /// Writes the report to `file`, or to stderr.
 ///

@@ -6,7 +6,9 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use procwright_os::file::open_at_once;
+use procwright_os::file::{is_unread_fifo, open_at_once};
+
+use crate::exit::Termination;
 
 /// A file that a report can be written to. What it contains stays until there is one:
 /// a program that did not start has no report, and an old one may be all that there is.
@@ -30,9 +32,22 @@ impl ReportFile {
     /// reader of a FIFO.
     ///
     /// # Errors
-    /// Those of open(2).
+    /// Those of open(2), in words for a person.
     #[doc(alias = "O_TRUNC")]
-    pub(crate) fn open(path: &Path) -> io::Result<ReportFile> {
+    pub(crate) fn open(path: &Path) -> Result<ReportFile, Termination> {
+        ReportFile::try_open(path).map_err(|error| {
+            let hint = match is_unread_fifo(path, &error) {
+                true => "\n  hint: nobody reads this FIFO: start its reader first",
+                false => "",
+            };
+            Termination::trouble(format_args!(
+                "cannot write the report to {:?}: {error}{hint}",
+                path.display()
+            ))
+        })
+    }
+
+    fn try_open(path: &Path) -> io::Result<ReportFile> {
         if ReportFile::is_stdout(path) {
             return Ok(ReportFile {
                 file: io::stdout().as_fd().try_clone_to_owned()?.into(),
@@ -64,7 +79,7 @@ impl ReportFile {
     ///
     /// # Errors
     /// Those of the write.
-    pub(super) fn write(mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn write(mut self, text: &str) -> io::Result<()> {
         self.is_superfluous = false;
         // A pipe or a device has no length.
         if !self.is_stdout && self.file.metadata()?.is_file() {

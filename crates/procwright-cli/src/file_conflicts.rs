@@ -1,44 +1,28 @@
 //! Files that two options name.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use procwright::{Spec, Stdin};
 use rustix::fs::fstat;
 
-use super::report::ReportFile;
-use crate::args::RunArgs;
-
 /// Checks that no option writes to a file that another one, or this command's own streams,
-/// read or write: the file would be of no use, and its content would be lost.
+/// read or write: the file would be of no use, and its content would be lost. `written` are
+/// options with their files; `read` is the file of `--stdin`; `reads_stdin` tells that a program
+/// reads that of this command.
 ///
 /// # Errors
 /// The two options, in words for a person.
-pub(super) fn check(args: &RunArgs, spec: &Spec) -> Result<(), String> {
-    let mut written: Vec<(&str, PathBuf)> = Vec::new();
-    if let Some(path) = &args.log {
-        written.push(("--log", path.clone()));
-    }
-    if let Some(path) = &spec.keep_full {
-        let mut errors = OsString::from(path);
-        errors.push(".stderr");
-        written.push(("--keep-full", path.clone()));
-        written.push(("--keep-full", errors.into()));
-    }
-    let report_to = args.report_to.as_ref();
-    if let Some(path) = report_to.filter(|path| !ReportFile::is_stdout(path)) {
-        written.push(("--report-to", path.clone()));
-    }
-    let read = match &spec.stdin {
-        Stdin::File(path) => Some(("--stdin", path.clone())),
-        _ => None,
-    };
+pub(crate) fn check(
+    written: Vec<(&str, PathBuf)>,
+    read: Option<&Path>,
+    reads_stdin: bool,
+) -> Result<(), String> {
+    let read = read.map(|path| ("--stdin", path.to_owned()));
     let mut named: Vec<(&str, PathBuf)> = read.into_iter().collect();
     for (option, path) in written {
-        if let Some(name) = own_stream(&path, spec, option) {
+        if let Some(name) = own_stream(&path, reads_stdin, option) {
             return Err(format!(
                 "{option} names the file that {name} is already, {:?}\n  \
                  hint: one of the two is enough, or name another file",
@@ -60,7 +44,7 @@ pub(super) fn check(args: &RunArgs, spec: &Spec) -> Result<(), String> {
 /// a report and a file of all output take the place of what is in it, and a program that
 /// copies its input to a log of the same name would never come to an end. A log may not be a
 /// FIFO twice either: its lines would come twice. Terminals and devices take all.
-fn own_stream(path: &Path, spec: &Spec, option: &str) -> Option<&'static str> {
+fn own_stream(path: &Path, reads_stdin: bool, option: &str) -> Option<&'static str> {
     let named = path.metadata().ok()?;
     let mixes_in_a_fifo = option == "--log" && named.file_type().is_fifo();
     if !(named.is_file() || mixes_in_a_fifo) {
@@ -69,8 +53,7 @@ fn own_stream(path: &Path, spec: &Spec, option: &str) -> Option<&'static str> {
     let is_named = |own: BorrowedFd<'_>| {
         fstat(own).is_ok_and(|own| (own.st_dev, own.st_ino) == (named.dev(), named.ino()))
     };
-    let reads = matches!(spec.stdin, Stdin::Inherit);
-    if reads && named.is_file() && is_named(io::stdin().as_fd()) {
+    if reads_stdin && named.is_file() && is_named(io::stdin().as_fd()) {
         Some("stdin")
     } else if is_named(io::stdout().as_fd()) {
         Some("stdout")
