@@ -1,4 +1,4 @@
-"""The cases of conformance/run.json by front end, as one table.
+"""The cases of conformance/run.json and map.json by front end, as tables.
 
     conformance.py [--missing FRONT_END | --fault NAME] [FOLDER]
 
@@ -47,9 +47,16 @@ def caught(fault: str, folder: pathlib.Path) -> int:
 
 
 def main(missing: list[str], folder: pathlib.Path) -> int:
-    data = json.loads((ROOT / "conformance" / "run.json").read_text())
+    wrong = table("run.json", "", missing, folder)
+    print()
+    return wrong | table("map.json", "map-", missing, folder)
+
+
+def table(file: str, prefix: str, missing: list[str], folder: pathlib.Path) -> int:
+    """Cases of a file, by front ends, whose results have names that begin with the prefix."""
+    data = json.loads((ROOT / "conformance" / file).read_text())
     names = [name for name in data["front_ends"] if name not in missing]
-    ran = {name: results(folder, name) for name in names}
+    ran = {name: results(folder, prefix + name) for name in names}
     width = max(len(case["name"]) for case in data["cases"])
     print(" " * width, *(f"{name:8}" for name in names))
     wrong, reasons, passed = 0, {}, dict.fromkeys(names, 0)

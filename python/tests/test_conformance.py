@@ -30,14 +30,33 @@ ERRORS = {
 }
 
 
+MAPS = [
+    case
+    for case in json.loads((ROOT / "conformance" / "map.json").read_text())["cases"]
+    if "python" not in case.get("without", {})
+]
+MAP_OPTIONS = {"parallel", "stop_after_failures", "deadline", "timeout", "cwd", "extra_env"}
+COUNTS = {"succeeded", "failed", "succeeded_before", "failed_before", "unknown"}
+
+
 @pytest.fixture(scope="module")
 def results():
     """How each case went; written for ci/conformance.py."""
+    yield from written("python.json")
+
+
+@pytest.fixture(scope="module")
+def map_results():
+    """How each case of a map went."""
+    yield from written("map-python.json")
+
+
+def written(file):
     results = {}
     yield results
     folder = pathlib.Path(os.environ.get("CONFORMANCE_RESULTS", ROOT / "target" / "conformance"))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "python.json").write_text(json.dumps(results, indent=2))
+    (folder / file).write_text(json.dumps(results, indent=2))
 
 
 def options(given):
@@ -140,3 +159,61 @@ def check(case, child):
         # A run that was not stopped has left them.
         for holder in result.stdout_info.held_by:
             os.kill(holder.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("case", MAPS, ids=lambda case: case["name"])
+def test_map(case, child, map_results, tmp_path):
+    map_results[case["name"]] = "failed"
+    check_map(case, child, tmp_path / "journal")
+    map_results[case["name"]] = "passed"
+
+
+def check_map(case, child, journal):
+    expected = case["expect"]
+    if expected.get("error") == "invalid":
+        with pytest.raises(procwright.InvalidValue):
+            run_all(case, case["items"], child, None)
+        return
+    again = case.get("again")
+    done = run_all(case, case["items"], child, again and journal)
+    if again:
+        if again.get("without_ends"):
+            forget_ends(journal)
+        assert again.keys() <= {"items", "without_ends", "rerun_failed", "rerun_unknown"}
+        rerun = {name: True for name in again if name.startswith("rerun_")}
+        resumed = procwright.Journal(journal, resume=True, **rerun)
+        done = run_all(case, again["items"], child, resumed)
+    assert {name: map_fact(name, wanted, *done) for name, wanted in expected.items()} == expected
+
+
+def run_all(case, items, child, journal):
+    """What came of each, and of all."""
+    words = [child if word == "$CHILD" else word for word in case["argv"]]
+    options = case.get("options", {})
+    assert options.keys() <= MAP_OPTIONS
+    commands = [[*words, item] for item in items]
+    running = procwright.map(commands, ordered=True, journal=journal, text=True, **options)
+    return list(running), running.progress
+
+
+def forget_ends(journal):
+    """Takes the ends out, as if the writer had been killed before each of them."""
+    lines = journal.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if '"event":"ended"' not in line]
+    assert kept != lines
+    journal.write_text("".join(kept))
+
+
+def map_fact(name, wanted, ended, progress):
+    if name == "commands":
+        return progress.taken
+    if name in COUNTS or name == "stopped_by":
+        return getattr(progress, name)
+    if name == "stdout":
+        return "".join(one.result.stdout for one in ended if one.result)
+    assert name == "failures", name
+    failed = {str(one.index): one.summary for one in ended if not one.ok}
+    return {
+        place: wanted.get(place, line) if (wanted.get(place) or "") in line else line
+        for place, line in failed.items()
+    }

@@ -3,13 +3,22 @@
 require_relative "helper"
 require "fileutils"
 require "json"
+require "tmpdir"
+
+# Writes how each case went, for ci/conformance.py.
+def write_results(file, results)
+  return if results.empty?
+
+  folder = ENV.fetch("CONFORMANCE_RESULTS") { File.join(Helper::ROOT, "target", "conformance") }
+  FileUtils.mkdir_p(folder)
+  File.write(File.join(folder, file), JSON.pretty_generate(results))
+end
 
 # The cases that every front end must pass, read from conformance/run.json.
 class TestConformance < Minitest::Test
   CASES = JSON.parse(File.read(File.join(ROOT, "conformance", "run.json")))["cases"].reject do |one|
     one.dig("without", "ruby")
   end
-  # How each went; for ci/conformance.py.
   RESULTS = {} # rubocop:disable Style/MutableConstant
   STOP = %w[signal grace scope].freeze
   ERRORS = {
@@ -17,13 +26,7 @@ class TestConformance < Minitest::Test
     "idle_timeout" => Procwright::IdleTimeout, "output_limit" => Procwright::OutputLimitExceeded
   }.freeze
 
-  Minitest.after_run do
-    unless RESULTS.empty?
-      folder = ENV.fetch("CONFORMANCE_RESULTS") { File.join(ROOT, "target", "conformance") }
-      FileUtils.mkdir_p(folder)
-      File.write(File.join(folder, "ruby.json"), JSON.pretty_generate(RESULTS))
-    end
-  end
+  Minitest.after_run { write_results("ruby.json", RESULTS) }
 
   CASES.each do |one|
     define_method("test_#{one['name']}") do
@@ -110,5 +113,71 @@ class TestConformance < Minitest::Test
     raise if error
 
     e.result
+  end
+end
+
+# The cases of conformance/map.json.
+class TestConformanceOfMap < Minitest::Test
+  CASES = JSON.parse(File.read(File.join(ROOT, "conformance", "map.json")))["cases"].reject do |one|
+    one.dig("without", "ruby")
+  end
+  RESULTS = {} # rubocop:disable Style/MutableConstant
+  COUNTS = %w[succeeded failed succeeded_before failed_before unknown].freeze
+
+  Minitest.after_run { write_results("map-ruby.json", RESULTS) }
+
+  CASES.each do |one|
+    define_method("test_#{one['name']}") do
+      RESULTS[one["name"]] = "failed"
+      Dir.mktmpdir { |dir| check(one, File.join(dir, "journal")) }
+      RESULTS[one["name"]] = "passed"
+    end
+  end
+
+  def check(one, path)
+    expected = one["expect"]
+    return assert_raises(Procwright::InvalidValue) { run_all(one, one["items"], nil) } if expected["error"] == "invalid"
+
+    again = one["again"]
+    done = run_all(one, one["items"], again && path)
+    if again
+      forget_ends(path) if again["without_ends"]
+      assert_empty again.keys - %w[items without_ends rerun_failed rerun_unknown]
+      rerun = again.slice("rerun_failed", "rerun_unknown").transform_keys(&:to_sym)
+      done = run_all(one, again["items"], Procwright::Journal.new(path, resume: true, **rerun))
+    end
+    assert_equal expected, (expected.to_h { |name, wanted| [name, fact(name, wanted, *done)] })
+  end
+
+  # What came of each, and of all.
+  def run_all(one, items, journal)
+    words = one["argv"].map { |word| word == "$CHILD" ? CHILD : word }
+    options = (one["options"] || {}).transform_keys(&:to_sym)
+    assert_empty options.keys - %i[parallel stop_after_failures deadline timeout cwd extra_env]
+    map = Procwright.map(items.map { |item| [*words, item] }, ordered: true, journal: journal, **options)
+    [map.to_a, map.progress]
+  end
+
+  # Takes the ends out of a journal, as if its writer had been killed before each of them.
+  def forget_ends(path)
+    lines = File.readlines(path)
+    kept = lines.reject { |line| line.include?('"event":"ended"') }
+    refute_equal lines, kept
+    File.write(path, kept.join)
+  end
+
+  def fact(name, wanted, ended, progress)
+    case name
+    when "commands" then progress.taken
+    when *COUNTS then progress[name]
+    when "stopped_by" then progress.stopped_by&.name
+    when "stdout" then ended.filter_map { |one| one.result&.stdout }.join
+    when "failures"
+      ended.reject(&:success?).to_h do |one|
+        line = wanted[one.index.to_s]
+        [one.index.to_s, line.nil? || one.summary.include?(line) ? line : one.summary]
+      end
+    else flunk "unknown fact #{name}"
+    end
   end
 end
