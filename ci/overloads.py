@@ -1,6 +1,6 @@
 """Writes python/procwright/_overloads.pyi: `ci/overloads.py`, or with --check compares.
 
-What `run` and `spawn` give has a type by what is asked for: `str` or `bytes`, and None for
+What `run`, `spawn` and `map` give has a type by what is asked for: `str` or `bytes`, and None for
 what does not come to this process. Types cannot compute, so each case is an overload. The
 tables here are the cases, and the first that fits a call is taken: one whose values only
 the running program knows falls to the last, where anything may be None.
@@ -73,17 +73,18 @@ CALLBACKS = [
 HEAD = """\
 # Written by ci/overloads.py, which says why.
 
-from collections.abc import Callable
-from typing import Literal, overload
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, overload
 
 from typing_extensions import Unpack
 
 from ._child import Child
-from ._keywords import RunAny, RunBytes, RunText, SpawnBytes, SpawnText
+from ._keywords import MapBytes, MapText, RunAny, RunBytes, RunText, SpawnBytes, SpawnText
+from ._map import Map
 from ._result import Result
 from ._types import Args, Elsewhere, NoPipe, Pieces, Pipe, Sink, Stdin
 
-__all__ = ["run", "spawn"]
+__all__ = ["map", "run", "spawn"]
 """
 
 
@@ -91,8 +92,8 @@ def data(kind, comes):
     return {True: kind, False: "None", None: f"{kind} | None"}[comes]
 
 
-def overload(name, parameters, options, gives):
-    lines = ["@overload", f"def {name}(", "    args: Args,", "    *,"]
+def overload(name, parameters, options, gives, first="args: Args"):
+    lines = ["@overload", f"def {name}(", f"    {first},", "    *,"]
     lines += [f"    {parameter}," for parameter in parameters]
     return "\n".join(
         [*lines, f"    **options: Unpack[{options}],", f") -> {gives}: ..."]
@@ -129,8 +130,21 @@ def spawns():
     )
 
 
+def maps():
+    for kind, text in KINDS:
+        for sinks, out, err, merged in CASES:
+            order = {True: "Pieces", False: "None", None: "Pieces | None"}[merged]
+            gives = f"Map[{data(kind, out)}, {data(kind, err)}, {order}]"
+            options = "MapBytes" if kind == "bytes" else "MapText"
+            commands = "commands: Iterable[Args]"
+            yield overload("map", [*sinks, *text], options, gives, commands)
+    # A command with options of its own may say something else.
+    commands = "commands: Iterable[Args | Mapping[str, Any]]"
+    yield overload("map", [*ANY, *UNKNOWN], "MapBytes", "Map", commands)
+
+
 def main():
-    written = "\n".join([HEAD, *runs(), *spawns(), ""])
+    written = "\n".join([HEAD, *runs(), *spawns(), *maps(), ""])
     if sys.argv[1:] != ["--check"]:
         FILE.write_text(written)
     elif FILE.read_text() != written:

@@ -15,14 +15,14 @@
 #   _fake_run                            a run that is played
 #   _fake_calls, _fake_reply             what was asked; what is played
 #   _stand_in                            a program of its own, which is what is spawned
-#   _overloads                           run and spawn, as type checkers see them
+#   _overloads                           run, spawn and map, as type checkers see them
 #   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
 #   _map                                 many commands, so many at a time
 #   _child, _liveness                    a child that one holds; the Python half of liveness
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
 #   _starting                            the way to the core: audit events, and tests
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
-#   _keywords                            types of the options of run and spawn
+#   _keywords                            types of the options of run, spawn and map
 #   _refused, _unknown                   refused options, and parameters of others
 #   _run_errors, _queue                  exceptions of runs; Python half of queues
 #   _child_streams                       the streams of a child, for type checkers alone
@@ -34,6 +34,7 @@
 #   _core                                the extension: src/lib.rs has its layers
 #   _stream_errors                       exceptions of streams
 #   _map_errors                          the exception of a map's journal
+#   _journal                             the file by which a map knows what was done
 #   _arguments, _timeout                 values of parameters; seconds
 #   _pickled                             places of pickled invitations that nobody loads
 #   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
@@ -68,12 +69,13 @@ if TYPE_CHECKING:
     from ._child import Child
     from ._errors import LivenessError, NoSuchProcess, SpawnError, TimeoutExpired, WaitTimeout
     from ._event import Event
+    from ._journal import Journal
     from ._liveness import LivenessGuarantee
-    from ._map import Ended, Journal, Map, Past, Progress, map
+    from ._map import Ended, Map, Past, Progress
     from ._map_errors import JournalError
     from ._merged import Merged, MergedLine
     from ._overflow import Overflow
-    from ._overloads import run, spawn
+    from ._overloads import map, run, spawn
     from ._process import Process
     from ._run_errors import (
         CalledProcessError,
@@ -185,7 +187,8 @@ _LAZY = {
     "_errors": ("LivenessError", "NoSuchProcess", "SpawnError", "TimeoutExpired", "WaitTimeout"),
     "_event": ("Event",),
     "_liveness": ("LivenessGuarantee",),
-    "_map": ("Ended", "Journal", "Map", "Past", "Progress", "map"),
+    "_journal": ("Journal",),
+    "_map": ("Ended", "Map", "Past", "Progress", "map"),
     "_map_errors": ("JournalError",),
     "_merged": ("Merged", "MergedLine"),
     "_overflow": ("Overflow",),

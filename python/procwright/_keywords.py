@@ -1,4 +1,4 @@
-"""The options of `run` and `spawn` by which no type of theirs is chosen: for type checkers,
+"""The options of `run`, `spawn` and `map` by which no type of theirs is chosen: for type checkers,
 imported by nothing else.
 
 A test holds them to the signatures.
@@ -12,6 +12,7 @@ from typing import Literal, TypedDict
 
 from . import _core
 from ._event import Event
+from ._journal import Journal
 from ._overflow import Overflow
 from ._types import Data, Env, ExtraEnv, Seconds, Sink, Stdin, StrOrBytesPath, Writable
 
@@ -103,6 +104,31 @@ class MapCommand(Call, total=False):
     text: bool
     encoding: str | None
     errors: str | None
+
+
+class MapRules(Call, total=False):
+    """What `map` takes besides what its results have types by."""
+
+    parallel: int | None
+    ordered: bool
+    ahead: int | None
+    stop_after_failures: int | None
+    deadline: Seconds | None
+    journal: StrOrBytesPath | Journal | None
+    cancel: _core.Cancel | None
+    on_event: Callable[[Event], object] | None
+
+
+class MapBytes(MapRules, total=False):
+    """What `map` takes where the outputs are bytes."""
+
+    input: Data | None
+
+
+class MapText(MapRules, total=False):
+    """What `map` takes where they are text."""
+
+    input: Data | str | None
 
 
 class Spawn(Common, total=False):

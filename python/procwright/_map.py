@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from . import _core
-from ._arguments import encoded, instance, number, pairs
-from ._generic import Generic, Out
+from ._arguments import instance, number, pairs
+from ._generic import Err, Generic, Order, Out
 from ._invalid import InvalidValue, bad_type
+from ._journal import Journal, journal_of
 from ._options import RUN, argv, event_hook, given_args, translated
 from ._outcome import raise_for, result_of
 from ._record import Record
+from ._run import run
 from ._starting import audit, start
-from ._stdio import CAPTURE, data_source, source, text_decoding
+from ._stdio import data_source, source, text_decoding
 from ._timeout import seconds
 
 TYPE_CHECKING = False
@@ -23,49 +25,25 @@ if TYPE_CHECKING:
     from ._event import Event
     from ._keywords import MapCommand
     from ._result import Result
-    from ._types import Args, StrOrBytesPath
-
-#: What `run` does when it is not told otherwise.
-_DEFAULTS: dict[str, Any] = {
-    "shell": False,
-    "input": None,
-    "stdin": None,
-    "stdout": CAPTURE,
-    "stderr": CAPTURE,
-    "env": None,
-    "extra_env": None,
-    "cwd": None,
-    "user": None,
-    "group": None,
-    "extra_groups": None,
-    "umask": None,
-    "rlimits": None,
-    "nice": None,
-    "process_group": None,
-    "start_new_session": False,
-    "die_with_parent": False,
-    "pass_fds": (),
-    "liveness": False,
-    "pty": False,
-    "timeout": None,
-    "idle_timeout": None,
-    "stop": None,
-    "until": "eof",
-    "limit": None,
-    "keep_full": None,
-    "merged": False,
-    "text": False,
-    "encoding": None,
-    "errors": None,
-}
+    from ._types import Args, Seconds, StrOrBytesPath
 
 #: Options of `run` that the map has for all commands, or that need code for each.
-_FIXED: dict[str, Any] = {
-    "max_length": 2**24,
-    "too_long": "split",
-    "cancel": None,
-    "on_event": None,
-}
+_NOT_OF_ONE = (
+    "tee",
+    "on_line",
+    "on_stdout_line",
+    "on_stderr_line",
+    "max_length",
+    "too_long",
+    "check",
+    "on_timeout",
+    "cancel",
+    "on_event",
+)
+
+#: What `run` does when it is not told otherwise.
+_DEFAULTS: dict[str, Any] = dict(run.__kwdefaults__ or {})
+_FIXED: dict[str, Any] = {name: _DEFAULTS.pop(name) for name in _NOT_OF_ONE}
 
 _COMMANDS = "pass an iterable of commands, each a list of arguments or a mapping of options"
 
@@ -77,12 +55,12 @@ def map(
     ordered: bool = False,
     ahead: int | None = None,
     stop_after_failures: int | None = None,
-    deadline: float | None = None,
+    deadline: Seconds | None = None,
     journal: StrOrBytesPath | Journal | None = None,
     cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
     **options: Unpack[MapCommand],
-) -> Map[Any]:
+) -> Map[Any, Any, Any]:
     """Runs many commands, so many at a time: an iterator of what became of each.
 
     commands
@@ -101,8 +79,8 @@ def map(
         Stop when so many have failed: nothing more is started, and what runs is stopped.
         None runs all.
     deadline
-        Seconds for all of it. Nothing is started after them, and what runs then is stopped
-        with the reason "timeout". `timeout` is that of each command.
+        Seconds for all of it, or a `timedelta`. Nothing is started after them, and what runs
+        then is stopped with the reason "timeout". `timeout` is that of each command.
     journal
         A file, or a `Journal`, by which a later map knows what has been done.
     cancel
@@ -126,7 +104,7 @@ def map(
         "ordered": bool(ordered),
         "stop_after_failures": _count("stop_after_failures", stop_after_failures, 2**63 - 1),
         "deadline": seconds(deadline, "deadline"),
-        "journal": None if journal is None else _journal(journal)._raw(),
+        "journal": None if journal is None else journal_of(journal).raw(),
         "cancel": cancel,
         "on_event": event_hook(on_event),
     }
@@ -209,17 +187,17 @@ class _Given:
         return raw
 
 
-class Map(Generic[Out]):
+class Map(Generic[Out, Err, Order]):
     """A map under way: an iterator of `Ended`, and a context manager."""
 
     def __init__(self, native: _core.Map, given: _Given) -> None:
         self._native = native
         self._given = given
 
-    def __iter__(self) -> Map[Out]:
+    def __iter__(self) -> Map[Out, Err, Order]:
         return self
 
-    def __next__(self) -> Ended[Out]:
+    def __next__(self) -> Ended[Out, Err, Order]:
         come = self._native.next()
         if come is None:
             raise StopIteration
@@ -235,7 +213,7 @@ class Map(Generic[Out]):
             before = Past(*parts)
         return Ended(index, args, result, error, before, line)
 
-    def __enter__(self) -> Map[Out]:
+    def __enter__(self) -> Map[Out, Err, Order]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -267,7 +245,7 @@ def _error_of(result: Result[Any, Any, Any], raw: Any) -> BaseException | None:
     return None
 
 
-class Ended(Generic[Out]):
+class Ended(Generic[Out, Err, Order]):
     """A command of a map, and what became of it."""
 
     __slots__ = ("args", "before", "error", "index", "result", "summary")
@@ -276,7 +254,7 @@ class Ended(Generic[Out]):
         self,
         index: int,
         args: Args,
-        result: Result[Out, Out, Any] | None,
+        result: Result[Out, Err, Order] | None,
         error: BaseException | None,
         before: Past | None,
         summary: str,
@@ -386,69 +364,3 @@ class Progress(Record):
         self.all_taken = all_taken
         #: What has ended it before its time.
         self.stopped_by = stopped_by
-
-
-class Journal:
-    """A file that notes what was started and has ended, by which a later map knows it.
-
-    path
-        The file, in lines of JSON. It is made if it is not there.
-    resume
-        Go on with what is in it: what was done is not done again (`Ended.before`), whatever
-        the order of the commands. Without this a file with a journal in it is refused.
-    rerun_failed
-        Run again what has failed or was stopped.
-    rerun_unknown
-        Run again what was started and has no known end (`Ended.unknown`). It may have done
-        its work or a part of it, and may even still be running.
-    sync
-        Have each line on the disk before anything follows from it, so that the journal is
-        right after a power failure, too.
-    joblog
-        A file that gets GNU parallel's `--joblog` besides.
-    """
-
-    __slots__ = ("joblog", "path", "rerun_failed", "rerun_unknown", "resume", "sync")
-
-    def __init__(
-        self,
-        path: StrOrBytesPath,
-        *,
-        resume: bool = False,
-        rerun_failed: bool = False,
-        rerun_unknown: bool = False,
-        sync: bool = False,
-        joblog: StrOrBytesPath | None = None,
-    ) -> None:
-        hint = "pass a file, a str, bytes or a path"
-        encoded("path", path, hint)
-        if joblog is not None:
-            encoded("joblog", joblog, hint)
-        if (rerun_failed or rerun_unknown) and not resume:
-            raise InvalidValue("rerun_failed and rerun_unknown are for resume=True")
-        self.path = path
-        self.resume = bool(resume)
-        self.rerun_failed = bool(rerun_failed)
-        self.rerun_unknown = bool(rerun_unknown)
-        self.sync = bool(sync)
-        self.joblog = joblog
-
-    def _raw(self) -> dict[str, object]:
-        return {
-            "path": encoded("path", self.path),
-            "resume": self.resume,
-            "rerun_failed": self.rerun_failed,
-            "rerun_unknown": self.rerun_unknown,
-            "sync": self.sync,
-            "joblog": None if self.joblog is None else encoded("joblog", self.joblog),
-        }
-
-    def __repr__(self) -> str:
-        return f"Journal({self.path!r}, resume={self.resume!r})"
-
-
-def _journal(journal: Any) -> Journal:
-    if isinstance(journal, Journal):
-        return journal
-    encoded("journal", journal, "pass a file, a str, bytes or a path, or a Journal")
-    return Journal(journal)

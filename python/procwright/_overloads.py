@@ -1,11 +1,12 @@
-"""`run` and `spawn`, as type checkers see them: `_overloads.pyi` has what they give.
+"""`run`, `spawn` and `map`, as type checkers see them: `_overloads.pyi` has what they give.
 
 Nothing imports this module when a program runs.
 """
 
 from __future__ import annotations
 
+from ._map import map
 from ._run import run
 from ._spawn import spawn
 
-__all__ = ["run", "spawn"]
+__all__ = ["map", "run", "spawn"]

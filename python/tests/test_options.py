@@ -128,6 +128,32 @@ def test_types_know_the_parameters(function):
                 assert annotation.__forward_arg__ == signature[name].annotation, name
 
 
+def names_of(keywords):
+    """The names of a type of options, those that it inherits among them."""
+    return dict.fromkeys(getattr(_keywords, keywords).__annotations__)
+
+
+def test_types_know_the_parameters_of_map():
+    signature = dict(inspect.signature(procwright.map).parameters)
+    signature.pop("options")
+    of_commands = names_of("MapCommand")
+    assert not signature.keys() & of_commands.keys()
+    cases = list(overloads(procwright.map))
+    assert cases
+    for written, _, _ in cases:
+        assert not written & signature.keys() - {"commands"}
+    for name in ("MapBytes", "MapText"):
+        options = names_of(name)
+        written = cases[0][0]
+        assert written | options.keys() == signature.keys() | of_commands.keys()
+        assert not written & options.keys()
+
+
+def test_what_map_gives_takes_types():
+    assert str(procwright.Map[str]) == "procwright._map.Map[str]"
+    assert procwright.Ended[str, None].__origin__ is procwright.Ended
+
+
 def test_a_class_that_takes_types_is_that_class():
     result = procwright.run(["true"])
     assert str(procwright.Result[str]) == "procwright._result.Result[str]"

@@ -211,3 +211,20 @@ def children() -> None:
     lines_of(procwright.spawn(LS, text=True, stdin=PIPE))
     pid_of(procwright.spawn(LS))
     pid_of(procwright.spawn(LS, merged=True, text=True))
+
+
+def many() -> None:
+    for ended in procwright.map([LS, ["ls", "/tmp"]], parallel=2, deadline=datetime.timedelta(1)):
+        if ended.result is not None:
+            assert_type(ended.result.stdout, bytes)
+            assert_type(ended.result.stderr, bytes)
+    running = procwright.map((["echo", word] for word in "ab"), text=True, journal="x")
+    assert_type(running, procwright.Map[str, str, None])
+    with running:
+        ended = next(running)
+        assert ended.result is not None
+        assert_type(ended.result.stdout, str)
+    apart = procwright.map([LS], encoding="utf-8", stderr=STDOUT)
+    assert_type(apart, procwright.Map[str, None, None])
+    own: list[list[str] | dict[str, object]] = [LS, {"args": LS, "text": True}]
+    assert_type(procwright.map(own), procwright.Map)

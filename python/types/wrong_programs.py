@@ -101,3 +101,15 @@ def lines_of(child: Child[str]) -> list[str]:
 
 def children() -> None:
     lines_of(procwright.spawn(LS))  # wrong
+
+
+def many() -> None:
+    for ended in procwright.map([LS], text=True):
+        ended.result.stdout  # wrong
+        if ended.result is not None:
+            ended.result.stdout.decode()  # wrong
+    for one in procwright.map([LS], stdout=DEVNULL):
+        if one.result is not None:
+            one.result.stdout.strip()  # wrong
+    procwright.map([LS], input="text")  # wrong
+    procwright.map([LS], on_line=print)  # wrong
