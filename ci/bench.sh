@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the subjects that it can get, names the others, and measures.
 #
-#   [ONLY=run|wait|streams|command|liveness|queue|ruby] [QUICK=1 | ROUNDS=n] ci/bench.sh
+#   [ONLY=run|wait|streams|command|liveness|queue|ruby|map] [QUICK=1 | ROUNDS=n] ci/bench.sh
 #   ONLY=run PART=start|spawn|limit|capture|cold … and ONLY=queue PART=first …
 #
 # QUICK ends a suite within a minute or two; a figure to quote takes 15 rounds, the
@@ -52,6 +52,7 @@ needed=cc:gcc
 ! want wait || needed="$needed strace:strace"
 ! want command || needed="$needed script:bsdutils tini:tini"
 ! want ruby || needed="$needed ruby:ruby rake:rake"
+! want map || needed="$needed parallel:parallel"
 ! want streams || needed="$needed ruby:ruby go:golang-go javac:default-jdk-headless mbuffer:mbuffer pv:pv"
 packages=
 for pair in $needed; do
@@ -117,6 +118,9 @@ fi
 ! want liveness || . ci/bench/liveness.sh
 ! want queue || . ci/bench/queue.sh
 ! want ruby || . ci/bench/ruby.sh
+
+! want map || . ci/bench/map.sh
+[ "${ONLY:-}" != map ] || exit 0
 
 for subject in ${SKIP:-}; do missing "$subject" 'left out on request'; done
 

