@@ -7,6 +7,7 @@ A test holds them to the signatures.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from signal import Signals
 from typing import Literal, TypedDict
 
@@ -115,6 +116,7 @@ class MapRules(Call, total=False):
     stop_after_failures: int | None
     deadline: Seconds | None
     journal: StrOrBytesPath | Journal | None
+    executor: Executor | None
     cancel: _core.Cancel | None
     on_event: Callable[[Event], object] | None
 

@@ -18,6 +18,7 @@ from ._timeout import seconds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from concurrent.futures import Executor
     from typing import Any, Literal
 
     from typing_extensions import Unpack
@@ -57,6 +58,7 @@ def map(
     stop_after_failures: int | None = None,
     deadline: Seconds | None = None,
     journal: StrOrBytesPath | Journal | None = None,
+    executor: Executor | None = None,
     cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
     **options: Unpack[MapCommand],
@@ -83,6 +85,11 @@ def map(
         then is stopped with the reason "timeout". `timeout` is that of each command.
     journal
         A file, or a `Journal`, by which a later map knows what has been done.
+    executor
+        Where commands run, a `concurrent.futures.Executor`, in place of the map's own threads:
+        `parallel` is then as many as it has workers unless said, and it is not shut down. What
+        runs in a `ThreadPoolExecutor` is stopped as ever; elsewhere, as in other processes, it
+        goes on until it ends or its timeout comes, and the end of the map waits for it.
     cancel
         A `Cancel` that ends the map.
     on_event
@@ -110,6 +117,10 @@ def map(
     }
     if cancel is not None:
         instance("cancel", cancel, _core.Cancel, "pass a Cancel")
+    if executor is not None:
+        from ._executed import check
+
+        check(executor, journal)
     if isinstance(commands, (str, bytes, bytearray)) or hasattr(commands, "items"):
         raise bad_type("commands", commands, _COMMANDS)
     try:
@@ -118,7 +129,15 @@ def map(
         raise bad_type("commands", commands, _COMMANDS) from None
     given = _Given(iterator, common)
     given_rules = {"parallel": parallel, "deadline": deadline}
-    native = start("map", lambda raw: _core.map(raw, given), rules, {**given_rules, "next": given})
+
+    def begin(raw: dict[str, Any]) -> Any:
+        if executor is None:
+            return _core.map(raw, given)
+        from ._executed import ExecutedMap
+
+        return ExecutedMap(raw, given, executor)
+
+    native = start("map", begin, rules, {**given_rules, "next": given})
     return Map(native, given)
 
 

@@ -23,7 +23,7 @@ def words(error: InvalidValue, given: Mapping[str, Any]) -> str:
     """The text for an option that was refused. `given` has the parameters of the call."""
     option = error._option
     text = None
-    if given["pty"]:
+    if given.get("pty"):
         text = _with_pty(option)
     elif option == "merged" and "overflow" in given:
         text = _merged_with(given["overflow"])

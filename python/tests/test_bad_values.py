@@ -231,6 +231,7 @@ ROWS = {
     "stop_after_failures": [*wrong_type("x", 1.5, True, ODD), *bad(0, -1, HUGE)],
     "deadline": SECONDS,
     "journal": wrong_type(5, ODD, ["x"]),
+    "executor": wrong_type(5, "x", ODD, ["x"]),
     "path": wrong_type(5, None, ODD),
     "joblog": wrong_type(5, ODD),
     "overflow": POLICY,

@@ -195,13 +195,15 @@ class Pressed(BaseException):
     """What the handler of these tests raises, in the place of a KeyboardInterrupt."""
 
 
-def press_until_it_ends(running, may_begin=lambda: True):
+def press_until_it_ends(running, may_begin=lambda: True, function="__next__"):
     """Presses Ctrl-C again and again while a result is waited for, until nothing runs."""
     is_over = threading.Event()
 
     def handler(_number, frame):
         # Elsewhere it would be an exception of the test.
-        if frame.f_code.co_name == "__next__":
+        while frame is not None and frame.f_code.co_name != function:
+            frame = frame.f_back if function != "__next__" else None
+        if frame is not None:
             raise Pressed
 
     def press():
