@@ -49,6 +49,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from ._core import (
     Cancel,
     Limit,
@@ -66,6 +68,8 @@ from ._stdio import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
+
     from ._budget import Budget, budget, set_budget
     from ._child import Child
     from ._errors import LivenessError, NoSuchProcess, SpawnError, TimeoutExpired, WaitTimeout
@@ -249,7 +253,18 @@ def __getattr__(name: str) -> object:
         return value
     hint = _OF_SUBPROCESS.get(name)
     also = f": use {hint}" if hint else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{also}")
+    text = f"module {__name__!r} has no attribute {name!r}{also}"
+    if hint and _is_imported(sys._getframe(1)):
+        # Python would put a text of its own in the place of that of an AttributeError.
+        raise ImportError(text, name=__name__)
+    raise AttributeError(text)
+
+
+def _is_imported(caller: FrameType) -> bool:
+    """Whether it asks by `from procwright import name`."""
+    import opcode
+
+    return caller.f_code.co_code[caller.f_lasti] == opcode.opmap["IMPORT_FROM"]
 
 
 def __dir__() -> list[str]:

@@ -179,6 +179,11 @@ class Child(Streams[Out, Err, In, Both]):
         waits for a callback that does not read its output; after these, and after a
         KeyboardInterrupt, it can be called again, without `input`, and nothing is lost.
         """
+        if self.merged is not None:
+            raise InvalidValue(
+                "communicate() gives stdout and stderr, which are merged: iterate over "
+                "child.merged, and wait()"
+            )
         self._communicate_all(input, timeout)
         communication, self._communication = self._communication, None
         assert communication is not None

@@ -9,7 +9,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ._result import Result
     from ._types import Seconds
 
 
@@ -43,7 +42,8 @@ class TimeoutExpired(subprocess.TimeoutExpired, TimeoutError):
     `WaitTimeout`, whose `result` is None.
     """
 
-    result: Result[Any, Any, Any] | Any = None
+    #: The `Result` of a run, None of a wait.
+    result: Any = None
 
 
 class WaitTimeout(TimeoutExpired):

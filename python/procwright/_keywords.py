@@ -21,7 +21,7 @@ from ._types import Data, Env, ExtraEnv, Seconds, Sink, Stdin, StrOrBytesPath, W
 class Program(TypedDict, total=False):
     """What `run`, `spawn` and `map` take."""
 
-    shell: bool
+    shell: bool | StrOrBytesPath
     env: Env | None
     extra_env: ExtraEnv | None
     cwd: StrOrBytesPath | None

@@ -28,6 +28,10 @@ class MergedLine(Record, Generic[Text]):
         #: The line, with its end unless `lines` has cut it; `str` if text was asked for.
         self.line: Text = line
 
+    def __iter__(self) -> Iterator[Any]:
+        """For `stream, time, line = item`."""
+        return iter((self.stream, self.time, self.line))
+
 
 class Merged(_core.Merged, Generic[Text]):
     """Iterates over the lines of both outputs, in the order in which they came.

@@ -12,7 +12,7 @@ from . import _core
 from ._arguments import callback, encoded, instance, items, number, pairs, size, word
 from ._invalid import InvalidValue, bad_type, bad_value, shown
 from ._process import as_stop
-from ._stdio import stderr_sink, stdout_sink, terminal
+from ._stdio import refuse_same_file, stderr_sink, stdout_sink, terminal
 from ._timeout import seconds
 
 TYPE_CHECKING = False
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
     from ._event import Event
+    from ._types import StrOrBytesPath
 
     _Table: TypeAlias = Mapping[str, Callable[[Any], object]]
     _T = TypeVar("_T")
@@ -268,7 +269,9 @@ SPAWN: Final[_Table] = {
 
 def translated(table: _Table, given: Mapping[str, Any]) -> dict[str, object]:
     """The options of `table` for the core, out of the parameters of a call."""
-    return {name: translate(given[name]) for name, translate in table.items()}
+    options = {name: translate(given[name]) for name, translate in table.items()}
+    refuse_same_file(given)
+    return options
 
 
 def text_hint(value: Any) -> str:
@@ -289,11 +292,23 @@ def given_args(args: Any) -> Any:
     return items("args", args, _ARGS)
 
 
-def argv(function: str, args: Any, shell: bool) -> list[bytes]:
+def _shell(shell: Any) -> bytes | None:
+    """The program that takes a line, None for none."""
+    if shell is None or isinstance(shell, bool):
+        return b"/bin/sh" if shell else None
+    hint = 'pass True for /bin/sh, or the path of a shell that has -c, "/bin/bash"'
+    program = encoded("shell", shell, hint)
+    if not program:
+        raise bad_value("shell", shell, hint)
+    return program
+
+
+def argv(function: str, args: Any, shell: bool | StrOrBytesPath | None) -> list[bytes]:
     """The arguments as bytes. `function` is what the user called, for the error."""
+    program = _shell(shell)
     is_one = _is_one(args)
     is_path = hasattr(args, "__fspath__")
-    if shell:
+    if program is not None:
         if is_path:
             _refuse_path(function, args)
         # The items behind the line are the shell's $0, $1, ..., as in subprocess.
@@ -301,7 +316,7 @@ def argv(function: str, args: Any, shell: bool) -> list[bytes]:
         line = _encoded(words)
         if len(line) > 1 and not _names_an_argument(line[0]):
             _refuse_words(function, words)
-        return [b"/bin/sh", b"-c", *line]
+        return [program, b"-c", *line]
     if is_path:
         # It names a program, where a str might be a line.
         args = [args]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def run(
     args: Args,
     *,
-    shell: bool = False,
+    shell: bool | StrOrBytesPath = False,
     input: Data | str | None = None,
     stdin: Stdin = None,
     stdout: Sink = CAPTURE,
@@ -86,7 +86,7 @@ def run(
 
     args
         The program and its arguments, or a path object alone. With `shell=True` a line for
-        `/bin/sh`.
+        `/bin/sh`, with `shell="/bin/bash"` one for that.
     input, stdin
         What the program reads. `input` is the data itself. `stdin` is a path
         object, a file or descriptor (which the program reads itself), an iterable

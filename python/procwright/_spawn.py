@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def spawn(
     args: Args,
     *,
-    shell: bool = False,
+    shell: bool | StrOrBytesPath = False,
     input: Data | str | None = None,
     stdin: Stdin = None,
     stdout: Sink = PIPE,

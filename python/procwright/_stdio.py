@@ -9,7 +9,7 @@ from ._invalid import bad_type, bad_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any, Final
 
     from ._types import Readable
@@ -147,6 +147,28 @@ def _sink(name: str, target: Any) -> tuple[str, object]:
         # Our earlier writes have to stand before what the program writes.
         flush()
     return _descriptor(name, fd)
+
+
+def refuse_same_file(given: Mapping[str, Any]) -> None:
+    """Refuses a file that two parameters name: each would open it, and the one overwrites what
+    the other has written."""
+    seen: dict[bytes, str] = {}
+    for name in ("stdout", "stderr", "keep_full"):
+        target = given.get(name)
+        if not (isinstance(target, (str, bytes)) or hasattr(target, "__fspath__")):
+            continue
+        path = encoded(name, target)
+        if b"\0" in path:
+            # The core refuses it.
+            continue
+        path = os.path.realpath(path)
+        if os.path.exists(path) and not os.path.isfile(path):
+            # Such as /dev/null or a terminal, which nothing overwrites.
+            continue
+        if path in seen:
+            hint = "pass stderr=STDOUT" if name == "stderr" else "pass another file"
+            raise bad_value(name, target, f"{seen[path]} names that file too: {hint}")
+        seen[path] = name
 
 
 def _encode(text: str, decoding: tuple[str, str]) -> bytes:

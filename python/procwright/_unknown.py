@@ -27,6 +27,88 @@ _OF_SUBPROCESS = {
     "startupinfo": "it is for Windows: leave it out",
     "universal_newlines": "pass text=True, which leaves newlines as they are",
 }
+_NOT_SHOWN = "nothing is shown unless that is asked for: leave it out"
+_TRACED = "set PROCWRIGHT_TRACE=1 in the environment before the program starts"
+_OWN_SESSION = "start_new_session=True gives it a session of its own"
+_ENDED_BY = 'use stop="KILL", stop=signal.SIGINT or stop=Stop("TERM", grace=5.0)'
+_FILE = (
+    "stdout=path sends it there alone, keep_full=path besides",
+    "use stdout=path, or write what you read",
+)
+_TYPED = "spawn() it, and use wait_for() and stdin.write() of the child"
+_LATER = "spawn() returns at once"
+#: Parameters that other libraries have, and what does here what they do there: of `run` and
+#: `spawn`, or of each.
+_HABITS: dict[str, str | tuple[str, str]] = {
+    "all": "pass stderr=STDOUT, or merged=True",
+    "answers": _TYPED,
+    "asynchronous": _LATER,
+    "background": _LATER,
+    "callback": ("use on_line", "use on_stdout_line and on_stderr_line"),
+    "capture": _CAPTURED,
+    "chdir": "use cwd",
+    "command": "it is the first argument: run([program, ...])",
+    "daemon": _OWN_SESSION,
+    "data": "use input",
+    "deadline": "use timeout",
+    "detached": _OWN_SESSION,
+    "directory": "use cwd",
+    "echo": _TRACED,
+    "env_extra": "use extra_env",
+    "environ": "use env for the whole environment, extra_env for what is added to ours",
+    "environment": "use env for the whole environment, extra_env for what is added to ours",
+    "err": "use stderr",
+    "exception": ("use check", "call check_returncode() of the child's result()"),
+    "force_kill_after_delay": "use stop=Stop(grace=5.0)",
+    "gid": "use group",
+    "hide": _NOT_SHOWN,
+    "in_stream": "use stdin",
+    "interactive": "pass stdin=INHERIT, stdout=INHERIT and stderr=INHERIT",
+    "kill_after": "use stop=Stop(grace=5.0)",
+    "kill_signal": _ENDED_BY,
+    "lines": ("take result.stdout.splitlines(), or pass on_line", "iterate over child.stdout"),
+    "log": _FILE,
+    "log_file": _FILE,
+    "logfile": _FILE,
+    "max_buffer": ("use limit", "use overflow=Overflow(...)"),
+    "max_output": ("use limit", "use overflow=Overflow(...)"),
+    "new_session": "use start_new_session",
+    "newline": "newlines stay as they are: leave it out",
+    "no_output_timeout": "use idle_timeout",
+    "on_exit": ("run() returns then", "call child.wait(), or procwright.wait() for many"),
+    "on_output": ("use on_line", "use on_stdout_line and on_stderr_line"),
+    "on_stderr": "use on_stderr_line",
+    "on_stdout": "use on_stdout_line",
+    "out": "use stdout",
+    "out_stream": _FILE,
+    "output": "use stdout",
+    "pgid": "use process_group",
+    "pgroup": "use process_group",
+    "quiet": _NOT_SHOWN,
+    "raise_on_error": ("use check", "call check_returncode() of the child's result()"),
+    "reject": ("use check", "call check_returncode() of the child's result()"),
+    "responders": _TYPED,
+    "retries": "call it again: a CalledProcessError has the result",
+    "retry": "call it again: a CalledProcessError has the result",
+    "setsid": "use start_new_session",
+    "show": ("use tee=True", "pass stdout=INHERIT, or write what you read"),
+    "signal": _ENDED_BY,
+    "silent": _NOT_SHOWN,
+    "stdio": "pass stdin, stdout and stderr, each by its name",
+    "strict": ("use check", "call check_returncode() of the child's result()"),
+    "strip": "strip what comes: result.stdout.strip()",
+    "strip_final_newline": 'the newline stays: result.stdout.removesuffix("\\n")',
+    "tty": "use pty",
+    "uid": "use user",
+    "verbose": _TRACED,
+    "wait": _LATER,
+    "warn": "a failure raises nothing unless check=True is said: leave it out",
+    "watchers": _TYPED,
+    "workdir": "use cwd",
+    "working_directory": "use cwd",
+}
+#: Of two names that are less alike one is no slip of the other.
+_ALIKE = 0.8
 #: Parameters of `run` that a child has as methods.
 _OF_A_CHILD = {
     "check": "call check_returncode() of the child's result()",
@@ -47,6 +129,7 @@ def refusal(
 
 def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> str:
     import difflib
+    import re
 
     if name in _OF_SUBPROCESS:
         return _OF_SUBPROCESS[name]
@@ -54,5 +137,12 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
         return _OF_A_CHILD[name]
     if name in others:
         return f"{'run' if function == 'spawn' else 'spawn'}() has it"
-    near = difflib.get_close_matches(name, known, 1)
+    # Other languages write killSignal.
+    snake = re.sub("([A-Z])", r"_\1", name).lower()
+    if snake in known:
+        return f"it is {snake} here"
+    habit = _HABITS.get(snake)
+    if habit is not None:
+        return habit if isinstance(habit, str) else habit[function == "spawn"]
+    near = difflib.get_close_matches(name, known, 1, _ALIKE)
     return f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
