@@ -21,6 +21,7 @@ const NAMED: [(&str, PageArg); 7] = [
 fn flags(command: &Command) -> Vec<String> {
     let flags: Vec<String> = command
         .get_arguments()
+        .filter(|arg| !arg.is_hide_set())
         .filter_map(|arg| arg.get_long())
         .map(|name| format!("--{name}"))
         .collect();

@@ -80,6 +80,38 @@ pub(crate) fn positive_count(text: &str) -> Result<NonZeroUsize, String> {
         .map_err(|_| "this is no whole number above 0".to_owned())
 }
 
+/// Parses how many run at a time: `8`, or with the processors as a measure `50%`, `+2`, `-1`,
+/// which mean what they mean to GNU parallel.
+pub(crate) fn parallel(text: &str) -> Result<NonZeroUsize, String> {
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    parallel_of(processors, text)
+}
+
+fn parallel_of(processors: usize, text: &str) -> Result<NonZeroUsize, String> {
+    let wrong = |problem: &str| {
+        format!("{problem}; write a number from 1 on, or of the processors 50%, +2 or -1")
+    };
+    let no_number = |_| wrong("this is no whole number");
+    let number = |digits: &str| match digits.starts_with(['+', '-']) {
+        true => Err(wrong("this is no whole number")),
+        false => digits.parse::<usize>().map_err(no_number),
+    };
+    let count = if let Some(more) = text.strip_prefix('+') {
+        processors.saturating_add(number(more)?)
+    } else if let Some(less) = text.strip_prefix('-') {
+        processors.saturating_sub(number(less)?).max(1)
+    } else if let Some(percent) = text.strip_suffix('%') {
+        (processors.saturating_mul(number(percent)?) / 100).max(1)
+    } else {
+        number(text)?
+    };
+    NonZeroUsize::new(count).ok_or_else(|| {
+        "0 is without a limit to xargs and parallel, and there always is one here; write how \
+         many, such as 100"
+            .to_owned()
+    })
+}
+
 /// Splits a text into the number and the unit behind it.
 fn split(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
@@ -109,6 +141,27 @@ mod tests {
         assert_eq!(duration("99999999999999999999d"), Ok(Duration::MAX));
         for wrong in ["", "s", "five", "5x", "-1", "1.2.3", "nan", "1e3", "."] {
             assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn how_many_at_a_time() {
+        let of_four = |text: &str| parallel_of(4, text).map(NonZeroUsize::get);
+        for (text, count) in [
+            ("1", 1),
+            ("100", 100),
+            ("+0", 4),
+            ("+2", 6),
+            ("-1", 3),
+            ("-9", 1),
+            ("100%", 4),
+            ("50%", 2),
+            ("1%", 1),
+        ] {
+            assert_eq!(of_four(text), Ok(count), "{text}");
+        }
+        for wrong in ["", "0", "+", "-", "%", "++1", "+-1", "1.5", "many", "-1%"] {
+            assert!(of_four(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -26,7 +26,7 @@ fn fits(text: &str, lines: usize) {
 fn the_help_fits_a_screen() {
     for (name, lines) in [
         ("run", 50),
-        ("map", 55),
+        ("map", 57),
         ("wait", 30),
         ("buffer", 40),
         ("man", 15),

@@ -131,11 +131,30 @@ fn exit_codes_tell_what_became_of_all() {
 fn wrong_usage_is_told_before_anything_runs() {
     for (words, said) in [
         (&[":::", "a"][..], "no command is named before :::"),
-        (&["echo", ":::", "a", ":::", "b"], "more than one :::"),
-        (&["-0", "echo", ":::", "a"], "--null is for items on stdin"),
+        (&["echo", "::::"], "no file is named behind ::::"),
+        (&["echo", "::::", "/does/not/exist"], "/does/not/exist"),
+        (&["echo", ":::", "a", ":::+", "b"], ":::+ is not there"),
+        (&["echo", "{2}", ":::", "a"], "there is one list of items"),
+        (&["echo", "{%}", ":::", "a"], "{%} is not there"),
+        (&["-I", "@", "echo", ":::", "a"], "which -I has stand"),
+        (&["-n2", "echo", ":::", "a"], "a command gets one item"),
+        (&["--halt", "soon,fail=1", "echo", ":::", "a"], "now,fail=1"),
+        (
+            &["sh", "-c", "echo {} | wc -c", ":::", "a"],
+            "sh -c 'echo \"$0\" | wc -c' {}",
+        ),
+        (
+            &["echo {} | wc -c", ":::", "a"],
+            "sh -c 'echo \"$0\" | wc -c' {}",
+        ),
+        (&["--joblog", "x", "echo", ":::", "a"], "add --journal FILE"),
+        (
+            &["-0", "echo", ":::", "a"],
+            "--null is for items that are read",
+        ),
         (&["-j", "0", "echo", ":::", "a"], "--parallel"),
         (&["--resume", "echo", ":::", "a"], "--journal"),
-        (&["--ordered", "--tag", "echo", ":::", "a"], "--tag"),
+        (&["--ordered", "--live", "echo", ":::", "a"], "--live"),
     ] {
         let ran: Ran = map(words).output().unwrap().into();
         assert_eq!(
@@ -145,6 +164,110 @@ fn wrong_usage_is_told_before_anything_runs() {
         );
         assert!(ran.stderr.contains(said), "{words:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn options_of_xargs_and_parallel_do_what_they_do_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("items");
+    std::fs::write(&file, "a\nb\n").unwrap();
+    let file = file.to_str().unwrap();
+    for (words, said) in [
+        (&["-k", "echo", ":::", "a", "b"][..], "a\nb\n"),
+        (
+            &["--keep-order", "--jobs", "100%", "echo", ":::", "a", "b"],
+            "a\nb\n",
+        ),
+        (
+            &["-k", "-P", "+1", "-n1", "-r", "echo", ":::", "a", "b"],
+            "a\nb\n",
+        ),
+        (&["-kj-1", "echo", ":::", "a", "b"], "a\nb\n"),
+        (&["-k", "echo", "{1}", ":::", "a", "b"], "a\nb\n"),
+        (&["-k", "-a", file, "echo"], "a\nb\n"),
+        (&["-k", "echo", "::::", file], "a\nb\n"),
+        (
+            &["-k", "echo", "{2}{1}", ":::", "a", "b", ":::", "c", "d"],
+            "ca\nda\ncb\ndb\n",
+        ),
+        (&["-k", "echo", ":::", "x", "::::", file], "x a\nx b\n"),
+        (
+            &["-k", "-I@", "echo", "{}@{%}", ":::", "a", "b"],
+            "{}a{%}\n{}b{%}\n",
+        ),
+        (
+            &["--dry-run", "rm", "-f", "{}", ":::", "a b", "c"],
+            "rm -f 'a b'\nrm -f c\n",
+        ),
+        (
+            &["-k", "--tag", "echo", ":::", "a", "b"],
+            "a out | a\nb out | b\n",
+        ),
+        (&["--halt", "never", "--lb", "echo", ":::", "a"], "a\n"),
+    ] {
+        let ran: Ran = map(words).output().unwrap().into();
+        assert_eq!(
+            (ran.code(), ran.stdout.as_str(), ran.stderr.as_str()),
+            (Some(0), said, ""),
+            "{words:?}"
+        );
+    }
+    let halted = ran([
+        "-j1",
+        "--halt",
+        "now,fail=1",
+        "-k",
+        "sh",
+        "-c",
+        "echo $0; exit $0",
+        ":::",
+        "0",
+        "1",
+        "2",
+    ]);
+    assert_eq!((halted.code(), halted.stdout.as_str()), (Some(1), "0\n1\n"));
+}
+
+#[test]
+fn what_parallel_has_and_map_has_not_is_refused_with_what_to_type() {
+    for (option, typed) in [
+        ("--retries", "procwright run --retry 2"),
+        ("--resume-failed", "--resume --rerun-failed"),
+        ("--tagstring", "--tag=NAME"),
+        ("--shell", "sh -c 'echo \"$0\"' {}"),
+        ("--link", "paste(1)"),
+        ("-d", "procwright map -0"),
+        ("-u", "--live"),
+        ("-X", "one item"),
+        ("--colsep", "whole line"),
+        ("--delay", "stdin"),
+        ("--results", "sh -c"),
+        ("--version", "procwright --version"),
+    ] {
+        let ran = ran([option, "3", "echo", ":::", "a"]);
+        assert_eq!(
+            (ran.code(), ran.stdout.as_str()),
+            (Some(125), ""),
+            "{option}"
+        );
+        let said = format!("procwright map has no {option}");
+        assert!(
+            ran.stderr.contains(&said) && ran.stderr.contains(typed),
+            "{}",
+            ran.stderr
+        );
+    }
+    let alone = ran([]);
+    assert!(
+        alone.stderr.contains("procwright map -j 8"),
+        "{}",
+        alone.stderr
+    );
+    // What is far from what was typed is not proposed, what is near it is.
+    let far = ran(["--reorder", "echo", ":::", "a"]);
+    assert!(!far.stderr.contains("tip:"), "{}", far.stderr);
+    let near = ran(["--orderd", "echo", ":::", "a"]);
+    assert!(near.stderr.contains("--ordered"), "{}", near.stderr);
 }
 
 #[test]
@@ -257,6 +380,29 @@ fn the_report_counts() {
         json["failures"][0]["argv"],
         serde_json::json!(["sh", "-c", "exit $0", "1"])
     );
+    let runs = json["runs"].as_array().unwrap();
+    let mut codes: Vec<_> = runs
+        .iter()
+        .map(|run| run["status"]["code"].as_i64())
+        .collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [Some(0), Some(0), Some(1)]);
+    for run in runs {
+        assert!(
+            run["duration_s"].as_f64().is_some_and(|time| time > 0.0),
+            "{run}"
+        );
+        assert_eq!(run["success"], run["status"]["code"] == 0);
+        assert_eq!(run["argv"][2], "exit $0");
+        assert_eq!(
+            run["outcome"],
+            format!("exited with code {}", run["status"]["code"])
+        );
+        assert_eq!(
+            (&run["before"], &run["reason"]),
+            (&false.into(), &"finished".into())
+        );
+    }
     assert_eq!(
         (&json["stopped_by"], &json["all_taken"]),
         (&serde_json::Value::Null, &true.into())

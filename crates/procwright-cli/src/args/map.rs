@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 use procwright::Spec;
 use procwright::time::Timeout;
 
+use super::habits::{HabitArgs, Halt};
 use super::limits::LimitArgs;
 use super::report::ReportArgs;
 use super::surroundings::SurroundingsArgs;
@@ -19,14 +20,15 @@ As in: procwright map -j 8 gzip -9 {} ::: *.log
 
 An item takes the place of {} in CMD, or comes behind CMD if that has none.
 {.} is the item without its extension, {/} without its directory, {//} its
-directory, {/.} neither, {#} its number from 1. There is no shell.
+directory, {/.} neither, {#} its number from 1. There is no shell. Behind
+several ::: stand lists, of which each item meets each: {1} {2} are theirs.
 Exit code: 0 all well, 1 some failed, 124 the deadline, 125 wrong usage or
 trouble of our own; a signal ends us as well. More: procwright man map";
 
 /// Run a command for each of many items, so many at a time.
 ///
-/// Items are the words behind :::, or else the lines of stdin, which are read as
-/// there is room for their commands. An empty line is none.
+/// Items are the words behind :::, or else the lines of a file or of stdin, which
+/// are read as there is room for their commands. An empty line is none.
 ///
 /// The output of a command is shown in one piece when it has ended, with --live
 /// or --tag line by line while it comes. A command reads nothing: its stdin is
@@ -38,19 +40,51 @@ trouble of our own; a signal ends us as well. More: procwright man map";
 )]
 pub(crate) struct MapArgs {
     /// Run so many at a time [default: processors]
+    ///
+    /// A number, or as in GNU parallel 50% of the processors, +2 for two more than there
+    /// are, -1 for one less.
     #[arg(
         long,
         short = 'j',
         short_alias = 'P',
+        aliases = ["jobs", "max-procs"],
         value_name = "N",
-        value_parser = units::positive_count,
+        value_parser = units::parallel,
+        allow_negative_numbers = true,
         help_heading = "Commands"
     )]
     pub(crate) parallel: Option<NonZeroUsize>,
 
-    /// Items on stdin end with NUL, not newline
+    /// Read items from FILE (-: stdin)
+    ///
+    /// A line each, as from stdin. :::: FILE behind the command does it as well. With
+    /// several lists of items each item of one meets each of the others.
+    #[arg(
+        long,
+        short = 'a',
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        help_heading = "Commands"
+    )]
+    pub(crate) arg_file: Vec<PathBuf>,
+
+    /// Items that are read end with NUL, not newline
     #[arg(long, short = '0', help_heading = "Commands")]
     pub(crate) null: bool,
+
+    /// Have TEXT stand for the item, and no braces
+    #[arg(short = 'I', value_name = "TEXT", help_heading = "Commands")]
+    pub(crate) placeholder: Option<OsString>,
+
+    /// Print the commands, start nothing
+    ///
+    /// In the order of their items, as a shell takes them.
+    #[arg(
+        long,
+        conflicts_with_all = ["journal", "report", "report_to"],
+        help_heading = "Commands"
+    )]
+    pub(crate) dry_run: bool,
 
     #[command(flatten, next_help_heading = "Commands")]
     pub(crate) surroundings: SurroundingsArgs,
@@ -74,12 +108,13 @@ pub(crate) struct MapArgs {
     /// Show lines as they come
     ///
     /// Whole lines: one that has not ended waits for its end, 64 KiB at most.
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, aliases = ["line-buffer", "linebuffer", "lb"], help_heading = "Output")]
     pub(crate) live: bool,
 
     /// So, with the item or NAME in front of each
     ///
-    /// NAME may have the placeholders of CMD, as in --tag={/}.
+    /// NAME may have the placeholders of CMD, as in --tag={/}. With --ordered lines are
+    /// shown when their command has ended.
     #[arg(
         long,
         value_name = "NAME",
@@ -94,7 +129,13 @@ pub(crate) struct MapArgs {
     ///
     /// What has overtaken a slower command waits for it, in memory; when 100 commands
     /// do, no more are started.
-    #[arg(long, conflicts_with_all = ["live", "tag"], help_heading = "Output")]
+    #[arg(
+        long,
+        short_alias = 'k',
+        alias = "keep-order",
+        conflicts_with = "live",
+        help_heading = "Output"
+    )]
     pub(crate) ordered: bool,
 
     /// Show the output of failures alone
@@ -102,7 +143,7 @@ pub(crate) struct MapArgs {
     pub(crate) quiet: bool,
 
     /// Show on the terminal how far it is
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, aliases = ["bar", "eta"], help_heading = "Output")]
     pub(crate) progress: bool,
 
     /// Note in FILE what was started and has ended
@@ -137,7 +178,7 @@ pub(crate) struct MapArgs {
     #[arg(long, requires = "journal", help_heading = "Journal")]
     pub(crate) sync: bool,
 
-    /// Write GNU parallel's --joblog besides
+    /// Write GNU parallel's --joblog as well
     #[arg(
         long,
         value_name = "FILE",
@@ -149,6 +190,9 @@ pub(crate) struct MapArgs {
 
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+
+    #[command(flatten)]
+    pub(crate) habits: HabitArgs,
 
     /// The command, and its items behind :::
     #[arg(
@@ -162,6 +206,12 @@ pub(crate) struct MapArgs {
 }
 
 impl MapArgs {
+    /// After how many failures all are stopped.
+    pub(crate) fn most_failures(&self) -> Option<NonZeroUsize> {
+        self.stop_after_failures
+            .or_else(|| self.habits.halt.and_then(Halt::failures))
+    }
+
     /// Sets in `spec` what the options say about each command.
     pub(crate) fn apply_to(&self, spec: &mut Spec) {
         self.limits.apply_to(spec);

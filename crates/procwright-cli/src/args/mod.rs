@@ -5,6 +5,7 @@
 //! fit a screen; the other paragraphs are in the manual page alone.
 
 mod buffer;
+mod habits;
 mod limits;
 mod map;
 mod queue;

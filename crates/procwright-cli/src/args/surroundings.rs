@@ -15,7 +15,7 @@ pub(crate) struct SurroundingsArgs {
     /// Run in this directory
     ///
     /// A program with a slash in its name is looked for from there.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, aliases = ["wd", "workdir"], value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<PathBuf>,
 
     /// Set a variable; may be repeated

@@ -2,6 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::habits;
 use crate::exit::Termination;
 use crate::message;
 
@@ -14,14 +15,20 @@ pub(crate) fn print_usage_error(error: &clap::Error) -> Termination {
     }
     // Clap's text is the whole help, if no subcommand was given.
     match error.to_string().starts_with("error: ") {
-        true => message::print(explanation(error)),
+        true => message::print(explanation(error, &subcommand())),
         false => drop(error.print()),
     }
     Termination::TROUBLE
 }
 
-/// Explains what is wrong, and what to do.
-fn explanation(error: &clap::Error) -> String {
+/// The subcommand of this process, which no option stands before.
+fn subcommand() -> String {
+    let name = std::env::args_os().nth(1).unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Explains what is wrong with the words behind `subcommand`, and what to do.
+fn explanation(error: &clap::Error, subcommand: &str) -> String {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
         Some(ContextValue::Strings(texts)) => texts.first().map_or("", String::as_str),
@@ -44,16 +51,49 @@ fn explanation(error: &clap::Error) -> String {
             format!("there is no subcommand {name:?}\n  hint: {hint}")
         }
         ErrorKind::MissingRequiredArgument if context(ContextKind::InvalidArg) == "<CMD>..." => {
-            "no program is named\n  \
-             hint: it comes behind the options, as in: procwright run --timeout 5m make test"
+            let example = match subcommand {
+                "map" => "procwright map -j 8 gzip -9 {} ::: *.log",
+                _ => "procwright run --timeout 5m make test",
+            };
+            format!("no program is named\n  hint: it comes behind the options, as in: {example}")
+        }
+        ErrorKind::MissingRequiredArgument
+            if subcommand == "map" && context(ContextKind::InvalidArg) == "--journal <FILE>" =>
+        {
+            "there is no journal to write or to read\n  \
+             hint: add --journal FILE, which --joblog, --resume and --sync go with"
                 .to_owned()
         }
-        _ => shortened(&error.to_string()),
+        ErrorKind::UnknownArgument => {
+            let name = context(ContextKind::InvalidArg);
+            let habit = match subcommand {
+                "map" => habits::instead(name),
+                _ => None,
+            };
+            match habit {
+                Some(hint) => format!("procwright map has no {name}\n  hint: {hint}"),
+                None => {
+                    let near = context(ContextKind::SuggestedArg);
+                    shortened(&error.to_string(), is_meant(near, name))
+                }
+            }
+        }
+        _ => shortened(&error.to_string(), true),
     }
 }
 
-/// Clap's own text, with its last paragraph as a hint.
-fn shortened(text: &str) -> String {
+/// Returns whether `near`, which clap offers, may be what a person meant by `name`. Clap offers
+/// what shares half of its letters.
+fn is_meant(near: &str, name: &str) -> bool {
+    let bare = |option: &str| option.trim_start_matches('-').to_owned();
+    let (near, name) = (bare(near), bare(name));
+    strsim::damerau_levenshtein(&near, &name) <= 2
+        || near.starts_with(&name)
+        || name.starts_with(&near)
+}
+
+/// Clap's own text, with its last paragraph as a hint, and what it takes for near if `with_near`.
+fn shortened(text: &str, with_near: bool) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();
     let advice = "For more information, try '--help'.";
     let (text, hint) = match text.strip_suffix(advice) {
@@ -64,6 +104,7 @@ fn shortened(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()
         .filter(|line| !line.starts_with("  tip: to pass '"))
+        .filter(|line| with_near || !line.starts_with("  tip: "))
         .collect();
     let text = lines.join("\n").replace("\n\n\n", "\n\n");
     format!("{text}{hint}")

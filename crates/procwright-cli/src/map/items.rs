@@ -1,84 +1,171 @@
 //! The items that the command is run for.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
 use procwright::BoxError;
 
 use crate::message;
 
-/// The word behind which the items come.
+/// The word behind which items come, and the one behind which a file of them is named.
 const SEPARATOR: &str = ":::";
+const FILE_SEPARATOR: &str = "::::";
+
+/// What GNU parallel has, and what has no meaning here: two lists that go side by side.
+const LINKED: [&str; 2] = [":::+", "::::+"];
+
+/// The items of one command: one of each list, in the order of the lists.
+pub(super) type Row = Vec<OsString>;
 
 /// Where the items come from.
-#[derive(Debug)]
 pub(super) enum Items {
-    /// From the command line.
-    Given(std::vec::IntoIter<OsString>),
-    /// From stdin, read as there is room for their commands.
-    Read { from: BufReader<io::Stdin>, end: u8 },
+    /// One list that is read as there is room for commands.
+    Read {
+        from: Box<dyn BufRead + Send>,
+        end: u8,
+    },
+    /// Lists of which each item meets each of the others.
+    Product(Product),
 }
 
-/// Parts a command line into the command and its items.
+/// A command line in its parts.
+pub(super) struct Parted {
+    pub(super) command: Vec<OsString>,
+    pub(super) items: Items,
+    /// How many items a command gets: one of each list.
+    pub(super) lists: usize,
+}
+
+/// One list of items.
+enum List {
+    Given(Vec<OsString>),
+    File(PathBuf),
+}
+
+/// Parts a command line into the command and its items. `files` are those of `--arg-file`.
 ///
 /// # Errors
 /// What is wrong with it, in words for a person.
 pub(super) fn parted(
-    mut words: Vec<OsString>,
+    words: Vec<OsString>,
+    files: &[PathBuf],
     is_null: bool,
-) -> Result<(Vec<OsString>, Items), String> {
-    let at = words.iter().position(|word| word == SEPARATOR);
-    let given = at.map(|at| words.split_off(at).split_off(1));
-    let command = words;
+) -> Result<Parted, String> {
+    let is_separator = |word: &OsString| word == SEPARATOR || word == FILE_SEPARATOR;
+    let mut words = words.into_iter().peekable();
+    let mut command = Vec::new();
+    while let Some(word) = words.next_if(|word| !is_separator(word)) {
+        refuse_linked(&word)?;
+        command.push(word);
+    }
     if command.is_empty() {
         return Err(format!(
             "no command is named before {SEPARATOR}\n  \
              hint: as in: procwright map gzip -9 {{}} {SEPARATOR} *.log"
         ));
     }
-    if given.iter().flatten().any(|word| word == SEPARATOR) {
-        return Err(format!(
-            "there is more than one {SEPARATOR}\n  hint: an item that is {SEPARATOR} itself can \
-             come from stdin"
-        ));
-    }
-    let items = match given {
-        Some(_) if is_null => {
-            return Err(format!(
-                "--null is for items on stdin, and these stand behind {SEPARATOR}"
-            ));
+    let mut lists: Vec<List> = files.iter().cloned().map(List::File).collect();
+    while let Some(separator) = words.next() {
+        let mut given = Vec::new();
+        while let Some(word) = words.next_if(|word| !is_separator(word)) {
+            refuse_linked(&word)?;
+            given.push(word);
         }
-        Some(given) => Items::Given(given.into_iter()),
-        None => {
-            if io::stdin().is_terminal() {
-                message::print(format_args!(
-                    "the items are read from the terminal, a line each; Ctrl-D ends them\n  \
-                     hint: {SEPARATOR} stands before items on the command line"
+        match separator == SEPARATOR {
+            true => lists.push(List::Given(given)),
+            false if given.is_empty() => {
+                return Err(format!(
+                    "no file is named behind {FILE_SEPARATOR}\n  \
+                     hint: {FILE_SEPARATOR} FILE has its lines for items, - is stdin"
                 ));
             }
-            Items::Read {
-                from: BufReader::new(io::stdin()),
-                end: if is_null { 0 } else { b'\n' },
-            }
+            false => lists.extend(given.into_iter().map(|name| List::File(name.into()))),
         }
-    };
-    Ok((command, items))
+    }
+    let reads = lists.iter().any(|list| matches!(list, List::File(_)));
+    if is_null && !lists.is_empty() && !reads {
+        return Err(format!(
+            "--null is for items that are read, and these stand behind {SEPARATOR}"
+        ));
+    }
+    let count = lists.len().max(1);
+    Ok(Parted {
+        command,
+        items: opened(lists, if is_null { 0 } else { b'\n' })?,
+        lists: count,
+    })
+}
+
+fn refuse_linked(word: &OsString) -> Result<(), String> {
+    match LINKED.iter().find(|linked| word == *linked) {
+        Some(linked) => Err(format!(
+            "{linked} is not there: each item of a list meets each of the others\n  \
+             hint: have paste(1) make lines of what belongs together, and the command take them \
+             apart"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn opened(mut lists: Vec<List>, end: u8) -> Result<Items, String> {
+    if lists.is_empty() {
+        if io::stdin().is_terminal() {
+            message::print(format_args!(
+                "the items are read from the terminal, a line each; Ctrl-D ends them\n  \
+                 hint: {SEPARATOR} stands before items on the command line"
+            ));
+        }
+        lists.push(List::File("-".into()));
+    }
+    if let [List::File(path)] = &*lists {
+        let from = open(path)?;
+        return Ok(Items::Read { from, end });
+    }
+    let lists = lists.into_iter().map(|list| match list {
+        List::Given(items) => Ok(items),
+        // All of it is needed again for each item of the lists before.
+        List::File(path) => {
+            let mut from = open(&path)?;
+            let items = std::iter::from_fn(|| read(&mut from, end).transpose());
+            items
+                .collect::<io::Result<Vec<_>>>()
+                .map_err(|error| format!("cannot read items from {path:?}: {error}"))
+        }
+    });
+    Ok(Items::Product(Product::new(
+        lists.collect::<Result<_, String>>()?,
+    )))
+}
+
+fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, String> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(BufReader::new(io::stdin())));
+    }
+    match File::open(path) {
+        Ok(file) => Ok(Box::new(BufReader::new(file))),
+        Err(error) => Err(format!("cannot read items from {path:?}: {error}")),
+    }
 }
 
 impl Iterator for Items {
-    type Item = Result<OsString, BoxError>;
+    type Item = Result<Row, BoxError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Items::Given(items) => items.next().map(Ok),
-            Items::Read { from, end } => read(from, *end).transpose(),
+            Items::Product(product) => product.next().map(Ok),
+            Items::Read { from, end } => match read(from, *end) {
+                Ok(item) => item.map(|item| Ok(vec![item])),
+                Err(error) => Some(Err(error.into())),
+            },
         }
     }
 }
 
 /// The next item that is not empty.
-fn read(from: &mut impl BufRead, end: u8) -> Result<Option<OsString>, BoxError> {
+fn read(from: &mut impl BufRead, end: u8) -> io::Result<Option<OsString>> {
     loop {
         let mut item = Vec::new();
         if from.read_until(end, &mut item)? == 0 {
@@ -88,6 +175,42 @@ fn read(from: &mut impl BufRead, end: u8) -> Result<Option<OsString>, BoxError> 
         if !item.is_empty() {
             return Ok(Some(OsString::from_vec(item)));
         }
+    }
+}
+
+/// Each item of one list with each of the others; the last list changes first.
+pub(super) struct Product {
+    lists: Vec<Vec<OsString>>,
+    /// Places of the next row's items; none when there are no more rows.
+    next: Option<Vec<usize>>,
+}
+
+impl Product {
+    fn new(lists: Vec<Vec<OsString>>) -> Product {
+        let has_rows = lists.iter().all(|list| !list.is_empty());
+        Product {
+            next: has_rows.then(|| vec![0; lists.len()]),
+            lists,
+        }
+    }
+}
+
+impl Iterator for Product {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Row> {
+        let places = self.next.as_mut()?;
+        let row = self.lists.iter().zip(&*places);
+        let row = row.map(|(list, place)| list[*place].clone()).collect();
+        for (list, place) in self.lists.iter().zip(places).rev() {
+            *place += 1;
+            if *place < list.len() {
+                return Some(row);
+            }
+            *place = 0;
+        }
+        self.next = None;
+        Some(row)
     }
 }
 
@@ -103,5 +226,24 @@ mod tests {
         let mut from: &[u8] = b"a\nb\0\0c\0";
         let items = std::iter::from_fn(|| read(&mut from, 0).unwrap());
         assert_eq!(items.collect::<Vec<_>>(), ["a\nb", "c"]);
+    }
+
+    #[test]
+    fn each_item_of_a_list_meets_each_of_the_others() {
+        let lists = |lists: &[&[&str]]| -> Vec<String> {
+            let lists = lists
+                .iter()
+                .map(|list| list.iter().map(OsString::from).collect());
+            Product::new(lists.collect())
+                .map(|row| row.join("".as_ref()).into_string().unwrap())
+                .collect()
+        };
+        assert_eq!(lists(&[&["a", "b"]]), ["a", "b"]);
+        assert_eq!(
+            lists(&[&["a", "b"], &["1", "2"], &["x"]]),
+            ["a1x", "a2x", "b1x", "b2x"]
+        );
+        assert!(lists(&[&["a"], &[]]).is_empty());
+        assert!(lists(&[&[]]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! `--live` and `--tag`: lines of the commands while they come.
+//! `--live` and `--tag`: lines of the commands, one by one.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,7 +10,8 @@ use super::screen::Screen;
 use crate::lines::{Line, LineSplitter, name_in_a_line};
 use crate::stdio;
 
-/// Takes both streams of a command, and shows their lines.
+/// Takes both streams of a command, while they come or when they have been captured, and shows
+/// their lines.
 #[derive(Debug)]
 pub(super) struct LiveTap {
     screen: Arc<Screen>,
@@ -58,15 +59,31 @@ impl LiveTap {
     }
 }
 
-impl Tap for LiveTap {
-    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
-        Ok(self.show(piece.stream, |lines, each| lines.feed(piece.bytes, each))?)
+impl LiveTap {
+    /// # Errors
+    /// Those of the write.
+    pub(super) fn take(&mut self, stream: StdStream, bytes: &[u8]) -> io::Result<()> {
+        self.show(stream, |lines, each| lines.feed(bytes, each))
     }
 
-    fn end(&mut self) -> Result<(), BoxError> {
+    /// Shows the last lines, which have no newline.
+    ///
+    /// # Errors
+    /// Those of the write.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
         for stream in StdStream::BOTH {
             self.show(stream, |lines, each| lines.finish(each))?;
         }
         Ok(())
+    }
+}
+
+impl Tap for LiveTap {
+    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
+        Ok(self.take(piece.stream, piece.bytes)?)
+    }
+
+    fn end(&mut self) -> Result<(), BoxError> {
+        Ok(self.finish()?)
     }
 }

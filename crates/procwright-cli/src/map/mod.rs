@@ -3,16 +3,18 @@
 //! Commands are run by threads of the library, and what became of them is taken on a thread of
 //! its own, which a stdout that nobody reads may hold up. This one looks after signals.
 
+mod code;
+mod dry_run;
 mod items;
 mod live;
+mod quoted;
 mod report;
 mod results;
 mod screen;
 mod signals;
+mod tags;
 mod template;
 
-use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::num::NonZero;
 use std::sync::Arc;
@@ -21,21 +23,21 @@ use std::time::Instant;
 use procwright::map::{Joblog, Journal, Map, Progress, Remote, StoppedBy};
 use procwright::process::Signal;
 use procwright::{BoxError, Command, Event, Sink, Spec, Tap};
-use procwright_os::sync::Mutex;
 use procwright_os::thread::spawn_quiet;
 use procwright_os::wake::Wake;
 
-use crate::args::MapArgs;
+use crate::args::{MapArgs, ReportArg};
 use crate::exit::Termination;
 use crate::human::HumanDuration;
 use crate::report_file::ReportFile;
 use crate::{file_conflicts, inherited_signals, message, own_signals};
-use items::Items;
+use items::{Items, Parted};
 use live::LiveTap;
-use results::Tally;
+use results::{Showing, Tally};
 use screen::Screen;
 use signals::MapSignals;
-use template::Template;
+use tags::Tags;
+use template::{Syntax, Template};
 
 /// Runs the commands of the options.
 ///
@@ -45,7 +47,14 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
     let ignored = inherited_signals::ignored();
     own_signals::survive_size_limits().map_err(Termination::trouble)?;
     let words = std::mem::take(&mut args.command);
-    let (command, items) = items::parted(words, args.null).map_err(Termination::trouble)?;
+    let Planned {
+        template,
+        items,
+        tags,
+    } = planned(words, &args).map_err(Termination::trouble)?;
+    if args.dry_run {
+        return dry_run::print(items, &template);
+    }
     check_files(&args).map_err(Termination::trouble)?;
     // Opened before anything runs: a map whose report cannot be written is not begun.
     let report_file = args.report.report_to.as_deref().map(ReportFile::open);
@@ -60,11 +69,10 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
     let mut signals = MapSignals::block(stop)
         .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
     let started = Instant::now();
-    let tags = Tags::new(&args);
-    let commands = commands(items, Template::of_command(&command), spec, tags.clone());
+    let commands = commands(items, template, spec, tags.clone());
     let mut map = with_rules(Map::fallible(commands), &args).on_event(print_event);
     if is_live(&args) {
-        let screen = Arc::clone(&screen);
+        let (screen, tags) = (Arc::clone(&screen), tags.clone());
         map = map.tap_with(move |index, _| {
             let tag = tags.as_ref().and_then(|tags| tags.take(index));
             Some(Box::new(LiveTap::new(Arc::clone(&screen), tag.as_deref())) as Box<dyn Tap>)
@@ -76,9 +84,15 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
     let running = map.start().map_err(Termination::trouble)?;
     let remote = running.remote();
     let results = {
-        let (screen, is_done, is_quiet) = (Arc::clone(&screen), Arc::clone(&is_done), args.quiet);
+        let is_done = Arc::clone(&is_done);
+        let showing = Showing {
+            screen: Arc::clone(&screen),
+            tags,
+            is_quiet: args.quiet,
+            keeps_runs: matches!(args.report.form(), Some(ReportArg::Json)),
+        };
         spawn_quiet("procwright-results", move || {
-            let tally = results::take(running, &screen, is_quiet);
+            let tally = results::take(running, &showing);
             is_done.ring();
             tally
         })
@@ -155,8 +169,43 @@ fn print_event(_index: u64, event: &Event) -> Result<(), BoxError> {
     Ok(())
 }
 
+/// What the command line comes to.
+struct Planned {
+    template: Template,
+    items: Items,
+    /// None without `--tag`.
+    tags: Option<Arc<Tags>>,
+}
+
+/// # Errors
+/// What is wrong with the words, for a person. Nothing has been read or started then.
+fn planned(words: Vec<std::ffi::OsString>, args: &MapArgs) -> Result<Planned, String> {
+    let Parted {
+        command,
+        items,
+        lists,
+    } = items::parted(words, &args.arg_file, args.null)?;
+    let syntax = Syntax {
+        mark: args.placeholder.as_deref(),
+        lists,
+    };
+    if syntax.mark.is_some_and(|mark| mark.is_empty()) {
+        return Err("-I has an empty text stand for the item: write one, such as -I @".into());
+    }
+    let template = Template::of_command(&command, syntax)?;
+    code::check(&command, &template)?;
+    let tag = args.tag.as_deref();
+    let tags = tag.map(|tag| Tags::new(tag, syntax)).transpose()?;
+    Ok(Planned {
+        template,
+        items,
+        tags,
+    })
+}
+
+/// Whether lines are shown while they come. Those of ordered outputs wait for their turn.
 fn is_live(args: &MapArgs) -> bool {
-    args.live || args.tag.is_some()
+    args.live || (args.tag.is_some() && !args.ordered)
 }
 
 /// The spec of every command, but for its words.
@@ -179,13 +228,13 @@ fn commands(
     spec: Spec,
     tags: Option<Arc<Tags>>,
 ) -> impl Iterator<Item = Result<Spec, BoxError>> + Send + 'static {
-    (0..).zip(items).map(move |(index, item)| {
-        let item = item?;
+    (0..).zip(items).map(move |(index, items)| {
+        let items = items?;
         if let Some(tags) = &tags {
-            tags.put(index, &item);
+            tags.put(index, &items);
         }
         let mut spec = spec.clone();
-        spec.argv = template.words(&item, index + 1);
+        spec.argv = template.words(&items, index + 1);
         Ok(spec)
     })
 }
@@ -197,7 +246,7 @@ fn with_rules(mut map: Map, args: &MapArgs) -> Map {
     if args.ordered {
         map = map.ordered();
     }
-    if let Some(failures) = args.stop_after_failures {
+    if let Some(failures) = args.most_failures() {
         let failures = NonZero::<u64>::try_from(failures);
         map = map.stop_after_failures(failures.unwrap_or(NonZero::<u64>::MAX));
     }
@@ -241,35 +290,6 @@ fn journal(args: &MapArgs) -> Result<Option<Journal>, String> {
         journal = journal.joblog(joblog);
     }
     Ok(Some(journal))
-}
-
-/// Tags of the commands that are about to start, by their places in the input.
-#[derive(Debug)]
-struct Tags {
-    template: Template,
-    waiting: Mutex<HashMap<u64, OsString>>,
-}
-
-impl Tags {
-    /// None without `--tag`.
-    fn new(args: &MapArgs) -> Option<Arc<Tags>> {
-        let template = Template::of_word(args.tag.as_deref()?);
-        Some(Arc::new(Tags {
-            template,
-            waiting: Mutex::default(),
-        }))
-    }
-
-    fn put(&self, index: u64, item: &OsStr) {
-        let words = self.template.words(item, index + 1);
-        self.waiting
-            .lock()
-            .extend(words.into_iter().map(|tag| (index, tag)));
-    }
-
-    fn take(&self, index: u64) -> Option<OsString> {
-        self.waiting.lock().remove(&index)
-    }
 }
 
 /// The line of progress.

@@ -134,5 +134,6 @@ fn json(tally: &Tally, duration: Duration) -> Value {
         "error": tally.error.as_ref().map(ToString::to_string),
         "duration_s": duration.as_secs_f64(),
         "failures": failures.collect::<Vec<_>>(),
+        "runs": &tally.runs,
     })
 }

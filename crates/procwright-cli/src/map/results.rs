@@ -5,12 +5,30 @@ use std::sync::Arc;
 
 use procwright::map::{Ended, Error, Outcome, Progress, Running, StoppedBy};
 use procwright::{Collected, Reason, StdStream};
+use serde_json::{Value, json};
 
+use super::live::LiveTap;
 use super::screen::Screen;
+use super::tags::Tags;
 use crate::message;
 
 /// How many failures the report names; the others are counted.
 const MOST_NAMED: usize = 1000;
+
+/// How many commands the report lists; the others are counted.
+const MOST_LISTED: usize = 100_000;
+
+/// How results are shown and what is kept of them.
+#[derive(Debug)]
+pub(super) struct Showing {
+    pub(super) screen: Arc<Screen>,
+    /// Tags of the lines of captured outputs.
+    pub(super) tags: Option<Arc<Tags>>,
+    /// Outputs of failures alone.
+    pub(super) is_quiet: bool,
+    /// Whether each command is to be listed in the report.
+    pub(super) keeps_runs: bool,
+}
 
 /// What became of a map.
 #[derive(Debug, Default)]
@@ -19,6 +37,8 @@ pub(super) struct Tally {
     pub(super) stopped_by: Option<StoppedBy>,
     pub(super) error: Option<Error>,
     pub(super) failures: Vec<Failed>,
+    /// What the report lists.
+    pub(super) runs: Vec<Value>,
 }
 
 /// A command that has not done what it should.
@@ -29,13 +49,12 @@ pub(super) struct Failed {
     pub(super) words: String,
 }
 
-/// Takes the results of a map until its end. Shows captured outputs, of failures alone if
-/// `is_quiet`.
-pub(super) fn take(mut running: Running, screen: &Arc<Screen>, is_quiet: bool) -> Tally {
+/// Takes the results of a map until its end, and shows captured outputs.
+pub(super) fn take(mut running: Running, showing: &Showing) -> Tally {
     let mut tally = Tally::default();
     for ended in &mut running {
         match ended {
-            Ok(ended) => tally.note(&ended, screen, is_quiet),
+            Ok(ended) => tally.note(&ended, showing),
             Err(error) => tally.error = Some(error),
         }
     }
@@ -45,20 +64,40 @@ pub(super) fn take(mut running: Running, screen: &Arc<Screen>, is_quiet: bool) -
 }
 
 impl Tally {
-    fn note(&mut self, ended: &Ended, screen: &Screen, is_quiet: bool) {
+    fn note(&mut self, ended: &Ended, showing: &Showing) {
         let success = ended.success();
+        // Of a command that was not run its tag is left.
+        let tag = showing
+            .tags
+            .as_ref()
+            .and_then(|tags| tags.take(ended.index));
         if let Outcome::Ran(collected) = &ended.outcome
-            && !(is_quiet && success)
+            && !(showing.is_quiet && success)
         {
             // Nobody reads: the screen has told of it, and the map is being stopped.
-            let _ = show(collected, screen);
+            let _ = match tag {
+                Some(tag) => {
+                    let tap = LiveTap::new(Arc::clone(&showing.screen), Some(&tag));
+                    show_lines(collected, tap)
+                }
+                None => show(collected, |stream, bytes| {
+                    showing.screen.write(stream, bytes)
+                }),
+            };
+        }
+        if showing.keeps_runs && self.runs.len() < MOST_LISTED {
+            self.runs.push(listed(ended));
         }
         if success {
             return;
         }
         let words = ended.summary();
         if !was_stopped_by_us(ended) {
-            message::post(&words);
+            match &ended.outcome {
+                // With what to do about it.
+                Outcome::NotStarted(error) => message::post(error),
+                _ => message::post(&words),
+            }
         }
         if self.failures.len() < MOST_NAMED {
             self.failures.push(Failed {
@@ -81,14 +120,51 @@ fn was_stopped_by_us(ended: &Ended) -> bool {
     }
 }
 
+/// What the report says of a command; `docs/reference/command.md` describes it.
+fn listed(ended: &Ended) -> Value {
+    let (report, past) = match &ended.outcome {
+        Outcome::Ran(collected) => (Some(&collected.report), None),
+        Outcome::Before(past) | Outcome::Unknown(past) => (None, Some(past)),
+        _ => (None, None),
+    };
+    let before = past.and_then(|past| past.end.as_ref());
+    let duration = report
+        .map(|report| report.duration)
+        .or(before.map(|end| end.duration));
+    let outcome = match (report, past) {
+        (Some(report), _) => report.outcome(),
+        (None, Some(past)) => past.to_string(),
+        (None, None) => ended.summary(),
+    };
+    let argv = ended.spec.argv.iter().map(procwright::text_to_json);
+    json!({
+        "index": ended.index,
+        "argv": argv.collect::<Vec<_>>(),
+        "success": ended.success(),
+        "before": past.is_some(),
+        "status": report.map(|report| report.status.to_json()),
+        "reason": report.map(|report| report.reason.name()),
+        "outcome": outcome,
+        "duration_s": duration.map(|duration| duration.as_secs_f64()),
+    })
+}
+
+fn show_lines(collected: &Collected<Vec<u8>>, mut tap: LiveTap) -> io::Result<()> {
+    show(collected, |stream, bytes| tap.take(stream, bytes))?;
+    tap.finish()
+}
+
 /// Shows what was captured, in the order of reading where both streams go to one place.
-fn show(collected: &Collected<Vec<u8>>, screen: &Screen) -> io::Result<()> {
+fn show(
+    collected: &Collected<Vec<u8>>,
+    mut write: impl FnMut(StdStream, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let [out, err] =
         [&collected.stdout, &collected.stderr].map(|bytes| bytes.as_deref().unwrap_or_default());
     let Some(order) = &collected.merged else {
         for (stream, bytes) in StdStream::BOTH.into_iter().zip([out, err]) {
             if !bytes.is_empty() {
-                screen.write(stream, bytes)?;
+                write(stream, bytes)?;
             }
         }
         return Ok(());
@@ -102,7 +178,7 @@ fn show(collected: &Collected<Vec<u8>>, screen: &Screen) -> io::Result<()> {
         let length = usize::try_from(segment.bytes).map_or(rest.len(), |n| n.min(rest.len()));
         let (bytes, after) = rest.split_at(length);
         *rest = after;
-        screen.write(segment.stream, bytes)?;
+        write(segment.stream, bytes)?;
     }
     Ok(())
 }

@@ -6,17 +6,30 @@ use std::path::Path;
 
 /// Words with placeholders.
 #[derive(Clone, Debug)]
-pub(super) struct Template(Vec<Vec<Piece>>);
+pub(super) struct Template(Vec<Word>);
+
+/// A word in its pieces.
+pub(super) type Word = Vec<Piece>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+pub(super) enum Piece {
     Literal(Vec<u8>),
     Place(Place),
 }
 
+/// A placeholder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    part: Part,
+    /// The list whose item is meant, from 0 on; none for those of all lists.
+    list: Option<usize>,
+    /// As it was written.
+    pub(super) text: Vec<u8>,
+}
+
 /// What stands for a part of the item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Part {
     Whole,
     WithoutExtension,
     Name,
@@ -25,64 +38,164 @@ enum Place {
     Number,
 }
 
-/// GNU parallel's placeholders. None begins another one.
-const PLACES: [(&[u8], Place); 6] = [
-    (b"{}", Place::Whole),
-    (b"{.}", Place::WithoutExtension),
-    (b"{/}", Place::Name),
-    (b"{//}", Place::Directory),
-    (b"{/.}", Place::Stem),
-    (b"{#}", Place::Number),
+/// GNU parallel's placeholders, between the braces. In front of each but the last the number of
+/// a list may stand.
+const PARTS: [(&[u8], Part); 6] = [
+    (b"", Part::Whole),
+    (b".", Part::WithoutExtension),
+    (b"/", Part::Name),
+    (b"//", Part::Directory),
+    (b"/.", Part::Stem),
+    (b"#", Part::Number),
 ];
+
+/// Placeholders of GNU parallel that are not there: taken as they stand, they would go to the
+/// commands without a word.
+const REFUSED: [(&[u8], &str); 8] = [
+    (
+        b"%",
+        "the place among those that run at a time, which a command here does not know; {#} is \
+         the number of its item",
+    ),
+    (
+        b"##",
+        "the number of all commands, which is not known before the last",
+    ),
+    (b"..", "the item without two extensions"),
+    (b"...", "the item without three extensions"),
+    (b"/..", "the name without two extensions"),
+    (b"/...", "the name without three extensions"),
+    (b"+/", "the number of slashes in the item"),
+    (b"+.", "the number of dots in the item"),
+];
+
+/// How placeholders are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Syntax<'a> {
+    /// What stands for the item in the place of all braces.
+    pub(super) mark: Option<&'a OsStr>,
+    /// How many lists of items there are.
+    pub(super) lists: usize,
+}
 
 impl Template {
     /// The words of a command. Behind one that has no placeholder comes the item.
-    pub(super) fn of_command(words: &[OsString]) -> Template {
-        let mut words: Vec<_> = words.iter().map(|word| parsed(word.as_bytes())).collect();
+    ///
+    /// # Errors
+    /// A placeholder for which there is nothing, in words for a person.
+    pub(super) fn of_command(words: &[OsString], syntax: Syntax<'_>) -> Result<Template, String> {
+        let words = words.iter().map(|word| parsed(word, syntax));
+        let mut words: Vec<Word> = words.collect::<Result<_, _>>()?;
         let is_place = |piece: &Piece| matches!(piece, Piece::Place(_));
         if !words.iter().flatten().any(is_place) {
-            words.push(vec![Piece::Place(Place::Whole)]);
+            if let Some(mark) = syntax.mark {
+                return Err(format!(
+                    "no word of the command has {mark:?}, which -I has stand for the item"
+                ));
+            }
+            words.push(vec![Piece::Place(Place {
+                part: Part::Whole,
+                list: None,
+                text: b"{}".to_vec(),
+            })]);
         }
-        Template(words)
+        Ok(Template(words))
     }
 
     /// One word, such as a tag.
-    pub(super) fn of_word(word: &OsStr) -> Template {
-        Template(vec![parsed(word.as_bytes())])
+    ///
+    /// # Errors
+    /// As [`Template::of_command`].
+    pub(super) fn of_word(word: &OsStr, syntax: Syntax<'_>) -> Result<Template, String> {
+        Ok(Template(vec![parsed(word, syntax)?]))
     }
 
-    /// The words for an item, which is the `number`th from 1 on.
-    pub(super) fn words(&self, item: &OsStr, number: u64) -> Vec<OsString> {
-        let word = |pieces: &Vec<Piece>| {
-            let mut word = Vec::new();
-            for piece in pieces {
-                match piece {
-                    Piece::Literal(bytes) => word.extend_from_slice(bytes),
-                    Piece::Place(place) => place.push(item, number, &mut word),
-                }
+    /// The words, in their pieces.
+    pub(super) fn pieces(&self) -> &[Word] {
+        &self.0
+    }
+
+    /// The words for the items of a command, which is the `number`th from 1 on.
+    pub(super) fn words(&self, items: &[OsString], number: u64) -> Vec<OsString> {
+        let mut words = Vec::with_capacity(self.0.len());
+        for word in &self.0 {
+            // The items of all lists, with nothing beside them, are words of their own.
+            if let [
+                Piece::Place(Place {
+                    part, list: None, ..
+                }),
+            ] = &**word
+                && *part != Part::Number
+            {
+                words.extend(items.iter().map(|item| {
+                    let mut bytes = Vec::new();
+                    part.push(item, &mut bytes);
+                    OsString::from_vec(bytes)
+                }));
+                continue;
             }
-            OsString::from_vec(word)
-        };
-        self.0.iter().map(word).collect()
+            words.push(one_word(word, items, number));
+        }
+        words
+    }
+
+    /// As [`Template::words`], all in one word.
+    pub(super) fn word(&self, items: &[OsString], number: u64) -> OsString {
+        one_word(&self.0[0], items, number)
     }
 }
 
+fn one_word(word: &Word, items: &[OsString], number: u64) -> OsString {
+    let mut bytes = Vec::new();
+    for piece in word {
+        match piece {
+            Piece::Literal(literal) => bytes.extend_from_slice(literal),
+            Piece::Place(place) => place.push(items, number, &mut bytes),
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
 impl Place {
-    fn push(self, item: &OsStr, number: u64, to: &mut Vec<u8>) {
+    /// True if what takes its place comes from the items.
+    pub(super) fn is_of_items(&self) -> bool {
+        self.part != Part::Number
+    }
+
+    fn push(&self, items: &[OsString], number: u64, to: &mut Vec<u8>) {
+        if self.part == Part::Number {
+            to.extend_from_slice(number.to_string().as_bytes());
+            return;
+        }
+        let items = match self.list {
+            Some(list) => &items[list..=list],
+            None => items,
+        };
+        for (place, item) in items.iter().enumerate() {
+            if place > 0 {
+                to.push(b' ');
+            }
+            self.part.push(item, to);
+        }
+    }
+}
+
+impl Part {
+    fn push(self, item: &OsStr, to: &mut Vec<u8>) {
         let path = Path::new(item);
         let name = path.file_name().unwrap_or(item);
         let part: &OsStr = match self {
-            Place::Whole => item,
-            Place::Name => name,
-            Place::Stem => path.file_stem().unwrap_or(name),
-            Place::Directory => match path.parent().map(Path::as_os_str) {
+            Part::Whole => item,
+            Part::Name => name,
+            Part::Stem => path.file_stem().unwrap_or(name),
+            Part::Directory => match path.parent().map(Path::as_os_str) {
                 // A name alone is in the directory of this command.
                 Some(parent) if parent.is_empty() => OsStr::new("."),
                 Some(parent) => parent,
                 // The root is in itself.
                 None => item,
             },
-            Place::WithoutExtension => {
+            Part::WithoutExtension => {
                 let dropped = path.extension().map_or(0, |extension| extension.len() + 1);
                 let bytes = item.as_bytes();
                 // A slash at the end stands behind the extension.
@@ -91,28 +204,25 @@ impl Place {
                     false => OsStr::from_bytes(&bytes[..bytes.len() - dropped]),
                 }
             }
-            Place::Number => {
-                to.extend_from_slice(number.to_string().as_bytes());
-                return;
-            }
+            // It is no part of an item.
+            Part::Number => return,
         };
         to.extend_from_slice(part.as_bytes());
     }
 }
 
-fn parsed(word: &[u8]) -> Vec<Piece> {
+fn parsed(word: &OsStr, syntax: Syntax<'_>) -> Result<Word, String> {
     let mut pieces = Vec::new();
     let mut literal = Vec::new();
-    let mut rest = word;
+    let mut rest = word.as_bytes();
     while let Some(first) = rest.first() {
-        let place = PLACES.iter().find(|(text, _)| rest.starts_with(text));
-        match place {
-            Some((text, place)) => {
+        match place(rest, syntax)? {
+            Some(place) => {
                 if !literal.is_empty() {
                     pieces.push(Piece::Literal(std::mem::take(&mut literal)));
                 }
-                pieces.push(Piece::Place(*place));
-                rest = &rest[text.len()..];
+                rest = &rest[place.text.len()..];
+                pieces.push(Piece::Place(place));
             }
             None => {
                 literal.push(*first);
@@ -123,8 +233,71 @@ fn parsed(word: &[u8]) -> Vec<Piece> {
     if !literal.is_empty() {
         pieces.push(Piece::Literal(literal));
     }
-    pieces
+    Ok(pieces)
 }
+
+/// The placeholder that `text` begins with, if it does.
+fn place(text: &[u8], syntax: Syntax<'_>) -> Result<Option<Place>, String> {
+    if let Some(mark) = syntax.mark {
+        let mark = mark.as_bytes();
+        return Ok(text.starts_with(mark).then(|| Place {
+            part: Part::Whole,
+            list: None,
+            text: mark.to_vec(),
+        }));
+    }
+    let Some(inner) = text.strip_prefix(b"{") else {
+        return Ok(None);
+    };
+    let Some(end) = inner.iter().position(|byte| *byte == b'}') else {
+        return Ok(None);
+    };
+    let (text, inner) = (&text[..end + 2], &inner[..end]);
+    let shown = String::from_utf8_lossy(text);
+    let refused = REFUSED.iter().find(|(name, _)| inner == *name);
+    if let Some((_, meaning)) = refused {
+        return Err(format!(
+            "{shown} is not there: to parallel it is {meaning}\n  {LEFT_ALONE}"
+        ));
+    }
+    if inner.starts_with(b"= ") && inner.ends_with(b" =") {
+        return Err(format!(
+            "{shown} is not there: nobody reads Perl here\n  {LEFT_ALONE}"
+        ));
+    }
+    let digits = inner
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let (digits, name) = inner.split_at(digits);
+    let Some((_, part)) = PARTS.iter().find(|(part, _)| name == *part) else {
+        return Ok(None);
+    };
+    let number = match digits {
+        b"" => None,
+        // No list has that number, and {0} is nobody's placeholder.
+        digits if digits.starts_with(b"0") || *part == Part::Number => return Ok(None),
+        digits => String::from_utf8_lossy(digits).parse::<usize>().ok(),
+    };
+    if !digits.is_empty() && number.is_none_or(|number| number > syntax.lists) {
+        let lists = match syntax.lists {
+            1 => "there is one list of items".to_owned(),
+            lists => format!("there are {lists} lists of items"),
+        };
+        return Err(format!(
+            "{shown} is of the list of that number, and {lists}\n  {LEFT_ALONE}"
+        ));
+    }
+    Ok(Some(Place {
+        part: *part,
+        list: number.map(|number| number - 1),
+        text: text.to_vec(),
+    }))
+}
+
+/// What to do where braces are not meant for this command.
+const LEFT_ALONE: &str =
+    "hint: with -I TEXT that TEXT stands for the item, and braces are left as they are";
 
 #[cfg(test)]
 mod tests {
@@ -132,7 +305,12 @@ mod tests {
 
     fn filled(words: &[&str], item: &str) -> Vec<String> {
         let words: Vec<OsString> = words.iter().map(Into::into).collect();
-        let words = Template::of_command(&words).words(OsStr::new(item), 7);
+        let syntax = Syntax {
+            mark: None,
+            lists: 1,
+        };
+        let template = Template::of_command(&words, syntax).unwrap();
+        let words = template.words(&[item.into()], 7);
         words
             .into_iter()
             .map(|word| word.into_string().unwrap())
@@ -177,5 +355,61 @@ mod tests {
     fn behind_words_without_one_comes_the_item() {
         assert_eq!(filled(&["gzip", "-9"], "a b"), ["gzip", "-9", "a b"]);
         assert_eq!(filled(&["echo", "{#}"], "a"), ["echo", "7"]);
+    }
+
+    fn of_two(words: &[&str], mark: Option<&str>) -> Result<Vec<String>, String> {
+        let words: Vec<OsString> = words.iter().map(Into::into).collect();
+        let mark = mark.map(OsStr::new);
+        let template = Template::of_command(&words, Syntax { mark, lists: 2 })?;
+        let words = template.words(&["a/b.c".into(), "x y".into()], 7);
+        Ok(words
+            .into_iter()
+            .map(|word| word.into_string().unwrap())
+            .collect())
+    }
+
+    #[test]
+    fn lists_have_numbers() {
+        let filled = |words: &[&str]| of_two(words, None).unwrap();
+        assert_eq!(filled(&["e", "{2}-{1}"]), ["e", "x y-a/b.c"]);
+        assert_eq!(
+            filled(&["e", "{1/.}", "{1.}", "{1//}"]),
+            ["e", "b", "a/b", "a"]
+        );
+        assert_eq!(filled(&["e"]), ["e", "a/b.c", "x y"]);
+        assert_eq!(
+            filled(&["e", "{}", "<{}>"]),
+            ["e", "a/b.c", "x y", "<a/b.c x y>"]
+        );
+        assert_eq!(
+            filled(&["e", "{}", "{0}{2,3}{2x}"]),
+            ["e", "a/b.c", "x y", "{0}{2,3}{2x}"]
+        );
+    }
+
+    #[test]
+    fn what_parallel_has_and_this_has_not_is_refused() {
+        for word in [
+            "{%}",
+            "{3}",
+            "{12/.}",
+            "x{..}",
+            "{= s/a/b/ =}",
+            "{##}",
+            "{+/}",
+        ] {
+            let refused = of_two(&["e", word], None).unwrap_err();
+            assert!(refused.contains("-I TEXT"), "{word}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_mark_takes_the_place_of_braces() {
+        let filled = |words: &[&str]| of_two(words, Some("@"));
+        assert_eq!(
+            filled(&["e", "@", "{}{%}-@"]).unwrap(),
+            ["e", "a/b.c", "x y", "{}{%}-a/b.c x y"]
+        );
+        assert!(filled(&["e", "{}"]).unwrap_err().contains("-I"));
     }
 }

@@ -141,7 +141,7 @@ pub(super) fn add_hint(error: SpawnError, spec: &Spec) -> SpawnError {
         Step::Exec if is(Errno::NOENT) && !has_slash && looks_like_a_shell_line(&spec.argv) => {
             Some(
                 "this looks like a whole shell line: pass a list of arguments, \
-             or ask for a shell (shell=True, --shell)"
+             or ask for a shell (shell=True, run --shell, or sh -c by name)"
                     .to_owned(),
             )
         }

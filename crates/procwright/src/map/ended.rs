@@ -52,7 +52,8 @@ impl<M: Memory> Ended<M> {
         quote(&self.spec.argv)
     }
 
-    /// What became of it, in a line: `gzip a.log exited with code 1`.
+    /// What became of it, in a line: `gzip a.log exited with code 1`. What to do about a command
+    /// that was not started the error says.
     pub fn summary(&self) -> String {
         match &self.outcome {
             Outcome::Ran(collected) => match &collected.failure {
@@ -64,9 +65,17 @@ impl<M: Memory> Ended<M> {
                     format!("reading the output of {} failed: {error}", self.command())
                 }
             },
-            Outcome::NotStarted(error) => error.to_string(),
+            Outcome::NotStarted(error) => without_hint(error.to_string()),
             Outcome::Before(past) => format!("{} {past}, before", self.command()),
             Outcome::Unknown(past) => format!("{} {past}", self.command()),
         }
     }
+}
+
+/// The words of an error without the line that says what to do.
+pub(super) fn without_hint(mut words: String) -> String {
+    if let Some(at) = words.find("\n  hint: ") {
+        words.truncate(at);
+    }
+    words
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 
 use super::line::{End, Nth};
-use crate::map::ended::Outcome;
+use crate::map::ended::{Outcome, without_hint};
 use crate::map::past::PastEnd;
 use crate::run::Reason;
 use crate::spool::Memory;
@@ -55,7 +55,7 @@ impl NotedEnd {
                 past: PastEnd {
                     success: false,
                     duration: Duration::ZERO,
-                    words: format!("was not started: {error}"),
+                    words: without_hint(format!("was not started: {error}")),
                 },
                 reason: None,
                 status: None,
