@@ -99,6 +99,8 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     fd = _fileno(stdin)
     if fd is not None:
         return _descriptor("stdin", fd)
+    if hasattr(stdin, "_hand_on"):
+        return "iterator", _HandedOn(stdin, decoding).__next__
     if hasattr(stdin, "read"):
         return "iterator", _chunks(stdin, decoding).__next__
     if hasattr(stdin, "__iter__") or hasattr(stdin, "__next__"):
@@ -192,6 +194,30 @@ def _chunks(file: Readable, decoding: tuple[str, str] | None) -> Iterator[bytes]
             return
         # A text file gives text, asked for or not.
         yield _encode(piece, decoding or ("utf-8", "strict")) if isinstance(piece, str) else piece
+
+
+class _HandedOn:
+    """The pieces of another child's output, which the program reads in our place.
+
+    Once the core reads no more, since the program has ended or has closed its stdin, that output
+    is closed, so that the other program is told by SIGPIPE, as in a pipeline of the shell's.
+    """
+
+    __slots__ = ("_has_begun", "_pieces", "_stream")
+
+    def __init__(self, stream: Any, decoding: tuple[str, str] | None) -> None:
+        self._pieces = _chunks(stream, decoding)
+        self._stream = stream
+        self._has_begun = False
+        stream._hand_on()
+
+    def __next__(self) -> bytes:
+        self._has_begun = True
+        return next(self._pieces)
+
+    def __del__(self) -> None:
+        # A program that was not started has taken nothing.
+        self._stream._hand_back(self._has_begun)
 
 
 def _fileno(file: Any) -> int | None:

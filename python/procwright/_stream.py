@@ -206,9 +206,37 @@ class Reader(_core.Reader, ReadOnly):
     blocked read on the main thread at once, and the next read gives what came.
     """
 
-    __slots__ = ()
+    __slots__ = ("_is_to_close", "_takers")
 
     mode = "rb"
+
+    #: Programs whose stdin it is, and whether it is closed once there are none.
+    _takers: int
+    _is_to_close: bool
+
+    def close(self, wait: bool = False) -> None:
+        """Closes it: the child that writes it gets SIGPIPE. Returns at once, or with `wait` when
+        no thread is inside.
+
+        While it is the stdin of another program, that alone reads it: it is closed when that
+        reads no more.
+        """
+        if getattr(self, "_takers", 0):
+            self._is_to_close = True
+        else:
+            super().close(wait)
+
+    def _hand_on(self) -> None:
+        """From now on it is the stdin of another program."""
+        self._takers = getattr(self, "_takers", 0) + 1
+        self._is_to_close = getattr(self, "_is_to_close", False)
+
+    def _hand_back(self, has_begun: bool) -> None:
+        """That program reads no more, or was not started and has not begun to."""
+        self._takers -= 1
+        self._is_to_close |= has_begun
+        if self._is_to_close:
+            self.close()
 
     def readlines(self, hint: int | None = -1, /) -> list[bytes]:
         """Reads all lines to the end, or so many that they have `hint` bytes."""

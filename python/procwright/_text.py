@@ -91,6 +91,12 @@ class TextReader(_core.TextReader, ReadOnly):
         """Closes it and `buffer`. Returns at once, or with `wait` when no thread is inside."""
         self._bytes.close(wait)
 
+    def _hand_on(self) -> None:
+        self._bytes._hand_on()
+
+    def _hand_back(self, has_begun: bool) -> None:
+        self._bytes._hand_back(has_begun)
+
     def _decode(self, data: bytes, edges: list[int]) -> str:
         """Decodes all that was left. No character reaches over an edge."""
         text = []
