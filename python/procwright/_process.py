@@ -171,7 +171,10 @@ class Process:
         if fd is None:
             import io
 
-            raise io.UnsupportedOperation(f"process {self.id} could not be had a pidfd of")
+            raise io.UnsupportedOperation(
+                f"no pidfd of process {self.id} can be had: this kernel, or what confines this "
+                "process, has none to give; use wait()"
+            )
         return fd
 
     def __repr__(self) -> str:

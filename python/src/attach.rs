@@ -11,7 +11,7 @@
 //! - a thread makes its state once and keeps it until it ends, and
 //! - forks by way of Python and the making of states keep off each other ([`StateGate`]).
 //!
-//! 1. A thread that makes or deletes a state counts itself in, and looks whether a fork is
+//! 1. A thread that makes a state counts itself in, and looks whether a fork is
 //!    under way. If so it counts itself out again, and waits.
 //! 2. A fork says that it is under way, by `os.register_at_fork`, and then waits until nobody
 //!    is counted in. All are ordered (SeqCst): one of the two sees the other.
@@ -102,7 +102,7 @@ static GATE: PerProcess<StateGate> = PerProcess::new();
 
 #[derive(Default)]
 struct StateGate {
-    /// Threads that make or delete a state.
+    /// Threads that make a state.
     inside: AtomicU32,
     /// Forks under way.
     forks: AtomicU32,
@@ -201,17 +201,23 @@ impl ThreadState {
 
 impl Drop for ThreadState {
     fn drop(&mut self) {
+        // The state is cleared and deleted before the lock is let go. Were it deleted by
+        // `PyThreadState_Delete`, which is for one that no thread has, then
+        // 1. this thread clears the state, and lets the lock go;
+        // 2. the interpreter ends, and frees every state that it knows;
+        // 3. this thread deletes what has been freed.
+        // No fork comes in between, either: it has the lock.
+        //
         // SAFETY: (1) While the interpreter is there, so is the state: it is this thread's, and
-        // nobody else deletes it. Once it goes down, the second call does not return. (2) The
-        // state is cleared with the lock, and deleted without it when no thread has it.
+        // nobody else deletes it. Once it goes down, the second call does not return. (2) A state
+        // is made with a count of one, which this release is for: what this thread called in
+        // between has counted up and down. The last release deletes it.
         unsafe {
             if ffi::Py_IsInitialized() == 0 {
                 return;
             }
             ffi::PyEval_RestoreThread(self.0);
-            ffi::PyThreadState_Clear(self.0);
-            ffi::PyEval_SaveThread();
-            GATE.get().pass(|| ffi::PyThreadState_Delete(self.0));
+            ffi::PyGILState_Release(ffi::PyGILState_STATE::PyGILState_UNLOCKED);
         }
     }
 }

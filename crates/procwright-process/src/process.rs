@@ -86,7 +86,7 @@ impl Process {
                 id,
                 source: io::Error::new(
                     io::ErrorKind::Unsupported,
-                    "this system has no pidfs inodes (Linux 6.9), or no pidfd could be had",
+                    "its pidfd is needed, with an inode (Linux 6.9), and could not be had",
                 ),
             }),
             _ => Ok(Process::from(watched)),
