@@ -205,6 +205,10 @@ def test_who_watches_a_process_has_nobody_to_agree_with(children):
             monitor.claim(float("nan"))
 
 
+def is_procwright(frame):
+    return os.path.dirname(frame.f_code.co_filename) == os.path.dirname(procwright.__file__)
+
+
 def interrupted(call):
     """Calls, and has the signal handler of a timer raise in the call.
 
@@ -212,9 +216,11 @@ def interrupted(call):
     """
 
     def ring(number, frame):
-        where = frame.f_code.co_filename
-        if where == __file__ or os.path.dirname(where) == os.path.dirname(procwright.__file__):
-            raise KeyboardInterrupt
+        ours = {__file__, threading.__file__}
+        while frame.f_code.co_filename in ours or is_procwright(frame):
+            if frame.f_code is interrupted.__code__:
+                raise KeyboardInterrupt
+            frame = frame.f_back
 
     before = signal.signal(signal.SIGALRM, ring)
     try:
