@@ -418,13 +418,35 @@ class Child(Streams[Out, Err, In, Both]):
             self._sender.close()
         self._core.close_sender()
         try:
-            self.wait()
+            self._wait_after_block()
             for caller in self._callers:
                 caller.finish(Deadline(None))
             self._raise_failure()
         except BaseException:
             self.stop()
             raise
+
+    def _wait_after_block(self) -> None:
+        """Waits, and warns if that is for a program whose reader has left off."""
+        left = [one for one in map(_read_in_part, (self.stdout, self.stderr, self.merged)) if one]
+        if left and self._core.wait(_LEFT_OFF_S) is None:
+            # A thread that reads on has read since.
+            idle = [
+                label
+                for stream, label, read in left
+                if _read_in_part(stream) == (stream, label, read)
+            ]
+            if idle:
+                import logging
+
+                logging.getLogger("procwright").warning(
+                    "the end of the with block waits for %s (pid %d), and nobody reads the rest "
+                    "of %s: stop() it, or close the stream, before a break",
+                    quoted(self.args),
+                    self.pid,
+                    " and ".join(idle),
+                )
+        self.wait()
 
     def receiver(self) -> _core.Receiver:
         """The queue to which it sends, if it was spawned with `channel="from_child"`.
@@ -473,6 +495,21 @@ class Child(Streams[Out, Err, In, Both]):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Child cannot be pickled: pass the id of its process")
+
+
+#: Seconds after which the end of a block warns that it waits for a program nobody listens to.
+_LEFT_OFF_S = 1.0
+
+
+def _read_in_part(stream: Any) -> tuple[Any, str, int] | None:
+    """An open stream of which a part was read, and more is there: it, its name, and how much was
+    read."""
+    if stream is None or stream.closed:
+        return None
+    figures = stream.figures
+    if figures is None or not figures.bytes_out or not figures.lag_bytes:
+        return None
+    return stream, binary(stream).label, figures.bytes_out
 
 
 def _open(stream: Any) -> Any:

@@ -56,6 +56,11 @@ def raise_for(
     if reason == "idle_timeout" and on_timeout == "raise":
         from ._run_errors import IdleTimeout
 
+        if result.stdout_info is None:
+            text += (
+                "\n  hint: stderr alone was watched, for stdout is not captured: capture it, "
+                "with tee=True to show it"
+            )
         raise IdleTimeout(result, text, idle_timeout)
     if check:
         result.check_returncode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import multiprocessing
 import os
 import signal
@@ -472,3 +473,35 @@ def test_popen_beside_open_children_holds_no_ends(child):
     assert it.stdout.read() == b""
     other.kill()
     other.wait()
+
+
+class _StopsIt(logging.Handler):
+    """Stops the child once a text is logged."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.text = text
+        self.child = None
+        self.told = []
+
+    def emit(self, record):
+        if self.text in record.getMessage():
+            self.told.append(record.getMessage())
+            self.child.stop("KILL")
+
+
+@pytest.mark.parametrize("options", [{}, {"text": True}, {"merged": True}])
+def test_the_end_of_a_block_tells_that_nobody_reads_the_rest(options):
+    handler = _StopsIt("waits for")
+    logger = logging.getLogger("procwright")
+    logger.addHandler(handler)
+    try:
+        with spawn(["yes"], **options) as child:
+            handler.child = child
+            for _line in child.merged or child.stdout:
+                break
+    finally:
+        logger.removeHandler(handler)
+    [told] = handler.told
+    assert f"waits for yes (pid {child.pid}), and nobody reads the rest of " in told
+    assert child.returncode == -signal.SIGKILL

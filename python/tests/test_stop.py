@@ -261,3 +261,10 @@ def test_one_name_catches_every_timeout(child):
             assert caught.value.result is None
             assert not isinstance(caught.value, procwright.RunError)
         one.stop(KILL)
+
+
+def test_an_idle_timeout_says_what_was_not_watched(child, tmp_path):
+    for options, is_told in (({"stdout": tmp_path / "out"}, True), ({}, False)):
+        with pytest.raises(procwright.IdleTimeout) as caught:
+            run([child, "sleep-forever"], idle_timeout=0.1, stop=KILL, **options)
+        assert ("stderr alone was watched" in str(caught.value)) is is_told
