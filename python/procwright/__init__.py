@@ -22,6 +22,7 @@
 #   _child, _liveness                    a child that one holds; the Python half of liveness
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
 #   _starting                            the way to the core: audit events, and tests
+#   _keeper                              a child that nobody keeps
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
 #   _keywords                            types of the options of run, spawn and map
 #   _refused, _unknown                   refused options, and parameters of others

@@ -6,6 +6,7 @@ from . import _core
 from ._arguments import data, number, word
 from ._generic import Both, Err, Generic, In, Out
 from ._invalid import InvalidValue, bad_type, bad_value
+from ._keeper import Keeper, line_of_caller
 from ._options import quoted
 from ._outcome import result_of
 from ._process import Process, as_stop
@@ -37,10 +38,15 @@ class Child(Streams[Out, Err, In, Both]):
     whose `stdout` comes as bytes and whose `stderr` goes elsewhere; without types it is any.
     Behind them stand the types of stdin and of `merged`.
 
-    Dropping it neither blocks nor kills, and leaves no zombie: the program goes on,
-    its streams are closed, and it is reaped in the background. As a context manager:
-    leaving normally closes `stdin` and its `sender()`, and waits for the program, leaving
-    by an exception stops it.
+    As a context manager: leaving normally closes `stdin` and its `sender()`, and waits for the
+    program, leaving by an exception stops it.
+
+    It is kept by whoever has it or one of its streams. Once nobody has, and at the end of the
+    interpreter, a program that still runs is told of by a ResourceWarning, with the line that has
+    spawned it, and stopped as its `stop` says: in the background, and while its outputs are still
+    taken. So dropping it does not block. One that has been killed, or has let go of an output
+    that comes to us, is about to end, and left to itself. Spawned with `detach=True` it goes on,
+    and a `with` block neither waits for it nor stops it.
     """
 
     def __init__(
@@ -50,10 +56,13 @@ class Child(Streams[Out, Err, In, Both]):
         decoding: tuple[str, str] | None,
         stop: _core.Stop | str | Signals | None,
         failures: Failures | None = None,
+        detach: bool = False,
     ) -> None:
         #: The arguments that `spawn` was given.
         self.args = args
         self._core = core
+        keeper = None if detach else Keeper(core, args, line_of_caller())
+        self._keeper = keeper
         self._decoding = decoding
         self._stop = stop
         self._communication: _core.Communication | None = None
@@ -78,16 +87,19 @@ class Child(Streams[Out, Err, In, Both]):
         self._receiver: _core.Receiver | None = None
         self._sender: _core.Sender | None = None
         if streams.has_stdin:
-            self.stdin = self._text_writer(Writer(streams))
+            writer = Writer(streams)
+            writer._keeper = keeper
+            self.stdin = self._text_writer(writer)
         if streams.has_stdout:
-            self.stdout = self._text_reader(Reader(streams, 1))
+            self.stdout = self._output(Reader(streams, 1))
         if streams.has_stderr:
-            self.stderr = self._text_reader(Reader(streams, 2))
+            self.stderr = self._output(Reader(streams, 2))
         if streams.has_merged:
             from ._merged import Merged
 
             both: Merged[Any] = Merged(streams)
             both._decoding = decoding
+            both._keeper = keeper
             self.merged = both
 
     def _text_writer(self, writer: Writer) -> Writer | TextWriter:
@@ -97,7 +109,8 @@ class Child(Streams[Out, Err, In, Both]):
 
         return TextWriter(writer, *self._decoding)
 
-    def _text_reader(self, reader: Reader) -> Reader | TextReader:
+    def _output(self, reader: Reader) -> Reader | TextReader:
+        reader._keeper = self._keeper
         if self._decoding is None:
             return reader
         from ._text import text_reader
@@ -327,6 +340,9 @@ class Child(Streams[Out, Err, In, Both]):
             except ProcessLookupError:
                 # The process has ended at this very moment.
                 return
+            if sig == _KILL:
+                # Whoever drops it now has ended it.
+                self._leave()
 
     def terminate(self) -> None:
         """Sends SIGTERM. Nothing if it has ended."""
@@ -406,8 +422,9 @@ class Child(Streams[Out, Err, In, Both]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if not self._core.is_ours():
-            # A fork has no part in it, nor in its end, which may wait for the fork's.
+        if not self._core.is_ours() or self._keeper is None:
+            # A fork has no part in it, nor in its end, which may wait for the fork's; and who is
+            # meant to live on is left alone.
             return
         if kind is not None:
             self.stop()
@@ -457,6 +474,7 @@ class Child(Streams[Out, Err, In, Both]):
         """
         if self._receiver is None:
             self._receiver = self._core.receiver()
+            self._leave()
         return self._receiver
 
     def sender(self, timeout: Seconds | None = None) -> _core.Sender:
@@ -471,7 +489,13 @@ class Child(Streams[Out, Err, In, Both]):
         """
         if self._sender is None:
             self._sender = self._core.sender(seconds(timeout))
+            self._leave()
         return self._sender
+
+    def _leave(self) -> None:
+        """Leaves the program to itself: an end of its queue may be all that somebody has."""
+        if self._keeper is not None:
+            self._keeper.release()
 
     def monitor(self) -> _core.LivenessMonitor:
         """A monitor of its process: whether it is alive, for one load from memory.
@@ -497,6 +521,8 @@ class Child(Streams[Out, Err, In, Both]):
         raise TypeError("a Child cannot be pickled: pass the id of its process")
 
 
+#: What `kill()` sends.
+_KILL = _core.checked_signal("sig", "KILL")
 #: Seconds after which the end of a block warns that it waits for a program nobody listens to.
 _LEFT_OFF_S = 1.0
 

@@ -55,6 +55,7 @@ FOR_US = {
     "overflow",
     "stall_after",
     "channel",
+    "detach",
 }
 
 _KINDS = {Out: "out", Err: "err", In: "in", Pause: "pause", Hang: "hang"}

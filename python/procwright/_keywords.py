@@ -139,6 +139,7 @@ class Spawn(Common, total=False):
     overflow: Overflow | Literal["spill", "block", "drop_oldest", "drop_newest", "fail"]
     stall_after: Seconds | None
     channel: Literal["from_child", "to_child"] | None
+    detach: bool
 
 
 class SpawnBytes(Spawn, total=False):

@@ -40,7 +40,10 @@ class Merged(_core.Merged, Generic[Text]):
     known: it is -1). Any thread may close it: one that is blocked in it gets `StreamClosed`.
     """
 
-    __slots__ = ("_decoding",)
+    __slots__ = ("_decoding", "_keeper")
+
+    #: Keeps the child.
+    _keeper: object
 
     _decoding: tuple[str, str] | None
 

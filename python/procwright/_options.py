@@ -264,6 +264,7 @@ SPAWN: Final[_Table] = {
     "overflow": _overflow,
     "stall_after": _seconds("stall_after"),
     "channel": _channel,
+    "detach": bool,
 }
 
 

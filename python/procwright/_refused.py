@@ -23,6 +23,8 @@ def words(error: InvalidValue, given: Mapping[str, Any]) -> str:
     """The text for an option that was refused. `given` has the parameters of the call."""
     option = error._option
     text = None
+    if given.get("detach") and (refused := _with_detach(option, given)) is not None:
+        return refused
     if given.get("pty"):
         text = _with_pty(option)
     elif option == "merged" and "overflow" in given:
@@ -38,6 +40,25 @@ def words(error: InvalidValue, given: Mapping[str, Any]) -> str:
     if found[2] is not None:
         value = list(value)[int(found[2])] if isinstance(value, (list, tuple)) else value
     return f"{option} is {shown(named(value))}{text}"
+
+
+def _with_detach(option: str, given: Mapping[str, Any]) -> str | None:
+    why = {
+        "stdout": "pass a file, DEVNULL, or INHERIT",
+        "stderr": "pass a file, DEVNULL, INHERIT, or STDOUT",
+        "stdin": "pass a path, a file, or nothing",
+        "pty": "leave it out, and pass a file as stdout",
+        "die_with_parent": "leave it or detach out",
+        "channel": "leave it or detach out",
+    }.get(option)
+    if why is None:
+        return None
+    is_input = option == "stdin" and given["input"] is not None
+    name = "input" if is_input else option
+    value = shown(given["input"] if is_input else named(given[option]))
+    return (
+        f"{name} is {value}, which ends with us, and with detach=True the program lives on: {why}"
+    )
 
 
 def _with_pty(option: str) -> str | None:

@@ -56,6 +56,7 @@ def spawn(
     liveness: bool = False,
     channel: Literal["from_child", "to_child"] | None = None,
     pty: bool | tuple[int, int] = False,
+    detach: bool = False,
     stop: _core.Stop | str | Signals | None = None,
     on_event: Callable[[Event], object] | None = None,
     **unknown: object,
@@ -104,6 +105,11 @@ def spawn(
     max_length, too_long
         The longest line, with its end, that these get: in bytes, of text in characters. A
         longer one comes in pieces, or is a `LineTooLong` that is raised in their place.
+    detach
+        True for a program that is to live on: it leads a session of its own, and neither our
+        end, nor that nobody has the `Child` any more, nor leaving a `with` block ends it. What
+        would end with us is refused: `PIPE`, the default of both outputs, an `input` or iterable
+        for stdin, `pty`, `die_with_parent`, `channel`.
     stop
         How `stop()`, and leaving a `with` block by an exception, end the child.
 
@@ -160,7 +166,7 @@ def spawn(
     audit("spawn", options, given)
 
     def native(raw: dict[str, Any]) -> Child[Any, Any, Any, Any]:
-        return Child(args, _core.spawn(raw), decoding, stop, failures)
+        return Child(args, _core.spawn(raw), decoding, stop, failures, bool(detach))
 
     longest = longest_line(max_length), too_long_fails(too_long)
     callbacks = {"on_stdout_line": on_stdout_line, "on_stderr_line": on_stderr_line}

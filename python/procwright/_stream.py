@@ -206,7 +206,10 @@ class Reader(_core.Reader, ReadOnly):
     blocked read on the main thread at once, and the next read gives what came.
     """
 
-    __slots__ = ("_is_to_close", "_takers")
+    __slots__ = ("_is_to_close", "_keeper", "_takers")
+
+    #: Keeps the child.
+    _keeper: object
 
     mode = "rb"
 
@@ -311,7 +314,10 @@ class Writer(_core.Writer, WriteOnly):
     sent; a child that reads no more is a `BrokenPipeError`.
     """
 
-    __slots__ = ("_one",)
+    __slots__ = ("_keeper", "_one")
+
+    #: Keeps the child.
+    _keeper: object
 
     mode = "wb"
 

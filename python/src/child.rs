@@ -45,6 +45,7 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
     let common: CommonOptions<'_> = options.extract()?;
     let (spec, next) = common.spec(py)?;
     let options: SpawnOptions = options.extract()?;
+    let spec = options.added_to(spec);
     let channel = options.channel(py)?;
     let overflow = options.overflow(py)?;
     let stall_after = options.stall_after(py)?;
@@ -196,6 +197,13 @@ impl Child {
         })?;
         raised?;
         Ok(process::survivors(survivors))
+    }
+
+    /// Ends it on a thread of its own, while its outputs are still taken. False if there is
+    /// nothing to stop.
+    fn stop_in_background(&self, py: Python<'_>) -> bool {
+        let taken = self.streams.get().taken();
+        py.detach(|| self.child.stop_in_background(taken))
     }
 
     /// Sets the size of its terminal.

@@ -88,6 +88,7 @@ pub(crate) struct SpawnOptions {
     overflow: Option<(String, u64, Option<u64>)>,
     stall_after: Option<f64>,
     channel: Option<String>,
+    detach: bool,
 }
 
 /// A user or group by its number or name.
@@ -223,6 +224,12 @@ impl CommonOptions<'_> {
 }
 
 impl SpawnOptions {
+    /// The spec with what `spawn` alone puts into it.
+    pub(crate) fn added_to(&self, mut spec: Spec) -> Spec {
+        spec.detach = self.detach;
+        spec
+    }
+
     /// The policy for output that is not read, None for the bare pipe.
     pub(crate) fn overflow(&self, py: Python<'_>) -> PyResult<Option<Overflow>> {
         let Some((policy, memory, disk)) = &self.overflow else {

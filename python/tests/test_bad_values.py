@@ -58,6 +58,7 @@ MADE = {
 #: Parameters that take any object: for its truth, or to be sent.
 ANYTHING = {
     "check",
+    "detach",
     "keep_ends",
     "liveness",
     "merged",

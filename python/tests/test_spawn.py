@@ -198,8 +198,8 @@ def test_refused(child):
         spawn([child, "echo"], overflow="splil")
     with pytest.raises(TypeError, match="overflow"):
         spawn([child, "echo"], overflow=3)
-    with pytest.raises(TypeError, match="pickled"):
-        __import__("pickle").dumps(spawn([child, "echo"]))
+    with spawn([child, "echo"]) as it, pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(it)
 
 
 def test_overflow():
@@ -220,7 +220,7 @@ def test_overflow():
         Overflow("block", memory=1)
 
 
-def test_a_dropped_child_goes_on_and_leaves_no_zombie(child):
+def test_a_child_that_a_stream_keeps_leaves_no_zombie(child):
     before = descriptors()
     it = spawn([child, "ignore-term", "--print-ready"])
     stdout = it.stdout
@@ -232,10 +232,11 @@ def test_a_dropped_child_goes_on_and_leaves_no_zombie(child):
     assert gone() is None
     assert process.is_alive()
     process.kill()
+    assert stdout.read() == b""
+    del stdout
     # Reaped by nobody but the background.
     process.wait(timeout=LONG, event="reaped")
-    assert stdout.read() == b""
-    del stdout, process
+    del process
     gc.collect()
     assert len(descriptors()) <= len(before) + 8, "pump and reaper, and none of the child's"
 
@@ -323,7 +324,8 @@ print(kept.pid)
     )
     out, err = process.communicate(timeout=LONG)
     assert (process.returncode, err) == (0, "")
-    os.kill(int(out), signal.SIGKILL)
+    # Nobody is left who could keep it.
+    assert not is_alive(int(out))
 
 
 def test_input_is_never_dropped_silently(child):

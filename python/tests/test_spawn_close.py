@@ -331,6 +331,7 @@ def test_a_finaliser_runs_inside(child):
     it.stop()
 
 
+@pytest.mark.filterwarnings("ignore:nobody keeps:ResourceWarning")
 def test_streams_that_nobody_closed_are_collected(child):
     def one(text):
         it = spawn([child, "cat"], stdin=PIPE, text=text)
@@ -342,11 +343,13 @@ def test_streams_that_nobody_closed_are_collected(child):
     one(True)
     gc.collect()
     before, threads = descriptors(), len(os.listdir("/proc/self/task"))
-    children = [one(i % 2 == 0) for i in range(40)]
-    del children
+    for i in range(40):
+        one(i % 2 == 0)
     gc.collect()
-    # Pump, spiller and reaper come and go with the work.
-    assert len(os.listdir("/proc/self/task")) <= threads + 3
+    # Pump, spiller and reaper come and go with the work, and so do those that stop children that
+    # nobody keeps. Else the watchdog comes.
+    while len(os.listdir("/proc/self/task")) > threads + 3:
+        os.sched_yield()
     # The pump and the reaper let go of theirs when they get to it.
     comes_back(before)
 

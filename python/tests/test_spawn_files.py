@@ -475,6 +475,7 @@ def test_figures(child):
     bare = spawn([child, "echo"], overflow="block")
     assert bare.stdout.figures is None
     assert bare.stdout.blocked_s >= 0
+    bare.wait()
 
 
 def test_a_reader_that_says_little_holds_up_nobody(child):
@@ -513,8 +514,10 @@ def test_nobody_reads_any_more(child):
 
 @pytest.mark.parametrize("options", [{}, {"text": True}, {"encoding": "utf-16"}])
 def test_a_closed_file_refuses_also_what_asks_for_nothing(child, options):
-    out = spawn([child, "exit", "0"], **options).stdout
+    it = spawn([child, "exit", "0"], **options)
+    out = it.stdout
     out.close()
     for use in (iter, lambda out: out.read(0), lambda out: out.readline(0)):
         with pytest.raises(ValueError, match="closed file"):
             use(out)
+    it.wait()

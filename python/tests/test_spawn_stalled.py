@@ -217,6 +217,7 @@ def test_a_listener_in_a_circle_with_its_child_is_collected(child):
     comes_back(before)
 
 
+@pytest.mark.filterwarnings("ignore:nobody keeps:ResourceWarning")
 def test_a_listener_is_not_freed_by_who_empties_the_pipes(child):
     """Its finaliser may use any stream, which that thread would wait for."""
     freed = []

@@ -22,7 +22,8 @@ class TestBadValues < Minitest::Test
 
   # Parameters that take any object: for its truth, or since pattern matching asks.
   ANYTHING = %i[
-    shell new_session liveness merged binmode chomp non_block keys _keys ordered resume rerun_failed rerun_unknown sync
+    shell new_session detach liveness merged binmode chomp non_block keys _keys ordered resume rerun_failed
+    rerun_unknown sync
   ].freeze
 
   # A value of no type that anything takes.

@@ -1,6 +1,7 @@
 //! The two streams out of a child as one.
 
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use procwright::stream::{MergedItem, MergedReader, Readiness};
@@ -18,7 +19,7 @@ use crate::patient::patiently;
 /// Lines of both streams of a child.
 #[pyclass(module = "procwright._core", frozen, subclass, weakref)]
 pub(crate) struct Merged {
-    reader: MergedReader,
+    reader: Arc<MergedReader>,
     name: String,
     inside: OperationCount,
     readiness: OnceBox<Readiness>,

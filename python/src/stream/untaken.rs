@@ -11,6 +11,9 @@ use crate::errors::invalid;
 use procwright_os::sync::Mutex;
 
 /// The streams of a child that were not taken yet.
+///
+/// The outputs that were taken are kept as well, so that they are open until they are closed or
+/// the child is forgotten: one that is stopped then has its last words taken.
 #[pyclass(module = "procwright._core", frozen)]
 pub(crate) struct UntakenStreams {
     /// The command, as errors call it.
@@ -18,6 +21,14 @@ pub(crate) struct UntakenStreams {
     stdin: Mutex<Option<stream::Writer>>,
     outputs: [Mutex<Option<stream::Reader>>; 2],
     merged: Mutex<Option<MergedReader>>,
+    taken: Mutex<TakenOutputs>,
+}
+
+/// The outputs that were taken.
+#[derive(Clone, Default)]
+pub(crate) struct TakenOutputs {
+    apart: Vec<Arc<SharedReader>>,
+    merged: Option<Arc<MergedReader>>,
 }
 
 #[pymethods]
@@ -53,7 +64,13 @@ impl UntakenStreams {
             stdin: Mutex::new(child.stdin.take()),
             outputs: [child.stdout.take(), child.stderr.take()].map(Mutex::new),
             merged: Mutex::new(child.merged.take()),
+            taken: Mutex::default(),
         }
+    }
+
+    /// The outputs that were taken.
+    pub(crate) fn taken(&self) -> TakenOutputs {
+        self.taken.lock().clone()
     }
 
     /// The child's stdin, and what errors call it.
@@ -63,8 +80,9 @@ impl UntakenStreams {
     }
 
     /// The two outputs as one, and what errors call it.
-    pub(super) fn take_merged(&self) -> PyResult<(MergedReader, String)> {
-        let taken = self.merged.take().ok_or_else(not_there)?;
+    pub(super) fn take_merged(&self) -> PyResult<(Arc<MergedReader>, String)> {
+        let taken = Arc::new(self.merged.take().ok_or_else(not_there)?);
+        self.taken.lock().merged = Some(Arc::clone(&taken));
         Ok((taken, format!("stdout and stderr of {}", self.command)))
     }
 
@@ -77,7 +95,9 @@ impl UntakenStreams {
         };
         let taken = place.take().ok_or_else(not_there)?;
         let source = SharedReader::new(taken, format!("{name} of {}", self.command));
-        source.map_err(|error| invalid(py, &error))
+        let source = source.map_err(|error| invalid(py, &error))?;
+        self.taken.lock().apart.push(Arc::clone(&source));
+        Ok(source)
     }
 }
 

@@ -28,6 +28,10 @@ module Procwright
   #     `:to_child`: it receives from {Child#sender}
   #   @param stall_after [Numeric, nil] seconds without a read of output that is full, after
   #     which a wait or a write raises {Stalled}; nil for never
+  #   @param detach [Boolean] true for a program that is to live on: it leads a session of its own,
+  #     and neither our end, nor that nobody has the child any more, nor leaving the block ends it.
+  #     What would end with us is refused: `:pipe`, the default of both outputs, and as stdin; an
+  #     `input`, `pty`, `die_with_parent`, `channel`
   #   @param on_event [#call] gets an {Event} when output goes to disk, cannot go there, is
   #     dropped or is too much: on the thread of the next call on the child or its streams
   # @yieldparam child [Child]
@@ -41,8 +45,12 @@ module Procwright
 
   # A program that was started by {Procwright.spawn}.
   #
-  # Forgetting it neither blocks nor kills, and leaves no zombie: the program goes on, its
-  # streams are closed, and it is reaped in the background.
+  # It is kept by whoever has it, one of its streams, its {#receiver} or its {#sender}.
+  # Once nobody has, which Ruby finds out when it collects garbage, and at the end of Ruby, a program
+  # that still runs is told of by a warning, with the line that has spawned it, and stopped as its
+  # `stop` says: in the background, and while its outputs are still taken. One that has been
+  # killed, or has let go of an output that comes to us, is about to end, and left to itself.
+  # Spawned with `detach: true` it goes on.
   class Child
     include Process::Owner
     include Waitable
@@ -70,6 +78,8 @@ module Procwright
       @process = Process.of(@native.process)
       @pid = @native.pid
       make_streams(encodings, bare: overflow.policy == :block, terminal: options[:pty])
+      @detached = setup[:detach]
+      Keeper.watch(self, @native) unless @detached
     end
 
     # The way it ended, nil while it is alive. Does not wait.
@@ -147,7 +157,11 @@ module Procwright
     def signal(signal)
       # A name that does not exist is refused for an ended child, too.
       name = Native.signal_name(Arguments.signal("signal", signal))
-      @process.signal(name) if status.nil?
+      if status.nil?
+        @process.signal(name)
+        # Whoever forgets it now has ended it.
+        Keeper.leave(self) if name == "KILL"
+      end
       nil
     rescue NoSuchProcess
       # The child has ended since `status`.
@@ -183,7 +197,7 @@ module Procwright
     # ended, and what it had sent was received, that is closed.
     # @return [Queue::Receiver]
     # @raise [Queue::NoChannel]
-    def receiver = @receiver ||= Queue::Receiver.of(@native.receiver)
+    def receiver = @receiver ||= kept(Queue::Receiver.of(@native.receiver))
 
     # The sender to it, if it was spawned with `channel: :to_child`: waits until its program has
     # called {Queue::Receiver.of_parent}. Every call gives the same sender. Leaving the block of
@@ -196,7 +210,7 @@ module Procwright
       @sender ||= begin
         seconds = Arguments.seconds("timeout", timeout)
         native = Fibers.on_thread { @native.sender(seconds) } or raise Queue::TimedOut.new("receiver of the child", seconds)
-        Queue::Sender.of(native, :block, nil)
+        kept(Queue::Sender.of(native, :block, nil))
       end
     end
 
@@ -239,7 +253,7 @@ module Procwright
     # for the fork's.
     # @private
     def finish
-      return unless @native.ours?
+      return if !@native.ours? || @detached
 
       close_inputs
       wait
@@ -255,7 +269,7 @@ module Procwright
 
     # Stops it, if it was started.
     # @private
-    def abandon = @native && stop
+    def abandon = @native && !@detached && stop
 
     # @private
     def command = Shellwords.join(@argv)
@@ -298,6 +312,7 @@ module Procwright
         stdin: stdin,
         overflow: overflow.parts,
         channel: Options.channel(options[:channel]),
+        detach: options[:detach] ? true : false,
         stall_after: @stall_after = Arguments.seconds("stall_after", options[:stall_after])
       )
     end
@@ -307,11 +322,17 @@ module Procwright
       stdin = @native.stdin
       stdout = @native.output(1)
       stderr = @native.output(2)
-      @stdin = stdin && Stream.new(stdin, encodings, is_pipe: !terminal, before_call: before_call)
-      @stdout = stdout && Stream.new(stdout, encodings, is_pipe: bare, before_call: before_call)
-      @stderr = stderr && Stream.new(stderr, encodings, is_pipe: bare, before_call: before_call)
+      @stdin = stdin && kept(Stream.new(stdin, encodings, is_pipe: !terminal, before_call: before_call))
+      @stdout = stdout && kept(Stream.new(stdout, encodings, is_pipe: bare, before_call: before_call))
+      @stderr = stderr && kept(Stream.new(stderr, encodings, is_pipe: bare, before_call: before_call))
       merged = @native.merged
-      @merged = merged && Merged.new(merged, encodings, before_call: before_call)
+      @merged = merged && kept(Merged.new(merged, encodings, before_call: before_call))
+    end
+
+    # The part, which keeps its child from now on.
+    def kept(part)
+      part.instance_variable_set(:@child, self)
+      part
     end
 
     # Writes the input, reads both outputs and waits; goes on where an earlier call stopped.

@@ -24,7 +24,7 @@ module Procwright
     ).freeze
 
     SPAWN = SPEC.merge(
-      stdout: :pipe, stderr: :pipe, merged: false, overflow: :spill, stall_after: 30, channel: nil
+      stdout: :pipe, stderr: :pipe, merged: false, overflow: :spill, stall_after: 30, channel: nil, detach: false
     ).freeze
 
     # Options of `map` alone, and those of `run` that are for all of its commands at once.

@@ -281,6 +281,33 @@ impl Child {
         (survivors, outcome)
     }
 
+    /// Ends it as its [`Stop`] says, on a thread of its own, and holds `kept` until that is
+    /// over: its readers, so that its last words fail no write. For a child that nobody has any
+    /// more. Where no thread can be had, the program gets the first signal alone.
+    ///
+    /// False if there is nothing to stop: in a fork, if it has ended, and if one of its captured
+    /// outputs has come to its end. Who has read that far has seen the end of the program, which
+    /// may take a moment longer.
+    pub fn stop_in_background(&self, kept: impl Send + 'static) -> bool {
+        let mut outputs = self.output_monitors().values().flatten();
+        if !self.is_ours()
+            || self.try_wait().is_some()
+            || outputs.any(|output| output.totals().complete)
+        {
+            return false;
+        }
+        let stop = self.shared.stop;
+        let shared = Arc::clone(&self.shared);
+        let work = move || {
+            shared.stop_beside(stop, None);
+            drop(kept);
+        };
+        if procwright_os::thread::spawn_quiet("procwright-stop", work).is_err() {
+            let _ = self.shared.process.signal(stop.signal());
+        }
+        true
+    }
+
     /// Sets the size of its terminal ([`Command::pty`](crate::Command::pty)). If that is
     /// new, the processes in its foreground get `SIGWINCH`.
     ///

@@ -21,7 +21,7 @@ pub(super) fn plan(
     signed: Vec<PidVariable>,
 ) -> Plan {
     let mut actions = Vec::with_capacity(16);
-    if spec.new_session || spec.pty.is_some() {
+    if spec.own_session() {
         // A session leader leads its own group, and may not change it.
         actions.push(Action::Setsid);
     } else if spec.own_group() {

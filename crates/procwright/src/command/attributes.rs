@@ -84,6 +84,37 @@ impl Command<'_> {
         self
     }
 
+    /// Has a child of [`spawn`](Command::spawn) live on without this process.
+    ///
+    /// It leads a session of its own, so that neither Ctrl-C nor the end of our terminal
+    /// reaches it, and nothing that it uses ends with us: its streams are files, `/dev/null` or
+    /// ours. What would end with us is refused: captured outputs, which are the default, input
+    /// from here, a pty, [`die_with_parent`](Command::die_with_parent) and
+    /// [`channel`](Command::channel). While we are there it is our child as any other: it can be
+    /// waited for and stopped, and is reaped.
+    ///
+    /// ```
+    /// use procwright::{Command, Sink};
+    ///
+    /// let child = Command::new("true")
+    ///     .stdout(Sink::Null)
+    ///     .stderr(Sink::Null)
+    ///     .detach()
+    ///     .spawn()?;
+    /// assert!(child.wait(None)?.unwrap().success());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// It stays in our cgroup: a service manager that ends all of that ends it as well.
+    #[doc(alias = "daemon")]
+    #[doc(alias = "nohup")]
+    #[doc(alias = "setsid")]
+    #[must_use]
+    pub fn detach(mut self) -> Self {
+        self.spec.detach = true;
+        self
+    }
+
     /// Makes the program's group the foreground group of the controlling
     /// terminal, if the caller's is that, and puts the caller's back at the
     /// program's end: see [`Spec::foreground`](crate::Spec::foreground).

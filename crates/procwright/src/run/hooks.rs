@@ -69,6 +69,11 @@ impl Hooks<'_> {
     pub(crate) fn validate(&self, spec: &Spec, purpose: Purpose) -> Result<(), Invalid> {
         match purpose {
             Purpose::Run => self.validate_run(spec),
+            Purpose::Spawn { .. } if spec.detach && self.producer.is_some() => Err(Invalid::new(
+                "stdin",
+                "comes from us, and a program that lives on without us has nobody there",
+                "give it a file, a descriptor, or nothing",
+            )),
             Purpose::Spawn { .. } if self.is_for_spawn() => Ok(()),
             Purpose::Spawn { .. } => Err(Invalid::new(
                 "a callback",

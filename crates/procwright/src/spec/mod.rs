@@ -59,6 +59,9 @@ pub struct Spec {
     pub process_group: Option<i32>,
     /// True for a session of its own, without a controlling terminal.
     pub new_session: bool,
+    /// True if the program is meant to live on without this process: see
+    /// [`Command::detach`](crate::Command::detach). Not for `run`.
+    pub detach: bool,
     /// True if the program's group becomes the foreground group of the controlling
     /// terminal, if the caller's is that: what a shell does for a job. Needs a group of its own. The caller's is put back when the program
     /// has ended; what happens at its stops is up to the caller, see
@@ -269,6 +272,7 @@ impl Spec {
             nice: None,
             process_group: None,
             new_session: false,
+            detach: false,
             foreground: false,
             pty: None,
             pty_modes: None,
@@ -320,11 +324,15 @@ impl Spec {
         PerStream::new(Some(&self.stdout), apart.then_some(&self.stderr))
     }
 
+    /// True if the program leads a session of its own, and so a group.
+    pub(crate) fn own_session(&self) -> bool {
+        self.new_session || self.detach || self.pty.is_some()
+    }
+
     /// True if the program must lead a process group of its own.
     pub(crate) fn own_group(&self) -> bool {
         self.process_group == Some(0)
-            || self.new_session
-            || self.pty.is_some()
+            || self.own_session()
             || self.stop.scope() == procwright_process::Scope::Group
     }
 }

@@ -44,7 +44,7 @@ impl Spec {
             Purpose::Run => self.check_run()?,
             Purpose::Spawn { overflow } => self.check_spawn(overflow)?,
         }
-        if self.foreground && (self.pty.is_some() || self.new_session || !self.own_group()) {
+        if self.foreground && (self.own_session() || !self.own_group()) {
             return Err(Invalid::new(
                 "foreground",
                 "needs a process group of its own in this session",
@@ -167,10 +167,56 @@ impl Spec {
                 "spawn the child, and take its end of the queue there",
             ));
         }
+        if self.detach {
+            return Err(Invalid::new(
+                "detach",
+                "is for spawn(), not for run()",
+                "a run waits for its program: spawn one that is to live on",
+            ));
+        }
         Ok(())
     }
 
+    /// Finds what a program needs of us that is to live on without us.
+    fn check_detached(&self) -> Result<(), Invalid> {
+        let to_us = "comes to us, and a program that lives on without us has nobody there";
+        let elsewhere = "send it to a file, to nowhere, or where our own goes";
+        let from_us = "comes from us, and a program that lives on without us has nobody there";
+        let own_source = "give it a file, a descriptor, or nothing";
+        let is_fed = matches!(self.stdin, Stdin::Pipe | Stdin::Bytes(_));
+        let needs = [
+            ("stdout", is_ours(&self.stdout), to_us, elsewhere),
+            ("stderr", is_ours(&self.stderr), to_us, elsewhere),
+            ("stdin", is_fed, from_us, own_source),
+            (
+                "pty",
+                self.pty.is_some(),
+                "hangs up on the program when we end",
+                "leave it out, and send its output to a file",
+            ),
+            (
+                "die_with_parent",
+                self.die_with_parent.is_some(),
+                "ends a program that is to live on",
+                "leave it or detach out",
+            ),
+            (
+                "channel",
+                self.channel.is_some(),
+                "is between the program and us, and it is to live on without us",
+                "leave it or detach out",
+            ),
+        ];
+        match needs.into_iter().find(|(_, is_set, ..)| *is_set) {
+            Some((what, _, problem, hint)) => Err(Invalid::new(what, problem, hint)),
+            None => Ok(()),
+        }
+    }
+
     fn check_spawn(&self, overflow: Option<Overflow>) -> Result<(), Invalid> {
+        if self.detach {
+            self.check_detached()?;
+        }
         if self.pty.is_some() && overflow.is_none() {
             return Err(Invalid::new(
                 "overflow",

@@ -11,6 +11,7 @@ use magnus::{
     Class, Error, Module, Object, RArray, RHash, RModule, RObject, RString, Ruby, function, method,
 };
 use procwright::queue;
+use procwright::stream::MergedReader;
 use procwright::terminal::Size;
 use procwright::{Command, Event, WaitError};
 
@@ -25,6 +26,7 @@ use crate::process::Handle;
 use crate::queue::{Receiver, Sender, Side, queue_error};
 use crate::reader::Reader;
 use crate::report;
+use crate::shared_reader::SharedReader;
 use crate::writer::Writer;
 
 pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
@@ -39,6 +41,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("poll", method!(Child::poll, 0))?;
     class.define_method("wait", method!(Child::wait, 1))?;
     class.define_method("stop", method!(Child::stop, 1))?;
+    class.define_method("stop_in_background", method!(Child::stop_in_background, 0))?;
     class.define_method("resize", method!(Child::resize, 2))?;
     class.define_method("report", method!(Child::report, 2))?;
     class.define_method("events", method!(Child::events, 0))?;
@@ -57,7 +60,10 @@ pub(crate) struct Child {
     stdin: Mutex<Option<procwright::stream::Writer>>,
     /// Stdout and stderr.
     outputs: [Mutex<Option<procwright::stream::Reader>>; 2],
-    merged: Mutex<Option<procwright::stream::MergedReader>>,
+    merged: Mutex<Option<MergedReader>>,
+    /// The outputs that were taken, which are open until they are closed or the child is
+    /// forgotten: one that is stopped then has its last words taken.
+    taken: Mutex<(Vec<Arc<SharedReader>>, Option<Arc<MergedReader>>)>,
     receiver: Mutex<Option<queue::Receiver>>,
     events: Mutex<mpsc::Receiver<Event>>,
 }
@@ -68,7 +74,8 @@ pub(crate) struct Child {
 fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
     guarded(|| {
         let options = Options { ruby, hash };
-        let spec = options.spec()?;
+        let mut spec = options.spec()?;
+        options.add_spawn_options(&mut spec)?;
         let overflow = options.overflow()?;
         let stall_after = seconds("stall_after", options.get("stall_after")?)?;
         let channel = options.channel()?;
@@ -99,6 +106,7 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
                 Mutex::new(child.stderr.take()),
             ],
             merged: Mutex::new(child.merged.take()),
+            taken: Mutex::default(),
             receiver: Mutex::new(child.receiver().ok()),
             child: Arc::new(child),
             command,
@@ -133,7 +141,9 @@ impl Child {
             let Some(taken) = place.and_then(take) else {
                 return Ok(None);
             };
-            Reader::new(taken, format!("{name} of {}", self.command)).map(Some)
+            let reader = Reader::new(taken, format!("{name} of {}", self.command))?;
+            self.taken.lock().0.push(reader.shared());
+            Ok(Some(reader))
         })
     }
 
@@ -141,6 +151,8 @@ impl Child {
     fn merged(&self) -> Result<Option<Merged>, Error> {
         guarded(|| {
             let taken = take(&self.merged);
+            let taken = taken.map(Arc::new);
+            self.taken.lock().1.clone_from(&taken);
             Ok(taken.map(|both| Merged::new(both, format!("the output of {}", self.command))))
         })
     }
@@ -234,6 +246,15 @@ impl Child {
                 child.stop_watching(policy, hurry.as_fd(), ready).0
             })?;
             report::survivors(ruby, &survivors)
+        })
+    }
+
+    /// Ends it on a thread of its own, while its outputs are still taken. False if there is
+    /// nothing to stop.
+    fn stop_in_background(&self) -> Result<bool, Error> {
+        guarded(|| {
+            let taken = self.taken.lock().clone();
+            Ok(self.child.stop_in_background(taken))
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use magnus::{Class, Error, IntoValue, Module, RArray, RModule, Ruby, Value, method};
@@ -27,14 +28,14 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
 /// Lines of both streams of a child.
 #[magnus::wrap(class = "Procwright::Native::Merged", free_immediately)]
 pub(crate) struct Merged {
-    reader: MergedReader,
+    reader: Arc<MergedReader>,
     /// The stream's name in errors.
     name: String,
     readiness: OnceBox<Readiness>,
 }
 
 impl Merged {
-    pub(crate) fn new(reader: MergedReader, name: String) -> Merged {
+    pub(crate) fn new(reader: Arc<MergedReader>, name: String) -> Merged {
         Merged {
             reader,
             name,

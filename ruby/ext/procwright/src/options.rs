@@ -123,6 +123,12 @@ impl Options<'_> {
         Ok(())
     }
 
+    /// Adds the options of `spawn` alone.
+    pub(crate) fn add_spawn_options(&self, spec: &mut Spec) -> Result<(), Error> {
+        spec.detach = self.get("detach")?;
+        Ok(())
+    }
+
     pub(crate) fn overflow(&self) -> Result<Option<Overflow>, Error> {
         type Parts = (Symbol, u64, Option<u64>);
         let Some((policy, memory, disk)) = self.get::<Option<Parts>>("overflow")? else {

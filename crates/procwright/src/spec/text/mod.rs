@@ -59,6 +59,8 @@ struct Members {
     nice: Option<i32>,
     process_group: Option<i32>,
     new_session: bool,
+    #[serde(skip)]
+    detach: bool,
     foreground: bool,
     pty: Option<Size>,
     #[serde(skip)]
@@ -110,9 +112,10 @@ impl Serialize for Spec {
 impl Spec {
     /// Refuses what has no text.
     fn check_writable(&self) -> Result<(), Invalid> {
-        if self.channel.is_some() {
+        let of_spawn = [("channel", self.channel.is_some()), ("detach", self.detach)];
+        if let Some((what, _)) = of_spawn.into_iter().find(|(_, is_set)| *is_set) {
             return Err(Invalid::new(
-                "channel",
+                what,
                 "is for a child of spawn()",
                 "leave it out: what is written as text is for others to run",
             ));

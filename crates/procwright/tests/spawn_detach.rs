@@ -1,0 +1,93 @@
+//! Children that are to live on without us, and those that nobody has any more.
+
+mod common;
+
+use std::io::Read;
+
+use common::child;
+use procwright::process::{Exit, Signal};
+use procwright::queue::Channel;
+use procwright::{Command, Error, Sink, Stdin};
+
+/// What is refused, and why.
+fn refused(command: Command<'_>) -> String {
+    match command.detach().spawn() {
+        Err(Error::Invalid(invalid)) => invalid.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn nowhere() -> Command<'static> {
+    child(&["exit", "0"]).stdout(Sink::Null).stderr(Sink::Null)
+}
+
+#[test]
+fn a_detached_program_leads_a_session_and_is_a_child_as_any_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("out");
+    let spawned = child(&["show"])
+        .stdout(Sink::File {
+            path: path.clone(),
+            append: false,
+        })
+        .stderr(Sink::Null)
+        .detach()
+        .spawn()
+        .unwrap();
+    assert!(spawned.wait(None).unwrap().unwrap().success());
+    let seen: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(seen["sid"], spawned.pid());
+    assert_eq!(seen["pgid"], spawned.pid());
+}
+
+#[test]
+fn what_would_end_with_us_is_refused() {
+    let piped = child(&["exit", "0"]);
+    assert!(refused(piped).contains("stdout"));
+    assert!(refused(child(&["exit", "0"]).stdout(Sink::Null)).contains("stderr"));
+    assert!(refused(nowhere().stdin(Stdin::Pipe)).contains("stdin"));
+    assert!(refused(nowhere().stdin(Stdin::Bytes(b"x"[..].into()))).contains("stdin"));
+    assert!(refused(nowhere().die_with_parent(Signal::KILL)).contains("die_with_parent"));
+    assert!(refused(nowhere().channel(Channel::FromChild)).contains("channel"));
+    let run = nowhere().detach().run().unwrap_err();
+    assert!(
+        run.to_string().contains("is for spawn(), not for run()"),
+        "{run}"
+    );
+}
+
+#[test]
+fn a_child_that_is_stopped_in_the_background_can_say_its_last_words() {
+    let script = "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.01; done";
+    let mut spawned = Command::new("sh").args(["-c", script]).spawn().unwrap();
+    let mut stdout = spawned.stdout.take().unwrap();
+    let mut ready = [0; 6];
+    stdout.read_exact(&mut ready).unwrap();
+    let process = spawned.process().clone();
+    // The shell says there that a program of its own was terminated.
+    let stderr = spawned.stderr.take();
+    assert!(spawned.stop_in_background((stdout, stderr)));
+    drop(spawned);
+    // SIGPIPE would have killed it at that word.
+    process.wait(None).unwrap();
+    assert_eq!(process.exit(), Some(Exit::Code(3)));
+}
+
+#[test]
+fn who_has_ended_is_not_stopped_in_the_background() {
+    let spawned = child(&["exit", "4"]).spawn().unwrap();
+    assert_eq!(spawned.wait(None).unwrap(), Some(Exit::Code(4)));
+    assert!(!spawned.stop_in_background(()));
+}
+
+#[test]
+fn who_has_let_go_of_an_output_is_not_stopped_in_the_background() {
+    let mut spawned = child(&["close-stdout-then-sleep", "60000"])
+        .spawn()
+        .unwrap();
+    let mut nothing = Vec::new();
+    let mut stdout = spawned.stdout.take().unwrap();
+    stdout.read_to_end(&mut nothing).unwrap();
+    assert!(!spawned.stop_in_background(()));
+    spawned.stop();
+}

@@ -1,0 +1,172 @@
+"""Children that nobody keeps, and those that are to live on."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pathlib
+import sys
+import warnings
+
+import pytest
+from conftest import is_alive
+
+from procwright import DEVNULL, PIPE, InvalidValue, Process, spawn
+
+HERE = os.path.abspath(__file__)
+
+
+def line():
+    """The number of the line that calls."""
+    return sys._getframe(1).f_lineno
+
+
+def test_a_child_that_nobody_keeps_is_told_of_and_stopped(tmp_path):
+    done = tmp_path / "done"
+    script = (
+        "trap 'echo bye; echo done > \"$0\"; exit' TERM; echo ready; while :; do sleep 0.01; done"
+    )
+    it, number = spawn(["sh", "-c", script, str(done)]), line()
+    assert it.stdout.readline() == b"ready\n"
+    process = Process(it.pid)
+    with pytest.warns(ResourceWarning) as told:
+        del it
+    # The line that has started it, and not the one where the last reference went.
+    assert [(os.path.abspath(one.filename), one.lineno) for one in told] == [(HERE, number)]
+    text = str(told[0].message)
+    assert text.startswith("nobody keeps the child sh -c ")
+    assert f"(pid {process.pid})" in text
+    assert "detach=True" in text
+    process.wait(event="reaped")
+    # Its last word has killed it by no SIGPIPE.
+    assert done.read_text() == "done\n"
+
+
+PARTS = {
+    "stdin": {"stdin": PIPE},
+    "stdout": {},
+    "stderr": {},
+    "stdout as text": {"text": True},
+    "merged": {"merged": True},
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_keeps_its_child(child, part):
+    it = spawn([child, "sleep-forever"], **PARTS[part])
+    kept = getattr(it, part.split()[0])
+    process = Process(it.pid)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        del it
+        gc.collect()
+    assert told == []
+    assert process.is_alive()
+    with pytest.warns(ResourceWarning, match="nobody keeps"):
+        del kept
+    process.wait(event="reaped")
+
+
+def ended(child):
+    it = spawn([child, "exit", "0"])
+    it.process.wait()
+    return it
+
+
+def killed(child):
+    it = spawn([child, "sleep-forever"])
+    it.kill()
+    return it
+
+
+def read_to_its_end(child):
+    it = spawn([child, "close-stdout-then-sleep", "100"])
+    assert it.stdout.read() == b""
+    return it
+
+
+@pytest.mark.parametrize("end", [ended, killed, read_to_its_end])
+def test_a_child_that_ends_is_left_to_itself(child, end):
+    it = end(child)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        del it
+        gc.collect()
+    assert told == []
+
+
+def test_at_the_end_of_the_interpreter_nobody_keeps_a_child(script, child):
+    code = (
+        "import sys, procwright\n"
+        "it = procwright.spawn([sys.argv[1], 'sleep-forever', '--print-ready'])\n"
+        "print(it.stdout.readline().split()[1].decode())\n"
+    )
+    host = script("import warnings\nwarnings.simplefilter('always')\n" + code, child)
+    out, err = host.communicate()
+    assert host.returncode == 0
+    assert ".py:4: ResourceWarning: nobody keeps the child" in err
+    assert not is_alive(int(out))
+
+
+def test_a_fork_neither_tells_of_nor_stops_its_parents_child(script, child):
+    code = (
+        "import os, sys, warnings, procwright\n"
+        "warnings.simplefilter('error')\n"
+        "it = procwright.spawn([sys.argv[1], 'cat'], stdin=procwright.PIPE)\n"
+        "with warnings.catch_warnings():\n"
+        "    warnings.simplefilter('ignore')\n"
+        "    fork = os.fork()\n"
+        "if fork == 0:\n"
+        "    sys.exit()\n"
+        "assert os.waitpid(fork, 0)[1] == 0\n"
+        "assert it.poll() is None\n"
+        "it.stdin.write(b'x')\n"
+        "it.stdin.close()\n"
+        "assert it.stdout.read() == b'x' and it.wait() == 0\n"
+    )
+    out, err = script(code, child).communicate()
+    assert (out, err) == ("", "")
+
+
+def test_who_is_detached_lives_on(script, child, tmp_path):
+    code = (
+        "import os, sys, warnings, procwright\n"
+        "warnings.simplefilter('error')\n"
+        "options = {'stdout': sys.argv[2], 'stderr': procwright.STDOUT, 'detach': True}\n"
+        "with procwright.spawn([sys.argv[1], 'sleep-forever', '--print-ready'], **options) as it:\n"
+        "    pass\n"
+        "assert it.returncode is None\n"
+        "assert os.getsid(it.pid) == it.pid\n"
+        "print(it.pid)\n"
+        "del it\n"
+    )
+    out, err = script(code, child, str(tmp_path / "out")).communicate()
+    assert err == ""
+    process = Process(int(out))
+    try:
+        assert process.is_alive()
+    finally:
+        process.kill()
+
+
+REFUSED = {
+    "stdout": ({}, "stdout is PIPE, which ends with us, and with detach=True the program lives on"),
+    "stderr": ({"stdout": DEVNULL}, "stderr is PIPE, which ends with us"),
+    "stdin": ({"stdin": PIPE}, "stdin is PIPE, which ends with us"),
+    "input": ({"input": b"x"}, "input is b'x', which ends with us"),
+    "iterable": ({"stdin": iter([b"x"])}, "stdin is .*, which ends with us"),
+    "pty": ({"pty": True}, "stdout is PIPE"),
+    "die_with_parent": ({"die_with_parent": True}, "die_with_parent is True, which ends with us"),
+    "channel": ({"channel": "from_child"}, "channel is 'from_child', which ends with us"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_end_with_us_is_refused(child, tmp_path, name):
+    options, text = REFUSED[name]
+    places = {} if name in ("stdout", "stderr") else {"stdout": DEVNULL, "stderr": DEVNULL}
+    places = {} if name == "pty" else places
+    started = pathlib.Path(tmp_path / "started")
+    with pytest.raises(InvalidValue, match=text):
+        spawn(["touch", started], detach=True, **places, **options)
+    assert not started.exists()
