@@ -32,7 +32,7 @@
 #   _process                             any process
 #   _stdio, _stream, _taps               where a program reads and writes; files; callbacks of runs
 #   _result, _event, _overflow           what became of a run; what it tells; output not read yet
-#   _waiting, _invitations               one wait; invitations on their way
+#   _waiting, _invitations, _timed       one wait; invitations on their way; reads with a limit
 #   _core                                the extension: src/lib.rs has its layers
 #   _stream_errors                       exceptions of streams
 #   _map_errors                          the exception of a map's journal

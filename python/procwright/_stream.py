@@ -11,6 +11,7 @@ from ._arguments import data as checked_data
 from ._arguments import items, number, word
 from ._invalid import bad_type, bad_value
 from ._record import Record
+from ._timed import line_within, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Literal, NoReturn, Self
 
-    from ._types import Data
+    from ._types import Data, Seconds
 
 
 class Gap(Record):
@@ -229,6 +230,32 @@ class Reader(_core.Reader, ReadOnly):
         else:
             super().close(wait)
 
+    def readline(self, size: int | None = -1, /, *, timeout: Seconds | None = None) -> bytes:
+        """Reads a line with its end, b"" at the end of all.
+
+        With a timeout it raises `WaitTimeout` if no whole line has come by then; what has stays,
+        and the call may be made again.
+        """
+        if timeout is None:
+            return super().readline(size)
+        refuse_size(size)
+        return line_within(self, self._peek_line, timeout) or b""
+
+    def read1(self, size: int | None = -1, /, *, timeout: Seconds | None = None) -> bytes:
+        """Reads what has come, up to `size` bytes; waits for the first alone. b"" at the end.
+
+        With a timeout it raises `WaitTimeout` if nothing has come by then.
+        """
+        if timeout is None:
+            return super().read1(size)
+        read = super().read1
+
+        def look(has_more: bool) -> bytes | None:
+            # The descriptor does not tell of what was read out of the pipe.
+            return read(size) if has_more or self._is_held() else None
+
+        return within(timeout, self, "data", look)
+
     def _hand_on(self) -> None:
         """From now on it is the stdin of another program."""
         self._takers = getattr(self, "_takers", 0) + 1
@@ -359,6 +386,12 @@ io.BufferedIOBase.register(Writer)
 def binary(stream: Any) -> Any:
     """The binary stream under a text stream, or the stream itself."""
     return getattr(stream, "buffer", stream)
+
+
+def refuse_size(size: int | None) -> None:
+    """Refuses a part of a line with a time limit."""
+    if size is not None and size != -1:
+        raise bad_value("size", size, "leave it out with a timeout, which is for a whole line")
 
 
 def read_lines(stream: Any, hint: int | None) -> list[Any]:

@@ -145,6 +145,23 @@ class Stalled(subprocess.SubprocessError):
         )
 
 
+class _ReadTimeout(WaitTimeout):
+    def __str__(self) -> str:
+        return f"no {self.cmd.removeprefix('a ')} within {self.timeout} s; nothing is lost"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (read_timeout, (self.cmd, self.timeout, None))
+
+
+# Users see one class: that this one has words of its own is a detail.
+_ReadTimeout.__name__ = _ReadTimeout.__qualname__ = "WaitTimeout"
+
+
+def read_timeout(what: str, timeout: Seconds | None, stream: Any) -> WaitTimeout:
+    """The error of a read with a time limit. `what` was waited for."""
+    return _ReadTimeout(what, timeout, () if stream is None else (stream,))
+
+
 class EndedBeforeMatch(subprocess.SubprocessError):
     """The child ended, or closed its output, and said nothing that matches.
 
@@ -197,6 +214,7 @@ for _public in (
     StreamOverflow,
     StreamLost,
     Stalled,
+    _ReadTimeout,
     EndedBeforeMatch,
     MatchTimeout,
 ):

@@ -18,13 +18,17 @@ from ._stream import (
     encoded_separator,
     frame_of,
     read_lines,
+    refuse_size,
     without_end,
 )
+from ._timed import line_within, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, Literal
+
+    from ._types import Seconds
 
 #: Error handlers of the native stream: it has to know what becomes of a broken character.
 _ERRORS = ("strict", "replace", "ignore", "surrogateescape")
@@ -90,6 +94,40 @@ class TextReader(_core.TextReader, ReadOnly):
     def close(self, wait: bool = False) -> None:
         """Closes it and `buffer`. Returns at once, or with `wait` when no thread is inside."""
         self._bytes.close(wait)
+
+    def readline(self, size: int | None = -1, /, *, timeout: Seconds | None = None) -> str:
+        """Reads a line with its end, "" at the end of all. `timeout` as that of the binary one."""
+        if timeout is None:
+            return super().readline(size)
+        refuse_size(size)
+        buffer = self._bytes
+        line = line_within(buffer, buffer._peek_line, timeout)
+        return "" if line is None else line.decode(self.encoding, self.errors)
+
+    def read1(self, *, timeout: Seconds | None = None) -> str:
+        """Reads what has come, to the end of a line at most; waits for the first character alone.
+
+        "" at the end. A prompt comes as it is, and a character is never in two pieces. With a
+        timeout it raises `WaitTimeout` if nothing has come by then.
+        """
+        buffer = self._bytes
+
+        def look(_has_more: bool) -> str | None:
+            kind, data = buffer._peek_line(0)
+            if kind == "end":
+                return ""
+            if not data:
+                return None
+            decoder = codecs.getincrementaldecoder(self.encoding)(self.errors)
+            text = decoder.decode(data, kind == "line")
+            if kind == "part":
+                # The beginning of a character waits for its rest.
+                whole = len(data) - len(decoder.getstate()[0])
+                if whole:
+                    buffer.read1(whole)
+            return text or None
+
+        return within(timeout, buffer, "text", look)
 
     def _hand_on(self) -> None:
         self._bytes._hand_on()
@@ -197,7 +235,10 @@ class _CodecReader(TextReader):
             self._check()
             return self._give(len(self._text) if size < 0 else size)
 
-    def readline(self, size: int | None = -1, /) -> str:
+    def readline(self, size: int | None = -1, /, *, timeout: Seconds | None = None) -> str:
+        if timeout is not None:
+            refuse_size(size)
+            return line_within(self, self._peek_line, timeout) or ""
         size = _size(size)
         limit = None if size < 0 else size
         self._alive()
@@ -214,6 +255,15 @@ class _CodecReader(TextReader):
                     end = len(self._text)
                 self._check()
                 return self._give(end)
+
+    def read1(self, *, timeout: Seconds | None = None) -> str:
+        def look(_has_more: bool) -> str | None:
+            kind, text = self._peek_line(0)
+            if kind == "part" and text:
+                text = self._give(len(text))
+            return "" if kind == "end" else text or None
+
+        return within(timeout, self._bytes, "text", look)
 
     def _give(self, n: int) -> str:
         text, *rest = self._kept
