@@ -18,7 +18,7 @@
 #   _overloads                           run, spawn and map, as type checkers see them
 #   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
 #   _map                                 many commands, so many at a time
-#   _executed                            a map whose commands run in an executor
+#   _executed, _map_lines                a map whose commands run in an executor; lines of a map
 #   _child, _liveness                    a child that one holds; the Python half of liveness
 #   _run, _wait, _wait_for, _budget      a whole run; waiting for many; for a text; memory of all
 #   _starting                            the way to the core: audit events, and tests

@@ -24,15 +24,20 @@ if TYPE_CHECKING:
     _Come = tuple[int, str, Any, str]
 
 
-def check(executor: Any, journal: object) -> None:
+def check(executor: Any, journal: object, on_line: object) -> None:
     """Refuses what cannot be an executor of a map."""
-    from concurrent.futures import Executor
+    from concurrent.futures import Executor, ThreadPoolExecutor
 
     instance("executor", executor, Executor, "pass a concurrent.futures.Executor, or None")
     if journal is not None:
         raise InvalidValue(
             "journal and executor are both given: a journal is kept by the map's own threads "
             "alone, so leave one of them out"
+        )
+    if on_line is not None and not isinstance(executor, ThreadPoolExecutor):
+        raise InvalidValue(
+            "on_line is called by threads of this process, and executor has others: pass a "
+            "ThreadPoolExecutor, or leave one of them out"
         )
 
 

@@ -125,12 +125,14 @@ class MapBytes(MapRules, total=False):
     """What `map` takes where the outputs are bytes."""
 
     input: Data | None
+    on_line: Callable[[bytes, Literal["stdout", "stderr"], int], object] | None
 
 
 class MapText(MapRules, total=False):
     """What `map` takes where they are text."""
 
     input: Data | str | None
+    on_line: Callable[[str, Literal["stdout", "stderr"], int], object] | None
 
 
 class Spawn(Common, total=False):

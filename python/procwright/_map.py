@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 from . import _core
-from ._arguments import instance, number, pairs
+from ._arguments import callback, instance, number, pairs
 from ._generic import Err, Generic, Order, Out
-from ._invalid import InvalidValue, bad_type
+from ._invalid import InvalidValue, _WrongType, bad_type, shown
 from ._journal import Journal, journal_of
 from ._options import RUN, argv, event_hook, given_args, translated
 from ._outcome import raise_for, result_of
 from ._record import Record
 from ._run import run
 from ._starting import audit, start
-from ._stdio import data_source, source, text_decoding
+from ._stdio import captures, data_source, source, text_decoding
 from ._timeout import seconds
 
 TYPE_CHECKING = False
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
     from ._event import Event
     from ._keywords import MapCommand
+    from ._map_lines import MapLines
     from ._result import Result
-    from ._types import Args, Seconds, StrOrBytesPath
+    from ._types import Args, Seconds, StrOrBytesPath, Tap
 
 #: Options of `run` that the map has for all commands, or that need code for each.
 _NOT_OF_ONE = (
@@ -60,6 +63,7 @@ def map(
     journal: StrOrBytesPath | Journal | None = None,
     executor: Executor | None = None,
     cancel: _core.Cancel | None = None,
+    on_line: Callable[[Any, Any, int], object] | None = None,
     on_event: Callable[[Event], object] | None = None,
     **options: Unpack[MapCommand],
 ) -> Map[Any, Any, Any]:
@@ -92,11 +96,19 @@ def map(
         goes on until it ends or its timeout comes, and the end of the map waits for it.
     cancel
         A `Cancel` that ends the map.
+    on_line
+        Called with each line while it comes, its end with it, the stream ("stdout" or
+        "stderr"), and the place of its command, from 0 on: one line at a time, on threads of
+        the map. What it raises stops that command, and is `error` of its `Ended`.
     on_event
         Called with what the runs have to tell while they go on; the default logs a warning.
     options
         Options of `run`, for every command: `cwd`, `env`, `timeout`, `text`, ... A command
         that fails or is stopped is an ordinary result.
+
+    Commands run while results are taken: `wait()` of what this gives runs all of them. A map
+    that is dropped before its end leaves out what has not run, and warns of it with a
+    `ResourceWarning`.
 
     Leaving a `with` block, `close()`, and Ctrl-C end the map, and return when all of its
     commands have ended: each is stopped by its `stop`. So does the end of the iterator object,
@@ -104,7 +116,8 @@ def map(
 
     Raises `InvalidValue` and `JournalError`, before anything is started.
     """
-    common = _checked("map", dict(options))
+    common = _checked(dict(options))
+    callback("on_line", on_line)
     rules = {
         "parallel": _count("parallel", parallel, 100_000),
         "ahead": None if ahead is None else number("ahead", ahead, 0, 2**31 - 1, _AHEAD),
@@ -120,14 +133,21 @@ def map(
     if executor is not None:
         from ._executed import check
 
-        check(executor, journal)
+        check(executor, journal, on_line)
     if isinstance(commands, (str, bytes, bytearray)) or hasattr(commands, "items"):
         raise bad_type("commands", commands, _COMMANDS)
+    if isinstance(commands, (list, tuple)) and not common.get("shell"):
+        _refuse_one_command(commands)
     try:
         iterator = iter(commands)
     except TypeError:
         raise bad_type("commands", commands, _COMMANDS) from None
-    given = _Given(iterator, common)
+    lines = None
+    if on_line is not None:
+        from ._map_lines import MapLines
+
+        lines = MapLines(on_line)
+    given = _Given(iterator, common, lines)
     given_rules = {"parallel": parallel, "deadline": deadline}
 
     def begin(raw: dict[str, Any]) -> Any:
@@ -138,7 +158,8 @@ def map(
         return ExecutedMap(raw, given, executor)
 
     native = start("map", begin, rules, {**given_rules, "next": given})
-    return Map(native, given)
+    sized: Any = commands
+    return Map(native, given, len(sized) if hasattr(sized, "__len__") else None)
 
 
 _AHEAD = "pass how many results may wait, from 0 on, or None"
@@ -149,10 +170,42 @@ def _count(name: str, value: Any, most: int) -> int | None:
     return None if value is None else number(name, value, 1, most, hint)
 
 
-def _checked(where: str, options: dict[str, Any]) -> dict[str, Any]:
-    for name in options:
+def _refuse_one_command(commands: list[Any] | tuple[Any, ...]) -> None:
+    """Refuses the arguments of one command in the place of many commands."""
+    if not commands or not all(isinstance(one, (str, bytes)) for one in commands):
+        return
+    lines = f"lines for the shell: map({shown(commands)}, shell=True)"
+    raise bad_type(
+        "commands", commands, f"pass a list of commands: map([{shown(list(commands))}]), or {lines}"
+    )
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    for name, value in options.items():
         if name not in _DEFAULTS:
-            raise TypeError(f"{where}() got an unexpected keyword argument {name!r}")
+            from ._unknown import refusal
+
+            known = [*(map.__kwdefaults__ or {}), *_DEFAULTS]
+            raise refusal("map", {name: value}, known, ())
+    return _of_a_run(options)
+
+
+def _checked_own(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of one command."""
+    for name, value in options.items():
+        if name in (map.__kwdefaults__ or {}):
+            raise _WrongType(
+                f"{name} is {shown(value)}, and a command has no such option: it is that of all, "
+                f"map(..., {name}={shown(value)})"
+            )
+        if name not in _DEFAULTS:
+            from ._unknown import refusal
+
+            raise refusal("map", {name: value}, _DEFAULTS, ())
+    return _of_a_run(options)
+
+
+def _of_a_run(options: dict[str, Any]) -> dict[str, Any]:
     # Found before anything runs, and not with the first command.
     every = {**_DEFAULTS, **options}
     text_decoding(every["text"], every["encoding"], every["errors"])
@@ -163,9 +216,12 @@ def _checked(where: str, options: dict[str, Any]) -> dict[str, Any]:
 class _Given:
     """The commands, in the form that the core takes. Called by one thread at a time."""
 
-    def __init__(self, iterator: Iterator[Any], common: dict[str, Any]) -> None:
+    def __init__(
+        self, iterator: Iterator[Any], common: dict[str, Any], lines: MapLines | None
+    ) -> None:
         self._iterator = iterator
         self._common = common
+        self._lines = lines
         self._next = 0
         #: The parameters of the last command that was taken, for all but its arguments.
         self.options: dict[str, Any] = {}
@@ -180,7 +236,7 @@ class _Given:
             if "args" not in own:
                 raise InvalidValue(f"a command is {given!r}, which has no args: {_COMMANDS}")
             given = own.pop("args")
-        options = {**_DEFAULTS, **self._common, **_checked("a command of map", own)}
+        options = {**_DEFAULTS, **self._common, **_checked_own(own)}
         decoding = text_decoding(options["text"], options["encoding"], options["errors"])
         if options["input"] is not None and options["stdin"] is not None:
             raise InvalidValue("stdin and input are both given: input is what the program reads")
@@ -192,12 +248,20 @@ class _Given:
                 "pass input, a path or a file"
             )
         args = given_args(given)
+        if isinstance(args, (str, bytes)) and not options["shell"]:
+            raise bad_type(
+                "a command",
+                args,
+                "pass a list of arguments for each: map([['ls', 'a'], ['ls', 'b']]), or lines "
+                "for the shell: map(['ls a', 'ls b'], shell=True)",
+            )
+        taps = [] if self._lines is None else self._taps(self._lines, options, decoding)
         raw = {
             "argv": argv("map", args, options["shell"]),
             **translated(RUN, {**options, **_FIXED}),
             "stdin": stdin,
             "tee": False,
-            "taps": [],
+            "taps": taps,
         }
         audit("map", raw, options)
         self.options = options
@@ -205,20 +269,43 @@ class _Given:
         self._next += 1
         return raw
 
+    def _taps(
+        self, lines: MapLines, options: dict[str, Any], decoding: tuple[str, str] | None
+    ) -> list[Tap]:
+        captured = [n for n, name in ((1, "stdout"), (2, "stderr")) if captures(options[name])]
+        if options["pty"] and 2 in captured:
+            captured.remove(2)
+        if not captured:
+            raise InvalidValue("on_line needs a captured stream: capture stdout or stderr")
+        return lines.taps(self._next, captured, decoding)
+
 
 class Map(Generic[Out, Err, Order]):
     """A map under way: an iterator of `Ended`, and a context manager."""
 
-    def __init__(self, native: _core.Map, given: _Given) -> None:
+    def __init__(self, native: _core.Map, given: _Given, count: int | None = None) -> None:
         self._native = native
         self._given = given
+        #: How many commands there are, None if that is not known.
+        self._count = count
+        #: True once its end has come, or has been asked for.
+        self._is_ended = False
+        #: True once a result has been asked for.
+        self._is_taken = False
+        self._process = os.getpid()
 
     def __iter__(self) -> Map[Out, Err, Order]:
         return self
 
     def __next__(self) -> Ended[Out, Err, Order]:
-        come = self._native.next()
+        self._is_taken = True
+        try:
+            come = self._native.next()
+        except BaseException:
+            self._is_ended = True
+            raise
         if come is None:
+            self._is_ended = True
             raise StopIteration
         index, kind, parts, line = come
         args, decoding = self._given.waiting.pop(index)
@@ -235,15 +322,65 @@ class Map(Generic[Out, Err, Order]):
     def __enter__(self) -> Map[Out, Err, Order]:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        left = None if kind is not None or self._is_taken else self._left()
         self.close()
+        if left is not None:
+            self._warn(left)
+
+    def __del__(self, getpid: Callable[[], int] = os.getpid) -> None:
+        # An exception of the constructor leaves nothing to look at; a fork has no map. Names of
+        # modules may be gone with the interpreter.
+        if getattr(self, "_process", None) != getpid():
+            return
+        left = self._left()
+        if left is not None:
+            self._warn(left)
+
+    def _left(self) -> str | None:
+        """What has not run, in words; None if all has, or if its end was asked for."""
+        if self._is_ended:
+            return None
+        progress = self._native.progress()
+        done = progress["taken"] - progress["running"]
+        if progress["stopped_by"] is not None or done == self._count:
+            return None
+        if progress["all_taken"] and progress["running"] == 0:
+            return None
+        if self._count is not None:
+            return f"{self._count - done} of {self._count} commands have not run to their end"
+        return f"{done} commands have run to their end, and what came behind them has not"
+
+    def _warn(self, left: str) -> None:
+        try:
+            import warnings
+        except ImportError:
+            # The interpreter goes down.
+            return
+        warnings.warn(
+            f"the end of a map came early: {left}; call wait(), or take all results",
+            ResourceWarning,
+            stacklevel=3,
+            source=self,
+        )
+
+    def wait(self) -> Progress:
+        """Runs all that is left, and returns how many have succeeded and failed.
+
+        Results that have not been taken are dropped.
+        """
+        for _ in self:
+            pass
+        return self.progress
 
     def stop(self) -> None:
         """Starts nothing more, and stops what runs. Returns at once; results still come."""
+        self._is_ended = True
         self._native.stop()
 
     def close(self) -> None:
         """Stops what runs, and returns when it has ended. No more results come."""
+        self._is_ended = True
         self._native.close()
 
     @property
@@ -289,7 +426,7 @@ class Ended(Generic[Out, Err, Order]):
         #: What the journal tells of it, if it was not run for that reason.
         self.before = before
         #: What became of it, in a line.
-        self.summary = summary
+        self.summary = without_hint(summary)
 
     @property
     def ok(self) -> bool:
@@ -297,6 +434,31 @@ class Ended(Generic[Out, Err, Order]):
         if self.before is not None:
             return self.before.ok
         return self.error is None and self.result is not None and self.result.ok
+
+    @property
+    def stdout(self) -> Out | None:
+        """What it wrote to stdout; None if it was not run."""
+        return None if self.result is None else self.result.stdout
+
+    @property
+    def stderr(self) -> Err | None:
+        """What it wrote to stderr; None if it was not run."""
+        return None if self.result is None else self.result.stderr
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, or minus the signal that ended it; None if it was not run."""
+        return None if self.result is None else self.result.returncode
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, in a line without its arguments, whether or not it was run."""
+        if self.error is not None:
+            return without_hint(str(self.error)) or type(self.error).__name__
+        if self.result is not None:
+            return self.result.outcome
+        known = None if self.before is None else self.before.outcome
+        return known or "was started, and its end is not known"
 
     @property
     def unknown(self) -> bool:
@@ -314,6 +476,11 @@ class Ended(Generic[Out, Err, Order]):
 
     def __repr__(self) -> str:
         return f"<Ended {self.index}: {self.summary}>"
+
+
+def without_hint(words: str) -> str:
+    """The words of an error without the line that says what to do."""
+    return words.partition("\n  hint: ")[0]
 
 
 class Past(Record):

@@ -107,6 +107,57 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "workdir": "use cwd",
     "working_directory": "use cwd",
 }
+_AT_A_TIME = "parallel says how many run at a time"
+_NO_MORE = "pass stop_after_failures=1"
+_IS_RESULT = "a failure is a result: look at ok of each Ended, or call its check()"
+_SHOWN_LIVE = "pass on_line, called with each line, its stream and the place of its command"
+_AGAIN = (
+    "map what has failed once more, or have the command `procwright run --retry 2` in front of "
+    "the arguments of each"
+)
+_IN_JOURNAL = "pass journal=Journal(path, resume=True), which has it"
+#: Parameters of pools, of GNU parallel and of `run`, and what does in `map` what they do there.
+_OF_MAP = {
+    "attempts": _AGAIN,
+    "buffersize": "ahead says how many results may wait to be taken",
+    "check": _IS_RESULT,
+    "chunksize": "each command is started alone: leave it out",
+    "concurrency": _AT_A_TIME,
+    "fail_fast": _NO_MORE,
+    "func": "map runs programs: pass their arguments",
+    "halt": _NO_MORE,
+    "jobs": _AT_A_TIME,
+    "joblog": "pass journal=Journal(path, joblog=path), which has it",
+    "keep_order": "pass ordered=True",
+    "live": _SHOWN_LIVE,
+    "max_concurrency": _AT_A_TIME,
+    "max_procs": _AT_A_TIME,
+    "max_workers": _AT_A_TIME,
+    "n_jobs": _AT_A_TIME,
+    "num_workers": _AT_A_TIME,
+    "on_result": "take the results: map() is an iterator of them",
+    "on_stderr_line": _SHOWN_LIVE,
+    "on_stdout_line": _SHOWN_LIVE,
+    "on_timeout": "a timeout is a result: its result.reason says so",
+    "order": "pass ordered=True",
+    "pool": "pass executor=",
+    "processes": _AT_A_TIME,
+    "progress": "progress of the Map that this gives tells how far it is",
+    "raise_on_error": _IS_RESULT,
+    "rerun_failed": _IN_JOURNAL,
+    "rerun_unknown": _IN_JOURNAL,
+    "resume": _IN_JOURNAL,
+    "retries": _AGAIN,
+    "retry": _AGAIN,
+    "return_exceptions": _IS_RESULT,
+    "return_when": _NO_MORE,
+    "sync": "pass journal=Journal(path, sync=True), which has it",
+    "tag": _SHOWN_LIVE,
+    "tee": _SHOWN_LIVE,
+    "threads": _AT_A_TIME,
+    "total_timeout": "deadline is that of all, timeout that of each",
+    "workers": _AT_A_TIME,
+}
 #: Of two names that are less alike one is no slip of the other.
 _ALIKE = 0.8
 #: Parameters of `run` that a child has as methods.
@@ -131,6 +182,8 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
     import difflib
     import re
 
+    if function == "map" and name in _OF_MAP:
+        return _OF_MAP[name]
     if name in _OF_SUBPROCESS:
         return _OF_SUBPROCESS[name]
     if function == "spawn" and name in _OF_A_CHILD:

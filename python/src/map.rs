@@ -1,13 +1,14 @@
 //! `map`: many commands, so many at a time.
 
+use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::Arc;
 
 use procwright::map::{self, Ended, Error, Joblog, Journal, JournalError, Outcome, Past, Step};
 use procwright::map::{Remote, Running};
-use procwright::{BoxError, Spec};
+use procwright::{BoxError, Spec, StdStream, Tap};
 use procwright_os::sync::Mutex;
-use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -20,7 +21,7 @@ use crate::python::exception;
 use crate::raised::{Raised, exception_of};
 use crate::run;
 use crate::signals::{on_main_thread, while_stopping};
-use crate::taps::call;
+use crate::taps::{ChunkTaps, call};
 use crate::values::{Cancel, seconds};
 
 /// The module of the map's exceptions.
@@ -63,7 +64,15 @@ pub(crate) fn map_commands(
     let options: MapOptions<'_> = options.extract()?;
     expect_calls(py)?;
     let hook = Arc::new(Attached::new(options.on_event));
-    let mut map = map::Map::fallible(Commands(Attached::new(next)))
+    let taps = Arc::new(WaitingTaps::default());
+    let commands = Commands {
+        next: Attached::new(next),
+        given: 0,
+        taps: Arc::clone(&taps),
+    };
+    let tap = Arc::clone(&taps);
+    let mut map = map::Map::fallible(commands)
+        .tap_with(move |index, _| tap.take(index))
         // Copied while this thread has the interpreter lock, with which variables are set.
         .env_replace(std::env::vars_os())
         .on_event(move |_, event| tell(&hook, event));
@@ -95,6 +104,7 @@ pub(crate) fn map_commands(
     Ok(Map {
         remote: running.remote(),
         running: Mutex::new(Some(running)),
+        taps,
     })
 }
 
@@ -120,15 +130,31 @@ impl JournalOptions {
     }
 }
 
+/// The callbacks of commands that have not been started, by their places.
+#[derive(Default)]
+struct WaitingTaps(Mutex<HashMap<u64, ChunkTaps>>);
+
+impl WaitingTaps {
+    fn take(&self, index: u64) -> Option<Box<dyn Tap>> {
+        let taps = self.0.lock().remove(&index)?;
+        Some(Box::new(taps))
+    }
+}
+
 /// The commands, from a callable that gives one with each call.
-struct Commands(Attached<Py<PyAny>>);
+struct Commands {
+    next: Attached<Py<PyAny>>,
+    /// How many it has given.
+    given: u64,
+    taps: Arc<WaitingTaps>,
+}
 
 impl Iterator for Commands {
     type Item = Result<Spec, BoxError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        attach(|py| match call(self.0.bind(py), &PyTuple::empty(py)) {
-            Ok(options) => Some(spec(py, &options).map_err(Raised::boxed)),
+        attach(|py| match call(self.next.bind(py), &PyTuple::empty(py)) {
+            Ok(options) => Some(self.spec(py, &options).map_err(Raised::boxed)),
             Err(error) if error.is_instance_of::<PyStopIteration>(py) => None,
             Err(error) => Some(Err(Raised::boxed(error))),
         })
@@ -136,13 +162,26 @@ impl Iterator for Commands {
     }
 }
 
-/// The spec of a command, whose environment is that of the map unless it has one.
-fn spec(py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<Spec> {
-    let common: CommonOptions<'_> = options.extract()?;
-    let (mut spec, _) = common.spec_without_environment(py)?;
-    let options: RunOptions<'_> = options.extract()?;
-    options.set(py, &mut spec)?;
-    Ok(spec)
+impl Commands {
+    /// The spec of a command, whose environment is that of the map unless it has one. Its taps
+    /// wait for its start.
+    fn spec(&mut self, py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<Spec> {
+        let common: CommonOptions<'_> = options.extract()?;
+        let (mut spec, _) = common.spec_without_environment(py)?;
+        let options: RunOptions<'_> = options.extract()?;
+        options.set(py, &mut spec)?;
+        let taps = options.taps.into_iter().map(|(number, _, callable)| {
+            let refused = || PyValueError::new_err(format!("{number} is no output stream"));
+            let stream = StdStream::from_fd(number).ok_or_else(refused)?;
+            Ok((stream, Attached::new(callable)))
+        });
+        let taps = taps.collect::<PyResult<Vec<_>>>()?;
+        if !taps.is_empty() {
+            self.taps.0.lock().insert(self.given, ChunkTaps(taps));
+        }
+        self.given += 1;
+        Ok(spec)
+    }
 }
 
 /// A map under way.
@@ -152,6 +191,8 @@ pub(crate) struct Map {
     /// handler of the very wait, or on another thread.
     running: Mutex<Option<Running<BytesMemory>>>,
     remote: Remote<BytesMemory>,
+    /// Those of commands that were not run are left in it.
+    taps: Arc<WaitingTaps>,
 }
 
 /// What has come: a command that has ended, or the end.
@@ -175,7 +216,10 @@ impl Map {
         };
         drop_deferred(py);
         match step {
-            Ok(Step::Ended(ended)) => come(py, ended).map(Some),
+            Ok(Step::Ended(ended)) => {
+                drop(self.taps.take(ended.index));
+                come(py, ended).map(Some)
+            }
             Ok(Step::Failed(error)) => {
                 *place = None;
                 Err(failed(py, error))

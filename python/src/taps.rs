@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use procwright::{BoxError, Piece, Tap};
+use procwright::{BoxError, Piece, StdStream, Tap};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -89,6 +89,22 @@ impl Tap for ChunkTap {
 
     fn end(&mut self) -> Result<(), BoxError> {
         call_with(&self.0, None)
+    }
+}
+
+/// Calls back for each chunk of a stream that has a callback, and each of them with None at the
+/// end.
+pub(crate) struct ChunkTaps(pub(crate) Vec<(StdStream, Attached<Py<PyAny>>)>);
+
+impl Tap for ChunkTaps {
+    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
+        let mut callables = self.0.iter().filter(|(stream, _)| *stream == piece.stream);
+        callables.try_for_each(|(_, callable)| call_with(callable, Some(piece.bytes)))
+    }
+
+    fn end(&mut self) -> Result<(), BoxError> {
+        let mut callables = self.0.iter();
+        callables.try_for_each(|(_, callable)| call_with(callable, None))
     }
 }
 

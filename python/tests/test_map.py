@@ -1,5 +1,6 @@
 """Many commands, so many at a time."""
 
+import concurrent.futures
 import itertools
 import os
 import pathlib
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
 
@@ -130,7 +132,9 @@ def test_what_the_iterable_raises_comes_through(child):
 @pytest.mark.parametrize(
     ("command", "begin"),
     [
-        ("true", "args is 'true': pass a list"),
+        ({"args": "true"}, "a command is 'true': pass a list"),
+        ({"args": ["true"], "parallel": 3}, "parallel is 3, and a command has no such option"),
+        ({"args": ["true"], "tag": "x"}, "tag is 'x', and map() has no such parameter: "),
         ({"cwd": "/"}, "a command is {'cwd': '/'}, which has no args"),
         ({"args": ["true"], "timeout": "x"}, "timeout is 'x': "),
         ({"args": ["true"], "stdin": [b"x"]}, "stdin is [b'x'], and a command of a map"),
@@ -147,8 +151,8 @@ def test_options_are_looked_at_before_anything_runs():
         pytest.fail("a command for whom?")
         yield
 
-    with pytest.raises(TypeError, match="unexpected keyword argument 'on_line'"):
-        procwright.map(commands(), on_line=print)
+    with pytest.raises(TypeError, match="on_line is 'x'"):
+        procwright.map(commands(), on_line="x")
     with pytest.raises(InvalidValue, match="timeout is 'x': "):
         procwright.map(commands(), timeout="x")
 
@@ -175,9 +179,14 @@ def test_leaving_the_block_leaves_nothing_running(child, tmp_path):
     pids = tmp_path / "pids"
     line = f"echo $$ >> {pids}; exec sleep 1000"
     commands = itertools.repeat({"args": line, "shell": True})
-    with procwright.map(commands, parallel=3):
-        while not pids.exists() or len(pids.read_text().split()) < 3:
-            os.sched_yield()
+
+    def leave_when_three_run():
+        with procwright.map(commands, parallel=3):
+            while not pids.exists() or len(pids.read_text().split()) < 3:
+                os.sched_yield()
+
+    with pytest.warns(ResourceWarning, match="0 commands have run"):
+        leave_when_three_run()
     assert all(gone(int(pid)) for pid in pids.read_text().split())
 
 
@@ -187,8 +196,148 @@ def test_the_end_of_the_object_is_its_end(child, tmp_path):
     running = procwright.map([{"args": line, "shell": True}])
     while not pids.exists() or not pids.read_text().strip():
         os.sched_yield()
-    del running
+    with pytest.warns(ResourceWarning, match="1 of 1 commands have not run"):
+        del running
     assert gone(int(pids.read_text()))
+
+
+def test_a_map_that_is_dropped_tells_how_many_have_not_run(child):
+    def run(**options):
+        for ended in procwright.map([words(child, "exit", "0")] * 3, parallel=1, **options):
+            assert ended.ok
+            break
+
+    with pytest.warns(ResourceWarning, match=r"[0-2] of 3 commands have not run"):
+        run(ahead=0)
+
+
+def test_what_has_been_told_to_end_gives_no_warning(child):
+    commands = [words(child, "exit", "0")] * 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(list(procwright.map(commands))) == 3
+        procwright.map(commands).close()
+        with procwright.map(commands, parallel=1) as running:
+            next(running)
+        procwright.map([])
+
+
+def test_wait_runs_all_of_them(child, tmp_path):
+    lines = [f"echo x >> {tmp_path}/{number}; exit {number % 2}" for number in range(300)]
+    progress = procwright.map(lines, shell=True, parallel=4).wait()
+    assert (progress.succeeded, progress.failed, progress.all_taken) == (150, 150, True)
+    assert len(list(tmp_path.iterdir())) == 300
+
+
+def test_the_arguments_of_one_command_are_not_many():
+    with pytest.raises(InvalidValue, match=r"map\(\[\['echo', 'a'\]\]\)"):
+        procwright.map(["echo", "a"])
+    with pytest.raises(InvalidValue, match=r"a command is 'echo': .*shell=True"):
+        list(procwright.map(word for word in ["echo", "a"]))
+    ended = list(procwright.map(["echo a", "echo b"], shell=True, ordered=True))
+    assert [one.stdout for one in ended] == [b"a\n", b"b\n"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("jobs", "parallel says how many"),
+        ("max_workers", "parallel says how many"),
+        ("keep_order", "ordered=True"),
+        ("halt", "stop_after_failures=1"),
+        ("check", "ok of each Ended"),
+        ("tee", "on_line"),
+        ("retries", "procwright run --retry"),
+        ("resume", "Journal(path, resume=True)"),
+        ("paralel", "did you mean parallel?"),
+        ("capture_output", "leave it out"),
+    ],
+)
+def test_parameters_of_others_say_what_to_write(name, hint):
+    with pytest.raises(InvalidValue) as caught:
+        procwright.map([["true"]], **{name: 1})
+    assert isinstance(caught.value, TypeError)
+    assert str(caught.value).startswith(f"{name} is 1, and map() has no such parameter: ")
+    assert hint in str(caught.value)
+
+
+def test_lines_come_while_their_command_runs(child, tmp_path):
+    go_on = tmp_path / "go_on"
+    os.mkfifo(go_on)
+    seen = []
+
+    def see(line, stream, index):
+        seen.append((index, stream, line))
+        if line == "one\n":
+            # It waits for that.
+            go_on.write_text("x")
+
+    commands = [f"echo one; read x < {go_on}; printf 'two\\r' >&2", "printf 'a\\nb'"]
+    ended = list(procwright.map(commands, shell=True, text=True, on_line=see, ordered=True))
+    assert sorted(seen[:]) == [
+        (0, "stderr", "two\r"),
+        (0, "stdout", "one\n"),
+        (1, "stdout", "a\n"),
+        (1, "stdout", "b"),
+    ]
+    assert [one.stdout for one in ended] == ["one\n", "a\nb"]
+
+
+def test_lines_of_bytes_and_of_one_stream(child):
+    seen = []
+    progress = procwright.map(
+        [words(child, "says", "out:a\\nb", "err:c\\n", "out:\\r\\nd")],
+        stderr=procwright.DEVNULL,
+        on_line=lambda *line: seen.append(line),
+    ).wait()
+    assert progress.succeeded == 1
+    assert seen == [(b"a\n", "stdout", 0), (b"b\r\n", "stdout", 0), (b"d", "stdout", 0)]
+    with pytest.raises(InvalidValue, match="on_line needs a captured stream"):
+        procwright.map(
+            [["true"]], stdout=procwright.DEVNULL, stderr=procwright.DEVNULL, on_line=print
+        ).wait()
+
+
+def test_what_a_callback_of_lines_raises_is_the_error_of_its_command(child):
+    def see(line, stream, index):
+        if index == 0:
+            raise KeyError("mine")
+
+    first, second = procwright.map(["echo a", "echo b"], shell=True, on_line=see, ordered=True)
+    assert isinstance(first.error, KeyError)
+    assert not first.ok
+    assert second.ok
+
+
+def test_lines_in_an_executor():
+    seen = []
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        procwright.map(
+            ["echo a"], shell=True, executor=pool, on_line=lambda *line: seen.append(line)
+        ).wait()
+    assert seen == [(b"a\n", "stdout", 0)]
+    with (
+        concurrent.futures.ProcessPoolExecutor(1) as pool,
+        pytest.raises(InvalidValue, match="on_line is called by threads"),
+    ):
+        procwright.map([["true"]], executor=pool, on_line=print)
+
+
+def test_an_ended_has_the_parts_of_its_result_or_none(child, tmp_path):
+    journal = tmp_path / "journal"
+    commands = [words(child, "exit", "3"), ["/does/not/exist"]]
+    failed, missing = procwright.map(commands, ordered=True, journal=journal, text=True)
+    assert (failed.returncode, failed.stdout, failed.stderr) == (3, "", "")
+    assert failed.outcome == "exited with code 3"
+    assert (missing.returncode, missing.stdout, missing.stderr) == (None, None, None)
+    assert "/does/not/exist" in missing.outcome
+    [missing_here] = procwright.map([["no-such-program"]])
+    for line in (missing.outcome, missing.summary, missing_here.outcome, missing_here.summary):
+        assert "\n" not in line
+    assert "hint" in str(missing_here.error)
+    again = Journal(journal, resume=True)
+    before, _ = procwright.map(commands, ordered=True, journal=again)
+    assert (before.returncode, before.outcome) == (None, "exited with code 3")
 
 
 class Pressed(BaseException):

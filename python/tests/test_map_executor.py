@@ -112,9 +112,14 @@ def test_a_cancel_ends_it(threads, tmp_path):
 
 def test_leaving_the_block_leaves_nothing_running(threads, tmp_path):
     pids, commands, two_run = sleepers(tmp_path)
-    with procwright.map(commands, executor=threads, parallel=2):
-        while not two_run():
-            os.sched_yield()
+
+    def leave_when_two_run():
+        with procwright.map(commands, executor=threads, parallel=2):
+            while not two_run():
+                os.sched_yield()
+
+    with pytest.warns(ResourceWarning, match="0 commands have run"):
+        leave_when_two_run()
     assert all(gone(int(pid)) for pid in pids.read_text().split())
     # The executor is its owner's.
     assert threads.submit(int, "5").result() == 5

@@ -221,9 +221,20 @@ def many() -> None:
     running = procwright.map((["echo", word] for word in "ab"), text=True, journal="x")
     assert_type(running, procwright.Map[str, str, None])
     with running:
-        ended = next(running)
-        assert ended.result is not None
-        assert_type(ended.result.stdout, str)
+        first = next(running)
+        assert first.result is not None
+        assert_type(first.result.stdout, str)
+        assert_type(first.stdout, str | None)
+        assert_type(first.returncode, int | None)
+        assert_type(first.outcome, str)
+    seen: list[tuple[bytes, str, int]] = []
+
+    def see(line: str, stream: str, index: int) -> None:
+        seen.append((line.encode(), stream, index))
+
+    progress = procwright.map([LS], text=True, on_line=see).wait()
+    assert_type(progress.failed, int)
+    procwright.map([LS], on_line=lambda line, stream, index: seen.append((line, stream, index)))
     apart = procwright.map([LS], encoding="utf-8", stderr=STDOUT)
     assert_type(apart, procwright.Map[str, None, None])
     own: list[list[str] | dict[str, object]] = [LS, {"args": LS, "text": True}]
