@@ -439,7 +439,7 @@ def test_the_environment_is_no_part_of_a_command(child, tmp_path, monkeypatch):
 
 
 #: How many commands the map has that is killed, and when.
-ALL, KILLED_AT = (10_000, 5_000) if os.environ.get("STRESS") == "1" else (1000, 40)
+ALL, KILLED_AT = (4_000, 2_000) if os.environ.get("STRESS") == "1" else (1000, 40)
 
 KILLED = f"""
 import procwright, sys

@@ -378,7 +378,7 @@ class TestMap < Minitest::Test
   end
 
   # How many commands the map has that is killed, and when.
-  ALL, KILLED_AT = ENV["STRESS"] == "1" ? [10_000, 5_000] : [1000, 40]
+  ALL, KILLED_AT = ENV["STRESS"] == "1" ? [4_000, 2_000] : [1000, 40]
 
   KILLED = <<~RUBY
     child = ENV.fetch("PROCWRIGHT_TEST_CHILD")
