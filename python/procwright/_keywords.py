@@ -53,7 +53,7 @@ class Call(Program, total=False):
     stdin: Stdin
     timeout: Seconds | None
     idle_timeout: Seconds | None
-    until: Literal["eof", "exit"]
+    until: str
     limit: int | str | _core.Limit | None
     keep_full: StrOrBytesPath | None
 

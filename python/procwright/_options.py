@@ -166,7 +166,9 @@ def _stop(stop: Any) -> _core.Stop | None:
 
 
 def _until(value: Any) -> str:
-    return word("until", value, ("eof", "exit"))
+    if isinstance(value, str) and value.startswith("silent:"):
+        return value
+    return word("until", value, ("eof", "exit"), ', or "silent:" and a time, as "silent:2s"')
 
 
 def _cancel(value: Any) -> Any:

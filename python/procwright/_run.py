@@ -58,7 +58,7 @@ def run(
     timeout: Seconds | None = None,
     idle_timeout: Seconds | None = None,
     stop: _core.Stop | str | Signals | None = None,
-    until: Literal["eof", "exit"] = "eof",
+    until: str = "eof",
     limit: int | str | _core.Limit | None = None,
     keep_full: StrOrBytesPath | None = None,
     merged: bool = False,
@@ -123,7 +123,8 @@ def run(
         `signal.SIGINT`.
     until
         "eof": the run is over when every process that holds the program's pipes
-        is gone; "exit": when the program itself has exited.
+        is gone; "exit": when the program itself has exited; "silent:2s": when it has
+        exited and nothing has come for so long since, or nobody holds the pipes.
     limit, keep_full
         How many bytes of each stream are kept: a number, text as "64KiB", or `Limit(n)`
         keeps the first and the last half, `Limit(n, "fail")` stops the run. `keep_full` is

@@ -72,6 +72,7 @@ pub(crate) fn tell(hook: &Attached<Py<PyAny>>, event: &Event) -> Result<(), BoxE
                 streams,
                 holders,
                 complete,
+                ..
             } => {
                 let holders = holders.iter().map(|one| (one.pid, &one.name));
                 let holders = holders.collect::<Vec<_>>();

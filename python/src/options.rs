@@ -13,7 +13,7 @@ use procwright::spec::{Account, Rlimit};
 use procwright::stream::{Framing, TooLong};
 use procwright::terminal::Size;
 use procwright::time::Timeout;
-use procwright::{Overflow, Sink, Spec, Stdin, Until, duplicate_fd};
+use procwright::{Overflow, Sink, Spec, Stdin, duplicate_fd};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use rustix::io::Errno;
@@ -127,11 +127,7 @@ impl RunOptions<'_> {
         let refused = |error: Invalid| invalid(py, &error);
         spec.timeout = seconds("timeout", self.timeout).map_err(refused)?;
         spec.idle_timeout = seconds("idle_timeout", self.idle_timeout).map_err(refused)?;
-        spec.until = match &*self.until {
-            "eof" => Until::Eof,
-            "exit" => Until::Exit,
-            other => return Err(choice(py, "until", other, "\"eof\" or \"exit\"")),
-        };
+        spec.until = self.until.parse().map_err(refused)?;
         spec.limit = self.limit.as_ref().map(|limit| limit.get().limit());
         spec.keep_full = self.keep_full.as_ref().map(OsBytes::path);
         Ok(())

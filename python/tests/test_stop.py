@@ -102,6 +102,31 @@ def test_until_exit_and_held_by(child):
     os.kill(info.held_by[0].pid, signal.SIGKILL)
 
 
+def test_until_silent(child):
+    result = run([child, "fork-holder", "0", "--say", "bye"], until="silent:0.3s")
+    assert result.reason == "finished"
+    assert result.duration_s >= 0.3
+    assert b"bye" in result.stdout
+    info = result.stdout_info
+    assert info.complete
+    assert [holder.name for holder in info.held_by] == ["test-child"]
+    os.kill(info.held_by[0].pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("until", "said"),
+    [
+        ("silent:x", "which is no end of a run: use eof, exit, or silent: and a time"),
+        ("silent:0s", "which is a silence of no time: say exit"),
+        ("silent", 'use "eof" or "exit", or "silent:" and a time'),
+    ],
+)
+def test_a_silence_that_cannot_be_is_refused(until, said):
+    with pytest.raises(ValueError, match="until is '") as caught:
+        run(["true"], until=until)
+    assert said in str(caught.value)
+
+
 def test_the_timeout_of_a_run_that_was_held_open_names_the_way_out(child):
     with pytest.raises(procwright.TimeoutExpired) as caught:
         run([child, "fork-holder", "0"], timeout=3)

@@ -44,7 +44,8 @@ class TestConformance < Minitest::Test
       case name
       when "timeout", "idle_timeout", "cwd", "env", "extra_env", "umask", "rlimits", "pty", "shell", "merged"
         options[name.to_sym] = value
-      when "until", "stdout", "stderr" then options[name.to_sym] = value.to_sym
+      when "stdout", "stderr" then options[name.to_sym] = value.to_sym
+      when "until" then options[:until] = value
       when "stop" then options[:stop] = value
       when "limit"
         next options[:limit] = value unless given["beyond"]

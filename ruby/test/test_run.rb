@@ -421,6 +421,20 @@ class TestRun < Minitest::Test
     assert_includes events[0].to_s, "(until: :exit would not wait)"
   end
 
+  def test_a_run_is_over_when_what_is_left_of_it_is_silent
+    result = Procwright.run(CHILD, "fork-holder", "0", "--say", "own", until: "silent:0.3s")
+    assert_equal "own\n", result.stdout
+    assert_equal :finished, result.reason
+    assert_operator result.duration, :>=, 0.3
+    holder = result.stdout_info.held_by.first
+    Process.kill(:KILL, holder.pid)
+    { "silent:x" => "silent: and a time", "silent:0s" => "a silence of no time", "silent" => '"silent:" and a time' }
+      .each do |value, said|
+        error = assert_raises(ArgumentError) { Procwright.run("true", until: value) }
+        assert_includes error.message, said
+      end
+  end
+
   def test_the_timeout_of_a_run_that_was_held_open_names_the_way_out
     error = assert_raises(Procwright::TimeoutExpired) { Procwright.run(CHILD, "fork-holder", "0", timeout: 3) }
     assert_includes error.message, "hint: the program had exited; until: :exit does not wait"

@@ -7,37 +7,13 @@ use procwright::time::Timeout;
 
 /// Parses a time: `300ms`, `5s`, `2m`, `1h`, `1.5` (seconds), `inf`.
 pub(crate) fn timeout(text: &str) -> Result<Timeout, String> {
-    if matches!(text, "inf" | "infinity") {
-        return Ok(Timeout::NEVER);
-    }
-    duration(text).map(Timeout::after)
+    let parsed = text.parse::<Timeout>();
+    parsed.map_err(|error| format!("this {}; {}", error.problem(), error.hint()))
 }
 
 /// Parses a [`timeout`] as a duration; `inf` is the longest one.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = |problem: &str| {
-        format!("{problem}; write 300ms, 5s, 2m, 1h, a bare number of seconds such as 1.5, or inf")
-    };
-    if matches!(text, "inf" | "infinity") {
-        return Ok(Duration::MAX);
-    }
-    let (number, unit) = split(text);
-    let seconds = match unit {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86400.0,
-        _ if number.is_empty() => return Err(wrong("this is no duration")),
-        _ => return Err(wrong(&format!("{unit:?} is no unit of time"))),
-    };
-    let number = number
-        .parse::<f64>()
-        .map_err(|_| wrong("this is no duration"))?;
-    // A duration that the clock cannot hold is as good as endless.
-    Ok(Duration::try_from_secs_f64(number * seconds).unwrap_or(Duration::MAX))
+    Ok(timeout(text)?.duration().unwrap_or(Duration::MAX))
 }
 
 /// Parses a size: `64KiB`, `8MiB`, `1GiB`, `4096` (bytes).

@@ -49,6 +49,24 @@ fn at_the_end_of_the_pipes_and_not_silently() {
 }
 
 #[test]
+fn at_a_silence_after_the_exit() {
+    let line = "(sleep 0.1; echo late; exec sleep 60) & echo $!";
+    let ran = run(
+        ["--until", "silent:3s"],
+        &["sh", "-c", line].map(str::to_owned),
+    );
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    let (holder, rest) = ran.stdout.split_once('\n').unwrap();
+    assert_eq!(rest, "late\n");
+    kill(holder.parse().unwrap(), Signal::KILL);
+    for wrong in ["silent", "silent:x", "later"] {
+        let ran = run(["--until", wrong], &["true"].map(str::to_owned));
+        assert_eq!(ran.code(), Some(125), "{}", ran.stderr);
+        assert!(ran.stderr.contains("silent: and a time"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_timeout_ends_the_wait_for_a_holder() {
     let directory = tempfile::tempdir().unwrap();
     let pidfile = directory.path().join("pid");

@@ -1,6 +1,7 @@
 //! Time: a [`Deadline`] inside the crates, a [`Timeout`] at their interfaces.
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use crate::Invalid;
@@ -87,6 +88,36 @@ impl Timeout {
         // wait, so it is "never" and not an overflow (CPython's wait(timeout)
         // raised OverflowError for infinity for years).
         Deadline(self.0.and_then(|d| now.checked_add(d)))
+    }
+}
+
+/// A number of seconds, or a number and its unit: `300ms`, `5s`, `2m`, `1h`, `1.5`, `inf`.
+impl FromStr for Timeout {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Timeout, Invalid> {
+        let wrong = |problem: &str| {
+            let forms = "write 300ms, 5s, 2m, 1h, a bare number of seconds such as 1.5, or inf";
+            Invalid::new("timeout", problem, forms)
+        };
+        if matches!(text, "inf" | "infinity") {
+            return Ok(Timeout::NEVER);
+        }
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+        let seconds = match unit.trim_start() {
+            "ns" => 1e-9,
+            "us" | "µs" => 1e-6,
+            "ms" => 1e-3,
+            "" | "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            "d" => 86400.0,
+            _ if number.is_empty() => return Err(wrong("is no duration")),
+            unit => return Err(wrong(&format!("has {unit:?}, which is no unit of time"))),
+        };
+        let number: f64 = number.parse().map_err(|_| wrong("is no duration"))?;
+        Timeout::from_secs_f64(number * seconds)
     }
 }
 

@@ -8,7 +8,7 @@ use procwright::process::{Exit, Scope, Stop};
 use procwright::terminal::Size;
 use procwright::time::Timeout;
 use procwright::{
-    Beyond, Command, Error, Limit, Output, Reason, Sink, Spec, StdStream, StreamInfo, Until,
+    Beyond, Command, Error, Limit, Output, Reason, Sink, Spec, StdStream, StreamInfo,
 };
 use serde_json::Value;
 use test_support::sys;
@@ -75,10 +75,7 @@ fn outcome(case: &Value) -> Result<Output, Error> {
                     other => panic!("{other}"),
                 })
             }
-            "until" => {
-                assert_eq!(value, "exit");
-                command = command.until(Until::Exit);
-            }
+            "until" => command = command.until(value.as_str().unwrap().parse().unwrap()),
             "stdout" => command = command.stdout(sink(value)),
             "stderr" => command = command.stderr(sink(value)),
             "beyond" if value == "fail" => beyond = Beyond::Fail,

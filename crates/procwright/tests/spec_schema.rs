@@ -106,6 +106,8 @@ fn the_other_ways_to_write_it() {
         ("limit", json!({"bytes": 5})),
         ("pty", json!({"rows": 50, "columns": 132})),
         ("stop", json!({"scope": "process"})),
+        ("until", json!("eof")),
+        ("until", json!("silent:2m")),
     ] {
         let text = match member {
             "grace_of_stop" => json!({"argv": ["a"], "stop": {"grace": value}}),

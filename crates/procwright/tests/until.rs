@@ -3,12 +3,13 @@
 mod common;
 
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use test_support::alone;
 
 use common::{Census, child, shared, stopped, sys};
 use procwright::process::Stop;
-use procwright::{Event, Reason, StreamInfo, Until};
+use procwright::time::Deadline;
+use procwright::{Command, Event, Reason, Sink, StreamInfo, Until};
 use test_children::{FLOOD_BYTE, OWN_BYTE};
 
 fn holders(info: &Option<StreamInfo>) -> Vec<i32> {
@@ -77,6 +78,201 @@ alone! {
     }
 }
 
+const SILENCE: Duration = Duration::from_millis(300);
+/// Longer than any test.
+const ENDLESS: Duration = Duration::from_secs(3600);
+
+alone! {
+    fn until_silent_does_not_wait_for_a_silent_holder() {
+        let before = Census::now();
+        let (output, took) = common::timed(|| {
+            child(&["fork-holder", "0", "--print-ready", "--say", "all of it"])
+                .until(Until::Silent(SILENCE))
+                .run()
+                .unwrap()
+        });
+        let [holder] = common::ready_pids(&output.stdout)[..] else { panic!() };
+        assert!(took >= SILENCE);
+        assert!(output.success() && output.stdout.ends_with(b"all of it\n"));
+        assert_eq!(output.report.reason, Reason::Finished);
+        assert!(common::lives(holder));
+        for info in [&output.report.stdout_info, &output.report.stderr_info] {
+            assert_eq!(holders(info), [holder]);
+            assert!(info.as_ref().unwrap().complete);
+        }
+        sys::end(holder);
+        before.comes_back();
+    }
+}
+
+#[test]
+fn a_silence_before_the_exit_does_not_count() {
+    // The program is silent for twice as long as would do, and its last word is the
+    // holder's beginning.
+    let line = format!("sleep {}; sleep 60 & echo $!", (2 * SILENCE).as_secs_f64());
+    let (output, took) = common::timed(|| sh(&line).until(Until::Silent(SILENCE)).run().unwrap());
+    assert!(took >= 3 * SILENCE, "{took:?}");
+    assert!(!output.stdout.is_empty());
+    sys::end(pid_in(&output.stdout));
+}
+
+#[test]
+fn what_comes_after_the_exit_is_waited_for_and_begins_the_silence_anew() {
+    let line = format!(
+        "(sleep {0}; echo late >&2; sleep 60 & echo $!) & echo early",
+        SILENCE.as_secs_f64()
+    );
+    // Ten times as long as the pause before the late words.
+    let silence = 10 * SILENCE;
+    let (output, took) = common::timed(|| sh(&line).until(Until::Silent(silence)).run().unwrap());
+    assert!(output.stdout.starts_with(b"early\n"));
+    assert_eq!(output.stderr, b"late\n");
+    assert!(took >= SILENCE + silence, "{took:?}");
+    sys::end(pid_in(&output.stdout["early\n".len()..]));
+}
+
+#[test]
+fn output_that_goes_on_is_bounded_by_the_timeout_alone() {
+    // Never silent for as long as a look takes.
+    let line = "while :; do echo more; done & exit 0";
+    let timeout = 2 * SILENCE;
+    let (result, took) = common::timed(|| {
+        sh(line)
+            .until(Until::Silent(ENDLESS))
+            .timeout(timeout)
+            .limit(procwright::Limit {
+                bytes: 100,
+                beyond: procwright::Beyond::HeadAndTail,
+            })
+            .run()
+    });
+    let output = stopped(result);
+    assert!(took >= timeout);
+    assert_eq!(output.report.reason, Reason::Timeout);
+    assert_eq!(output.report.status.code(), Some(0));
+    let text = output.report.explain(b"");
+    assert!(
+        text.contains("hint: the program had exited; until(Until::Exit) does not wait"),
+        "{text}"
+    );
+}
+
+#[test]
+fn streams_at_their_end_are_silent() {
+    // The silence would never be over.
+    for line in [
+        "echo x",
+        "exec >&- 2>&-; sleep 0.1",
+        "echo x; exec >&-; sleep 0.1",
+    ] {
+        let output = sh(line).until(Until::Silent(ENDLESS)).run().unwrap();
+        assert!(output.success());
+        assert_eq!(output.report.reason, Reason::Finished);
+    }
+}
+
+#[test]
+fn an_idle_timeout_counts_until_the_exit() {
+    // It is shorter than the silence, which comes after the exit.
+    let output = sh("sleep 60 & echo $!")
+        .until(Until::Silent(10 * SILENCE))
+        .idle_timeout(9 * SILENCE)
+        .run()
+        .unwrap();
+    assert_eq!(output.report.reason, Reason::Finished);
+    sys::end(pid_in(&output.stdout));
+    let output = stopped(
+        sh("sleep 60")
+            .until(Until::Silent(SILENCE))
+            .idle_timeout(SILENCE)
+            .run(),
+    );
+    assert_eq!(output.report.reason, Reason::IdleTimeout);
+}
+
+#[test]
+fn a_slow_callback_is_no_silence() {
+    // The queue of the callback is full long before the silence is over: what waits in the
+    // pipe behind it is not lost.
+    let line = "(head -c 40000000 /dev/zero; exec sleep 60) & echo $!";
+    let count = shared(0_u64);
+    let counted = count.clone();
+    let mut first = true;
+    let output = sh(line)
+        .until(Until::Silent(SILENCE))
+        .on_stdout_line(move |bytes| {
+            if std::mem::take(&mut first) {
+                pause(4 * SILENCE);
+            }
+            *counted.lock().unwrap() += bytes.len() as u64;
+            Ok(())
+        })
+        .run()
+        .unwrap();
+    let info = output.report.stdout_info.unwrap();
+    assert_eq!(*count.lock().unwrap(), info.bytes);
+    assert!(info.bytes > 40_000_000, "{}", info.bytes);
+    sys::end(pid_in(&output.stdout));
+}
+
+#[test]
+fn who_goes_on_talking_is_told_of_after_the_silence_and_a_second() {
+    let told = shared(None);
+    let note = told.clone();
+    let (result, took) = common::timed(|| {
+        sh("while :; do echo more; done & exit 0")
+            .until(Until::Silent(SILENCE))
+            .limit(procwright::Limit {
+                bytes: 100,
+                beyond: procwright::Beyond::HeadAndTail,
+            })
+            .on_event(move |event| {
+                *note.lock().unwrap() = Some(event.to_string());
+                Err("enough".into())
+            })
+            .run()
+    });
+    assert!(result.is_err());
+    assert!(took >= SILENCE + Duration::from_secs(1));
+    let text = told.lock().unwrap().take().unwrap();
+    assert!(
+        text.contains("waiting for that to end, or to say nothing for 0.3 s ("),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_silence_that_cannot_be_is_refused() {
+    let refused = |command: Command<'_>| match command.run() {
+        Err(procwright::Error::Invalid(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let text = refused(sh("exit 0").until(Until::Silent(Duration::ZERO)));
+    assert!(
+        text.starts_with("until is a silence of no time: say exit"),
+        "{text}"
+    );
+    let unseen = sh("exit 0").stdout(Sink::Null).stderr(Sink::Null);
+    let text = refused(unseen.until(Until::Silent(SILENCE)));
+    assert!(text.starts_with("until needs a captured stream"), "{text}");
+}
+
+/// A callback that takes its time.
+fn pause(time: Duration) {
+    let until = Deadline::at(Instant::now() + time);
+    let _ = procwright_os::poll::poll(&mut [], until);
+}
+
+fn sh(line: &str) -> Command<'static> {
+    Command::new("sh").args(["-c", line])
+}
+
+/// The number in the first line.
+fn pid_in(text: &[u8]) -> i32 {
+    let line = text.split(|byte| *byte == b'\n').next().unwrap();
+    str::from_utf8(line).unwrap().parse().unwrap()
+}
+
 alone! {
     fn until_eof_says_after_a_second_who_holds() {
         let before = Census::now();
@@ -85,7 +281,7 @@ alone! {
         let (output, took) = common::timed(|| {
             child(&["fork-holder", "0", "--print-ready", "--say", "own"])
                 .on_event(move |event| {
-                    let Event::Held { command, streams, holders, complete } = event else { panic!("{event:?}") };
+                    let Event::Held { command, streams, holders, complete, .. } = event else { panic!("{event:?}") };
                     assert!(command.contains("fork-holder"));
                     assert_eq!(streams, "stdout and stderr");
                     assert!(*complete || !common::sees_everyone());

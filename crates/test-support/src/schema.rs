@@ -29,6 +29,18 @@ pub fn check(root: &Value, rule: &Value, value: &Value, path: &str) -> Result<()
                 Value::Array(types) => types.iter().any(|name| is_type(name, value)),
                 name => is_type(name, value),
             },
+            // All that is used of regular expressions: the beginning, literally.
+            "pattern" => {
+                let beginning = says.as_str().unwrap().strip_prefix('^').unwrap();
+                assert!(
+                    beginning
+                        .chars()
+                        .all(|c| c.is_ascii_alphanumeric() || c == ':')
+                );
+                value
+                    .as_str()
+                    .is_none_or(|text| text.starts_with(beginning))
+            }
             "format" => is_format(says, value),
             "const" => says == value,
             "enum" => says.as_array().unwrap().contains(value),

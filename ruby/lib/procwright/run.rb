@@ -47,8 +47,9 @@ module Procwright
   #   @param idle_timeout [Numeric] seconds without a byte of output
   #   @param stop [Stop, String, Symbol, Hash] how it is stopped when it has to be; a signal alone,
   #     `"KILL"`, is that of a Stop
-  #   @param until [Symbol] `:eof`: when every process that holds its pipes is gone; `:exit`:
-  #     when the program itself has exited
+  #   @param until [Symbol, String] `:eof`: when every process that holds its pipes is gone;
+  #     `:exit`: when the program itself has exited; `"silent:2s"`: when it has exited and
+  #     nothing has come for so long since, or nobody holds the pipes
   #   @param limit [Integer, String, Limit] how many bytes of each stream are kept: 65536, `"64KiB"`
   #   @param keep_full [String] a file that gets everything (stderr in one with `.stderr` appended)
   #   @param merged [Boolean] also record in which order the two streams were read
@@ -117,10 +118,19 @@ module Procwright
         stdin: (Options.stdin(options, encodings) unless StdinFeed.needed?(options[:stdin])),
         timeout: Arguments.seconds("timeout", options[:timeout]),
         idle_timeout: Arguments.seconds("idle_timeout", options[:idle_timeout]),
-        until: Arguments.symbol("until", options[:until], %i[eof exit]),
+        until: until_of(options[:until]),
         limit: Limit.parts_of(options[:limit]),
         keep_full: Arguments.path("keep_full", options[:keep_full])
       }
+    end
+
+    # When the run is over, for the extension, which knows times.
+    def until_of(value)
+      return value if value.is_a?(String) && value.start_with?("silent:")
+
+      words = %i[eof exit]
+      found = words.find { |one| one.name == value }
+      (found || Arguments.word("until", value, words, ', or "silent:" and a time, as "silent:2s"')).name
     end
 
     # Adds what the threads beside the run have put into its options.

@@ -1,7 +1,9 @@
 //! Limits of a program and how it is stopped: options of every subcommand that runs one.
 
+use std::ffi::OsStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use procwright::process::{Scope, Signal};
 use procwright::time::Timeout;
@@ -32,20 +34,22 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "SIZE", value_parser = units::size, help_heading = "Limits")]
     pub(crate) limit: Option<u64>,
 
-    /// Over when its pipes are closed, or it exits
+    /// Over at eof, at exit, or at silent:2s
     ///
     /// By default the command waits for the exit of the program alone, or, where
     /// pipes are put between, until nobody holds them any more; a second after
     /// the exit it says who does. With eof pipes are put between in any case,
     /// with exit nobody is waited for but the program; all that it wrote itself is
-    /// passed on.
+    /// passed on. With silent and a time the command is over once the program has
+    /// exited and nothing has come since for so long.
     #[arg(
         long,
-        value_name = "eof|exit",
+        value_name = "WHEN",
+        value_parser = UntilParser,
         hide_possible_values = true,
         help_heading = "Limits"
     )]
-    pub(crate) until: Option<UntilArg>,
+    pub(crate) until: Option<Until>,
 
     /// First signal of a stop [default: TERM]
     ///
@@ -96,7 +100,7 @@ impl LimitArgs {
             spec.limit = Some(Limit { bytes, beyond });
         }
         if let Some(until) = *until {
-            spec.until = until.into();
+            spec.until = until;
         }
         if let Some(signal) = *stop {
             spec.stop = spec.stop.with_signal(signal);
@@ -127,18 +131,31 @@ impl From<ScopeArg> for Scope {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum UntilArg {
-    Eof,
-    Exit,
-}
+/// Parses an [`Until`]. The words are listed for completions, which a silence of any length
+/// cannot be.
+#[derive(Clone)]
+struct UntilParser;
 
-impl From<UntilArg> for Until {
-    fn from(until: UntilArg) -> Until {
-        match until {
-            UntilArg::Eof => Until::Eof,
-            UntilArg::Exit => Until::Exit,
-        }
+impl TypedValueParser for UntilParser {
+    type Value = Until;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Until, clap::Error> {
+        let parser = |text: &str| {
+            let parsed = text.parse::<Until>();
+            parsed.map_err(|error| format!("this is no end of a run; {}", error.hint()))
+        };
+        parser.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(
+            ["eof", "exit"].into_iter().map(PossibleValue::new),
+        ))
     }
 }
 

@@ -43,7 +43,7 @@ fn needs_pipes(args: &RunArgs, spec: &Spec) -> bool {
     !spec.idle_timeout.is_never()
         || spec.limit.is_some()
         || spec.keep_full.is_some()
-        || spec.until == Until::Exit
+        || spec.until != Until::Eof
         || args.limits.until.is_some()
         || args.log.is_some()
         || args.tag.is_some()

@@ -114,7 +114,8 @@ impl<'a> Command<'a> {
     ///
     /// # Blocking
     /// Until the program has ended and every holder of its pipes is gone
-    /// ([`Until::Eof`]), or the program alone ([`Until::Exit`]), and every callback has
+    /// ([`Until::Eof`]), or the program alone ([`Until::Exit`]), or so long after the latest
+    /// byte ([`Until::Silent`]), and every callback has
     /// returned; at most until the timeout plus the grace of the stop plus two seconds.
     ///
     /// # Errors

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::spool::elastic;
+use procwright_os::time::Seconds;
 use procwright_process::holders::Holder;
 
 /// [`Until::Exit`](crate::Until::Exit) as it is written in Rust.
@@ -14,9 +16,11 @@ pub(crate) const UNTIL_EXIT: &str = "until(Until::Exit)";
 #[non_exhaustive]
 pub enum Event {
     /// The program has exited, but a second later other processes still hold
-    /// its pipes, and [`Until::Eof`] waits for them.
+    /// its pipes, and [`Until::Eof`] waits for them; or they have not been silent for as
+    /// long as [`Until::Silent`] says, and a second more.
     ///
     /// [`Until::Eof`]: crate::Until::Eof
+    /// [`Until::Silent`]: crate::Until::Silent
     Held {
         /// The command as a shell takes it.
         command: String,
@@ -26,6 +30,8 @@ pub enum Event {
         holders: Vec<Holder>,
         /// True if every process could be asked.
         complete: bool,
+        /// The silence that ends the wait as well, if one does.
+        silence: Option<Duration>,
     },
     /// Nobody reads a stream of a child as fast as it comes, the memory for that is
     /// nearly full, and bytes begin to go to files. Told once for each stream.
@@ -92,7 +98,8 @@ impl Event {
                 streams,
                 holders,
                 complete,
-            } => held(command, streams, holders, *complete),
+                silence,
+            } => held(command, streams, holders, *complete, *silence),
             Event::Spilling {
                 command,
                 stream,
@@ -180,7 +187,13 @@ impl Event {
     }
 }
 
-fn held(command: &str, streams: &str, holders: &[Holder], complete: bool) -> String {
+fn held(
+    command: &str,
+    streams: &str,
+    holders: &[Holder],
+    complete: bool,
+    silence: Option<Duration>,
+) -> String {
     let names: Vec<_> = holders.iter().map(ToString::to_string).collect();
     let who = match (names.is_empty(), complete) {
         (true, _) => "a process that cannot be seen".to_owned(),
@@ -191,9 +204,11 @@ fn held(command: &str, streams: &str, holders: &[Holder], complete: bool) -> Str
         true => "are",
         false => "is",
     };
+    let or_silence = silence.map(|silence| format!(", or to say nothing for {}", Seconds(silence)));
     format!(
         "{command} has exited, but its {streams} {verb} held open by {who}; \
-         waiting for that to end"
+         waiting for that to end{}",
+        or_silence.unwrap_or_default()
     )
 }
 

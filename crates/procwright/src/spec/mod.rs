@@ -4,11 +4,13 @@
 mod launch;
 #[cfg(feature = "serde")]
 mod text;
+mod until;
 mod validate;
 
 pub(crate) use launch::Launch;
 #[cfg(feature = "serde")]
 pub use text::Defaults;
+pub use until::Until;
 pub(crate) use validate::Purpose;
 
 use std::ffi::OsString;
@@ -201,20 +203,6 @@ pub enum Sink {
     /// two is exact, and they can no longer be told apart.
     #[doc(alias = "STDOUT")]
     Merged,
-}
-
-/// The condition for the end of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum Until {
-    /// The program has exited and every holder of its pipes is gone.
-    #[default]
-    Eof,
-    /// The program itself has exited and what was in its pipes then has been read. All
-    /// that the program wrote is there; processes that it left
-    /// behind go on and are named in `held_by`.
-    Exit,
 }
 
 /// How much output of each stream is kept.

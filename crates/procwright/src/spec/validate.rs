@@ -108,7 +108,19 @@ impl Spec {
             ("idle_timeout", !self.idle_timeout.is_never()),
             ("limit", self.limit.is_some()),
             ("keep_full", self.keep_full.is_some()),
+            ("until", self.until.silence().is_some()),
         ];
+        if self
+            .until
+            .silence()
+            .is_some_and(|silence| silence.is_zero())
+        {
+            return Err(Invalid::new(
+                "until",
+                "is a silence of no time",
+                "say exit, which waits for no silence, or a time above 0",
+            ));
+        }
         match needs.into_iter().find(|(_, is_set)| *is_set && !is_read) {
             Some((what, _)) => Err(Invalid::new(
                 what,

@@ -12,11 +12,11 @@ use procwright::error::Step;
 use procwright::queue::Channel;
 use procwright::spec::{Account, Limit, Rlimit};
 use procwright::terminal::Size;
-use procwright::{Beyond, Overflow, Sink, Spec, Stdin, Until, duplicate_fd};
+use procwright::{Beyond, Overflow, Sink, Spec, Stdin, duplicate_fd};
 use rustix::io::Errno;
 
 use crate::arguments::{seconds, signal, stop};
-use crate::errors::{choice_error, exception, start_refused, system_error};
+use crate::errors::{exception, invalid_error, start_refused, system_error};
 use crate::string::to_vec;
 
 /// The options in the shapes that `lib/procwright/options.rb` gives them.
@@ -105,11 +105,8 @@ impl Options<'_> {
     pub(crate) fn add_run_options(&self, spec: &mut Spec) -> Result<(), Error> {
         spec.timeout = seconds("timeout", self.get("timeout")?)?;
         spec.idle_timeout = seconds("idle_timeout", self.get("idle_timeout")?)?;
-        spec.until = match &*self.get::<Symbol>("until")?.name()? {
-            "eof" => Until::Eof,
-            "exit" => Until::Exit,
-            other => return Err(choice_error("until", other, ":eof or :exit")),
-        };
+        let until: String = self.get("until")?;
+        spec.until = until.parse().map_err(|error| invalid_error(&error))?;
         spec.limit = self
             .get::<Option<(u64, bool)>>("limit")?
             .map(|(bytes, fails)| Limit {

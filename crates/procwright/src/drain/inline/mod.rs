@@ -448,6 +448,12 @@ impl<M: Memory> Inline<M> {
             .any(|output| output.need == Need::Wake)
     }
 
+    /// True while a stream is on a thread of its own, which gives it back once it has been
+    /// empty for a moment.
+    pub(crate) fn is_split(&self) -> bool {
+        self.second_thread.is_some()
+    }
+
     /// The time at which the latest byte of either stream was read, or could have been
     /// again after a consumer had held it up.
     pub(crate) fn last_read(&self) -> Option<Instant> {

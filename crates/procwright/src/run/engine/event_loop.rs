@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use super::holders::HELD_AFTER;
 use super::run_state::{Run, RunPhase};
 use crate::child::ChildProcess;
 use crate::drain::{Inline, InlineTurn};
@@ -49,6 +48,7 @@ impl<M: Memory> Run<'_, M> {
             self.note_consumers();
             self.note_events();
             if let RunPhase::Moving { .. } = self.phase
+                && !self.note_silence(now)
                 && let Some(reason) = self.reason_to_stop(now)
             {
                 self.begin_stop(reason, now);
@@ -123,6 +123,31 @@ impl<M: Memory> Run<'_, M> {
         }
     }
 
+    /// Ends the streams once they have been silent for as long as
+    /// [`Until::Silent`](crate::Until::Silent) says. Returns whether the time for that has
+    /// come; what came late is found by the turns that a deadline gets, and is no silence.
+    fn note_silence(&mut self, now: Instant) -> bool {
+        let silent_at = self.silence_deadline();
+        // Of a silence and a timeout that are both seen late the earlier one counts.
+        let is_time = silent_at.reached(now) && silent_at.min(self.deadline) == silent_at;
+        if is_time && !self.may_be_mistaken(now) {
+            self.program.running.trace().say(|| "silent since the exit");
+            self.finish_streams();
+        }
+        is_time
+    }
+
+    /// The time at which the streams have been silent long enough to end.
+    fn silence_deadline(&self) -> Deadline {
+        // A stream that is held up by a consumer is not silent, and one on a thread of its
+        // own comes back from there before it is.
+        if self.streams.is_held() || self.streams.is_split() || self.streams.all_ended() {
+            return Deadline::NEVER;
+        }
+        let last_read = self.streams.last_read();
+        self.spec.until.silent_at(self.program.exited_at, last_read)
+    }
+
     /// Why the run is to be stopped now, if it is.
     fn reason_to_stop(&mut self, now: Instant) -> Option<Reason> {
         let reason = if self.host.wants_end() || self.failure.is_some() {
@@ -169,7 +194,10 @@ impl<M: Memory> Run<'_, M> {
     fn idle_deadline(&self) -> Deadline {
         // The silence is ours while a consumer holds up the stream, or works off what
         // it has after the program's end.
-        let is_done = self.program.has_exited() && self.streams.all_ended();
+        let has_exited = self.program.has_exited();
+        // After the exit a silence may be what the run waits for, and no fault.
+        let is_done =
+            has_exited && (self.streams.all_ended() || self.spec.until.silence().is_some());
         if self.spec.idle_timeout.is_never() || self.streams.is_held() || is_done {
             return Deadline::NEVER;
         }
@@ -183,11 +211,15 @@ impl<M: Memory> Run<'_, M> {
             RunPhase::Moving { told_holders, .. } => {
                 let told = match self.program.exited_at {
                     Some(exited) if !told_holders && !self.streams.all_ended() => {
-                        Deadline::at(exited + HELD_AFTER)
+                        self.held_at(exited)
                     }
                     _ => Deadline::NEVER,
                 };
-                self.deadline.min(self.idle_deadline()).min(told)
+                let silent = self.silence_deadline();
+                self.deadline
+                    .min(self.idle_deadline())
+                    .min(silent)
+                    .min(told)
             }
             RunPhase::Over(_) => Deadline::NEVER,
         };

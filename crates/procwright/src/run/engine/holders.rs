@@ -11,7 +11,7 @@ use crate::run::event::Event;
 use crate::spool::Memory;
 use crate::std_stream::{PerStream, StdStream};
 use procwright_os::poll::{self, Flags};
-use procwright_os::time::Deadline;
+use procwright_os::time::{Deadline, Timeout};
 use procwright_os::write_nowait;
 use procwright_process::ProcessTree;
 use procwright_process::holders::{self, Holders, PipeHolders, PipeId, RunPipe};
@@ -19,7 +19,7 @@ use procwright_process::holders::{self, Holders, PipeHolders, PipeId, RunPipe};
 /// How long after the program's exit the caller is told who still holds its pipes:
 /// long enough that no ordinary run says anything, short enough that a person at a
 /// terminal has not yet begun to wonder.
-pub(super) const HELD_AFTER: Duration = Duration::from_secs(1);
+const HELD_AFTER: Duration = Duration::from_secs(1);
 
 impl<M: Memory> Run<'_, M> {
     /// The pipes whose other ends may still be held.
@@ -42,15 +42,23 @@ impl<M: Memory> Run<'_, M> {
         writers(pipes, ends.ok())
     }
 
+    /// The time at which the caller is told who holds the pipes of a program that has exited:
+    /// a silence that was asked for, and then the usual moment, is no news.
+    pub(super) fn held_at(&self, exited: Instant) -> Deadline {
+        let silence = self.spec.until.silence().unwrap_or_default();
+        Timeout::after(silence.saturating_add(HELD_AFTER)).starting(exited)
+    }
+
     /// Tells once who holds the pipes when the program has been gone for a while.
     pub(super) fn tell_holders(&mut self, now: Instant) {
         let Some(exited) = self.program.exited_at else {
             return;
         };
+        let is_time = self.held_at(exited).reached(now) && !self.streams.all_ended();
         let RunPhase::Moving { told_holders, .. } = &mut self.phase else {
             return;
         };
-        if *told_holders || now < exited + HELD_AFTER || self.streams.all_ended() {
+        if *told_holders || !is_time {
             return;
         }
         *told_holders = true;
@@ -67,6 +75,7 @@ impl<M: Memory> Run<'_, M> {
             streams: streams.join(" and "),
             holders: all.list,
             complete: all.complete,
+            silence: self.spec.until.silence(),
         };
         let trace = self.program.running.trace();
         trace.say(|| format!("held: {}", event.fact()));

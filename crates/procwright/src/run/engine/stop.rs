@@ -58,7 +58,7 @@ impl<M: Memory> Run<'_, M> {
             hurried: false,
             activities: before.activities,
             holders: before.holders,
-            held_after_exit: is_held && self.spec.until == Until::Eof,
+            held_after_exit: is_held && self.spec.until != Until::Exit,
             open: streams,
             traced_kill: false,
         }));
