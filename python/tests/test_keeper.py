@@ -108,6 +108,18 @@ def test_at_the_end_of_the_interpreter_nobody_keeps_a_child(script, child):
     assert not is_alive(int(out))
 
 
+def test_the_end_of_the_interpreter_waits_for_a_stop(script, child):
+    code = (
+        "import sys, procwright\n"
+        "stop = procwright.Stop('TERM', grace=0.1)\n"
+        "it = procwright.spawn([sys.argv[1], 'ignore-term', '--print-ready'], stop=stop)\n"
+        "print(it.stdout.readline().split()[1].decode())\n"
+    )
+    out, err = script(code, child).communicate()
+    # The thread that would have sent SIGKILL ends with the interpreter.
+    assert not is_alive(int(out)), err
+
+
 def test_a_fork_neither_tells_of_nor_stops_its_parents_child(script, child):
     code = (
         "import os, sys, warnings, procwright\n"
