@@ -62,6 +62,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "force_kill_after_delay": "use stop=Stop(grace=5.0)",
     "gid": "use group",
     "hide": _NOT_SHOWN,
+    "order": "stderr=STDOUT has the exact order, in one pipe; merged=True tells the outputs apart",
     "in_stream": "use stdin",
     "interactive": "pass stdin=INHERIT, stdout=INHERIT and stderr=INHERIT",
     "kill_after": "use stop=Stop(grace=5.0)",

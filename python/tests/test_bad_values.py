@@ -521,6 +521,7 @@ def test_what_code_of_the_value_raises_is_left_alone():
 @pytest.mark.parametrize(
     ("function", "name", "value", "hint"),
     [
+        ("run", "order", "exact", "stderr=STDOUT has the exact order, in one pipe; merged=True"),
         ("run", "capture_output", True, "both outputs come to you unless said otherwise: leave"),
         ("spawn", "universal_newlines", True, "pass text=True, which leaves newlines as"),
         ("run", "preexec_fn", len, "no Python runs between fork and exec: use umask"),

@@ -230,7 +230,7 @@ class TestBadValues < Minitest::Test
 
   def test_a_keyword_of_others_says_what_to_type
     {
-      out: "use stdout: with the same", stdin_data: "use input:", capture_output: "both outputs come to you",
+      order: "stderr: :merged has the exact order", out: "use stdout: with the same", stdin_data: "use input:", capture_output: "both outputs come to you",
       exception: "use run!, which raises CommandFailed", rlimit_nofile: "use rlimits: { nofile: ... }",
       timout: "did you mean timeout?", overflow: "spawn has it", qqq: "it has shell, env"
     }.each do |name, hint|

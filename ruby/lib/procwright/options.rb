@@ -66,6 +66,7 @@ module Procwright
       err: "use stderr: with the same, :null for File::NULL, :merged for [:child, :out]",
       exception: "use run!, which raises CommandFailed",
       in: "use stdin: with the same, or input: with data",
+      order: "stderr: :merged has the exact order, in one pipe; merged: true tells the outputs apart",
       out: "use stdout: with the same, :null for File::NULL",
       pass_fds: "use fds:",
       start_new_session: "use new_session:",
