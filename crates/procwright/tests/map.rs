@@ -188,6 +188,16 @@ fn all_are_run_whatever_becomes_of_the_others() {
         ended[2].outcome,
         Outcome::NotStarted(procwright::Error::Spawn { .. })
     ));
+    // What to do about it the error says, and not the line.
+    let [ended] = &mut rest(&mut Map::new([Spec::new(["no-such-program"])]).start().unwrap()).0[..]
+    else {
+        panic!("one command")
+    };
+    let Outcome::NotStarted(error) = &ended.outcome else {
+        panic!("{ended:?}")
+    };
+    assert!(error.to_string().contains("hint: "), "{error}");
+    assert_eq!(ended.summary().lines().count(), 1, "{}", ended.summary());
     assert_eq!((map.progress().succeeded, map.progress().failed), (2, 3));
     assert_eq!(map.stopped_by(), None);
 }
