@@ -110,9 +110,20 @@ module Procwright
     include RunError
   end
 
-  # The timeout came, and the run was stopped. A Timeout::Error.
+  # The timeout came: of a run, which was stopped, or of a wait, which ends nothing. A
+  # Timeout::Error.
   class TimeoutExpired < ::Timeout::Error
-    include RunError
+    include Error
+    # @return [Result, nil] that of a run, whose error is a {RunError} besides; nil of a wait
+    attr_reader :result
+
+    # @private
+    def self.of_run(result)
+      new(result.explanation).tap do |error|
+        error.instance_variable_set(:@result, result)
+        error.extend(RunError)
+      end
+    end
   end
 
   # No output came for the idle timeout, and the run was stopped.
@@ -129,8 +140,7 @@ module Procwright
   end
 
   # The timeout of a wait came first. It may be waited for again.
-  class WaitTimeout < ::Timeout::Error
-    include Error
+  class WaitTimeout < TimeoutExpired
     # @return [Float] the seconds that were waited
     attr_reader :timeout
     # @return [Array] the things that have not ended

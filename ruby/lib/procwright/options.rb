@@ -77,8 +77,22 @@ module Procwright
       capture_output: "both outputs come to you unless said otherwise: leave it out"
     }.freeze
 
+    OWN_SESSION = "new_session: true gives it a session of its own"
+    ENDED_BY = 'use stop: "KILL", or stop: Procwright::Stop.new("TERM", grace: 5)'
+    TRACED = "set PROCWRIGHT_TRACE=1 in the environment before the program starts"
+    NOT_SHOWN = "nothing is shown unless that is asked for: leave it out"
+    # Keywords of other libraries.
+    HABITS = {
+      background: "spawn returns at once", daemon: OWN_SESSION, detached: OWN_SESSION,
+      directory: "use cwd:", dir: "use cwd:", echo: TRACED, environment: "use env: or extra_env:",
+      gid: "use group:", hide: NOT_SHOWN, kill_signal: ENDED_BY, lines: "take result.stdout.lines",
+      output: "use stdout:", printer: TRACED, quiet: NOT_SHOWN, retries: "call it again",
+      setsid: "use new_session:", signal: ENDED_BY, silent: NOT_SHOWN, tty: "use pty:",
+      uid: "use user:", verbose: TRACED, workdir: "use cwd:"
+    }.freeze
+
     def refuse_keyword(caller, name, value, known)
-      hint = OF_OTHERS[name] || other_hint(caller, name, known)
+      hint = OF_OTHERS[name] || HABITS[name] || other_hint(caller, name, known)
       raise InvalidValue, "#{name} is #{Arguments.shown(value)}, and #{caller} has no such keyword: #{hint}"
     end
 
@@ -94,7 +108,22 @@ module Procwright
       near ? "did you mean #{near}?" : "it has #{known.keys.join(', ')}"
     end
 
+    # Two openings of one file: the second cuts off what the first has written.
+    def refuse_same_file(options)
+      stdout, stderr = %i[stdout stderr].map do |name|
+        target = options[name]
+        next target if target.is_a?(String)
+
+        target.to_path if target.respond_to?(:to_path) && !target.respond_to?(:to_io)
+      end
+      return if stdout.nil? || stderr.nil? || File.expand_path(stdout) != File.expand_path(stderr)
+      return if File.exist?(stdout) && !File.file?(stdout)
+
+      Arguments.refuse("stderr", options[:stderr], "stdout names that file too: pass :merged")
+    end
+
     def setup(argv, options)
+      refuse_same_file(options)
       {
         argv: argv,
         env: options[:env].nil? ? nil : variables("env", options[:env]),
@@ -189,13 +218,23 @@ module Procwright
     def command_words(caller, argv, shell)
       argv = argv.first if argv.size == 1 && argv.first.is_a?(Array)
       words = argv.each_with_index.map { |word, place| word(word, place) }
-      if shell
+      program = shell_program(shell)
+      if program
         refuse_words(caller, words) if words.size > 1 && !words.first.b.match?(ARGUMENT)
-        return ["/bin/sh", "-c", *words]
+        return [program, "-c", *words]
       end
 
       refuse_line(caller, words.first) if words.size == 1
       words
+    end
+
+    # The program that takes a line, nil for none.
+    def shell_program(shell)
+      return shell ? "/bin/sh" : nil if [nil, true, false].include?(shell)
+
+      hint = 'pass true for /bin/sh, or the path of a shell that has -c, "/bin/bash"'
+      path = Arguments.string("shell", shell.respond_to?(:to_path) ? shell.to_path : shell, hint)
+      path.empty? ? Arguments.refuse("shell", shell, hint) : path
     end
 
     def word(word, place)

@@ -148,8 +148,8 @@ module Procwright
       case result.reason
       when :output_limit then raise OutputLimitExceeded, result
       when :cancelled then raise Cancelled, result
-      when :timeout then raise TimeoutExpired, result if on_timeout == :raise
-      when :idle_timeout then raise IdleTimeout, result if on_timeout == :raise
+      when :timeout then raise TimeoutExpired.of_run(result) if on_timeout == :raise
+      when :idle_timeout then raise IdleTimeout.of_run(result) if on_timeout == :raise
       end
     end
   end
