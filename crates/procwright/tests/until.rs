@@ -107,9 +107,8 @@ alone! {
 
 #[test]
 fn a_silence_before_the_exit_does_not_count() {
-    // The program is silent for twice as long as would do, and its last word is the
-    // holder's beginning.
-    let line = format!("sleep {}; sleep 60 & echo $!", (2 * SILENCE).as_secs_f64());
+    // The program is silent for twice as long as would do after all that was said.
+    let line = format!("sleep 60 & echo $!; sleep {}", (2 * SILENCE).as_secs_f64());
     let (output, took) = common::timed(|| sh(&line).until(Until::Silent(SILENCE)).run().unwrap());
     assert!(took >= 3 * SILENCE, "{took:?}");
     assert!(!output.stdout.is_empty());
