@@ -29,6 +29,7 @@
 #   _run_errors, _queue                  exceptions of runs; Python half of queues
 #   _child_streams                       the streams of a child, for type checkers alone
 #   _text, _merged, _callback            text streams; both as one; a thread that calls with lines
+#   _setup                               options of what is set up before a program runs
 #   _process                             any process
 #   _stdio, _stream, _taps               where a program reads and writes; files; callbacks of runs
 #   _result, _event, _overflow           what became of a run; what it tells; output not read yet

@@ -43,6 +43,8 @@ __all__ = [
     "queue_stat",
     "run",
     "set_budget",
+    "setup_fault",
+    "setup_options",
     "spawn",
     "wait_stats",
 ]
@@ -749,6 +751,12 @@ _Signal = TypeVar("_Signal")
 
 def checked_signal(name: str, given: _Signal, /) -> _Signal:
     """The value of the parameter `name`, if it is that of a signal."""
+
+def setup_options() -> list[tuple[str, str, str]]:
+    """The options of the set-up: name, kind, and what would do."""
+
+def setup_fault(name: str, value: object, /) -> tuple[str, str] | None:
+    """What is wrong with a value of the right kind, and what would do."""
 
 def checked_size(given: Any, /) -> int:
     """How much a file is to read, -1 for all."""

@@ -16,6 +16,7 @@ from ._fake_reply import Err, Hang, In, Out, Pause
 from ._invalid import InvalidValue
 from ._options import SPAWN, translated
 from ._record import Status
+from ._setup import SETUP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,9 +113,9 @@ def _options(call: Call, fd: int) -> dict[str, Any]:
     defaults = {
         name: parameter.default
         for name, parameter in inspect.signature(spawn).parameters.items()
-        if name in FOR_THE_PROGRAM
+        if name in FOR_THE_PROGRAM or name in SETUP
     }
-    table = {name: SPAWN[name] for name in defaults}
+    table = {name: SPAWN[name] for name in defaults if name not in SETUP}
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_stand_in.py")
     words = [sys.executable, "-I", "-S", program, str(fd)]
     return {

@@ -34,6 +34,17 @@ class Program(TypedDict, total=False):
     process_group: int | None
     start_new_session: bool
     die_with_parent: bool | str | int
+    blocked_signals: Iterable[str | int] | None
+    ignored_signals: Iterable[str | int] | None
+    default_signals: Iterable[str | int] | None
+    cpu_affinity: Iterable[int] | None
+    sched_policy: str | None
+    ionice: str | None
+    oom_score_adj: int | None
+    cgroup: StrOrBytesPath | None
+    chroot: StrOrBytesPath | None
+    no_new_privs: bool
+    new_keyring: bool
     pass_fds: Iterable[int]
     liveness: bool
     stop: _core.Stop | str | Signals | None

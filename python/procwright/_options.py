@@ -1,7 +1,8 @@
 """The options of `run` and `spawn`: one table of how each becomes what the core takes.
 
 An option is written here, in the signature of the function that has it, and in
-`src/options.rs`, whose field has its name. A test holds the three together.
+`src/options.rs`, whose field has its name. A test holds the three together. Those of the
+set-up are in `_setup.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from . import _core
 from ._arguments import callback, encoded, instance, items, number, pairs, size, word
 from ._invalid import InvalidValue, bad_type, bad_value, shown
 from ._process import as_stop
+from ._setup import translated_setup
 from ._stdio import refuse_same_file, stderr_sink, stdout_sink, terminal
 from ._timeout import seconds
 
@@ -271,8 +273,9 @@ SPAWN: Final[_Table] = {
 
 
 def translated(table: _Table, given: Mapping[str, Any]) -> dict[str, object]:
-    """The options of `table` for the core, out of the parameters of a call."""
+    """The options of `table` and of the set-up for the core, out of the parameters of a call."""
     options = {name: translate(given[name]) for name, translate in table.items()}
+    options["setup"] = translated_setup(given)
     refuse_same_file(given)
     return options
 

@@ -52,6 +52,17 @@ def run(
     process_group: int | None = None,
     start_new_session: bool = False,
     die_with_parent: bool | str | int = False,
+    blocked_signals: Iterable[str | int] | None = None,
+    ignored_signals: Iterable[str | int] | None = None,
+    default_signals: Iterable[str | int] | None = None,
+    cpu_affinity: Iterable[int] | None = None,
+    sched_policy: str | None = None,
+    ionice: str | None = None,
+    oom_score_adj: int | None = None,
+    cgroup: StrOrBytesPath | None = None,
+    chroot: StrOrBytesPath | None = None,
+    no_new_privs: bool = False,
+    new_keyring: bool = False,
     pass_fds: Iterable[int] = (),
     liveness: bool = False,
     pty: bool | tuple[int, int] = False,
@@ -114,6 +125,20 @@ def run(
     die_with_parent
         The signal that the kernel sends the program when this process ends; True
         is SIGKILL.
+    blocked_signals, ignored_signals, default_signals
+        Signals, by name or number, that are blocked when the program starts, that it
+        ignores, and that have their default action whatever this process ignores.
+    cpu_affinity, sched_policy, ionice
+        The processors that it runs on, by number; "batch", "idle", "other", "fifo:10" or
+        "rr:10", as by `chrt`; "idle", "best-effort:7" or "realtime:0", as by `ionice`.
+    oom_score_adj
+        How readily the kernel kills it where memory is short, from -1000, never, to 1000.
+    cgroup
+        The directory of the cgroup that it starts in.
+    chroot
+        The directory that is its root. `cwd` is in there, and "/" unless given.
+    no_new_privs, new_keyring
+        No exec gives it more rights; it has an empty session keyring of its own.
     timeout, idle_timeout
         Seconds for the whole run; seconds without a byte of output; as a number or a
         `timedelta`. 0 or less has expired, infinity or None never does.

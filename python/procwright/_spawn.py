@@ -52,6 +52,17 @@ def spawn(
     process_group: int | None = None,
     start_new_session: bool = False,
     die_with_parent: bool | str | int = False,
+    blocked_signals: Iterable[str | int] | None = None,
+    ignored_signals: Iterable[str | int] | None = None,
+    default_signals: Iterable[str | int] | None = None,
+    cpu_affinity: Iterable[int] | None = None,
+    sched_policy: str | None = None,
+    ionice: str | None = None,
+    oom_score_adj: int | None = None,
+    cgroup: StrOrBytesPath | None = None,
+    chroot: StrOrBytesPath | None = None,
+    no_new_privs: bool = False,
+    new_keyring: bool = False,
     pass_fds: Iterable[int] = (),
     liveness: bool = False,
     channel: Literal["from_child", "to_child"] | None = None,
@@ -68,7 +79,9 @@ def spawn(
     `Overflow`.
 
     args, shell, env, extra_env, cwd, user, group, extra_groups, umask, rlimits, nice,
-    process_group, start_new_session, die_with_parent, pass_fds, liveness
+    process_group, start_new_session, die_with_parent, pass_fds, liveness, blocked_signals,
+    ignored_signals, default_signals, cpu_affinity, sched_policy, ionice, oom_score_adj, cgroup,
+    chroot, no_new_privs, new_keyring
         As with `run`.
     channel
         A queue between us and the program. "from_child": it sends, by

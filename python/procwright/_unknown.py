@@ -21,9 +21,12 @@ _OF_SUBPROCESS = {
     "pipesize": "what comes is taken at once, whatever the size: leave it out",
     "preexec_fn": (
         "no Python runs between fork and exec: use umask, rlimits, nice, user, process_group, "
-        "start_new_session or die_with_parent"
+        "start_new_session, die_with_parent, blocked_signals, cpu_affinity, cgroup, chroot, ..."
     ),
-    "restore_signals": "signals are always restored: leave it out",
+    "restore_signals": (
+        "signals are always restored: leave it out, and name those that the program ignores in "
+        "ignored_signals"
+    ),
     "startupinfo": "it is for Windows: leave it out",
     "universal_newlines": "pass text=True, which leaves newlines as they are",
 }

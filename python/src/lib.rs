@@ -12,6 +12,7 @@
 //! wait                          sets of things to wait for
 //! liveness, queue, stream       the classes of liveness, of queues and of a child's streams
 //! process, options, events      any process; options as a Spec; events told to Python
+//! setup                         what is set up before a program's first instruction
 //! values, taps, report, budget  Stop, Limit, Cancel; callbacks; what a run gives back; memory
 //! patient                       blocking operations, with signals
 //! bytes                         growing bytes, and memory of the caller's
@@ -40,6 +41,7 @@ mod queue;
 mod raised;
 mod report;
 mod run;
+mod setup;
 mod signals;
 mod stream;
 mod taps;
@@ -70,6 +72,8 @@ mod _core {
     use super::queue::{Invitation, Receiver, Reservation, Sender, View, queue_names, queue_stat};
     #[pymodule_export]
     use super::run::run;
+    #[pymodule_export]
+    use super::setup::{setup_fault, setup_options};
     #[pymodule_export]
     use super::stream::{Frame, Merged, Reader, TextReader, UntakenStreams, Writer};
     #[pymodule_export]

@@ -16,13 +16,13 @@ use crate::attach::{Attached, attach, drop_deferred, expect_calls};
 use crate::bytes::BytesMemory;
 use crate::errors::{invalid, not_started, system};
 use crate::events::tell;
-use crate::options::{CommonOptions, OsBytes, RunOptions};
+use crate::options::{CommonOptions, RunOptions};
 use crate::python::exception;
 use crate::raised::{Raised, exception_of};
 use crate::run;
 use crate::signals::{on_main_thread, while_stopping};
 use crate::taps::{ChunkTaps, call};
-use crate::values::{Cancel, seconds};
+use crate::values::{Cancel, OsBytes, seconds};
 
 /// The module of the map's exceptions.
 const MODULE: &str = "procwright._map_errors";

@@ -1,9 +1,6 @@
 //! The options of `run` and `spawn` as a [`Spec`].
 
-use std::ffi::OsString;
 use std::os::fd::{OwnedFd, RawFd};
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -20,21 +17,8 @@ use rustix::io::Errno;
 
 use crate::attach::Attached;
 use crate::errors::{invalid, not_duplicated, start_refused};
-use crate::values::{Cancel, Limit, SignalArg, Stop, choice, seconds};
-
-/// Bytes that are a string of the system's.
-#[derive(FromPyObject)]
-pub(crate) struct OsBytes(PyBackedBytes);
-
-impl OsBytes {
-    fn os(&self) -> OsString {
-        OsString::from_vec(self.0.to_vec())
-    }
-
-    pub(crate) fn path(&self) -> PathBuf {
-        self.os().into()
-    }
-}
+use crate::setup;
+use crate::values::{Cancel, Limit, OsBytes, SignalArg, Stop, choice, seconds};
 
 /// The options of `run` and `spawn` both, as the tables of `procwright/_options.py` make them:
 /// each field has the name of one.
@@ -62,6 +46,7 @@ pub(crate) struct CommonOptions<'py> {
     stderr: (String, Option<Bound<'py, PyAny>>),
     stop: Option<Bound<'py, Stop>>,
     merged: bool,
+    setup: Vec<(String, Bound<'py, PyAny>)>,
     pub(crate) on_event: Py<PyAny>,
 }
 
@@ -192,6 +177,7 @@ impl CommonOptions<'_> {
             spec.pass_fds.push((fd, *number));
         }
         spec.liveness = self.liveness;
+        setup::apply(py, &mut spec, &self.setup)?;
         spec.merged = self.merged;
         if let Some(stop) = &self.stop {
             spec.stop = stop.get().stop();

@@ -1,6 +1,9 @@
 //! Values that a caller makes and keeps: `Stop`, `Limit`, `Cancel`.
 
+use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use procwright::error::Invalid;
@@ -8,9 +11,24 @@ use procwright::process::{self, Scope, Signal};
 use procwright::time::Timeout;
 use procwright::{Beyond, spec};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
 use crate::arguments::{Argument, bad_type, bytes, choice as choice_of, limit_of, signal_called};
 use crate::errors::{self, invalid};
+
+/// Bytes that are a string of the system's.
+#[derive(FromPyObject)]
+pub(crate) struct OsBytes(PyBackedBytes);
+
+impl OsBytes {
+    pub(crate) fn os(&self) -> OsString {
+        OsString::from_vec(self.0.to_vec())
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.os().into()
+    }
+}
 
 /// A signal by its name or number.
 #[derive(FromPyObject)]

@@ -62,6 +62,8 @@ ANYTHING = {
     "keep_ends",
     "liveness",
     "merged",
+    "new_keyring",
+    "no_new_privs",
     "obj",
     "ordered",
     "rerun_failed",
@@ -199,6 +201,53 @@ ROWS = {
     "nice": [*wrong_type("x", 1.5, True, ODD), *bad(HUGE)],
     "process_group": [*wrong_type("x", 1.5, True, ODD), *bad(-2, HUGE)],
     "die_with_parent": [*wrong_type(1.5, ODD), *bad("X", -1, 0, 65, HUGE)],
+    **{
+        name: [
+            *wrong_type("TERM", b"x", 5, ODD),
+            Row(["X"], ValueError, f"{name}[0] is 'X': "),
+            Row([1.5], TypeError, f"{name}[0] is 1.5: "),
+            Row(["INT", 65], ValueError, f"{name}[1] is 65: "),
+            Row(["\ud800"], ValueError, rf"{name}[0] is '\ud800': "),
+            *[
+                Row(["STOP"], ValueError, f"{name} is ['STOP'], which has SIGSTOP, which no")
+                for _ in range(name != "default_signals")
+            ],
+        ]
+        for name in ("blocked_signals", "ignored_signals", "default_signals")
+    },
+    "cpu_affinity": [
+        *wrong_type("0-3", 0, ODD),
+        Row([True], TypeError, "cpu_affinity[0] is True: "),
+        Row([0, -1], ValueError, "cpu_affinity[1] is -1: "),
+        Row([HUGE], ValueError, f"cpu_affinity[0] is {HUGE}: "),
+        Row([], ValueError, "cpu_affinity is [], which is empty: "),
+        Row([8192], ValueError, "cpu_affinity is [8192], which has 8192, and no kernel"),
+    ],
+    **{
+        name: [
+            *wrong_type(5, b"idle", ODD, True, ("fifo", 5)),
+            *bad("\ud800"),
+            *[Row(word, ValueError, f"{name} is {word!r}, which is not known: ") for word in words],
+        ]
+        for name, words in (
+            ("ionice", ["x", "", "best-effort:8", "idle:1", "IDLE", "realtime:-1"]),
+            ("sched_policy", ["x", "", "fifo", "rr:0", "fifo:100", "deadline"]),
+        )
+    },
+    "oom_score_adj": [
+        *wrong_type("x", 1.5, True, ODD),
+        *bad(HUGE),
+        Row(1001, ValueError, "oom_score_adj is 1001, which is out of range: "),
+        Row(-1001, ValueError, "oom_score_adj is -1001, which is out of range: "),
+    ],
+    **{
+        name: [
+            *wrong_type(5, ODD, ["x"]),
+            *bad("\ud800"),
+            Row("a\0b", ValueError, f"{name} is 'a\\x00b', which contains a NUL"),
+        ]
+        for name in ("cgroup", "chroot")
+    },
     "pass_fds": [
         *wrong_type("x", 5, ODD, None),
         Row([-1], ValueError, "pass_fds[0] is -1: "),

@@ -9,6 +9,7 @@ from itertools import groupby
 import pytest
 
 import procwright
+from procwright._setup import SETUP
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = [
@@ -18,7 +19,7 @@ CASES = [
 ]
 SAME = {
     "timeout", "idle_timeout", "until", "env", "extra_env", "cwd", "umask", "rlimits",
-    "shell", "text", "merged", "check",
+    "shell", "text", "merged", "check", *SETUP,
 }  # fmt: skip
 STOP = {"signal", "grace", "scope"}
 SINKS = {"merged": procwright.STDOUT, "null": procwright.DEVNULL}

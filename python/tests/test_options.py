@@ -11,6 +11,7 @@ import pytest
 import procwright
 from procwright import DEVNULL, INHERIT, _keywords
 from procwright._options import COMMON, RUN, SPAWN
+from procwright._setup import SETUP
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
@@ -44,14 +45,14 @@ def parameters(function):
 @pytest.mark.parametrize("function", [procwright.run, procwright.spawn])
 def test_an_option_is_in_all_places(function):
     table = TABLES[function]
-    assert parameters(function).keys() == table.keys() | KEPT[function]
+    assert parameters(function).keys() == table.keys() | SETUP.keys() | KEPT[function]
     native = fields("CommonOptions") | fields(STRUCTS[function])
-    assert native == table.keys() | MADE[function]
+    assert native == table.keys() | MADE[function] | {"setup"}
 
 
 def test_both_take_the_common_ones():
     signatures = [inspect.signature(function) for function in TABLES]
-    for name in COMMON.keys() - {"stdout", "stderr"}:
+    for name in (COMMON.keys() | SETUP.keys()) - {"stdout", "stderr"}:
         defaults = [signature.parameters[name].default for signature in signatures]
         annotations = {signature.parameters[name].annotation for signature in signatures}
         assert defaults[0] == defaults[1], name

@@ -517,6 +517,8 @@ def test_what_is_set_for_the_program_is_not_for_the_stand_in(fake):
         rlimits={"as": 4096},
         umask=0o777,
         nice=5,
+        chroot="/no such directory",
+        cpu_affinity=[8191],
     )
     assert one.communicate() == (b"played", b"")
     call = fake.calls[0]

@@ -206,6 +206,19 @@ def pid_of(child: Child) -> int:
     return child.pid
 
 
+def set_up() -> None:
+    result = procwright.run(
+        LS,
+        text=True,
+        blocked_signals=["TERM", signal.SIGINT],
+        cpu_affinity=range(1),
+        ionice="best-effort:7",
+        cgroup=pathlib.Path("/sys/fs/cgroup/jobs"),
+    )
+    assert_type(result.stdout, str)
+    assert_type(procwright.spawn(LS, no_new_privs=True, chroot="/srv").stdout, Reader)
+
+
 def children() -> None:
     lines_of(procwright.spawn(LS, text=True))
     lines_of(procwright.spawn(LS, text=True, stdin=PIPE))

@@ -58,6 +58,9 @@ def inputs() -> None:
     procwright.run(LS, stdin=b"x")  # wrong
     procwright.run(LS, capture_output=True)  # wrong
     procwright.run(LS, stop=9)  # wrong
+    procwright.run(LS, cpu_affinity="0-3")  # wrong
+    procwright.spawn(LS, ionice=("idle", 0))  # wrong
+    procwright.run(LS, no_new_privs="yes")  # wrong
     procwright.run(LS, limit=1.5)  # wrong
     procwright.run(LS, cancel=threading.Event())  # wrong
     procwright.spawn(LS, universal_newlines=True)  # wrong

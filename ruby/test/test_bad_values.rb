@@ -22,8 +22,8 @@ class TestBadValues < Minitest::Test
 
   # Parameters that take any object: for its truth, or since pattern matching asks.
   ANYTHING = %i[
-    shell new_session detach liveness merged binmode chomp non_block keys _keys ordered resume rerun_failed
-    rerun_unknown sync
+    shell new_session no_new_privs new_keyring detach liveness merged binmode chomp non_block keys _keys ordered resume
+    rerun_failed rerun_unknown sync
   ].freeze
 
   # A value of no type that anything takes.
@@ -91,6 +91,30 @@ class TestBadValues < Minitest::Test
     process_group: bad("x", 1.5, false, ODD, -1, HUGE), pgroup: bad("x", 1.5, false, ODD, -1, HUGE),
     pty: bad("x", 5, ODD, [1], [0, 1], [1, 1 << 16], [1, "x"], [1.5, 2], [1, 2, 3]),
     die_with_parent: bad(1.5, ODD, [], "X", :X, -1, 0, 65, HUGE),
+    **%i[blocked_signals ignored_signals default_signals].to_h { |name|
+      rows = [
+        *bad("TERM", 5, ODD, { a: 1 }), Row.new(["X"], '%s[0] is "X": '), Row.new([1.5], "%s[0] is 1.5: "),
+        Row.new(["INT", 65], "%s[1] is 65: "), Row.new([nil], "%s[0] is nil: ")
+      ]
+      rows << Row.new(["STOP"], '%s is ["STOP"], which has SIGSTOP, which no') unless name == :default_signals
+      [name, rows]
+    },
+    cpu_affinity: [
+      *bad("0-3", 0, ODD), Row.new([true], "cpu_affinity[0] is true: "), Row.new([0, -1], "cpu_affinity[1] is -1: "),
+      Row.new([HUGE], "cpu_affinity[0] is #{HUGE}: "), Row.new([], "cpu_affinity is [], which is empty: "),
+      Row.new([8192], "cpu_affinity is [8192], which has 8192, and no kernel")
+    ],
+    **{
+      ionice: ["x", "", :no, "best-effort:8", "idle:1", "IDLE"], sched_policy: ["x", "", :fifo, "rr:0", "fifo:100", "deadline"]
+    }.to_h { |name, words|
+      [name, bad(5, ODD, true, "\xff", "idle".encode("UTF-16LE"), ["fifo", 5]) +
+        words.map { |word| Row.new(word, "%s is #{word.inspect}, which is not known: ") }]
+    },
+    oom_score_adj: [
+      *bad("x", 1.5, true, ODD, HUGE), Row.new(1001, "oom_score_adj is 1001, which is out of range: "),
+      Row.new(-1001, "oom_score_adj is -1001, which is out of range: ")
+    ],
+    cgroup: PATH, chroot: PATH,
     fds: [
       *bad("x", 5, ODD), Row.new([nil], "fds[0] is nil: "), Row.new([-1], "fds[0] is -1: "), Row.new({ 5 => "x" }, 'fds[5] is "x": '),
       Row.new({ "x" => 1 }, 'a number in fds is "x": '), Row.new({ -1 => 1 }, "a number in fds is -1: "),

@@ -44,6 +44,7 @@ class TestConformance < Minitest::Test
       case name
       when "timeout", "idle_timeout", "cwd", "env", "extra_env", "umask", "rlimits", "pty", "shell", "merged"
         options[name.to_sym] = value
+      when *Procwright.const_get(:Setup)::DEFAULTS.keys.map(&:name) then options[name.to_sym] = value
       when "stdout", "stderr" then options[name.to_sym] = value.to_sym
       when "until" then options[:until] = value
       when "stop" then options[:stop] = value

@@ -130,3 +130,14 @@ fn every_flag_has_a_short_text_and_no_heading_is_lonely() {
         assert!(!help.contains('\n') && !help.ends_with('.'), "{help}");
     }
 }
+
+#[test]
+fn the_help_names_the_flags_that_the_manual_alone_describes() {
+    for name in ["run", "map"] {
+        let mut command = subcommand(name);
+        let help = command.render_help().to_string();
+        for flag in flags(&command) {
+            assert!(has(&help, &flag), "{name} {flag}");
+        }
+    }
+}

@@ -8,6 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use procwright::Spec;
 use procwright::process::Signal;
 
 /// True if SIGPIPE was ignored at the start. Stored before there is another thread, so
@@ -43,4 +44,14 @@ pub(crate) fn ignored() -> Vec<Signal> {
         ignored.push(Signal::PIPE);
     }
     ignored
+}
+
+/// Has the program of `spec` ignore `signals`, which were ignored here, besides those that it
+/// is said to ignore, and but for those that are said to have their default action.
+pub(crate) fn pass_on(signals: &[Signal], spec: &mut Spec) {
+    for signal in signals {
+        if !spec.default_signals.contains(signal) && !spec.ignored_signals.contains(signal) {
+            spec.ignored_signals.push(*signal);
+        }
+    }
 }

@@ -28,6 +28,8 @@ pub enum Step {
     Thread,
     /// Making the process.
     Clone,
+    /// Being in a cgroup.
+    Cgroup,
     /// Starting a session of its own.
     Setsid,
     /// Making its terminal the one that controls it.
@@ -38,16 +40,28 @@ pub enum Step {
     CloseRange,
     /// Putting a descriptor in its place.
     Dup,
+    /// Saying how readily it is killed where memory is short.
+    OomScoreAdj,
     /// Setting a resource limit.
     Rlimit,
     /// Setting the nice value.
     Nice,
+    /// Setting the policy of scheduling.
+    SchedPolicy,
+    /// Setting class and level of input and output.
+    IoPriority,
+    /// Setting the processors.
+    CpuAffinity,
+    /// Changing the root directory.
+    Chroot,
     /// Setting the supplementary groups.
     Setgroups,
     /// Changing the group.
     Setgid,
     /// Changing the user.
     Setuid,
+    /// Making a session keyring.
+    NewKeyring,
     /// Asking to be killed with the parent.
     DieWithParent,
     /// Changing the working directory.
@@ -56,6 +70,8 @@ pub enum Step {
     Umask,
     /// Resetting signals.
     Signals,
+    /// Having no exec give more rights.
+    NoNewPrivs,
     /// Starting the program itself.
     Exec,
 }
@@ -70,20 +86,28 @@ impl Step {
             Step::Channel => "queue",
             Step::Thread => "pthread_create",
             Step::Clone => "clone",
+            Step::Cgroup => "cgroup.procs",
             Step::Setsid => "setsid",
             Step::ControllingTerminal => "ioctl(TIOCSCTTY)",
             Step::Setpgid => "setpgid",
             Step::Rlimit => "setrlimit",
             Step::Nice => "setpriority",
+            Step::OomScoreAdj => "oom_score_adj",
+            Step::SchedPolicy => "sched_setscheduler",
+            Step::IoPriority => "ioprio_set",
+            Step::CpuAffinity => "sched_setaffinity",
+            Step::Chroot => "chroot",
             Step::Setgroups => "setgroups",
             Step::Setgid => "setgid",
             Step::Setuid => "setuid",
+            Step::NewKeyring => "keyctl(KEYCTL_JOIN_SESSION_KEYRING)",
             Step::DieWithParent => "prctl(PR_SET_PDEATHSIG)",
             Step::Chdir => "chdir",
             Step::CloseRange => "close_range",
             Step::Dup => "dup",
             Step::Umask => "umask",
             Step::Signals => "sigaction",
+            Step::NoNewPrivs => "prctl(PR_SET_NO_NEW_PRIVS)",
             Step::Exec => "exec",
         }
     }

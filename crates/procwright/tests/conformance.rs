@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use procwright::process::{Exit, Scope, Stop};
+use procwright::spec::{SetupKind, SetupOption, SetupValue};
 use procwright::terminal::Size;
 use procwright::time::Timeout;
 use procwright::{
@@ -37,6 +38,32 @@ fn run() {
     assert!(failed.next().is_none(), "{results:#?}");
 }
 
+/// Sets the options that are in the library's table.
+fn set_up(spec: &mut Spec, options: &serde_json::Map<String, Value>) {
+    for (name, value) in options {
+        let Some(option) = SetupOption::named(name) else {
+            continue;
+        };
+        let words = || value.as_array().unwrap().iter();
+        let text = || value.as_str().unwrap();
+        let value = match option.kind {
+            SetupKind::Flag => SetupValue::Flag(value.as_bool().unwrap()),
+            SetupKind::Number => SetupValue::Number(value.as_i64().unwrap()),
+            SetupKind::Numbers => {
+                SetupValue::Numbers(words().map(|one| one.as_i64().unwrap()).collect())
+            }
+            SetupKind::Text => SetupValue::Text(text().to_owned()),
+            SetupKind::Signals => {
+                let signals = words().map(|one| one.as_str().unwrap().parse().unwrap());
+                SetupValue::Signals(signals.collect())
+            }
+            SetupKind::Path => SetupValue::Path(text().into()),
+        };
+        // What is wrong with it the start says again.
+        let _ = option.set(spec, value);
+    }
+}
+
 fn outcome(case: &Value) -> Result<Output, Error> {
     let words = case["argv"].as_array().unwrap().iter();
     let mut argv = words.map(|word| match word.as_str() {
@@ -46,10 +73,12 @@ fn outcome(case: &Value) -> Result<Output, Error> {
     });
     let none = serde_json::Map::new();
     let options = case["options"].as_object().unwrap_or(&none);
-    let mut command = match options.contains_key("shell") {
-        true => Command::shell(argv.next_back().unwrap()),
-        false => Command::from_spec(Spec::new(argv)),
+    let mut spec = match options.contains_key("shell") {
+        true => Spec::shell(argv.next_back().unwrap()),
+        false => Spec::new(argv),
     };
+    set_up(&mut spec, options);
+    let mut command = Command::from_spec(spec);
     if !options.contains_key("raise") {
         command = command.stopped_is_ok();
     }
@@ -83,6 +112,8 @@ fn outcome(case: &Value) -> Result<Output, Error> {
             "limit" | "shell" | "raise" => {}
             "check" => command = command.check(),
             "merged" => command = command.merged(),
+            // `set_up` has set it.
+            name if SetupOption::named(name).is_some() => {}
             "umask" => command = command.umask(u32::try_from(value.as_u64().unwrap()).unwrap()),
             "rlimits" => {
                 for (name, value) in value.as_object().unwrap() {

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use procwright::process::{Scope, Signal, Stop};
-use procwright::spec::{Account, Defaults, Rlimit};
+use procwright::spec::{Account, Defaults, IoPriority, Rlimit, SchedPolicy};
 use procwright::time::Timeout;
 use procwright::{Beyond, Limit, Sink, Spec, Stdin, Until};
 use serde::de::DeserializeSeed;
@@ -49,6 +49,17 @@ fn full() -> Spec {
     spec.new_session = true;
     spec.liveness = true;
     spec.die_with_parent = Some(Signal::KILL);
+    spec.blocked_signals = vec![Signal::USR1];
+    spec.ignored_signals = vec![Signal::HUP];
+    spec.default_signals = vec![Signal::INT];
+    spec.cpu_affinity = Some(vec![0, 9]);
+    spec.sched_policy = Some(SchedPolicy::RoundRobin(7));
+    spec.ionice = Some(IoPriority::BestEffort(6));
+    spec.oom_score_adj = Some(-5);
+    spec.cgroup = Some("/sys/fs/cgroup".into());
+    spec.chroot = Some(odd().into());
+    spec.no_new_privs = true;
+    spec.new_keyring = true;
     spec.stdin = Stdin::Bytes(vec![0, 255].into());
     spec.stdout = Sink::File {
         path: "out".into(),
@@ -103,6 +114,13 @@ fn the_other_ways_to_write_it() {
         ("grace_of_stop", json!(null)),
         ("user", json!(0)),
         ("umask", json!(null)),
+        ("blocked_signals", json!(["USR1", "RTMIN+1"])),
+        ("cpu_affinity", json!([0])),
+        ("cpu_affinity", json!(null)),
+        ("sched_policy", json!("batch")),
+        ("ionice", json!("best-effort")),
+        ("oom_score_adj", json!(1000)),
+        ("cgroup", json!("/sys/fs/cgroup/jobs")),
         ("limit", json!({"bytes": 5})),
         ("pty", json!({"rows": 50, "columns": 132})),
         ("stop", json!({"scope": "process"})),
@@ -145,6 +163,18 @@ fn what_cannot_be_meant_is_refused_by_both() {
         json!({"argv": ["a"], "group": 4_294_967_295_u32}),
         json!({"argv": ["a"], "extra_groups": [1, 4_294_967_295_u32]}),
         json!({"argv": ["a"], "new_session": "yes"}),
+        json!({"argv": ["a"], "blocked_signals": "USR1"}),
+        json!({"argv": ["a"], "blocked_signals": [10]}),
+        json!({"argv": ["a"], "ignored_signals": null}),
+        json!({"argv": ["a"], "cpu_affinity": [-1]}),
+        json!({"argv": ["a"], "cpu_affinity": "0-3"}),
+        json!({"argv": ["a"], "sched_policy": 5}),
+        json!({"argv": ["a"], "ionice": "best-effort:8"}),
+        json!({"argv": ["a"], "ionice": 3}),
+        json!({"argv": ["a"], "oom_score_adj": "high"}),
+        json!({"argv": ["a"], "chroot": true}),
+        json!({"argv": ["a"], "no_new_privs": null}),
+        json!({"argv": ["a"], "new_keyring": 1}),
     ] {
         assert!(conforms(&text).is_err(), "{text}");
         assert!(
@@ -155,6 +185,10 @@ fn what_cannot_be_meant_is_refused_by_both() {
     // Only a list of names could express these.
     for text in [
         json!({"argv": ["a"], "die_with_parent": "NONE"}),
+        json!({"argv": ["a"], "default_signals": ["NONE"]}),
+        json!({"argv": ["a"], "sched_policy": "deadline"}),
+        json!({"argv": ["a"], "sched_policy": "fifo"}),
+        json!({"argv": ["a"], "sched_policy": "rr:100"}),
         json!({"argv": ["a"], "stop": {"signal": "NONE"}}),
         json!({"argv": [{"base64": "%"}]}),
     ] {

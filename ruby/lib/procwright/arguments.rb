@@ -24,6 +24,12 @@ module Procwright
       raise InvalidValue, "#{name} is #{shown(value)}: #{hint}"
     end
 
+    # Raises the core's refusal of a value, with the value that was given.
+    def refuse_as_core(name, value, problem, hint)
+      # Some of the core's words have the value.
+      raise InvalidValue, "#{name} is #{shown(value)}, which #{problem.sub(/\Ais .*, which /, '')}: #{hint}"
+    end
+
     # The value as an error shows it, of what is long the beginning.
     def shown(value)
       return "#{value[0, SHOWN].inspect}..." if value.is_a?(String) && value.size > SHOWN

@@ -14,7 +14,7 @@ module Procwright
       new_session: false, pty: false, die_with_parent: false, liveness: false, fds: nil, stop: nil,
       stdin: nil, input: nil, stdout: :capture, stderr: :capture,
       binmode: nil, encoding: nil, external_encoding: nil, internal_encoding: nil,
-      on_event: nil
+      on_event: nil, **Setup::DEFAULTS
     }.freeze
 
     RUN = SPEC.merge(
@@ -140,6 +140,7 @@ module Procwright
         die_with_parent: death_signal(options[:die_with_parent]),
         liveness: options[:liveness] ? true : false,
         fds: fds(options[:fds]),
+        setup: Setup.translated(options),
         stop: options[:stop].nil? ? nil : Stop.of(options[:stop]).parts,
         stdout: sink("stdout", options[:stdout]),
         stderr: sink("stderr", options[:stderr]),
@@ -159,8 +160,7 @@ module Procwright
       value = value[place.to_i] if place && value.is_a?(Array)
       raise if value.nil?
 
-      # Some of the core's words have the value.
-      raise InvalidValue, "#{what} is #{Arguments.shown(value)}, which #{problem.sub(/\Ais .*, which /, '')}: #{hint}"
+      Arguments.refuse_as_core(what, value, problem, hint)
     end
 
     # The next number, (uid_t) -1, means "no change" to the system, and is refused by the core.

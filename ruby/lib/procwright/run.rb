@@ -34,6 +34,19 @@ module Procwright
   #     and columns; both outputs come as `stdout`
   #   @param die_with_parent [Boolean, String] the signal that the kernel sends it when this
   #     process ends; true is KILL
+  #   @param blocked_signals [Array<String, Symbol, Integer>] signals that are blocked when it
+  #     starts; so too `ignored_signals`, and `default_signals`, which have their default action
+  #     whatever this process ignores
+  #   @param cpu_affinity [Array<Integer>] the processors that it runs on
+  #   @param sched_policy [String, Symbol] `:batch`, `:idle`, `:other`, `"fifo:10"` or `"rr:10"`, as
+  #     by chrt
+  #   @param ionice [String, Symbol] `:idle`, `"best-effort:7"` or `"realtime:0"`, as by ionice
+  #   @param oom_score_adj [Integer] how readily the kernel kills it where memory is short, from
+  #     -1000, never, to 1000
+  #   @param cgroup [String, Pathname] the directory of the cgroup that it starts in
+  #   @param chroot [String, Pathname] its root; `cwd` is in there, and "/" unless given
+  #   @param no_new_privs [Boolean] no exec gives it more rights
+  #   @param new_keyring [Boolean] an empty session keyring of its own
   #   @param liveness [Boolean] lets it watch this process: it calls {LivenessMonitor.of_parent}
   #   @param fds [Hash{Integer=>IO, Integer}, Array<IO, Integer>] descriptors that it gets, by
   #     their numbers there; those of an array keep theirs

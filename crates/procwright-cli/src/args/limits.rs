@@ -159,7 +159,7 @@ impl TypedValueParser for UntilParser {
     }
 }
 
-fn signal(text: &str) -> Result<Signal, String> {
+pub(super) fn signal(text: &str) -> Result<Signal, String> {
     text.parse::<Signal>().map_err(|_| {
         "this is no signal; write a name such as TERM or SIGINT, or a number (`kill -l` lists them)"
             .to_owned()

@@ -23,7 +23,10 @@ An item takes the place of {} in CMD, or comes behind CMD if that has none.
 directory, {/.} neither, {#} its number from 1. There is no shell. Behind
 several ::: stand lists, of which each item meets each: {1} {2} are theirs.
 Exit code: 0 all well, 1 some failed, 124 the deadline, 125 wrong usage or
-trouble of our own; a signal ends us as well. More: procwright man map";
+trouble of our own; a signal ends us as well. More: procwright man map, which
+has --block-signal --ignore-signal --default-signal --cpu-affinity
+--sched-policy --ionice --oom-score-adj --cgroup --chroot --no-new-privs
+--new-keyring";
 
 /// Run a command for each of many items, so many at a time.
 ///

@@ -11,6 +11,7 @@ mod map;
 mod queue;
 mod report;
 mod run;
+mod setup;
 mod surroundings;
 mod usage;
 mod wait;

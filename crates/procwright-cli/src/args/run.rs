@@ -19,7 +19,10 @@ const AFTER: &str = "\
 Exit code: the program's own, 128+N if signal N ended it (SIGINT ends us too),
 124 stopped by a limit, 125 wrong usage or trouble of our own, 126 not
 executable, 127 not found. Durations: 300ms 5s 2m 1h, bare numbers are seconds,
-inf. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes. More: procwright man run";
+inf. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes. More: procwright man run,
+which has --block-signal --ignore-signal --default-signal --cpu-affinity
+--sched-policy --ionice --oom-score-adj --cgroup --chroot --no-new-privs
+--new-keyring";
 
 /// Run a program, with limits, and leave nothing of it behind.
 ///

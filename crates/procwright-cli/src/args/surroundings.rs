@@ -9,7 +9,9 @@ use clap::{Args, ValueHint};
 use procwright::Spec;
 use procwright::process::Signal;
 
-/// Directory and variables of programs, and whether they outlive this command.
+use super::setup::SetupArgs;
+
+/// Directory and variables of programs, their set-up, and whether they outlive this command.
 #[derive(Debug, Args)]
 pub(crate) struct SurroundingsArgs {
     /// Run in this directory
@@ -33,6 +35,9 @@ pub(crate) struct SurroundingsArgs {
     /// nobody whom it has started, and not to a set-user-ID program.
     #[arg(long)]
     pub(crate) die_with_parent: bool,
+
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
 }
 
 impl SurroundingsArgs {
@@ -49,6 +54,7 @@ impl SurroundingsArgs {
         if self.die_with_parent {
             spec.die_with_parent.get_or_insert(Signal::KILL);
         }
+        self.setup.apply_to(spec);
     }
 }
 

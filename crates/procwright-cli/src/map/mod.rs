@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use procwright::map::{Joblog, Journal, Map, Progress, Remote, StoppedBy};
 use procwright::process::Signal;
-use procwright::{BoxError, Command, Event, Sink, Spec, Tap};
+use procwright::{BoxError, Event, Sink, Spec, Tap};
 use procwright_os::thread::spawn_quiet;
 use procwright_os::wake::Wake;
 
@@ -217,8 +217,8 @@ fn common_spec(args: &MapArgs, ignored: &[Signal], screen: &Screen) -> Spec {
         // Of two places each gets its own stream, and no order is asked for.
         false => spec.merged = screen.streams.is_shared(),
     }
-    let command = Command::from_spec(spec).ignored_signals(ignored.iter().copied());
-    command.spec().clone()
+    inherited_signals::pass_on(ignored, &mut spec);
+    spec
 }
 
 /// The command of each item.

@@ -8,7 +8,7 @@ use super::output::Outputs;
 use super::progress::RunProgress;
 use super::spec_file;
 use crate::args::RunArgs;
-use crate::message;
+use crate::{inherited_signals, message};
 
 /// Spec of the program: what a file says, and what the options say on top of it.
 ///
@@ -76,13 +76,13 @@ fn drop_capture_options(spec: &mut Spec) {
 /// whatever this process does about them. `is_subreaper` says that orphans come to this
 /// process.
 pub(super) fn command<'a>(
-    spec: Spec,
+    mut spec: Spec,
     ignored: &[Signal],
     is_subreaper: bool,
     outputs: &Outputs,
 ) -> Command<'a> {
+    inherited_signals::pass_on(ignored, &mut spec);
     let command = Command::from_spec(spec).stopped_is_ok();
-    let command = command.ignored_signals(ignored.iter().copied());
     let command = outputs.attach(command);
     match is_subreaper {
         true => command.adopts_orphans(),

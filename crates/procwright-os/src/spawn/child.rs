@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use super::report::{ChildReport, EXEC};
+use super::report::{CGROUP, ChildReport, EXEC};
 use super::{Action, FdSource, MAX_PARKED, Plan};
 
 /// Everything that the child gets.
@@ -15,12 +15,18 @@ pub(super) struct Context<'a> {
     pub(super) argv: &'a [*const c_char],
     pub(super) envp: &'a [*const c_char],
     pub(super) report: &'a ChildReport,
+    /// The file `cgroup.procs` of a cgroup that the child has to join by itself, or -1.
+    pub(super) joins: c_int,
 }
 
 /// The child's life between clone and exec.
 pub(super) extern "C" fn child(context: *mut c_void) -> c_int {
     // SAFETY: `start` passes a pointer to a Context that outlives us.
     let context = unsafe { &*context.cast::<Context<'_>>() };
+    // Before the first step: one of them may put another descriptor in the place of this.
+    if context.joins >= 0 && !write_whole(context.joins, b"0") {
+        return fail(context.report, CGROUP);
+    }
     let mut slots = [-1; MAX_PARKED];
     for (index, action) in (0..).zip(&context.plan.actions) {
         if !take_step(action, &mut slots) {
@@ -112,6 +118,15 @@ fn take_step(action: &Action, slots: &mut [c_int; MAX_PARKED]) -> bool {
                 }
                 true
             }
+            Action::OomScoreAdj(number) => {
+                let flags = libc::O_WRONLY | libc::O_CLOEXEC;
+                let file = libc::open(c"/proc/self/oom_score_adj".as_ptr(), flags);
+                if file < 0 || !write_whole(file, number.as_bytes()) {
+                    return false;
+                }
+                libc::close(file);
+                true
+            }
             Action::Rlimit {
                 resource,
                 soft,
@@ -132,11 +147,32 @@ fn take_step(action: &Action, slots: &mut [c_int; MAX_PARKED]) -> bool {
             Action::Nice(value) => {
                 libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, *value) == 0
             }
+            Action::SchedPolicy { policy, priority } => {
+                // `struct sched_param` is this one number.
+                libc::syscall(
+                    libc::SYS_sched_setscheduler,
+                    0,
+                    *policy,
+                    ptr::from_ref(priority),
+                ) == 0
+            }
+            Action::IoPriority(number) => {
+                libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, *number) == 0
+            }
+            Action::CpuAffinity(processors) => set_affinity(processors),
+            Action::Chroot(directory) => {
+                libc::chroot(directory.as_ptr()) == 0 && libc::chdir(c"/".as_ptr()) == 0
+            }
             Action::Setgroups(groups) => {
                 libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) == 0
             }
             Action::Setgid(gid) => libc::syscall(libc::SYS_setresgid, *gid, *gid, *gid) == 0,
             Action::Setuid(uid) => libc::syscall(libc::SYS_setresuid, *uid, *uid, *uid) == 0,
+            Action::NewKeyring => {
+                // No name: one that nobody else can join.
+                let name = ptr::null::<c_char>();
+                libc::syscall(libc::SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, name) >= 0
+            }
             Action::DieWithParent { signal, parent } => {
                 if libc::prctl(libc::PR_SET_PDEATHSIG, *signal) != 0 {
                     return false;
@@ -174,8 +210,50 @@ fn take_step(action: &Action, slots: &mut [c_int; MAX_PARKED]) -> bool {
                     libc::dup2(from, *to) >= 0
                 }
             }
-            Action::ResetSignals { ignored } => reset_signals(ignored),
+            Action::ResetSignals {
+                ignored,
+                default,
+                blocked,
+            } => reset_signals(ignored, default) && set_mask(blocked),
+            Action::NoNewPrivs => libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0,
         }
+    }
+}
+
+const IOPRIO_WHO_PROCESS: c_int = 1;
+const KEYCTL_JOIN_SESSION_KEYRING: c_int = 1;
+
+/// Writes these few bytes in one piece, as files of the kernel take them.
+fn write_whole(file: c_int, bytes: &[u8]) -> bool {
+    // SAFETY: the pointer and the length are those of the slice.
+    let written = unsafe { libc::write(file, bytes.as_ptr().cast(), bytes.len()) };
+    usize::try_from(written) == Ok(bytes.len())
+}
+
+/// Room for 8192 processors, the most of which a kernel of today can be built for.
+const MOST_WORDS: usize = super::MOST_PROCESSORS / 64;
+
+/// Has this process run on these processors, and fails with `EINVAL` if one of them is not
+/// there or not in the cpuset: the kernel takes the others and says nothing.
+fn set_affinity(processors: &[u64]) -> bool {
+    let mut have = [0u64; MOST_WORDS];
+    // SAFETY: the pointers and lengths are those of the two slices; the call takes 0 for
+    // the caller.
+    unsafe {
+        let length = size_of_val(processors);
+        if libc::syscall(libc::SYS_sched_setaffinity, 0, length, processors.as_ptr()) != 0 {
+            return false;
+        }
+        let length = size_of_val(&have);
+        if libc::syscall(libc::SYS_sched_getaffinity, 0, length, have.as_mut_ptr()) < 0 {
+            return false;
+        }
+        let all = have.iter().zip(processors);
+        let has_all = all.fold(true, |all, (have, wanted)| all && have & wanted == *wanted);
+        if !has_all {
+            *libc::__errno_location() = libc::EINVAL;
+        }
+        has_all
     }
 }
 
@@ -254,7 +332,7 @@ fn leading_number(name: &[u8]) -> Option<c_int> {
 /// tell any more; a caller that can says so.
 const EXPECTED: [c_int; 3] = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
 
-fn reset_signals(to_ignore: &[c_int]) -> bool {
+fn reset_signals(to_ignore: &[c_int], to_reset: &[c_int]) -> bool {
     // SAFETY: zeroed is a valid sigaction (the default handler, no flags), and
     // the pointers are to locals. The C library refuses the two numbers that it
     // keeps for itself, which only its own threads can send.
@@ -269,14 +347,18 @@ fn reset_signals(to_ignore: &[c_int]) -> bool {
             }
             let ignored = current.sa_sigaction == libc::SIG_IGN;
             let caught = !ignored && current.sa_sigaction != libc::SIG_DFL;
-            if to_ignore.contains(&signal) {
-                libc::sigaction(signal, &raw const ignore, ptr::null_mut());
-            } else if caught || (ignored && EXPECTED.contains(&signal)) {
-                libc::sigaction(signal, &raw const default, ptr::null_mut());
+            let reset = to_reset.contains(&signal) || EXPECTED.contains(&signal);
+            let action = match to_ignore.contains(&signal) {
+                true => &raw const ignore,
+                false if caught || (ignored && reset) => &raw const default,
+                false => continue,
+            };
+            if libc::sigaction(signal, action, ptr::null_mut()) != 0 {
+                return false;
             }
         }
-        set_mask(&0)
     }
+    true
 }
 
 /// Sets the calling thread's whole signal mask. Raw, because the C library keeps two

@@ -22,44 +22,73 @@
 //! - a change of credentials happens in a copy of the memory (no `CLONE_VM`):
 //!   a process with other credentials that shares our memory could be traced
 //!   into it by processes of its new user.
+//!
+//! # In a cgroup
+//!
+//! `clone3` with `CLONE_INTO_CGROUP` (Linux 5.7) makes the child there, with a copy of the
+//! memory: to give it a stack in ours takes code in assembler, for each architecture.
+//! Where that call is not known or not allowed, and in a cgroup of version 1, the child
+//! joins by itself, as its first step. It is in the cgroup before it can start anything
+//! either way.
 #![allow(missing_docs, reason = "documented where it is exported")]
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::child::{Context, child, set_mask};
-use super::report::{ChildReport, EXEC, NOTHING, SharedReport};
-use super::{FailedStep, PidVariable, Plan, Spawned};
+use super::report::{CGROUP, ChildReport, EXEC, NOTHING, SharedReport};
+use super::{Cgroup, FailedStep, PidVariable, Plan, Spawned};
 
 /// Stack size: enough for the deepest path through [`child`], debug builds included;
 /// the pages that it does not reach are never touched.
 const STACK: usize = 64 * 1024;
 
 pub fn spawn(plan: &Plan) -> Result<Spawned, FailedStep> {
-    if plan.changes_credentials {
-        let shared = SharedReport::new().map_err(FailedStep::Clone)?;
-        start(plan, shared.get(), 0)
-    } else {
-        let report = ChildReport {
-            step: AtomicI32::new(NOTHING),
-            errno: AtomicI32::new(0),
-        };
-        start(plan, &report, libc::CLONE_VM)
-    }
-}
-
-fn start(plan: &Plan, report: &ChildReport, memory: c_int) -> Result<Spawned, FailedStep> {
     let argv = pointers(&plan.argv, &[]);
     let envp = pointers(&plan.env, &plan.signed);
-    let context = Context {
+    let own = ChildReport {
+        step: AtomicI32::new(NOTHING),
+        errno: AtomicI32::new(0),
+    };
+    let makes_in = plan
+        .cgroup
+        .as_ref()
+        .and_then(|cgroup| cgroup.directory.as_ref());
+    let copies = plan.changes_credentials || makes_in.is_some();
+    let shared = match copies {
+        true => Some(SharedReport::new().map_err(FailedStep::Clone)?),
+        false => None,
+    };
+    let report = shared.as_ref().map_or(&own, SharedReport::get);
+    let mut context = Context {
         plan,
         argv: &argv,
         envp: &envp,
         report,
+        joins: -1,
     };
+    if let Some(directory) = makes_in {
+        match clone_into(&context, directory) {
+            Err(error) if is_not_to_be_had(&error) => {}
+            Err(error) => return Err(of_the_cgroup(error)),
+            Ok(cloned) => return started(cloned, report),
+        }
+    }
+    context.joins = plan.cgroup.as_ref().map_or(-1, Cgroup::procs);
+    let memory = if copies { 0 } else { libc::CLONE_VM };
+    started(clone(&context, memory).map_err(FailedStep::Clone)?, report)
+}
+
+/// A child that has called exec or exited.
+struct Cloned {
+    pid: c_int,
+    pidfd: c_int,
+}
+
+fn clone(context: &Context<'_>, memory: c_int) -> io::Result<Cloned> {
     let mut stack: Vec<MaybeUninit<u128>> = Vec::with_capacity(STACK / size_of::<u128>());
     let mut pidfd: c_int = -1;
     let flags = memory | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
@@ -76,15 +105,103 @@ fn start(plan: &Plan, report: &ChildReport, memory: c_int) -> Result<Spawned, Fa
             child,
             stack.as_mut_ptr().add(stack.capacity()).cast::<c_void>(),
             flags,
-            (&raw const context).cast_mut().cast::<c_void>(),
+            ptr::from_ref(context).cast_mut().cast::<c_void>(),
             &raw mut pidfd,
         )
     };
     let error = io::Error::last_os_error();
     drop(blocked);
-    if pid < 0 {
-        return Err(FailedStep::Clone(error));
+    match pid < 0 {
+        true => Err(error),
+        false => Ok(Cloned { pid, pidfd }),
     }
+}
+
+/// `struct clone_args` up to the member `cgroup`, of Linux 5.7.
+#[repr(C)]
+struct CloneArgs {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
+/// Makes the child in the cgroup of this directory, with a copy of our memory.
+fn clone_into(context: &Context<'_>, directory: &OwnedFd) -> io::Result<Cloned> {
+    let mut pidfd: c_int = -1;
+    let flags = (libc::CLONE_VFORK | libc::CLONE_PIDFD).cast_unsigned();
+    let arguments = CloneArgs {
+        flags: u64::from(flags) | CLONE_INTO_CGROUP,
+        pidfd: (&raw mut pidfd).expose_provenance() as u64,
+        child_tid: 0,
+        parent_tid: 0,
+        exit_signal: libc::SIGCHLD as u64,
+        stack: 0,
+        stack_size: 0,
+        tls: 0,
+        set_tid: 0,
+        set_tid_size: 0,
+        cgroup: directory.as_raw_fd() as u64,
+    };
+
+    let blocked = BlockedSignals::all();
+    // SAFETY: the kernel reads so many bytes of `arguments` and writes to `pidfd`. The call
+    // comes back twice, as fork does, each time with memory of its own.
+    let pid = unsafe {
+        libc::syscall(
+            libc::SYS_clone3,
+            &raw const arguments,
+            size_of::<CloneArgs>(),
+        )
+    };
+    if pid == 0 {
+        child(ptr::from_ref(context).cast_mut().cast::<c_void>());
+        // SAFETY: _exit runs no handlers. Never got here: the child has called it.
+        unsafe { libc::_exit(127) }
+    }
+    let error = io::Error::last_os_error();
+    drop(blocked);
+    match c_int::try_from(pid) {
+        Ok(pid) if pid > 0 => Ok(Cloned { pid, pidfd }),
+        _ => Err(error),
+    }
+}
+
+/// True if the error is that of a kernel, or a sandbox, that does not know the call or one
+/// of its flags, or does not allow it. No other error is a reason to have the child join by
+/// itself: that a cgroup has as many processes as it may holds up a clone, and no join.
+fn is_not_to_be_had(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOSYS | libc::E2BIG | libc::EINVAL | libc::EPERM)
+    )
+}
+
+/// The refusal of a clone into a cgroup.
+fn of_the_cgroup(error: io::Error) -> FailedStep {
+    match error.raw_os_error() {
+        Some(
+            libc::EACCES
+            | libc::EBADF
+            | libc::EBUSY
+            | libc::ENODEV
+            | libc::ENOENT
+            | libc::EOPNOTSUPP,
+        ) => FailedStep::Cgroup(error),
+        _ => FailedStep::Clone(error),
+    }
+}
+
+fn started(Cloned { pid, pidfd }: Cloned, report: &ChildReport) -> Result<Spawned, FailedStep> {
     if pidfd < 0 {
         // A kernel, or a sandbox that plays one, that does not know CLONE_PIDFD.
         // SAFETY: the child is ours and not reaped, so the number is its own.
@@ -107,6 +224,7 @@ fn start(plan: &Plan, report: &ChildReport, memory: c_int) -> Result<Spawned, Fa
             });
         }
         EXEC => FailedStep::Exec(errno()),
+        CGROUP => FailedStep::Cgroup(errno()),
         action => FailedStep::Action(usize::try_from(action).unwrap_or(0), errno()),
     };
     reap_failed(pid);

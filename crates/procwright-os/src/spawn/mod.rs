@@ -1,5 +1,6 @@
 //! Starting a program: a clone, an ordered list of actions in the child, exec.
 
+mod cgroup;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod child;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -17,6 +18,7 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU8, Ordering};
 
+pub use cgroup::Cgroup;
 /// The number of the resource called as in `ulimit`'s and `setrlimit`'s manual,
 /// without the prefix: `nofile`, `as`, `core`.
 #[doc(alias = "RLIMIT_NOFILE")]
@@ -59,6 +61,9 @@ pub enum Action {
         /// Group that is replaced.
         from: i32,
     },
+    /// Sets how readily the kernel kills the process where memory is short. The number
+    /// as text, for /proc/self/oom_score_adj.
+    OomScoreAdj(String),
     /// Sets a resource limit.
     Rlimit {
         /// Number of the resource, see [`resource_number`].
@@ -70,12 +75,28 @@ pub enum Action {
     },
     /// Sets the nice value, absolute.
     Nice(i32),
+    /// Sets policy and priority of scheduling, by the numbers of sched_setscheduler(2).
+    SchedPolicy {
+        /// Policy.
+        policy: i32,
+        /// Priority, 0 where the policy has none.
+        priority: i32,
+    },
+    /// Sets class and level of input and output, by the number of ioprio_set(2).
+    IoPriority(i32),
+    /// Sets the processors to run on, a bit each. Fails unless the process may run on all
+    /// of them: the kernel would leave out the others without a word.
+    CpuAffinity(Vec<u64>),
+    /// Changes the root directory and goes there.
+    Chroot(CString),
     /// Sets the supplementary groups.
     Setgroups(Vec<u32>),
     /// Sets the real, effective and saved group.
     Setgid(u32),
     /// Sets the real, effective and saved user.
     Setuid(u32),
+    /// Joins a new keyring of the session's kind, which nobody else has.
+    NewKeyring,
     /// Asks for a signal when the parent's spawning thread ends (`PR_SET_PDEATHSIG`).
     DieWithParent {
         /// Signal.
@@ -111,7 +132,13 @@ pub enum Action {
     ResetSignals {
         /// Signals that the program ignores all the same.
         ignored: Vec<i32>,
+        /// Signals that get their default action whatever the parent does with them.
+        default: Vec<i32>,
+        /// The mask: a bit each, that of signal 1 first.
+        blocked: u64,
     },
+    /// Has no exec give more rights than there are, for good.
+    NoNewPrivs,
 }
 
 /// The source of a descriptor that the child gets.
@@ -122,6 +149,9 @@ pub enum FdSource {
     /// The copy that an [`Action::Park`] has put into this slot.
     Slot(usize),
 }
+
+/// One more than the greatest number of a processor.
+pub const MOST_PROCESSORS: usize = 8192;
 
 /// The most descriptors that may have to be moved out of the way.
 pub const MAX_PARKED: usize = 64;
@@ -163,6 +193,8 @@ impl PidVariable {
 pub struct Plan {
     /// Steps before the exec, in order.
     pub actions: Vec<Action>,
+    /// The cgroup that the child is in before the first step.
+    pub cgroup: Option<Cgroup>,
     /// The files to try, in the order of `PATH`.
     pub programs: Vec<CString>,
     /// Arguments, the program's name first.
@@ -194,6 +226,8 @@ pub struct Spawned {
 pub enum FailedStep {
     /// The clone: there is no child.
     Clone(io::Error),
+    /// Being in the cgroup.
+    Cgroup(io::Error),
     /// The action of this index.
     Action(usize, io::Error),
     /// The exec.

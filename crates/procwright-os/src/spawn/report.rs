@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// Relaxed everywhere: the parent reads only after the child has gone, which orders
 /// the two; the atomics are for the compiler.
 pub(super) struct ChildReport {
-    /// Index of the failed action, [`EXEC`] or [`NOTHING`].
+    /// Index of the failed action, [`CGROUP`], [`EXEC`] or [`NOTHING`].
     pub(super) step: AtomicI32,
     pub(super) errno: AtomicI32,
 }
 
 pub(super) const NOTHING: i32 = -1;
 pub(super) const EXEC: i32 = -2;
+pub(super) const CGROUP: i32 = -3;
 
 /// A report in memory that a child without CLONE_VM shares with us.
 pub(super) struct SharedReport(ptr::NonNull<ChildReport>);

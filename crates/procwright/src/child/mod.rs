@@ -9,11 +9,12 @@
 //! start                          one start, for a run and a spawn
 //! child_process                  the process, until it is reaped
 //! spawner · foreground           the threads that children shall not outlive; the lent terminal
-//! plan                           what is done between clone and exec
+//! plan · advice                  what is done between clone and exec; what to do where that is refused
 //! inheritance · stdio            the descriptors that it gets
 //! captured_output · unstarted    outputs read to their end; why there is no child
 //! ```
 
+mod advice;
 mod captured_output;
 mod channel;
 mod channel_ends;

@@ -9,13 +9,14 @@ use super::foreground::ForegroundTerminal;
 use super::inheritance::Inheritances;
 use super::stdio::{OurEnds, StdioEnds};
 use super::unstarted::Unstarted;
-use super::{plan, spawner, stdio};
+use super::{advice, plan, spawner, stdio};
+use crate::error::{SpawnError, Step};
 use crate::quote::quote;
 use crate::spec::{Launch, Spec};
 use crate::trace::Trace;
 use procwright_liveness::inherited::Inheritance;
 use procwright_os::job_control;
-use procwright_os::spawn::{Action, Plan};
+use procwright_os::spawn::{Action, Cgroup, Plan};
 use procwright_process::joined_groups;
 
 /// A start that only the process is missing for.
@@ -45,7 +46,7 @@ pub(crate) fn prepare(
 /// A start that is given up: an error gets advice, and the trace is told.
 pub(crate) fn given_up(unstarted: impl Into<Unstarted>, spec: &Spec, trace: Trace) -> Unstarted {
     let unstarted = match unstarted.into() {
-        Unstarted::Spawn(error) => plan::add_hint(error, spec).into(),
+        Unstarted::Spawn(error) => advice::add_to(error, spec).into(),
         other => other,
     };
     match &unstarted {
@@ -64,6 +65,12 @@ fn open(
     trace: Trace,
 ) -> Result<PreparedStart<'_>, Unstarted> {
     let ends = stdio::open(spec, feeds)?;
+    let cgroup = spec
+        .cgroup
+        .as_ref()
+        .map(|path| Cgroup::open(path))
+        .transpose();
+    let cgroup = cgroup.map_err(|error| SpawnError::new(Step::Cgroup, "", error))?;
     let foreground = ForegroundTerminal::for_spec(spec);
     let terminal = match ends.terminal() {
         Some(own) => Some(Action::ControllingTerminal(own)),
@@ -77,6 +84,7 @@ fn open(
         spec,
         &placements,
         terminal,
+        cgroup,
         inheritances.environment()?,
     );
     Ok(PreparedStart {

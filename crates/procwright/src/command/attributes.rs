@@ -125,22 +125,6 @@ impl Command<'_> {
         self
     }
 
-    /// Has the program ignore `signals` from its start.
-    ///
-    /// Without this it ignores what this process ignores (SIGHUP under `nohup`, SIGINT of
-    /// a job in the background), but for SIGPIPE, SIGXFSZ and SIGCHLD: these have their
-    /// default actions, since runtimes and hosts ignore them for themselves, as Rust and
-    /// Python do with SIGPIPE. A command that stands in front of a program can know that
-    /// its own caller has ignored one of them, as by `trap '' PIPE` in a shell, and says
-    /// so here. SIGKILL and SIGSTOP cannot be ignored, and are refused.
-    #[doc(alias = "SIG_IGN")]
-    #[doc(alias = "restore_signals")]
-    #[must_use]
-    pub fn ignored_signals(mut self, signals: impl IntoIterator<Item = Signal>) -> Self {
-        self.spec.ignored_signals = signals.into_iter().collect();
-        self
-    }
-
     /// Has the kernel send `signal` to the program when this process ends.
     ///
     /// Needs a thread for as long as the program runs, since the kernel watches

@@ -5,6 +5,7 @@ mod builder;
 mod ongoing;
 mod pty;
 mod run;
+mod setup;
 mod spawn;
 mod stdio;
 mod taps;

@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use super::{Account, Spec};
 use procwright_os::Invalid;
 use procwright_os::spawn::{self, Action, MAX_PARKED};
+use procwright_process::Signal;
 
 /// Directories to look for programs in when there is no `PATH` at all, as execvp
 /// has them, without the current directory.
@@ -43,9 +44,20 @@ impl Launch {
             })
             .collect::<Result<_, _>>()?;
         let mut settings = limits(spec)?;
+        // What needs rights comes before they are given up, and what needs /proc before it
+        // may be out of sight.
+        settings.extend(scheduling(spec));
+        if let Some(root) = &spec.chroot {
+            let root = c_string(root.as_os_str().as_bytes(), || "chroot".into())?;
+            settings.push(Action::Chroot(root));
+        }
         let credentials = credentials(spec)?;
         let changes_credentials = !credentials.is_empty();
         settings.extend(credentials);
+        // Behind the credentials: it is the new user's.
+        if spec.new_keyring {
+            settings.push(Action::NewKeyring);
+        }
         // Behind the credentials: the kernel forgets it with a change of user.
         if let Some(signal) = spec.die_with_parent {
             settings.push(Action::DieWithParent {
@@ -61,9 +73,15 @@ impl Launch {
         if let Some(mask) = spec.umask {
             settings.push(Action::Umask(mask));
         }
+        let numbers = |signals: &[Signal]| signals.iter().map(|one| one.number()).collect();
         settings.push(Action::ResetSignals {
-            ignored: spec.ignored_signals.iter().map(|s| s.number()).collect(),
+            ignored: numbers(&spec.ignored_signals),
+            default: numbers(&spec.default_signals),
+            blocked: mask(&spec.blocked_signals),
         });
+        if spec.no_new_privs {
+            settings.push(Action::NoNewPrivs);
+        }
         Ok(Launch {
             programs,
             argv,
@@ -169,9 +187,13 @@ fn programs(program: &OsStr, env: &[(OsString, OsString)]) -> Vec<CString> {
     programs
 }
 
-/// Resource limits and the nice value.
+/// Resource limits, what becomes of it where memory is short, and the nice value.
 fn limits(spec: &Spec) -> Result<Vec<Action>, Invalid> {
     let mut actions = Vec::new();
+    // Opens a file, for which the limits may leave no descriptor.
+    if let Some(number) = spec.oom_score_adj {
+        actions.push(Action::OomScoreAdj(number.to_string()));
+    }
     for limit in &spec.rlimits {
         let name = limit.resource.to_ascii_lowercase();
         let name = name.strip_prefix("rlimit_").unwrap_or(&name);
@@ -199,6 +221,36 @@ fn limits(spec: &Spec) -> Result<Vec<Action>, Invalid> {
         actions.push(Action::Nice(spawn::system_niceness().saturating_add(nice)));
     }
     Ok(actions)
+}
+
+/// Which processors it gets, and when it gets them and the disks.
+fn scheduling(spec: &Spec) -> Vec<Action> {
+    let policy = spec.sched_policy.map(|policy| {
+        let (policy, priority) = policy.numbers();
+        Action::SchedPolicy { policy, priority }
+    });
+    let input_and_output = spec.ionice.map(|one| Action::IoPriority(one.number()));
+    let processors = spec.cpu_affinity.as_ref().map(|numbers| {
+        let most = numbers.iter().max().copied().unwrap_or(0) as usize;
+        let mut words = vec![0u64; most / 64 + 1];
+        for number in numbers {
+            words[*number as usize / 64] |= 1 << (number % 64);
+        }
+        Action::CpuAffinity(words)
+    });
+    [policy, input_and_output, processors]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The signals as the kernel has a mask.
+fn mask(signals: &[Signal]) -> u64 {
+    let bit = |signal: &Signal| 1u64.checked_shl(signal.number().cast_unsigned() - 1);
+    signals
+        .iter()
+        .filter_map(bit)
+        .fold(0, |mask, bit| mask | bit)
 }
 
 /// Changes of groups and user, in the order in which they are allowed.

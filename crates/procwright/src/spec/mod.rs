@@ -2,12 +2,16 @@
 //! used again.
 
 mod launch;
+mod priority;
+mod setup;
 #[cfg(feature = "serde")]
 mod text;
 mod until;
 mod validate;
 
 pub(crate) use launch::Launch;
+pub use priority::{IoPriority, SchedPolicy};
+pub use setup::{SETUP, SetupKind, SetupOption, SetupValue};
 #[cfg(feature = "serde")]
 pub use text::Defaults;
 pub use until::Until;
@@ -76,9 +80,35 @@ pub struct Spec {
     pub(crate) pty_modes: Option<Modes>,
     /// The signal that the kernel sends to the program when this process ends.
     pub die_with_parent: Option<Signal>,
+    /// Signals that are blocked when the program starts.
+    #[doc(alias = "sigprocmask")]
+    pub blocked_signals: Vec<Signal>,
     /// Signals that the program ignores from its start: see
     /// [`Command::ignored_signals`](crate::Command::ignored_signals).
-    pub(crate) ignored_signals: Vec<Signal>,
+    pub ignored_signals: Vec<Signal>,
+    /// Signals that have their default action when it starts, whatever the caller ignores.
+    pub default_signals: Vec<Signal>,
+    /// Processors that it runs on, by their numbers; those of the caller if none.
+    #[doc(alias = "sched_setaffinity")]
+    pub cpu_affinity: Option<Vec<u32>>,
+    /// The policy by which it gets processor time; the caller's if none.
+    pub sched_policy: Option<SchedPolicy>,
+    /// Class and level of its input and output; the caller's if none.
+    pub ionice: Option<IoPriority>,
+    /// How readily the kernel kills it where memory is short, from -1000, never, to 1000;
+    /// the caller's if none.
+    pub oom_score_adj: Option<i32>,
+    /// The directory of the cgroup that it starts in; the caller's if none.
+    pub cgroup: Option<PathBuf>,
+    /// The directory that is its root; the caller's if none. `cwd` is in there, and is
+    /// `/` if none.
+    pub chroot: Option<PathBuf>,
+    /// True if no exec, of it or of what it starts, gives more rights than there are.
+    #[doc(alias = "PR_SET_NO_NEW_PRIVS")]
+    pub no_new_privs: bool,
+    /// True for a session keyring of its own, which is empty.
+    #[doc(alias = "KEYCTL_JOIN_SESSION_KEYRING")]
+    pub new_keyring: bool,
     /// True if the program gets what it needs to watch this process: see
     /// [`Command::liveness`](crate::Command::liveness).
     pub liveness: bool,
@@ -265,7 +295,17 @@ impl Spec {
             pty: None,
             pty_modes: None,
             die_with_parent: None,
+            blocked_signals: Vec::new(),
             ignored_signals: Vec::new(),
+            default_signals: Vec::new(),
+            cpu_affinity: None,
+            sched_policy: None,
+            ionice: None,
+            oom_score_adj: None,
+            cgroup: None,
+            chroot: None,
+            no_new_privs: false,
+            new_keyring: false,
             liveness: false,
             channel: None,
             channel_options: procwright_queue::Options::new(),

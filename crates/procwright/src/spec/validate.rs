@@ -8,7 +8,6 @@ use super::{Launch, Sink, Spec, Stdin, is_ours};
 use crate::spool::Overflow;
 use crate::std_stream::PerStream;
 use procwright_os::Invalid;
-use procwright_process::Signal;
 
 /// The call that a [`Spec`] is for. Some options make sense in one of them alone.
 #[derive(Clone, Copy, Debug)]
@@ -51,14 +50,7 @@ impl Spec {
                 "say process_group 0, or a stop with the scope group",
             ));
         }
-        let impossible = |signal: &&Signal| [Signal::KILL, Signal::STOP].contains(signal);
-        if let Some(signal) = self.ignored_signals.iter().find(impossible) {
-            return Err(Invalid::new(
-                "ignored_signals",
-                format!("has {signal}, which no process can ignore"),
-                "leave it out",
-            ));
-        }
+        self.check_setup()?;
         if let Some(mask) = self.umask.filter(|mask| *mask > 0o777) {
             return Err(Invalid::new(
                 "umask",
@@ -299,6 +291,7 @@ impl Spec {
             ("stdout", of_sink(&self.stdout)),
             ("stderr", of_sink(&self.stderr)),
             ("keep_full", self.keep_full.as_ref()),
+            ("cgroup", self.cgroup.as_ref()),
         ];
         for (what, path) in paths {
             if let Some(path) = path {

@@ -3,7 +3,10 @@
 //! The keys: `pid`, `ppid`, `pgid`, `sid`, `uid`, `euid`, `gid`, `egid`, `groups`,
 //! `cwd`, `umask` and `nice` (numbers), `rlimit_nofile` and `rlimit_core`
 //! (`[soft, hard]`, null is unlimited), `sig_blocked` and `sig_ignored` (lists of
-//! numbers), `pdeathsig` (null or a number), `nonblocking` (which descriptors have
+//! numbers), `pdeathsig` (null or a number), `cpus` (the processors that it may run on),
+//! `sched_policy` and `sched_priority`, `ioprio` and `oom_score_adj` (numbers of the system),
+//! `no_new_privs` (0 or 1), `cgroups` (lines of /proc/self/cgroup), `session_keyring` (its
+//! number, null if there are none), `nonblocking` (which descriptors have
 //! O_NONBLOCK) and `fds` (number to link target, all that were open at the start).
 //! What is not UTF-8 is shown with replacement characters.
 
@@ -65,6 +68,29 @@ fn run(args: Args) -> Outcome {
             parent_process_death_signal()?
                 .map_or("null".to_owned(), |signal| signal.as_raw().to_string()),
         ),
+        ("cpus", list(processors()?.into_iter())),
+        ("sched_policy", scheduling()[0].to_string()),
+        ("sched_priority", scheduling()[1].to_string()),
+        ("ioprio", ioprio().to_string()),
+        (
+            "oom_score_adj",
+            fs::read_to_string("/proc/self/oom_score_adj")?
+                .trim()
+                .to_owned(),
+        ),
+        (
+            "no_new_privs",
+            field(&status, "NoNewPrivs", 10)?.to_string(),
+        ),
+        (
+            "cgroups",
+            list(
+                fs::read_to_string("/proc/self/cgroup")?
+                    .lines()
+                    .map(|line| quote(line.as_bytes())),
+            ),
+        ),
+        ("session_keyring", session_keyring()),
         ("nonblocking", list(nonblocking)),
         ("fds", format!("{{{}}}", links.join(","))),
     ];
@@ -86,6 +112,51 @@ fn group() -> i32 {
 fn session() -> i32 {
     // SAFETY: a plain system call without pointers.
     unsafe { libc::getsid(0) }
+}
+
+/// The processors that this process may run on.
+fn processors() -> Result<Vec<usize>, Failure> {
+    let mut words = [0u64; 128];
+    // SAFETY: the kernel writes at most as many bytes as it is told.
+    let length = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            size_of_val(&words),
+            words.as_mut_ptr(),
+        )
+    };
+    if length < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    let is_set = |number: &usize| words[number / 64] >> (number % 64) & 1 == 1;
+    Ok((0..words.len() * 64).filter(is_set).collect())
+}
+
+/// Policy and priority.
+fn scheduling() -> [i32; 2] {
+    let mut priority: i32 = 0;
+    // SAFETY: `struct sched_param` is one number.
+    let policy = unsafe {
+        libc::syscall(libc::SYS_sched_getparam, 0, &raw mut priority);
+        libc::syscall(libc::SYS_sched_getscheduler, 0)
+    };
+    [i32::try_from(policy).unwrap_or(-1), priority]
+}
+
+fn ioprio() -> i64 {
+    // SAFETY: a plain system call without pointers. 1 is IOPRIO_WHO_PROCESS.
+    unsafe { libc::syscall(libc::SYS_ioprio_get, 1, 0) }
+}
+
+/// The number of the session keyring, or null.
+fn session_keyring() -> String {
+    // SAFETY: a plain system call without pointers. 0 is KEYCTL_GET_KEYRING_ID, -3 the
+    // session's, which is not made if it is not there.
+    match unsafe { libc::syscall(libc::SYS_keyctl, 0, -3, 0) } {
+        id if id > 0 => id.to_string(),
+        _ => "null".to_owned(),
+    }
 }
 
 /// Every open descriptor but the one that lists them.

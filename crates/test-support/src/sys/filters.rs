@@ -84,6 +84,21 @@ pub fn deny_ioctl(request: u64, errno: i32) {
     seccompiler::apply_filter_all_threads(&program).expect("seccomp");
 }
 
+/// Makes a prctl(2) with this option fail with `errno`.
+pub fn deny_prctl(option: i32, errno: i32) {
+    let option = u64::from(option.cast_unsigned());
+    let is_it = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, option);
+    let rule = SeccompRule::new(vec![is_it.expect("a condition")]).expect("a rule");
+    let filter = SeccompFilter::new(
+        BTreeMap::from([(libc::SYS_prctl, vec![rule])]),
+        SeccompAction::Allow,
+        SeccompAction::Errno(errno as u32),
+        std::env::consts::ARCH.try_into().expect("a known machine"),
+    );
+    let program: BpfProgram = filter.expect("a filter").try_into().expect("a program");
+    seccompiler::apply_filter_all_threads(&program).expect("seccomp");
+}
+
 /// `PIDFD_GET_INFO` of `linux/pidfd.h`, without the size of its argument.
 pub const PIDFD_GET_INFO: u64 = 0xff0b;
 

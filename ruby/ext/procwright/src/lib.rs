@@ -35,6 +35,7 @@ mod read_buffer;
 mod reader;
 mod report;
 mod run;
+mod setup;
 mod shared_reader;
 mod signal_pipe;
 mod string;
@@ -54,6 +55,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     let native = ruby.define_module("Procwright")?.define_module("Native")?;
     errors::define(&native)?;
     arguments::define(&native)?;
+    setup::define(&native)?;
     cancel::define(ruby, &native)?;
     pipe_end::define(ruby, &native)?;
     event_handover::define(ruby, &native)?;

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use crate::arguments::{seconds, signal, stop};
 use crate::errors::{exception, invalid_error, start_refused, system_error};
+use crate::setup;
 use crate::string::to_vec;
 
 /// The options in the shapes that `lib/procwright/options.rb` gives them.
@@ -94,6 +95,7 @@ impl Options<'_> {
             spec.stop = stop(parts)?;
         }
         spec.liveness = self.get("liveness")?;
+        setup::apply(&mut spec, self.get("setup")?)?;
         spec.stdin = self.stdin()?;
         spec.stdout = self.sink("stdout")?;
         spec.stderr = self.sink("stderr")?;

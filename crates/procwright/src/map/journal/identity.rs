@@ -6,8 +6,9 @@ use super::error::JournalError;
 use crate::spec::Spec;
 
 /// Members of a spec that say how long one waits for the program, how it is stopped and what is
-/// kept of its output. A command that is run with others of them is still that command.
-const NOT_COUNTED: [&str; 9] = [
+/// kept of its output. A command that is run with others of them is still that command. Ignored
+/// signals are among them since the command line passes on those that its caller ignores.
+const NOT_COUNTED: [&str; 10] = [
     "timeout",
     "idle_timeout",
     "stop",
@@ -17,6 +18,7 @@ const NOT_COUNTED: [&str; 9] = [
     "merged",
     "stall_after",
     "die_with_parent",
+    "ignored_signals",
 ];
 
 /// Which command is meant.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Account, Limit, Rlimit, Sink, Spec, Stdin, Until};
+use super::{Account, IoPriority, Limit, Rlimit, SchedPolicy, Sink, Spec, Stdin, Until};
 use crate::terminal::{Modes, Size};
 use procwright_os::Invalid;
 use procwright_os::time::Timeout;
@@ -32,7 +32,7 @@ use procwright_process::{Signal, Stop};
 use procwright_queue::Channel;
 use shapes::{Limits, SinkShape, StdinShape, StopShape, Variables, writable_name};
 pub(super) use values::account_id;
-use values::{As, SecondsText, SignalName, Text, Variable};
+use values::{As, SecondsText, SignalName, Text, Variable, Word};
 
 /// The members of the text, in their order. serde makes a [`Spec`] of them and
 /// back: a field that is missing here does not compile.
@@ -67,8 +67,24 @@ struct Members {
     pty_modes: Option<Modes>,
     #[serde(with = "As::<Option<SignalName>>")]
     die_with_parent: Option<Signal>,
-    #[serde(skip)]
+    #[serde(with = "As::<Vec<SignalName>>")]
+    blocked_signals: Vec<Signal>,
+    #[serde(with = "As::<Vec<SignalName>>")]
     ignored_signals: Vec<Signal>,
+    #[serde(with = "As::<Vec<SignalName>>")]
+    default_signals: Vec<Signal>,
+    cpu_affinity: Option<Vec<u32>>,
+    #[serde(with = "As::<Option<Word<SchedPolicy>>>")]
+    sched_policy: Option<SchedPolicy>,
+    #[serde(with = "As::<Option<Word<IoPriority>>>")]
+    ionice: Option<IoPriority>,
+    oom_score_adj: Option<i32>,
+    #[serde(with = "As::<Option<Text>>")]
+    cgroup: Option<PathBuf>,
+    #[serde(with = "As::<Option<Text>>")]
+    chroot: Option<PathBuf>,
+    no_new_privs: bool,
+    new_keyring: bool,
     liveness: bool,
     #[serde(skip)]
     channel: Option<Channel>,

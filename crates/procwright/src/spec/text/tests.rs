@@ -28,6 +28,17 @@ fn full() -> Spec {
     spec.new_session = true;
     spec.foreground = true;
     spec.die_with_parent = Some(Signal::KILL);
+    spec.blocked_signals = vec![Signal::USR1];
+    spec.ignored_signals = vec![Signal::HUP];
+    spec.default_signals = vec![Signal::INT];
+    spec.cpu_affinity = Some(vec![0, 9]);
+    spec.sched_policy = Some(SchedPolicy::RoundRobin(7));
+    spec.ionice = Some(IoPriority::BestEffort(6));
+    spec.oom_score_adj = Some(-5);
+    spec.cgroup = Some("/sys/fs/cgroup".into());
+    spec.chroot = Some("/srv".into());
+    spec.no_new_privs = true;
+    spec.new_keyring = true;
     spec.stdin = Stdin::Bytes(vec![0, 255].into());
     spec.stdout = Sink::File {
         path: "out".into(),

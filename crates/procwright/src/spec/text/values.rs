@@ -6,6 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -226,6 +227,32 @@ pub(in crate::spec) fn account_id<'de, D: Deserializer<'de>>(
     match id <= Account::GREATEST_ID {
         true => Ok(id),
         false => Err(D::Error::custom("this number is nobody's")),
+    }
+}
+
+/// A value by the word that it is shown as.
+pub(super) struct Word<T>(T);
+
+impl<T: Clone> Written<T> for Word<T> {
+    fn from_value(value: &T) -> Result<Word<T>, Invalid> {
+        Ok(Word(value.clone()))
+    }
+
+    fn into_value(self) -> T {
+        self.0
+    }
+}
+
+impl<T: fmt::Display> Serialize for Word<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de, T: FromStr<Err = Invalid>> Deserialize<'de> for Word<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Word<T>, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        word.parse().map(Word).map_err(D::Error::custom)
     }
 }
 
