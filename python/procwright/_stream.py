@@ -11,7 +11,7 @@ from ._arguments import data as checked_data
 from ._arguments import items, number, word
 from ._invalid import bad_type, bad_value
 from ._record import Record
-from ._timed import line_within, within
+from ._timed import line_within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -230,6 +230,10 @@ class Reader(_core.Reader, ReadOnly):
         else:
             super().close(wait)
 
+    # Only what Python calls is made here: read1() and readinto() are called by io.TextIOWrapper and
+    # io.BufferedReader in one step with keeping what they give, and a handler of a signal that
+    # raised between the two, in a frame of ours, would lose it.
+
     def readline(self, size: int | None = -1, /, *, timeout: Seconds | None = None) -> bytes:
         """Reads a line with its end, b"" at the end of all.
 
@@ -240,21 +244,6 @@ class Reader(_core.Reader, ReadOnly):
             return super().readline(size)
         refuse_size(size)
         return line_within(self, self._peek_line, timeout) or b""
-
-    def read1(self, size: int | None = -1, /, *, timeout: Seconds | None = None) -> bytes:
-        """Reads what has come, up to `size` bytes; waits for the first alone. b"" at the end.
-
-        With a timeout it raises `WaitTimeout` if nothing has come by then.
-        """
-        if timeout is None:
-            return super().read1(size)
-        read = super().read1
-
-        def look(has_more: bool) -> bytes | None:
-            # The descriptor does not tell of what was read out of the pipe.
-            return read(size) if has_more or self._is_held() else None
-
-        return within(timeout, self, "data", look)
 
     def _hand_on(self) -> None:
         """From now on it is the stdin of another program."""

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from procwright import PIPE, InvalidValue, StreamClosed, TimeoutExpired, WaitTimeout, spawn
+from procwright import PIPE, InvalidValue, Reader, StreamClosed, TimeoutExpired, WaitTimeout, spawn
 
 KINDS = [
     {},
@@ -52,11 +52,11 @@ def test_a_line_with_a_time_limit(options):
         assert child.stdout.readline(timeout=0) == said(options, "")
 
 
-@pytest.mark.parametrize("options", KINDS)
+@pytest.mark.parametrize("options", [one for one in KINDS if "text" in one or "encoding" in one])
 def test_what_has_come_with_a_time_limit(options):
     with cat(**options) as child:
         for timeout in (0, 0.05):
-            with pytest.raises(WaitTimeout, match=r"^no (data|text) from stdout of cat within"):
+            with pytest.raises(WaitTimeout, match=r"^no text from stdout of cat within"):
                 child.stdout.read1(timeout=timeout)
         child.stdin.write(said(options, "prompt? "))
         assert child.stdout.read1(timeout=60) == said(options, "prompt? ")
@@ -101,3 +101,9 @@ def test_a_part_of_a_line_has_no_time_limit(options):
             child.stdout.readline(5, timeout=1)
         with pytest.raises(InvalidValue, match=r"^timeout is 'x': pass seconds"):
             child.stdout.readline(timeout="x")
+
+
+def test_what_io_calls_runs_no_python():
+    # In a frame of Python's the handler of a signal could raise, and lose what was read.
+    for name in ("read1", "readinto", "readinto1", "read", "peek"):
+        assert name not in Reader.__dict__
