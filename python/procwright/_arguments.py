@@ -84,10 +84,25 @@ def encoded(name: str, value: Any, hint: str = "pass a str, bytes or a path") ->
         raise bad_value(name, value, hint) from None
 
 
+def file_name(name: str, value: Any, hint: str) -> bytes:
+    """The bytes of a path, which the system ends by a NUL."""
+    found = encoded(name, value, hint)
+    if b"\0" in found:
+        raise bad_value(name, value, "it contains a NUL byte, which no path can have")
+    return found
+
+
+def refuse_closed(name: str, value: Any) -> None:
+    """Refuses a file that was closed: it would be found out when the program runs."""
+    if getattr(value, "closed", False) is True:
+        raise bad_value(name, value, "it is closed, pass one that is open")
+
+
 def items(name: str, value: Any, hint: str) -> list[Any]:
     """What is in an iterable that is no text."""
     if isinstance(value, (str, bytes, bytearray)):
         raise bad_type(name, value, hint)
+    refuse_closed(name, value)
     try:
         iterator = iter(value)
     except TypeError:

@@ -7,7 +7,7 @@ import json
 import os
 import time
 
-from ._arguments import callback, encoded, items, word
+from ._arguments import callback, file_name, items, word
 from ._errors import SpawnError, _spawn_error
 from ._fake import Player
 from ._fake_calls import Call, NotRegistered
@@ -70,7 +70,7 @@ class Cassette(Player):
     ) -> None:
         super().__init__()
         #: The file.
-        self.path = os.fsdecode(encoded("path", path, "pass a file, a str, bytes or a path"))
+        self.path = os.fsdecode(file_name("path", path, "pass a file, a str, bytes or a path"))
         #: What is done with it.
         self.mode = word("mode", mode, _MODES)
         hint = 'pass a list of "argv", "input", "cwd" and "env"'

@@ -7,7 +7,7 @@ import threading
 
 from . import _starting
 from ._arguments import callback as checked_callback
-from ._arguments import number
+from ._arguments import items, number
 from ._fake_calls import Call, NotRegistered, Words
 from ._fake_map import FakeMap, really
 from ._fake_reply import Reply
@@ -111,9 +111,8 @@ class Player:
         commands = given["next"]
 
         def ask(index: int, raw: dict[str, Any]) -> Any:
-            args, _ = commands.waiting[index]
-            parameters = {**commands.options, "args": args}
-            return self._one(Call("map", args, raw, parameters), really, parameters)
+            parameters, _ = commands.waiting[index]
+            return self._one(Call("map", parameters["args"], raw, parameters), really, parameters)
 
         return FakeMap(options, commands, ask)
 
@@ -315,9 +314,8 @@ class Fake(Player):
     def assert_calls(self, patterns: Sequence[Pattern]) -> None:
         """Raises `AssertionError` unless these were the calls, in this order, and no others."""
         hint = "pass a list of patterns, each as register() takes it"
-        if isinstance(patterns, (str, bytes)) or not hasattr(patterns, "__iter__"):
-            raise bad_type("patterns", patterns, hint)
-        expected = [Words(f"patterns[{place}]", one) for place, one in enumerate(patterns)]
+        given = items("patterns", patterns, hint)
+        expected = [Words(f"patterns[{place}]", one) for place, one in enumerate(given)]
         calls = self.calls
         for place in range(max(len(expected), len(calls))):
             if place == len(calls):

@@ -8,7 +8,7 @@ import os
 from ._arguments import data as checked_data
 from ._arguments import items, number
 from ._errors import _spawn_error
-from ._invalid import InvalidValue, bad_type
+from ._invalid import InvalidValue, bad_type, bad_value
 from ._record import Record
 from ._result import Result
 from ._timeout import seconds as checked_seconds
@@ -27,7 +27,12 @@ _DATA = "pass bytes, or a str, which is encoded as UTF-8"
 
 
 def _bytes(name: str, value: Any) -> bytes:
-    return value.encode() if isinstance(value, str) else bytes(checked_data(name, value, _DATA))
+    if not isinstance(value, str):
+        return bytes(checked_data(name, value, _DATA))
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise bad_value(name, value, _DATA) from None
 
 
 class Out(Record):
@@ -81,8 +86,6 @@ class Pause(Record):
 
 
 def _too_long(name: str, value: Any) -> InvalidValue:
-    from ._invalid import bad_value
-
     return bad_value(name, value, "pass a time, 0 or more; Hang() is for ever")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ._arguments import refuse_closed
 from ._invalid import bad_type, bad_value
 
 TYPE_CHECKING = False
@@ -32,11 +33,12 @@ def receive(made: Callable[[int], T], sock: Any) -> T:
 
 
 def _fileno(sock: Any) -> int:
+    refuse_closed("sock", sock)
     fileno = getattr(sock, "fileno", None)
     number = sock if fileno is None else fileno()
     if not isinstance(number, int) or isinstance(number, bool):
         raise bad_type("sock", sock, _SOCKET)
-    if number < 0:
+    if not 0 <= number < 2**31:
         raise bad_value("sock", sock, _SOCKET + ", which is open")
     return number
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._arguments import encoded
+from ._arguments import encoded, file_name
 from ._invalid import InvalidValue
 
 TYPE_CHECKING = False
@@ -45,9 +45,9 @@ class Journal:
         joblog: StrOrBytesPath | None = None,
     ) -> None:
         hint = "pass a file, a str, bytes or a path"
-        encoded("path", path, hint)
+        file_name("path", path, hint)
         if joblog is not None:
-            encoded("joblog", joblog, hint)
+            file_name("joblog", joblog, hint)
         if (rerun_failed or rerun_unknown) and not resume:
             raise InvalidValue("rerun_failed and rerun_unknown are for resume=True")
         self.path = path
@@ -76,5 +76,5 @@ def journal_of(journal: Any) -> Journal:
     """A journal, or that of a file."""
     if isinstance(journal, Journal):
         return journal
-    encoded("journal", journal, "pass a file, a str, bytes or a path, or a Journal")
+    file_name("journal", journal, "pass a file, a str, bytes or a path, or a Journal")
     return Journal(journal)

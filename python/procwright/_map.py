@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
-from ._arguments import callback, instance, number, pairs
+from ._arguments import callback, instance, number, pairs, refuse_closed
 from ._generic import Err, Generic, Order, Out
 from ._invalid import InvalidValue, _WrongType, bad_type, shown
 from ._journal import Journal, journal_of
@@ -117,6 +117,8 @@ def map(
     Raises `InvalidValue` and `JournalError`, before anything is started.
     """
     common = _checked(dict(options))
+    every = {**_DEFAULTS, **common}
+    _stdin_of(every, text_decoding(every["text"], every["encoding"], every["errors"]))
     callback("on_line", on_line)
     rules = {
         "parallel": _count("parallel", parallel, 100_000),
@@ -138,6 +140,7 @@ def map(
         raise bad_type("commands", commands, _COMMANDS)
     if isinstance(commands, (list, tuple)) and not common.get("shell"):
         _refuse_one_command(commands)
+    refuse_closed("commands", commands)
     try:
         iterator = iter(commands)
     except TypeError:
@@ -213,6 +216,18 @@ def _of_a_run(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+def _stdin_of(options: dict[str, Any], decoding: tuple[str, str] | None) -> tuple[str, object]:
+    """What a command reads, for the core."""
+    data, stdin = options["input"], options["stdin"]
+    if data is not None and stdin is not None:
+        raise InvalidValue("stdin and input are both given: input is what the program reads")
+    found = source(stdin, decoding) if data is None else data_source(data, decoding)
+    if found[0] == "iterator":
+        hint = "a command of a map reads no iterable: pass input, a path or a file"
+        raise bad_type("stdin", stdin, hint)
+    return found
+
+
 class _Given:
     """The commands, in the form that the core takes. Called by one thread at a time."""
 
@@ -223,10 +238,8 @@ class _Given:
         self._common = common
         self._lines = lines
         self._next = 0
-        #: The parameters of the last command that was taken, for all but its arguments.
-        self.options: dict[str, Any] = {}
-        #: Of commands without a result yet: arguments, and how their output is decoded.
-        self.waiting: dict[int, tuple[Args, tuple[str, str] | None]] = {}
+        #: Of commands without a result yet: parameters, and how their output is decoded.
+        self.waiting: dict[int, tuple[dict[str, Any], tuple[str, str] | None]] = {}
 
     def __call__(self) -> dict[str, object]:
         given = next(self._iterator)
@@ -238,15 +251,7 @@ class _Given:
             given = own.pop("args")
         options = {**_DEFAULTS, **self._common, **_checked_own(own)}
         decoding = text_decoding(options["text"], options["encoding"], options["errors"])
-        if options["input"] is not None and options["stdin"] is not None:
-            raise InvalidValue("stdin and input are both given: input is what the program reads")
-        data = options["input"]
-        stdin = source(options["stdin"], decoding) if data is None else data_source(data, decoding)
-        if stdin[0] == "iterator":
-            raise InvalidValue(
-                f"stdin is {options['stdin']!r}, and a command of a map reads no iterable: "
-                "pass input, a path or a file"
-            )
+        stdin = _stdin_of(options, decoding)
         args = given_args(given)
         if isinstance(args, (str, bytes)) and not options["shell"]:
             raise bad_type(
@@ -264,8 +269,7 @@ class _Given:
             "taps": taps,
         }
         audit("map", raw, options)
-        self.options = options
-        self.waiting[self._next] = args, decoding
+        self.waiting[self._next] = {**options, "args": args}, decoding
         self._next += 1
         return raw
 
@@ -308,13 +312,19 @@ class Map(Generic[Out, Err, Order]):
             self._is_ended = True
             raise StopIteration
         index, kind, parts, line = come
-        args, decoding = self._given.waiting.pop(index)
+        given, decoding = self._given.waiting.pop(index)
+        args = given["args"]
         result = error = before = None
         if kind == "ran":
             result = result_of(args, parts, decoding)
             error = _error_of(result, parts)
         elif kind == "not_started":
             error = parts
+            if isinstance(error, InvalidValue):
+                from ._refused import words
+
+                error.args = (words(error, given),)
+                line = str(error)
         else:
             before = Past(*parts)
         return Ended(index, args, result, error, before, line)

@@ -244,6 +244,9 @@ def opened(process: Any) -> _core.ProcessHandle | None:
     if isinstance(process, int):
         return _of_pid(process)
     if isinstance(process, str):
+        if not process.isascii():
+            # Its digits are those of ASCII; half a character no text of the core's can have.
+            raise bad_value("process", process, _PROCESS)
         return _core.ProcessHandle.of_id(process)
     if not hasattr(process, "pid"):
         raise bad_type("process", process, _PROCESS)

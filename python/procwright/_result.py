@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from ._arguments import number
 from ._generic import Err, Generic, Order, Out
-from ._invalid import bad_type
 from ._record import Holder, Record, Status, Survivor
 
 TYPE_CHECKING = False
@@ -194,8 +194,8 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
             1: _Kept("stdout", self.stdout_bytes, self.stdout_info),
             2: _Kept("stderr", self.stderr_bytes, self.stderr_info),
         }
-        for number, length in segments:
-            stream = streams[number]
+        for one, length in segments:
+            stream = streams[one]
             piece = stream.take(length)
             if piece:
                 pieces.append((stream.name, piece))
@@ -241,9 +241,9 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         """The result as JSON. What is not UTF-8 is `{"base64": "..."}`."""
         import json
 
-        if not isinstance(indent, (int, str, type(None))):
-            hint = "pass how many spaces, or None for one line"
-            raise bad_type("indent", indent, hint)
+        hint = "pass how many spaces, 0 to 1000, or a str of them, or None for one line"
+        if indent is not None and not isinstance(indent, str):
+            number("indent", indent, 0, 1000, hint)
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
     def __repr__(self) -> str:

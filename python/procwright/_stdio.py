@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ._arguments import codec, data, encoded, number
+from ._arguments import codec, data, encoded, number, refuse_closed
 from ._invalid import bad_type, bad_value
 
 TYPE_CHECKING = False
@@ -96,7 +96,8 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
         raise bad_type("stdin", stdin, hint)
     if hasattr(stdin, "__fspath__"):
         return "file", encoded("stdin", stdin)
-    fd = _fileno(stdin)
+    refuse_closed("stdin", stdin)
+    fd = _fileno("stdin", stdin)
     if fd is not None:
         return _descriptor("stdin", fd)
     if hasattr(stdin, "_hand_on"):
@@ -138,7 +139,8 @@ def _sink(name: str, target: Any) -> tuple[str, object]:
         return _descriptor(name, target)
     if isinstance(target, (str, bytes)) or hasattr(target, "__fspath__"):
         return "file", encoded(name, target)
-    fd = _fileno(target)
+    refuse_closed(name, target)
+    fd = _fileno(name, target)
     if fd is None:
         hint = _SINK
         if hasattr(target, "write"):
@@ -220,7 +222,7 @@ class _HandedOn:
         self._stream._hand_back(self._has_begun)
 
 
-def _fileno(file: Any) -> int | None:
+def _fileno(name: str, file: Any) -> int | None:
     fileno = getattr(file, "fileno", None)
     if fileno is None:
         return None
@@ -229,6 +231,9 @@ def _fileno(file: Any) -> int | None:
     except OSError:
         # io.UnsupportedOperation: a file in memory.
         return None
+    if isinstance(fd, int) and fd < 0:
+        # A socket that was closed.
+        raise bad_value(name, file, "it is closed, pass one that is open")
     return fd
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._arguments import refuse_closed
 from ._invalid import bad_type
 
 TYPE_CHECKING = False
@@ -129,6 +130,7 @@ def _serialised(callback: Callable[[Any], object]) -> Callable[[Any], object]:
 def tee_taps(file: Any, captured: list[int], decoding: tuple[str, str] | None) -> list[Tap]:
     if not hasattr(file, "write"):
         raise bad_type("tee", file, "pass True, or a file to write to")
+    refuse_closed("tee", file)
     import io
 
     is_text = isinstance(file, io.TextIOBase) or hasattr(file, "encoding")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._arguments import refuse_closed
 from ._invalid import bad_type, bad_value, shown
 from ._process import Process, opened
 
@@ -34,6 +35,7 @@ def watched(thing: Any) -> _core._Watched:
         number = getattr(thing, name, None)
         # A process that has a descriptor, too, is waited for as a process.
         if number is not None and not (name == "fileno" and hasattr(thing, "pid")):
+            refuse_closed("a member of procs", thing)
             return _descriptor(thing, name, number())
     if not hasattr(thing, "pid"):
         hint = "pass a process, or an object with readiness_fd() or fileno()"

@@ -5,6 +5,7 @@ The parameters are those of the signatures: one without rows here fails.
 
 import asyncio
 import datetime
+import gc
 import inspect
 import io
 import math
@@ -18,9 +19,10 @@ import subprocess
 import threading
 
 import pytest
+from conftest import descriptors
 
 import procwright
-from procwright import DEVNULL, INHERIT, PIPE, STDOUT, InvalidValue, queue
+from procwright import DEVNULL, INHERIT, PIPE, STDOUT, InvalidValue, _map, queue, testing
 
 #: Values that the library makes. Their constructors are not for users.
 MADE = {
@@ -53,6 +55,8 @@ MADE = {
     queue.Sender,
     queue.Stat,
     queue.View,
+    testing.Call,
+    testing.Registered,
 }
 
 #: Parameters that take any object: for its truth, or to be sent.
@@ -71,6 +75,7 @@ ANYTHING = {
     "resume",
     "shell",
     "start_new_session",
+    "strict",
     "sync",
     "text",
     "wait",
@@ -115,7 +120,7 @@ FILE = [*wrong_type(5, ODD, ["x"]), Row("a\0b", ValueError, "cwd is 'a\\x00b', w
 SIGNAL = [*wrong_type(1.5, True, ODD, None), *bad("X", "SIG", -1, 0, 65, HUGE)]
 STOP = [*wrong_type(15, 5, 1.5, True, [15], ODD), *bad("X", "SIG", "", "KILL\0")]
 DESCRIPTOR = [*wrong_type("x", 1.5, ODD, True, None), *bad(-1, HUGE)]
-SOCKET = [*wrong_type("x", ODD, True, None), *bad(-1)]
+SOCKET = [*wrong_type("x", ODD, True, None), *bad(-1, HUGE)]
 PROCS = [
     *wrong_type("x", 5, ODD, None),
     Row([ODD], TypeError, "a member of procs is <odd>: "),
@@ -129,6 +134,7 @@ BYTES = [
     *bad(-1, HUGE, "x", "", "1 XB", "64KB", "-1", "1e3", "1KiB 1KiB", "9" * 30, "\ud800"),
 ]
 SIZE = [*wrong_type("x", 1.5, ODD), *bad(HUGE)]
+OUTPUT = [*wrong_type(5, ["x"], ODD), Row(None, TypeError), *bad("\ud800")]
 DATA = wrong_type("x", 5, ODD, None)
 PATTERN = [*wrong_type(b"x", 5, ODD, None, re.compile(b"x")), *bad("(", "*")]
 CODEC = [*wrong_type(5, b"utf-8", ODD), Row("no such", LookupError), Row("a\0b", LookupError)]
@@ -280,10 +286,10 @@ ROWS = {
     "ahead": [*wrong_type("x", 1.5, True, ODD), *bad(-1, HUGE)],
     "stop_after_failures": [*wrong_type("x", 1.5, True, ODD), *bad(0, -1, HUGE)],
     "deadline": SECONDS,
-    "journal": wrong_type(5, ODD, ["x"]),
+    "journal": [*wrong_type(5, ODD, ["x"]), *bad("a\0b", pathlib.Path("a\0b"), "\ud800")],
+    "path": [*wrong_type(5, None, ODD), *bad("a\0b", b"a\0b", "\ud800")],
+    "joblog": [*wrong_type(5, ODD), *bad("a\0b", "\ud800")],
     "executor": wrong_type(5, "x", ODD, ["x"]),
-    "path": wrong_type(5, None, ODD),
-    "joblog": wrong_type(5, ODD),
     "overflow": POLICY,
     "channel": [*wrong_type(5, ODD), *bad("x")],
     "Stop.signal": SIGNAL,
@@ -304,7 +310,7 @@ ROWS = {
     "memory": BYTES,
     "disk": BYTES,
     "policy": POLICY,
-    "process": [*wrong_type(ODD, None, 1.5, True), *bad(0, -1, HUGE)],
+    "process": [*wrong_type(ODD, None, 1.5, True), *bad(0, -1, HUGE, "\ud800")],
     "fd": DESCRIPTOR,
     "sig": SIGNAL,
     "pattern": PATTERN,
@@ -322,7 +328,7 @@ ROWS = {
     "Writer.lines": wrong_type("x", b"x", 5, None, ODD),
     "TextWriter.text": wrong_type(b"x", 5, None, ODD),
     "TextWriter.lines": wrong_type("x", b"x", 5, None, ODD),
-    "indent": wrong_type(1.5, ODD),
+    "indent": [*wrong_type(1.5, ODD, True), *bad(-1, HUGE)],
     "lanes": [*wrong_type("x", 1.5, True, None), *bad(0, -1, HUGE)],
     "first": [*BYTES, *wrong_type(None)],
     "Receiver.sender.limit": BYTES,
@@ -338,6 +344,32 @@ ROWS = {
         *wrong_type("x", 5, None, ODD),
         Row([b"x", "y"], TypeError, "messages[1] is 'y': "),
     ],
+    "Fake.args": [
+        *wrong_type(5, None, ODD),
+        *bad([], ()),
+        Row(["a", 5], TypeError, "args[1] is 5: "),
+        Row([None], TypeError, "args[0] is None: "),
+        Row(["a", re.compile(b"x")], TypeError, "args[1] is re.compile(b'x'): "),
+    ],
+    "Fake.stdout": OUTPUT,
+    "Fake.stderr": OUTPUT,
+    "Reply.stdout": OUTPUT,
+    "Reply.stderr": OUTPUT,
+    "Out.data": OUTPUT,
+    "Err.data": OUTPUT,
+    "In.data": OUTPUT[:-2] + OUTPUT[-1:],
+    "answer": wrong_type(5, "x", ODD, ValueError),
+    "returncode": [*wrong_type("x", 1.5, True, None, ODD), *bad(256, -65, HUGE, -HUGE)],
+    "times": [*wrong_type("x", 1.5, True, ODD), *bad(-1, HUGE)],
+    "when": CALLBACK,
+    "patterns": [*wrong_type("x", 5, None, ODD), Row([5], TypeError, "patterns[0] is 5: ")],
+    "steps": [*wrong_type("x", 5, None, ODD), Row(["x", 5], TypeError, "steps[1] is 5: ")],
+    "seconds": [*SECONDS, *bad(-1, math.inf, HUGE, None)],
+    "Reply.of.result": wrong_type(5, None, ODD),
+    "not_found.program": wrong_type(5, None, b"x", ODD),
+    "Cassette.mode": [*wrong_type(5, None, ODD), *bad("x", "")],
+    "match": [*wrong_type("argv", 5, None, ODD), Row(["x"], ValueError, "match[0] is 'x': ")],
+    "before_save": CALLBACK,
     "ObjectSender.sender": wrong_type(None, 5, "x", ODD),
     "ObjectReceiver.receiver": wrong_type(None, 5, "x", ODD),
 }
@@ -345,7 +377,7 @@ ROWS = {
 
 def public_calls():
     """Every public function, constructor and method, by its name."""
-    for module in (procwright, queue):
+    for module in (procwright, queue, testing):
         for name in module.__all__:
             thing = getattr(module, name)
             if not isinstance(thing, type):
@@ -365,12 +397,16 @@ def public_calls():
 def parameters():
     for name, call in public_calls():
         signature = inspect.signature(call)
+        if name == "map":
+            # Those of `run` that it takes for every command.
+            yield from ((name, option) for option in _map._DEFAULTS)
         if signature.return_annotation in ("NoReturn",):
             # A pipe cannot do it, whatever it is asked for.
             continue
         for parameter in signature.parameters.values():
             # What is there to refuse parameters of others is no parameter.
-            if parameter.name != "self" and parameter.kind is not parameter.VAR_KEYWORD:
+            variable = parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+            if parameter.name != "self" and not variable:
                 yield name, parameter.name
 
 
@@ -396,16 +432,19 @@ def test_every_parameter_is_here():
 
 
 @pytest.fixture
-def world(child):
+def world(child, tmp_path, monkeypatch):
     """Objects on which methods are called, and good values of the other parameters."""
-    made = World(child)
+    monkeypatch.chdir(tmp_path)
+    made = World(child, tmp_path)
     yield made
     made.close()
 
 
 class World:
-    def __init__(self, child):
+    def __init__(self, child, directory):
         self._child = child
+        #: The file that a program makes which is started.
+        self.mark = directory / "mark"
         self._open = []
 
     def keep(self, one):
@@ -416,6 +455,29 @@ class World:
         for one in reversed(self._open):
             getattr(one, "stop", None) and one.stop()
             getattr(one, "close", None) and one.close()
+
+    @staticmethod
+    def now():
+        """The children, threads and open descriptors of this process."""
+        found = {("thread", one) for one in os.listdir("/proc/self/task")}
+        for _, one in list(found):
+            try:
+                text = pathlib.Path(f"/proc/self/task/{one}/children").read_text()
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has ended
+            found |= {("process", child) for child in text.split()}
+        found |= {("descriptor", *one) for one in descriptors().items()}
+        return found
+
+    def is_as(self, before, name):
+        """Nothing was started, and nothing is left. Else the watchdog comes."""
+        assert {one for one in self.now() - before if one[0] == "process"} == set()
+        assert not self.mark.exists()
+        # The threads of a map, which takes a command before the core refuses it, end behind it.
+        while name != "map" and not self.now() <= before:
+            gc.collect()
+            # What there was before may end meanwhile, and its threads with it.
+            os.sched_yield()
 
     def spawn(self, **options):
         # It ends by itself: no call that takes a bad value waits for ever.
@@ -445,6 +507,8 @@ class World:
             "Receiver": lambda: receiver,
             "Reservation": lambda: self.keep(receiver.sender()).reserve(4),
             "Sender": lambda: self.keep(receiver.sender()),
+            "Fake": testing.Fake,
+            "Registered": lambda: testing.Fake().register(["x"]),
         }[name]()
 
     def good(self, name, parameter):
@@ -457,10 +521,10 @@ class World:
 
     def value(self, parameter):
         return {
-            "args": ["/bin/true"],
+            "args": ["touch", str(self.mark)],
             "bytes": 5,
             "columns": 80,
-            "commands": [],
+            "commands": [["touch", str(self.mark)]],
             "data": b"x",
             "fds": (0, 1),
             "invitation": self.keep(queue.Receiver()).invite(),
@@ -470,8 +534,12 @@ class World:
             "name": "x",
             "path": "x",
             "pattern": "x",
+            "patterns": [],
             "procs": [],
+            "program": "x",
+            "result": None,
             "rows": 24,
+            "seconds": 1,
             "ticket": "x",
         }[parameter]
 
@@ -485,8 +553,10 @@ def call_with(world, name, parameter, value):
     if names and names[0] == "self":
         arguments.append(world.owner(owner, method))
     keywords = {}
+    if parameter not in names:
+        keywords[parameter] = value
     for one in signature.parameters.values():
-        if one.name == "self" or one.kind is one.VAR_KEYWORD:
+        if one.name == "self" or one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
             continue
         if one.name == parameter:
             given = value
@@ -498,11 +568,27 @@ def call_with(world, name, parameter, value):
             arguments.append(given)
         else:
             keywords[one.name] = given
-    result = call(*arguments, **keywords, **world.good(name, parameter))
+    good = world.good(name, parameter)
+    before = World.now()
+    try:
+        return finished(world, call(*arguments, **keywords, **good))
+    finally:
+        world.is_as(before, name)
+
+
+def finished(world, result):
     if inspect.iscoroutine(result):
         return asyncio.run(result)
     if hasattr(result, "__anext__"):
         return asyncio.run(anext(result))
+    if hasattr(result, "__next__"):
+        # What waits with the first item, or takes the first command.
+        error = getattr(next(result, None), "error", None)
+        getattr(result, "close", list)()
+        del result
+        if error is not None:
+            raise error
+        return None
     # Never got here with a bad value: what was started is ended.
     world.keep(result)
     return result
@@ -531,6 +617,64 @@ def test_a_bad_value_says_what_and_which_and_what_would_do(world, name, paramete
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error)
         assert str(again) == text
+
+
+#: Values that most parameters refuse, and the kind of each.
+KINDS = {
+    "of no type": lambda: ODD,
+    "NaN": lambda: math.nan,
+    "huge": lambda: HUGE,
+    "NUL": lambda: "a\0b",
+    "surrogate": lambda: "\ud800",
+    "closed file": lambda: closed(io.FileIO(os.devnull)),
+    "closed socket": lambda: closed(socket.socket()),
+    "closed memory": lambda: closed(io.BytesIO(b"data")),
+}
+
+
+def closed(file):
+    file.close()
+    return file
+
+
+SECONDS_NAMES = {name for name, rows in ROWS.items() if rows is SECONDS}
+SECONDS_NAMES |= {"grace", "wait_procs.timeout", "timeout"}
+#: Texts in which a NUL is as good as any character.
+TEXTS = {"Out.data", "Err.data", "In.data", "stdout", "stderr", "program"}
+#: What the core says of a NUL shows the value in its own quotes.
+SAID_BY_CORE = {"ticket", "name", "process", "peer"}
+#: What a value is called that stands for something else.
+PARTS = ("process", "a member of procs")
+
+#: Parameters, by call or alone, that take values of these kinds, or tell of them in other words.
+TAKES = {
+    # 2**70 seconds are a time, and so are as many that wait for nothing.
+    "huge": SECONDS_NAMES | {"mode"},
+    "NUL": {"pattern", "indent", "TextReader.separator", "Fake.args", *SAID_BY_CORE, *TEXTS},
+    "surrogate": {"pattern", "indent", "Fake.args", "program"},
+    # They are gone through, and what code of the value raises is left alone.
+    "closed file": {"fds", "messages", "procs"},
+    "closed memory": {"fds", "messages", "procs"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [one for one in PARAMETERS if one[1] not in ANYTHING],
+    ids=lambda one: one,
+)
+def test_a_value_of_each_kind_is_refused_or_known_to_be_good(world, name, parameter):
+    """For parameters that are new as well: who takes such a value says so above."""
+    owner = name.rpartition(".")[0] or name
+    keys = {parameter, f"{owner}.{parameter}", f"{name}.{parameter}"}
+    for kind, make in KINDS.items():
+        if keys & TAKES.get(kind, set()):
+            continue
+        value = make()
+        with pytest.raises(InvalidValue) as caught:
+            call_with(world, name, parameter, value)
+        said = (f"{parameter} is {value!r}", *[f"{one} is {value!r}" for one in PARTS])
+        assert str(caught.value).startswith(said), kind
 
 
 @pytest.mark.parametrize("value", [b"x" * 10**6, ["x" * 10**6], "ä" * 10**6])

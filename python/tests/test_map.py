@@ -137,7 +137,7 @@ def test_what_the_iterable_raises_comes_through(child):
         ({"args": ["true"], "tag": "x"}, "tag is 'x', and map() has no such parameter: "),
         ({"cwd": "/"}, "a command is {'cwd': '/'}, which has no args"),
         ({"args": ["true"], "timeout": "x"}, "timeout is 'x': "),
-        ({"args": ["true"], "stdin": [b"x"]}, "stdin is [b'x'], and a command of a map"),
+        ({"args": ["true"], "stdin": [b"x"]}, "stdin is [b'x']: a command of a map"),
     ],
 )
 def test_a_bad_command_ends_it(command, begin):
