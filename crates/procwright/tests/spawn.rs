@@ -191,8 +191,7 @@ alone! {
             other => panic!("{other}"),
         };
         for (command, word) in [
-            (child(&["exit", "0"]).timeout(Duration::from_secs(1)), "timeout"),
-            (child(&["exit", "0"]).idle_timeout(Duration::from_secs(1)), "idle_timeout"),
+            (child(&["exit", "0"]).keep_full("/nowhere"), "keep_full"),
             (child(&["exit", "0"]).on_stdout_line(|_| Ok(())), "callback"),
         ] {
             let error = text(command.spawn().unwrap_err());

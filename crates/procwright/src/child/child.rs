@@ -6,11 +6,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::limits::{Limits, ReachedBound};
+use super::processes::Before;
 use super::shared_child::{ChildEnd, SharedChild};
 use super::start;
 use super::stdin_feed::{self, PreparedFeed, StdinSource};
 use super::stdio::pipe_error;
 use super::streams::{StreamListener, StreamQueues, Streams};
+use super::supervision::Supervision;
 use super::unstarted::Unstarted;
 use crate::spec::{Purpose, Spec, Stdin};
 use crate::spool::{Overflow, elastic};
@@ -21,8 +24,9 @@ use crate::trace::Trace;
 use procwright_liveness::{self, Monitor};
 use procwright_os::fd;
 use procwright_os::sync::Mutex;
+use procwright_process::holders::RunPipe;
 use procwright_process::wait::{Awaits, Waitable};
-use procwright_process::{Exit, Process, ProcessError, Signal, Stop, Survivor};
+use procwright_process::{Cancel, Exit, Process, ProcessError, Signal, Stop, Survivor};
 use procwright_queue::OurEnd;
 
 /// A program that was started, and the ends of its streams.
@@ -74,10 +78,16 @@ pub(crate) fn spawn(
     overflow: Option<Overflow>,
     listener: Option<StreamListener>,
     producer: Option<stdin_feed::StdinProducer>,
+    cancel: Option<Cancel>,
 ) -> Result<Child, Unstarted> {
     let trace = Trace::begin();
     let valid = spec.validate(Purpose::Spawn { overflow });
     let launch = valid.inspect_err(|error| trace.not_started(&spec.argv, error))?;
+    let is_cancelled = || cancel.as_ref().is_some_and(Cancel::is_cancelled);
+    // Before a file of the caller's is emptied, and once more before the start.
+    if is_cancelled() {
+        return Err(start::given_up(Unstarted::Cancelled, spec, trace));
+    }
     let input = match (producer, &spec.stdin) {
         (Some(producer), _) => Some(StdinSource::Producer(producer)),
         (None, Stdin::Bytes(bytes)) => Some(StdinSource::Bytes(bytes.clone())),
@@ -91,6 +101,10 @@ pub(crate) fn spawn(
     // The queues come before the start: a program must not run if they are refused.
     let given_up = |unstarted| start::given_up(unstarted, spec, trace);
     let queues = StreamQueues::new(spec, overflow, listener.as_ref()).map_err(given_up)?;
+    let supervision = match Limits::of(spec, cancel.clone()) {
+        Some(limits) => Some(Supervision::prepare(limits).map_err(|error| given_up(error.into()))?),
+        None => None,
+    };
     let (channel, theirs) = super::channel::open(spec).map_err(given_up)?;
     let mut prepared = start::prepare(spec, launch, feeds, theirs, trace)?;
     let ends = prepared.take_ends();
@@ -107,25 +121,38 @@ pub(crate) fn spawn(
     let exit_place = exit_place
         .transpose()
         .map_err(|error| given_up(pipe_error(error).into()))?;
+    if is_cancelled() {
+        return Err(given_up(Unstarted::Cancelled));
+    }
     let started = Instant::now();
     let running = prepared.start()?;
     // From here on nothing is refused: all that the program needs of us is there.
     let exit = exit_place.zip(running.pidfd());
     let exit = exit.and_then(|(place, pidfd)| fd::replace(place, pidfd).ok());
     let process = running.process();
-    let streams = queues.connect(spec, ends, exit).map_err(|error| {
+    let news = supervision.as_ref().map(Supervision::flow_news);
+    let streams = queues.connect(spec, ends, exit, news.as_ref());
+    let refused = |error| {
         // An error is not to be expected of our own pipes. Nothing is left running.
         let _ = process.signal(Signal::KILL);
         Unstarted::from(pipe_error(error))
-    })?;
+    };
+    let streams = streams.map_err(refused)?;
+    let supervision = supervision.map(|one| one.of(&running)).transpose();
+    let (supervision, limit_stop) = supervision.map_err(refused)?.unzip();
     let Streams {
         stdin,
         outputs: PerStream { stdout, stderr },
         merged,
         watch,
         pty_master,
+        flows,
     } = streams;
-    let shared = Arc::new(SharedChild::new(running, started, pipes, spec.stop));
+    let shared = SharedChild::new(running, started, pipes, spec.stop, limit_stop);
+    let shared = Arc::new(shared);
+    if let Some(supervision) = supervision {
+        supervision.begin(&shared, flows, &watch);
+    }
     let stdin = match (stdin, feed) {
         (Some(stdin), Some(feed)) => {
             feed.begin(stdin, &shared);
@@ -325,6 +352,12 @@ impl Child {
         }
     }
 
+    /// Whether it has a terminal of its own ([`Command::pty`](crate::Command::pty)), whose
+    /// output is its stdout.
+    pub fn has_terminal(&self) -> bool {
+        self.pty_master.is_some()
+    }
+
     /// The policy by which it is stopped, unless a call says otherwise.
     pub fn stop_policy(&self) -> Stop {
         self.shared.stop
@@ -333,6 +366,17 @@ impl Child {
     /// How it ended and what it used; none before its end.
     pub(crate) fn end(&self) -> Option<ChildEnd> {
         self.shared.end()
+    }
+
+    /// Its processes now, its pipes among which `open` are open outputs, and when it was
+    /// started, in ticks since boot.
+    pub(crate) fn processes(&self, open: PerStream<bool>) -> (Before, Vec<RunPipe>, u64) {
+        self.shared.processes(open)
+    }
+
+    /// What it was stopped for, once that is over.
+    pub(crate) fn reached_bound(&self) -> Option<ReachedBound> {
+        self.shared.past_limit_stop().map(|stop| stop.reached)
     }
 
     pub(super) fn shared(&self) -> &SharedChild {

@@ -38,6 +38,8 @@ pub(crate) struct ChildProcess {
     handed_out: bool,
     /// Whether it may be dropped without being ended: no call was left half way.
     attended: bool,
+    /// Whether it keeps its number when it has ended: a stop under way goes by that.
+    keeps_number: bool,
     trace: Trace,
 }
 
@@ -59,6 +61,7 @@ impl ChildProcess {
             seen: None,
             handed_out: false,
             attended: true,
+            keeps_number: false,
             trace,
         }
     }
@@ -72,6 +75,11 @@ impl ChildProcess {
     /// Says whether it may be dropped without being ended.
     pub(crate) fn attend(&mut self, attended: bool) {
         self.attended = attended;
+    }
+
+    /// Says whether it keeps its number when it has ended, until this is taken back.
+    pub(super) fn keep_number(&mut self, keeps: bool) {
+        self.keeps_number = keeps;
     }
 
     pub(crate) fn pid(&self) -> i32 {
@@ -117,14 +125,14 @@ impl ChildProcess {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Notes whether the process has ended. It is reaped then, unless processes of its
-    /// group or session are left: while it is a zombie its number stays its own, and a
-    /// stop finds them by that.
+    /// Notes whether the process has ended. It is reaped then, unless it is being
+    /// stopped, or processes of its group or session are left: while it is a zombie its
+    /// number stays its own, and a stop finds them by that.
     pub(crate) fn note_end(&mut self) -> bool {
         if self.ended.is_some() {
             return true;
         }
-        match self.has_exited() && leader::leads_others(self.pid) {
+        match self.has_exited() && (self.keeps_number || leader::leads_others(self.pid)) {
             true => self.note(wait::peek_usage),
             false => self.collect(),
         }

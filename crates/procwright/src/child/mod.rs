@@ -4,8 +4,13 @@
 //! communicate · wait · channel_ends   calls of a Child
 //! child                          Child, and spawn, which makes one
 //! stdin_feed                     its input, written in the background
-//! shared_child                   what Child and its feed hold together
+//! supervision                    what a start needs for a child with limits
+//! supervisor                     the thread that ends children for their limits
+//! supervised                     one of these children
+//! shared_child                   what Child, its feed and the supervisor hold together
+//! limit_stop · limits            the stop for a limit; what is a limit
 //! streams · channel              queues and readers behind its pipes
+//! processes                      who holds pipes, and what all are doing
 //! start                          one start, for a run and a spawn
 //! child_process                  the process, until it is reaped
 //! spawner · foreground           the threads that children shall not outlive; the lent terminal
@@ -27,13 +32,19 @@ mod child_process;
 mod communicate;
 mod foreground;
 mod inheritance;
+mod limit_stop;
+mod limits;
 mod plan;
+mod processes;
 mod shared_child;
 mod spawner;
 mod start;
 mod stdin_feed;
 mod stdio;
 mod streams;
+mod supervised;
+mod supervision;
+mod supervisor;
 mod unstarted;
 mod wait;
 
@@ -42,6 +53,8 @@ pub use child::Child;
 pub(crate) use child::spawn;
 pub(crate) use child_process::ChildProcess;
 pub use communicate::Communication;
+pub(crate) use limits::ReachedBound;
+pub(crate) use processes::{Before, stream_of, writers_of};
 pub(crate) use start::{given_up, prepare};
 pub(crate) use stdin_feed::StdinProducer;
 #[cfg(procwright_fault)]

@@ -1,17 +1,24 @@
 //! The part of a child that its feed holds as well: all but its streams.
 
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use super::child_process::ChildProcess;
+use super::limit_stop::{LimitStop, PastLimitStop};
+use super::limits::ReachedBound;
+use super::processes::{Before, stream_of, writers_of};
 use crate::error::BoxError;
+use crate::std_stream::PerStream;
 use crate::trace::Trace;
 use procwright_os::fork::ForkId;
+use procwright_os::poll::{self, Fd, Flags};
 use procwright_os::proc;
-use procwright_os::sync::{Mutex, MutexGuard};
+use procwright_os::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+use procwright_os::time::Deadline;
 use procwright_os::wait::Usage;
-use procwright_process::holders::RunPipe;
+use procwright_process::holders::{Holders, RunPipe};
 use procwright_process::{
-    Exit, Orphans, Process, Scope, Stop, StopTarget, Survivor, WatchedBeside,
+    Exit, Orphans, Process, Scope, Stop, StopTarget, Stopping, Survivor, WatchedBeside,
 };
 
 /// A child without its streams.
@@ -25,11 +32,18 @@ pub(super) struct SharedChild {
     /// The trace of `running`, which needs no lock: a stop holds that for long.
     trace: Trace,
     started: Instant,
+    /// The pipes, and what stands for the child's terminal.
     pipes: Vec<RunPipe>,
     /// Session that it was started in.
     session: Option<i32>,
     /// The policy by which it is stopped, unless a call says otherwise.
     pub(super) stop: Stop,
+    /// How many calls of the caller's are stopping it, or are about to.
+    stop_calls: AtomicUsize,
+    /// The stop for a limit, of a child that has any.
+    limit_stop: Option<LimitStop>,
+    /// Who had the streams when they were ended with the program.
+    left: Mutex<PerStream<Option<Holders>>>,
     /// The processes that the latest stop could not end, once there was one.
     stopped: Mutex<Option<Vec<Survivor>>>,
     /// The error that cut its input short, until a wait has told it.
@@ -45,6 +59,10 @@ pub(crate) struct ChildEnd {
     pub(crate) max_rss: Option<u64>,
     /// The processes that a stop could not end, if there was one.
     pub(crate) stopped: Option<Vec<Survivor>>,
+    /// The stop for a limit, if that was reached.
+    pub(crate) limit_stop: Option<PastLimitStop>,
+    /// Who had the streams when they were ended with the program.
+    pub(crate) left: PerStream<Option<Holders>>,
 }
 
 impl SharedChild {
@@ -53,6 +71,7 @@ impl SharedChild {
         started: Instant,
         pipes: Vec<RunPipe>,
         stop: Stop,
+        limit_stop: Option<LimitStop>,
     ) -> SharedChild {
         SharedChild {
             owner: ForkId::current(),
@@ -63,6 +82,9 @@ impl SharedChild {
             started,
             pipes,
             stop,
+            stop_calls: AtomicUsize::new(0),
+            limit_stop,
+            left: Mutex::default(),
             stopped: Mutex::new(None),
             failed: Mutex::new(None),
         }
@@ -85,22 +107,25 @@ impl SharedChild {
     pub(super) fn stop_beside(
         &self,
         stop: Stop,
-        beside: Option<WatchedBeside<'_>>,
+        mut beside: Option<WatchedBeside<'_>>,
     ) -> Vec<Survivor> {
         if !self.is_ours() {
             return self.left_to_parent();
         }
+        let _call = StopCall::begin(self);
         // The lock is held all the while, so that no other thread reaps it and frees its
         // number.
-        let mut running = self.running();
+        let mut running = loop {
+            self.await_limit_stop(&mut beside);
+            let running = self.running();
+            // One may have begun meanwhile, which is done with this lock.
+            if self.limit_stop_under_way().is_none() {
+                break running;
+            }
+        };
         let trace = running.trace();
         trace.say(|| format!("stop: {stop}"));
-        let target = StopTarget {
-            root: self.process.proc_id(),
-            pipes: self.pipes.clone(),
-            session: self.session,
-            orphans: Orphans::Unknown,
-        };
+        let target = self.stop_target(self.pipes.clone());
         let survivors = self.process.stop_all(stop, target, beside);
         for survivor in &survivors {
             trace.say(|| format!("left: {survivor}"));
@@ -112,9 +137,151 @@ impl SharedChild {
             true => running.collect(),
             false => running.note_end(),
         };
-        let mut stopped = self.stopped.lock();
-        *stopped = Some(survivors.clone());
+        *self.stopped.lock() = Some(survivors.clone());
         survivors
+    }
+
+    fn stop_target(&self, pipes: Vec<RunPipe>) -> StopTarget {
+        StopTarget {
+            root: self.process.proc_id(),
+            pipes,
+            session: self.session,
+            orphans: Orphans::Unknown,
+        }
+    }
+
+    /// Waits while it is being stopped for a limit: two stops at once would send the first
+    /// signal twice, which programs take for "at once".
+    fn await_limit_stop(&self, beside: &mut Option<WatchedBeside<'_>>) {
+        let Some(limit_stop) = &self.limit_stop else {
+            return;
+        };
+        while let Some(over) = limit_stop.under_way() {
+            let theirs = beside.as_ref().map(|(fd, _)| *fd);
+            let fds = theirs.into_iter().chain([over]);
+            let mut fds: Vec<_> = fds.map(|fd| Fd::from_borrowed_fd(fd, Flags::IN)).collect();
+            let polled = poll::poll(&mut fds, Deadline::NEVER);
+            let rang = polled.is_ok() && !fds[0].revents().is_empty();
+            if let (true, Some((_, ring))) = (rang, beside.as_mut())
+                && ring()
+            {
+                limit_stop.hurry();
+            }
+        }
+    }
+
+    /// Readable once it has been stopped for a limit; none unless that is under way.
+    pub(super) fn limit_stop_under_way(&self) -> Option<BorrowedFd<'_>> {
+        match self.is_ours() {
+            true => self.limit_stop.as_ref()?.under_way(),
+            false => None,
+        }
+    }
+
+    /// The stop for a limit, once that is over.
+    pub(super) fn past_limit_stop(&self) -> Option<PastLimitStop> {
+        match self.is_ours() {
+            true => self.limit_stop.as_ref()?.past(),
+            false => None,
+        }
+    }
+
+    pub(super) fn limit_stop(&self) -> Option<&LimitStop> {
+        self.limit_stop.as_ref()
+    }
+
+    /// Begins to stop it for a limit. `open` are the streams that have not ended.
+    /// [`end_limit_stop`](SharedChild::end_limit_stop) has to follow.
+    ///
+    /// # Errors
+    /// Who has it now: this never waits.
+    pub(super) fn begin_limit_stop(
+        &self,
+        reached: ReachedBound,
+        open: &[RunPipe],
+        now: Instant,
+    ) -> Result<(Stopping, Before), ChildIsBusy> {
+        if self.is_stopped_by_call() {
+            return Err(ChildIsBusy::Stopped);
+        }
+        let Some(mut running) = self.try_running() else {
+            return Err(match self.is_stopped_by_call() {
+                true => ChildIsBusy::Stopped,
+                false => ChildIsBusy::Briefly,
+            });
+        };
+        self.trace
+            .say(|| format!("stop, {}: {}", reached.name(), self.stop));
+        // Its number has to lead to its processes until they are gone.
+        running.keep_number(true);
+        let root = || Some(running.handle());
+        let target = self.stop_target(open.to_vec());
+        let mut machine = Stopping::prepare(self.stop, target.clone(), root());
+        let before = Before::first_signal_of(&machine, target, root(), open);
+        if let Some(limit_stop) = &self.limit_stop {
+            // Before anybody can see the child end by the signal.
+            limit_stop.begin();
+        }
+        machine.start(now);
+        Ok((machine, before))
+    }
+
+    fn is_stopped_by_call(&self) -> bool {
+        self.stop_calls.load(Ordering::SeqCst) > 0
+    }
+
+    /// Reaps it, when it has been stopped for a limit.
+    pub(super) fn end_limit_stop(&self, past: PastLimitStop) {
+        for survivor in &past.survivors {
+            self.trace.say(|| format!("left: {survivor}"));
+        }
+        // Clones of the process learn the status here, before it is gone.
+        let _ = self.process.exit();
+        let mut running = self.running();
+        running.keep_number(false);
+        match past.survivors.is_empty() && self.stop.scope() != Scope::Process {
+            true => running.collect(),
+            false => running.note_end(),
+        };
+        drop(running);
+        if let Some(limit_stop) = &self.limit_stop {
+            limit_stop.end(past);
+        }
+    }
+
+    /// Its processes as they are, its pipes of which `open` are open outputs, and when it was
+    /// started, in ticks since boot.
+    pub(super) fn processes(&self, open: PerStream<bool>) -> (Before, Vec<RunPipe>, u64) {
+        let is_open = |pipe: &&RunPipe| stream_of(pipe).is_none_or(|stream| open[stream]);
+        let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).copied().collect();
+        let running = match self.is_ours() {
+            true => self.try_running(),
+            false => None,
+        };
+        // The number of one that was reaped may be a stranger's.
+        let left = running.as_ref().filter(|one| one.pidfd().is_some());
+        let root = left.map(|running| running.handle());
+        let before = Before::now(self.stop_target(pipes.clone()), root, &pipes);
+        (before, pipes, self.process.proc_id().start_ticks())
+    }
+
+    /// Notes who holds the streams, which end with the program: those whose `open` says that
+    /// somebody does.
+    pub(super) fn note_left(&self, open: PerStream<bool>) {
+        let is_open = |pipe: &&RunPipe| stream_of(pipe).is_some_and(|stream| open[stream]);
+        let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).copied().collect();
+        if !pipes.is_empty() {
+            let left = writers_of(&pipes, self.process.proc_id().start_ticks());
+            *self.left.lock() = left;
+        }
+    }
+
+    pub(super) fn pipes(&self) -> &[RunPipe] {
+        &self.pipes
+    }
+
+    pub(super) fn started(&self) -> Instant {
+        self.started
     }
 
     /// False in a fork of the process that has started it.
@@ -149,8 +316,12 @@ impl SharedChild {
         self.trace
     }
 
+    /// How it ended and what it used; none before, and while it is being stopped for a limit.
     pub(super) fn end(&self) -> Option<ChildEnd> {
         let exit = self.try_wait()?;
+        if self.limit_stop_under_way().is_some() {
+            return None;
+        }
         let survivors = match self.is_ours() {
             true => self.stopped.lock().clone(),
             false => None,
@@ -158,12 +329,21 @@ impl SharedChild {
         let running = self.try_running();
         let running = running.as_ref();
         let seen = running.and_then(|running| running.seen());
+        let seen = seen.unwrap_or_else(Instant::now) - self.started;
+        let limit_stop = self.past_limit_stop();
         Some(ChildEnd {
             exit,
-            duration: seen.unwrap_or_else(Instant::now) - self.started,
+            duration: limit_stop
+                .as_ref()
+                .map_or(seen, |stop| seen.max(stop.ended_after)),
             usage: running.and_then(|running| running.ended()?.1),
             max_rss: running.and_then(|running| running.max_rss()),
             stopped: survivors,
+            limit_stop,
+            left: match self.is_ours() {
+                true => self.left.lock().clone(),
+                false => PerStream::default(),
+            },
         })
     }
 
@@ -187,5 +367,35 @@ impl SharedChild {
 
     fn failed(&self) -> MutexGuard<'_, Option<BoxError>> {
         self.failed.lock()
+    }
+}
+
+/// Who keeps a child from being stopped for a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChildIsBusy {
+    /// A call of the caller's stops it, and has the supervisor look when that is over.
+    Stopped,
+    /// A call looks at it.
+    Briefly,
+}
+
+/// A call of the caller's that stops the child.
+struct StopCall<'a>(&'a SharedChild);
+
+impl<'a> StopCall<'a> {
+    fn begin(child: &'a SharedChild) -> StopCall<'a> {
+        // Before the lock is taken: who finds that taken knows for how long.
+        child.stop_calls.fetch_add(1, Ordering::SeqCst);
+        StopCall(child)
+    }
+}
+
+impl Drop for StopCall<'_> {
+    fn drop(&mut self) {
+        self.0.stop_calls.fetch_sub(1, Ordering::SeqCst);
+        if let Some(limit_stop) = &self.0.limit_stop {
+            // A limit that was reached meanwhile has waited for this.
+            limit_stop.look_again();
+        }
     }
 }

@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use super::stdio::{OurEnds, OutputEnd, TerminalEnd};
 use super::unstarted::Unstarted;
-use crate::drain::{Drain, Gauge, MergeInput, Pump, PumpedStream, Store};
+use crate::drain::{
+    Drain, FlowTeller, FlowWatch, Gauge, MergeInput, News, Pump, PumpedStream, Store,
+};
 use crate::spec::Spec;
 use crate::spool::Overflow;
 use crate::spool::elastic::{self, ElasticConsumer, ElasticProducer, Monitor};
@@ -62,6 +64,19 @@ pub(super) enum StreamQueues {
     Merged(PumpedQueue),
 }
 
+/// An output that is read ahead, as those see it who may stop the child for it.
+#[derive(Debug)]
+pub(super) struct WatchedFlow {
+    pub(super) watch: Arc<FlowWatch>,
+    pub(super) stream: PumpedStream,
+}
+
+/// Who is to be told of the outputs that are read ahead, and of how many bytes at most.
+pub(super) struct FlowNews {
+    pub(super) limit: Option<u64>,
+    pub(super) news: News,
+}
+
 /// The streams that the caller gets.
 pub(super) struct Streams {
     pub(super) stdin: Option<Writer>,
@@ -70,6 +85,8 @@ pub(super) struct Streams {
     pub(super) watch: Arc<StallWatch>,
     /// The master of the terminal, if there is one.
     pub(super) pty_master: Option<Arc<PtyMaster>>,
+    /// The outputs that are read ahead, if somebody is to be told of them.
+    pub(super) flows: PerStream<Option<WatchedFlow>>,
 }
 
 impl StreamQueues {
@@ -101,8 +118,10 @@ impl StreamQueues {
         spec: &Spec,
         ends: OurEnds,
         exit: Option<OwnedFd>,
+        news: Option<&FlowNews>,
     ) -> io::Result<Streams> {
         let mut readers = PerStream::default();
+        let mut flows = PerStream::default();
         let mut monitors = PerStream::default();
         let mut merged = None;
         let mut pty_master = None;
@@ -112,7 +131,9 @@ impl StreamQueues {
             .and_then(|terminal| terminal.typing.take());
         match self {
             StreamQueues::Merged(queue) => {
-                merged = Some(merged_reader(ends.outputs, queue, &mut monitors)?);
+                let (reader, pumped) = merged_reader(ends.outputs, queue, &mut monitors, news)?;
+                merged = Some(reader);
+                flows = pumped;
             }
             StreamQueues::Apart(queues) => {
                 for (stream, (end, queue)) in ends.outputs.zip(queues) {
@@ -121,12 +142,17 @@ impl StreamQueues {
                     };
                     let (reader, monitor) = match (terminal.take(), queue) {
                         (Some(terminal), Some(queue)) => {
-                            let (reader, monitor, master) =
-                                terminal_reader(end, terminal, queue, exit.as_ref());
+                            let (reader, monitor, flow, master) =
+                                terminal_reader(end, terminal, queue, exit.as_ref(), news);
+                            flows[stream] = flow;
                             pty_master = Some(master);
                             (reader, monitor)
                         }
-                        (_, Some(queue)) => queue_reader(end, queue),
+                        (_, Some(queue)) => {
+                            let (reader, monitor, flow) = queue_reader(end, queue, news);
+                            flows[stream] = flow;
+                            (reader, monitor)
+                        }
                         (_, None) => pipe_reader(end)?,
                     };
                     readers[stream] = Some(reader);
@@ -145,6 +171,7 @@ impl StreamQueues {
             outputs: readers,
             merged,
             watch,
+            flows,
         })
     }
 }
@@ -156,12 +183,17 @@ fn pipe_reader(end: OutputEnd) -> io::Result<(Reader, OutputMonitor)> {
     Ok((Reader::of_pipe(end.fd, end.probe, counters)?, monitor))
 }
 
-fn queue_reader(end: OutputEnd, queue: PumpedQueue) -> (Reader, OutputMonitor) {
+fn queue_reader(
+    end: OutputEnd,
+    queue: PumpedQueue,
+    news: Option<&FlowNews>,
+) -> (Reader, OutputMonitor, Option<WatchedFlow>) {
     let path = OutputPath::Queue(queue.monitor.clone());
     let monitor = OutputMonitor::new(path, end.probe.as_ref());
-    let flow = hand_to_pump(&queue.pump, end, Store::Elastic(Some(queue.producer)));
+    let drain = drain_of(end, Store::Elastic(Some(queue.producer)));
+    let (flow, watched) = hand_to_pump(&queue.pump, drain, news);
     let reader = QueueReader::new(queue.consumer, queue.monitor, vec![flow]);
-    (Reader::of_queue(reader), monitor)
+    (Reader::of_queue(reader), monitor, watched)
 }
 
 /// The reader of what a terminal shows.
@@ -170,24 +202,38 @@ fn terminal_reader(
     terminal: TerminalEnd,
     queue: PumpedQueue,
     exit: Option<&OwnedFd>,
-) -> (Reader, OutputMonitor, Arc<PtyMaster>) {
+    news: Option<&FlowNews>,
+) -> (Reader, OutputMonitor, Option<WatchedFlow>, Arc<PtyMaster>) {
     let monitor = OutputMonitor::of_terminal(OutputPath::Queue(queue.monitor.clone()));
     let store = Store::Elastic(Some(queue.producer));
     let slave = Some(terminal.slave);
     let drain = Drain::of_terminal(end.fd, slave, store, Instant::now())
         .with_exit(exit.and_then(|fd| fd.try_clone().ok()));
     let pty_master = Arc::new(PtyMaster::new(drain.weak_fd()));
-    let gauge = drain.gauge();
-    let flow = (queue.pump.take(drain), gauge);
+    let (flow, watched) = hand_to_pump(&queue.pump, drain, news);
     let reader = QueueReader::new(queue.consumer, queue.monitor, vec![flow])
         .with_pty_master(Arc::clone(&pty_master));
-    (Reader::of_queue(reader), monitor, pty_master)
+    (Reader::of_queue(reader), monitor, watched, pty_master)
 }
 
-fn hand_to_pump(pump: &Pump, end: OutputEnd, store: Store<Vec<u8>>) -> (PumpedStream, Gauge) {
-    let drain = Drain::new(end.fd, end.probe, store, Instant::now());
+fn drain_of(end: OutputEnd, store: Store<Vec<u8>>) -> Drain<Vec<u8>> {
+    Drain::new(end.fd, end.probe, store, Instant::now())
+}
+
+fn hand_to_pump(
+    pump: &Pump,
+    drain: Drain<Vec<u8>>,
+    news: Option<&FlowNews>,
+) -> ((PumpedStream, Gauge), Option<WatchedFlow>) {
+    let watch = news.map(|one| FlowWatch::new(drain.weak_fd(), one.limit, one.news.clone()));
+    let drain = drain.told_by(watch.clone().map(FlowTeller::new));
     let gauge = drain.gauge();
-    (pump.take(drain), gauge)
+    let stream = pump.take(drain);
+    let watched = watch.map(|watch| WatchedFlow {
+        watch,
+        stream: stream.clone(),
+    });
+    ((stream, gauge), watched)
 }
 
 /// The reader of both streams, by way of one queue.
@@ -195,17 +241,23 @@ fn merged_reader(
     ends: PerStream<Option<OutputEnd>>,
     queue: PumpedQueue,
     monitors: &mut PerStream<Option<OutputMonitor>>,
-) -> io::Result<MergedReader> {
+    news: Option<&FlowNews>,
+) -> io::Result<(MergedReader, PerStream<Option<WatchedFlow>>)> {
     let (halves, headers) = MergeInput::pair(queue.producer);
     let mut flows = Vec::with_capacity(2);
+    let mut watched = PerStream::default();
     for (stream, (end, half)) in ends.zip(halves) {
         let Some(end) = end else {
             continue;
         };
         let path = OutputPath::Merged(queue.monitor.clone(), half.tally());
         monitors[stream] = Some(OutputMonitor::new(path, end.probe.as_ref()));
-        flows.push(hand_to_pump(&queue.pump, end, Store::Merged(half)));
+        let drain = drain_of(end, Store::Merged(half));
+        let (flow, one) = hand_to_pump(&queue.pump, drain, news);
+        flows.push(flow);
+        watched[stream] = one;
     }
     let reader = Reader::of_queue(QueueReader::new(queue.consumer, queue.monitor, flows));
-    MergedReader::new(reader, headers).map_err(io::Error::other)
+    let reader = MergedReader::new(reader, headers).map_err(io::Error::other)?;
+    Ok((reader, watched))
 }

@@ -34,7 +34,9 @@ pub enum WaitError {
 impl Child {
     /// Waits until it has ended, and reaps it as [`try_wait`](Child::try_wait) does; none
     /// if the timeout came first.
-    /// Waits for the exit alone: what it wrote can be read afterwards.
+    /// Waits for the exit alone: what it wrote can be read afterwards. If it was stopped for
+    /// a limit ([`Command::timeout`](crate::Command::timeout) and its like), until all of its
+    /// processes are stopped; [`report`](Child::report) says so.
     ///
     /// # Blocking
     /// Until then. Sleeps all the while, unless its output is a bare pipe: whether that
@@ -79,7 +81,10 @@ impl Child {
     pub fn wait_with(&self, patience: Patience<'_>) -> Result<Option<Exit>, WaitError> {
         let mut stall = StallCheck::waiting(self.watch(), Instant::now());
         loop {
-            if let Some(exit) = self.try_wait() {
+            let exit = self.try_wait();
+            // Asked afterwards: a stop that has ended the child is under way before that.
+            let limit_stop = self.shared().limit_stop_under_way();
+            if let (Some(exit), None) = (exit, limit_stop) {
                 return match self.shared().take_failure() {
                     Some(error) => Err(WaitError::Stdin(error)),
                     None => Ok(Some(exit)),
@@ -88,6 +93,13 @@ impl Child {
             let now = Instant::now();
             if patience.deadline().reached(now) {
                 return Ok(None);
+            }
+            if let (Some(_), Some(over)) = (exit, limit_stop) {
+                // Its processes are being ended, and what came of that belongs to its end.
+                if sleep_for([patience.interrupt(), Some(over)], patience.deadline()) {
+                    return Err(WaitError::Interrupted);
+                }
+                continue;
             }
             let next = stall.check(now).inspect_err(|stalled| {
                 self.shared().trace().say(|| format!("stalled: {stalled}"));
@@ -123,6 +135,16 @@ impl Child {
             Ok(_) => Ok(interrupt.is_some() && !fds[0].revents().is_empty()),
         }
     }
+}
+
+/// Sleeps until one of `fds` is readable or the deadline has come. True if the first is.
+fn sleep_for(fds: [Option<BorrowedFd<'_>>; 2], until: Deadline) -> bool {
+    let [interrupt, other] = fds;
+    let fds = [interrupt, other].into_iter().flatten();
+    let mut fds: Vec<_> = fds.map(|fd| Fd::from_borrowed_fd(fd, Flags::IN)).collect();
+    // A failed wait is a reason to look, and no more.
+    let polled = poll::poll(&mut fds, until);
+    polled.is_ok() && interrupt.is_some() && !fds[0].revents().is_empty()
 }
 
 /// [`Child::sleep`] where there is no pidfd.

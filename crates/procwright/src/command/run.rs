@@ -12,7 +12,12 @@ use procwright_os::time::Timeout;
 use procwright_process::{Cancel, Stop};
 
 impl<'a> Command<'a> {
-    /// Limits the time of the whole run.
+    /// Limits the time of the whole run; of a child of [`spawn`](Command::spawn), the time
+    /// until it has ended and its streams have: it is stopped then, by its [`Stop`], whether
+    /// or not anybody waits for it or holds it, and its [`report`](crate::Child::report) says
+    /// so. Of one with bare pipes, which its caller reads, the time until it has ended.
+    ///
+    /// [`Stop`]: procwright_process::Stop
     #[doc(alias = "alarm")]
     #[must_use]
     pub fn timeout(mut self, timeout: impl Into<Timeout>) -> Self {
@@ -20,7 +25,9 @@ impl<'a> Command<'a> {
         self
     }
 
-    /// Limits the time without a byte on either captured stream.
+    /// Limits the time without a byte on either captured stream. While a stream of a child
+    /// of [`spawn`](Command::spawn) is full, because nobody reads it, the silence is not the
+    /// program's.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: impl Into<Timeout>) -> Self {
         self.spec.idle_timeout = timeout.into();
@@ -34,14 +41,16 @@ impl<'a> Command<'a> {
         self
     }
 
-    /// Sets when the run is over.
+    /// Sets when the run is over; of a child of [`spawn`](Command::spawn), when its streams
+    /// are.
     #[must_use]
     pub fn until(mut self, until: Until) -> Self {
         self.spec.until = until;
         self
     }
 
-    /// Lets `cancel` end the run from another thread. If it is cancelled already, nothing is
+    /// Lets `cancel` end the run, or the child of a [`spawn`](Command::spawn), from another
+    /// thread. If it is cancelled already, nothing is
     /// started: [`Error::Cancelled`].
     #[must_use]
     pub fn cancel_on(mut self, cancel: &Cancel) -> Self {

@@ -17,8 +17,8 @@ impl Command<'_> {
     /// [`Stdin::Pipe`](crate::Stdin::Pipe) a [`Writer`].
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::Spawn`], as with [`Command::run`]. What is
-    /// for a run alone (a timeout, a limit, a callback) is invalid here.
+    /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`], as with
+    /// [`Command::run`]. What is for a run alone (a callback, a copy) is invalid here.
     ///
     /// [`Reader`]: crate::stream::Reader
     /// [`Writer`]: crate::stream::Writer
@@ -53,7 +53,8 @@ impl Command<'_> {
                 });
             listener
         });
-        child::spawn(&self.spec, overflow, listener, self.hooks.producer)
+        let (producer, cancel) = (self.hooks.producer, self.hooks.cancel);
+        child::spawn(&self.spec, overflow, listener, producer, cancel)
             .map_err(|error| Error::unstarted(error, &self.spec))
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::copies::Copies;
+use super::flow_watch::FlowTeller;
 use super::meter::{Gauge, Meter};
 use super::pipe_budget::{PipeMemoryGrant, VOLUME_CAPACITY};
 use super::room::StoreRoom;
@@ -39,6 +40,8 @@ pub(crate) struct Drain<M> {
     fd: Option<Arc<CloseOnFork>>,
     store: Store<M>,
     copies: Option<Copies>,
+    /// Tells those who do not read of each read, and of the end.
+    teller: Option<FlowTeller>,
     blocked: Meter,
     /// The pipe's size, asked for when it first matters: a user's pipes have
     /// 8 KiB instead of 64 once the system's budget for that user is used up.
@@ -59,6 +62,8 @@ pub(crate) struct Drain<M> {
     ended: bool,
     /// The stream was left before its end was seen.
     before_end: bool,
+    /// The most that is still read, once the stream is to be finished.
+    rest: Option<u64>,
     failed: bool,
 }
 
@@ -74,6 +79,7 @@ impl<M: Memory> Drain<M> {
             fd: Some(Arc::new(CloseOnFork::new(fd))),
             store,
             copies: None,
+            teller: None,
             blocked: Meter::new(probe, now),
             capacity: None,
             is_terminal: false,
@@ -85,6 +91,7 @@ impl<M: Memory> Drain<M> {
             last_read: None,
             ended: false,
             before_end: false,
+            rest: None,
             failed: false,
         }
     }
@@ -95,6 +102,12 @@ impl<M: Memory> Drain<M> {
             copies: Some(copies),
             ..self
         }
+    }
+
+    /// Has `teller` told of what is read.
+    pub(crate) fn told_by(mut self, teller: Option<FlowTeller>) -> Drain<M> {
+        self.teller = teller;
+        self
     }
 
     /// A drain of a terminal, whose other end is `slave`.
@@ -179,11 +192,19 @@ impl<M: Memory> Drain<M> {
         let Some(fd) = self.fd.as_deref().map(CloseOnFork::get).transpose()? else {
             return Ok(DrainStep::End);
         };
+        let max = match self.rest {
+            Some(rest) => max.min(usize::try_from(rest).unwrap_or(max)),
+            None => max,
+        };
         let is_suspected = self.blocked.before_read(Instant::now());
         let n = match self.store.read_from(fd, max) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.blocked.found_empty(Instant::now());
+                if self.rest.is_some() {
+                    self.end_before_end();
+                    return Ok(DrainStep::End);
+                }
                 return Ok(DrainStep::Empty);
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(DrainStep::Moved),
@@ -207,8 +228,18 @@ impl<M: Memory> Drain<M> {
         self.last_read = Some(now);
         self.bytes += n as u64;
         self.store.note(n);
+        if let Some(teller) = &self.teller {
+            teller.read(self.bytes, now);
+        }
         if let Some(copies) = &self.copies {
             copies.offer(self.store.latest(n));
+        }
+        if let Some(rest) = &mut self.rest {
+            *rest = rest.saturating_sub(n as u64);
+            if *rest == 0 {
+                self.end_before_end();
+                return Ok(DrainStep::End);
+            }
         }
         if self.grant.is_none() && n >= capacity / 2 {
             self.grow();
@@ -262,10 +293,31 @@ impl<M: Memory> Drain<M> {
             }
         }
         if !self.ended {
-            self.before_end = true;
-            self.end();
+            self.end_before_end();
         }
         Ok(())
+    }
+
+    /// Has the steps from now on read what is in the pipe now and not a byte more, as
+    /// [`finish`](Drain::finish) does at once: for a store that may have no room for it yet.
+    pub(super) fn finish_in_steps(&mut self) {
+        if self.ended || self.rest.is_some() {
+            return;
+        }
+        self.exited();
+        let rest = match self.is_terminal {
+            true => pty::MAX_IN_FLIGHT,
+            false => self.fd().map_or(Ok(0), pipe::unread).unwrap_or(0),
+        };
+        match rest {
+            0 => self.end_before_end(),
+            rest => self.rest = Some(rest),
+        }
+    }
+
+    fn end_before_end(&mut self) {
+        self.before_end = true;
+        self.end();
     }
 
     /// Leaves the stream where it is.
@@ -295,6 +347,8 @@ impl<M: Memory> Drain<M> {
 
     fn end(&mut self) {
         self.ended = true;
+        // Before a reader can know of the end.
+        self.teller = None;
         self.blocked.close_probe();
         self.store.end();
         self.copies.iter().for_each(Copies::end);

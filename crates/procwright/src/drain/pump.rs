@@ -53,6 +53,8 @@ struct Orders {
     flows: Vec<(u64, PumpedDrain)>,
     /// Keys of streams of which no more is wanted.
     unwanted: Vec<u64>,
+    /// Keys of streams that end with what is in their pipes now.
+    finishing: Vec<u64>,
     /// The key of the latest stream.
     last_key: u64,
     /// The number of [`Pump`]s.
@@ -137,7 +139,7 @@ impl Pump {
 }
 
 /// A stream that the pump has.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PumpedStream {
     /// Gone with the pump: a stream that is read long after its end keeps no
     /// descriptor of it.
@@ -149,10 +151,20 @@ pub(crate) struct PumpedStream {
 impl PumpedStream {
     /// Closes the pipe, soon: no more is wanted of the stream.
     pub(crate) fn leave(&self) {
+        self.order(|orders, key| orders.unwanted.push(key));
+    }
+
+    /// Has the stream end with what is in its pipe now, whoever else may still write: the
+    /// program has exited.
+    pub(crate) fn finish(&self) {
+        self.order(|orders, key| orders.finishing.push(key));
+    }
+
+    fn order(&self, give: impl FnOnce(&mut Orders, u64)) {
         if self.generation == fork::generation()
             && let Some(shared) = self.shared.upgrade()
         {
-            shared.orders().unwanted.push(self.key);
+            give(&mut shared.orders(), self.key);
             shared.wake.ring();
         }
     }
@@ -206,11 +218,12 @@ fn run(shared: &PumpShared, ready: &ReadySet) {
         }
         if keys.contains(&WAKE) {
             shared.wake.silence();
-            let (new, unwanted) = {
+            let (new, unwanted, finishing) = {
                 let mut orders = shared.orders();
                 (
                     std::mem::take(&mut orders.flows),
                     std::mem::take(&mut orders.unwanted),
+                    std::mem::take(&mut orders.finishing),
                 )
             };
             for (key, mut flow) in new {
@@ -228,6 +241,19 @@ fn run(shared: &PumpShared, ready: &ReadySet) {
                         ready.remove(fd);
                     }
                     forget_exit(ready, &mut flow);
+                }
+            }
+            for key in finishing {
+                if let Some(flow) = flows.get_mut(&key) {
+                    if let Some(fd) = flow.exit() {
+                        ready.remove(fd);
+                    }
+                    flow.finish_in_steps();
+                    // One that has ended by this is found so by its next step. A stream that
+                    // is held gets its step below.
+                    if !keys.contains(&key) && !held.contains(&key) {
+                        keys.push(key);
+                    }
                 }
             }
             // The wake-up is for all streams. One that has no room yet costs a look and

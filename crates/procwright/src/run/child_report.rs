@@ -1,14 +1,37 @@
 //! The report of a child that the caller holds: the shape of a run's.
 
-use super::output::{Reason, Report, StreamInfo};
-use crate::child::Child;
+use super::output::{ReachedLimit, Reason, Report, StreamInfo};
+use crate::child::{Child, ReachedBound};
+use crate::std_stream::PerStream;
 
 impl Child {
-    /// The report that a [`run`](crate::Command::run) gives, for a child that has ended;
-    /// none while it is alive. Reaps it, and does not wait.
+    /// Why it was stopped, if that was for a limit of its own: a [`timeout`], an
+    /// [`idle_timeout`], a [`limit`] or a [cancel]. None while that stop goes on.
     ///
-    /// The reason is [`Reason::Cancelled`] after a stop, and else
-    /// [`Reason::Finished`]. The duration goes until the end was seen: by a wait,
+    /// ```
+    /// use procwright::{Command, Reason};
+    /// use std::time::Duration;
+    ///
+    /// let child = Command::new("sleep").arg("60").timeout(Duration::from_millis(10)).spawn()?;
+    /// assert!(!child.wait(None)?.unwrap().success());
+    /// assert_eq!(child.stopped_for(), Some(Reason::Timeout));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// [`timeout`]: crate::Command::timeout
+    /// [`idle_timeout`]: crate::Command::idle_timeout
+    /// [`limit`]: crate::Command::limit
+    /// [cancel]: crate::Command::cancel_on
+    pub fn stopped_for(&self) -> Option<Reason> {
+        self.reached_bound().map(|reached| reason_of(reached).0)
+    }
+
+    /// The report that a [`run`](crate::Command::run) gives, for a child that has ended;
+    /// none while it is alive or being stopped for a limit. Reaps it, and does not wait.
+    ///
+    /// The reason is that of a run if it was stopped for a limit ([`timeout`], [`cancel_on`]
+    /// and their like), with what the processes were doing and who held the streams then;
+    /// [`Reason::Cancelled`] after another stop, and else [`Reason::Finished`]. The duration goes until the end was seen: by a wait,
     /// a stop or this call. The bytes of a bare pipe ([`spawn_with`] none) are those
     /// that the caller has read. The kept bytes are those that were or can still be read. A
     /// stream is complete once its end was seen, which is after the exit if other
@@ -26,39 +49,73 @@ impl Child {
     /// ```
     ///
     /// [`spawn_with`]: crate::Command::spawn_with
+    /// [`timeout`]: crate::Command::timeout
+    /// [`cancel_on`]: crate::Command::cancel_on
     pub fn report(&self) -> Option<Report> {
         let end = self.end()?;
-        let infos = self.output_monitors().as_ref().map(|monitor| {
-            let totals = monitor.as_ref()?.totals();
-            Some(StreamInfo {
+        let stop = end.limit_stop.as_ref();
+        let open = stop.map(|stop| stop.open).unwrap_or_default();
+        let held = stop.map_or(end.left, |stop| stop.holders.clone());
+        let monitors = self.output_monitors().as_ref();
+        let mut infos = PerStream::default();
+        for (stream, (monitor, held)) in monitors.zip(held) {
+            let Some(monitor) = monitor else { continue };
+            let totals = monitor.totals();
+            // A pipe that is held by nobody who was found is held by a process that cannot be
+            // seen from here.
+            let held_by_complete = match &held {
+                Some(held) => held.complete && (open[stream] || !held.list.is_empty()),
+                None => totals.complete,
+            };
+            infos[stream] = Some(StreamInfo {
                 bytes: totals.bytes,
                 kept_bytes: totals.bytes - totals.dropped,
                 dropped_bytes: totals.dropped,
                 blocked: totals.refused,
-                complete: totals.complete,
-                held_by_complete: totals.complete,
+                complete: totals.complete && !open[stream],
+                held_by: held.map(|held| held.list).unwrap_or_default(),
+                held_by_complete,
                 ..StreamInfo::default()
-            })
-        });
+            });
+        }
+        let (reason, limit) = match (stop.map(|stop| stop.reached), &end.stopped) {
+            (Some(reached), _) => reason_of(reached),
+            (None, Some(_)) => (Reason::Cancelled, None),
+            (None, None) => (Reason::Finished, None),
+        };
+        let stop_duration = stop.map(|stop| stop.duration);
+        let held_after_exit = stop.is_some_and(|stop| stop.held_after_exit);
+        let (survivors, processes) = match end.limit_stop {
+            // A stop that came later knows better who is left.
+            Some(stop) => (end.stopped.unwrap_or(stop.survivors), stop.activities),
+            None => (end.stopped.unwrap_or_default(), Vec::new()),
+        };
         Some(Report {
             argv: self.argv().to_vec(),
             pid: self.pid(),
             status: end.exit,
-            reason: match end.stopped {
-                Some(_) => Reason::Cancelled,
-                None => Reason::Finished,
-            },
-            limit: None,
+            reason,
+            limit,
             duration: end.duration,
-            stop_duration: None,
+            stop_duration,
             cpu_user: end.usage.map(|usage| usage.user),
             cpu_system: end.usage.map(|usage| usage.system),
             max_rss_bytes: end.max_rss,
-            survivors: end.stopped.unwrap_or_default(),
+            survivors,
             stdout_info: infos.stdout,
             stderr_info: infos.stderr,
-            processes: Vec::new(),
-            held_after_exit: false,
+            processes,
+            held_after_exit,
         })
+    }
+}
+
+/// The reason of a run that was stopped for this, and the limit.
+fn reason_of(reached: ReachedBound) -> (Reason, Option<ReachedLimit>) {
+    match reached {
+        ReachedBound::Timeout(time) => (Reason::Timeout, time.map(ReachedLimit::Time)),
+        ReachedBound::IdleTimeout(time) => (Reason::IdleTimeout, time.map(ReachedLimit::Time)),
+        ReachedBound::Bytes(bytes) => (Reason::OutputLimit, Some(ReachedLimit::Bytes(bytes))),
+        ReachedBound::Cancel => (Reason::Cancelled, None),
     }
 }

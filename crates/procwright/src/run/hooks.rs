@@ -126,7 +126,6 @@ impl Hooks<'_> {
             && self.both.is_empty()
             && self.relay.is_none()
             && self.every.is_none()
-            && self.cancel.is_none()
             && self.framing.is_none()
             && self.on_event.is_none()
             && self.watch.is_none()

@@ -1,6 +1,7 @@
 //! One call: start, drain, stop, result.
 
 mod child_report;
+mod child_timeout;
 mod collected;
 mod consumer;
 mod engine;

@@ -285,13 +285,8 @@ impl Report {
             true => ("its output", &self.stdout_info),
             false => ("stderr", &self.stderr_info),
         };
-        let tail = tail(stderr, info.as_ref().and_then(StreamInfo::dropped));
-        if !tail.is_empty() {
-            let _ = write!(text, "\n  the end of {name}:");
-            for line in tail.lines() {
-                let _ = write!(text, "\n    {line}");
-            }
-        }
+        let dropped = info.as_ref().and_then(StreamInfo::dropped);
+        quote_end(name, stderr, dropped, &mut text);
         text
     }
 
@@ -303,8 +298,20 @@ impl Report {
     }
 }
 
+/// Adds the last lines of an output of this name, if there are any.
+pub(super) fn quote_end(name: &str, data: &[u8], dropped: Option<(u64, u64)>, text: &mut String) {
+    let tail = tail(data, dropped);
+    if tail.is_empty() {
+        return;
+    }
+    let _ = write!(text, "\n  the end of {name}:");
+    for line in tail.lines() {
+        let _ = write!(text, "\n    {line}");
+    }
+}
+
 /// A status as what a sentence says of a program.
-fn predicate(status: Exit) -> String {
+pub(super) fn predicate(status: Exit) -> String {
     match status {
         Exit::Signal { .. } => format!("was {status}"),
         _ => status.to_string(),
@@ -317,7 +324,7 @@ impl StreamInfo {
         self.dropped_at.map(|at| (at, self.dropped_bytes))
     }
 
-    fn explain(&self, name: &str, program: i32, text: &mut String) {
+    pub(super) fn explain(&self, name: &str, program: i32, text: &mut String) {
         // A program that holds its own pipe is no news.
         let others = self.held_by.iter().filter(|holder| holder.pid != program);
         let holders: Vec<_> = others.map(ToString::to_string).collect();

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::launch::c_string;
-use super::{Launch, Sink, Spec, Stdin, is_ours};
+use super::{Beyond, Launch, Sink, Spec, Stdin, Until, is_ours};
 use crate::spool::Overflow;
 use crate::std_stream::PerStream;
 use procwright_os::Invalid;
@@ -235,25 +235,7 @@ impl Spec {
                 "have a pipe and write what is to be typed, or use run()",
             ));
         }
-        let for_runs = [
-            (
-                "timeout",
-                !self.timeout.is_never(),
-                "pass one to each wait for the child",
-            ),
-            (
-                "idle_timeout",
-                !self.idle_timeout.is_never(),
-                "pass a timeout to each read",
-            ),
-            ("limit", self.limit.is_some(), "read as much as you want"),
-            ("keep_full", self.keep_full.is_some(), "write what you read"),
-        ];
-        for (what, is_set, hint) in for_runs {
-            if is_set {
-                return Err(Invalid::new(what, "is for run(), not for spawn()", hint));
-            }
-        }
+        self.check_spawn_limits(overflow)?;
         let unmergeable = match overflow {
             _ if !self.merged => None,
             // Nothing would note which stream was first.
@@ -269,6 +251,46 @@ impl Spec {
                 "merged",
                 problem,
                 "spill, block, drop the newest or fail in place of that, or read the two apart",
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Finds limits that mean nothing where the caller reads.
+    fn check_spawn_limits(&self, overflow: Option<Overflow>) -> Result<(), Invalid> {
+        let kept = self
+            .limit
+            .filter(|limit| limit.beyond == Beyond::HeadAndTail);
+        let for_runs = [
+            (
+                "limit",
+                kept.is_some(),
+                "keep of what you read as much as you want, bound what is not read by an \
+                 overflow, or have a limit that fails",
+            ),
+            ("keep_full", self.keep_full.is_some(), "write what you read"),
+            (
+                "until",
+                self.until.silence().is_some(),
+                "read with timeouts of your own, or have the streams end with the program",
+            ),
+        ];
+        for (what, is_set, hint) in for_runs {
+            if is_set {
+                return Err(Invalid::new(what, "is for run(), not for spawn()", hint));
+            }
+        }
+        let of_read_ahead = [
+            ("idle_timeout", !self.idle_timeout.is_never()),
+            ("limit", self.limit.is_some()),
+            ("until", self.until == Until::Exit),
+        ];
+        let is_bare = overflow.is_none();
+        match of_read_ahead.into_iter().find(|(_, set)| *set && is_bare) {
+            Some((what, _)) => Err(Invalid::new(
+                what,
+                "needs the streams to be read ahead, and they are bare pipes",
+                "spill, block with memory, or drop in place of that",
             )),
             None => Ok(()),
         }

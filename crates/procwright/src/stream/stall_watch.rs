@@ -115,7 +115,8 @@ impl StallWatch {
         (is_soon && before.writing == writing).then_some(before)
     }
 
-    fn any_held(&self) -> bool {
+    /// True if an output is full, as far as it is kept for a reader.
+    pub(crate) fn any_held(&self) -> bool {
         self.each()
             .any(|(_, monitor)| monitor.held_since().is_some())
     }

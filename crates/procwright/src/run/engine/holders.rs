@@ -5,16 +5,16 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use super::run_state::{Run, RunPhase};
+use crate::child::{stream_of, writers_of};
 use crate::drain::Drain;
 use crate::quote::quote;
 use crate::run::event::Event;
 use crate::spool::Memory;
-use crate::std_stream::{PerStream, StdStream};
+use crate::std_stream::PerStream;
 use procwright_os::poll::{self, Flags};
 use procwright_os::time::{Deadline, Timeout};
 use procwright_os::write_nowait;
-use procwright_process::ProcessTree;
-use procwright_process::holders::{self, Holders, PipeHolders, PipeId, RunPipe};
+use procwright_process::holders::{Holders, RunPipe};
 
 /// How long after the program's exit the caller is told who still holds its pipes:
 /// long enough that no ordinary run says anything, short enough that a person at a
@@ -32,14 +32,7 @@ impl<M: Memory> Run<'_, M> {
 
     /// The holders of the writing ends of the output pipes among `pipes`.
     pub(super) fn holders(&self, pipes: &[RunPipe]) -> PerStream<Option<Holders>> {
-        let ids: Vec<PipeId> = pipes.iter().map(|pipe| pipe.id).collect();
-        if ids.is_empty() {
-            return PerStream::default();
-        }
-        // The ticks may be a second off.
-        let since = self.program.started_ticks.saturating_sub(100);
-        let ends = holders::of_pipes(&ids, std::process::id().cast_signed(), since);
-        writers(pipes, ends.ok())
+        writers_of(pipes, self.program.started_ticks)
     }
 
     /// The time at which the caller is told who holds the pipes of a program that has exited:
@@ -110,80 +103,6 @@ impl<M: Memory> Run<'_, M> {
         let pipes = self.program.pipes.iter();
         let held = pipes.filter(|pipe| stream_of(pipe).is_some_and(|stream| has_writers[stream]));
         self.holders(&held.copied().collect::<Vec<_>>())
-    }
-}
-
-/// The holders of the writing ends of the output pipes among `pipes`, by those of both
-/// ends; none if the look was refused.
-fn writers(pipes: &[RunPipe], ends: Option<Vec<PipeHolders>>) -> PerStream<Option<Holders>> {
-    let mut found = PerStream::default();
-    let mut ends = ends.map(Vec::into_iter);
-    for pipe in pipes {
-        let ends = ends.as_mut().and_then(Iterator::next);
-        let Some(stream) = stream_of(pipe) else {
-            continue;
-        };
-        found[stream] = Some(match ends {
-            Some(ends) => {
-                // A process that holds our end as well is a copy of ourselves,
-                // forked by another thread and about to become its program.
-                let mut writers = ends.writers;
-                writers
-                    .list
-                    .retain(|writer| !ends.readers.list.contains(writer));
-                writers
-            }
-            // The look was refused, which does not say that nobody holds it.
-            None => Holders::default(),
-        });
-    }
-    found
-}
-
-/// The output stream that a pipe carries; none for that of stdin.
-fn stream_of(pipe: &RunPipe) -> Option<StdStream> {
-    let mut both = StdStream::BOTH.into_iter();
-    both.find(|stream| stream.name() == pipe.label)
-}
-
-/// The processes of a run before the first signal of its stop: afterwards it would only
-/// show which of them obeyed.
-pub(super) struct Before {
-    /// The activity of every process, a line each.
-    pub(super) activities: Vec<String>,
-    /// Those that hold the writing ends of the output pipes.
-    pub(super) holders: PerStream<Option<Holders>>,
-}
-
-impl Before {
-    /// Looks at those that a pass over all processes has found. The signal waits for this,
-    /// so that nobody else is looked at: the descriptors of all processes of a machine
-    /// would take seconds where there are thousands. A process that is older than the
-    /// program can hold a pipe through a socket alone; it gets no signal, and is found when
-    /// the stop is over.
-    pub(super) fn of(tree: &ProcessTree, pipes: &[RunPipe]) -> Before {
-        let activities = tree.living().into_iter().filter_map(|stat| {
-            let activity = holders::activity(stat.pid, pipes).ok()?;
-            Some(activity.to_string())
-        });
-        let activities = activities.collect();
-        let ids: Vec<PipeId> = pipes.iter().map(|pipe| pipe.id).collect();
-        let ends = match ids.is_empty() {
-            true => Vec::new(),
-            false => holders::of_pipes_among(&ids, &tree.possible_holders()),
-        };
-        Before {
-            activities,
-            holders: writers(pipes, Some(ends)),
-        }
-    }
-
-    /// What is told where the processes cannot be listed.
-    pub(super) fn unknown(pipes: &[RunPipe]) -> Before {
-        Before {
-            activities: Vec::new(),
-            holders: writers(pipes, None),
-        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::holders::Before;
 use super::host::DemandedEnd;
 use super::run_state::{Run, RunPhase, RunStop};
+use crate::child::Before;
 use crate::run::output::Reason;
 use crate::spec::Until;
 use crate::spool::Memory;
 use procwright_os::time::Timeout;
-use procwright_process::{ProcessTree, Scope, Signal, StopTarget, Stopping};
+use procwright_process::{Signal, StopTarget, Stopping};
 
 /// How long callbacks and copies may go on with what they have once the grace of a
 /// stop is over: the program may have written up to its last moment. Enough to write
@@ -36,17 +36,7 @@ impl<M: Memory> Run<'_, M> {
         };
         let root = || Some(self.program.running.handle());
         let mut machine = Stopping::prepare(stop, target.clone(), root());
-        let before = match machine.tree() {
-            Some(tree) => Before::of(tree, &open),
-            // A stop of less than the tree, or one that kills at once, has not looked.
-            None => {
-                let mut tree = ProcessTree::new(target, Scope::Tree, root());
-                match tree.look() {
-                    Ok(()) => Before::of(&tree, &open),
-                    Err(_) => Before::unknown(&open),
-                }
-            }
-        };
+        let before = Before::first_signal_of(&machine, target, root(), &open);
         machine.start(now);
         let streams = self.streams.open_streams();
         let is_held = self.program.has_exited() && (streams.stdout || streams.stderr);

@@ -1,0 +1,291 @@
+//! A child that may be stopped for one of its limits.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::limit_stop::PastLimitStop;
+use super::limits::{Limits, ReachedBound};
+use super::processes::{Before, stream_of};
+use super::shared_child::{ChildIsBusy, SharedChild};
+use super::streams::WatchedFlow;
+use crate::std_stream::PerStream;
+use crate::stream::StallWatch;
+use procwright_os::poll::{self, Fd, Flags};
+use procwright_os::time::Deadline;
+use procwright_process::Stopping;
+use procwright_process::holders::RunPipe;
+
+/// Time until the next try when a call was looking at the child at the very moment at which
+/// it was to be stopped.
+const BRIEFLY: Duration = Duration::from_millis(1);
+
+/// A child, its limits, and how far it is.
+#[derive(Debug)]
+pub(super) struct SupervisedChild {
+    limits: Limits,
+    child: Arc<SharedChild>,
+    /// The outputs that are read ahead. A bare pipe has none: whoever reads it sees its end.
+    flows: PerStream<Option<WatchedFlow>>,
+    /// Tells which of them are full.
+    full: Arc<StallWatch>,
+    /// Readable once the program has ended.
+    pidfd: OwnedFd,
+    /// Readable once it is cancelled. Its own, for a set has each descriptor once.
+    cancel: Option<OwnedFd>,
+    has_exited: bool,
+    deadline: Deadline,
+    /// The earliest time at which silence may have lasted too long.
+    idle_deadline: Deadline,
+    stop: Option<Box<ChildStop>>,
+}
+
+/// The stop of a child, under way.
+#[derive(Debug)]
+struct ChildStop {
+    reached: ReachedBound,
+    began: Instant,
+    machine: Stopping,
+    before: Before,
+    open: PerStream<bool>,
+    held_after_exit: bool,
+}
+
+/// What is to be done for a child next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextLook {
+    /// A look when there is news of it, or at this time.
+    At(Deadline),
+    /// Nothing: it is over.
+    Over,
+}
+
+impl SupervisedChild {
+    pub(super) fn new(
+        limits: Limits,
+        child: Arc<SharedChild>,
+        flows: PerStream<Option<WatchedFlow>>,
+        full: Arc<StallWatch>,
+        pidfd: OwnedFd,
+        cancel: Option<OwnedFd>,
+    ) -> SupervisedChild {
+        let started = child.started();
+        SupervisedChild {
+            deadline: limits.timeout.starting(started),
+            idle_deadline: limits.idle_timeout.starting(started),
+            limits,
+            child,
+            flows,
+            full,
+            pidfd,
+            cancel,
+            has_exited: false,
+            stop: None,
+        }
+    }
+
+    /// Readable once the program has ended.
+    pub(super) fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Readable once it is cancelled.
+    pub(super) fn cancel_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.cancel.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Readable when the stop under way is to be looked at.
+    pub(super) fn stop_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.stop.as_ref()?.machine.fd()
+    }
+
+    /// Notes that the program has ended.
+    fn exited(&mut self) {
+        if !std::mem::replace(&mut self.has_exited, true) && self.limits.ends_at_exit {
+            // Before a reader can know of the end.
+            let is_held = |flow: &Option<WatchedFlow>| {
+                let flow = flow.as_ref();
+                flow.is_some_and(|flow| !flow.watch.has_no_writer())
+            };
+            self.child.note_left(self.flows.as_ref().map(is_held));
+            self.finish_flows();
+        }
+    }
+
+    /// Does what is due.
+    pub(super) fn look(&mut self, now: Instant) -> NextLook {
+        // Asked here as well: a set may have refused the descriptor.
+        if !self.has_exited && is_readable(self.pidfd()) {
+            self.exited();
+        }
+        if self.stop.is_none() {
+            if self.is_over() {
+                return NextLook::Over;
+            }
+            match self.reached(now) {
+                None => return NextLook::At(self.deadline.min(self.idle_deadline)),
+                Some(reached) => {
+                    if let Err(busy) = self.begin_stop(reached, now) {
+                        return NextLook::At(match busy {
+                            // We are told when that is over.
+                            ChildIsBusy::Stopped => Deadline::NEVER,
+                            ChildIsBusy::Briefly => Deadline::at(now + BRIEFLY),
+                        });
+                    }
+                }
+            }
+        }
+        match &mut self.stop {
+            Some(stop) => {
+                if self
+                    .child
+                    .limit_stop()
+                    .is_some_and(|stop| stop.is_hurried())
+                {
+                    stop.machine.kill_now(now);
+                }
+                stop.machine.step(now);
+                if !stop.machine.finished() {
+                    return NextLook::At(stop.machine.deadline());
+                }
+                self.end_stop();
+                NextLook::Over
+            }
+            None => NextLook::Over,
+        }
+    }
+
+    /// True if the program has ended and all of its streams.
+    fn is_over(&self) -> bool {
+        self.has_exited && self.open_flows().next().is_none()
+    }
+
+    fn open_flows(&self) -> impl Iterator<Item = &WatchedFlow> {
+        let flows = self.flows.values().flatten();
+        flows.filter(|flow| !flow.watch.has_ended())
+    }
+
+    /// The limit that is reached now, if one is.
+    fn reached(&mut self, now: Instant) -> Option<ReachedBound> {
+        let cancel = self.limits.cancel.as_ref();
+        if cancel.is_some_and(|cancel| cancel.is_cancelled()) {
+            return Some(ReachedBound::Cancel);
+        }
+        if let Some(bytes) = self.limits.bytes
+            && self
+                .flows
+                .values()
+                .flatten()
+                .any(|flow| flow.watch.is_over_limit())
+        {
+            return Some(ReachedBound::Bytes(bytes));
+        }
+        if self.deadline.reached(now) {
+            match self.ended_in_time() {
+                true => self.deadline = Deadline::NEVER,
+                false => return Some(ReachedBound::Timeout(self.limits.timeout.duration())),
+            }
+        }
+        if self.idle_deadline.reached(now) && !self.was_heard(now) {
+            return Some(ReachedBound::IdleTimeout(
+                self.limits.idle_timeout.duration(),
+            ));
+        }
+        None
+    }
+
+    /// True if the deadline has come only because threads of ours were not scheduled: the
+    /// program has ended, and nobody else can write. A timeout that has expired before it
+    /// began is reached, whatever there is.
+    fn ended_in_time(&self) -> bool {
+        !self.limits.timeout.has_expired()
+            && self.has_exited
+            && self.open_flows().all(|flow| flow.watch.has_no_writer())
+    }
+
+    /// True if the silence is not the program's, or has not lasted: then it may be too long
+    /// later on, and the next look is when it could be.
+    fn was_heard(&mut self, now: Instant) -> bool {
+        if self.limits.idle_timeout.has_expired() {
+            return false;
+        }
+        let flows = self.flows.values().flatten();
+        let last = flows.filter_map(|flow| flow.watch.last_read()).max();
+        let last = last.unwrap_or(self.child.started());
+        self.idle_deadline = self.limits.idle_timeout.starting(last);
+        if !self.idle_deadline.reached(now) {
+            return true;
+        }
+        // Whoever does not read what is kept is silent, and not the program; and bytes that
+        // the pump has not come to read are no silence.
+        let is_unread = self.full.any_held() || self.open_flows().any(|one| one.watch.has_unread());
+        if is_unread {
+            self.idle_deadline = self.limits.idle_timeout.starting(now);
+        }
+        is_unread
+    }
+
+    fn begin_stop(&mut self, reached: ReachedBound, now: Instant) -> Result<(), ChildIsBusy> {
+        let open = self.open_streams();
+        let pipes = self.open_pipes(open);
+        let (machine, before) = self.child.begin_limit_stop(reached, &pipes, now)?;
+        let held = open.stdout || open.stderr;
+        self.stop = Some(Box::new(ChildStop {
+            reached,
+            began: now,
+            machine,
+            before,
+            open,
+            held_after_exit: self.has_exited && held && !self.limits.ends_at_exit,
+        }));
+        Ok(())
+    }
+
+    fn end_stop(&mut self) {
+        // Who was not reached may hold the streams: their readers do not wait for that.
+        self.finish_flows();
+        let Some(stop) = self.stop.take() else {
+            return;
+        };
+        let stop = *stop;
+        self.child.end_limit_stop(PastLimitStop {
+            reached: stop.reached,
+            duration: stop.began.elapsed(),
+            ended_after: self.child.started().elapsed(),
+            survivors: stop.machine.survivors(),
+            activities: stop.before.activities,
+            holders: stop.before.holders,
+            open: stop.open,
+            held_after_exit: stop.held_after_exit,
+        });
+    }
+
+    /// Has the streams end with what is in their pipes now.
+    fn finish_flows(&self) {
+        self.open_flows().for_each(|flow| flow.stream.finish());
+    }
+
+    fn open_streams(&self) -> PerStream<bool> {
+        let is_open = |flow: &Option<WatchedFlow>| {
+            let flow = flow.as_ref();
+            flow.is_some_and(|flow| !flow.watch.has_ended())
+        };
+        self.flows.as_ref().map(is_open)
+    }
+
+    /// The pipes whose other ends may still be held.
+    fn open_pipes(&self, open: PerStream<bool>) -> Vec<RunPipe> {
+        let pipes = self.child.pipes().iter();
+        let is_open = |pipe: &&RunPipe| match stream_of(pipe) {
+            Some(stream) => open[stream] || self.flows[stream].is_none(),
+            None => true,
+        };
+        pipes.filter(is_open).copied().collect()
+    }
+}
+
+/// True if `fd` is readable at this moment.
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let fd = Fd::from_borrowed_fd(fd, Flags::IN);
+    poll::wait_one(fd, Deadline::at(Instant::now())).unwrap_or(false)
+}

@@ -1,0 +1,133 @@
+//! What a drain tells of its stream while it goes on, for those who end a program by that.
+
+use std::fmt;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use procwright_os::fork::CloseOnFork;
+use procwright_os::poll::{self, Fd, Flags};
+use procwright_os::time::Deadline;
+
+/// Has somebody look at what has changed.
+#[derive(Clone)]
+pub(crate) struct News(Arc<dyn Fn() + Send + Sync>);
+
+impl News {
+    pub(crate) fn new(tell: impl Fn() + Send + Sync + 'static) -> News {
+        News(Arc::new(tell))
+    }
+
+    pub(crate) fn tell(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for News {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("News")
+    }
+}
+
+/// One output stream as those see it who do not read it.
+///
+/// Relaxed accesses suffice: each value is a fact by itself, and `news` is told after it.
+#[derive(Debug)]
+pub(crate) struct FlowWatch {
+    made: Instant,
+    /// The time of the latest read, in nanoseconds since `made`; 0 before the first.
+    last_read: AtomicU64,
+    /// More bytes than this are too many.
+    limit: Option<u64>,
+    is_over_limit: AtomicBool,
+    has_ended: AtomicBool,
+    /// The pipe, while the drain has it. Not kept open.
+    pipe: Weak<CloseOnFork>,
+    /// Told when the stream has ended, or has brought more than its limit.
+    news: News,
+}
+
+impl FlowWatch {
+    pub(crate) fn new(pipe: Weak<CloseOnFork>, limit: Option<u64>, news: News) -> Arc<FlowWatch> {
+        Arc::new(FlowWatch {
+            made: Instant::now(),
+            last_read: AtomicU64::new(0),
+            limit,
+            is_over_limit: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            pipe,
+            news,
+        })
+    }
+
+    /// The time of the latest read, none before the first.
+    pub(crate) fn last_read(&self) -> Option<Instant> {
+        match self.last_read.load(Ordering::Relaxed) {
+            0 => None,
+            since => self.made.checked_add(Duration::from_nanos(since)),
+        }
+    }
+
+    /// True once no more will be read.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_over_limit(&self) -> bool {
+        self.is_over_limit.load(Ordering::Relaxed)
+    }
+
+    /// True if there are bytes that the drain has not come to read.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.look().contains(Flags::IN)
+    }
+
+    /// True if no process has the other end any more, whether or not the drain has come to
+    /// the end.
+    pub(crate) fn has_no_writer(&self) -> bool {
+        self.has_ended() || self.look().contains(Flags::HUP)
+    }
+
+    fn look(&self) -> Flags {
+        let pipe = self.pipe.upgrade();
+        let Some(fd) = pipe.as_ref().and_then(|pipe| pipe.get().ok()) else {
+            return Flags::empty();
+        };
+        let mut fds = [Fd::from_borrowed_fd(fd.as_fd(), Flags::IN)];
+        match poll::poll(&mut fds, Deadline::at(Instant::now())) {
+            Ok(_) => fds[0].revents(),
+            Err(_) => Flags::empty(),
+        }
+    }
+}
+
+/// The side of a [`FlowWatch`] that reads the stream. Dropped, it tells that the stream has
+/// ended: so nobody who reads can forget to.
+#[derive(Debug)]
+pub(crate) struct FlowTeller(Arc<FlowWatch>);
+
+impl FlowTeller {
+    pub(crate) fn new(watch: Arc<FlowWatch>) -> FlowTeller {
+        FlowTeller(watch)
+    }
+
+    /// Tells of a read, with all bytes so far.
+    pub(super) fn read(&self, bytes: u64, now: Instant) {
+        let watch = &self.0;
+        let since = now.saturating_duration_since(watch.made).as_nanos();
+        let since = u64::try_from(since).unwrap_or(u64::MAX).max(1);
+        watch.last_read.store(since, Ordering::Relaxed);
+        let is_over = watch.limit.is_some_and(|limit| bytes > limit);
+        if is_over && !watch.is_over_limit.swap(true, Ordering::Relaxed) {
+            watch.news.tell();
+        }
+    }
+}
+
+impl Drop for FlowTeller {
+    fn drop(&mut self) {
+        self.0.has_ended.store(true, Ordering::Relaxed);
+        self.0.news.tell();
+    }
+}

@@ -1,0 +1,122 @@
+//! What is to be said of a child when a wait for it has come to its time.
+
+use std::fmt::Write as _;
+
+use super::output::{StreamInfo, predicate, quote_end};
+use crate::child::{Child, writers_of};
+use crate::quote::quote;
+use crate::std_stream::PerStream;
+use procwright_os::time::{Seconds, Timeout};
+use procwright_process::holders::Holders;
+
+impl Child {
+    /// The text for a wait that has come to its time, in the words of a
+    /// [`run`](crate::Command::run) that timed out: what each process is doing, who holds
+    /// which stream, for how long the program could not write, and the end of what the caller
+    /// has read of its stderr, or of its [terminal](Child::has_terminal). It tells a program that has not ended from one that
+    /// has, and whose streams others hold open.
+    ///
+    /// ```
+    /// use procwright::Command;
+    /// use std::time::Duration;
+    ///
+    /// let mut child = Command::shell("sleep 60 & exit 3").spawn()?;
+    /// let patience = Duration::from_secs(1);
+    /// let mut talk = child.communicate("");
+    /// assert!(talk.proceed(patience).is_err());
+    /// let text = child.explain_timeout(patience, b"");
+    /// let told = "exited with code 3; after 1 s stdout and stderr are still held open by sleep";
+    /// assert!(text.contains(told), "{text}");
+    /// child.stop();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Blocking
+    /// While all processes of the machine are looked through: some milliseconds, and more
+    /// where there are thousands.
+    pub fn explain_timeout(&self, waited: impl Into<Timeout>, last_words: &[u8]) -> String {
+        let waited = waited.into().duration().map(Seconds);
+        let monitors = self.output_monitors().as_ref();
+        let totals = monitors.map(|monitor| monitor.as_ref().map(|one| one.totals()));
+        let open = totals.map(|one| one.is_some_and(|one| !one.complete));
+        let (before, pipes, started) = self.processes(open);
+        let mut text = quote(self.argv());
+        let exit = self.try_wait();
+        let holders = match exit {
+            None => {
+                text.push_str(" did not end");
+                if let Some(waited) = waited {
+                    let _ = write!(text, " within {waited}");
+                }
+                before.holders
+            }
+            Some(exit) => {
+                let _ = write!(text, " {}; ", predicate(exit));
+                if let Some(waited) = waited {
+                    let _ = write!(text, "after {waited} ");
+                }
+                // Also who does not belong to it.
+                let holders = writers_of(&pipes, started);
+                write_open(open, &holders, &mut text);
+                holders
+            }
+        };
+        if !before.activities.is_empty() {
+            text.push_str(match exit {
+                None => "\n  its processes:",
+                Some(_) => "\n  processes that it has left:",
+            });
+            for activity in &before.activities {
+                let _ = write!(text, "\n    {activity}");
+            }
+        }
+        for (stream, (totals, held)) in totals.zip(holders) {
+            let Some(totals) = totals else { continue };
+            let mut info = StreamInfo {
+                blocked: totals.refused,
+                held_by_complete: true,
+                ..StreamInfo::default()
+            };
+            if let (Some(held), None) = (held, exit) {
+                info.held_by_complete = held.complete;
+                info.held_by = held.list;
+            }
+            info.explain(stream.name(), self.pid(), &mut text);
+        }
+        let name = match self.has_terminal() {
+            true => "its output",
+            false => "stderr",
+        };
+        quote_end(name, last_words, None, &mut text);
+        text
+    }
+}
+
+/// Says which streams are open, and who holds them.
+fn write_open(open: PerStream<bool>, holders: &PerStream<Option<Holders>>, text: &mut String) {
+    let names: Vec<_> = open.chosen().map(|stream| stream.name()).collect();
+    if names.is_empty() {
+        text.push_str("what it wrote was not taken in time");
+        return;
+    }
+    let mut all = Holders::nobody();
+    for (stream, held) in holders.iter() {
+        if let Some(held) = held.as_ref().filter(|_| open[stream]) {
+            all.absorb(held.clone());
+        }
+    }
+    let be = if names.len() == 1 { "is" } else { "are" };
+    let who: Vec<_> = all.list.iter().map(ToString::to_string).collect();
+    let who = match who.is_empty() {
+        true => String::from("a process that cannot be seen"),
+        false => who.join(", "),
+    };
+    let _ = write!(
+        text,
+        "{} {be} still held open by {who}",
+        names.join(" and ")
+    );
+    if !all.complete && !all.list.is_empty() {
+        text.push_str(", perhaps others that cannot be seen");
+    }
+}
