@@ -17,18 +17,22 @@ from ._timeout import Deadline, seconds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from signal import Signals
     from types import TracebackType
     from typing import Any, Literal, NoReturn, Self, overload
 
     from ._callback import Failures, LineCaller
     from ._child_streams import Streams
+    from ._errors import WaitTimeout
     from ._result import Result
     from ._text import TextReader, TextWriter
     from ._types import Args, Data, Seconds
 else:
     Streams = Generic
+
+#: The least seconds of a wait after whose end all processes are looked through.
+_WORTH_A_LOOK_S = 0.1
 
 
 class Child(Streams[Out, Err, In, Both]):
@@ -57,6 +61,7 @@ class Child(Streams[Out, Err, In, Both]):
         stop: _core.Stop | str | Signals | None,
         failures: Failures | None = None,
         detach: bool = False,
+        limits: tuple[str, Seconds | None, Seconds | None] = ("raise", None, None),
     ) -> None:
         #: The arguments that `spawn` was given.
         self.args = args
@@ -65,6 +70,8 @@ class Child(Streams[Out, Err, In, Both]):
         self._keeper = keeper
         self._decoding = decoding
         self._stop = stop
+        #: `on_timeout`, `timeout` and `idle_timeout` of the spawn.
+        self._limits = limits
         self._communication: _core.Communication | None = None
         self._result: Result[Any, Any, Any] | None = None
         #: Tells in the report of a fake of the program that it plays.
@@ -146,20 +153,66 @@ class Child(Streams[Out, Err, In, Both]):
         `WaitTimeout`, a `subprocess.TimeoutExpired`, if the time comes first, and
         `Stalled` if the child cannot go on because its output is not read; either
         way it can be called again. What a callback has raised, or an iterable that stdin
-        came from, is raised here, once.
+        came from, is raised here, once. If the child was stopped for a limit that it was
+        spawned with, it raises what `run` does, each time: `TimeoutExpired`, `IdleTimeout`,
+        `OutputLimitExceeded` or `Cancelled`, whose `result` has no output but what
+        `communicate()` or `result()` had read.
         """
         self._raise_failure()
-        returncode = self._wait(timeout)
+        status = self._wait(timeout)
         self._raise_failure()
-        return returncode
+        self._raise_if_stopped()
+        return status.returncode
 
-    def _wait(self, timeout: Seconds | None) -> int | None:
+    def _wait(self, timeout: Seconds | None) -> Status:
         parts = self._core.wait(seconds(timeout))
         if parts is None:
-            from ._errors import WaitTimeout
+            read = None if self._communication is None else self._communication.peek()
+            raise self._timeout_of(timeout, read)
+        return Status(*parts)
 
-            raise WaitTimeout(quoted(self.args), timeout, (self,))
-        return Status(*parts).returncode
+    def _timeout_of(
+        self, timeout: Seconds | None, read: Sequence[bytes | None] | None
+    ) -> WaitTimeout:
+        """The error of a wait that has come to its time, having read so much."""
+        from ._errors import WaitTimeout
+
+        waited = seconds(timeout)
+        text = None
+        # Who asks again and again does not pay for a look at all processes each time, and the
+        # process of a fake is not the program that it plays.
+        if waited is not None and waited >= _WORTH_A_LOOK_S and self._played is None:
+            out, err = read or (None, None)
+            text = self._core.explain_timeout(waited, out, err)
+        error = WaitTimeout(quoted(self.args), timeout, (self,), text)
+        if read is not None:
+            # subprocess has bytes here, too, where text was asked for.
+            error.output, error.stderr = read
+        return error
+
+    def _raise_if_stopped(self) -> None:
+        """Raises what a limit is to raise that the child was stopped for."""
+        if self._core.stopped_for() is None:
+            return
+        if self._result is None:
+            out, err = (None, None) if self._communication is None else self._communication.peek()
+            self._raise_stopped(self._report(out, err))
+        else:
+            self._raise_stopped(self._result)
+
+    def _raise_stopped(self, result: Result[Any, Any, Any]) -> None:
+        from ._outcome import raise_for
+
+        on_timeout, timeout, idle_timeout = self._limits
+        if self._core.stopped_for() is not None:
+            raise_for(result, None, False, on_timeout, timeout, idle_timeout)
+
+    def _report(self, out: bytes | None, err: bytes | None) -> Result[Any, Any, Any]:
+        raw = self._core.report(out, err)
+        assert raw is not None
+        if self._played is not None:
+            self._played(raw)
+        return result_of(self.args, raw, self._decoding)
 
     if TYPE_CHECKING:
         # Bytes go to a program that is told text as well, and text to that alone.
@@ -191,6 +244,8 @@ class Child(Streams[Out, Err, In, Both]):
         `subprocess.TimeoutExpired`, if the time comes first, and `Stalled` if the child
         waits for a callback that does not read its output; after these, and after a
         KeyboardInterrupt, it can be called again, without `input`, and nothing is lost.
+        For a limit that the child was stopped for it raises as `wait` does; what was read is
+        in the error's `result`.
         """
         if self.merged is not None:
             raise InvalidValue(
@@ -198,6 +253,10 @@ class Child(Streams[Out, Err, In, Both]):
                 "child.merged, and wait()"
             )
         self._communicate_all(input, timeout)
+        if self._core.stopped_for() is not None:
+            result = self._finish()
+            self._raise_stopped(result)
+            return result.stdout, result.stderr
         communication, self._communication = self._communication, None
         assert communication is not None
         out, err = communication.take()
@@ -215,9 +274,7 @@ class Child(Streams[Out, Err, In, Both]):
             raise bad_value("input", input, "it was given before; leave it out to go on")
         if not self._communication.go_on(deadline.left()):
             self._raise_timeout(timeout, self._communication)
-        try:
-            self._wait(deadline.left())
-        except TimeoutError:
+        if self._core.wait(deadline.left()) is None:
             self._raise_timeout(timeout, self._communication)
         for caller in self._callers:
             if not caller.finish(deadline):
@@ -263,12 +320,7 @@ class Child(Streams[Out, Err, In, Both]):
     def _raise_timeout(
         self, timeout: Seconds | None, communication: _core.Communication
     ) -> NoReturn:
-        from ._errors import WaitTimeout
-
-        error = WaitTimeout(quoted(self.args), timeout, (self,))
-        # subprocess has bytes here, too, where text was asked for.
-        error.output, error.stderr = communication.peek()
-        raise error from None
+        raise self._timeout_of(timeout, communication.peek()) from None
 
     if TYPE_CHECKING:
 
@@ -379,19 +431,23 @@ class Child(Streams[Out, Err, In, Both]):
         """Reads what is left of both outputs, waits, and gives a `Result` as `run` does.
 
         Its `stdout` and `stderr` are what was not read before; `stdout_info` and
-        `stderr_info` count all. Raises as `communicate`, and may be called again.
+        `stderr_info` count all. Raises as `communicate`, and may be called again: once it has
+        been read, the result is the same.
         """
         if self._result is None:
             self._communicate_all(None, timeout)
+        result = self._finish()
+        self._raise_stopped(result)
+        return result
+
+    def _finish(self) -> Result[Any, Any, Any]:
+        """The result, once all is read."""
+        if self._result is None:
             communication, self._communication = self._communication, None
             assert communication is not None
             read = communication.take()
             out, err = (None if one is None else one[0] for one in read)
-            raw = self._core.report(out, err)
-            assert raw is not None
-            if self._played is not None:
-                self._played(raw)
-            self._result = result_of(self.args, raw, self._decoding)
+            self._result = self._report(out, err)
             self._close_outputs()
             out_read, err_read = read
             self._set_decoded("stdout", self.stdout, out_read)

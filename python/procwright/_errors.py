@@ -50,23 +50,34 @@ class WaitTimeout(TimeoutExpired):
     """The timeout of a wait came first, as that of a child's `wait` or `communicate`.
 
     `timeout` is how long was waited, `cmd` for what, in words; `pending` has what
-    has not ended. Nothing was stopped, and there is no result.
+    has not ended. Nothing was stopped, and there is no result. That of a child says what its
+    processes are doing, who holds its streams and what it wrote last to stderr, if it was
+    waited for for 0.1 s at least.
     """
 
-    def __init__(self, cmd: str, timeout: Seconds | None, pending: tuple[object, ...] = ()) -> None:
+    def __init__(
+        self,
+        cmd: str,
+        timeout: Seconds | None,
+        pending: tuple[object, ...] = (),
+        text: str | None = None,
+    ) -> None:
         total = getattr(timeout, "total_seconds", None)
         timeout = timeout if total is None else total()
         subprocess.TimeoutExpired.__init__(self, cmd, timeout)  # type: ignore[arg-type]
         # OSError's constructor leaves it empty.
         self.args = (cmd, timeout)
         self.pending = pending
+        self._text = text
 
     def __str__(self) -> str:
+        if self._text is not None:
+            return self._text
         return f"{self.cmd} did not end within {self.timeout} s"
 
     def __reduce__(self) -> tuple[object, ...]:
         # `pending` is left out: it means something in this process alone.
-        kept = {"output": self.output, "stderr": self.stderr}
+        kept = {"output": self.output, "stderr": self.stderr, "_text": self._text}
         return (WaitTimeout, (self.cmd, self.timeout), kept)
 
 

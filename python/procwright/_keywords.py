@@ -50,22 +50,29 @@ class Program(TypedDict, total=False):
     stop: _core.Stop | str | Signals | None
 
 
-class Common(Program, total=False):
+class Limits(TypedDict, total=False):
+    """What ends a program that does not end by itself."""
+
+    timeout: Seconds | None
+    idle_timeout: Seconds | None
+    until: str
+    limit: int | str | _core.Limit | None
+
+
+class Common(Program, Limits, total=False):
     """What `run` and `spawn` take besides."""
 
+    on_timeout: Literal["raise", "return"]
+    cancel: _core.Cancel | None
     max_length: int | None
     too_long: Literal["split", "fail"]
     on_event: Callable[[Event], object] | None
 
 
-class Call(Program, total=False):
+class Call(Program, Limits, total=False):
     """What `run` and `map` take besides."""
 
     stdin: Stdin
-    timeout: Seconds | None
-    idle_timeout: Seconds | None
-    until: str
-    limit: int | str | _core.Limit | None
     keep_full: StrOrBytesPath | None
 
 
@@ -74,8 +81,6 @@ class Run(Common, Call, total=False):
 
     tee: bool | Writable
     check: bool
-    on_timeout: Literal["raise", "return"]
-    cancel: _core.Cancel | None
 
 
 class RunBytes(Run, total=False):

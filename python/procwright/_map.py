@@ -405,7 +405,7 @@ def _error_of(result: Result[Any, Any, Any], raw: Any) -> BaseException | None:
         return error
     if raw["io_error"] is not None:
         try:
-            raise_for(result, raw, False, "return", None, None)
+            raise_for(result, raw["io_error"], False, "return", None, None)
         except Exception as failure:
             return failure
     return None

@@ -243,6 +243,11 @@ COMMON: Final[_Table] = {
     "pass_fds": _pass_fds,
     "liveness": bool,
     "stop": _stop,
+    "timeout": _seconds("timeout"),
+    "idle_timeout": _seconds("idle_timeout"),
+    "until": _until,
+    "limit": _limit,
+    "cancel": _cancel,
     "stdout": stdout_sink,
     "stderr": stderr_sink,
     "merged": bool,
@@ -252,14 +257,9 @@ COMMON: Final[_Table] = {
 #: The options of `run` that the core takes.
 RUN: Final[_Table] = {
     **COMMON,
-    "timeout": _seconds("timeout"),
-    "idle_timeout": _seconds("idle_timeout"),
-    "until": _until,
-    "limit": _limit,
     "max_length": longest_line,
     "too_long": too_long_fails,
     "keep_full": _keep_full,
-    "cancel": _cancel,
 }
 
 #: The options of `spawn` that the core takes.

@@ -27,7 +27,7 @@ def _called_process_error(result: Result, text: str) -> Exception:
 
 def raise_for(
     result: Result,
-    raw: RawResult,
+    io_error: tuple[int, str] | None,
     check: bool,
     on_timeout: str,
     timeout: Seconds | None,
@@ -36,10 +36,10 @@ def raise_for(
     """Raises what this result is to raise, if anything."""
     text = result.explanation
     reason = result.reason
-    if raw["io_error"] is not None:
+    if io_error is not None:
         from ._run_errors import SystemFailure
 
-        errno, words = raw["io_error"]
+        errno, words = io_error
         raise SystemFailure(result, f"reading the output failed: {words}\n{text}", errno)
     if reason == "output_limit":
         from ._run_errors import OutputLimitExceeded

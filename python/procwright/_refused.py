@@ -29,6 +29,8 @@ def words(error: InvalidValue, given: Mapping[str, Any]) -> str:
         text = _with_pty(option)
     elif option == "merged" and "overflow" in given:
         text = _merged_with(given["overflow"])
+    elif "overflow" in given:
+        text = _of_a_child(option, error._problem, given)
     if text is None:
         # Some of the core's words have the value: the caller's own is shown.
         problem = re.sub(r"^is .*, which ", "", error._problem)
@@ -81,6 +83,20 @@ def _with_pty(option: str) -> str | None:
             "typed, or run()"
         ),
     }.get(option)
+
+
+def _of_a_child(option: str, problem: str, given: Mapping[str, Any]) -> str | None:
+    if option == "limit" and problem.startswith("is for run()"):
+        return (
+            ", which keeps both ends, and what comes is yours to keep: bound what is not read by "
+            'overflow, or stop the child by Limit(n, "fail")'
+        )
+    if option in ("idle_timeout", "limit", "until") and "read ahead" in problem:
+        return (
+            ', which needs output to be read ahead, and overflow="block" keeps none: use "spill", '
+            '"drop_oldest", "drop_newest" or "fail"'
+        )
+    return None
 
 
 def _merged_with(overflow: Any) -> str | None:

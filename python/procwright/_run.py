@@ -229,5 +229,5 @@ def run(
         raise raw["error"]
     result = result_of(args, raw, decoding)
     if raw["io_error"] is not None or not result.ok:
-        raise_for(result, raw, check, on_timeout, timeout, idle_timeout)
+        raise_for(result, raw["io_error"], check, on_timeout, timeout, idle_timeout)
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import _core
 from ._arguments import callback as checked_callback
+from ._arguments import word
 from ._child import Child
 from ._invalid import InvalidValue
 from ._options import RUN, SPAWN, argv, longest_line, quoted, too_long_fails, translated
@@ -68,7 +69,13 @@ def spawn(
     channel: Literal["from_child", "to_child"] | None = None,
     pty: bool | tuple[int, int] = False,
     detach: bool = False,
+    timeout: Seconds | None = None,
+    idle_timeout: Seconds | None = None,
     stop: _core.Stop | str | Signals | None = None,
+    until: str = "eof",
+    limit: int | str | _core.Limit | None = None,
+    on_timeout: Literal["raise", "return"] = "raise",
+    cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
     **unknown: object,
 ) -> Child[Any, Any, Any, Any]:
@@ -123,9 +130,22 @@ def spawn(
         end, nor that nobody has the `Child` any more, nor leaving a `with` block ends it. What
         would end with us is refused: `PIPE`, the default of both outputs, an `input` or iterable
         for stdin, `pty`, `die_with_parent`, `channel`.
+    timeout, idle_timeout, cancel
+        As with `run`, and whether or not anybody waits: the child is stopped as `stop` says,
+        with all of its processes, and `wait()`, `communicate()`, `result()` and leaving the
+        `with` block raise `TimeoutExpired`, `IdleTimeout` or `Cancelled`. They look at the
+        child's time, and their own timeouts at theirs. While nobody reads output that is full
+        the silence is not the program's.
+    until
+        "exit": the streams end with the program, whoever else holds them.
+    limit
+        `Limit(n, "fail")` stops the child when a stream has brought more, and those calls
+        raise `OutputLimitExceeded`. What is kept for a reader is said by `overflow`.
+    on_timeout
+        With "return" those calls raise nothing for a timeout: the `reason` of the `result()`
+        says so.
     stop
-        How `stop()`, and leaving a `with` block by an exception, end the child.
-
+        How `stop()`, a limit, and leaving a `with` block by an exception, end the child.
     on_event
         Called with an `Event` when output goes to disk ("spilling"), cannot go there
         ("degraded"), is dropped ("dropping") or is too much ("overflowed"), on a thread
@@ -139,8 +159,9 @@ def spawn(
     if unknown:
         from ._unknown import refusal
 
-        raise refusal("spawn", unknown, given, {"tee", "on_line", "on_timeout", *RUN})
+        raise refusal("spawn", unknown, given, {"tee", "on_line", *RUN})
     decoding = text_decoding(text, encoding, errors)
+    word("on_timeout", on_timeout, ("raise", "return"))
     if merged and decoding is not None and "\n".encode(decoding[0]) != b"\n":
         raise InvalidValue(
             f"merged=True cuts lines at the byte of a newline, which {decoding[0]} has not: "
@@ -178,8 +199,11 @@ def spawn(
     }
     audit("spawn", options, given)
 
+    limits = on_timeout, timeout, idle_timeout
+
     def native(raw: dict[str, Any]) -> Child[Any, Any, Any, Any]:
-        return Child(args, _core.spawn(raw), decoding, stop, failures, bool(detach))
+        core = _core.spawn(raw)
+        return Child(args, core, decoding, stop, failures, bool(detach), limits)
 
     longest = longest_line(max_length), too_long_fails(too_long)
     callbacks = {"on_stdout_line": on_stdout_line, "on_stderr_line": on_stderr_line}

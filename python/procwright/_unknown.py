@@ -164,10 +164,12 @@ _OF_MAP = {
 }
 #: Of two names that are less alike one is no slip of the other.
 _ALIKE = 0.8
-#: Parameters of `run` that a child has as methods.
+#: Parameters of `run`, and what does for a child what they do there.
 _OF_A_CHILD = {
     "check": "call check_returncode() of the child's result()",
-    "timeout": "pass it to wait(), communicate() or result() of the child",
+    "keep_full": "write what you read, or use run()",
+    "on_line": "use on_stdout_line and on_stderr_line, or iterate over merged",
+    "tee": "write what you read, on_stdout_line and on_stderr_line have it line by line",
 }
 
 

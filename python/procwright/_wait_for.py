@@ -145,12 +145,14 @@ class _Search:
         return [*self.lines, *(one.part for one in self.open if one.part)]
 
     def give_up(self, child: _Started) -> NoReturn:
+        from ._errors import WaitTimeout
         from ._stream_errors import EndedBeforeMatch
 
         code: int | None
         try:
+            # Raises what the child was stopped for, if it has reached a limit.
             code = child.wait(_GRACE_S)
-        except TimeoutError:
+        except WaitTimeout:
             code = None
         raise EndedBeforeMatch(quoted(child.args), code, self.pattern.pattern, list(self.lines))
 

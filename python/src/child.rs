@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use procwright::queue;
 use procwright::terminal::Size;
-use procwright::{Command, WaitError};
+use procwright::{Command, Reason, WaitError};
 use pyo3::exceptions::{PyBrokenPipeError, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::attach::{attach, drop_deferred, expect_calls};
@@ -50,6 +51,8 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
     let overflow = options.overflow(py)?;
     let stall_after = options.stall_after(py)?;
     expect_calls(py)?;
+    let cancel = common.cancel.as_ref();
+    let cancel = cancel.map(|cancel| cancel.get().handle());
     let hook = HookPlace::new(common.on_event);
     let listening = Arc::clone(&hook);
     let next = next.map(StdinPieces::new);
@@ -63,6 +66,9 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
         }
         if let Some(channel) = channel {
             command = command.channel(channel);
+        }
+        if let Some(cancel) = &cancel {
+            command = command.cancel_on(cancel);
         }
         command.spawn_with(overflow)
     });
@@ -204,6 +210,29 @@ impl Child {
     fn stop_in_background(&self, py: Python<'_>) -> bool {
         let taken = self.streams.get().taken();
         py.detach(|| self.child.stop_in_background(taken))
+    }
+
+    /// What is to be said when a wait of so many seconds has come to its time, having read so
+    /// much of both streams.
+    fn explain_timeout(
+        &self,
+        py: Python<'_>,
+        waited: f64,
+        stdout: Option<PyBackedBytes>,
+        stderr: Option<PyBackedBytes>,
+    ) -> PyResult<String> {
+        let waited = seconds("timeout", Some(waited)).map_err(|error| invalid(py, &error))?;
+        let last_words = match self.child.has_terminal() {
+            true => stdout,
+            false => stderr,
+        };
+        let last_words = last_words.as_deref().unwrap_or_default();
+        Ok(py.detach(|| self.child.explain_timeout(waited, last_words)))
+    }
+
+    /// The reason of a child that was stopped for a limit of its own.
+    fn stopped_for(&self) -> Option<&'static str> {
+        self.child.stopped_for().map(Reason::name)
     }
 
     /// Sets the size of its terminal.

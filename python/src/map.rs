@@ -168,8 +168,8 @@ impl Commands {
     fn spec(&mut self, py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<Spec> {
         let common: CommonOptions<'_> = options.extract()?;
         let (mut spec, _) = common.spec_without_environment(py)?;
-        let options: RunOptions<'_> = options.extract()?;
-        options.set(py, &mut spec)?;
+        let options: RunOptions = options.extract()?;
+        options.set(&mut spec);
         let taps = options.taps.into_iter().map(|(number, _, callable)| {
             let refused = || PyValueError::new_err(format!("{number} is no output stream"));
             let stream = StdStream::from_fd(number).ok_or_else(refused)?;

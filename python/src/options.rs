@@ -45,6 +45,11 @@ pub(crate) struct CommonOptions<'py> {
     stdout: (String, Option<Bound<'py, PyAny>>),
     stderr: (String, Option<Bound<'py, PyAny>>),
     stop: Option<Bound<'py, Stop>>,
+    timeout: Option<f64>,
+    idle_timeout: Option<f64>,
+    until: String,
+    limit: Option<Bound<'py, Limit>>,
+    pub(crate) cancel: Option<Bound<'py, Cancel>>,
     merged: bool,
     setup: Vec<(String, Bound<'py, PyAny>)>,
     pub(crate) on_event: Py<PyAny>,
@@ -53,17 +58,12 @@ pub(crate) struct CommonOptions<'py> {
 /// The options of `run` alone, from the same dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct RunOptions<'py> {
-    timeout: Option<f64>,
-    idle_timeout: Option<f64>,
-    until: String,
-    limit: Option<Bound<'py, Limit>>,
+pub(crate) struct RunOptions {
     max_length: Option<usize>,
     too_long: bool,
     keep_full: Option<OsBytes>,
     pub(crate) tee: bool,
     pub(crate) taps: Vec<(i32, bool, Py<PyAny>)>,
-    pub(crate) cancel: Option<Bound<'py, Cancel>>,
 }
 
 /// The options of `spawn` alone, from the same dictionary.
@@ -94,7 +94,7 @@ impl AccountArg {
     }
 }
 
-impl RunOptions<'_> {
+impl RunOptions {
     /// The rule by which lines are cut for callbacks.
     pub(crate) fn framing(&self) -> Framing {
         Framing {
@@ -108,14 +108,8 @@ impl RunOptions<'_> {
     }
 
     /// Sets these in `spec`.
-    pub(crate) fn set(&self, py: Python<'_>, spec: &mut Spec) -> PyResult<()> {
-        let refused = |error: Invalid| invalid(py, &error);
-        spec.timeout = seconds("timeout", self.timeout).map_err(refused)?;
-        spec.idle_timeout = seconds("idle_timeout", self.idle_timeout).map_err(refused)?;
-        spec.until = self.until.parse().map_err(refused)?;
-        spec.limit = self.limit.as_ref().map(|limit| limit.get().limit());
+    pub(crate) fn set(&self, spec: &mut Spec) {
         spec.keep_full = self.keep_full.as_ref().map(OsBytes::path);
-        Ok(())
     }
 }
 
@@ -182,6 +176,10 @@ impl CommonOptions<'_> {
         if let Some(stop) = &self.stop {
             spec.stop = stop.get().stop();
         }
+        spec.timeout = seconds("timeout", self.timeout).map_err(refused)?;
+        spec.idle_timeout = seconds("idle_timeout", self.idle_timeout).map_err(refused)?;
+        spec.until = self.until.parse().map_err(refused)?;
+        spec.limit = self.limit.as_ref().map(|limit| limit.get().limit());
         spec.stdout = sink("stdout", &self.stdout)?;
         spec.stderr = sink("stderr", &self.stderr)?;
         let (kind, value) = &self.stdin;

@@ -37,9 +37,9 @@ pub(crate) fn run<'py>(
     // that is left behind is dropped by its thread.
     let on_event = Arc::new(Attached::new(common.on_event));
     let hook = Arc::clone(&on_event);
-    let options: RunOptions<'_> = options.extract()?;
-    options.set(py, &mut spec)?;
-    let cancel = options.cancel.as_ref().map(|cancel| cancel.get());
+    let options: RunOptions = options.extract()?;
+    options.set(&mut spec);
+    let cancel = common.cancel.as_ref().map(|cancel| cancel.get());
     let cancel = cancel.map(values::Cancel::handle);
     let framing = options.framing();
     let RunOptions { tee, taps, .. } = options;

@@ -722,7 +722,9 @@ def test_what_code_of_the_value_raises_is_left_alone():
         ("run", "timout", 5, "did you mean timeout?"),
         ("spawn", "check", True, "call check_returncode() of the child's result()"),
         ("run", "overflow", "spill", "spawn() has it"),
-        ("spawn", "on_timeout", "return", "run() has it"),
+        ("spawn", "tee", True, "write what you read"),
+        ("spawn", "keep_full", "x", "write what you read, or use run()"),
+        ("spawn", "on_line", print, "use on_stdout_line and on_stderr_line"),
         ("run", "qqq", None, "it has args, shell, input"),
     ],
 )

@@ -18,9 +18,10 @@ SOURCE = ROOT / "src"
 
 #: Parameters that Python makes into others of the core, or keeps to itself.
 TEXT = {"text", "encoding", "errors"}
-BOTH = {"args", "shell", "input", "stdin", "on_stdout_line", "on_stderr_line", *TEXT}
+CALLS = {"on_stdout_line", "on_stderr_line", "on_timeout"}
+BOTH = {"args", "shell", "input", "stdin", *CALLS, *TEXT}
 KEPT = {
-    procwright.run: BOTH | {"tee", "on_line", "check", "on_timeout"},
+    procwright.run: BOTH | {"tee", "on_line", "check"},
     procwright.spawn: BOTH | {"max_length", "too_long"},
 }
 #: Fields that are made of them.
