@@ -261,7 +261,7 @@ class TestBadValues < Minitest::Test
       error = assert_raises(Procwright::InvalidValue) { Procwright.run("x", name => 5) }
       assert_operator error.message, :start_with?, "#{name} is 5, and run has no such keyword: #{hint}"
     end
-    { timeout: "pass it to wait, communicate or result", on_timeout: "run has it", err: "use stderr:" }.each do |name, hint|
+    { tee: "write what you read", on_line: "go through the lines", err: "use stderr:" }.each do |name, hint|
       error = assert_raises(Procwright::InvalidValue) { Procwright.spawn("x", name => 5) }
       assert_operator error.message, :start_with?, "#{name} is 5, and spawn has no such keyword: #{hint}"
     end

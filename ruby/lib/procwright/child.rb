@@ -16,8 +16,16 @@ module Procwright
   #   end
   #
   # @overload spawn(env = {}, *argv, **options)
-  #   The options of {run} that are not about its end: so no `timeout`, `idle_timeout`,
-  #   `until`, `limit`, `keep_full`, `on_timeout`, `cancel`, `tee`, `on_line`.
+  #   The options of {run}, but `keep_full`, `tee` and the callbacks for lines: what comes is read
+  #   by you.
+  #   @param timeout [Numeric, nil] seconds until it has ended and its streams have: then it is
+  #     stopped as `stop` says, with all of its processes, whether or not anybody waits. What is
+  #     called next ({Child#wait}, {Child#communicate}, {Child#result}, the end of the block) raises
+  #     {TimeoutExpired}, each time. So too `idle_timeout`, `cancel`, and `limit` with
+  #     `beyond: :fail`
+  #   @param on_timeout [Symbol] `:return`: these raise nothing for a timeout, and the `reason` of
+  #     {Child#result} says so
+  #   @param until [Symbol] `:exit`: the streams end with the program, whoever else holds them
   #   @param stdin [Symbol, ...] also `:pipe`, for {Child#stdin}
   #   @param stdout [Symbol, ...] `:pipe` (the default) for {Child#stdout}; so too `stderr`
   #   @param merged [Boolean] both outputs as one, {Child#merged}, in the order in which they
@@ -77,6 +85,7 @@ module Procwright
       Options.telling_refusals(@argv, options) { Native.spawn(self, setup) }
       @process = Process.of(@native.process)
       @pid = @native.pid
+      @on_timeout = options[:on_timeout]
       make_streams(encodings, bare: overflow.policy == :block, terminal: options[:pty])
       @detached = setup[:detach]
       Keeper.watch(self, @native) unless @detached
@@ -104,12 +113,15 @@ module Procwright
     # @raise [WaitTimeout] a Timeout::Error; it may be called again
     # @raise [Stalled] if it cannot go on because its output is full and unread; it may be called
     #   again
+    # @raise [TimeoutExpired, IdleTimeout, OutputLimitExceeded, Cancelled] if it was stopped for a
+    #   limit that it was spawned with, each time
     def wait(timeout: nil)
       seconds = Arguments.seconds("timeout", timeout)
       parts = wait_status(seconds)
       deliver_events
-      raise WaitTimeout.new(command, seconds, [self]) if parts.nil?
+      raise timeout_error(seconds) if parts.nil?
 
+      raise_if_stopped
       Status.new(@pid, *parts)
     end
 
@@ -120,8 +132,15 @@ module Procwright
     # @return [Array(String, String)] stdout and stderr, nil where that is no pipe
     # @raise [WaitTimeout] it may be called again, without `input`, and nothing is lost
     # @raise [Stalled]
+    # @raise [TimeoutExpired, IdleTimeout, OutputLimitExceeded, Cancelled] as {#wait}, with a result
+    #   that has what was read
     def communicate(input = nil, timeout: nil)
       exchange(input, timeout)
+      if @native.stopped_for
+        ended = read_result
+        Run.raise_for(ended, @on_timeout)
+        return [ended.stdout, ended.stderr]
+      end
       data = take_output
       [@stdout, @stderr].zip(data).map { |stream, bytes| bytes && stream.encodings.decode(bytes) }
     end
@@ -132,10 +151,9 @@ module Procwright
     # @return [Result]
     # @raise [WaitTimeout, Stalled] as {#communicate}
     def result(timeout: nil)
-      @result ||= begin
-        exchange(nil, timeout)
-        Result.new(@native.report(*take_output), (@stdout || @stderr)&.encodings || Encodings::BINARY)
-      end
+      exchange(nil, timeout) if @result.nil?
+      Run.raise_for(read_result, @on_timeout) if @native.stopped_for
+      read_result
     end
 
     # Reads lines until one has a match: "start the server, wait until it listens". The
@@ -296,7 +314,12 @@ module Procwright
       # because its output is unread ({Stalled}) is found out only by the core's wait.
       deadline = Deadline.new(seconds)
       within = [seconds, @stall_after].compact.min
-      return @native.wait(0) if Fibers.readable?(readiness_fd, within) || within == seconds
+      has_ended = Fibers.readable?(readiness_fd, within)
+      if has_ended || within == seconds
+        parts = @native.wait(0)
+        # One that is stopped for a limit is waited for until all of its processes are.
+        return parts if parts || !has_ended
+      end
 
       Fibers.on_thread { @native.wait(deadline.remaining) }
     end
@@ -349,9 +372,34 @@ module Procwright
         Native::Communication.new(@native, bytes, *streams)
       end
       done = Fibers.on_thread { @communication.go_on(seconds) && @native.wait(deadline.remaining) }
-      raise WaitTimeout.new(command, seconds, [self]) unless done
+      raise timeout_error(seconds, @communication.peek) unless done
 
       deliver_events
+    end
+
+    # The least seconds of a wait after whose end all processes are looked through: who asks again
+    # and again does not pay for that each time.
+    WORTH_A_LOOK = 0.1
+    private_constant :WORTH_A_LOOK
+
+    # The error of a wait that has come to its time, having read so much of both streams.
+    def timeout_error(seconds, read = [nil, nil])
+      text = @native.explain_timeout(seconds, *read) if seconds >= WORTH_A_LOOK
+      WaitTimeout.new(command, seconds, [self], text)
+    end
+
+    # Raises what a limit is to raise that it was stopped for.
+    def raise_if_stopped
+      return unless @native.stopped_for
+
+      Run.raise_for(@result || result_of([nil, nil]), @on_timeout)
+    end
+
+    # The result, once all is read.
+    def read_result = @result ||= result_of(take_output)
+
+    def result_of(read)
+      Result.new(@native.report(*read), (@stdout || @stderr)&.encodings || Encodings::BINARY)
     end
 
     def take_output

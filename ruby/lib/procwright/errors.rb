@@ -139,15 +139,17 @@ module Procwright
     include RunError
   end
 
-  # The timeout of a wait came first. It may be waited for again.
+  # The timeout of a wait came first. It may be waited for again. That of a child says what its
+  # processes are doing, who holds its streams, and what it wrote last to stderr, if it was waited
+  # for for 0.1 s at least.
   class WaitTimeout < TimeoutExpired
     # @return [Float] the seconds that were waited
     attr_reader :timeout
     # @return [Array] the things that have not ended
     attr_reader :pending
 
-    def initialize(what, timeout, pending = [])
-      super("#{what} did not end within #{timeout} s")
+    def initialize(what, timeout, pending = [], text = nil)
+      super(text || "#{what} did not end within #{timeout} s")
       @timeout = timeout
       @pending = pending
     end

@@ -14,12 +14,12 @@ module Procwright
       new_session: false, pty: false, die_with_parent: false, liveness: false, fds: nil, stop: nil,
       stdin: nil, input: nil, stdout: :capture, stderr: :capture,
       binmode: nil, encoding: nil, external_encoding: nil, internal_encoding: nil,
-      on_event: nil, **Setup::DEFAULTS
+      on_event: nil, timeout: nil, idle_timeout: nil, until: :eof, limit: nil, on_timeout: :raise, cancel: nil,
+      **Setup::DEFAULTS
     }.freeze
 
     RUN = SPEC.merge(
-      timeout: nil, idle_timeout: nil, until: :eof, limit: nil, keep_full: nil, merged: false,
-      on_timeout: :raise, cancel: nil, tee: false, on_line: nil, on_stdout_line: nil, on_stderr_line: nil,
+      keep_full: nil, merged: false, tee: false, on_line: nil, on_stdout_line: nil, on_stderr_line: nil,
       max_length: 16 << 20, too_long: :split
     ).freeze
 
@@ -91,6 +91,15 @@ module Procwright
       uid: "use user:", verbose: TRACED, workdir: "use cwd:"
     }.freeze
 
+    # Keywords of `run`, and what does for a child what they do there.
+    OF_RUN = {
+      keep_full: "write what you read, or use run",
+      on_line: "go through the lines of stdout and stderr, or of merged",
+      on_stdout_line: "go through the lines of stdout",
+      on_stderr_line: "go through the lines of stderr",
+      tee: "write what you read"
+    }.freeze
+
     def refuse_keyword(caller, name, value, known)
       hint = OF_OTHERS[name] || HABITS[name] || other_hint(caller, name, known)
       raise InvalidValue, "#{name} is #{Arguments.shown(value)}, and #{caller} has no such keyword: #{hint}"
@@ -99,7 +108,7 @@ module Procwright
     def other_hint(caller, name, known)
       return "use rlimits: { #{name.to_s.delete_prefix('rlimit_')}: ... }" if name.to_s.start_with?("rlimit_")
 
-      return "pass it to wait, communicate or result of the child" if name == :timeout
+      return OF_RUN[name] if known.equal?(SPAWN) && OF_RUN.key?(name)
 
       other, has = known.equal?(RUN) ? ["spawn", SPAWN] : ["run", RUN]
       return "#{other} has it" if has.key?(name)
@@ -124,6 +133,7 @@ module Procwright
 
     def setup(argv, options)
       refuse_same_file(options)
+      Arguments.word("on_timeout", options[:on_timeout], %i[raise return])
       {
         argv: argv,
         env: options[:env].nil? ? nil : variables("env", options[:env]),
@@ -142,10 +152,24 @@ module Procwright
         fds: fds(options[:fds]),
         setup: Setup.translated(options),
         stop: options[:stop].nil? ? nil : Stop.of(options[:stop]).parts,
+        timeout: Arguments.seconds("timeout", options[:timeout]),
+        idle_timeout: Arguments.seconds("idle_timeout", options[:idle_timeout]),
+        until: until_of(options[:until]),
+        limit: Limit.parts_of(options[:limit]),
+        cancel: Cancel.native_of(options[:cancel]),
         stdout: sink("stdout", options[:stdout]),
         stderr: sink("stderr", options[:stderr]),
         merged: options[:merged] ? true : false
       }
+    end
+
+    # When a run, or the streams of a child, are over: for the extension, which knows times.
+    def until_of(value)
+      return value if value.is_a?(String) && value.start_with?("silent:")
+
+      words = %i[eof exit]
+      found = words.find { |one| one.name == value }
+      (found || Arguments.word("until", value, words, ', or "silent:" and a time, as "silent:2s"')).name
     end
 
     # Calls the core. An option that it refuses is told of with the value that was given.

@@ -123,34 +123,18 @@ module Procwright
 
     # The options of `run` alone, for the extension.
     def setup(options, encodings)
-      Arguments.word("on_timeout", options[:on_timeout], %i[raise return])
-      Cancel.native_of(options[:cancel])
       Arguments.callable("on_event", options[:on_event])
       OutputTap.check(options)
       {
         stdin: (Options.stdin(options, encodings) unless StdinFeed.needed?(options[:stdin])),
-        timeout: Arguments.seconds("timeout", options[:timeout]),
-        idle_timeout: Arguments.seconds("idle_timeout", options[:idle_timeout]),
-        until: until_of(options[:until]),
-        limit: Limit.parts_of(options[:limit]),
         keep_full: Arguments.path("keep_full", options[:keep_full])
       }
-    end
-
-    # When the run is over, for the extension, which knows times.
-    def until_of(value)
-      return value if value.is_a?(String) && value.start_with?("silent:")
-
-      words = %i[eof exit]
-      found = words.find { |one| one.name == value }
-      (found || Arguments.word("until", value, words, ', or "silent:" and a time, as "silent:2s"')).name
     end
 
     # Adds what the threads beside the run have put into its options.
     def connect(setup, options, encodings)
       setup[:stdin] ||= Options.stdin(options, encodings)
       setup.merge!(
-        cancel: Cancel.native_of(options[:cancel]),
         taps: options[:taps],
         events: options[:events],
         tee: options[:tee] ? true : false

@@ -13,7 +13,7 @@ use magnus::{
 use procwright::queue;
 use procwright::stream::MergedReader;
 use procwright::terminal::Size;
-use procwright::{Command, Event, WaitError};
+use procwright::{Command, Event, Reason, WaitError};
 
 use crate::arguments::{seconds, stop};
 use crate::errors::{self, exception, guarded, panic_error, spawn_error, system_error};
@@ -42,6 +42,8 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.define_method("wait", method!(Child::wait, 1))?;
     class.define_method("stop", method!(Child::stop, 1))?;
     class.define_method("stop_in_background", method!(Child::stop_in_background, 0))?;
+    class.define_method("stopped_for", method!(Child::stopped_for, 0))?;
+    class.define_method("explain_timeout", method!(Child::explain_timeout, 3))?;
     class.define_method("resize", method!(Child::resize, 2))?;
     class.define_method("report", method!(Child::report, 2))?;
     class.define_method("events", method!(Child::events, 0))?;
@@ -79,6 +81,7 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
         let overflow = options.overflow()?;
         let stall_after = seconds("stall_after", options.get("stall_after")?)?;
         let channel = options.channel()?;
+        let cancel = options.cancel()?;
         let (event_sender, events) = mpsc::channel();
         // The core's threads must not wait for Ruby: events are kept until Ruby asks.
         let event_sender = Arc::new(Mutex::new(event_sender));
@@ -92,6 +95,9 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
                 });
             if let Some(channel) = channel {
                 command = command.channel(channel);
+            }
+            if let Some(cancel) = &cancel {
+                command = command.cancel_on(cancel);
             }
             command.spawn_with(overflow)
         })?;
@@ -255,6 +261,31 @@ impl Child {
         guarded(|| {
             let taken = self.taken.lock().clone();
             Ok(self.child.stop_in_background(taken))
+        })
+    }
+
+    /// The reason of a child that was stopped for a limit of its own.
+    fn stopped_for(&self) -> Option<&'static str> {
+        self.child.stopped_for().map(Reason::name)
+    }
+
+    /// What is to be said when a wait of so many seconds has come to its time, having read so
+    /// much of both streams.
+    fn explain_timeout(
+        &self,
+        waited: f64,
+        stdout: Option<RString>,
+        stderr: Option<RString>,
+    ) -> Result<String, Error> {
+        guarded(|| {
+            let waited = seconds("timeout", Some(waited))?;
+            let last_words = match self.child.has_terminal() {
+                true => stdout,
+                false => stderr,
+            };
+            let last_words = last_words.map(crate::string::to_vec).unwrap_or_default();
+            let text = without_gvl_briefly(|| self.child.explain_timeout(waited, &last_words))?;
+            text.map_err(|panic| panic_error(&*panic))
         })
     }
 

@@ -27,7 +27,8 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.undef_default_alloc_func();
     class.define_singleton_method("new", function!(Communication::new, 5))?;
     class.define_method("go_on", method!(Communication::go_on, 1))?;
-    class.define_method("take", method!(Communication::take, 0))
+    class.define_method("take", method!(Communication::take, 0))?;
+    class.define_method("peek", method!(Communication::peek, 0))
 }
 
 /// The progress of one `communicate`, so that it can be taken up again.
@@ -47,6 +48,9 @@ struct Output {
 
 /// Bytes that are read in one turn, so that the other streams have theirs soon.
 const PIECE: usize = 256 * 1024;
+
+/// The bytes of an end, more than a message quotes.
+const END: usize = 4096;
 
 impl Communication {
     fn new(
@@ -94,6 +98,23 @@ impl Communication {
             for output in talk.into_captures() {
                 let data = output.map(|output| string_from_vec(output.data.into_vec()));
                 array.push(data.transpose()?.into_value_with(ruby))?;
+            }
+            Ok(array)
+        })
+    }
+
+    /// The ends of the bytes that were read of both outputs so far.
+    fn peek(ruby: &Ruby, this: &Communication) -> Result<RArray, Error> {
+        guarded(|| {
+            let lent = Lent(&this.0, Some(this.taken()?));
+            let array = ruby.ary_new();
+            let captures = lent.1.iter().flat_map(|talk| talk.captures());
+            for output in captures {
+                let end = output.map(|output| {
+                    let read = output.data.as_slice();
+                    ruby.str_from_slice(&read[read.len().saturating_sub(END)..])
+                });
+                array.push(end.into_value_with(ruby))?;
             }
             Ok(array)
         })

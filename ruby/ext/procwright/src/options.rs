@@ -16,6 +16,7 @@ use procwright::{Beyond, Overflow, Sink, Spec, Stdin, duplicate_fd};
 use rustix::io::Errno;
 
 use crate::arguments::{seconds, signal, stop};
+use crate::cancel::Cancel;
 use crate::errors::{exception, invalid_error, start_refused, system_error};
 use crate::setup;
 use crate::string::to_vec;
@@ -100,11 +101,11 @@ impl Options<'_> {
         spec.stdout = self.sink("stdout")?;
         spec.stderr = self.sink("stderr")?;
         spec.merged = self.get("merged")?;
+        self.add_limits(&mut spec)?;
         Ok(spec)
     }
 
-    /// Adds the options of `run` alone.
-    pub(crate) fn add_run_options(&self, spec: &mut Spec) -> Result<(), Error> {
+    fn add_limits(&self, spec: &mut Spec) -> Result<(), Error> {
         spec.timeout = seconds("timeout", self.get("timeout")?)?;
         spec.idle_timeout = seconds("idle_timeout", self.get("idle_timeout")?)?;
         let until: String = self.get("until")?;
@@ -118,6 +119,17 @@ impl Options<'_> {
                     false => Beyond::HeadAndTail,
                 },
             });
+        Ok(())
+    }
+
+    /// The handle that cancels it.
+    pub(crate) fn cancel(&self) -> Result<Option<procwright::Cancel>, Error> {
+        let cancel = self.get::<Option<&Cancel>>("cancel")?;
+        Ok(cancel.map(Cancel::handle))
+    }
+
+    /// Adds the options of `run` alone.
+    pub(crate) fn add_run_options(&self, spec: &mut Spec) -> Result<(), Error> {
         spec.keep_full = self.path("keep_full")?;
         Ok(())
     }

@@ -36,6 +36,11 @@ impl ReadBuffer {
         Ok(&mut self.data[self.filled..needed])
     }
 
+    /// The bytes that were read.
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.data[..self.filled]
+    }
+
     pub(crate) fn into_vec(mut self) -> Vec<u8> {
         self.data.truncate(self.filled);
         self.data.shrink_to(self.filled + 1);

@@ -4,7 +4,6 @@ use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, Value, func
 use procwright::error::Step;
 use procwright::{Collected, Command, Failure, Ongoing};
 
-use crate::cancel::Cancel;
 use crate::errors::{exception, guarded, panic_error, spawn_error, start_refused, system_error};
 use crate::event_handover::EventHandover;
 use crate::gvl;
@@ -24,8 +23,7 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         let options = Options { ruby, hash };
         let mut spec = options.spec()?;
         options.add_run_options(&mut spec)?;
-        let cancel = options.get::<Option<&Cancel>>("cancel")?;
-        let cancel = cancel.map(Cancel::handle);
+        let cancel = options.cancel()?;
         let events = options.get::<Option<&EventHandover>>("events")?;
         let taps = OutputTaps::from_options(options)?;
         let refused = |step, object: &str, error| start_refused(&spec.argv, step, object, error);
