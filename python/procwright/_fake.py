@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Literal, Self, TypeAlias
 
-    from ._fake_calls import Pattern
+    from ._fake_calls import _Pattern
     from ._process import Process
     from ._types import Data
 
     #: What answers a call.
-    Answer: TypeAlias = Reply | Result[Any, Any, Any] | BaseException
+    _Answer: TypeAlias = Reply | Result[Any, Any, Any] | BaseException
 
 #: What answers in the place of the core, the last first.
 _installed: list[Player] = []
@@ -126,7 +126,7 @@ class Player:
     ) -> Any:
         return call_core(native, call._options, given)
 
-    def _plays(self, call: Call, native: Callable[[dict[str, Any]], Any], answer: Answer) -> Any:
+    def _plays(self, call: Call, native: Callable[[dict[str, Any]], Any], answer: _Answer) -> Any:
         """Does what the program would."""
         if isinstance(answer, BaseException):
             raise answer
@@ -156,7 +156,7 @@ class Registered:
         self,
         fake: Fake,
         words: Words,
-        answer: Answer | Callable[[Call], Answer] | None,
+        answer: _Answer | Callable[[Call], _Answer] | None,
         times: int | None,
         when: Callable[[Call], object] | None,
     ) -> None:
@@ -249,8 +249,8 @@ class Fake(Player):
 
     def register(
         self,
-        args: Pattern,
-        answer: Answer | Callable[[Call], Answer] | None = None,
+        args: _Pattern,
+        answer: _Answer | Callable[[Call], _Answer] | None = None,
         *,
         stdout: Data | str = b"",
         stderr: Data | str = b"",
@@ -293,7 +293,7 @@ class Fake(Player):
 
     def allow(
         self,
-        args: Pattern,
+        args: _Pattern,
         *,
         times: int | None = None,
         when: Callable[[Call], object] | None = None,
@@ -301,7 +301,7 @@ class Fake(Player):
         """Lets calls for a program through: it really runs. `allow([...])` is any program."""
         return self._add(args, None, times, when)
 
-    def _add(self, args: Pattern, answer: Any, times: Any, when: Any) -> Registered:
+    def _add(self, args: _Pattern, answer: Any, times: Any, when: Any) -> Registered:
         words = Words("args", args)
         if times is not None:
             number("times", times, 1, 2**31 - 1, "pass a number of calls, 1 or more, or None")
@@ -311,7 +311,7 @@ class Fake(Player):
             self._registered.append(registered)
         return registered
 
-    def assert_calls(self, patterns: Sequence[Pattern]) -> None:
+    def assert_calls(self, patterns: Sequence[_Pattern]) -> None:
         """Raises `AssertionError` unless these were the calls, in this order, and no others."""
         hint = "pass a list of patterns, each as register() takes it"
         given = items("patterns", patterns, hint)

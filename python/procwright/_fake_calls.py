@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     #: A list of words, each of which is text, a regular expression, `...` for any number, or
     #: whatever else is compared by `==`; a line for the shell; or a path object.
-    Pattern: TypeAlias = Sequence[object] | StrOrBytesPath
+    _Pattern: TypeAlias = Sequence[object] | StrOrBytesPath
 
 _PATTERN = (
     "pass a list of words, each a str, bytes, a path, a compiled regular expression, ... for any "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._errors import SpawnError
     from ._types import Data, Seconds
 
-    Step: TypeAlias = "Out | Err | In | Pause | Hang"
+    _Step: TypeAlias = "Out | Err | In | Pause | Hang"
 
 _DATA = "pass bytes, or a str, which is encoded as UTF-8"
 
@@ -114,13 +114,13 @@ class Reply(Record):
 
     def __init__(
         self,
-        steps: Iterable[Step | Data | str] = (),
+        steps: Iterable[_Step | Data | str] = (),
         *,
         stdout: Data | str = b"",
         stderr: Data | str = b"",
         returncode: int = 0,
     ) -> None:
-        made: list[Step] = []
+        made: list[_Step] = []
         if out := _bytes("stdout", stdout):
             made.append(Out(out))
         if err := _bytes("stderr", stderr):
@@ -161,7 +161,7 @@ def _of_dict(parts: dict[str, Any], explanation: str, summary: str) -> Reply:
         name: None if parts[name] is None else _data_of(parts[name])
         for name in ("stdout", "stderr")
     }
-    steps: list[Step] = []
+    steps: list[_Step] = []
     at = {"stdout": 0, "stderr": 0}
     kinds: dict[str, type[Out | Err]] = {"stdout": Out, "stderr": Err}
     for one in parts["merged"] or ():

@@ -71,6 +71,6 @@ def _end(code: int) -> None:
 
 
 if __name__ == "__main__":
-    for one in (signal.SIGINT, signal.SIGPIPE):
-        signal.signal(one, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     play(int(sys.argv[1]))

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     _Function: TypeAlias = Literal["run", "spawn", "map"]
     #: Answers a call in the place of the core: the function that was called, that of the core,
     #: the options for the core, and the parameters as they were given.
-    Answer: TypeAlias = Callable[
+    _Player: TypeAlias = Callable[
         [_Function, Callable[[dict[str, Any]], Any], dict[str, Any], Mapping[str, Any]], Any
     ]
 
 #: What answers calls, None for the core: set by `procwright.testing` alone.
-answer: Answer | None = None
+answer: _Player | None = None
 
 
 def audit(function: _Function, options: Mapping[str, Any], given: Mapping[str, Any]) -> None:
