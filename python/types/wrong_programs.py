@@ -115,4 +115,4 @@ def many() -> None:
         if one.result is not None:
             one.result.stdout.strip()  # wrong
     procwright.map([LS], input="text")  # wrong
-    procwright.map([LS], on_line=print)  # wrong
+    procwright.map([LS], on_line="print")  # wrong
