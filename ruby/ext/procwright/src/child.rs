@@ -65,9 +65,16 @@ pub(crate) struct Child {
     merged: Mutex<Option<MergedReader>>,
     /// The outputs that were taken, which are open until they are closed or the child is
     /// forgotten: one that is stopped then has its last words taken.
-    taken: Mutex<(Vec<Arc<SharedReader>>, Option<Arc<MergedReader>>)>,
+    taken: Mutex<TakenOutputs>,
     receiver: Mutex<Option<queue::Receiver>>,
     events: Mutex<mpsc::Receiver<Event>>,
+}
+
+/// Outputs that Ruby has: each, or both as one.
+#[derive(Clone, Default)]
+struct TakenOutputs {
+    each: Vec<Arc<SharedReader>>,
+    merged: Option<Arc<MergedReader>>,
 }
 
 /// Starts a program, and leaves it to `holder`, as its `@native`. It cannot be returned: Ruby
@@ -148,7 +155,7 @@ impl Child {
                 return Ok(None);
             };
             let reader = Reader::new(taken, format!("{name} of {}", self.command))?;
-            self.taken.lock().0.push(reader.shared());
+            self.taken.lock().each.push(reader.shared());
             Ok(Some(reader))
         })
     }
@@ -158,7 +165,7 @@ impl Child {
         guarded(|| {
             let taken = take(&self.merged);
             let taken = taken.map(Arc::new);
-            self.taken.lock().1.clone_from(&taken);
+            self.taken.lock().merged.clone_from(&taken);
             Ok(taken.map(|both| Merged::new(both, format!("the output of {}", self.command))))
         })
     }
