@@ -32,7 +32,10 @@ _OF_SUBPROCESS = {
 }
 _NOT_SHOWN = "nothing is shown unless that is asked for: leave it out"
 _TRACED = "set PROCWRIGHT_TRACE=1 in the environment before the program starts"
-_OWN_SESSION = "start_new_session=True gives it a session of its own"
+_DETACHED = (
+    "spawn(..., detach=True) lets it live on, in a session of its own",
+    "use detach=True, which lets it live on in a session of its own",
+)
 _ENDED_BY = 'use stop="KILL", stop=signal.SIGINT or stop=Stop("TERM", grace=5.0)'
 _FILE = (
     "stdout=path sends it there alone, keep_full=path besides",
@@ -51,10 +54,10 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "capture": _CAPTURED,
     "chdir": "use cwd",
     "command": "it is the first argument: run([program, ...])",
-    "daemon": _OWN_SESSION,
+    "daemon": _DETACHED,
     "data": "use input",
     "deadline": "use timeout",
-    "detached": _OWN_SESSION,
+    "detached": _DETACHED,
     "directory": "use cwd",
     "echo": _TRACED,
     "env_extra": "use extra_env",

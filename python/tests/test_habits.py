@@ -55,6 +55,13 @@ def test_only_a_slip_is_guessed(name, hint):
     assert f": {hint}" in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["daemon", "detached"])
+def test_who_wants_it_to_live_on_is_told_of_detach(name):
+    for call in (run, spawn):
+        with pytest.raises(InvalidValue, match="detach=True"):
+            call(["true"], **{name: True})
+
+
 def test_a_path_is_the_shell_to_use(child, tmp_path):
     shell = tmp_path / "shell"
     shell.write_text('#!/bin/sh\necho "mine: $2 $3"\n')
