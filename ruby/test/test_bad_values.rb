@@ -22,7 +22,7 @@ class TestBadValues < Minitest::Test
 
   # Parameters that take any object: for its truth, or since pattern matching asks.
   ANYTHING = %i[
-    shell new_session no_new_privs new_keyring detach liveness merged binmode chomp non_block keys _keys ordered resume
+    new_session no_new_privs new_keyring detach liveness merged binmode chomp non_block keys _keys ordered resume
     rerun_failed rerun_unknown sync
   ].freeze
 
@@ -74,18 +74,19 @@ class TestBadValues < Minitest::Test
       Row.new(["a", ODD], "argv[1] is <odd>: "), Row.new(["a", ["b"]], 'argv[1] is ["b"]: '),
       Row.new(["a", "b\0"], "argv[1] is #{"b\0".inspect}, which contains")
     ],
+    shell: [*bad(5, 1.5, ODD, "", [1], :sh), *bad("a\0b")],
     env: ENV, extra_env: ENV,
-    cwd: PATH, chdir: PATH.first(4),
+    cwd: PATH, chdir: PATH,
     user: ACCOUNT, group: ACCOUNT,
     extra_groups: [
       *bad("x", 5, ODD, { 1 => 2 }), Row.new([-1], "extra_groups[0] is -1: "), Row.new([0, 1.5], "extra_groups[1] is 1.5: "),
-      Row.new([nil], "extra_groups[0] is nil: "), Row.new([0, LAST_ID], "extra_groups")
+      Row.new([nil], "extra_groups[0] is nil: "), Row.new(["\xff"], "extra_groups[0] is \"\\xFF\": "), Row.new([0, LAST_ID], "extra_groups")
     ],
     umask: bad("x", 1.5, true, ODD, -1, 0o1000, HUGE),
     rlimits: [
       *bad("x", 5, ODD, [:nofile, 1]), *[[1], [], [1, 2, 3], "x", 1.5, nil, -2, HUGE, [1, nil]].map { |value|
         Row.new({ nofile: value }, "rlimits[:nofile] is #{value.inspect}: ")
-      }, Row.new({ 5 => 1 }, "a name in rlimits is 5: "), Row.new({ x: 1 }, "rlimits is"), Row.new({ core: [2, 1] }, "rlimits is")
+      }, Row.new({ 5 => 1 }, "a name in rlimits is 5: "), Row.new({ "\xff" => 1 }, "a name in rlimits is \"\\xFF\": "), Row.new({ x: 1 }, "rlimits is"), Row.new({ core: [2, 1] }, "rlimits is")
     ],
     nice: bad("x", 1.5, true, ODD, HUGE),
     process_group: bad("x", 1.5, false, ODD, -1, HUGE), pgroup: bad("x", 1.5, false, ODD, -1, HUGE),
@@ -162,7 +163,7 @@ class TestBadValues < Minitest::Test
     commands: bad("x", 5, nil, ODD, { argv: ["x"] }),
     parallel: bad("x", 1.5, true, 0, -1, 100_001, HUGE), ahead: bad("x", 1.5, true, -1, HUGE),
     stop_after_failures: bad("x", 1.5, true, 0, -1, HUGE), deadline: SECONDS,
-    journal: [*bad(5, :x, ODD, ["x"]), Row.new("a\0b", "path is #{"a\0b".inspect}, which contains")],
+    journal: [*bad(5, :x, ODD, ["x"]), Row.new("a\0b", "%s is #{"a\0b".inspect}, which contains")],
     path: [*bad(5, :x, ODD, ["x"], nil), Row.new("a\0b", "%s is #{"a\0b".inspect}, which contains")],
     joblog: PATH,
     # A command of a map is fed by nobody.
@@ -212,10 +213,8 @@ class TestBadValues < Minitest::Test
     found
   end
 
-  def rows_of(call, name)
-    keys = [:"#{call}:#{name}", :"#{call.owner.name}:#{name}", name]
-    ROWS[keys.find { |key| ROWS.key?(key) }]
-  end
+  def keys(call, name) = [:"#{call}:#{name}", :"#{call.owner.name}:#{name}", name]
+  def rows_of(call, name) = ROWS[keys(call, name).find { |key| ROWS.key?(key) }]
 
   def test_every_parameter_is_here
     missing = []
@@ -240,6 +239,57 @@ class TestBadValues < Minitest::Test
         next if ANYTHING.include?(name)
 
         (rows_of(call, name) || []).each { |row| check(call, name, row) }
+      end
+    end
+  end
+
+  # Values that most parameters refuse.
+  KINDS = {
+    "of no type" => -> { ODD },
+    "NaN" => -> { Float::NAN },
+    "huge" => -> { HUGE },
+    "NUL" => -> { "a\0b" },
+    "broken UTF-8" => -> { "\xff" },
+    "UTF-16" => -> { "x".encode("UTF-16LE") },
+    "closed file" => -> { File.open(IO::NULL).tap(&:close) },
+    "closed socket" => -> { UNIXSocket.pair.each(&:close).first },
+    "closed memory" => -> { StringIO.new("data").tap(&:close) }
+  }.freeze
+
+  # Parameters, by call or alone, that take values of these kinds, or tell of them in other words.
+  PATHS = %i[shell cwd chdir cgroup chroot keep_full path joblog journal].freeze
+  # They are of bytes: whatever those are, they may be the name of a program or a file.
+  BYTES_OF_ANY_KIND = [*PATHS, :stdout, :stderr, :argv, :input, :message].freeze
+  TAKES = {
+    # 2**70 seconds are a time, and so many more than there are is all.
+    "huge" => [*ROWS.filter_map { |name, rows| name if rows.equal?(SECONDS) }, :mode, :argv],
+    "NUL" => %i[message pattern name input ticket which peer],
+    "broken UTF-8" => [*BYTES_OF_ANY_KIND],
+    "UTF-16" => [*BYTES_OF_ANY_KIND, :pattern],
+    "NaN" => %i[argv],
+    # A File has its path when it is closed, too.
+    "closed file" => [*PATHS, :argv]
+  }.freeze
+
+  # What a value is called that stands for something else.
+  PARTS = ["process", "a member of things", "argv[0]", "signal"].freeze
+
+  # For parameters that are new as well: which one takes such a value is said above.
+  CALLS.each do |call|
+    define_method(:"test_kinds_of_values_of_#{call}") do
+      call.parameters.each do |_, name|
+        next if ANYTHING.include?(name)
+
+        KINDS.each do |kind, make|
+          next if keys(call, name).any? { |key| TAKES.fetch(kind, []).include?(key) }
+
+          value = make.call
+          error = refusal(call, name, value)
+          said = [name, *PARTS].map { |one| "#{one} is #{value.inspect}" }
+          where = "#{call}(#{name}:), #{kind}"
+          assert_instance_of Procwright::InvalidValue, error, "#{where}: #{error.inspect}"
+          assert said.any? { |one| error.message.start_with?(one) }, "#{where}: #{error.message}"
+        end
       end
     end
   end
@@ -318,7 +368,7 @@ class TestBadValues < Minitest::Test
 
   def teardown
     @open&.reverse_each { |one| one.is_a?(Procwright::Child) ? one.wait : one.close }
-    @dirs&.each { |dir| FileUtils.rm_r(dir) }
+    FileUtils.rm_r(@directory) if @directory
     super
   end
 
@@ -327,7 +377,7 @@ class TestBadValues < Minitest::Test
   def check(call, name, row)
     begins = row.text ? row.text.gsub("%s", name.to_s) : "#{name} is #{row.value.inspect}: "
     where = "#{call}(#{name}: #{row.value.inspect[0, 60]})"
-    error = raised { call_with(call, name, row.value) }
+    error = refusal(call, name, row.value)
     assert_instance_of Procwright::InvalidValue, error, "#{where}: #{error.inspect}"
     assert_operator error.message, :start_with?, begins, where
     # What would do stands behind.
@@ -371,35 +421,85 @@ class TestBadValues < Minitest::Test
     when :fds then [0, 1]
     when :ticket, :message, :name, :pattern then "x"
     when :messages, :things then []
-    when :commands then [[CHILD, "exit", "0"]]
-    when :path then File.join(Dir.mktmpdir.tap { |dir| (@dirs ||= []) << dir }, "journal")
+    when :commands then [["touch", mark_file]]
+    when :path then File.join(directory, "journal")
     when :invitation then keep(queue.invite)
     else flunk "no value of #{name}"
     end
   end
 
-  def call_with(call, name, bad)
+  # What the call raises for a bad value of this parameter. Nothing was started, and nothing is
+  # left.
+  def refusal(call, name, bad)
+    start_what_stays
+    receiver = receiver_of(call)
+    arguments, keywords = arguments_of(call, name, bad)
+    before = ours
+    made = nil
+    error = raised do
+      made = receiver.public_send(call.method, *arguments, **keywords)
+      # What the core refuses of a command is told with its result.
+      made.each { |ended| raise ended.error if ended.error } if made.is_a?(Procwright::Map)
+    end
+    if error.nil?
+      # Never got here with a bad value: what was started is ended.
+      keep(made) if made.respond_to?(:close) || made.is_a?(Procwright::Child)
+      return
+    end
+
+    assert_empty((ours - before).select { |kind, _| kind == :process }, "#{call}(#{name}:)")
+    refute_path_exists mark_file, "#{call}(#{name}:)"
+    # A map takes a command before the core refuses it: what it has is collected some time.
+    # Threads of before may end meanwhile. Else the watchdog comes.
+    eventually { (ours - before).empty? || (GC.start; false) } unless call.method == :map && call.owner == Procwright
+    error
+  end
+
+  # What the first use leaves for the next.
+  def start_what_stays
+    @@stays ||= begin
+      Procwright.run(CHILD, "exit", "0")
+      Procwright.map([[CHILD, "exit", "0"]]).to_a
+      Procwright.spawn(CHILD, "exit", "0", &:communicate)
+      Procwright::LivenessToken.hold(&:invite)
+    end
+  end
+
+  # The children, threads and open descriptors of this process.
+  def ours
+    tasks = Dir.children("/proc/self/task")
+    children = tasks.flat_map do |task|
+      File.read("/proc/self/task/#{task}/children").split
+    rescue Errno::ENOENT, Errno::ESRCH
+      [] # it has ended
+    end
+    descriptors = Dir.children("/proc/self/fd").filter_map do |number|
+      [:descriptor, number, File.readlink("/proc/self/fd/#{number}")]
+    rescue Errno::ENOENT
+      nil # that of the listing
+    end
+    [*tasks.map { |task| [:thread, task] }, *children.map { |child| [:process, child] }, *descriptors]
+  end
+
+  # The file that a program makes which is started.
+  def mark_file = File.join(directory, "mark")
+  def directory = @directory ||= Dir.mktmpdir
+
+  # Positional arguments and keywords: the bad value, and good ones where some have to be.
+  def arguments_of(call, name, bad)
     arguments = []
     keywords = {}
-    receiver = receiver_of(call)
-    call.parameters.each do |one_kind, one|
-      given = one == name ? bad : nil
-      case one_kind
-      when :argv then arguments.concat(one == name ? bad : [CHILD, "exit", "0"])
-      when :req then arguments << (one == name ? given : value(one))
+    call.parameters.each do |kind, one|
+      case kind
+      when :argv then arguments.concat(one == name && bad.is_a?(Array) ? bad : one == name ? [bad] : ["touch", mark_file])
+      when :req then arguments << (one == name ? bad : value(one))
       when :opt
         # Those before it are wanted as well.
-        next unless one == name
-
-        arguments << given
-      when :key, :keyreq then keywords[one] = given if one == name
+        arguments << bad if one == name
+      when :key, :keyreq then keywords[one] = bad if one == name
       end
     end
     keywords[:limit] = 5 if name == :keep_full
-    made = receiver.public_send(call.method, *arguments, **keywords)
-    # What the core refuses of a command is told with its result.
-    made.each { |ended| raise ended.error if ended.error } if made.is_a?(Procwright::Map)
-    # Never got here with a bad value: what was started is ended.
-    keep(made) if made.respond_to?(:close) || made.is_a?(Procwright::Child)
+    [arguments, keywords]
   end
 end

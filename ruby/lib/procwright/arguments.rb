@@ -118,24 +118,40 @@ module Procwright
     def descriptor(name, value)
       return number(name, value, 0..0x7fff_ffff, DESCRIPTOR) if value.is_a?(Integer)
 
-      descriptor_of(value) || refuse(name, value, DESCRIPTOR)
+      descriptor_of(name, value) || refuse(name, value, DESCRIPTOR)
     end
 
-    def queue_name(value) = string("name", value, "pass the name of a queue, such as \"jobs\"")
+    # What the core reads as text: of characters, where a path or an argument is of bytes.
+    def text(name, value, hint)
+      text = string(name, value, hint)
+      refuse(name, value, hint) unless text.encoding.ascii_compatible? && text.valid_encoding?
+      text.encode("UTF-8")
+    rescue EncodingError
+      refuse(name, value, hint)
+    end
+
+    def queue_name(value) = text("name", value, "pass the name of a queue, such as \"jobs\"")
 
     # Descriptors and ticket of an invitation.
     def invitation(fds, ticket)
       hint = "pass the two descriptors that the fds of an invitation gave, in that order"
       refuse("fds", fds, hint) unless fds.is_a?(Array) && fds.size == 2
       [fds.each_with_index.map { |fd, place| descriptor("fds[#{place}]", fd) },
-       string("ticket", ticket, "pass the text that the ticket of an invitation gave")]
+       text("ticket", ticket, "pass the text that the ticket of an invitation gave")]
     end
 
     # @return [Integer, nil] nil for an object that has no descriptor
-    def descriptor_of(file)
+    def descriptor_of(name, file)
       return unless file.respond_to?(:to_io)
 
+      refuse_closed(name, file)
       file.to_io.fileno
+    end
+
+    # Refuses what was closed: an IO, a StringIO, a {Stream}. It would be found out by a thread
+    # that reads or writes it for a program that runs by then.
+    def refuse_closed(name, value)
+      refuse(name, value, "it is closed; pass an open one") if value.respond_to?(:closed?) && value.closed?
     end
   end
   private_constant :Arguments

@@ -27,7 +27,7 @@ module Procwright
     end
 
     def descriptor_of(socket)
-      Arguments.descriptor_of(socket) or Arguments.refuse("socket", socket, "pass a UNIXSocket")
+      Arguments.descriptor_of("socket", socket) or Arguments.refuse("socket", socket, "pass a UNIXSocket")
     end
   end
   private_constant :DescriptorPassing

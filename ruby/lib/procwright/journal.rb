@@ -24,8 +24,8 @@ module Procwright
     # @param joblog [String, Pathname] a file that gets GNU parallel's `--joblog` besides
     # @raise [InvalidValue]
     def initialize(path, resume: false, rerun_failed: false, rerun_unknown: false, sync: false, joblog: nil)
-      @path = file("path", path)
-      @joblog = joblog.nil? ? nil : file("joblog", joblog)
+      @path = Journal.file("path", path)
+      @joblog = joblog.nil? ? nil : Journal.file("joblog", joblog)
       @resume, @rerun_failed, @rerun_unknown, @sync = [resume, rerun_failed, rerun_unknown, sync].map { |one| one ? true : false }
       if (@rerun_failed || @rerun_unknown) && !@resume
         raise InvalidValue, "rerun_failed and rerun_unknown are for resume: true"
@@ -37,22 +37,22 @@ module Procwright
     def inspect = "#<Procwright::Journal #{@path}#{', resume' if @resume}>"
 
     # @private
-    def self.of(given) = given.is_a?(Journal) || given.nil? ? given : new(Arguments.path("journal", given))
+    def self.of(given) = given.is_a?(Journal) || given.nil? ? given : new(file("journal", given))
+
+    # The path of a file that is to be opened.
+    # @private
+    def self.file(name, given)
+      Arguments.refuse(name, given, Arguments::PATH) if given.nil?
+      Arguments.path(name, given).tap do |path|
+        raise InvalidValue, "#{name} is #{Arguments.shown(path)}, which contains a NUL byte: #{Arguments::PATH}" if path.b.include?("\0")
+      end
+    end
 
     # For the extension.
     # @private
     def parts
       { path: @path, resume: @resume, rerun_failed: @rerun_failed, rerun_unknown: @rerun_unknown,
         sync: @sync, joblog: @joblog }
-    end
-
-    private
-
-    def file(name, given)
-      Arguments.refuse(name, given, Arguments::PATH) if given.nil?
-      Arguments.path(name, given).tap do |path|
-        raise InvalidValue, "#{name} is #{Arguments.shown(path)}, which contains a NUL byte: #{Arguments::PATH}" if path.b.include?("\0")
-      end
     end
   end
 end

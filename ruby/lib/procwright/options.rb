@@ -165,7 +165,7 @@ module Procwright
 
     # When a run, or the streams of a child, are over: for the extension, which knows times.
     def until_of(value)
-      return value if value.is_a?(String) && value.start_with?("silent:")
+      return value if value.is_a?(String) && value.encoding.ascii_compatible? && value.start_with?("silent:") && value.valid_encoding?
 
       words = %i[eof exit]
       found = words.find { |one| one.name == value }
@@ -179,6 +179,7 @@ module Procwright
       raise if e.refused.nil?
 
       what, problem, hint = *e.refused
+      what = name_given(what, options)
       name, place = what.match(/\A(\w+)(?:\[(\d+)\])?\z/)&.captures
       value = name == "argv" ? argv : options[name&.to_sym]
       value = value[place.to_i] if place && value.is_a?(Array)
@@ -187,13 +188,23 @@ module Procwright
       Arguments.refuse_as_core(what, value, problem, hint)
     end
 
+    # The names of others for options of ours.
+    ALIASES = { "cwd" => "chdir", "process_group" => "pgroup" }.freeze
+
+    # The name by which an option was given that the core has refused.
+    def name_given(name, options)
+      other = ALIASES[name]
+      other.nil? || options[other.to_sym].nil? ? name : other
+    end
+
     # The next number, (uid_t) -1, means "no change" to the system, and is refused by the core.
     GREATEST_ID = (2**32) - 2
 
     def account(name, value)
-      return value if value.nil? || value.is_a?(String)
+      return if value.nil?
 
-      Arguments.number(name, value, 0..(GREATEST_ID + 1), "pass a name, or a number from 0 to #{GREATEST_ID}")
+      hint = "pass a name, or a number from 0 to #{GREATEST_ID}"
+      value.is_a?(String) ? Arguments.text(name, value, hint) : Arguments.number(name, value, 0..(GREATEST_ID + 1), hint)
     end
 
     def extra_groups(groups)
@@ -258,7 +269,7 @@ module Procwright
 
       hint = 'pass true for /bin/sh, or the path of a shell that has -c, "/bin/bash"'
       path = Arguments.string("shell", shell.respond_to?(:to_path) ? shell.to_path : shell, hint)
-      path.empty? ? Arguments.refuse("shell", shell, hint) : path
+      path.empty? || path.b.include?("\0") ? Arguments.refuse("shell", shell, hint) : path
     end
 
     def word(word, place)
@@ -344,12 +355,13 @@ module Procwright
     RLIMIT = "pass a number from 0 on, -1 or :infinity for no limit, or a pair of these, soft and hard"
 
     def rlimit(name, value)
-      refuse_name("rlimits", name) unless name.is_a?(String) || name.is_a?(Symbol)
+      refuse_name("rlimits", name) unless name.is_a?(Symbol) || name.is_a?(String)
+      resource = Arguments.text("a name in rlimits", name.to_s, "use the name of a resource, such as :nofile").delete_prefix("rlimit_")
       both = value.is_a?(Array) ? value : [value, value]
       infinity = (2**64) - 1
       known = both.size == 2 && both.all? { |one| one == :infinity || (one.is_a?(Integer) && (-1..infinity).cover?(one)) }
       Arguments.refuse("rlimits[#{Arguments.shown(name)}]", value, RLIMIT) unless known
-      [name.to_s.delete_prefix("rlimit_"), *both.map { |one| [-1, :infinity].include?(one) ? infinity : one }]
+      [resource, *both.map { |one| [-1, :infinity].include?(one) ? infinity : one }]
     end
 
     def death_signal(value)
@@ -409,10 +421,11 @@ module Procwright
         hint = "pass the data itself as input:, or the name of a file as Pathname(...)"
         Arguments.refuse("stdin", source, hint)
       else
-        number = Arguments.descriptor_of(source)
+        number = Arguments.descriptor_of("stdin", source)
         return [:fd, number] if number
         return [:file, source.to_path] if source.respond_to?(:to_path)
 
+        Arguments.refuse_closed("stdin", source)
         hint = "pass an IO, a descriptor, a Pathname, :null, :inherit, what has readpartial, read or " \
                "each, or the data as input:"
         Arguments.refuse("stdin", source, hint)
@@ -432,7 +445,7 @@ module Procwright
       when String then [:file, target]
       when Array then file_sink(name, target)
       else
-        number = Arguments.descriptor_of(target)
+        number = Arguments.descriptor_of(name, target)
         if number
           # Output that Ruby has buffered stands before that of the program.
           target.flush if target.respond_to?(:flush)

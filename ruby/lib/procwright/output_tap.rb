@@ -30,9 +30,10 @@ module Procwright
       Arguments.number("max_length", options[:max_length], 1..Arguments::MOST_BYTES, length) unless options[:max_length].nil?
       Arguments.word("too_long", options[:too_long], %i[split fail])
       tee = options[:tee]
-      return if [nil, false, true].include?(tee) || tee.respond_to?(:to_io) || tee.respond_to?(:write)
+      return if [nil, false, true].include?(tee)
 
-      Arguments.refuse("tee", tee, "pass true, or an IO, or what has write")
+      Arguments.refuse("tee", tee, "pass true, or an IO, or what has write") unless tee.respond_to?(:to_io) || tee.respond_to?(:write)
+      Arguments.refuse_closed("tee", tee)
     end
 
     def self.made_for(options, encodings)
@@ -43,7 +44,7 @@ module Procwright
       case tee = options[:tee]
       when nil, false, true then nil
       else
-        number = Arguments.descriptor_of(tee)
+        number = Arguments.descriptor_of("tee", tee)
         if number
           # Output that Ruby has buffered stands before that of the program.
           tee.flush if tee.respond_to?(:flush)

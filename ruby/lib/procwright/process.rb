@@ -18,7 +18,7 @@ module Procwright
       case which
       when Process then which
       when Owner then which.process
-      when String then of(Native::Handle.of_id(which))
+      when String then of(Native::Handle.of_id(Arguments.text("process", which, PROCESS)))
       else of(Native::Handle.of_pid(number_of(which)))
       end
     end
@@ -27,6 +27,8 @@ module Procwright
     private_constant :PROCESS
 
     def self.number_of(which)
+      # The number of an IO.popen that is closed would be another's by now.
+      Arguments.refuse_closed("process", which)
       pid = which.is_a?(Integer) || !which.respond_to?(:pid) ? which : which.pid
       return pid if pid.is_a?(Integer) && (1..0x7fff_ffff).cover?(pid)
 

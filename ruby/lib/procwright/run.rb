@@ -126,9 +126,14 @@ module Procwright
       Arguments.callable("on_event", options[:on_event])
       OutputTap.check(options)
       {
-        stdin: (Options.stdin(options, encodings) unless StdinFeed.needed?(options[:stdin])),
+        stdin: fed_by_thread?(options[:stdin]) ? nil : Options.stdin(options, encodings),
         keep_full: Arguments.path("keep_full", options[:keep_full])
       }
+    end
+
+    # A source that was closed is refused before a thread reads it for a program that runs.
+    def fed_by_thread?(source)
+      StdinFeed.needed?(source) && Arguments.refuse_closed("stdin", source).nil?
     end
 
     # Adds what the threads beside the run have put into its options.

@@ -45,11 +45,7 @@ module Procwright
     end
 
     def text(name, value, hint)
-      text = value.is_a?(Symbol) ? value.name : value
-      is_text = text.is_a?(String) && text.encoding.ascii_compatible? && text.valid_encoding?
-      is_text ? text.encode("UTF-8") : Arguments.refuse(name, value, hint)
-    rescue EncodingError
-      Arguments.refuse(name, value, hint)
+      Arguments.text(name, value.is_a?(Symbol) ? value.name : value, hint)
     end
 
     def path(name, value, hint)

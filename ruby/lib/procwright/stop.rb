@@ -23,7 +23,7 @@ module Procwright
     #   own), or all of its descendants
     # @raise [InvalidValue]
     def initialize(named = TERM, signal: named, grace: 5.0, scope: :tree)
-      unless named.equal?(TERM) || named == signal
+      unless named.equal?(TERM) || named.equal?(signal) || named == signal
         raise InvalidValue, "signal is #{Arguments.shown(signal)}, and #{Arguments.shown(named)} as well: pass it once"
       end
 

@@ -56,7 +56,7 @@ module Procwright
       else
         return thing.readiness_fd if thing.respond_to?(:readiness_fd)
 
-        Arguments.descriptor_of(thing) or
+        Arguments.descriptor_of("a member of things", thing) or
           Arguments.refuse("a member of things", thing, "pass a process, or what becomes readable")
       end
     end

@@ -43,6 +43,8 @@ module Procwright
     # and for the last output of a child that has failed, which other processes may hold open.
     GRACE = 1.0
 
+    PATTERN = "pass a Regexp, or a String that is valid in its encoding"
+
     def self.tail(lines)
       return "; it said nothing" if lines.empty?
 
@@ -53,7 +55,7 @@ module Procwright
       Arguments.word("stream", name, %i[stdout stderr], ", or nil for both") unless name.nil?
 
       @child = child
-      @pattern = pattern.is_a?(Regexp) ? pattern : Regexp.new(Regexp.escape(Arguments.string("pattern", pattern, "pass a Regexp, or a String")))
+      @pattern = pattern.is_a?(Regexp) ? pattern : regexp(pattern)
       names = name ? [name] : %i[stdout stderr]
       @open = names.filter_map { |one| child.public_send(one) }
       raise InvalidValue, "#{names.join(' and ')} of the child cannot be read: spawn with :pipe" if @open.empty?
@@ -84,6 +86,12 @@ module Procwright
     end
 
     private
+
+    def regexp(pattern)
+      text = Arguments.string("pattern", pattern, PATTERN)
+      Arguments.refuse("pattern", pattern, PATTERN) unless text.valid_encoding?
+      Regexp.new(Regexp.escape(text))
+    end
 
     def search_streams
       @open.dup.each do |stream|

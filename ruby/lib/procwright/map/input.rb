@@ -19,13 +19,15 @@ module Procwright
       def initialize(commands, common)
         known = commands.respond_to?(:each) && !commands.is_a?(Hash) && !commands.is_a?(Struct)
         Arguments.refuse("commands", commands, COMMANDS) unless known
+        Arguments.refuse_closed("commands", commands)
         @commands = commands
         @common = common
         @given = {}
         @next = 0
-        @native = Native::MapInput.new
         # Found before anything runs, and not with the first command.
+        Options.shell_program(common[:shell])
         translated("map", ["true"], common)
+        @native = Native::MapInput.new
       end
 
       def start

@@ -141,6 +141,7 @@ module Procwright
         seconds = Arguments.seconds("timeout", timeout)
         # An array of our own, which no other thread changes while this one waits.
         Arguments.refuse("messages", messages, "pass a list of Strings") unless messages.respond_to?(:each_with_index)
+        Arguments.refuse_closed("messages", messages)
         messages = messages.each_with_index.map { |message, place| bytes_of("messages[#{place}]", message) }
         sent, all = Fibers.on_thread { @native.send_many(messages, seconds) }
         return sent if all
