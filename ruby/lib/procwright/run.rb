@@ -140,6 +140,8 @@ module Procwright
     def connect(setup, options, encodings)
       setup[:stdin] ||= Options.stdin(options, encodings)
       setup.merge!(
+        # The thread that feeds stdin may have made one.
+        cancel: Cancel.native_of(options[:cancel]),
         taps: options[:taps],
         events: options[:events],
         tee: options[:tee] ? true : false
