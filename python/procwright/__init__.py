@@ -239,27 +239,30 @@ _MODULES = {name: module for module, names in _LAZY.items() for name in names}
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> object:
-    # A plain `run` needs none of these. The exceptions derive from those of subprocess,
-    # whose import takes longer than that of this package.
-    if name == "queue":
-        import importlib
+# Type checkers would take any name for right.
+if not TYPE_CHECKING:
 
-        return importlib.import_module(".queue", __name__)
-    if name in _MODULES:
-        import importlib
+    def __getattr__(name: str) -> object:
+        # A plain `run` needs none of these. The exceptions derive from those of subprocess,
+        # whose import takes longer than that of this package.
+        if name == "queue":
+            import importlib
 
-        module = importlib.import_module("." + _MODULES[name], __name__)
-        value: object = getattr(module, name)
-        globals()[name] = value
-        return value
-    hint = _OF_SUBPROCESS.get(name)
-    also = f": use {hint}" if hint else ""
-    text = f"module {__name__!r} has no attribute {name!r}{also}"
-    if hint and _is_imported(sys._getframe(1)):
-        # Python would put a text of its own in the place of that of an AttributeError.
-        raise ImportError(text, name=__name__)
-    raise AttributeError(text)
+            return importlib.import_module(".queue", __name__)
+        if name in _MODULES:
+            import importlib
+
+            module = importlib.import_module("." + _MODULES[name], __name__)
+            value: object = getattr(module, name)
+            globals()[name] = value
+            return value
+        hint = _OF_SUBPROCESS.get(name)
+        also = f": use {hint}" if hint else ""
+        text = f"module {__name__!r} has no attribute {name!r}{also}"
+        if hint and _is_imported(sys._getframe(1)):
+            # Python would put a text of its own in the place of that of an AttributeError.
+            raise ImportError(text, name=__name__)
+        raise AttributeError(text)
 
 
 def _is_imported(caller: FrameType) -> bool:

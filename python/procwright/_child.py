@@ -501,13 +501,14 @@ class Child(Streams[Out, Err, In, Both]):
 
     def _wait_after_block(self) -> None:
         """Waits, and warns if that is for a program whose reader has left off."""
-        left = [one for one in map(_read_in_part, (self.stdout, self.stderr, self.merged)) if one]
+        streams: list[Any] = [self.stdout, self.stderr, self.merged]
+        left = [(stream, read) for stream in streams if (read := _bytes_read(stream))]
         if left and self._core.wait(_LEFT_OFF_S) is None:
             # A thread that reads on has read since.
             idle = [
-                label
-                for stream, label, read in left
-                if _read_in_part(stream) == (stream, label, read)
+                binary(stream).label
+                for stream, read in left
+                if _bytes_read(stream) == read and stream.figures.lag_bytes
             ]
             if idle:
                 import logging
@@ -583,15 +584,12 @@ _KILL = _core.checked_signal("sig", "KILL")
 _LEFT_OFF_S = 1.0
 
 
-def _read_in_part(stream: Any) -> tuple[Any, str, int] | None:
-    """An open stream of which a part was read, and more is there: it, its name, and how much was
-    read."""
-    if stream is None or stream.closed:
-        return None
-    figures = stream.figures
-    if figures is None or not figures.bytes_out or not figures.lag_bytes:
-        return None
-    return stream, binary(stream).label, figures.bytes_out
+def _bytes_read(stream: Any) -> int:
+    """How much of an open stream was read. 0 too if nobody but the kernel knows."""
+    if stream is None or stream.closed or (figures := stream.figures) is None:
+        return 0
+    read: int = figures.bytes_out
+    return read
 
 
 def _open(stream: Any) -> Any:

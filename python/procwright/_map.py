@@ -476,7 +476,7 @@ class Ended(Generic[Out, Err, Order]):
         return self.before is not None and self.before.outcome is None
 
     def check(self) -> None:
-        """Raises what `run(..., check=True)` would, unless it is `ok`."""
+        """Raises `CalledProcessError`, or what kept it from being started, unless it is `ok`."""
         if self.error is not None:
             raise self.error
         if self.result is not None:

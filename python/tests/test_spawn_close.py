@@ -493,18 +493,22 @@ class _StopsIt(logging.Handler):
             self.child.stop("KILL")
 
 
+SLOW_TALK = ["sh", "-c", "while :; do echo; sleep 0.1; done"]
+
+
+@pytest.mark.parametrize("talk", [["yes"], SLOW_TALK])
 @pytest.mark.parametrize("options", [{}, {"text": True}, {"merged": True}])
-def test_the_end_of_a_block_tells_that_nobody_reads_the_rest(options):
+def test_the_end_of_a_block_tells_that_nobody_reads_the_rest(options, talk):
     handler = _StopsIt("waits for")
     logger = logging.getLogger("procwright")
     logger.addHandler(handler)
     try:
-        with spawn(["yes"], **options) as child:
+        with spawn(talk, **options) as child:
             handler.child = child
             for _line in child.merged or child.stdout:
                 break
     finally:
         logger.removeHandler(handler)
     [told] = handler.told
-    assert f"waits for yes (pid {child.pid}), and nobody reads the rest of " in told
+    assert f"(pid {child.pid}), and nobody reads the rest of " in told
     assert child.returncode == -signal.SIGKILL
