@@ -503,13 +503,13 @@ class Child(Streams[Out, Err, In, Both]):
         """Waits, and warns if that is for a program whose reader has left off."""
         streams: list[Any] = [self.stdout, self.stderr, self.merged]
         left = [(stream, read) for stream in streams if (read := _bytes_read(stream))]
-        if left and self._core.wait(_LEFT_OFF_S) is None:
+        look_after = _LEFT_OFF_S
+        # Ever more seldom: the program may have said nothing more yet.
+        while left and self._core.wait(look_after) is None:
+            look_after *= 2
             # A thread that reads on has read since.
-            idle = [
-                binary(stream).label
-                for stream, read in left
-                if _bytes_read(stream) == read and stream.figures.lag_bytes
-            ]
+            left = [(stream, read) for stream, read in left if _bytes_read(stream) == read]
+            idle = [binary(stream).label for stream, _ in left if stream.figures.lag_bytes]
             if idle:
                 import logging
 
@@ -520,6 +520,7 @@ class Child(Streams[Out, Err, In, Both]):
                     self.pid,
                     " and ".join(idle),
                 )
+                break
         self.wait()
 
     def receiver(self) -> _core.Receiver:
@@ -580,7 +581,8 @@ class Child(Streams[Out, Err, In, Both]):
 
 #: What `kill()` sends.
 _KILL = _core.checked_signal("sig", "KILL")
-#: Seconds after which the end of a block warns that it waits for a program nobody listens to.
+#: Seconds after which the end of a block looks first whether it waits for a program that nobody
+#: listens to.
 _LEFT_OFF_S = 1.0
 
 
