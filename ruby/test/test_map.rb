@@ -299,9 +299,10 @@ class TestMap < Minitest::Test
     Dir.mktmpdir do |dir|
       lines = <<~'RUBY'
         sleeper = { argv: "echo $$ >> pids; exec sleep 1000", shell: true }
-        Procwright.map([sleeper])
+        dropped = Procwright.map([sleeper])
         held = Procwright.map([sleeper])
         Thread.pass until File.exist?("pids") && File.read("pids").split.size == 2
+        dropped = nil
         GC.start
         exit 7
       RUBY
