@@ -13,6 +13,7 @@
 #   _fake                                programs that a test plays
 #   _fake_map, _fake_child               many of them; one that is spawned
 #   _fake_run                            a run that is played
+#   _fake_check                          what no program would be started for
 #   _fake_calls, _fake_reply             what was asked; what is played
 #   _stand_in                            a program of its own, which is what is spawned
 #   _overloads                           run, spawn and map, as type checkers see them

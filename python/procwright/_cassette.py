@@ -108,18 +108,30 @@ class Cassette(Player):
             )
         take_input(call)
         asked = self._asked(call)
-        with self._lock:
-            for one in self._recorded:
-                if not one.is_used and one.line["asked"] == asked:
-                    one.is_used = True
-                    self._calls.append(call)
-                    return self._plays(call, native, _answer(one.line))
+        line = self._taken(call, asked)
+        if line is not None:
+            # Outside of the lock: a callback, on a thread of its own, may run programs itself.
+            return self._plays(call, native, _answer(line))
         if not self.is_recording:
             error = NotRegistered(self._refusal(call, asked))
             with self._lock:
                 self._refused.append(error)
             raise error
         return self._record(call, native, given, asked)
+
+    def _taken(self, call: Call, asked: dict[str, Any]) -> dict[str, Any] | None:
+        """The line that answers the call, which then is used; None if there is none."""
+        with self._lock:
+            for one in self._recorded:
+                if not one.is_used and one.line["asked"] == asked:
+                    one.is_used = True
+                    self._calls.append(call)
+                    return one.line
+        return None
+
+    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        # A recording is replayed where nobody knows these names; a real run looks itself.
+        return {**options, "user": None, "group": None, "extra_groups": None}
 
     def _asked(self, call: Call) -> dict[str, Any]:
         """What is compared, as JSON has it."""

@@ -9,6 +9,7 @@ from . import _starting
 from ._arguments import callback as checked_callback
 from ._arguments import items, number
 from ._fake_calls import Call, NotRegistered, Words
+from ._fake_check import refuse_as_core, refuse_child_as_core, refuse_directory
 from ._fake_map import FakeMap, really
 from ._fake_reply import Reply
 from ._fake_run import played, take_input
@@ -41,8 +42,8 @@ class Player:
         self._lock = threading.RLock()
         self._calls: list[Call] = []
         self._refused: list[NotRegistered] = []
-        #: Stand-ins, whether or not anybody has their children.
-        self._started: list[Process] = []
+        #: Stand-ins that may live, whether or not anybody has their children.
+        self._started: list[tuple[Process, Call]] = []
         self._pid = os.getpid()
 
     @property
@@ -80,7 +81,7 @@ class Player:
         if started and self._pid == os.getpid():
             from ._fake_child import end
 
-            for process in started:
+            for process, _ in started:
                 end(process)
         for call in self.calls:
             call._end()
@@ -101,7 +102,8 @@ class Player:
         given: Mapping[str, Any],
     ) -> Any:
         if function != "map":
-            _checked_by_core(options)
+            refuse = refuse_child_as_core if function == "spawn" else refuse_as_core
+            call_core(refuse, self._checked(options), given)
             return self._one(Call(function, given["args"], options, given), native, given)
         if options["journal"] is not None:
             raise InvalidValue(
@@ -114,7 +116,14 @@ class Player:
             parameters, _ = commands.waiting[index]
             return self._one(Call("map", parameters["args"], raw, parameters), really, parameters)
 
-        return FakeMap(options, commands, ask)
+        def check(raw: dict[str, Any]) -> None:
+            refuse_as_core(self._checked(raw))
+
+        return FakeMap(options, commands, check, ask)
+
+    def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options that are refused as the core would."""
+        return options
 
     def _one(
         self, call: Call, native: Callable[[dict[str, Any]], Any], given: Mapping[str, Any]
@@ -131,22 +140,26 @@ class Player:
         if isinstance(answer, BaseException):
             raise answer
         reply = Reply.of(answer) if isinstance(answer, Result) else answer
+        if reply._recorded is None:
+            # What is told again has been run, where that directory was.
+            refuse_directory(call)
         if call.function != "spawn":
             return played(call, reply)
         from ._fake_child import spawned
 
+        self._let_go()
         child = spawned(call, reply, native)
         with self._lock:
-            self._started.append(child.process)
+            self._started.append((child.process, call))
         return child
 
-
-def _checked_by_core(options: Mapping[str, Any]) -> None:
-    """Refuses what the core would, as far as a call can be made of it without."""
-    if not options["argv"]:
-        raise InvalidValue(
-            "args is [], which is empty: pass a list of the program and its arguments"
-        )
+    def _let_go(self) -> None:
+        """Closes what is held for stand-ins that have ended, since a test may play many."""
+        with self._lock:
+            ended = [call for process, call in self._started if not process.is_alive()]
+            self._started = [one for one in self._started if one[1] not in ended]
+            for call in ended:
+                call._end()
 
 
 class Registered:

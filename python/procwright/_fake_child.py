@@ -11,7 +11,9 @@ import inspect
 import os
 import sys
 
+from ._errors import SpawnError
 from ._fake_calls import command
+from ._fake_check import not_started
 from ._fake_reply import Err, Hang, In, Out, Pause
 from ._invalid import InvalidValue
 from ._options import SPAWN, translated
@@ -78,6 +80,10 @@ def spawned(
     file = _plan(reply)
     try:
         child = native(_options(call, file.fileno()))
+    except SpawnError as error:
+        file.close()
+        path, why = os.fsencode(error.filename or ""), OSError(error.errno, error.strerror)
+        raise not_started(call, error.step, path, why) from None
     except BaseException:
         file.close()
         raise

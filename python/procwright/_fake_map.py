@@ -1,10 +1,16 @@
-"""A map that is played: one command after the other, in their order, in no time."""
+"""A map that is played: one command after the other, in their order, in no time.
+
+A clock of its own goes by: each command begins where the first of the places is free.
+"""
 
 from __future__ import annotations
 
+import heapq
+import os
 import threading
 
 from . import _core
+from ._invalid import InvalidValue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,16 +21,22 @@ if TYPE_CHECKING:
 
 
 class FakeMap:
-    """What stands in for the core's map. `ask` answers a command: its place, its options."""
+    """What stands in for the core's map.
+
+    `check` refuses the options of a command as the core would; `ask` answers it: its place, its
+    options.
+    """
 
     def __init__(
         self,
         rules: Mapping[str, Any],
         next: Callable[[], dict[str, Any]],
+        check: Callable[[dict[str, Any]], None],
         ask: Callable[[int, dict[str, Any]], RawResult],
     ) -> None:
         self._rules = rules
         self._next = next
+        self._check = check
         self._ask = ask
         # Commands are answered one at a time, whatever thread asks.
         self._one = threading.RLock()
@@ -33,7 +45,8 @@ class FakeMap:
         self._failed = 0
         self._all_taken = False
         self._closed = False
-        self._took = 0.0
+        #: When each place is free, a heap.
+        self._free = [0.0] * (rules["parallel"] or os.cpu_count() or 1)
         self._stopped_by: str | None = None
 
     def next(self) -> tuple[int, str, Any, str] | None:
@@ -42,7 +55,7 @@ class FakeMap:
             if cancel is not None and cancel.cancelled:
                 self._stopped_by = self._stopped_by or "cancel"
             deadline = self._rules["deadline"]
-            if deadline is not None and self._took >= max(deadline, 0.0):
+            if deadline is not None and self._free[0] >= max(deadline, 0.0):
                 self._stopped_by = self._stopped_by or "deadline"
             if self._closed or self._all_taken or self._stopped_by is not None:
                 return None
@@ -56,18 +69,33 @@ class FakeMap:
                 raise
             index = self._taken
             self._taken += 1
+            if deadline is not None:
+                left = deadline - self._free[0]
+                timeout = options["timeout"]
+                options["timeout"] = left if timeout is None else min(timeout, left)
             return self._answered(index, options)
 
     def _answered(self, index: int, options: dict[str, Any]) -> tuple[int, str, Any, str]:
         try:
+            self._check(options)
+        except InvalidValue as error:
+            return self._not_started(index, error)
+        except BaseException:
+            # As a descriptor that is not open, for which no command was to blame.
+            self._stopped_by = "error"
+            raise
+        try:
             raw = self._ask(index, options)
-        except OSError as error:
-            self._count(False)
-            return index, "not_started", error, str(error)
-        self._took += raw["duration_s"]
+        except (InvalidValue, OSError) as error:
+            return self._not_started(index, error)
+        heapq.heapreplace(self._free, self._free[0] + raw["duration_s"])
         status = raw["status"]
         self._count(raw["reason"] == "finished" and status[1] == 0 and raw["error"] is None)
         return index, "ran", raw, raw["summary"]
+
+    def _not_started(self, index: int, error: Exception) -> tuple[int, str, Any, str]:
+        self._count(False)
+        return index, "not_started", error, str(error)
 
     def _count(self, ok: bool) -> None:
         self._succeeded += ok

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import stat
 import threading
 
 from ._fake_calls import NotRegistered, UnexpectedInput, command
+from ._fake_check import not_started
 from ._fake_reply import Err, Hang, In, Out, Pause, Reply
 from ._record import Status
 
@@ -120,6 +122,7 @@ def played(call: Call, reply: Reply) -> RawResult:
         from ._run_errors import _cancelled_before
 
         raise _cancelled_before(f"{command(call)} was cancelled before it was started")
+    _open_all(call)
     run = _Played(call, reply)
     limit = options.get("limit")
     if limit is not None and limit.beyond == "fail":
@@ -150,6 +153,37 @@ def played(call: Call, reply: Reply) -> RawResult:
         _as_recorded(reply._recorded, raw)
     result: RawResult = raw  # type: ignore[assignment]
     return result
+
+
+_KEEP_FULL = "\n  hint: it is to keep all of the output: name a file that can be written"
+
+
+def _open_all(call: Call) -> None:
+    """Opens the files of the call, and empties those it writes, as is done before a start."""
+    options = call._options
+    files = [(options[name], flags, "") for name, flags in _FILES.items()]
+    full = options.get("keep_full")
+    if full is not None:
+        files += [(("file", full), _FILES["stdout"], _KEEP_FULL)]
+    for (kind, path), flags, hint in files:
+        if kind != "file" or _is_fifo(path):
+            # Whoever is at the other end would take this for the end.
+            continue
+        try:
+            os.close(os.open(path, flags, 0o666))
+        except OSError as error:
+            raise not_started(call, "open", path, error, hint) from None
+
+
+def _is_fifo(path: bytes) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+_FILES = {"stdin": os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, "stdout": _WRITE, "stderr": _WRITE}
 
 
 def _cut(run: _Played, most: int) -> None:

@@ -94,6 +94,8 @@ def map(
         `parallel` is then as many as it has workers unless said, and it is not shut down. What
         runs in a `ThreadPoolExecutor` is stopped as ever; elsewhere, as in other processes, it
         goes on until it ends or its timeout comes, and the end of the map waits for it.
+        The interpreter's exit waits for what runs in an executor, as for all work of one:
+        close the map, or use it in a `with` block.
     cancel
         A `Cancel` that ends the map.
     on_line

@@ -172,6 +172,17 @@ def test_what_is_no_cassette(path):
         procwright.spawn(["true"])
 
 
+def test_a_callback_may_run_programs(path):
+    def inner(line):
+        found.append(procwright.run(["echo", "inner"]).stdout)
+
+    for _ in range(2):
+        found = []
+        with Cassette(path):
+            procwright.run(["echo", "outer"], on_stdout_line=inner)
+        assert found == [b"inner\n"]
+
+
 def test_a_fake_within_a_cassette(path):
     with Cassette(path), Fake() as fake:
         fake.register(["x"])

@@ -1,7 +1,9 @@
 """`procwright.testing.Fake`: programs that a test plays."""
 
+import gc
 import io
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -528,6 +530,66 @@ def test_what_is_set_for_the_program_is_not_for_the_stand_in(fake):
     assert not FOR_THE_PROGRAM & FOR_US
 
 
+# What is refused before a program starts.
+
+
+REFUSED = [
+    (["x\0"], {}),
+    ([""], {}),
+    (["x"], {"env": {"A=B": "1"}}),
+    (["x"], {"extra_env": {"": "1"}}),
+    (["x"], {"user": "no such user"}),
+    (["x"], {"group": "no such group"}),
+    (["x"], {"rlimits": {"no such limit": 1}}),
+    (["x"], {"stdin": 777_777}),
+    (["x"], {"stdout": 777_777}),
+    (["x"], {"pass_fds": [777_777]}),
+    (["x"], {"cwd": "/no such directory"}),
+    (["x"], {"cwd": b"/dev/null"}),
+    (["x"], {"stdin": pathlib.Path("/no such directory/file")}),
+    (["x"], {"stdout": "/no such directory/file"}),
+    (["x"], {"stderr": "/"}),
+]
+
+
+def wrong(call, args, options):
+    """What is raised, without the program, which is none."""
+    with pytest.raises((InvalidValue, OSError)) as caught:
+        call(args, **options)
+    error = caught.value
+    parts = [getattr(error, name, None) for name in ("errno", "strerror", "filename", "step")]
+    return type(error), parts, str(error)
+
+
+@pytest.mark.parametrize(("args", "options"), REFUSED)
+@pytest.mark.parametrize("call", [procwright.run, procwright.spawn])
+def test_what_the_core_refuses_a_fake_refuses(call, args, options):
+    really = wrong(call, args, options)
+    with Fake() as fake:
+        fake.register([...])
+        assert wrong(call, args, options) == really
+
+
+def test_a_full_record_that_cannot_be_opened(fake):
+    fake.register([...])
+    options = {"keep_full": "/no such directory/file"}
+    error, _, text = wrong(procwright.run, ["x"], options)
+    assert issubclass(error, procwright.SpawnError)
+    assert text.startswith('cannot run x: open "/no such directory/file": No such file')
+
+
+def test_what_is_refused_is_not_done(fake, tmp_path):
+    fake.register([...])
+    (tmp_path / "out").write_bytes(b"full")
+    with pytest.raises(InvalidValue):
+        procwright.run(["x"], stdout=tmp_path / "out", env={"=": ""})
+    assert (tmp_path / "out").read_bytes() == b"full"
+    taken = iter([b"piece"])
+    with pytest.raises(InvalidValue):
+        procwright.run(["x"], stdin=taken, env={"=": ""})
+    assert list(taken) == [b"piece"]
+
+
 # Many.
 
 
@@ -558,6 +620,51 @@ def test_a_map_is_played(fake):
     with pytest.raises(ZeroDivisionError):
         list(procwright.map(1 / 0 for _ in range(3)))
     assert list(procwright.map([["ok", "a"]], deadline=0)) == []
+
+
+@pytest.mark.parametrize("options", [{"deadline": 0.2}, {"deadline": 0.2, "timeout": 9}])
+def test_the_deadline_of_a_map_ends_what_hangs(fake, options):
+    fake.register([...], Reply([Out("a"), Hang()]))
+    with procwright.map([["x"]] * 5, parallel=2, **options) as many:
+        found = list(many)
+        assert many.progress.stopped_by == "deadline"
+    # As many as there are places had begun.
+    assert [one.result.reason for one in found] == ["timeout"] * 2
+    assert [one.result.stdout for one in found] == [b"a"] * 2
+    assert found[0].summary.startswith("x timed out after 0.2 s")
+
+
+def test_a_command_that_is_refused_is_a_result():
+    commands = [["true"], ["true", "\0"], {"args": ["true"], "user": "no such user"}]
+    really = list(procwright.map(commands, ordered=True))
+    with Fake() as fake:
+        fake.register(["true", ...], times=1)
+        fake.register(["true", ...], InvalidValue("no"))
+        played = list(procwright.map([*commands, ["true"]]))
+    assert [one.ok for one in played] == [True, False, False, False]
+    for one, other in zip(played, really, strict=False):
+        assert (type(one.error), str(one.error)) == (type(other.error), str(other.error))
+        assert one.summary == other.summary
+    assert isinstance(played[3].error, InvalidValue)
+    with Fake() as fake, pytest.raises(OSError, match="pass_fds=777777"):
+        list(procwright.map([["true"]], pass_fds=[777_777]))
+
+
+def test_children_that_have_ended_keep_no_descriptors(fake):
+    fake.register([...], Reply([In("in"), "out"]))
+
+    def play():
+        with procwright.spawn(["x"], input=b"in") as one:
+            assert one.communicate()[0] == b"out"
+
+    play()
+    gc.collect()
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(4):
+        play()
+    gc.collect()
+    assert len(os.listdir("/dev/fd")) == before
+    assert [call.input for call in fake.calls] == [b"in"] * 5
 
 
 # The plugin.

@@ -273,6 +273,52 @@ class TestMap < Minitest::Test
     end
   end
 
+  # The results of a map that is closed in a callback: the block gives the options with it.
+  def closed_in_callback(commands)
+    closed = false
+    made = Thread::Queue.new
+    close = lambda do |*|
+      made.pop.close
+      closed = true
+    end
+    map = Procwright.map(commands, parallel: 2, **yield(close))
+    made << map
+    ended = map.to_a
+    assert closed
+    assert_equal :cancel, map.progress.stopped_by
+    ended
+  end
+
+  # A grace which that end would wait for, if it waited for its own callback.
+  def with_grace(command) = { argv: command, stop: Procwright::Stop.new("TERM", grace: 1000) }
+
+  def test_close_in_on_line_stops_and_lets_the_callback_go_on
+    line = "echo a; exec #{CHILD} sleep-forever"
+    ended = closed_in_callback([{ **with_grace(line), shell: true }]) { |close| { on_line: close } }
+    assert_equal [[nil, :cancelled]], (ended.map { |one| [one.error, one.result.reason] })
+  end
+
+  def test_close_in_on_event_stops_and_lets_the_callback_go_on
+    # What the shell leaves holds its outputs, until it is told of.
+    line = "#{CHILD} sleep-forever &"
+    ended = closed_in_callback([{ **with_grace(line), shell: true }]) { |close| { on_event: close } }
+    assert_equal [:cancelled], (ended.map { |one| one.result.reason })
+  end
+
+  def test_close_where_commands_are_asked_for_stops_and_lets_that_go_on
+    closed = false
+    made = Thread::Queue.new
+    commands = Enumerator.new do |all|
+      all << SLEEPER
+      made.pop.close
+      closed = true
+    end
+    map = Procwright.map(commands, parallel: 2)
+    made << map
+    assert_equal([:cancelled], map.map { |ended| ended.result.reason })
+    assert closed
+  end
+
   INTERRUPTED = <<~'RUBY'
     sleeper = { argv: "echo $$ >> pids; exec sleep 1000", shell: true }
     begin

@@ -45,6 +45,9 @@ module Procwright
       @thread.report_on_exception = false
     end
 
+    # True on this thread: for what is called by the callback.
+    def current? = Thread.current == @thread
+
     # Ends the thread, even where its callback still waits: the run is over.
     def finish
       @over = true

@@ -107,9 +107,11 @@ module Procwright
       nil
     end
 
-    # Stops what runs, and returns when it has ended. No more results come.
+    # Stops what runs, and returns when it has ended. No more results come. In a callback, and
+    # where the commands are asked for, it is {stop}: the end of the map waits for these.
     def close
       return if $$ != @process
+      return stop if @input.current? || @callbacks&.current?
 
       begin
         @native.close

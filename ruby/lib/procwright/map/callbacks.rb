@@ -30,6 +30,9 @@ module Procwright
         raised || @thread.error || error
       end
 
+      # True in `on_line` and in `on_event`.
+      def current? = @thread.current?
+
       # Ends the thread, even where a callback still waits: the map is over.
       def finish
         @native.close

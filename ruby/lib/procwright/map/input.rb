@@ -43,6 +43,9 @@ module Procwright
       # How the output of the command with this place is decoded.
       def encodings(index) = @given.fetch(index).encodings
 
+      # True where the commands are asked for.
+      def current? = @thread&.current? || false
+
       # Ends the thread, even where the commands still wait: the map is over.
       def finish
         @native.close
