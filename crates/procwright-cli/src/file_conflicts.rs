@@ -8,19 +8,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::fstat;
 
 /// Checks that no option writes to a file that another one, or this command's own streams,
-/// read or write: the file would be of no use, and its content would be lost. `written` are
-/// options with their files; `read` is the file of `--stdin`; `reads_stdin` tells that a program
-/// reads that of this command.
+/// read or write: the file would be of no use, and its content would be lost. `written` and
+/// `read` are options with their files; `reads_stdin` tells that the stdin of this command is
+/// read as well.
 ///
 /// # Errors
 /// The two options, in words for a person.
 pub(crate) fn check(
     written: Vec<(&str, PathBuf)>,
-    read: Option<&Path>,
+    read: Vec<(&str, PathBuf)>,
     reads_stdin: bool,
 ) -> Result<(), String> {
-    let read = read.map(|path| ("--stdin", path.to_owned()));
-    let mut named: Vec<(&str, PathBuf)> = read.into_iter().collect();
+    let mut named = read;
     for (option, path) in written {
         if let Some(name) = own_stream(&path, reads_stdin, option) {
             return Err(format!(
@@ -70,7 +69,54 @@ fn conflict(a: &Path, b: &Path) -> bool {
     match (a.metadata(), b.metadata()) {
         (Ok(a), Ok(b)) => a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino()),
         // Neither file exists yet.
-        (Err(_), Err(_)) => a == b,
+        (Err(_), Err(_)) => place(a) == place(b),
         _ => false,
+    }
+}
+
+/// Where a file would be made that is not there: `a` and `./a` are one place, and so are a link
+/// and what it leads to. A path that leads nowhere is itself.
+fn place(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // So many links are followed by Linux; the end of a ring is never found.
+    for _ in 0..40 {
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let (Ok(parent), Some(name)) = (parent.canonicalize(), path.file_name()) else {
+            break;
+        };
+        let place = parent.join(name);
+        match place.read_link() {
+            // A target that begins at the root takes the place of the whole path.
+            Ok(target) => path = parent.join(target),
+            Err(_) => return place,
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_file_that_is_not_there_are_one_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir(at("sub")).unwrap();
+        let link = |target: &str, name: &str| std::os::unix::fs::symlink(target, at(name));
+        link("sub", "dir").unwrap();
+        link("../a", "sub/first").unwrap();
+        link("dir/first", "second").unwrap();
+        link("ring", "ring").unwrap();
+        for other in ["./a", "sub/../a", "dir/../a", "dir/first", "second"] {
+            assert!(conflict(&at("a"), &at(other)), "{other}");
+            assert!(conflict(&at(other), &at("a")), "{other}");
+        }
+        for other in ["b", "sub/a", "ring", "none/a", "sub/.."] {
+            assert!(!conflict(&at("a"), &at(other)), "{other}");
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
@@ -133,6 +135,20 @@ fn one_file_is_not_for_two() {
         assert_eq!(ran.code(), Some(125), "{options:?}");
         assert!(ran.stderr.contains("name the same file"), "{}", ran.stderr);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    }
+    // Of a file that is not there yet its names tell.
+    std::os::unix::fs::symlink("new", path("link")).unwrap();
+    let (new, errors) = (path("new"), path("new.stderr"));
+    for options in [
+        ["--log", &new, "--report-to", &path("./new")],
+        ["--log", &path("link"), "--report-to", &new],
+        ["--keep-full", &new, "--log", &path("link")],
+        ["--keep-full", &new, "--report-to", &path("./new.stderr")],
+    ] {
+        let ran = run(options, &child(["exit", "0"]));
+        assert_eq!(ran.code(), Some(125), "{options:?}");
+        assert!(ran.stderr.contains("name the same file"), "{}", ran.stderr);
+        assert!(!Path::new(&new).exists() && !Path::new(&errors).exists());
     }
     let options = ["--stdin", "/dev/null", "--log", "/dev/null"];
     assert_eq!(run(options, &child(["exit", "0"])).code(), Some(0));

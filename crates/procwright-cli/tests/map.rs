@@ -155,6 +155,20 @@ fn wrong_usage_is_told_before_anything_runs() {
         (&["-j", "0", "echo", ":::", "a"], "--parallel"),
         (&["--resume", "echo", ":::", "a"], "--journal"),
         (&["--ordered", "--live", "echo", ":::", "a"], "--live"),
+        (
+            &["--until", "silent:0", "echo", ":::", "a"],
+            "a silence of no time",
+        ),
+        (&["echo", "::::", "-", "-"], "which come once"),
+        (&["-a", "-", "echo", "::::", "-"], "which come once"),
+        (
+            &["echo", "{=s/a/b/=}", ":::", "a"],
+            "nobody reads Perl here",
+        ),
+        (
+            &["python3", "-cprint('{}')", ":::", "a"],
+            "from sys.argv[1]",
+        ),
     ] {
         let ran: Ran = map(words).output().unwrap().into();
         assert_eq!(
@@ -447,6 +461,63 @@ fn the_report_may_go_to_a_file() {
         assert!(!std::path::Path::new(&mark).exists());
         assert!(!std::path::Path::new(&journal).exists());
     }
+}
+
+#[test]
+fn no_option_writes_to_a_list_of_items_or_to_another_ones_file() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("items"), "a\nb\n").unwrap();
+    std::os::unix::fs::symlink("new", dir.path().join("link")).unwrap();
+    let refused = |words: &[&str]| {
+        let mut command = map(words);
+        let ran: Ran = command.current_dir(&dir).output().unwrap().into();
+        assert_eq!(ran.code(), Some(125), "{words:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{words:?}");
+        assert!(ran.stderr.contains("name the same file"), "{}", ran.stderr);
+        let items = std::fs::read_to_string(dir.path().join("items")).unwrap();
+        assert_eq!(items, "a\nb\n", "{words:?}");
+        assert!(!dir.path().join("new").exists(), "{words:?}");
+        assert!(!dir.path().join("j").exists(), "{words:?}");
+    };
+    let outputs: [&[&str]; 3] = [
+        &["--journal", "items"],
+        &["--journal", "j", "--joblog", "items"],
+        &["--report-to", "./items"],
+    ];
+    for output in outputs {
+        refused(&[output, &["-a", "items", "echo"]].concat());
+        refused(&[output, &["echo", "::::", "items"]].concat());
+        refused(&[output, &["echo", ":::", "x", "::::", "items"]].concat());
+    }
+    // Neither of the two names has a file yet.
+    for other in ["./new", "link", "../"] {
+        let own = dir.path().file_name().unwrap().to_str().unwrap();
+        let other = match other {
+            "../" => format!("../{own}/new"),
+            other => other.to_owned(),
+        };
+        refused(&[
+            "--journal",
+            "new",
+            "--report-to",
+            &other,
+            "echo",
+            ":::",
+            "x",
+        ]);
+        refused(&["--journal", &other, "--joblog", "new", "echo", ":::", "x"]);
+    }
+}
+
+#[test]
+fn a_fifo_is_one_list_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo");
+    let _both_ends = common::fifo(&fifo);
+    let fifo = fifo.to_str().unwrap();
+    let ran = ran(["-a", fifo, "echo", "::::", fifo]);
+    assert_eq!(ran.code(), Some(125), "{}", ran.stderr);
+    assert!(ran.stderr.contains("which come once"), "{}", ran.stderr);
 }
 
 #[test]

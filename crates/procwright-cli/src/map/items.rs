@@ -7,12 +7,16 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use procwright::BoxError;
+use rustix::fs::{FileType, fstat, stat};
 
 use crate::message;
 
 /// The word behind which items come, and the one behind which a file of them is named.
 const SEPARATOR: &str = ":::";
 const FILE_SEPARATOR: &str = "::::";
+
+/// The file that is stdin.
+const STDIN: &str = "-";
 
 /// What GNU parallel has, and what has no meaning here: two lists that go side by side.
 const LINKED: [&str; 2] = [":::+", "::::+"];
@@ -34,15 +38,20 @@ pub(super) enum Items {
 /// A command line in its parts.
 pub(super) struct Parted {
     pub(super) command: Vec<OsString>,
-    pub(super) items: Items,
-    /// How many items a command gets: one of each list.
-    pub(super) lists: usize,
+    pub(super) lists: Lists,
+}
+
+/// Lists of items of which no file has been opened; one at least.
+pub(super) struct Lists {
+    lists: Vec<List>,
+    end: u8,
 }
 
 /// One list of items.
 enum List {
     Given(Vec<OsString>),
-    File(PathBuf),
+    /// A file, and the option that names it.
+    File(&'static str, PathBuf),
 }
 
 /// Parts a command line into the command and its items. `files` are those of `--arg-file`.
@@ -67,7 +76,8 @@ pub(super) fn parted(
              hint: as in: procwright map gzip -9 {{}} {SEPARATOR} *.log"
         ));
     }
-    let mut lists: Vec<List> = files.iter().cloned().map(List::File).collect();
+    let files = files.iter().cloned();
+    let mut lists: Vec<List> = files.map(|path| List::File("--arg-file", path)).collect();
     while let Some(separator) = words.next() {
         let mut given = Vec::new();
         while let Some(word) = words.next_if(|word| !is_separator(word)) {
@@ -82,21 +92,27 @@ pub(super) fn parted(
                      hint: {FILE_SEPARATOR} FILE has its lines for items, - is stdin"
                 ));
             }
-            false => lists.extend(given.into_iter().map(|name| List::File(name.into()))),
+            false => {
+                let file = |name: OsString| List::File(FILE_SEPARATOR, name.into());
+                lists.extend(given.into_iter().map(file));
+            }
         }
     }
-    let reads = lists.iter().any(|list| matches!(list, List::File(_)));
+    let reads = lists.iter().any(|list| matches!(list, List::File(..)));
     if is_null && !lists.is_empty() && !reads {
         return Err(format!(
             "--null is for items that are read, and these stand behind {SEPARATOR}"
         ));
     }
-    let count = lists.len().max(1);
-    Ok(Parted {
-        command,
-        items: opened(lists, if is_null { 0 } else { b'\n' })?,
-        lists: count,
-    })
+    if lists.is_empty() {
+        lists.push(List::File("stdin", STDIN.into()));
+    }
+    let lists = Lists {
+        lists,
+        end: if is_null { 0 } else { b'\n' },
+    };
+    lists.refuse_one_pipe_twice()?;
+    Ok(Parted { command, lists })
 }
 
 fn refuse_linked(word: &OsString) -> Result<(), String> {
@@ -110,38 +126,89 @@ fn refuse_linked(word: &OsString) -> Result<(), String> {
     }
 }
 
-fn opened(mut lists: Vec<List>, end: u8) -> Result<Items, String> {
-    if lists.is_empty() {
-        if io::stdin().is_terminal() {
-            message::print(format_args!(
-                "the items are read from the terminal, a line each; Ctrl-D ends them\n  \
-                 hint: {SEPARATOR} stands before items on the command line"
-            ));
-        }
-        lists.push(List::File("-".into()));
+impl Lists {
+    /// How many items a command gets: one of each list.
+    pub(super) fn count(&self) -> usize {
+        self.lists.len()
     }
-    if let [List::File(path)] = &*lists {
-        let from = open(path)?;
-        return Ok(Items::Read { from, end });
+
+    /// The files that items are read from but for stdin, with the options that name them.
+    pub(super) fn files(&self) -> Vec<(&'static str, PathBuf)> {
+        let named = self.lists.iter().filter_map(|list| match list {
+            List::File(option, path) if path.as_os_str() != STDIN => Some((*option, path.clone())),
+            _ => None,
+        });
+        named.collect()
     }
-    let lists = lists.into_iter().map(|list| match list {
-        List::Given(items) => Ok(items),
-        // All of it is needed again for each item of the lists before.
-        List::File(path) => {
-            let mut from = open(&path)?;
-            let items = std::iter::from_fn(|| read(&mut from, end).transpose());
-            items
-                .collect::<io::Result<Vec<_>>>()
-                .map_err(|error| format!("cannot read items from {path:?}: {error}"))
+
+    /// Refuses two lists of lines that come once: one of them would be empty, and then there is
+    /// no item at all, or the open of a FIFO would wait for another writer.
+    fn refuse_one_pipe_twice(&self) -> Result<(), String> {
+        let mut seen = Vec::new();
+        for list in &self.lists {
+            let List::File(_, path) = list else {
+                continue;
+            };
+            let is_stdin = path.as_os_str() == STDIN;
+            let found = match is_stdin {
+                true => fstat(io::stdin()),
+                false => stat(path),
+            };
+            // An open that fails will say why.
+            let Ok(found) = found else {
+                continue;
+            };
+            let is_pipe = FileType::from_raw_mode(found.st_mode) == FileType::Fifo;
+            if !is_stdin && !is_pipe {
+                continue;
+            }
+            let place = (found.st_dev, found.st_ino);
+            if seen.contains(&place) {
+                return Err(format!(
+                    "two lists have the lines of {path:?}, which come once\n  \
+                     hint: write them to a file, and name it twice"
+                ));
+            }
+            seen.push(place);
         }
-    });
-    Ok(Items::Product(Product::new(
-        lists.collect::<Result<_, String>>()?,
-    )))
+        Ok(())
+    }
+
+    /// Opens the files, and reads those of several lists.
+    ///
+    /// # Errors
+    /// Why a file cannot be read, in words for a person.
+    pub(super) fn open(self) -> Result<Items, String> {
+        let Lists { lists, end } = self;
+        if let [List::File(option, path)] = &*lists {
+            if *option == "stdin" && io::stdin().is_terminal() {
+                message::print(format_args!(
+                    "the items are read from the terminal, a line each; Ctrl-D ends them\n  \
+                     hint: {SEPARATOR} stands before items on the command line"
+                ));
+            }
+            let from = open(path)?;
+            return Ok(Items::Read { from, end });
+        }
+        let lists = lists.into_iter().map(|list| match list {
+            List::Given(items) => Ok(items),
+            // All of it is needed again for each item of the lists before.
+            List::File(_, path) => {
+                let mut from = open(&path)?;
+                let items = std::iter::from_fn(|| read(&mut from, end).transpose());
+                items
+                    .collect::<io::Result<Vec<_>>>()
+                    .map_err(|error| format!("cannot read items from {path:?}: {error}"))
+            }
+        });
+        Ok(Items::Product(Product::new(
+            lists.collect::<Result<_, String>>()?,
+        )))
+    }
 }
 
 fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, String> {
-    if path.as_os_str() == "-" {
+    if path.as_os_str() == STDIN {
         return Ok(Box::new(BufReader::new(io::stdin())));
     }
     match File::open(path) {

@@ -31,7 +31,7 @@ use crate::exit::Termination;
 use crate::human::HumanDuration;
 use crate::report_file::ReportFile;
 use crate::{file_conflicts, inherited_signals, message, own_signals};
-use items::{Items, Parted};
+use items::{Items, Lists, Parted};
 use live::LiveTap;
 use results::{Showing, Tally};
 use screen::Screen;
@@ -55,7 +55,6 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
     if args.dry_run {
         return dry_run::print(items, &template);
     }
-    check_files(&args).map_err(Termination::trouble)?;
     // Opened before anything runs: a map whose report cannot be written is not begun.
     let report_file = args.report.report_to.as_deref().map(ReportFile::open);
     let report_file = report_file.transpose()?;
@@ -130,8 +129,8 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
     Ok(termination)
 }
 
-/// Checks that no two options name one file.
-fn check_files(args: &MapArgs) -> Result<(), String> {
+/// Checks that no two options name one file, a list of items among them.
+fn check_files(args: &MapArgs, lists: &Lists) -> Result<(), String> {
     let report_to = args.report.report_to.as_ref();
     let files = [
         ("--journal", args.journal.as_ref()),
@@ -144,7 +143,16 @@ fn check_files(args: &MapArgs) -> Result<(), String> {
     let named = files
         .into_iter()
         .filter_map(|(option, path)| Some((option, path?.clone())));
-    file_conflicts::check(named.collect(), None, true)
+    file_conflicts::check(named.collect(), lists.files(), true)
+}
+
+/// Finds once what would be wrong with each command.
+fn check_options(words: Vec<std::ffi::OsString>, args: &MapArgs) -> Result<(), String> {
+    let mut spec = Spec::new(words);
+    args.apply_to(&mut spec);
+    (spec.stdout, spec.stderr) = (Sink::Relay, Sink::Relay);
+    let valid = procwright::Command::from_spec(spec).validate();
+    valid.map_err(|error| error.to_string())
 }
 
 /// How this command ends.
@@ -178,16 +186,13 @@ struct Planned {
 }
 
 /// # Errors
-/// What is wrong with the words, for a person. Nothing has been read or started then.
+/// What is wrong with the words, for a person. Nothing has been read or started then, but for
+/// several lists of items of which one cannot be read.
 fn planned(words: Vec<std::ffi::OsString>, args: &MapArgs) -> Result<Planned, String> {
-    let Parted {
-        command,
-        items,
-        lists,
-    } = items::parted(words, &args.arg_file, args.null)?;
+    let Parted { command, lists } = items::parted(words, &args.arg_file, args.null)?;
     let syntax = Syntax {
         mark: args.placeholder.as_deref(),
-        lists,
+        lists: lists.count(),
     };
     if syntax.mark.is_some_and(|mark| mark.is_empty()) {
         return Err("-I has an empty text stand for the item: write one, such as -I @".into());
@@ -196,9 +201,11 @@ fn planned(words: Vec<std::ffi::OsString>, args: &MapArgs) -> Result<Planned, St
     code::check(&command, &template)?;
     let tag = args.tag.as_deref();
     let tags = tag.map(|tag| Tags::new(tag, syntax)).transpose()?;
+    check_files(args, &lists)?;
+    check_options(command, args)?;
     Ok(Planned {
         template,
-        items,
+        items: lists.open()?,
         tags,
     })
 }

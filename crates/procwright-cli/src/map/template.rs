@@ -198,10 +198,10 @@ impl Part {
             Part::WithoutExtension => {
                 let dropped = path.extension().map_or(0, |extension| extension.len() + 1);
                 let bytes = item.as_bytes();
-                // A slash at the end stands behind the extension.
-                match bytes.ends_with(b"/") {
-                    true => item,
-                    false => OsStr::from_bytes(&bytes[..bytes.len() - dropped]),
+                // A slash at the end, or one with a dot, stands behind the extension.
+                match bytes.ends_with(name.as_bytes()) {
+                    true => OsStr::from_bytes(&bytes[..bytes.len() - dropped]),
+                    false => item,
                 }
             }
             // It is no part of an item.
@@ -249,6 +249,12 @@ fn place(text: &[u8], syntax: Syntax<'_>) -> Result<Option<Place>, String> {
     let Some(inner) = text.strip_prefix(b"{") else {
         return Ok(None);
     };
+    if let Some(perl) = perl(text) {
+        return Err(format!(
+            "{} is not there: nobody reads Perl here\n  {LEFT_ALONE}",
+            String::from_utf8_lossy(perl)
+        ));
+    }
     let Some(end) = inner.iter().position(|byte| *byte == b'}') else {
         return Ok(None);
     };
@@ -258,11 +264,6 @@ fn place(text: &[u8], syntax: Syntax<'_>) -> Result<Option<Place>, String> {
     if let Some((_, meaning)) = refused {
         return Err(format!(
             "{shown} is not there: to parallel it is {meaning}\n  {LEFT_ALONE}"
-        ));
-    }
-    if inner.starts_with(b"= ") && inner.ends_with(b" =") {
-        return Err(format!(
-            "{shown} is not there: nobody reads Perl here\n  {LEFT_ALONE}"
         ));
     }
     let digits = inner
@@ -293,6 +294,16 @@ fn place(text: &[u8], syntax: Syntax<'_>) -> Result<Option<Place>, String> {
         list: number.map(|number| number - 1),
         text: text.to_vec(),
     }))
+}
+
+/// GNU parallel's `{=perl=}` or `{2=perl=}` that `text` begins with, if it does. The Perl may
+/// have braces.
+fn perl(text: &[u8]) -> Option<&[u8]> {
+    let digits = text[1..].iter().take_while(|byte| byte.is_ascii_digit());
+    let begin = 1 + digits.count();
+    let rest = text[begin..].strip_prefix(b"=")?;
+    let end = rest.windows(2).position(|pair| pair == b"=}")?;
+    Some(&text[..begin + 1 + end + 2])
 }
 
 /// What to do where braces are not meant for this command.
@@ -331,6 +342,12 @@ mod tests {
         // What begins with a dot has no extension for that.
         assert_eq!(parts("a/.b"), ["a/.b", "a/.b", ".b", "a", ".b", "7"]);
         assert_eq!(parts("a.b/"), ["a.b/", "a.b/", "a.b", ".", "a", "7"]);
+        assert_eq!(
+            parts("b.cdefgh/."),
+            ["b.cdefgh/.", "b.cdefgh/.", "b.cdefgh", ".", "b", "7"]
+        );
+        assert_eq!(parts("a.b//./")[1], "a.b//./");
+        assert_eq!(parts(".."), ["..", "..", "..", ".", "..", "7"]);
         assert_eq!(parts(""), ["", "", "", "", "", "7"]);
         assert_eq!(parts("/"), ["/", "/", "/", "/", "/", "7"]);
     }
@@ -395,6 +412,9 @@ mod tests {
             "{12/.}",
             "x{..}",
             "{= s/a/b/ =}",
+            "{=s/a/b/=}",
+            "{=s/a{2}/b/=}",
+            "{2=s/a/b/=}",
             "{##}",
             "{+/}",
         ] {

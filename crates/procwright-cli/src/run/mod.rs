@@ -137,8 +137,8 @@ fn check_files(args: &RunArgs, spec: &Spec) -> Result<(), String> {
         written.push(("--report-to", path.clone()));
     }
     let read = match &spec.stdin {
-        Stdin::File(path) => Some(&**path),
-        _ => None,
+        Stdin::File(path) => vec![("--stdin", path.to_path_buf())],
+        _ => Vec::new(),
     };
     file_conflicts::check(written, read, matches!(spec.stdin, Stdin::Inherit))
 }
