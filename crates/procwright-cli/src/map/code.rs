@@ -10,22 +10,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use super::interpreters;
 use super::quoted::quoted;
 use super::template::{Piece, Template, Word};
-
-/// Programs whose word behind such an option is code, and what names an argument there. A shell
-/// has `$0`.
-const INTERPRETERS: [(&[&str], u8, Option<&str>); 5] = [
-    (
-        &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash"],
-        b'c',
-        None,
-    ),
-    (&["python", "python3", "pypy3"], b'c', Some("sys.argv[1]")),
-    (&["perl"], b'e', Some("$ARGV[0]")),
-    (&["ruby"], b'e', Some("ARGV[0]")),
-    (&["node"], b'e', Some("process.argv[1]")),
-];
 
 /// Looks for items inside of code.
 ///
@@ -35,35 +22,55 @@ pub(super) fn check(words: &[OsString], template: &Template) -> Result<(), Strin
     if let [line] = words {
         return check_line(line, &template.pieces()[0]);
     }
-    for (at, program) in words.iter().enumerate() {
-        let name = Path::new(program).file_name().unwrap_or(program);
-        let known = INTERPRETERS
+    check_procwright(words, template)?;
+    for (interpreter, program, codes) in interpreters::code(words) {
+        let inside = codes
             .iter()
-            .find(|(names, ..)| names.iter().any(|known| name == *known));
-        let Some((_, option, argument)) = known else {
-            continue;
-        };
-        let Some(code) = code_behind(words, at, *option) else {
+            .find(|code| has_item_inside(&template.pieces()[code.word], code.begin));
+        let Some(code) = inside.map(|code| code.word) else {
             continue;
         };
         let pieces = &template.pieces()[code];
-        if !has_item_inside(pieces) {
-            continue;
-        }
-        let name = name.to_string_lossy();
-        let hint = match (argument, safe(&words[..code], pieces, &words[code + 1..])) {
-            (None, Some(command)) => format!("type: {command}"),
-            (None, None) => "have the line take it from \"$0\", and put {} behind the line".into(),
-            (Some(argument), _) => {
-                format!("have the code take it from {argument}, and put {{}} behind the code")
-            }
+        let program = &words[program];
+        let name = Path::new(program).file_name().unwrap_or(program);
+        let hint = match interpreter.hint {
+            Some(hint) => hint.to_owned(),
+            None => match safe(&words[..code], pieces, &words[code + 1..]) {
+                Some(command) => format!("type: {command}"),
+                None => "have the line take it from \"$0\", and put {} behind the line".into(),
+            },
         };
-        return Err(format!(
-            "{} is inside of code for {name}, where an item would be code as well\n  hint: {hint}",
-            first_place(pieces)
-        ));
+        return Err(refused(pieces, &name.to_string_lossy(), &hint));
     }
     Ok(())
+}
+
+/// Looks for items in the line of this command's own `run --shell`.
+fn check_procwright(words: &[OsString], template: &Template) -> Result<(), String> {
+    let name = Path::new(&words[0]).file_name();
+    let is_run = name == Some(OsStr::new("procwright")) && words.get(1).is_some_and(|w| w == "run");
+    let mut options = words.iter().take_while(|word| *word != "--");
+    if !is_run || !options.any(|word| word == "--shell") {
+        return Ok(());
+    }
+    let is_option = |word: &OsString| word.as_bytes().starts_with(b"-");
+    let lines = words.iter().zip(template.pieces()).skip(2);
+    let mut lines = lines.filter(|(word, pieces)| !is_option(word) && has_item_inside(pieces, 0));
+    match lines.next() {
+        Some((_, pieces)) => Err(refused(
+            pieces,
+            "procwright run --shell",
+            "type: procwright run sh -c LINE {}, where LINE has \"$0\" for the item",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn refused(pieces: &Word, name: &str, hint: &str) -> String {
+    format!(
+        "{} is inside of code for {name}, where an item would be code as well\n  hint: {hint}",
+        first_place(pieces)
+    )
 }
 
 /// A command of one word that has blanks is a line as parallel takes it, unless a file has that
@@ -87,26 +94,12 @@ fn check_line(line: &OsStr, pieces: &Word) -> Result<(), String> {
     ))
 }
 
-/// The place of the code that the program at `at` gets behind `option`.
-fn code_behind(words: &[OsString], at: usize, option: u8) -> Option<usize> {
-    let mut is_next = false;
-    let mut is_value = false;
-    for (place, word) in words.iter().enumerate().skip(at + 1) {
-        let word = word.as_bytes();
-        let is_option = word.starts_with(b"-") || word.starts_with(b"+");
-        if is_option {
-            is_next |= !word.starts_with(b"--") && word.contains(&option);
-            is_value = word.ends_with(b"o") || word.ends_with(b"O");
-        } else if !std::mem::take(&mut is_value) {
-            return is_next.then_some(place);
-        }
-    }
-    None
-}
-
-/// True if a word has an item and something beside it.
-fn has_item_inside(pieces: &Word) -> bool {
+/// True if the part of a word that begins at the byte `begin` has an item and something beside
+/// it.
+fn has_item_inside(pieces: &Word, begin: usize) -> bool {
     let is_item = |piece: &Piece| matches!(piece, Piece::Place(place) if place.is_of_items());
+    let is_option = matches!(pieces.first(), Some(Piece::Literal(text)) if text.len() == begin);
+    let pieces = &pieces[usize::from(is_option)..];
     pieces.len() > 1 && pieces.iter().any(is_item)
 }
 
@@ -191,6 +184,69 @@ mod tests {
                 ],
                 "nice /bin/bash -o pipefail -ec 'mv \"$0\" \"$1\".old; touch \"$0\"' {} {.}",
             ),
+            (
+                &["bash", "--rcfile", "/dev/null", "-c", "echo {}"],
+                "bash --rcfile /dev/null -c 'echo \"$0\"' {}",
+            ),
+            (&["bash", "-ceo", "pipefail", "echo {}"], "'echo \"$0\"' {}"),
+            (&["sh", "-c", "--", "echo {}"], "'echo \"$0\"' {}"),
+            (&["ksh93", "-c", "echo {}"], "'echo \"$0\"' {}"),
+            (
+                &[
+                    "env", "-i", "-u", "A", "B=c", "timeout", "-s", "INT", "5", "sh", "-c",
+                    "echo {}",
+                ],
+                "sh -c 'echo \"$0\"' {}",
+            ),
+            (
+                &["sudo", "-u", "me", "sh", "-c", "echo {}"],
+                "'echo \"$0\"' {}",
+            ),
+            (&["python3", "-cprint('{}')"], "from sys.argv[1]"),
+            (&["python3.11", "-c", "print('{}')"], "from sys.argv[1]"),
+            (
+                &["python3", "-W", "ignore", "-Ec", "print('{}')"],
+                "from sys.argv[1]",
+            ),
+            (
+                &[
+                    "python3",
+                    "--check-hash-based-pycs",
+                    "never",
+                    "-c",
+                    "f('{}')",
+                ],
+                "from sys.argv[1]",
+            ),
+            (&["perl", "-e print qq[{}]"], "from $ARGV[0]"),
+            (&["perl", "-e", "1;", "-e", "print '{}'"], "from $ARGV[0]"),
+            (
+                &["perl", "-e", "1;", "-Mre", "-we", "f('{}')"],
+                "from $ARGV[0]",
+            ),
+            (&["perl", "-E", "say '{}'"], "from $ARGV[0]"),
+            (
+                &["perl", "-I", "lib", "-0777ne", "f('{}')"],
+                "from $ARGV[0]",
+            ),
+            (&["ruby", "-r", "json", "-e", "p '{}'"], "from ARGV[0]"),
+            (&["ruby3.1", "-rjson", "-ne", "p '{}'"], "from ARGV[0]"),
+            (&["node", "--eval", "f('{}')"], "from process.argv[1]"),
+            (&["node", "--eval=f('{}')"], "from process.argv[1]"),
+            (&["node", "-pe", "f('{}')"], "from process.argv[1]"),
+            (
+                &["node", "--require", "x", "-p", "f('{}')"],
+                "from process.argv[1]",
+            ),
+            (&["fish", "-c", "echo {}"], "from $argv[1]"),
+            (&["su", "me", "-c", "echo {}"], "su USER -- SCRIPT {}"),
+            (&["su", "--comm=echo {}", "me"], "su USER -- SCRIPT {}"),
+            (&["env", "-S", "echo {}"], "leave that option out"),
+            (&["nice", "env", "-iSecho {}"], "leave that option out"),
+            (
+                &["procwright", "run", "--timeout", "5", "--shell", "echo {}"],
+                "procwright run sh -c LINE {}",
+            ),
             (&["sh", "-c", "echo '{}'"], "from \"$0\""),
             (&["sh", "-c", "echo {} $0", "x"], "from \"$0\""),
             (&["python3", "-c", "print('{}')"], "from sys.argv[1]"),
@@ -214,6 +270,24 @@ mod tests {
             &["gzip", "-c", "{}.log"],
             &["echo", "sh -c {}"],
             &["perl", "-w", "x.pl", "-e", "{}.x"],
+            &["sh", "-c", "mv \"$0\" \"$1\"", "{}", "{.}.old"],
+            &["bash", "-eu", "x.sh", "-c", "{}.conf"],
+            &["bash", "-o", "errexit", "x.sh", "-c", "{}.conf"],
+            &["python3", "-u", "x.py", "-c", "{}.conf"],
+            &["python3", "-m", "x", "-c", "{}.conf"],
+            &["python3", "-c", "f()", "-c", "{}.conf"],
+            &["python3", "-cf()", "-c", "{}.conf"],
+            &["python3", "-c{}"],
+            &["perl", "-ne", "print", "{}.log"],
+            &["perl", "-pi.e", "x.pl", "{}.log"],
+            &["node", "--inspect", "--", "x.js", "-e", "{}.x"],
+            &["grep", "sh", "-c", "{}.log"],
+            &["nice", "grep", "sh", "-c", "{}.log"],
+            &["timeout", "5", "grep", "sh", "-c", "{}.log"],
+            &["env", "A={}.x", "printenv"],
+            &["env", "-u", "sh", "grep", "-S", "{}.x"],
+            &["procwright", "run", "--", "x", "--shell", "{}.x"],
+            &["procwright", "run", "--report-to={}.json", "--shell", "x"],
             &["{}"],
             &["./{}/run"],
         ] {

@@ -5,6 +5,7 @@
 
 mod code;
 mod dry_run;
+mod interpreters;
 mod items;
 mod live;
 mod quoted;
