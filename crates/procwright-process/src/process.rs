@@ -364,10 +364,7 @@ impl Process {
         target: StopTarget,
         mut beside: Option<WatchedBeside<'_>>,
     ) -> Vec<Survivor> {
-        // Where no descriptor is left for a second handle, number and start time are.
-        let watched = &self.0.watched;
-        let root = watched.duplicate().unwrap_or_else(|_| watched.by_number());
-        let mut machine = Stopping::begin(stop, target, Some(root), Instant::now());
+        let mut machine = Stopping::begin(stop, target, Some(self.handle()), Instant::now());
         while !machine.finished() {
             let deadline = machine.deadline();
             let theirs = beside.as_ref().map(|(fd, _)| *fd);
@@ -386,6 +383,14 @@ impl Process {
             machine.step(Instant::now());
         }
         machine.survivors()
+    }
+
+    /// A second handle, for a stop or a look. It means this process also when that is reaped.
+    #[doc(hidden)]
+    pub fn handle(&self) -> ProcessHandle {
+        let watched = &self.0.watched;
+        // Where no descriptor is left for a second handle, number and start time are.
+        watched.duplicate().unwrap_or_else(|_| watched.by_number())
     }
 
     /// The internal identity, with the start time.

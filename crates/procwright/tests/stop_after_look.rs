@@ -10,7 +10,7 @@ use common::{Census, child, sys};
 use procwright::process::{Exit, Scope, Signal, Stop};
 use procwright::terminal::Size;
 use procwright::time::Timeout;
-use procwright::{Child, Command, Overflow, Sink};
+use procwright::{Cancel, Child, Command, Overflow, Reason, Sink};
 
 /// A way to learn that the program has ended, and its name.
 type Look = (&'static str, fn(&mut Child));
@@ -212,5 +212,64 @@ alone! {
             0
         });
         assert_eq!(status, 0, "it failed in the namespace");
+    }
+}
+
+alone! {
+    fn a_limit_leaves_a_stranger_with_the_number() {
+        let test = "a_limit_leaves_a_stranger_with_the_number";
+        if !test_support::root_or_skip(test) {
+            return;
+        }
+        if !sys::unshare_pids() {
+            return test_support::skip(test, "no pid namespace may be made here");
+        }
+        let status = sys::in_fork(|| {
+            sys::mount_proc();
+            for scope in [Scope::Process, Scope::Group, Scope::Tree] {
+                for signal in [Signal::TERM, Signal::KILL] {
+                    let stop = Stop::new().with_scope(scope).with_signal(signal);
+                    let cancel = Cancel::new().unwrap();
+                    // The program ends at once, and another process holds its output.
+                    let command = child(&["fork-holder", "0", "--print-ready", "--setsid"]);
+                    let mut program = command.stop(stop).cancel_on(&cancel).spawn().unwrap();
+                    let mut stdout = program.stdout.take().unwrap();
+                    let [holder] = common::ready_line(&mut stdout)[..] else { panic!() };
+                    assert_eq!(program.wait(Timeout::NEVER).unwrap(), Some(Exit::Code(0)));
+                    let number = program.pid();
+                    assert_eq!(common::state(number), None, "it leads nobody, so it was reaped");
+                    let stranger = fork_with_number(number);
+                    sys::lead_a_group(stranger);
+                    cancel.cancel();
+                    // The stop ends the output, whoever holds it.
+                    std::io::Read::read_to_end(&mut stdout, &mut Vec::new()).unwrap();
+                    program.wait(Timeout::NEVER).unwrap();
+                    let report = program.report().unwrap();
+                    assert_eq!(report.reason, Reason::Cancelled);
+                    assert!(common::lives(stranger), "{scope:?} {signal}: a stranger was ended");
+                    assert_ne!(common::state(stranger), Some('T'), "and none was stopped");
+                    assert!(report.survivors.iter().all(|one| one.pid != Some(stranger)));
+                    assert_eq!(common::lives(holder), scope != Scope::Tree, "{scope:?} {signal}");
+                    sys::kill(holder, libc::SIGKILL);
+                    sys::kill(stranger, libc::SIGKILL);
+                    sys::reap(stranger);
+                }
+            }
+            0
+        });
+        assert_eq!(status, 0, "it failed in the namespace");
+    }
+}
+
+/// Forks a process with this number. A thread of ours may take it first, and then ends.
+fn fork_with_number(number: i32) -> i32 {
+    loop {
+        std::fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).unwrap();
+        let forked = sys::fork_pausing();
+        if forked == number {
+            return forked;
+        }
+        sys::kill(forked, libc::SIGKILL);
+        sys::reap(forked);
     }
 }

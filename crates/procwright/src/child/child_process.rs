@@ -94,20 +94,21 @@ impl ChildProcess {
         self.trace
     }
 
-    /// A handle to the process, which asks about it and does not reap it.
-    pub(crate) fn process(&self) -> Process {
-        Process::from(self.handle())
-    }
-
-    /// As [`process`](ChildProcess::process), for a stop.
-    pub(crate) fn handle(&self) -> ProcessHandle {
-        // A handle without a descriptor goes by the number, as that of any process.
-        let pidfd = self.pidfd().and_then(|fd| fd.try_clone_to_owned().ok());
+    /// A handle to the process, which asks about it and does not reap it. To be had at its
+    /// start: the number of one that was reaped may be a stranger's.
+    pub(super) fn process(&self) -> Process {
         // The process is not reaped, so the number is its own.
         let id = match proc::stat(self.pid) {
             Ok(stat) => ProcId::from(&stat),
             Err(_) => ProcId::unread(self.pid, 0),
         };
+        Process::from(self.handle(id))
+    }
+
+    /// A handle for a stop. `id` was read of the process while its number was its own.
+    pub(crate) fn handle(&self, id: ProcId) -> ProcessHandle {
+        // A handle without a descriptor goes by number and start, as that of any process.
+        let pidfd = self.pidfd().and_then(|fd| fd.try_clone_to_owned().ok());
         ProcessHandle::child(id, pidfd)
     }
 

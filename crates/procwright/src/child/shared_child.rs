@@ -214,7 +214,9 @@ impl SharedChild {
             .say(|| format!("stop, {}: {}", reached.name(), self.stop));
         // Its number has to lead to its processes until they are gone.
         running.keep_number(true);
-        let root = || Some(running.handle());
+        // The handle of the start, and none by number: it may have been reaped, and its number
+        // be a stranger's. Its descriptor tells of its group even then.
+        let root = || Some(self.process.handle());
         let target = self.stop_target(open.to_vec());
         let mut machine = Stopping::prepare(self.stop, target.clone(), root());
         let before = Before::first_signal_of(&machine, target, root(), open);
@@ -254,13 +256,7 @@ impl SharedChild {
     pub(super) fn processes(&self, open: PerStream<bool>) -> (Before, Vec<RunPipe>, u64) {
         let is_open = |pipe: &&RunPipe| stream_of(pipe).is_none_or(|stream| open[stream]);
         let pipes: Vec<RunPipe> = self.pipes.iter().filter(is_open).copied().collect();
-        let running = match self.is_ours() {
-            true => self.try_running(),
-            false => None,
-        };
-        // The number of one that was reaped may be a stranger's.
-        let left = running.as_ref().filter(|one| one.pidfd().is_some());
-        let root = left.map(|running| running.handle());
+        let root = self.is_ours().then(|| self.process.handle());
         let before = Before::now(self.stop_target(pipes.clone()), root, &pipes);
         (before, pipes, self.process.proc_id().start_ticks())
     }

@@ -28,13 +28,14 @@ impl<M: Memory> Run<'_, M> {
         let trace = self.program.running.trace();
         trace.say(|| format!("stop, {}: {stop}", reason.name()));
         let open = self.open_pipes();
+        let identity = self.program.identity();
         let target = StopTarget {
-            root: self.program.identity(),
+            root: identity,
             pipes: open.clone(),
             session: self.program.running.session(),
             orphans: self.host.orphans.clone(),
         };
-        let root = || Some(self.program.running.handle());
+        let root = || Some(self.program.running.handle(identity));
         let mut machine = Stopping::prepare(stop, target.clone(), root());
         let before = Before::first_signal_of(&machine, target, root(), &open);
         machine.start(now);
