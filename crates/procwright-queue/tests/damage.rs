@@ -128,22 +128,22 @@ fn random_bytes_do_no_harm() {
 #[test]
 fn files_that_are_no_queue_are_refused() {
     let mut receiver = Options::new().create().unwrap();
-    let spoilt = |receiver: &mut Receiver, at: u64, byte: u8| {
+    let spoilt = |receiver: &mut Receiver, at: u64, other: fn(u8) -> u8| {
         let invitation = receiver.invite().unwrap();
         let file = file(&invitation);
         let mut before = [0];
         file.read_exact_at(&mut before, at).unwrap();
-        file.write_all_at(&[byte], at).unwrap();
+        file.write_all_at(&[other(before[0])], at).unwrap();
         let refused = Sender::attach(invitation).unwrap_err();
         file.write_all_at(&before, at).unwrap();
         refused
     };
     assert!(matches!(
-        spoilt(&mut receiver, VERSION, 2),
+        spoilt(&mut receiver, VERSION, |_| 2),
         Error::WrongVersion(2)
     ));
     for at in [0, 12, 16, 20, 24, 28, 32, 40, 48] {
-        let refused = spoilt(&mut receiver, at, 0x77);
+        let refused = spoilt(&mut receiver, at, |byte| byte ^ 0x77);
         assert!(matches!(refused, Error::Invalid(_)), "{at}: {refused}");
     }
     receiver.sender().unwrap().send(b"fine").unwrap();
