@@ -17,7 +17,7 @@ use procwright_os::time::{Deadline, Timeout};
 /// let until: Until = "silent:1500ms".parse()?;
 /// assert_eq!(until, Until::Silent(Duration::from_millis(1500)));
 /// assert_eq!(until.to_string(), "silent:1.5s");
-/// # Ok::<(), procwright::Invalid>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
