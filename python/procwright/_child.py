@@ -6,7 +6,6 @@ from . import _core
 from ._arguments import data, number, word
 from ._generic import Both, Err, Generic, In, Out
 from ._invalid import InvalidValue, bad_type, bad_value
-from ._keeper import Keeper, line_of_caller
 from ._options import quoted
 from ._outcome import result_of
 from ._process import Process, as_stop
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from ._callback import Failures, LineCaller
     from ._child_streams import Streams
     from ._errors import WaitTimeout
+    from ._keeper import Keeper
     from ._result import Result
     from ._text import TextReader, TextWriter
     from ._types import Args, Data, Seconds
@@ -49,8 +49,9 @@ class Child(Streams[Out, Err, In, Both]):
     interpreter, a program that still runs is told of by a ResourceWarning, with the line that has
     spawned it, and stopped as its `stop` says: in the background, and while its outputs are still
     taken. So dropping it does not block. One that has been killed, or has let go of an output
-    that comes to us, is about to end, and left to itself. Spawned with `detach=True` it goes on,
-    and a `with` block neither waits for it nor stops it.
+    that comes to us, is about to end, and left to itself; so is one of which a pipe was handed on
+    by its `fileno()`. Spawned with `detach=True` it goes on, and a `with` block neither waits for
+    it nor stops it.
     """
 
     def __init__(
@@ -60,13 +61,13 @@ class Child(Streams[Out, Err, In, Both]):
         decoding: tuple[str, str] | None,
         stop: _core.Stop | str | Signals | None,
         failures: Failures | None = None,
-        detach: bool = False,
+        keeper: Keeper | None = None,
         limits: tuple[str, Seconds | None, Seconds | None] = ("raise", None, None),
     ) -> None:
         #: The arguments that `spawn` was given.
         self.args = args
         self._core = core
-        keeper = None if detach else Keeper(core, args, line_of_caller())
+        #: None if it was detached.
         self._keeper = keeper
         self._decoding = decoding
         self._stop = stop

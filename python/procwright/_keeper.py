@@ -11,11 +11,19 @@ from ._options import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from signal import Signals
+    from typing import Any
+
     from ._types import Args
 
 #: The keepers that there are, for the end of the interpreter: by their `id`, since a dictionary
 #: is changed and listed by one step each, whatever other threads do.
 _keepers: dict[int, ref[Keeper]] = {}
+#: The children that are being stopped, by their `id`, each with how: the thread that does it ends
+#: with the interpreter, which therefore waits for them.
+_stopping: dict[int, tuple[_core.Child, _core.Stop]] = {}
+#: Whether the interpreter ends, and has stopped all that there were.
+_ends = False
 
 
 class Keeper:
@@ -27,29 +35,52 @@ class Keeper:
     word, whatever it is about. It is warned of, and stopped as its `stop` says.
     """
 
-    __slots__ = ("__weakref__", "_args", "_core", "_line")
+    __slots__ = ("__weakref__", "_args", "_line", "_policy", "_started")
 
-    def __init__(self, core: _core.Child, args: Args, line: tuple[str, int, str]) -> None:
-        self._core: _core.Child | None = core
+    #: The child, none before its start and once the program is left to itself.
+    _started: list[_core.Child]
+
+    def __init__(
+        self, args: Args, policy: _core.Stop | str | Signals | None, line: tuple[str, int, str]
+    ) -> None:
+        # First, since a handler of a signal may end this anywhere, and `__del__` comes then, too.
+        self._started = []
         self._args = args
+        # A signal alone has the grace and the scope of all.
+        self._policy = policy if isinstance(policy, _core.Stop) else _core.Stop()
         self._line = line
+        _let_go_of_ended()
         _keepers[id(self)] = ref(self)
+
+    def start(self, options: dict[str, Any]) -> _core.Child:
+        """Starts the program, which is kept from its first moment on."""
+        # No handler of a signal runs between the start and the list: both are in C. One that
+        # raises behind `core = _core.spawn(options)` comes before the assignment.
+        self._started.extend(map(_core.spawn, (options,)))
+        return self._started[0]
 
     def release(self) -> None:
         """Leaves the program to itself from now on."""
-        self._core = None
+        self._started.clear()
 
-    def forget(self) -> _core.Child | None:
-        """Warns of the program and has it stopped, if it runs. The child that is stopped."""
-        core, self._core = self._core, None
-        # The program is stopped, whatever becomes of the warning.
-        if core is None or not core.stop_in_background():
+    def stop(self) -> _core.Child | None:
+        """Has the program stopped, if it runs: that child."""
+        started: list[_core.Child] = getattr(self, "_started", [])
+        self._started = []
+        _let_go_of_ended()
+        if not started or not started[0].stop_in_background():
             return None
-        self._warn(core)
+        core = started[0]
+        _stopping[id(core)] = core, self._policy
         return core
 
-    def _warn(self, core: _core.Child) -> None:
-        import warnings
+    def tell(self, core: _core.Child) -> None:
+        """Warns of the program, which is being stopped."""
+        try:
+            import warnings
+        except ImportError:
+            # Nothing can be imported when the last modules go.
+            return
 
         filename, number, module = self._line
         text = (
@@ -61,7 +92,51 @@ class Keeper:
 
     def __del__(self) -> None:
         _keepers.pop(id(self), None)
-        self.forget()
+        # The program is stopped, whatever becomes of the warning.
+        core = self.stop()
+        if core is None:
+            return
+        try:
+            self.tell(core)
+        finally:
+            if _ends or sys.is_finalizing():
+                # Nobody comes after this who could wait.
+                _wait_for(core, self._policy)
+
+
+def _let_go_of_ended() -> None:
+    """Forgets the children that were stopped and have ended."""
+    for key, (core, _) in list(_stopping.items()):
+        if not core.process().is_alive():
+            _stopping.pop(key, None)
+
+
+def _wait_for(core: _core.Child, policy: _core.Stop) -> None:
+    """Waits until the stop that is under way is over. Handlers of signals run meanwhile."""
+    try:
+        # The stop's own wait for the other one hears no signal. Behind the grace comes SIGKILL.
+        core.wait(policy.grace + _KILLED_WITHIN_S)
+    except Exception as error:
+        # Such as Stalled: the stop goes on.
+        del error
+    core.stop(None)
+
+
+#: Seconds in which a program that is sent SIGKILL has ended, if it can.
+_KILLED_WITHIN_S = 2.0
+
+
+def _kill_all(children: list[tuple[_core.Child, _core.Stop]]) -> None:
+    """Ends without any grace what is being stopped."""
+    for core, policy in children:
+        try:
+            scope: Any = policy.scope
+            core.process().stop(_core.Stop("KILL", 0, scope))
+        except Exception as error:
+            # Such as one of a process that has ended.
+            del error
+    for core, _ in children:
+        core.stop(None)
 
 
 def line_of_caller() -> tuple[str, int, str]:
@@ -74,10 +149,38 @@ def line_of_caller() -> tuple[str, int, str]:
 
 
 @atexit.register
-def _forget_all() -> None:
+def _stop_all() -> None:
     """At the end of the interpreter nobody is left who could keep a child."""
+    global _ends
+    _ends = True
     keepers = [keeper for one in list(_keepers.values()) if (keeper := one()) is not None]
-    stopped = [core for keeper in keepers if (core := keeper.forget()) is not None]
-    for core in stopped:
-        # Waits for the stop that is under way.
-        core.stop(None)
+    try:
+        # All are stopped before any is told of, and told of before any is waited for.
+        stopped = [(keeper, core) for keeper in keepers if (core := keeper.stop()) is not None]
+        for keeper, core in stopped:
+            _Telling(keeper, core)
+        for core, policy in _ours():
+            _wait_for(core, policy)
+    except BaseException:
+        # Ctrl-C: who asks for the end has waited for long enough.
+        for keeper in keepers:
+            keeper.stop()
+        _kill_all(_ours())
+        raise
+
+
+def _ours() -> list[tuple[_core.Child, _core.Stop]]:
+    """The children that are being stopped, but in a fork those of its parent."""
+    return [one for one in list(_stopping.values()) if one[0].is_ours()]
+
+
+class _Telling:
+    """Warns of a child when it goes. A filter may make errors of warnings, and Python tells of one
+    of a finaliser (`sys.unraisablehook`) and goes on."""
+
+    def __init__(self, keeper: Keeper, core: _core.Child) -> None:
+        self._of = keeper, core
+
+    def __del__(self) -> None:
+        keeper, core = self._of
+        keeper.tell(core)

@@ -7,6 +7,7 @@ from ._arguments import callback as checked_callback
 from ._arguments import word
 from ._child import Child
 from ._invalid import InvalidValue
+from ._keeper import Keeper, line_of_caller
 from ._options import RUN, SPAWN, argv, longest_line, quoted, too_long_fails, translated
 from ._starting import audit, start
 from ._stdio import PIPE, captures, data_source, source, text_decoding
@@ -202,8 +203,17 @@ def spawn(
     limits = on_timeout, timeout, idle_timeout
 
     def native(raw: dict[str, Any]) -> Child[Any, Any, Any, Any]:
-        core = _core.spawn(raw)
-        return Child(args, core, decoding, stop, failures, bool(detach), limits)
+        if detach:
+            return Child(args, _core.spawn(raw), decoding, stop, failures, None, limits)
+        # Made before the program is there: a signal handler that raises leaves none behind.
+        keeper = Keeper(args, stop, line_of_caller())
+        try:
+            core = keeper.start(raw)
+            return Child(args, core, decoding, stop, failures, keeper, limits)
+        except BaseException:
+            # Nobody has seen it, and the traceback may be kept for long.
+            keeper.stop()
+            raise
 
     longest = longest_line(max_length), too_long_fails(too_long)
     callbacks = {"on_stdout_line": on_stdout_line, "on_stderr_line": on_stderr_line}

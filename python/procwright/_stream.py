@@ -209,8 +209,8 @@ class Reader(_core.Reader, ReadOnly):
 
     __slots__ = ("_is_to_close", "_keeper", "_takers")
 
-    #: Keeps the child.
-    _keeper: object
+    #: Keeps the child, None if that is detached.
+    _keeper: Any
 
     mode = "rb"
 
@@ -265,8 +265,9 @@ class Reader(_core.Reader, ReadOnly):
         """The number of the pipe, where that is what is read: with `Overflow("block")`.
 
         To be handed on, as `Popen(stdin=child.stdout)` does. From then on the pipe is
-        for the one that has got it. Elsewhere raises `io.UnsupportedOperation`: procwright
-        reads the pipe, and another reader would take data away from it.
+        for the one that has got it, and the child left to itself: it may be dropped. Elsewhere
+        raises `io.UnsupportedOperation`: procwright reads the pipe, and another
+        reader would take data away from it.
         """
         self._check()
         number = self._pipe()
@@ -276,6 +277,7 @@ class Reader(_core.Reader, ReadOnly):
                 'Spawn with overflow="block" to hand the pipe on; for event loops there '
                 "is readiness_fd()"
             )
+        _leave(self)
         return number
 
     @property
@@ -332,8 +334,8 @@ class Writer(_core.Writer, WriteOnly):
 
     __slots__ = ("_keeper", "_one")
 
-    #: Keeps the child.
-    _keeper: object
+    #: Keeps the child, None if that is detached.
+    _keeper: Any
 
     mode = "wb"
 
@@ -363,9 +365,21 @@ class Writer(_core.Writer, WriteOnly):
             self.write(line)
 
     def fileno(self) -> int:
-        """The number of the pipe, to be handed on."""
+        """The number of the pipe, to be handed on.
+
+        From then on the child is left to itself: it may be dropped.
+        """
         self._check()
-        return self._pipe()
+        number = self._pipe()
+        _leave(self)
+        return number
+
+
+def _leave(stream: Reader | Writer) -> None:
+    """Leaves the program to itself: another process may be all that has its pipe."""
+    keeper = getattr(stream, "_keeper", None)
+    if keeper is not None:
+        keeper.release()
 
 
 io.BufferedIOBase.register(Reader)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import pathlib
+import signal
+import subprocess
 import sys
+import time
 import warnings
 
 import pytest
@@ -182,3 +185,109 @@ def test_what_would_end_with_us_is_refused(child, tmp_path, name):
     with pytest.raises(InvalidValue, match=text):
         spawn(["touch", started], detach=True, **places, **options)
     assert not started.exists()
+
+
+DEFIANT = """
+import os, signal, sys, threading, time, procwright
+def start(grace=0.3):
+    stop = procwright.Stop('TERM', grace=grace)
+    it = procwright.spawn([sys.argv[1], 'ignore-term', '--print-ready'], stop=stop)
+    it.stdout.readline()
+    print(it.pid, flush=True)
+    return it
+"""
+
+
+def left_by(host):
+    """The children that a script has left running, and what it said."""
+    out, err = host.communicate()
+    pids = [int(one) for one in out.split()]
+    left = [pid for pid in pids if is_alive(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert pids, err
+    return left, err
+
+
+def test_the_end_waits_for_those_that_were_dropped_before(script, child):
+    left, err = left_by(
+        script(DEFIANT + "kept = [start() for _ in range(3)]\nkept.clear()\n", child)
+    )
+    assert left == [], err
+
+
+def test_a_warning_that_is_an_error_keeps_no_child_from_its_end(script, child):
+    code = "import warnings\nwarnings.simplefilter('error')\n" + DEFIANT
+    left, err = left_by(script(code + "kept = [start() for _ in range(3)]\n", child))
+    assert left == [], err
+    assert err.count("ResourceWarning: nobody keeps") == 3
+
+
+def test_an_interrupt_of_the_end_kills_all(script, child):
+    # The grace has no end: only the interrupt ends them.
+    code = DEFIANT + (
+        "kept = [start(600) for _ in range(3)]\n"
+        "from procwright import _keeper\n"
+        "waits = _keeper._wait_for\n"
+        "def interrupted(*its):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    waits(*its)\n"
+        "_keeper._wait_for = interrupted\n"
+    )
+    left, err = left_by(script(code, child))
+    assert left == [], err
+    assert "KeyboardInterrupt" in err
+
+
+@pytest.mark.parametrize("end", ["stdout", "stdin"])
+def test_a_pipe_that_was_handed_on_leaves_the_child_to_itself(child, end):
+    it = spawn([child, "sleep-forever"], stdin=PIPE, stdout=PIPE, stderr=DEVNULL, overflow="block")
+    process = Process(it.pid)
+    stream = getattr(it, end)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        other = subprocess.Popen(
+            [child, "sleep-forever"], **{{"stdout": "stdin", "stdin": "stdout"}[end]: stream}
+        )
+        del it, stream
+        gc.collect()
+    try:
+        assert told == []
+    finally:
+        other.kill()
+        other.wait()
+        process.kill()
+
+
+class Raised(Exception):
+    """What a handler raises."""
+
+
+def test_a_child_whose_making_was_ended_is_stopped(child, monkeypatch):
+    from procwright import _spawn
+
+    pids = []
+
+    def making(args, core, *_):
+        pids.append(core.process().pid)
+        raise Raised
+
+    monkeypatch.setattr(_spawn, "Child", making)
+    with pytest.raises(Raised):
+        spawn([child, "sleep-forever"])
+    while is_alive(pids[0]):
+        time.sleep(0.005)
+
+
+def test_a_keeper_whose_making_was_ended_goes_without_an_error():
+    from procwright._keeper import Keeper
+
+    Keeper.__new__(Keeper).__del__()
+
+
+def test_a_child_that_is_started_at_the_very_end_is_stopped(script, child):
+    code = (
+        "import atexit\n@atexit.register\ndef late():\n    global kept\n    kept = start()\n"
+    ) + DEFIANT
+    left, err = left_by(script(code, child))
+    assert (left, err) == ([], "")

@@ -59,6 +59,65 @@ class TestKeeper < Minitest::Test
     refute alive?(out.to_i)
   end
 
+  # Ruby code that starts a program which ignores SIGTERM, and prints its number.
+  DEFIANT = <<~RUBY
+    def start(grace = 0.3)
+      child = Procwright.spawn(ARGV[0], "ignore-term", "--print-ready", stop: { signal: "TERM", grace: grace })
+      child.stdout.gets
+      puts child.pid
+      $stdout.flush
+      child
+    end
+  RUBY
+
+  def left_by(code)
+    out, err = host(DEFIANT + code)
+    pids = out.lines.map(&:to_i)
+    refute_empty pids, err
+    left = pids.select { |pid| alive?(pid) }
+    left.each { |pid| Process.kill(:KILL, pid) }
+    [left, err]
+  end
+
+  def test_the_end_waits_for_those_that_were_collected_before
+    left, err = left_by(<<~RUBY)
+      Thread.new { 5.times { start } }.join
+      GC.start
+    RUBY
+    assert_equal [], left, err
+  end
+
+  def test_a_broken_stderr_keeps_no_child_from_its_end
+    left, err = left_by(<<~RUBY)
+      kept = Array.new(3) { start }
+      read, write = IO.pipe
+      read.close
+      write.sync = true
+      $stderr = write
+    RUBY
+    assert_equal [], left, err
+  end
+
+  def test_an_interrupt_of_the_end_kills_all
+    left, err = left_by(<<~RUBY)
+      kept = Array.new(3) { start(600) }
+      # What at_exit is given last runs first.
+      Thread.new { sleep 0.5; Process.kill(:INT, $$) }
+    RUBY
+    assert_equal [], left, err
+  end
+
+  def test_a_pipe_that_was_handed_on_leaves_the_child_to_itself
+    out, err = host(<<~RUBY)
+      child = Procwright.spawn(ARGV[0], "sleep-forever", overflow: :block, stderr: :null)
+      puts child.pid
+      child.stdout.fileno
+    RUBY
+    assert_equal "", err
+  ensure
+    Process.kill(:KILL, out.to_i) if out.to_i.positive? && alive?(out.to_i)
+  end
+
   def test_a_fork_leaves_its_parents_child_alone
     out, err = host(<<~RUBY)
       child = Procwright.spawn(ARGV[0], "cat", stdin: :pipe)

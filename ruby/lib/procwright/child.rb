@@ -82,13 +82,14 @@ module Procwright
       @event_hook = options[:on_event].nil? ? nil : Options.event_hook(options[:on_event])
       @events = []
       setup = setup(options, overflow, encodings)
-      Options.telling_refusals(@argv, options) { Native.spawn(self, setup) }
+      @detached = setup[:detach]
+      kept = @detached ? self : Keeper.watch(self, @argv, setup[:stop])
+      Options.telling_refusals(@argv, options) { Native.spawn(kept, setup) }
+      @native = kept.instance_variable_get(:@native)
       @process = Process.of(@native.process)
       @pid = @native.pid
       @on_timeout = options[:on_timeout]
       make_streams(encodings, bare: overflow.policy == :block, terminal: options[:pty])
-      @detached = setup[:detach]
-      Keeper.watch(self, @native) unless @detached
     end
 
     # The way it ended, nil while it is alive. Does not wait.

@@ -244,11 +244,15 @@ module Procwright
     # Methods of the bare pipe: an IO on another descriptor would be a trap.
     def define_pipe_methods
       define_singleton_method(:to_io) do
-        number = @native.pipe
+        number = fileno
         @io = nil if @io&.fileno != number
         @io ||= IO.for_fd(number, @reads ? "r" : "w", autoclose: false).tap { |io| io.sync = true }
       end
-      define_singleton_method(:fileno) { @native.pipe }
+      define_singleton_method(:fileno) do
+        # Another process may be all that has the pipe from now on.
+        Keeper.leave(@child) if @child
+        @native.pipe
+      end
       singleton_class.alias_method(:to_i, :fileno)
     end
   end
