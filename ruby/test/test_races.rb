@@ -61,8 +61,8 @@ class TestRaces < Minitest::Test
   def leaves_nothing
     before = [fds, tasks]
     yield
-    GC.start
-    eventually { fds <= before[0] + KEPT && tasks <= before[1] + KEPT }
+    # What a finalizer lets go of is collected by the next collection.
+    eventually { GC.start || (fds <= before[0] + KEPT && tasks <= before[1] + KEPT) }
     eventually { Dir.glob("/proc/self/task/*/children").all? { |file| File.read(file).empty? } }
   end
 
