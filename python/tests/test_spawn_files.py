@@ -339,6 +339,7 @@ def test_a_queue_has_no_number(child):
         it.stdout.fileno()
     with pytest.raises(io.UnsupportedOperation):
         subprocess.Popen([child, "cat"], stdin=it.stdout)
+    it.wait()
 
 
 def test_a_lent_pipe_is_still_read_and_closed(child):

@@ -309,6 +309,7 @@ def test_merged_lines_by_turns_and_refused(child):
     merged.close()
     with pytest.raises(StreamClosed):
         next(lines)
+    it.wait()
 
 
 def test_merged_gaps(child):
