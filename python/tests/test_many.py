@@ -41,7 +41,7 @@ def test_nothing_grows(child):
     # A thread that has said its last word to a run may still be leaving; one that was there
     # before for another test may have left.
     for _ in range(1000):
-        if all(now <= then for now, then in zip(counts(), before)):
+        if all(now <= then for now, then in zip(counts(), before, strict=True)):
             return
         os.sched_yield()
         threading.Event().wait(0.01)
