@@ -211,6 +211,25 @@ class TestInterrupts < Minitest::Test
     assert_predicate other.status, :signaled?
   end
 
+  def test_an_interrupt_right_after_the_start_finds_a_child_to_stop
+    @child.stop
+    started = false
+    after_the_start = TracePoint.new(:c_return) do |point|
+      next unless point.method_id == :spawn && point.self == Procwright.const_get(:Native)
+
+      started = !gone?
+      raise Boom
+    end
+    GC.disable
+    assert_instance_of Boom, (after_the_start.enable do
+      raised { Procwright.spawn(marked, CHILD, "sleep-forever") { flunk } }
+    end)
+    assert started
+    assert gone?
+  ensure
+    GC.enable
+  end
+
   def test_races_of_raise_and_kill_leave_nothing
     calls = [
       -> { Procwright.run(marked, CHILD, "sleep-forever") },

@@ -83,9 +83,9 @@ module Procwright
       @events = []
       setup = setup(options, overflow, encodings)
       @detached = setup[:detach]
-      kept = @detached ? self : Keeper.watch(self, @argv, setup[:stop])
-      Options.telling_refusals(@argv, options) { Native.spawn(kept, setup) }
-      @native = kept.instance_variable_get(:@native)
+      @kept = @detached ? self : Keeper.watch(self, @argv, setup[:stop])
+      Options.telling_refusals(@argv, options) { Native.spawn(@kept, setup) }
+      adopt
       @process = Process.of(@native.process)
       @pid = @native.pid
       @on_timeout = options[:on_timeout]
@@ -255,7 +255,8 @@ module Procwright
     end
 
     # Starts a child, gives it to a block, and ends it with that. The object exists before the
-    # program does, so that an interrupt right after the start finds a child to stop.
+    # program does, and knows what is to have the native child: an interrupt right after the
+    # start finds a child to stop.
     # @private
     def self.lend(argv, options)
       child = allocate
@@ -288,7 +289,14 @@ module Procwright
 
     # Stops it, if it was started.
     # @private
-    def abandon = @native && !@detached && stop
+    def abandon
+      adopt if @native.nil?
+      stop if @native && !@detached
+    end
+
+    # Takes the native child from where its start has put it.
+    # @private
+    def adopt = @native = @kept&.instance_variable_get(:@native)
 
     # @private
     def command = Shellwords.join(@argv)
