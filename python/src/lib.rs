@@ -83,6 +83,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        super::signals::init(module.py())?;
         super::attach::init(module)
     }
 }

@@ -261,13 +261,27 @@ impl Watch for WakeupFd {
 /// Calls `signal.set_wakeup_fd`, without its module: nothing else of that is needed here,
 /// and a run calls this three times.
 fn set_wakeup_fd(py: Python<'_>, fd: i32) -> PyResult<i32> {
+    let (function, options) = set_wakeup_fd_of_python(py)?;
+    let before = function.bind(py).call((fd,), Some(options.bind(py)))?;
+    before.extract()
+}
+
+/// Finds what waits call. Called first when the module is imported: when the interpreter ends,
+/// children are stopped at a time when nothing can be imported any more.
+///
+/// # Errors
+/// Those of the import.
+pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
+    set_wakeup_fd_of_python(py).map(drop)
+}
+
+/// The function, and the keywords that all calls of it have.
+fn set_wakeup_fd_of_python(py: Python<'_>) -> PyResult<&'static (Py<PyAny>, Py<PyDict>)> {
     static FUNCTION: PyOnceLock<(Py<PyAny>, Py<PyDict>)> = PyOnceLock::new();
-    let (function, options) = FUNCTION.get_or_try_init(py, || {
+    FUNCTION.get_or_try_init(py, || {
         let options = PyDict::new(py);
         options.set_item("warn_on_full_buffer", false)?;
         let function = py.import("_signal")?.getattr("set_wakeup_fd")?;
-        PyResult::Ok((function.unbind(), options.unbind()))
-    })?;
-    let before = function.bind(py).call((fd,), Some(options.bind(py)))?;
-    before.extract()
+        Ok((function.unbind(), options.unbind()))
+    })
 }

@@ -291,3 +291,22 @@ def test_a_child_that_is_started_at_the_very_end_is_stopped(script, child):
     ) + DEFIANT
     left, err = left_by(script(code, child))
     assert (left, err) == ([], "")
+
+
+def test_one_whose_first_wait_comes_at_the_very_end_is_stopped(script, child, tmp_path):
+    """Nothing can be imported any more when the last modules go."""
+    code = """
+import atexit
+@atexit.register
+def late():
+    global kept
+    stop = procwright.Stop('TERM', grace=0.3)
+    command = [sys.argv[1], 'ignore-term', '--print-ready']
+    kept = procwright.spawn(command, stop=stop, stdout=sys.argv[2])
+    while not os.path.exists(sys.argv[2]) or not os.path.getsize(sys.argv[2]):
+        time.sleep(0.005)
+    print(kept.pid, flush=True)
+import os, sys, time, procwright
+"""
+    left, err = left_by(script(code, child, str(tmp_path / "out")))
+    assert (left, err) == ([], "")
