@@ -111,7 +111,8 @@ os.chdir(sys.argv[1])
 # What the first use makes for good.
 procwright.run(["true"], on_line=print)
 procwright.spawn(["true"], on_stdout_line=print).communicate()
-list(procwright.map([["true"]]))
+# One that has to be waited for: the first wait makes a pipe for signals, which is kept.
+list(procwright.map([["sleep", "0.2"]]))
 before = world()
 threading.Thread = Thread
 options = {"stdin": pieces(), "on_stdout_line": no, "on_event": no}
