@@ -171,7 +171,7 @@ rows! {
         needs: &["ssh-keygen"],
         steps: &[
             Line("$W ssh-keygen -q -t ed25519 -f key"), Has("(empty for no passphrase):"),
-            Line("secret"), Has("Enter same passphrase again:"), Keys("C-c"), Prompt,
+            Line("secret"), Cursor("Enter same passphrase again:"), Keys("C-c"), Prompt,
         ],
     }
 
