@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import abstractmethod
 
 from . import _starting
 from ._arguments import callback as checked_callback
@@ -125,10 +126,10 @@ class Player:
         """The options that are refused as the core would."""
         return options
 
+    @abstractmethod
     def _one(
         self, call: Call, native: Callable[[dict[str, Any]], Any], given: Mapping[str, Any]
-    ) -> Any:
-        raise NotImplementedError
+    ) -> Any: ...
 
     def _really(
         self, call: Call, native: Callable[[dict[str, Any]], Any], given: Mapping[str, Any]

@@ -13,26 +13,7 @@ use test_support::watchdog;
 #[test]
 fn map() {
     let _watchdog = watchdog("conformance_map");
-    let text = include_str!("../../../conformance/map.json");
-    let data: Value = serde_json::from_str(text).unwrap();
-    let mut results = serde_json::Map::new();
-    for case in data["cases"].as_array().unwrap() {
-        if case["without"]["command"].is_string() {
-            continue;
-        }
-        let passed = std::panic::catch_unwind(|| check(case)).is_ok();
-        let result = if passed { "passed" } else { "failed" };
-        results.insert(case["name"].as_str().unwrap().to_owned(), result.into());
-    }
-    let folder = std::env::var_os("CONFORMANCE_RESULTS").map_or_else(
-        || concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/conformance").into(),
-        std::path::PathBuf::from,
-    );
-    std::fs::create_dir_all(&folder).unwrap();
-    let text = serde_json::to_string_pretty(&results).unwrap();
-    std::fs::write(folder.join("map-command.json"), text).unwrap();
-    let mut failed = results.iter().filter(|(_, result)| *result != "passed");
-    assert!(failed.next().is_none(), "{results:#?}");
+    test_support::conformance("map", "command", check);
 }
 
 fn check(case: &Value) {

@@ -179,86 +179,72 @@ alone! {
 
 alone! {
     fn the_number_is_a_strangers() {
-        let test = "the_number_is_a_strangers";
-        if !test_support::root_or_skip(test) {
-            return;
-        }
-        if !sys::unshare_pids() {
-            return test_support::skip(test, "no pid namespace may be made here");
-        }
-        let status = sys::in_fork(|| {
-            sys::mount_proc();
-            for scope in [Scope::Process, Scope::Group, Scope::Tree] {
-                for signal in [Signal::TERM, Signal::KILL] {
-                    let stop = Stop::new().with_scope(scope).with_signal(signal);
-                    // Bare pipes, since a thread of ours would take a number.
-                    let command = child(&["exit", "0"]).process_group(0).stop(stop);
-                    let program = command.spawn_with(None).unwrap();
-                    assert_eq!(program.wait(Timeout::NEVER).unwrap(), Some(Exit::Code(0)));
-                    let number = program.pid();
-                    assert_eq!(common::state(number), None, "nobody is left, so it was reaped");
-                    // Straight away: the stranger may well have been started in one tick with it.
-                    std::fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).unwrap();
-                    let stranger = sys::fork_pausing();
-                    assert_eq!(stranger, number);
-                    sys::lead_a_group(stranger);
-                    assert!(program.stop().is_empty());
-                    assert!(common::lives(stranger), "{scope:?} {signal}: a stranger was ended");
-                    assert_ne!(common::state(stranger), Some('T'), "and none was stopped");
-                    sys::kill(stranger, libc::SIGKILL);
-                    sys::reap(stranger);
-                }
-            }
-            0
+        for_each_stop_among_pids_of_our_own("the_number_is_a_strangers", |scope, signal| {
+            let stop = Stop::new().with_scope(scope).with_signal(signal);
+            // Bare pipes, since a thread of ours would take a number.
+            let command = child(&["exit", "0"]).process_group(0).stop(stop);
+            let program = command.spawn_with(None).unwrap();
+            assert_eq!(program.wait(Timeout::NEVER).unwrap(), Some(Exit::Code(0)));
+            let number = program.pid();
+            assert_eq!(common::state(number), None, "nobody is left, so it was reaped");
+            // Straight away: the stranger may well have been started in one tick with it.
+            let stranger = fork_with_number(number);
+            sys::lead_a_group(stranger);
+            assert!(program.stop().is_empty());
+            end_unharmed(stranger, scope, signal);
         });
-        assert_eq!(status, 0, "it failed in the namespace");
     }
 }
 
 alone! {
     fn a_limit_leaves_a_stranger_with_the_number() {
         let test = "a_limit_leaves_a_stranger_with_the_number";
-        if !test_support::root_or_skip(test) {
-            return;
-        }
-        if !sys::unshare_pids() {
-            return test_support::skip(test, "no pid namespace may be made here");
-        }
-        let status = sys::in_fork(|| {
-            sys::mount_proc();
-            for scope in [Scope::Process, Scope::Group, Scope::Tree] {
-                for signal in [Signal::TERM, Signal::KILL] {
-                    let stop = Stop::new().with_scope(scope).with_signal(signal);
-                    let cancel = Cancel::new().unwrap();
-                    // The program ends at once, and another process holds its output.
-                    let command = child(&["fork-holder", "0", "--print-ready", "--setsid"]);
-                    let mut program = command.stop(stop).cancel_on(&cancel).spawn().unwrap();
-                    let mut stdout = program.stdout.take().unwrap();
-                    let [holder] = common::ready_line(&mut stdout)[..] else { panic!() };
-                    assert_eq!(program.wait(Timeout::NEVER).unwrap(), Some(Exit::Code(0)));
-                    let number = program.pid();
-                    assert_eq!(common::state(number), None, "it leads nobody, so it was reaped");
-                    let stranger = fork_with_number(number);
-                    sys::lead_a_group(stranger);
-                    cancel.cancel();
-                    // The stop ends the output, whoever holds it.
-                    std::io::Read::read_to_end(&mut stdout, &mut Vec::new()).unwrap();
-                    program.wait(Timeout::NEVER).unwrap();
-                    let report = program.report().unwrap();
-                    assert_eq!(report.reason, Reason::Cancelled);
-                    assert!(common::lives(stranger), "{scope:?} {signal}: a stranger was ended");
-                    assert_ne!(common::state(stranger), Some('T'), "and none was stopped");
-                    assert!(report.survivors.iter().all(|one| one.pid != Some(stranger)));
-                    assert_eq!(common::lives(holder), scope != Scope::Tree, "{scope:?} {signal}");
-                    sys::kill(holder, libc::SIGKILL);
-                    sys::kill(stranger, libc::SIGKILL);
-                    sys::reap(stranger);
-                }
-            }
-            0
+        for_each_stop_among_pids_of_our_own(test, |scope, signal| {
+            let stop = Stop::new().with_scope(scope).with_signal(signal);
+            let cancel = Cancel::new().unwrap();
+            // The program ends at once, and another process holds its output.
+            let command = child(&["fork-holder", "0", "--print-ready", "--setsid"]);
+            let mut program = command.stop(stop).cancel_on(&cancel).spawn().unwrap();
+            let mut stdout = program.stdout.take().unwrap();
+            let [holder] = common::ready_line(&mut stdout)[..] else { panic!() };
+            assert_eq!(program.wait(Timeout::NEVER).unwrap(), Some(Exit::Code(0)));
+            let number = program.pid();
+            assert_eq!(common::state(number), None, "it leads nobody, so it was reaped");
+            let stranger = fork_with_number(number);
+            sys::lead_a_group(stranger);
+            cancel.cancel();
+            // The stop ends the output, whoever holds it.
+            std::io::Read::read_to_end(&mut stdout, &mut Vec::new()).unwrap();
+            program.wait(Timeout::NEVER).unwrap();
+            let report = program.report().unwrap();
+            assert_eq!(report.reason, Reason::Cancelled);
+            assert!(report.survivors.iter().all(|one| one.pid != Some(stranger)));
+            assert_eq!(common::lives(holder), scope != Scope::Tree, "{scope:?} {signal}");
+            sys::kill(holder, libc::SIGKILL);
+            end_unharmed(stranger, scope, signal);
         });
-        assert_eq!(status, 0, "it failed in the namespace");
     }
+}
+
+/// Tries every scope with a signal that can be refused and with one that cannot, in a namespace
+/// of numbers where nobody else takes any.
+fn for_each_stop_among_pids_of_our_own(test: &'static str, try_one: fn(Scope, Signal)) {
+    if !test_support::root_or_skip(test) {
+        return;
+    }
+    if !sys::unshare_pids() {
+        return test_support::skip(test, "no pid namespace may be made here");
+    }
+    let status = sys::in_fork(|| {
+        sys::mount_proc();
+        for scope in [Scope::Process, Scope::Group, Scope::Tree] {
+            for signal in [Signal::TERM, Signal::KILL] {
+                try_one(scope, signal);
+            }
+        }
+        0
+    });
+    assert_eq!(status, 0, "it failed in the namespace");
 }
 
 /// Forks a process with this number. A thread of ours may take it first, and then ends.
@@ -272,4 +258,15 @@ fn fork_with_number(number: i32) -> i32 {
         sys::kill(forked, libc::SIGKILL);
         sys::reap(forked);
     }
+}
+
+/// Ends a process that no stop has touched.
+fn end_unharmed(stranger: i32, scope: Scope, signal: Signal) {
+    assert!(
+        common::lives(stranger),
+        "{scope:?} {signal}: a stranger was ended"
+    );
+    assert_ne!(common::state(stranger), Some('T'), "and none was stopped");
+    sys::kill(stranger, libc::SIGKILL);
+    sys::reap(stranger);
 }

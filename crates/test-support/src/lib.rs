@@ -3,6 +3,7 @@
 mod alone;
 mod background;
 mod census;
+mod conformance;
 pub mod family;
 mod figures;
 pub mod forked;
@@ -18,6 +19,7 @@ mod watchdog;
 pub use alone::*;
 pub use background::*;
 pub use census::*;
+pub use conformance::*;
 pub use figures::*;
 pub use proc::*;
 pub use random::*;
