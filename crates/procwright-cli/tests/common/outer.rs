@@ -6,10 +6,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, Winsize,
     tcgetattr, tcsetattr, tcsetwinsize,
+};
+
+/// Time between two looks at whether the command has ended.
+const PAUSE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 5_000_000,
 };
 
 /// A person's terminal, and the command that controls it.
@@ -65,9 +72,17 @@ impl Outer {
 
     /// Reads until it shows this.
     pub fn wait_for(&mut self, what: &str) {
+        assert!(self.shows(what), "no {what:?} in {:?}", self.text);
+    }
+
+    /// Reads until it shows this, or the command has ended without.
+    pub fn shows(&mut self, what: &str) -> bool {
         while !self.text.contains(what) {
-            self.read_more(what);
+            if !self.read_more() {
+                return false;
+            }
         }
+        true
     }
 
     /// Reads until it shows this behind something else: a shell's prompt, say, after
@@ -76,20 +91,35 @@ impl Outer {
         self.wait_for(first);
         let behind = |text: &str| text.rsplit_once(first).unwrap().1.contains(what);
         while !behind(&self.text) {
-            self.read_more(what);
+            assert!(
+                self.read_more(),
+                "no {what:?} behind {first:?} in {:?}",
+                self.text
+            );
         }
     }
 
-    /// Reads whatever comes next.
-    pub fn wait_for_more(&mut self) {
-        self.read_more("more");
+    /// Reads whatever comes next: false if the command has ended, and nothing does. The terminal
+    /// is kept open here, so that it has no end to read.
+    pub fn read_more(&mut self) -> bool {
+        loop {
+            // Looked at before the terminal: what it has said comes before its end.
+            let has_ended = self.command.try_wait().unwrap().is_some();
+            if self.is_readable(PAUSE) {
+                let mut piece = [0; 4096];
+                let n = self.master.read(&mut piece).unwrap();
+                self.text += &String::from_utf8_lossy(&piece[..n]);
+                return true;
+            }
+            if has_ended {
+                return false;
+            }
+        }
     }
 
-    fn read_more(&mut self, what: &str) {
-        let mut piece = [0; 4096];
-        let n = self.master.read(&mut piece).unwrap();
-        assert!(n > 0, "no {what:?} in {:?}", self.text);
-        self.text += &String::from_utf8_lossy(&piece[..n]);
+    fn is_readable(&self, pause: Timespec) -> bool {
+        let mut fds = [PollFd::new(&self.master, PollFlags::IN)];
+        poll(&mut fds, Some(&pause)).unwrap() > 0
     }
 
     pub fn type_in(&mut self, keys: &str) {
@@ -145,35 +175,11 @@ impl Outer {
         all
     }
 
-    /// Waits for the end of the command, reads what is there and says how it ended.
+    /// Waits for the end of the command, reads what is there and says how it ended. The
+    /// terminal is read meanwhile: a command that writes would block.
     pub fn finish(&mut self) -> ExitStatus {
-        // The terminal is read until the end: a command that writes would block.
-        let status = loop {
-            let mut fds = [rustix::event::PollFd::new(
-                &self.master,
-                rustix::event::PollFlags::IN,
-            )];
-            let pause = rustix::event::Timespec {
-                tv_sec: 0,
-                tv_nsec: 5_000_000,
-            };
-            if rustix::event::poll(&mut fds, Some(&pause)).unwrap() > 0 {
-                self.read_more("end");
-            } else if let Some(status) = self.command.try_wait().unwrap() {
-                break status;
-            }
-        };
-        let mut fds = [rustix::event::PollFd::new(
-            &self.master,
-            rustix::event::PollFlags::IN,
-        )];
-        let now = rustix::event::Timespec::default();
-        while rustix::event::poll(&mut fds, Some(&now)).unwrap() > 0 {
-            let mut piece = [0; 4096];
-            let n = std::io::Read::read(&mut &self.master, &mut piece).unwrap();
-            self.text += &String::from_utf8_lossy(&piece[..n]);
-        }
-        status
+        while self.read_more() {}
+        self.command.wait().unwrap()
     }
 
     pub fn code(&mut self) -> Option<i32> {
