@@ -220,7 +220,7 @@ fn whoever_has_stopped_is_stopped_for_good_by_the_policy() {
     for scope in SCOPES {
         let mut bash = Bash::start();
         bash.line(&format!(
-            "$run {scope} --grace 1h --timeout 300ms $child sleep-forever --print-ready &"
+            "$run {scope} --grace 1h --timeout 3s $child sleep-forever --print-ready &"
         ));
         let pid = bash.ready()[0];
         kill(pid, Signal::STOP);

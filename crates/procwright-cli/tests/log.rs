@@ -224,7 +224,7 @@ fn a_reader_of_stdout_that_goes_ends_the_program_as_ever() {
 #[test]
 fn a_stop_is_as_ever_and_the_log_has_what_was_read() {
     let place = Place::new();
-    let options = ["--timeout", "300ms", "--log-times"];
+    let options = ["--timeout", "3s", "--log-times"];
     let mut command = place.command(&options, &["out:begun", "ack"]);
     command.stdin(Stdio::piped());
     let run = command

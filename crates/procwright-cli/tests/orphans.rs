@@ -6,7 +6,7 @@ use common::{Started, assert_gone, child, is_gone, kill, wait_gone};
 use rustix::process::Signal;
 
 fn timed_out(words: &[String]) -> Vec<i32> {
-    let mut options = vec!["--timeout", "300ms", "--grace", "200ms", "--"];
+    let mut options = vec!["--timeout", "3s", "--grace", "200ms", "--"];
     options.extend(words.iter().map(String::as_str));
     options.push("--print-ready");
     let started = Started::of(common::procwright(options));
@@ -80,7 +80,7 @@ fn the_smaller_scopes_leave_the_rest_alone() {
         let directory = tempfile::tempdir().unwrap();
         let pidfile = directory.path().join("pids");
         let words = child(["setsid-grandchild", "--pidfile", pidfile.to_str().unwrap()]);
-        let mut command = common::procwright(["--timeout", "300ms", "--scope", scope, "--"]);
+        let mut command = common::procwright(["--timeout", "3s", "--scope", scope, "--"]);
         assert_eq!(command.args(words).status().unwrap().code(), Some(124));
         let pids: Vec<i32> = std::fs::read_to_string(pidfile)
             .unwrap()
@@ -120,7 +120,7 @@ fn a_reader_lives_on() {
     let log = directory.path().join("log");
     let log = log.to_str().unwrap();
     let output = exec_from_bash(&format!(
-        "exec $procwright run --timeout 300ms --grace 100ms -- \
+        "exec $procwright run --timeout 3s --grace 100ms -- \
          bash -c \"trap '' TERM; echo one; while :; do sleep 0.05; done\" \
          > >(cat > {log}; echo read >> {log})"
     ));
@@ -142,7 +142,7 @@ fn a_helper_of_the_shell_lives_on_and_so_does_what_it_starts_meanwhile() {
             "cd {at}; helper() {{ while ! [ -e go ]; do sleep 0.02; done; \
                (sleep 60 & echo $! > orphan); echo $BASHPID > helper; exec sleep 60; }}; \
              helper </dev/null >/dev/null 2>&1 & \
-             exec $procwright run --report-to report --timeout 2s --grace 100ms --stop {stop} -- \
+             exec $procwright run --report-to report --timeout 5s --grace 100ms --stop {stop} -- \
                bash -c \"trap '' TERM; sleep 60 & echo \\$! > ours; \
                  (sleep 60 </dev/null >/dev/null 2>&1 & echo \\$! > lost); touch go; sleep 60\""
         ));

@@ -63,7 +63,7 @@ fn a_signal_and_a_stop_are_failures() {
         (Some(137), &b"leads\n"[..])
     );
 
-    let mut command = quiet(&["--timeout", "200ms"], &["out:begun", "ack"]);
+    let mut command = quiet(&["--timeout", "3s"], &["out:begun", "ack"]);
     let mut run = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -160,7 +160,7 @@ fn a_stop_says_why() {
 
 #[test]
 fn who_holds_a_stream_is_named_but_not_the_program_itself() {
-    let options = ["--timeout", "300ms", "--until", "eof", "--report", "text"];
+    let options = ["--timeout", "3s", "--until", "eof", "--report", "text"];
     let ran = run(options, &child(["fork-holder", "0"]));
     let report = ran.stderr.split_once("\ncommand ").unwrap().1;
     assert!(
