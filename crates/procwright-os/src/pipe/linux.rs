@@ -8,6 +8,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::event::epoll;
 use rustix::pipe::PipeFlags;
 
+use super::PipeEnds;
+
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?)
 }
@@ -64,5 +66,110 @@ impl FullProbe {
     pub fn is_registered(&self) -> bool {
         let info = format!("/proc/self/fdinfo/{}", self.0.as_raw_fd());
         std::fs::read_to_string(info).map_or(true, |info| info.contains("tfd:"))
+    }
+}
+
+/// A probe of a pipe between two others, that keeps neither end open.
+///
+/// Both ends are registered with one epoll instance while they are still ours, as with
+/// [`FullProbe`]; the kernel drops a registration when its end is closed everywhere. So what is
+/// left of the two tells who is left at the pipe, though a descriptor of ours would change
+/// just that: with a write end of ours no reader would see the end, with a read end of ours no
+/// writer SIGPIPE.
+#[doc(alias = "epoll")]
+#[derive(Debug)]
+pub struct EndsProbe(OwnedFd);
+
+/// The registrations of an [`EndsProbe`], by the data of their events.
+const READ_END: u64 = 1;
+const WRITE_END: u64 = 2;
+
+impl EndsProbe {
+    /// Registers both ends, which the caller then closes.
+    ///
+    /// # Errors
+    /// Those of `epoll_create1(2)` and `epoll_ctl(2)`.
+    pub fn new(read_end: BorrowedFd<'_>, write_end: BorrowedFd<'_>) -> io::Result<EndsProbe> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let data = epoll::EventData::new_u64;
+        epoll::add(&epoll, read_end, data(READ_END), epoll::EventFlags::IN)?;
+        epoll::add(&epoll, write_end, data(WRITE_END), epoll::EventFlags::OUT)?;
+        Ok(EndsProbe(epoll))
+    }
+
+    /// Looks at the pipe.
+    ///
+    /// # Errors
+    /// Where `/proc` does not tell of the registrations; those of `epoll_wait(2)`.
+    pub fn look(&self) -> io::Result<PipeEnds> {
+        let mut events = [MaybeUninit::uninit(); 2];
+        let zero = rustix::event::Timespec::default();
+        let (ready, _) = epoll::wait(&self.0, &mut events, Some(&zero))?;
+        let is_ready = |end, flag| {
+            let mut of_end = ready.iter().filter(|event| { event.data }.u64() == end);
+            // The struct is packed: its fields are copied.
+            of_end.any(|event| { event.flags }.contains(flag))
+        };
+        let has_bytes = is_ready(READ_END, epoll::EventFlags::IN);
+        let has_room = is_ready(WRITE_END, epoll::EventFlags::OUT);
+        // Second: an end that is closed in between is told as closed, and as nothing else.
+        let info = format!("/proc/self/fdinfo/{}", self.0.as_raw_fd());
+        let info = std::fs::read_to_string(info)?;
+        let is_open = |end| info.lines().any(|line| registration(line) == Some(end));
+        let (has_reader, has_writer) = (is_open(READ_END), is_open(WRITE_END));
+        Ok(PipeEnds {
+            has_reader,
+            has_writer,
+            is_empty: has_reader && has_writer && !has_bytes,
+            is_full: has_reader && has_writer && !has_room,
+        })
+    }
+}
+
+/// The data of the registration that a line of `fdinfo` is about:
+/// `tfd: 7 events: 1b data: 2 pos:0 ino:1f sdev:e`, in hexadecimal.
+fn registration(line: &str) -> Option<u64> {
+    let (_, data) = line.strip_prefix("tfd:")?.split_once("data:")?;
+    u64::from_str_radix(data.split_whitespace().next()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_of_both_ends_keeps_neither() {
+        let (read, write) = pipe().unwrap();
+        let probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+        let ends = |has_reader, has_writer, is_empty, is_full| PipeEnds {
+            has_reader,
+            has_writer,
+            is_empty,
+            is_full,
+        };
+        assert_eq!(probe.look().unwrap(), ends(true, true, true, false));
+        rustix::io::write(&write, b"x").unwrap();
+        assert_eq!(probe.look().unwrap(), ends(true, true, false, false));
+        super::super::set_nonblocking(&write).unwrap();
+        while rustix::io::write(&write, &[0; 4096]).is_ok() {}
+        assert_eq!(probe.look().unwrap(), ends(true, true, false, true));
+        // Another descriptor of an end keeps it: a child has one.
+        let other = read.try_clone().unwrap();
+        drop(read);
+        assert!(probe.look().unwrap().has_reader);
+        drop(other);
+        assert_eq!(probe.look().unwrap(), ends(false, true, false, false));
+        drop(write);
+        assert_eq!(probe.look().unwrap(), ends(false, false, false, false));
+    }
+
+    #[test]
+    fn what_is_unread_is_no_end() {
+        let (read, write) = pipe().unwrap();
+        let probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+        rustix::io::write(&write, b"x").unwrap();
+        drop(write);
+        let left = probe.look().unwrap();
+        assert!(left.has_reader && !left.has_writer && !left.is_empty && !left.is_full);
     }
 }

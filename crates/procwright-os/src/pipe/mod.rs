@@ -12,7 +12,6 @@ use std::os::fd::AsFd;
 
 use rustix::fs::OFlags;
 
-pub use imp::FullProbe;
 /// The size of a pipe's buffer.
 ///
 /// # Errors
@@ -32,6 +31,20 @@ pub use imp::grow;
 /// Those of `pipe2(2)`.
 #[doc(alias = "pipe2")]
 pub use imp::pipe;
+pub use imp::{EndsProbe, FullProbe};
+
+/// The two ends of a pipe at one moment, as an [`EndsProbe`] sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipeEnds {
+    /// True if the end to read is open in a process.
+    pub has_reader: bool,
+    /// True if the end to write is open in a process.
+    pub has_writer: bool,
+    /// True if a read would wait.
+    pub is_empty: bool,
+    /// True if a write would wait.
+    pub is_full: bool,
+}
 
 /// The capacity of a fresh pipe, on Linux.
 pub const DEFAULT_CAPACITY: usize = 64 * 1024;
