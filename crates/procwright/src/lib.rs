@@ -25,6 +25,7 @@ pub mod error;
 #[cfg(procwright_fault)]
 mod fault;
 pub mod map;
+pub mod pipeline;
 mod quote;
 mod run;
 pub mod spec;
@@ -79,6 +80,7 @@ pub use child::{CapturedOutput, Child, Communication, OutputCapture, WaitError, 
 pub use command::{Command, Ongoing};
 pub use drain::{Flow, Segment};
 pub use error::BoxError;
+pub use pipeline::Pipeline;
 pub use procwright_process::holders::{Holder, Holders};
 pub use procwright_process::wait::WaitSet;
 pub use procwright_process::{Cancel, Process};
@@ -104,4 +106,6 @@ mod documents {
     mod guide {}
     #[doc = include_str!("../../../docs/concepts/queues.md")]
     mod queues {}
+    #[doc = include_str!("../../../docs/recipes/pipelines.md")]
+    mod pipelines {}
 }

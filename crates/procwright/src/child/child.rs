@@ -11,7 +11,7 @@ use super::processes::Before;
 use super::shared_child::{ChildEnd, SharedChild};
 use super::start;
 use super::stdin_feed::{self, PreparedFeed, StdinSource};
-use super::stdio::pipe_error;
+use super::stdio::{JoinEnds, pipe_error};
 use super::streams::{StreamListener, StreamQueues, Streams};
 use super::supervision::Supervision;
 use super::unstarted::Unstarted;
@@ -106,7 +106,7 @@ pub(crate) fn spawn(
         None => None,
     };
     let (channel, theirs) = super::channel::open(spec).map_err(given_up)?;
-    let mut prepared = start::prepare(spec, launch, feeds, theirs, trace)?;
+    let mut prepared = start::prepare(spec, launch, feeds, JoinEnds::default(), theirs, trace)?;
     let ends = prepared.take_ends();
     let pipes = ends.pipes();
     let feed = match (&ends.stdin, input) {

@@ -55,12 +55,12 @@ pub(crate) use child_process::ChildProcess;
 pub use communicate::Communication;
 pub(crate) use limits::ReachedBound;
 pub(crate) use processes::{Before, stream_of, writers_of};
-pub(crate) use start::{given_up, prepare};
+pub(crate) use start::{PreparedStart, RefusedStart, given_up, prepare};
 pub(crate) use stdin_feed::StdinProducer;
 #[cfg(procwright_fault)]
 pub(crate) use stdio::OutputEnd;
 pub use stdio::duplicate_fd;
-pub(crate) use stdio::{OurEnds, UNREAD_FIFO};
+pub(crate) use stdio::{JoinEnds, OurEnds, UNREAD_FIFO};
 pub(crate) use streams::StreamListener;
 pub(crate) use unstarted::Unstarted;
 pub use wait::WaitError;

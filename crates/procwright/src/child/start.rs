@@ -7,7 +7,7 @@
 use super::child_process::ChildProcess;
 use super::foreground::ForegroundTerminal;
 use super::inheritance::Inheritances;
-use super::stdio::{OurEnds, StdioEnds};
+use super::stdio::{JoinEnds, OurEnds, StdioEnds};
 use super::unstarted::Unstarted;
 use super::{advice, plan, spawner, stdio};
 use crate::error::{SpawnError, Step};
@@ -30,16 +30,30 @@ pub(crate) struct PreparedStart<'a> {
     trace: Trace,
 }
 
-/// Opens all that the program of `spec` needs, with a pipe for stdin if `feeds`. `channel`
-/// is the program's end of one.
+/// A start that was refused, with what its program would have got. Whoever is at the other
+/// ends of its pipes sees no end of them before this goes.
+pub(crate) struct RefusedStart {
+    pub(crate) unstarted: Unstarted,
+    _ends: StdioEnds,
+}
+
+impl From<Box<RefusedStart>> for Unstarted {
+    fn from(refused: Box<RefusedStart>) -> Unstarted {
+        refused.unstarted
+    }
+}
+
+/// Opens all that the program of `spec` needs, with a pipe for stdin if `feeds`, but for what
+/// is joined to others. `channel` is the program's end of one.
 pub(crate) fn prepare(
     spec: &Spec,
     launch: Launch,
     feeds: bool,
+    joins: JoinEnds,
     channel: Option<Inheritance>,
     trace: Trace,
 ) -> Result<PreparedStart<'_>, Unstarted> {
-    let opened = open(spec, launch, feeds, channel, trace);
+    let opened = open(spec, launch, feeds, joins, channel, trace);
     opened.map_err(|unstarted| given_up(unstarted, spec, trace))
 }
 
@@ -61,10 +75,11 @@ fn open(
     spec: &Spec,
     launch: Launch,
     feeds: bool,
+    joins: JoinEnds,
     channel: Option<Inheritance>,
     trace: Trace,
 ) -> Result<PreparedStart<'_>, Unstarted> {
-    let ends = stdio::open(spec, feeds)?;
+    let ends = stdio::open(spec, feeds, joins)?;
     let cgroup = spec
         .cgroup
         .as_ref()
@@ -103,8 +118,16 @@ impl PreparedStart<'_> {
         std::mem::take(&mut self.ends.ours)
     }
 
+    /// Gives the start up.
+    pub(crate) fn give_up(self, unstarted: impl Into<Unstarted>) -> Box<RefusedStart> {
+        Box::new(RefusedStart {
+            unstarted: given_up(unstarted, self.spec, self.trace),
+            _ends: self.ends,
+        })
+    }
+
     /// Starts the program.
-    pub(crate) fn start(self) -> Result<ChildProcess, Unstarted> {
+    pub(crate) fn start(self) -> Result<ChildProcess, Box<RefusedStart>> {
         let PreparedStart {
             spec,
             plan,
@@ -122,7 +145,16 @@ impl PreparedStart<'_> {
         } else {
             plan::spawn(&plan)
         };
-        let spawned = spawned.map_err(|error| given_up(error, spec, trace))?;
+        let spawned = match spawned {
+            Ok(spawned) => spawned,
+            Err(error) => {
+                let unstarted = given_up(error, spec, trace);
+                return Err(Box::new(RefusedStart {
+                    unstarted,
+                    _ends: ends,
+                }));
+            }
+        };
         joined.inspect(|group| joined_groups::note(*group, Some(spawned.pid)));
         // Another thread may have changed it meanwhile.
         let session = session.filter(|session| job_control::own_session() == Some(*session));

@@ -24,6 +24,14 @@ pub(crate) struct OutputEnd {
     pub(crate) probe: Option<Arc<FullProbe>>,
 }
 
+/// Ends of pipes to other programs, in the place of stdin and stdout of the spec. They are
+/// the program's alone, and closed here once it has started.
+#[derive(Debug, Default)]
+pub(crate) struct JoinEnds {
+    pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) stdout: Option<OwnedFd>,
+}
+
 /// Our ends of the program's terminal, beside the one that is read.
 #[derive(Debug)]
 pub(crate) struct TerminalEnd {
@@ -83,8 +91,8 @@ impl StdioEnds {
     }
 }
 
-/// Opens all that `spec` wants, with a pipe for stdin if `feeds`.
-pub(super) fn open(spec: &Spec, feeds: bool) -> Result<StdioEnds, Unstarted> {
+/// Opens all that `spec` wants, with a pipe for stdin if `feeds`, but for what is joined.
+pub(super) fn open(spec: &Spec, feeds: bool, joins: JoinEnds) -> Result<StdioEnds, Unstarted> {
     let mut ends = StdioEnds {
         ours: OurEnds::default(),
         placements: Vec::with_capacity(3 + spec.pass_fds.len()),
@@ -93,8 +101,14 @@ pub(super) fn open(spec: &Spec, feeds: bool) -> Result<StdioEnds, Unstarted> {
     if let Some(size) = spec.pty {
         ends.open_terminal(size, spec.pty_modes.as_ref())?;
     }
-    ends.open_stdin(&spec.stdin, feeds)?;
-    ends.open_output(StdStream::Stdout, &spec.stdout)?;
+    match joins.stdin {
+        Some(read) => ends.give(read, 0),
+        None => ends.open_stdin(&spec.stdin, feeds)?,
+    }
+    match joins.stdout {
+        Some(write) => ends.give(write, StdStream::Stdout.fd()),
+        None => ends.open_output(StdStream::Stdout, &spec.stdout)?,
+    }
     ends.open_output(StdStream::Stderr, &spec.stderr)?;
     for (fd, number) in &spec.pass_fds {
         ends.placements.push((fd.as_raw_fd(), *number));

@@ -23,8 +23,8 @@ use crate::spec::Spec;
 #[doc(alias = "std::process::Command")]
 #[doc(alias = "preexec_fn")]
 pub struct Command<'a> {
-    pub(super) spec: Spec,
-    pub(super) hooks: Hooks<'a>,
+    pub(crate) spec: Spec,
+    pub(crate) hooks: Hooks<'a>,
     pub(super) check: bool,
     pub(super) stopped_is_error: bool,
 }

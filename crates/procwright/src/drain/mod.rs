@@ -31,7 +31,7 @@ pub(crate) use copies::{Copies, OutputChunk};
 pub(crate) use feed::{Feed, FeedSource};
 pub use flow::Flow;
 pub(crate) use flow_watch::{FlowTeller, FlowWatch, News};
-pub(crate) use inline::{Inline, InlineTurn};
+pub(crate) use inline::{Inline, InlineTurn, Moved, PollOwner, WATCH};
 pub(crate) use keyboard_relay::KeyboardRelay;
 pub(crate) use merge::{MergeInput, RecordHeader, Tally};
 pub(crate) use meter::Gauge;

@@ -139,7 +139,7 @@ fn os_text(text_or_not: &OsStr) -> Value {
 
 /// A string where it can be one. Never one with replacement characters, which
 /// could not be told from the truth.
-fn text(bytes: &[u8]) -> Value {
+pub(crate) fn text(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
         Err(_) => json!({"base64": STANDARD.encode(bytes)}),

@@ -18,13 +18,18 @@ mod watch;
 
 pub use collected::{Collected, Failure};
 pub(crate) use consumer::{ConsumerKind, ConsumerRole, LineCallback, NewConsumer};
-pub(crate) use engine::{Run, start};
+pub(crate) use engine::{
+    JoinedResult, Joint, JointHooks, JointStop, Run, StageUnstarted, start, start_joined,
+};
 pub use error::{Error, Foreign};
 pub use event::Event;
 pub(crate) use event_thread::EventThread;
 pub(crate) use hooks::Hooks;
 #[cfg(feature = "serde")]
+pub(crate) use json::text as bytes_to_json;
+#[cfg(feature = "serde")]
 pub use json::text_to_json;
+pub(crate) use output::predicate;
 pub use output::{Output, ReachedLimit, Reason, Report, StreamInfo};
 pub use tap::{Piece, Tap};
 pub(crate) use tap::{TeeTap, WriterTap};

@@ -311,7 +311,7 @@ pub(super) fn quote_end(name: &str, data: &[u8], dropped: Option<(u64, u64)>, te
 }
 
 /// A status as what a sentence says of a program.
-pub(super) fn predicate(status: Exit) -> String {
+pub(crate) fn predicate(status: Exit) -> String {
     match status {
         Exit::Signal { .. } => format!("was {status}"),
         _ => status.to_string(),

@@ -2,7 +2,10 @@
 //! place of names.
 
 use std::ffi::{CString, OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use rustix::io::Errno;
 
 use super::{Account, Spec};
 use procwright_os::Invalid;
@@ -89,6 +92,35 @@ impl Launch {
             settings,
             changes_credentials,
         })
+    }
+}
+
+impl Launch {
+    /// Why an exec of the program of `spec` could not but fail, as far as can be told from
+    /// here: where its root, its directory or its user is another, nothing can.
+    pub(crate) fn missing_program(&self, spec: &Spec) -> Option<io::Error> {
+        let is_relative = |program: &CString| program.to_bytes().first() != Some(&b'/');
+        let is_elsewhere =
+            spec.chroot.is_some() || (spec.cwd.is_some() && self.programs.iter().any(is_relative));
+        if is_elsewhere || self.changes_credentials || self.programs.is_empty() {
+            return None;
+        }
+        let mut missing = Errno::NOENT;
+        for program in &self.programs {
+            match rustix::fs::accessat(
+                rustix::fs::CWD,
+                program.as_c_str(),
+                rustix::fs::Access::EXEC_OK,
+                rustix::fs::AtFlags::EACCESS,
+            ) {
+                // Also a directory, of which the exec tells.
+                Ok(()) => return None,
+                Err(Errno::ACCESS) => missing = Errno::ACCESS,
+                Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(_) => return None,
+            }
+        }
+        Some(missing.into())
     }
 }
 

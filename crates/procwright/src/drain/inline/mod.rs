@@ -100,20 +100,18 @@ impl<M: Memory> Inline<M> {
         deadline: Deadline,
     ) -> io::Result<InlineTurn> {
         let mut turn = InlineTurn::default();
-        let pumped = self.pump(&mut turn)?;
-        self.promote();
-        let sleeps = match pumped {
-            Pumped::Nothing => true,
+        let sleeps = match self.move_bytes(&mut turn)? {
+            Moved::Nothing => true,
             // The caller has something to look at before the next wait.
-            Pumped::Some => return Ok(turn),
-            Pumped::Flood => false,
+            Moved::Some => return Ok(turn),
+            Moved::Flood => false,
         };
         let then = Instant::now();
         let deadline = match sleeps {
             true => deadline,
             false => Deadline::at(then),
         };
-        let deadline = deadline.min(self.keyboard.next_look());
+        let deadline = deadline.min(self.next_look());
         match self.wait(watch, deadline, &mut turn) {
             Ok(()) => self.note_wait(then, sleeps),
             // A signal handler has run. A caller that wants to know has a descriptor
@@ -124,8 +122,23 @@ impl<M: Memory> Inline<M> {
         Ok(turn)
     }
 
+    /// The first half of a turn: moves what can be moved, and no more than one turn should.
+    ///
+    /// # Errors
+    /// As [`Drain::step`] and [`Feed::step`].
+    pub(crate) fn move_bytes(&mut self, turn: &mut InlineTurn) -> io::Result<Moved> {
+        let moved = self.pump(turn)?;
+        self.promote();
+        Ok(moved)
+    }
+
+    /// The time at which the keyboard is looked at again.
+    pub(crate) fn next_look(&self) -> Deadline {
+        self.keyboard.next_look()
+    }
+
     /// Tells the streams what a wait that began at `then` says about them.
-    fn note_wait(&mut self, then: Instant, slept: bool) {
+    pub(crate) fn note_wait(&mut self, then: Instant, slept: bool) {
         let now = Instant::now();
         if slept {
             self.saturation.slept(now.saturating_duration_since(then));
@@ -141,8 +154,8 @@ impl<M: Memory> Inline<M> {
     }
 
     /// Steps all that need nothing, round and round.
-    fn pump(&mut self, turn: &mut InlineTurn) -> io::Result<Pumped> {
-        let mut pumped = Pumped::Nothing;
+    fn pump(&mut self, turn: &mut InlineTurn) -> io::Result<Moved> {
+        let mut all_moved = Moved::Nothing;
         for _ in 0..BURST {
             let mut moved = false;
             for (stream, output) in self.outputs.iter_mut() {
@@ -156,7 +169,7 @@ impl<M: Memory> Inline<M> {
                     DrainStep::Empty => Need::Ready,
                     DrainStep::Held => Need::Wake,
                     DrainStep::End => {
-                        pumped = Pumped::Some;
+                        all_moved = Moved::Some;
                         continue;
                     }
                 };
@@ -167,11 +180,11 @@ impl<M: Memory> Inline<M> {
             let terminal = || self.outputs.stdout.as_ref()?.machine.fd();
             moved |= fed | self.keyboard.step(terminal)?;
             if !moved {
-                return Ok(pumped);
+                return Ok(all_moved);
             }
-            pumped = Pumped::Some;
+            all_moved = Moved::Some;
         }
-        Ok(Pumped::Flood)
+        Ok(Moved::Flood)
     }
 
     /// Gives stderr a thread of its own if both streams are more than one can
@@ -249,10 +262,36 @@ impl<M: Memory> Inline<M> {
     ) -> io::Result<()> {
         let mut fds = Vec::with_capacity(WATCH + 4);
         let mut owners = Vec::with_capacity(WATCH + 4);
-        for (index, fd) in watch.iter().enumerate() {
+        self.awaits(watch, &mut |fd, owner| {
+            fds.push(fd);
+            owners.push(owner);
+        })?;
+        poll::poll(&mut fds, deadline)?;
+        let ready: Vec<PollOwner> = fds
+            .iter()
+            .zip(owners)
+            .filter(|(fd, _)| !fd.revents().is_empty())
+            .map(|(_, owner)| owner)
+            .collect();
+        for owner in ready {
+            self.note_ready(owner, turn)?;
+        }
+        Ok(())
+    }
+
+    /// The second half of a turn: adds what the streams wait for, and `watch`, to what is polled.
+    ///
+    /// # Errors
+    /// As [`Feed::fd`].
+    pub(crate) fn awaits<'f>(
+        &'f self,
+        watch: [Option<BorrowedFd<'f>>; WATCH],
+        add: &mut dyn FnMut(poll::Fd<'f>, PollOwner),
+    ) -> io::Result<()> {
+        for (index, fd) in watch.into_iter().enumerate() {
             if let Some(fd) = fd {
-                fds.push(poll::Fd::from_borrowed_fd(*fd, Flags::IN));
-                owners.push(PollOwner::Watched(index));
+                let fd = poll::Fd::from_borrowed_fd(fd, Flags::IN);
+                add(fd, PollOwner::Watched(index));
             }
         }
         for (stream, output) in self.outputs.iter() {
@@ -261,8 +300,8 @@ impl<M: Memory> Inline<M> {
                 && !output.machine.has_ended()
                 && let Some(fd) = output.machine.fd()
             {
-                fds.push(poll::Fd::from_borrowed_fd(fd, Flags::IN));
-                owners.push(PollOwner::Lane(stream));
+                let fd = poll::Fd::from_borrowed_fd(fd, Flags::IN);
+                add(fd, PollOwner::Lane(stream));
             }
         }
         if let Some(output) = &self.feed {
@@ -272,50 +311,48 @@ impl<M: Memory> Inline<M> {
                 Need::Ready => Flags::OUT,
                 _ => Flags::empty(),
             };
-            fds.push(poll::Fd::from_borrowed_fd(output.machine.fd()?, events));
-            owners.push(PollOwner::Feed);
+            let fd = poll::Fd::from_borrowed_fd(output.machine.fd()?, events);
+            add(fd, PollOwner::Feed);
         }
         let terminal = || self.outputs.stdout.as_ref()?.machine.fd();
         if let Some((fd, flags)) = self.keyboard.awaits(terminal) {
-            fds.push(poll::Fd::from_borrowed_fd(fd, flags));
-            owners.push(PollOwner::Keyboard);
+            add(poll::Fd::from_borrowed_fd(fd, flags), PollOwner::Keyboard);
         }
         if let Some(wake) = &self.wake {
-            fds.push(poll::Fd::from_borrowed_fd(wake.as_fd(), Flags::IN));
-            owners.push(PollOwner::Wake);
+            let fd = poll::Fd::from_borrowed_fd(wake.as_fd(), Flags::IN);
+            add(fd, PollOwner::Wake);
         }
         if let Some(second_thread) = &self.second_thread {
-            fds.push(poll::Fd::from_borrowed_fd(second_thread.done(), Flags::IN));
-            owners.push(PollOwner::SecondThread);
+            let fd = poll::Fd::from_borrowed_fd(second_thread.done(), Flags::IN);
+            add(fd, PollOwner::SecondThread);
         }
-        poll::poll(&mut fds, deadline)?;
-        let ready: Vec<PollOwner> = fds
-            .iter()
-            .zip(owners)
-            .filter(|(fd, _)| !fd.revents().is_empty())
-            .map(|(_, owner)| owner)
-            .collect();
-        for owner in ready {
-            match owner {
-                PollOwner::Watched(index) => turn.ready[index] = true,
-                PollOwner::Lane(stream) => {
-                    if let Some(output) = &mut self.outputs[stream] {
-                        output.need = Need::Nothing;
-                    }
+        Ok(())
+    }
+
+    /// Notes that what `owner` has waited for is there.
+    ///
+    /// # Errors
+    /// Those of a stream on a thread of its own.
+    pub(crate) fn note_ready(&mut self, owner: PollOwner, turn: &mut InlineTurn) -> io::Result<()> {
+        match owner {
+            PollOwner::Watched(index) => turn.ready[index] = true,
+            PollOwner::Lane(stream) => {
+                if let Some(output) = &mut self.outputs[stream] {
+                    output.need = Need::Nothing;
                 }
-                PollOwner::Feed => {
-                    if let Some(output) = &mut self.feed {
-                        if output.need == Need::Ready {
-                            output.need = Need::Nothing;
-                        } else {
-                            self.feed = None;
-                        }
-                    }
-                }
-                PollOwner::Keyboard => self.keyboard.set_ready(),
-                PollOwner::Wake => self.woken(),
-                PollOwner::SecondThread => self.recall()?,
             }
+            PollOwner::Feed => {
+                if let Some(output) = &mut self.feed {
+                    if output.need == Need::Ready {
+                        output.need = Need::Nothing;
+                    } else {
+                        self.feed = None;
+                    }
+                }
+            }
+            PollOwner::Keyboard => self.keyboard.set_ready(),
+            PollOwner::Wake => self.woken(),
+            PollOwner::SecondThread => self.recall()?,
         }
         Ok(())
     }
@@ -491,7 +528,7 @@ impl<M: Memory> Inline<M> {
 
 /// The outcome of the steps of a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pumped {
+pub(crate) enum Moved {
     /// Nothing could be moved.
     Nothing,
     /// Bytes were moved or a stream ended.
@@ -500,8 +537,9 @@ enum Pumped {
     Flood,
 }
 
-#[derive(Clone, Copy)]
-enum PollOwner {
+/// The part of a run that waits for a descriptor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PollOwner {
     Watched(usize),
     Lane(StdStream),
     Feed,

@@ -1,5 +1,7 @@
 //! The end of a run: its status, its data, and what is to be said of both.
 
+use std::time::Instant;
+
 use super::run_state::{Run, RunPhase};
 use crate::drain::Drain;
 use crate::run::collected::{Collected, Failure};
@@ -21,12 +23,15 @@ impl<M: Memory> Run<'_, M> {
             Some((exit, usage)) if collected => (exit, usage),
             _ => (Exit::Unknown(Unknown::StillRunning), None),
         };
-        let duration = self.started.elapsed();
+        // One of several waits for the others before it is concluded.
+        let over_at = self.over_at.unwrap_or_else(Instant::now);
+        let duration = over_at.saturating_duration_since(self.started);
         let stop = match self.phase {
             RunPhase::Stopping(stop) | RunPhase::Over(Some(stop)) => Some(stop),
             RunPhase::Moving { .. } | RunPhase::Over(None) => None,
         };
-        let stop_duration = stop.as_ref().map(|stop| stop.began.elapsed());
+        let stop_duration = stop.as_ref();
+        let stop_duration = stop_duration.map(|stop| over_at.saturating_duration_since(stop.began));
         let stopped = stop.as_ref().map_or("", |stop| stop.reason.name());
         running.trace().end(stopped, status);
         for consumer in &self.consumers {

@@ -1,10 +1,13 @@
 //! The loop of a run, and what it looks at in each turn.
 
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
+use super::host::Host;
+use super::program::Program;
 use super::run_state::{Run, RunPhase};
 use crate::child::ChildProcess;
-use crate::drain::{Inline, InlineTurn};
+use crate::drain::{Inline, InlineTurn, WATCH};
 use crate::run::collected::Failure;
 use crate::run::consumer::ConsumerRole;
 use crate::run::error::Foreign;
@@ -17,69 +20,116 @@ use procwright_os::time::Deadline;
 
 /// How many turns a deadline that has come is not yet believed: one finds out what
 /// is ready, a second one reads.
-const LATE_TURNS: u8 = 2;
+pub(super) const LATE_TURNS: u8 = 2;
+
+/// What comes next in a run.
+pub(super) enum Next {
+    /// A turn of the streams, until this time at most.
+    Turn(Deadline),
+    /// The begin of its stop, for this reason.
+    Stop(Reason),
+    /// A turn of the caller's, or nothing more, in a fork.
+    Pause,
+    /// Nothing: it is over.
+    Over,
+}
+
+/// What a run waits for beside its streams: see [`Run::after_turn`].
+pub(super) fn watched<'f>(
+    program: &'f Program,
+    phase: &'f RunPhase,
+    host: &'f Host<'_>,
+) -> [Option<BorrowedFd<'f>>; WATCH] {
+    let (stop_fd, cancel_fd) = match phase {
+        RunPhase::Stopping(stop) => (stop.machine.fd(), None),
+        RunPhase::Moving { .. } | RunPhase::Over(_) => (None, host.cancel_fd()),
+    };
+    [program.awaited_fd(), stop_fd, cancel_fd, host.watch_fd()]
+}
 
 impl<M: Memory> Run<'_, M> {
     /// Goes on until nothing is left to wait for, or until the caller wants a turn, or, in a
     /// fork that a hook has made, at once. Returns whether it is over.
     pub(crate) fn drive(&mut self) -> bool {
-        if !matches!(self.phase, RunPhase::Over(_)) {
-            // A panic in a hook leaves a program that nobody will end, wherever it is
-            // caught: then the drop kills it.
-            self.program.running.attend(false);
+        if !self.is_closed() {
+            self.attend(false);
             if self.drive_on() {
-                self.phase = match std::mem::take(&mut self.phase) {
-                    RunPhase::Stopping(stop) => RunPhase::Over(Some(stop)),
-                    RunPhase::Moving { .. } | RunPhase::Over(_) => RunPhase::Over(None),
-                };
+                self.close();
             }
-            self.program.running.attend(true);
+            self.attend(true);
         }
+        self.is_closed()
+    }
+
+    /// Says whether the program is looked after. A panic in a hook leaves one that nobody will
+    /// end, wherever it is caught: then the drop kills it.
+    pub(super) fn attend(&mut self, attended: bool) {
+        self.program.running.attend(attended);
+    }
+
+    /// True once nothing is left to wait for.
+    pub(super) fn is_closed(&self) -> bool {
         matches!(self.phase, RunPhase::Over(_))
+    }
+
+    /// Notes that nothing is left to wait for.
+    pub(super) fn close(&mut self) {
+        self.over_at = Some(Instant::now());
+        self.phase = match std::mem::take(&mut self.phase) {
+            RunPhase::Stopping(stop) => RunPhase::Over(Some(stop)),
+            RunPhase::Moving { .. } | RunPhase::Over(_) => RunPhase::Over(None),
+        };
     }
 
     fn drive_on(&mut self) -> bool {
         let _no_sigpipe = self.streams.feeds().then(NoSigpipe::new);
-        if std::mem::take(&mut self.host.watch_was_early) {
-            self.ask_watch(false);
-        }
-        while !self.is_in_fork() {
-            let now = Instant::now();
-            self.note_consumers();
-            self.note_events();
-            if let RunPhase::Moving { .. } = self.phase
-                && !self.note_silence(now)
-                && let Some(reason) = self.reason_to_stop(now)
-            {
-                self.begin_stop(reason, now);
-            }
-            self.step_stop(now);
-            if self.is_over(now) {
-                return true;
-            }
-            if std::mem::take(&mut self.host.pause) {
-                return false;
-            }
-            self.tick(now);
-            if self.is_in_fork() {
-                break;
-            }
-            let (stop_fd, cancel_fd) = match &self.phase {
-                RunPhase::Stopping(stop) => (stop.machine.fd(), None),
-                RunPhase::Moving { .. } | RunPhase::Over(_) => (None, self.host.cancel_fd()),
+        loop {
+            let deadline = match self.step() {
+                Next::Over => return true,
+                Next::Pause => return false,
+                Next::Stop(reason) => {
+                    self.begin_stop(reason, Instant::now());
+                    continue;
+                }
+                Next::Turn(deadline) => deadline,
             };
-            let watched = [
-                self.program.awaited_fd(),
-                stop_fd,
-                cancel_fd,
-                self.host.watch_fd(),
-            ];
-            match self.streams.turn(watched, self.next_deadline()) {
+            let watched = watched(&self.program, &self.phase, &self.host);
+            match self.streams.turn(watched, deadline) {
                 Ok(turn) => self.after_turn(turn),
                 Err(error) => self.note_refusal(error),
             }
         }
-        false
+    }
+
+    /// Does what is to be done before the next turn of the streams.
+    pub(super) fn step(&mut self) -> Next {
+        if std::mem::take(&mut self.host.watch_was_early) {
+            self.ask_watch(false);
+        }
+        if self.is_in_fork() {
+            return Next::Pause;
+        }
+        let now = Instant::now();
+        self.note_consumers();
+        self.note_events();
+        if let RunPhase::Moving { .. } = self.phase
+            && !self.note_silence(now)
+            && let Some(reason) = self.reason_to_stop(now)
+        {
+            return Next::Stop(reason);
+        }
+        self.step_stop(now);
+        if self.is_over(now) {
+            return Next::Over;
+        }
+        if std::mem::take(&mut self.host.pause) {
+            return Next::Pause;
+        }
+        self.tick(now);
+        match self.is_in_fork() {
+            true => Next::Pause,
+            false => Next::Turn(self.next_deadline()),
+        }
     }
 
     /// Notes which consumers have finished or failed.
@@ -227,7 +277,7 @@ impl<M: Memory> Run<'_, M> {
     }
 
     /// Looks at what became ready in a turn of the streams.
-    fn after_turn(&mut self, turn: InlineTurn) {
+    pub(super) fn after_turn(&mut self, turn: InlineTurn) {
         let now = Instant::now();
         let [has_ended, _stop, _cancel, is_watch_ready] = turn.ready;
         // A signal, say, that the program answered by its end:
@@ -283,7 +333,7 @@ impl<M: Memory> Run<'_, M> {
         }
     }
 
-    fn is_over(&self, now: Instant) -> bool {
+    pub(super) fn is_over(&self, now: Instant) -> bool {
         if self.refusals > 1 {
             return true;
         }
@@ -307,7 +357,7 @@ impl<M: Memory> Run<'_, M> {
 }
 
 /// How far a run is. Made of its parts: the hook that is told of it is another.
-fn moment<'m, M: Memory>(
+pub(super) fn moment<'m, M: Memory>(
     streams: &'m Inline<M>,
     running: &ChildProcess,
     is_running: bool,

@@ -6,10 +6,12 @@ mod connect;
 mod event_loop;
 mod holders;
 mod host;
+mod joined;
 mod program;
 mod run_state;
 mod start;
 mod stop;
 
+pub(crate) use joined::{JoinedResult, Joint, JointHooks, JointStop, StageUnstarted, start_joined};
 pub(crate) use run_state::Run;
 pub(crate) use start::start;

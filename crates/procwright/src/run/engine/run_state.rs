@@ -38,6 +38,8 @@ pub(crate) struct Run<'a, M> {
     /// Those others. They are dropped when the run is over: what a host has thrown may take
     /// that host's lock then.
     pub(super) later_failures: Vec<Failure>,
+    /// Time at which nothing was left to wait for.
+    pub(super) over_at: Option<Instant>,
     /// How often the system has refused to let us read or wait. After the first time
     /// the streams are given up, after the second one the run is.
     pub(super) refusals: u32,
@@ -106,6 +108,11 @@ impl RunStop {
 }
 
 impl<M: Memory> Run<'_, M> {
+    /// True while its stop is under way.
+    pub(super) fn is_stopping(&self) -> bool {
+        matches!(self.phase, RunPhase::Stopping(_))
+    }
+
     /// True if a hook of the caller's has forked, and this is the fork. The program, the threads
     /// and what comes by the pipes are the parent's: nothing of the run is to be touched.
     pub(super) fn is_in_fork(&self) -> bool {

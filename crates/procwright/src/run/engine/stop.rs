@@ -17,7 +17,14 @@ use procwright_process::{Signal, StopTarget, Stopping};
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl<M: Memory> Run<'_, M> {
+    /// Begins the stop.
     pub(super) fn begin_stop(&mut self, reason: Reason, now: Instant) {
+        self.prepare_stop(reason, now);
+        self.send_first_signal(now);
+    }
+
+    /// Finds whom the stop is for, and notes what they are doing. Sends nothing.
+    pub(super) fn prepare_stop(&mut self, reason: Reason, now: Instant) {
         let stop = self.spec.stop;
         let grace = match stop.signal() {
             Signal::KILL => Duration::ZERO,
@@ -36,9 +43,8 @@ impl<M: Memory> Run<'_, M> {
             orphans: self.host.orphans.clone(),
         };
         let root = || Some(self.program.running.handle(identity));
-        let mut machine = Stopping::prepare(stop, target.clone(), root());
+        let machine = Stopping::prepare(stop, target.clone(), root());
         let before = Before::first_signal_of(&machine, target, root(), &open);
-        machine.start(now);
         let streams = self.streams.open_streams();
         let is_held = self.program.has_exited() && (streams.stdout || streams.stderr);
         self.phase = RunPhase::Stopping(Box::new(RunStop {
@@ -53,6 +59,13 @@ impl<M: Memory> Run<'_, M> {
             open: streams,
             traced_kill: false,
         }));
+    }
+
+    /// Sends the first signal of a stop that is prepared.
+    pub(super) fn send_first_signal(&mut self, now: Instant) {
+        if let RunPhase::Stopping(stop) = &mut self.phase {
+            stop.machine.start(now);
+        }
     }
 
     /// Takes the next step of the stop, if one is under way.

@@ -1,0 +1,394 @@
+//! [`Pipeline`]: the stages, and what they have in common.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::Error;
+use super::judgement::{StageEnd, SuccessRule, judge};
+use super::report::{PipelineCollected, PipelineOutput, PipelineReport, StageReport, joined};
+use crate::child::Unstarted;
+use crate::command::Command;
+use crate::error::Invalid;
+use crate::quote::quote;
+use crate::run::{
+    Failure, Hooks, JoinedResult, JointHooks, Reason, StageUnstarted, Watch, start_joined,
+};
+use crate::spec::{Sink, Spec, Stdin};
+use crate::spool::Memory;
+use procwright_os::fork::ProcessOwned;
+use procwright_os::time::Timeout;
+use procwright_process::{Cancel, Stop};
+
+/// Programs of which each writes into the next one: see the [module](crate::pipeline).
+///
+/// ```
+/// use procwright::{Command, Pipeline};
+/// use std::time::Duration;
+///
+/// let words = Command::new("printf").arg("pear\\napple\\n");
+/// let output = Pipeline::new([words, Command::new("sort"), Command::new("cat")])
+///     .timeout(Duration::from_secs(60))
+///     .check()
+///     .run()?;
+/// assert_eq!(output.stdout, b"apple\npear\n");
+/// assert_eq!(output.report.stages.len(), 3);
+/// # Ok::<(), procwright::pipeline::Error>(())
+/// ```
+#[doc(alias = "pipefail")]
+#[doc(alias = "Open3.pipeline")]
+#[must_use]
+pub struct Pipeline<'a> {
+    stages: Vec<Command<'a>>,
+    ok_codes: BTreeMap<usize, Vec<i32>>,
+    hooks: JointHooks<'a>,
+    stop: Option<Stop>,
+    rule: SuccessRule,
+    check: bool,
+    stopped_is_error: bool,
+}
+
+impl std::fmt::Debug for Pipeline<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipeline")
+            .field("stages", &self.stages)
+            .field("rule", &self.rule)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Command<'a> {
+    /// Has its stdout be the stdin of `next`: see [`pipeline`](crate::pipeline).
+    ///
+    /// ```
+    /// use procwright::{Command, pipeline::Judgement};
+    ///
+    /// let producer = Command::shell("echo half; exit 3");
+    /// let output = producer.pipe(Command::new("cat")).run()?;
+    /// assert_eq!(output.stdout, b"half\n");
+    /// assert!(!output.success());
+    /// assert_eq!(output.report.stages[0].judgement, Judgement::Failed);
+    /// assert_eq!(output.report.stages[1].judgement, Judgement::Success);
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
+    pub fn pipe(self, next: Command<'a>) -> Pipeline<'a> {
+        Pipeline::new([self, next])
+    }
+}
+
+impl<'a> Pipeline<'a> {
+    /// Joins `stages` in this order.
+    ///
+    /// A stage keeps what is its own: environment, directory, limits, callbacks, what becomes
+    /// of its stderr. The first alone has a stdin, the last alone a stdout; a stage whose
+    /// stderr is [`Sink::Merged`] writes both into the pipe. A limit that a stage reaches (its
+    /// own timeout, too much output) stops all.
+    pub fn new(stages: impl IntoIterator<Item = Command<'a>>) -> Pipeline<'a> {
+        Pipeline {
+            stages: stages.into_iter().collect(),
+            ok_codes: BTreeMap::new(),
+            hooks: JointHooks::default(),
+            stop: None,
+            rule: SuccessRule::default(),
+            check: false,
+            stopped_is_error: true,
+        }
+    }
+
+    /// Adds a stage behind the last one.
+    pub fn pipe(mut self, next: Command<'a>) -> Self {
+        self.stages.push(next);
+        self
+    }
+
+    /// Stops all when this time has passed since the start.
+    pub fn timeout(mut self, timeout: impl Into<Timeout>) -> Self {
+        self.hooks.timeout = timeout.into();
+        self
+    }
+
+    /// Stops all when no byte has come for so long: on stdout of the last stage, or on stderr
+    /// of any. What passes between two stages is not seen. Needs one of them captured.
+    pub fn idle_timeout(mut self, timeout: impl Into<Timeout>) -> Self {
+        self.hooks.idle_timeout = timeout.into();
+        self
+    }
+
+    /// Has all stages stopped in this way, whatever they say themselves. Each is stopped as a
+    /// run is, with its tree; the first gets the first signal.
+    pub fn stop(mut self, stop: Stop) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
+    /// Stops all when `cancel` is called.
+    pub fn cancel_on(mut self, cancel: &Cancel) -> Self {
+        self.hooks.cancel = Some(cancel.clone());
+        self
+    }
+
+    /// Looks after a descriptor of the caller's meanwhile. The watch is told of the last stage
+    /// that is left. A [`Demand::Pause`](crate::Demand::Pause) has no meaning here.
+    pub fn watch(mut self, watch: impl Watch + 'a) -> Self {
+        self.hooks.watch = Some(Box::new(watch));
+        self
+    }
+
+    /// Says by which rule it succeeds.
+    pub fn success_rule(mut self, rule: SuccessRule) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    /// Has these exit codes of a stage, which counts from 0, mean success, as 0 does: `grep`
+    /// exits with 1 if nothing matches.
+    pub fn ok_codes(mut self, stage: usize, codes: impl IntoIterator<Item = i32>) -> Self {
+        self.ok_codes.entry(stage).or_default().extend(codes);
+        self
+    }
+
+    /// Makes a failure by the rule an [`Error::Failed`].
+    pub fn check(mut self) -> Self {
+        self.check = true;
+        self
+    }
+
+    /// Makes a pipeline that was stopped an ordinary result, whose report's reason says so.
+    pub fn stopped_is_ok(mut self) -> Self {
+        self.stopped_is_error = false;
+        self
+    }
+
+    /// Runs it and returns when all stages are over.
+    ///
+    /// # Blocking
+    /// Until each is over as a [`run`](Command::run) is.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`], and nothing runs then;
+    /// [`Error::Stopped`] if all had to be stopped, with all that was read;
+    /// [`Error::Failed`] if it failed and [`check`](Pipeline::check) was asked for;
+    /// [`Error::Foreign`] if a callback or a producer failed, [`Error::Io`] if the system did;
+    /// [`Error::Forked`] in a fork that a hook has made and returned in.
+    pub fn run(self) -> Result<PipelineOutput, Error> {
+        let (check, stopped_is_error) = (self.check, self.stopped_is_error);
+        let collected: PipelineCollected<Vec<u8>> = self.run_into()?;
+        let stderr = collected.stderr.into_iter();
+        let output = PipelineOutput {
+            report: collected.report,
+            stdout: collected.stdout.unwrap_or_default(),
+            stderr: stderr.map(Option::unwrap_or_default).collect(),
+        };
+        let command_of = |stage: Option<usize>| match stage {
+            Some(place) => output.report.stages[place].report.command(),
+            None => output.report.command(),
+        };
+        match collected.failure {
+            Some((stage, Failure::Foreign(what, source))) => Err(Error::Foreign {
+                what,
+                stage,
+                command: command_of(stage),
+                source,
+                output: Box::new(output),
+            }),
+            Some((stage, Failure::Io(source))) => Err(Error::Io {
+                stage,
+                command: command_of(stage),
+                source,
+                output: Box::new(output),
+            }),
+            None if stopped_is_error && output.report.reason != Reason::Finished => {
+                Err(Error::Stopped(Box::new(output)))
+            }
+            None if check && !output.success() => Err(Error::Failed(Box::new(output))),
+            None => Ok(output),
+        }
+    }
+
+    /// Runs it and captures into memory of the caller's kind.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], [`Error::Spawn`], [`Error::Cancelled`] and [`Error::Forked`] only.
+    pub fn run_into<M: Memory>(self) -> Result<PipelineCollected<M>, Error> {
+        self.check_whole()?;
+        let of = self.stages.len();
+        let (rule, ok_codes) = (self.rule, self.ok_codes);
+        let commands: Vec<String> = self
+            .stages
+            .iter()
+            .map(|one| quote(&one.spec.argv))
+            .collect();
+        let mut stages = Vec::with_capacity(of);
+        for (place, stage) in self.stages.into_iter().enumerate() {
+            let stage = joinable(stage, place, of, self.stop);
+            stages.push(stage.map_err(|source| Error::Invalid {
+                stage: Some(place),
+                source,
+            })?);
+        }
+        let unstarted = |refused: StageUnstarted| {
+            let stage = refused.place;
+            match refused.unstarted {
+                Unstarted::Invalid(source) => Error::Invalid {
+                    stage: Some(stage),
+                    source,
+                },
+                Unstarted::Spawn(source) => Error::Spawn {
+                    stage,
+                    of,
+                    command: commands[stage].clone(),
+                    source,
+                },
+                Unstarted::Cancelled => Error::Cancelled {
+                    command: joined(commands.iter().cloned()),
+                },
+            }
+        };
+        let runs = start_joined::<M>(stages, self.hooks).map_err(unstarted)?;
+        let mut runs = ProcessOwned::new(runs);
+        runs.drive();
+        match runs.is_ours() {
+            true => Ok(concluded(runs.into_inner().conclude(), rule, &ok_codes)),
+            false => Err(Error::Forked {
+                command: joined(commands.into_iter()),
+            }),
+        }
+    }
+
+    /// Finds what is wrong with the whole.
+    fn check_whole(&self) -> Result<(), Error> {
+        let invalid = |source| {
+            Err(Error::Invalid {
+                stage: None,
+                source,
+            })
+        };
+        let of = self.stages.len();
+        if of == 0 {
+            return invalid(Invalid::new(
+                "stages",
+                "is empty",
+                "a pipeline has one program at least",
+            ));
+        }
+        let last_code_of = self.ok_codes.keys().next_back().copied();
+        if let Some(stage) = last_code_of.filter(|stage| *stage >= of) {
+            return invalid(Invalid::new(
+                "ok_codes",
+                format!("names stage {stage} of {of}, which count from 0"),
+                "name a stage that there is",
+            ));
+        }
+        let last = of - 1;
+        let captures = self.stages.iter().enumerate().any(|(place, stage)| {
+            let captured = stage.spec.captures();
+            captured.stderr || (captured.stdout && place == last)
+        });
+        if !self.hooks.idle_timeout.is_never() && !captures {
+            return invalid(Invalid::new(
+                "idle_timeout",
+                "needs a captured stream",
+                "capture stdout of the last stage or stderr of one: what goes elsewhere is not \
+                 seen here",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A stage of so many as the start takes it: its spec says nothing of what it is joined by.
+fn joinable<'a>(
+    stage: Command<'a>,
+    place: usize,
+    of: usize,
+    stop: Option<Stop>,
+) -> Result<(Arc<Spec>, Hooks<'a>), Invalid> {
+    let Command {
+        mut spec, hooks, ..
+    } = stage;
+    let reads_last = place > 0;
+    let feeds_next = place + 1 < of;
+    if spec.pty.is_some() {
+        return Err(Invalid::new(
+            "pty",
+            "is not for a stage of a pipeline",
+            "a terminal has both ends of a program, and here they are pipes: leave it out",
+        ));
+    }
+    if spec.foreground {
+        return Err(Invalid::new(
+            "foreground",
+            "is not for a stage of a pipeline",
+            "a terminal has one foreground group, and each stage may have its own: leave it out",
+        ));
+    }
+    if reads_last && (!matches!(spec.stdin, Stdin::Null) || hooks.producer.is_some()) {
+        return Err(Invalid::new(
+            "stdin",
+            "is the stage before",
+            "set that of the first stage: it is the stdin of the whole",
+        ));
+    }
+    if feeds_next && !matches!(spec.stdout, Sink::Capture) {
+        return Err(Invalid::new(
+            "stdout",
+            "is the next stage",
+            "set that of the last stage: it is the stdout of the whole",
+        ));
+    }
+    if feeds_next {
+        // The pipe takes its place.
+        spec.stdout = Sink::Null;
+    }
+    if let Some(stop) = stop {
+        spec.stop = stop;
+    }
+    Ok((Arc::new(spec), hooks))
+}
+
+fn concluded<M: Memory>(
+    result: JoinedResult<M>,
+    rule: SuccessRule,
+    ok_codes: &BTreeMap<usize, Vec<i32>>,
+) -> PipelineCollected<M> {
+    let ends = result.stages.iter().enumerate().map(|(place, stage)| {
+        let stderr = stage.stderr.as_ref();
+        StageEnd {
+            report: &stage.report,
+            stderr: stderr.map(Memory::as_bytes).unwrap_or_default(),
+            ok_codes: ok_codes.get(&place).map(Vec::as_slice).unwrap_or_default(),
+        }
+    });
+    let ends: Vec<StageEnd<'_>> = ends.collect();
+    let judgements = judge(rule, &ends, &result.joints, result.stop);
+    let mut failure = result.failure.map(|failure| (None, failure));
+    let mut stages = Vec::with_capacity(result.stages.len());
+    let mut stdout = None;
+    let mut stderr = Vec::with_capacity(result.stages.len());
+    let parts = result.stages.into_iter().zip(judgements);
+    for (place, (stage, judgement)) in parts.enumerate() {
+        if let Some(own) = stage.failure {
+            failure.get_or_insert((Some(place), own));
+        }
+        // Those before the last one have none.
+        stdout = stage.stdout;
+        stderr.push(stage.stderr);
+        stages.push(StageReport {
+            report: stage.report,
+            judgement,
+        });
+    }
+    let stops = stages.iter().filter_map(|stage| stage.report.stop_duration);
+    PipelineCollected {
+        report: PipelineReport {
+            reason: result.stop.map_or(Reason::Finished, |stop| stop.reason),
+            limit: result.limit,
+            duration: result.duration,
+            stop_duration: stops.max(),
+            rule,
+            stages,
+        },
+        stdout,
+        stderr,
+        failure,
+    }
+}

@@ -1,0 +1,55 @@
+//! A pipeline's report as JSON, which `docs/reference/result.md` describes.
+
+use serde_json::{Value, json};
+
+use super::report::{PipelineOutput, PipelineReport};
+
+impl PipelineReport {
+    /// The report as a JSON object, without any data. A stage is the report of a run, with its
+    /// judgement.
+    ///
+    /// ```
+    /// use procwright::Command;
+    ///
+    /// let output = Command::new("true").pipe(Command::new("false")).run()?;
+    /// let json = output.report.to_json();
+    /// assert_eq!(json["success"], false);
+    /// assert_eq!(json["stages"][1]["judgement"], "failed");
+    /// assert_eq!(json["stages"][1]["status"]["code"], 1);
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
+    pub fn to_json(&self) -> Value {
+        let stages = self.stages.iter().map(|stage| {
+            let mut value = stage.report.to_json();
+            value["judgement"] = stage.judgement.name().into();
+            value
+        });
+        json!({
+            "success": self.success(),
+            "rule": self.rule.name(),
+            "reason": self.reason.name(),
+            "outcome": self.outcome(),
+            "duration_s": self.duration.as_secs_f64(),
+            "stages": stages.collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl PipelineOutput {
+    /// The whole result as a JSON object: `stdout` is the last stage's, `stderr` each stage's
+    /// own. What is not UTF-8 is base64, as `{"base64": "…"}`.
+    pub fn to_json(&self) -> Value {
+        let mut value = self.report.to_json();
+        let last = self.report.stages.len() - 1;
+        for (place, stage) in self.report.stages.iter().enumerate() {
+            let report = &stage.report;
+            let stdout = (place == last && report.stdout_info.is_some()).then_some(&self.stdout);
+            let stderr = report.stderr_info.is_some().then(|| &self.stderr[place]);
+            let data = |bytes: &Vec<u8>| crate::run::bytes_to_json(bytes);
+            let own = &mut value["stages"][place];
+            own["stdout"] = stdout.map_or(Value::Null, data);
+            own["stderr"] = stderr.map_or(Value::Null, data);
+        }
+        value
+    }
+}

@@ -1,0 +1,188 @@
+//! What each stage's end means for the whole.
+
+use crate::run::{Joint, JointStop, Reason, Report};
+use procwright_process::{Exit, Signal};
+
+/// The rule by which a pipeline succeeds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SuccessRule {
+    /// Every stage has to end with code 0, or one that is
+    /// [allowed](super::Pipeline::ok_codes), but for those that are
+    /// [forgiven](Judgement::Forgiven). The default.
+    #[default]
+    Forgiving,
+    /// Every stage has to, and none is forgiven: `set -o pipefail` of a shell.
+    #[doc(alias = "pipefail")]
+    Strict,
+    /// The last stage has to, as in a shell: how the others end does not matter.
+    Last,
+}
+
+impl SuccessRule {
+    /// The name that stands in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SuccessRule::Forgiving => "forgiving",
+            SuccessRule::Strict => "strict",
+            SuccessRule::Last => "last",
+        }
+    }
+}
+
+/// What the end of a stage means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Judgement {
+    /// It ended with code 0, or one that is allowed.
+    Success,
+    /// It could write no more, as the next stage had read enough and ended well: it died of
+    /// SIGPIPE, exited with 141 as a shell whose program did, or failed with "Broken pipe" or
+    /// `EPIPE` at the end of its captured stderr; and the pipe had no reader left then, as
+    /// far as that can be known.
+    #[doc(alias = "SIGPIPE")]
+    #[doc(alias = "EPIPE")]
+    Forgiven,
+    /// It failed, and the rule does not ask.
+    Ignored,
+    /// It failed, or it held up the rest when all were stopped.
+    Failed,
+    /// It ended as it did since another stage failed, or since all were stopped.
+    Collateral,
+}
+
+impl Judgement {
+    /// The name that stands in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Judgement::Success => "success",
+            Judgement::Forgiven => "forgiven",
+            Judgement::Ignored => "ignored",
+            Judgement::Failed => "failed",
+            Judgement::Collateral => "collateral",
+        }
+    }
+
+    /// True of a stage that does not count against the whole.
+    pub const fn is_well(self) -> bool {
+        matches!(
+            self,
+            Judgement::Success | Judgement::Forgiven | Judgement::Ignored
+        )
+    }
+}
+
+/// The exit code of a shell whose last program died of SIGPIPE: 128 + 13.
+const SHELL_SIGPIPE: i32 = 141;
+
+/// How much of the end of stderr is looked at for a broken pipe: the traceback of an
+/// interpreter names it in its last line.
+const LAST_WORDS: usize = 1000;
+
+/// All that is known of the end of one stage.
+pub(super) struct StageEnd<'e> {
+    pub(super) report: &'e Report,
+    pub(super) stderr: &'e [u8],
+    pub(super) ok_codes: &'e [i32],
+}
+
+impl StageEnd<'_> {
+    fn was_stopped(&self) -> bool {
+        self.report.reason != Reason::Finished
+    }
+
+    fn ended_well(&self) -> bool {
+        let allowed = |code| code == 0 || self.ok_codes.contains(&code);
+        self.report.status.code().is_some_and(allowed)
+    }
+
+    /// True if it ended as programs do that write to a pipe which nobody reads.
+    fn ended_by_broken_pipe(&self) -> bool {
+        match self.report.status {
+            Exit::Signal { signal, .. } => signal == Signal::PIPE,
+            Exit::Code(SHELL_SIGPIPE) => true,
+            Exit::Code(_) => {
+                let from = self.stderr.len().saturating_sub(LAST_WORDS);
+                let words = self.stderr[from..].to_ascii_lowercase();
+                let has = |word: &[u8]| words.windows(word.len()).any(|part| part == word);
+                has(b"broken pipe") || has(b"epipe")
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Judges each stage. `joints` are the pipes between them.
+pub(super) fn judge(
+    rule: SuccessRule,
+    stages: &[StageEnd<'_>],
+    joints: &[Joint],
+    stop: Option<JointStop>,
+) -> Vec<Judgement> {
+    let to_blame = stages_to_blame(stages, joints, stop);
+    let mut judgements = vec![Judgement::Success; stages.len()];
+    for (place, stage) in stages.iter().enumerate().rev() {
+        let next = judgements.get(place + 1).copied();
+        let is_ignored = rule == SuccessRule::Last && next.is_some();
+        judgements[place] = if stage.was_stopped() {
+            match to_blame.contains(&place) {
+                true => Judgement::Failed,
+                false => Judgement::Collateral,
+            }
+        } else if stage.ended_well() {
+            Judgement::Success
+        } else {
+            // A reader that was there after its end was there before: the signal came from
+            // elsewhere. None that is left proves nothing, and is the usual case.
+            let had_reader = joints.get(place).and_then(|joint| joint.behind_writer);
+            let is_broken =
+                stage.ended_by_broken_pipe() && !had_reader.is_some_and(|ends| ends.has_reader);
+            match next {
+                Some(next) if is_broken && !next.is_well() => Judgement::Collateral,
+                Some(_) if is_broken && rule != SuccessRule::Strict => Judgement::Forgiven,
+                _ if is_ignored => Judgement::Ignored,
+                _ => Judgement::Failed,
+            }
+        };
+    }
+    judgements
+}
+
+/// The places of the stages that were in the way of the others when all were stopped.
+fn stages_to_blame(
+    stages: &[StageEnd<'_>],
+    joints: &[Joint],
+    stop: Option<JointStop>,
+) -> Vec<usize> {
+    let by = match stop {
+        None => return Vec::new(),
+        Some(stop) => match (stop.by, stop.reason) {
+            (Some(place), _) => return vec![place],
+            (None, Reason::Timeout | Reason::IdleTimeout) => stages.iter().enumerate(),
+            (None, _) => return Vec::new(),
+        },
+    };
+    let was_stopped = |place: usize| stages.get(place).is_some_and(StageEnd::was_stopped);
+    let at_stop = |place: usize| joints.get(place).and_then(|joint| joint.at_stop);
+    // One whose input is empty waits for the one before it, one whose output is full for the
+    // one behind it, if these go on.
+    let waits = |place: usize| {
+        let before = place.checked_sub(1).filter(|before| was_stopped(*before));
+        let for_input = before.and_then(at_stop).is_some_and(|ends| ends.is_empty);
+        let for_output = was_stopped(place + 1) && at_stop(place).is_some_and(|ends| ends.is_full);
+        for_input || for_output
+    };
+    let stopped: Vec<usize> = by
+        .filter(|(_, stage)| stage.was_stopped())
+        .map(|(place, _)| place)
+        .collect();
+    let busy: Vec<usize> = stopped
+        .iter()
+        .copied()
+        .filter(|place| !waits(*place))
+        .collect();
+    match busy.is_empty() {
+        true => stopped,
+        false => busy,
+    }
+}

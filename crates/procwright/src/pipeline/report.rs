@@ -1,0 +1,190 @@
+//! What came of a pipeline.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::judgement::{Judgement, SuccessRule};
+use crate::run::{Failure, ReachedLimit, Reason, Report, predicate};
+use procwright_os::time::Seconds;
+
+/// Everything about a pipeline but its data.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PipelineReport {
+    /// What became of each stage, the first one first.
+    pub stages: Vec<StageReport>,
+    /// Why it is over.
+    pub reason: Reason,
+    /// The limit for which it was stopped, its own or that of a stage.
+    pub limit: Option<ReachedLimit>,
+    /// Time from the start to the end of the last stage that ended.
+    pub duration: Duration,
+    /// How long the stop took, which is a part of that; none if none was needed.
+    pub stop_duration: Option<Duration>,
+    /// The rule by which it succeeds.
+    pub rule: SuccessRule,
+}
+
+/// What became of one stage.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StageReport {
+    /// Everything about its run. What passes to the next stage is not seen here: stdout has
+    /// figures at the last stage alone.
+    pub report: Report,
+    /// What its end means for the whole.
+    pub judgement: Judgement,
+}
+
+/// The result of a pipeline that ended by itself, or that was to be returned anyway.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PipelineOutput {
+    /// Everything but the data.
+    pub report: PipelineReport,
+    /// The captured stdout of the last stage; empty if it was not captured.
+    pub stdout: Vec<u8>,
+    /// The captured stderr of each stage; empty where it was not captured.
+    pub stderr: Vec<Vec<u8>>,
+}
+
+/// The result of a pipeline whose data went into memory of the caller's own kind, as that of
+/// [`Pipeline::run_into`](super::Pipeline::run_into).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PipelineCollected<M> {
+    /// Everything but the data.
+    pub report: PipelineReport,
+    /// The captured stdout of the last stage, none if it was not captured.
+    pub stdout: Option<M>,
+    /// The captured stderr of each stage, none where it was not captured.
+    pub stderr: Vec<Option<M>>,
+    /// The failure that ended it, if one did, and the stage that it belongs to; none of these
+    /// for one of the whole.
+    pub failure: Option<(Option<usize>, Failure)>,
+}
+
+impl PipelineOutput {
+    /// True if it ended by itself, and well by its rule.
+    pub fn success(&self) -> bool {
+        self.report.success()
+    }
+
+    /// The text of an error: [`PipelineReport::explain`] with what was captured.
+    pub fn explain(&self) -> String {
+        let stderr: Vec<&[u8]> = self.stderr.iter().map(Vec::as_slice).collect();
+        self.report.explain(&stderr)
+    }
+}
+
+impl PipelineReport {
+    /// True if it ended by itself, and well by its rule.
+    pub fn success(&self) -> bool {
+        let mut stages = self.stages.iter();
+        self.reason == Reason::Finished && stages.all(|stage| stage.judgement.is_well())
+    }
+
+    /// The commands as a shell takes them, with `|` between; of a long one the beginning and
+    /// the end.
+    pub fn command(&self) -> String {
+        joined(self.stages.iter().map(|stage| stage.report.command()))
+    }
+
+    /// How it came out, in a line without the commands: `ended well`, `failed: stage 2 of 3
+    /// exited with code 3`, `timed out after 2 s (stopped in 0.011 s)`.
+    pub fn outcome(&self) -> String {
+        let limit = |otherwise| match self.limit {
+            Some(limit) => limit.to_string(),
+            None => String::from(otherwise),
+        };
+        let mut text = match self.reason {
+            Reason::Finished => return self.own_outcome(),
+            Reason::Timeout => format!("timed out after {}", limit("its time")),
+            Reason::IdleTimeout => format!("was silent for {}", limit("too long")),
+            Reason::Cancelled => {
+                let stop = self.stop_duration.unwrap_or_default();
+                let after = self.duration.saturating_sub(stop);
+                format!("was cancelled after {}", Seconds(after))
+            }
+            Reason::OutputLimit => format!("wrote more than {}", limit("the limit")),
+        };
+        if let Some(stop) = self.stop_duration {
+            let _ = write!(text, " (stopped in {})", Seconds(stop));
+        }
+        text
+    }
+
+    fn own_outcome(&self) -> String {
+        if self.success() {
+            return "ended well".to_owned();
+        }
+        let failed = self.failed().map(|(place, stage)| {
+            let outcome = stage.report.outcome();
+            format!("stage {} of {} {outcome}", place + 1, self.stages.len())
+        });
+        let failed: Vec<String> = failed.collect();
+        format!("failed: {}", failed.join(", "))
+    }
+
+    /// The commands and the outcome, in a line.
+    pub fn summary(&self) -> String {
+        format!("{} {}", self.command(), self.outcome())
+    }
+
+    /// The stages that are to blame, with their places.
+    pub fn failed(&self) -> impl Iterator<Item = (usize, &StageReport)> {
+        let stages = self.stages.iter().enumerate();
+        stages.filter(|(_, stage)| stage.judgement == Judgement::Failed)
+    }
+
+    /// The text of an error: the outcome, each stage that is to blame with what is known of it
+    /// and the end of its `stderr`, and the stages that ended only because of those.
+    pub fn explain(&self, stderr: &[&[u8]]) -> String {
+        self.explain_to(stderr, "Until::Exit")
+    }
+
+    /// [`explain`](Self::explain) for users of a front end, in which
+    /// [`Until::Exit`](crate::Until::Exit) is written as `until_exit`.
+    pub fn explain_to(&self, stderr: &[&[u8]], until_exit: &str) -> String {
+        let mut text = self.summary();
+        let of = self.stages.len();
+        let was_held_up = matches!(self.reason, Reason::Timeout | Reason::IdleTimeout);
+        for (place, stage) in self.failed() {
+            let stderr = stderr.get(place).copied().unwrap_or_default();
+            let what = match was_held_up && stage.report.reason != Reason::Finished {
+                true => " held up the rest",
+                false => "",
+            };
+            let facts = stage.report.explain_to(stderr, until_exit);
+            let facts = facts.replace('\n', "\n  ");
+            let _ = write!(text, "\n  stage {} of {of}{what}: {facts}", place + 1);
+        }
+        let stages = self.stages.iter().enumerate();
+        for (place, stage) in stages.filter(|(_, one)| one.judgement == Judgement::Collateral) {
+            let command = stage.report.command();
+            let ended = predicate(stage.report.status);
+            let why = match stage.report.reason {
+                Reason::Finished => "the next one had failed",
+                _ => "all were stopped",
+            };
+            let _ = write!(
+                text,
+                "\n  stage {} of {of}: {command} {ended}, since {why}",
+                place + 1
+            );
+        }
+        text
+    }
+}
+
+/// Commands with `|` between.
+pub(super) fn joined(commands: impl Iterator<Item = String>) -> String {
+    let commands: Vec<String> = commands.collect();
+    match commands.as_slice() {
+        [first, second, third, .., last] if commands.len() > 6 => {
+            let left_out = commands.len() - 4;
+            format!("{first} | {second} | {third} | [… {left_out} stages …] | {last}")
+        }
+        all => all.join(" | "),
+    }
+}

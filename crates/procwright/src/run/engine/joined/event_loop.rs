@@ -1,0 +1,295 @@
+//! The loop of runs that are joined: a step of each, and one wait for all.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+use super::{JoinedRuns, JointStop};
+use crate::drain::{InlineTurn, Moved, PollOwner};
+use crate::run::collected::Failure;
+use crate::run::engine::event_loop::{LATE_TURNS, Next, moment, watched};
+use crate::run::engine::run_state::Run;
+use crate::run::error::Foreign;
+use crate::run::output::Reason;
+use crate::run::watch::Demand;
+use crate::spool::Memory;
+use procwright_os::poll::{self, Flags};
+use procwright_os::signal::NoSigpipe;
+use procwright_os::time::Deadline;
+
+/// Whose descriptor is polled.
+#[derive(Clone, Copy)]
+enum Owner {
+    Stage(usize, PollOwner),
+    Cancel,
+    Watch,
+}
+
+impl<M: Memory> JoinedRuns<'_, M> {
+    /// Goes on until nothing is left to wait for, or, in a fork that a hook has made, at once.
+    pub(crate) fn drive(&mut self) {
+        self.runs.iter_mut().for_each(|run| run.attend(false));
+        self.drive_on();
+        self.runs.iter_mut().for_each(|run| run.attend(true));
+    }
+
+    fn drive_on(&mut self) {
+        let feeds = self.runs.iter().any(|run| run.streams.feeds());
+        let _no_sigpipe = feeds.then(NoSigpipe::new);
+        while !self.runs.iter().any(Run::is_in_fork) {
+            let mut deadline = Deadline::NEVER;
+            let mut stop = None;
+            for (place, run) in self.runs.iter_mut().enumerate() {
+                if run.is_closed() {
+                    continue;
+                }
+                match run.step() {
+                    Next::Over => run.close(),
+                    Next::Stop(reason) => stop = stop.or(Some((reason, Some(place)))),
+                    Next::Turn(until) => deadline = deadline.min(until),
+                    // Nobody takes turns with one of many.
+                    Next::Pause => {}
+                }
+            }
+            if self.runs.iter().all(Run::is_closed) {
+                return;
+            }
+            let now = Instant::now();
+            let stop = stop.or_else(|| Some((self.reason_to_stop(now)?, None)));
+            match stop {
+                Some((reason, by)) => self.begin_stop(reason, by, now),
+                None => self.turn(deadline.min(self.next_deadline())),
+            }
+        }
+    }
+
+    /// Why all are to be stopped now, if they are.
+    fn reason_to_stop(&mut self, now: Instant) -> Option<Reason> {
+        if self.stop.is_some() {
+            return None;
+        }
+        let is_cancelled = || {
+            self.hooks
+                .cancel
+                .as_ref()
+                .is_some_and(|one| one.is_cancelled())
+        };
+        if self.is_unwanted || self.failure.is_some() || is_cancelled() {
+            return Some(Reason::Cancelled);
+        }
+        let reason = if self.deadline.reached(now) {
+            Reason::Timeout
+        } else if self.idle_deadline(now).reached(now) {
+            Reason::IdleTimeout
+        } else {
+            self.late_turns = 0;
+            return None;
+        };
+        // A deadline that is seen before the pipes is not believed at once, as with one run.
+        let has_expired = self.hooks.timeout.has_expired() || self.hooks.idle_timeout.has_expired();
+        self.late_turns += 1;
+        (has_expired || self.late_turns > LATE_TURNS).then_some(reason)
+    }
+
+    /// The time at which all have been silent for too long.
+    fn idle_deadline(&self, now: Instant) -> Deadline {
+        if self.hooks.idle_timeout.is_never() {
+            return Deadline::NEVER;
+        }
+        let streams = || self.runs.iter().map(|run| &run.streams);
+        // The silence is ours while a consumer holds up a stream.
+        let last = match streams().any(|streams| streams.is_held()) {
+            true => Some(now),
+            false => streams().filter_map(|streams| streams.last_read()).max(),
+        };
+        self.hooks
+            .idle_timeout
+            .starting(last.unwrap_or(self.started))
+    }
+
+    fn next_deadline(&self) -> Deadline {
+        match self.stop {
+            Some(_) => Deadline::NEVER,
+            None => self.deadline.min(self.idle_deadline(Instant::now())),
+        }
+    }
+
+    /// Begins the stop of all that are left, the first one first.
+    fn begin_stop(&mut self, reason: Reason, by: Option<usize>, now: Instant) {
+        // Before the first signal: what it does to a pipe says nothing of those that hang.
+        for joint in &mut self.joints {
+            joint.at_stop = joint.look();
+        }
+        self.stop.get_or_insert(JointStop { reason, by });
+        // All are prepared before the first signal: or the end of one would be the end of the
+        // input of the next, which would seem to have ended by itself.
+        let mut prepared = Vec::with_capacity(self.runs.len());
+        for place in 0..self.runs.len() {
+            let run = &mut self.runs[place];
+            if run.is_closed() || run.is_stopping() {
+                continue;
+            }
+            if by != Some(place) && !run.program.has_exited() && run.program.running.has_exited() {
+                self.note_end(place);
+                let run = &mut self.runs[place];
+                run.exited(now);
+                if run.is_over(now) {
+                    continue;
+                }
+            }
+            let own = match reason {
+                // The output was another's.
+                Reason::OutputLimit if by != Some(place) => Reason::Cancelled,
+                _ => reason,
+            };
+            self.runs[place].prepare_stop(own, now);
+            prepared.push(place);
+        }
+        for place in prepared {
+            self.runs[place].send_first_signal(now);
+        }
+        if self.is_hurried {
+            self.hurry();
+        }
+    }
+
+    /// Ends the grace of all.
+    fn hurry(&mut self) {
+        let left = self.runs.iter_mut().filter(|run| !run.is_closed());
+        left.for_each(|run| run.demand(Demand::Kill));
+    }
+
+    /// Looks at the pipe behind a program that has ended, as soon as that is seen.
+    fn note_end(&mut self, place: usize) {
+        if let Some(joint) = self.joints.get_mut(place) {
+            joint.behind_writer = joint.look();
+        }
+    }
+
+    /// Moves what can be moved; if that was nothing, waits until something can be, or a
+    /// program has ended, or `deadline` comes.
+    fn turn(&mut self, deadline: Deadline) {
+        let mut turns: Vec<InlineTurn> = Vec::new();
+        turns.resize_with(self.runs.len(), InlineTurn::default);
+        let (mut sleeps, mut deadline) = (true, deadline);
+        for (run, turn) in self.runs.iter_mut().zip(&mut turns) {
+            if run.is_closed() {
+                continue;
+            }
+            match run.streams.move_bytes(turn) {
+                Ok(Moved::Nothing) => {}
+                Ok(Moved::Some | Moved::Flood) => sleeps = false,
+                Err(error) => {
+                    run.note_refusal(error);
+                    sleeps = false;
+                }
+            }
+            deadline = deadline.min(run.streams.next_look());
+        }
+        let then = Instant::now();
+        let until = match sleeps {
+            true => deadline,
+            false => Deadline::at(then),
+        };
+        let mut is_watch_ready = false;
+        match self.wait(until) {
+            Ok(ready) => {
+                for owner in ready {
+                    match owner {
+                        Owner::Stage(place, owner) => {
+                            let run = &mut self.runs[place];
+                            if let Err(error) = run.streams.note_ready(owner, &mut turns[place]) {
+                                run.note_refusal(error);
+                            }
+                        }
+                        Owner::Watch => is_watch_ready = true,
+                        // `reason_to_stop` asks it.
+                        Owner::Cancel => {}
+                    }
+                }
+                let runs = self.runs.iter_mut().filter(|run| !run.is_closed());
+                runs.for_each(|run| run.streams.note_wait(then, sleeps));
+            }
+            // A signal handler has run: see `Inline::turn`.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                if let Some(run) = self.runs.iter_mut().find(|run| !run.is_closed()) {
+                    run.note_refusal(error);
+                }
+            }
+        }
+        if is_watch_ready {
+            self.ask_watch();
+        }
+        for (place, turn) in turns.into_iter().enumerate() {
+            let [has_ended, ..] = turn.ready;
+            if has_ended {
+                self.note_end(place);
+            }
+            if !self.runs[place].is_closed() {
+                self.runs[place].after_turn(turn);
+            }
+        }
+    }
+
+    fn wait(&self, deadline: Deadline) -> io::Result<Vec<Owner>> {
+        let mut fds = Vec::with_capacity(2 * self.runs.len() + 2);
+        let mut owners = Vec::with_capacity(fds.capacity());
+        for (place, run) in self.runs.iter().enumerate() {
+            if run.is_closed() {
+                continue;
+            }
+            let watched = watched(&run.program, &run.phase, &run.host);
+            run.streams.awaits(watched, &mut |fd, owner| {
+                fds.push(fd);
+                owners.push(Owner::Stage(place, owner));
+            })?;
+        }
+        if let Some(cancel) = self.hooks.cancel.as_ref().filter(|_| self.stop.is_none()) {
+            fds.push(poll::Fd::from_borrowed_fd(cancel.as_fd(), Flags::IN));
+            owners.push(Owner::Cancel);
+        }
+        if let Some(watch) = &self.hooks.watch {
+            fds.push(poll::Fd::from_borrowed_fd(watch.fd(), Flags::IN));
+            owners.push(Owner::Watch);
+        }
+        poll::poll(&mut fds, deadline)?;
+        let ready = fds.iter().zip(owners);
+        let ready = ready.filter(|(fd, _)| !fd.revents().is_empty());
+        Ok(ready.map(|(_, owner)| owner).collect())
+    }
+
+    /// Asks the watch of all what it wants. It is told of the last program that is left.
+    fn ask_watch(&mut self) {
+        let left = self.runs.iter().rev().find(|run| !run.is_closed());
+        let (Some(run), Some(watch)) = (left, &mut self.hooks.watch) else {
+            return;
+        };
+        let is_running = !run.program.has_exited();
+        let moment = moment(&run.streams, &run.program.running, is_running, &run.phase);
+        let is_stopping = moment.stopping;
+        let demand = match watch.ready(moment) {
+            Ok(demand) => demand,
+            Err(error) => {
+                let failure = Failure::Foreign(Foreign::Watch, error);
+                self.failure.get_or_insert(failure);
+                match is_stopping {
+                    true => Demand::Kill,
+                    false => Demand::Stop,
+                }
+            }
+        };
+        match demand {
+            // Nobody takes turns with a pipeline.
+            Demand::Nothing | Demand::Pause => {}
+            Demand::Stop => self.is_unwanted = true,
+            Demand::Kill => {
+                self.is_unwanted = true;
+                self.is_hurried = true;
+                if self.stop.is_some() {
+                    self.hurry();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Runs joined by pipes, which are started, driven and stopped as one.
+//!
+//! Each is a [`Run`] with all that is its own: streams, consumers, limits, its stop, its
+//! report. What is here is what they have in common: one thread and one wait, the limits of
+//! the whole, and that one of them is not stopped without the others.
+
+mod event_loop;
+mod start;
+
+use std::time::{Duration, Instant};
+
+use super::run_state::Run;
+use crate::run::collected::{Collected, Failure};
+use crate::run::output::{ReachedLimit, Reason};
+use crate::run::watch::Watch;
+use crate::spool::Memory;
+use procwright_os::pipe::{EndsProbe, PipeEnds};
+use procwright_os::time::{Deadline, Timeout};
+use procwright_process::Cancel;
+
+pub(crate) use start::{StageUnstarted, start_joined};
+
+/// Limits and hooks of all together.
+#[derive(Default)]
+pub(crate) struct JointHooks<'a> {
+    pub(crate) timeout: Timeout,
+    pub(crate) idle_timeout: Timeout,
+    pub(crate) cancel: Option<Cancel>,
+    pub(crate) watch: Option<Box<dyn Watch + 'a>>,
+}
+
+/// Runs of which each writes into the next one.
+pub(crate) struct JoinedRuns<'a, M> {
+    runs: Vec<Run<'a, M>>,
+    /// The pipe behind each but the last.
+    joints: Vec<Joint>,
+    hooks: JointHooks<'a>,
+    started: Instant,
+    deadline: Deadline,
+    /// Turns since a deadline came.
+    late_turns: u8,
+    /// True if the caller wants the end.
+    is_unwanted: bool,
+    /// True if the caller wants no more grace either.
+    is_hurried: bool,
+    stop: Option<JointStop>,
+    failure: Option<Failure>,
+}
+
+/// The pipe between a run and the next one, which nobody here holds open.
+#[derive(Debug, Default)]
+pub(crate) struct Joint {
+    /// None where no descriptor was left for it.
+    probe: Option<EndsProbe>,
+    /// As it was when the program before it was seen to have ended.
+    pub(crate) behind_writer: Option<PipeEnds>,
+    /// As it was before the first signal of a stop.
+    pub(crate) at_stop: Option<PipeEnds>,
+}
+
+impl Joint {
+    fn look(&self) -> Option<PipeEnds> {
+        self.probe.as_ref()?.look().ok()
+    }
+}
+
+/// The stop of all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JointStop {
+    pub(crate) reason: Reason,
+    /// The place of the run that it is for; none for a limit or a cancel of the whole.
+    pub(crate) by: Option<usize>,
+}
+
+/// All that came of the runs.
+pub(crate) struct JoinedResult<M> {
+    pub(crate) stages: Vec<Collected<M>>,
+    pub(crate) joints: Vec<Joint>,
+    pub(crate) stop: Option<JointStop>,
+    pub(crate) limit: Option<ReachedLimit>,
+    pub(crate) duration: Duration,
+    /// The failure of code that takes part in the whole.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl<M: Memory> JoinedRuns<'_, M> {
+    /// Reaps the programs and gives all that came of the runs.
+    pub(crate) fn conclude(self) -> JoinedResult<M> {
+        let own_limit = self.stop.filter(|stop| stop.by.is_none());
+        let own_limit = own_limit.and_then(|stop| match stop.reason {
+            Reason::Timeout => self.hooks.timeout.duration(),
+            Reason::IdleTimeout => self.hooks.idle_timeout.duration(),
+            Reason::Finished | Reason::Cancelled | Reason::OutputLimit => None,
+        });
+        let own_limit = own_limit.map(ReachedLimit::Time);
+        let mut stages: Vec<Collected<M>> = self.runs.into_iter().map(Run::conclude).collect();
+        if let Some(limit) = own_limit {
+            let stopped = stages.iter_mut().map(|stage| &mut stage.report);
+            stopped
+                .filter(|report| report.reason != Reason::Finished)
+                .for_each(|report| report.limit = Some(limit));
+        }
+        let of_stage = |place: usize| stages.get(place)?.report.limit;
+        let by = self.stop.and_then(|stop| stop.by);
+        JoinedResult {
+            limit: own_limit.or_else(|| of_stage(by?)),
+            stages,
+            joints: self.joints,
+            stop: self.stop,
+            duration: self.started.elapsed(),
+            failure: self.failure,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The start of runs that are joined: of all, or of none.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{JoinedRuns, Joint, JointHooks};
+use crate::child::{self, JoinEnds, Unstarted};
+use crate::error::{SpawnError, Step};
+use crate::run::engine::run_state::Run;
+use crate::run::engine::start::{check, prepare};
+use crate::run::hooks::Hooks;
+use crate::run::watch::Demand;
+use crate::spec::Spec;
+use crate::spool::Memory;
+use crate::trace::Trace;
+use procwright_os::pipe::{self, EndsProbe};
+use procwright_process::{Cancel, Stop};
+use std::os::fd::AsFd;
+
+/// The run that could not be started, by its place. Of the others nothing is left.
+pub(crate) struct StageUnstarted {
+    pub(crate) place: usize,
+    pub(crate) unstarted: Unstarted,
+}
+
+/// Starts the runs, the stdout of each joined to the stdin of the next.
+///
+/// All that may be refused is had first: values, programs, pipes, files, threads. Then the last
+/// program is started first, so that one which reads has got nothing if one before it cannot be
+/// started. It is killed then, and sees no end of its input before: a program that takes an
+/// empty input for a whole one (a mailer, a loader) must not have it.
+pub(crate) fn start_joined<'a, M: Memory>(
+    stages: Vec<(Arc<Spec>, Hooks<'a>)>,
+    hooks: JointHooks<'a>,
+) -> Result<JoinedRuns<'a, M>, StageUnstarted> {
+    let at = |place| move |unstarted| StageUnstarted { place, unstarted };
+    let (specs, stage_hooks): (Vec<Arc<Spec>>, Vec<Hooks<'a>>) = stages.into_iter().unzip();
+    let mut launches = Vec::with_capacity(specs.len());
+    for (place, (spec, hooks)) in specs.iter().zip(&stage_hooks).enumerate() {
+        let trace = Trace::begin();
+        let launch = check(spec, hooks, trace).map_err(at(place))?;
+        launches.push((launch, trace));
+    }
+    for (place, (spec, (launch, trace))) in specs.iter().zip(&launches).enumerate() {
+        if let Some(error) = launch.missing_program(spec) {
+            let object = spec.argv[0].to_string_lossy();
+            let error = SpawnError::new(Step::Exec, object, error);
+            return Err(at(place)(child::given_up(error, spec, *trace)));
+        }
+    }
+    if hooks.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+        return Err(at(0)(Unstarted::Cancelled));
+    }
+    let started = Instant::now();
+    let mut prepared = Vec::with_capacity(specs.len());
+    let mut joints = Vec::with_capacity(specs.len());
+    let mut read_end = None;
+    let parts = specs.iter().zip(stage_hooks).zip(launches);
+    for (place, ((spec, stage_hooks), (launch, trace))) in parts.enumerate() {
+        let mut joins = JoinEnds {
+            stdin: read_end.take(),
+            stdout: None,
+        };
+        if place + 1 < specs.len() {
+            let (read, write) = pipe::pipe().map_err(|error| {
+                let error = SpawnError::new(Step::Pipe, "", error);
+                at(place)(child::given_up(error, spec, trace))
+            })?;
+            joints.push(Joint {
+                // A probe is worth a descriptor but not a failed start.
+                probe: EndsProbe::new(read.as_fd(), write.as_fd()).ok(),
+                ..Joint::default()
+            });
+            read_end = Some(read);
+            joins.stdout = Some(write);
+        }
+        prepared.push(prepare(spec, launch, stage_hooks, joins, trace).map_err(at(place))?);
+    }
+    let mut runs: Vec<Run<'a, M>> = Vec::with_capacity(specs.len());
+    while let Some(one) = prepared.pop() {
+        match one.start() {
+            Ok(run) => runs.push(run),
+            Err(refused) => {
+                runs.into_iter().for_each(Run::undo);
+                return Err(at(prepared.len())(refused.into()));
+            }
+        }
+    }
+    runs.reverse();
+    Ok(JoinedRuns {
+        runs,
+        joints,
+        started,
+        deadline: hooks.timeout.starting(started),
+        hooks,
+        late_turns: 0,
+        is_unwanted: false,
+        is_hurried: false,
+        stop: None,
+        failure: None,
+    })
+}
+
+impl<M: Memory> Run<'_, M> {
+    /// Ends a run that is not wanted after all.
+    fn undo(mut self) {
+        let scope = self.spec.stop.scope();
+        Arc::make_mut(&mut self.spec).stop = Stop::kill().with_scope(scope);
+        self.demand(Demand::Kill);
+        while !self.drive() && !self.is_in_fork() {}
+        if !self.is_in_fork() {
+            self.conclude();
+        }
+    }
+}
