@@ -7,13 +7,13 @@ use clap_complete::{Shell, generate};
 
 use crate::args::{ShellArg, definition};
 
-/// Completion of the command behind `procwright run [OPTIONS]` and `map`, which has completions
+/// Completion of the command behind `procwright run [OPTIONS]`, `map` and `pipe`, which has completions
 /// of its own: clap's for bash would offer our options for it. `OPTIONS` stands for
 /// those that take a value.
 const BASH: &str = r#"
 _procwright_run() {
     local i
-    if [[ ${COMP_WORDS[1]} == run || ${COMP_WORDS[1]} == map ]]; then
+    if [[ ${COMP_WORDS[1]} == @(run|map|pipe) ]]; then
         for ((i = 2; i < COMP_CWORD; i++)); do
             case ${COMP_WORDS[i]} in
                 --) ((i++)); break ;;
@@ -61,8 +61,8 @@ pub(crate) fn write(shell: ShellArg, to: &mut dyn Write) -> io::Result<()> {
     };
     generate(shell, &mut definition, name, &mut text);
     if shell == Shell::Bash {
-        let both = ["run", "map"].map(|name| definition.find_subcommand(name));
-        let options = both.into_iter().flatten().flat_map(clap::Command::get_opts);
+        let all = ["run", "map", "pipe"].map(|name| definition.find_subcommand(name));
+        let options = all.into_iter().flatten().flat_map(clap::Command::get_opts);
         let valued = options
             .filter(|option| option.get_action().takes_values() && !option.is_require_equals_set());
         let mut valued: Vec<String> = valued

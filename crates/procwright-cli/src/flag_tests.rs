@@ -8,9 +8,10 @@ use crate::args::{PageArg, ShellArg, definition};
 use crate::{completions, man};
 
 /// Subcommands with flags of their own, and their manual pages.
-const NAMED: [(&str, PageArg); 7] = [
+const NAMED: [(&str, PageArg); 8] = [
     ("run", PageArg::Run),
     ("map", PageArg::Map),
+    ("pipe", PageArg::Pipe),
     ("wait", PageArg::Wait),
     ("buffer", PageArg::Buffer),
     ("queue send", PageArg::QueueSend),
@@ -133,7 +134,7 @@ fn every_flag_has_a_short_text_and_no_heading_is_lonely() {
 
 #[test]
 fn the_help_names_the_flags_that_the_manual_alone_describes() {
-    for name in ["run", "map"] {
+    for name in ["run", "map", "pipe"] {
         let mut command = subcommand(name);
         let help = command.render_help().to_string();
         for flag in flags(&command) {

@@ -2,7 +2,7 @@
 //!
 //! The modules stand in layers, from the top; each uses only those below it:
 //!
-//! 1. [`run`], [`map`], [`wait`], [`buffer`], [`queue`], [`man`], [`completions`]: the
+//! 1. [`run`], [`map`], [`pipe`], [`wait`], [`buffer`], [`queue`], [`man`], [`completions`]: the
 //!    subcommands, none of which uses another
 //! 2. [`args`], the command line, where each flag is described once; [`stdout`] and
 //!    [`stdio`], where results and a program's output go; [`process_1`], the command as
@@ -32,6 +32,7 @@ mod man;
 mod map;
 mod message;
 mod own_signals;
+mod pipe;
 mod poll;
 mod process_1;
 mod procfs;
@@ -60,6 +61,10 @@ fn main() -> ! {
             Subcommand::Map(args) => match process_1::ourselves_as_a_child() {
                 Some(command) => run::run(&args::run_as_init(command)),
                 None => map::map(*args),
+            },
+            Subcommand::Pipe(args) => match process_1::ourselves_as_a_child() {
+                Some(command) => run::run(&args::run_as_init(command)),
+                None => pipe::pipe(&args),
             },
             Subcommand::Buffer(args) => reaping(|| buffer::buffer(&args)),
             Subcommand::Wait(args) => reaping(|| wait::wait(args)),

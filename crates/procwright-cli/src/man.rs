@@ -89,6 +89,47 @@ const MAP: &[Section] = &[
     ),
 ];
 
+const PIPE: &[Section] = &[
+    (
+        "EXIT STATUS",
+        &[
+            ("0", "All stages have ended well, or were forgiven."),
+            (
+                "the code of a stage",
+                "Of the last one that failed; 128 + N if signal N ended it.",
+            ),
+            (
+                "124",
+                "Stopped by a limit: timeout, idle timeout, output limit.",
+            ),
+            ("125", "Wrong usage, or trouble of our own."),
+            ("126", "A stage was found, but could not be executed."),
+            ("127", "A stage was not found."),
+            (
+                "death by a signal",
+                "That asked this command to end. All stages have ended before.",
+            ),
+        ],
+    ),
+    (
+        "EXAMPLES",
+        &[
+            (
+                "procwright pipe --report text yes --to head -1",
+                "Success, with a table of both stages: yes died of SIGPIPE, and is forgiven.",
+            ),
+            (
+                "procwright pipe --ok 2=1 zcat log.gz --to grep 500 --to wc -l",
+                "A grep that finds nothing exits with 1, which is no failure here.",
+            ),
+            (
+                "procwright pipe --timeout 10m pg_dump app --to zstd -o app.zst",
+                "At most ten minutes; who held up the other is told.",
+            ),
+        ],
+    ),
+];
+
 const WAIT: &[Section] = &[(
     "EXIT STATUS",
     &[
@@ -228,10 +269,11 @@ const OVERVIEW: Page = Page {
 };
 
 /// Every page, in the order of `SEE ALSO`.
-const PAGES: [Page; 11] = [
+const PAGES: [Page; 12] = [
     OVERVIEW,
     page(PageArg::Run, &["run"], RUN),
     page(PageArg::Map, &["map"], MAP),
+    page(PageArg::Pipe, &["pipe"], PIPE),
     page(PageArg::Wait, &["wait"], WAIT),
     page(PageArg::Buffer, &["buffer"], BUFFER),
     page(PageArg::Queue, &["queue"], &[]),

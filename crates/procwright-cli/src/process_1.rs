@@ -36,8 +36,8 @@ pub(crate) fn end_by_signals() -> io::Result<()> {
 }
 
 /// The command line of this process, to be run as its child; none unless it is process 1. For
-/// `map`, which has children on many threads: an orphan that has ended could not be told from a
-/// command whose thread is about to take its status.
+/// `map` and `pipe`, which have several children: an orphan that has ended could not be told from
+/// one whose status is about to be taken.
 pub(crate) fn ourselves_as_a_child() -> Option<Vec<OsString>> {
     if !is_process_1() {
         return None;

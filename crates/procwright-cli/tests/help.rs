@@ -27,6 +27,7 @@ fn the_help_fits_a_screen() {
     for (name, lines) in [
         ("run", 52),
         ("map", 60),
+        ("pipe", 52),
         ("wait", 30),
         ("buffer", 40),
         ("man", 15),
@@ -94,10 +95,11 @@ fn fed(mut command: Command, input: &str) -> String {
 
 #[test]
 fn manual_pages_are_well_formed() {
-    let pages: [&[&str]; 7] = [
+    let pages: [&[&str]; 8] = [
         &[],
         &["run"],
         &["map"],
+        &["pipe"],
         &["wait"],
         &["buffer"],
         &["queue"],

@@ -8,6 +8,7 @@ mod buffer;
 mod habits;
 mod limits;
 mod map;
+mod pipe;
 mod queue;
 mod report;
 mod run;
@@ -22,6 +23,7 @@ use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, V
 
 pub(crate) use buffer::{BufferArgs, BufferOverflowArg};
 pub(crate) use map::MapArgs;
+pub(crate) use pipe::PipeArgs;
 pub(crate) use queue::{FormatArg, QueueArgs, QueueCommand, RecvArgs, SendArgs, StatArgs};
 pub(crate) use report::ReportArg;
 pub(crate) use run::RunArgs;
@@ -49,6 +51,7 @@ pub(crate) enum Subcommand {
     // would replace that description.
     Run(Box<RunArgs>),
     Map(Box<MapArgs>),
+    Pipe(Box<PipeArgs>),
     Wait(WaitArgs),
     Buffer(BufferArgs),
     Queue(QueueArgs),
@@ -58,7 +61,10 @@ pub(crate) enum Subcommand {
     /// procwright-run.1 in a directory man1 of the manual path, it is found by name.
     Man {
         /// The page of this command [default: the overview]
-        #[arg(value_name = "run|map|wait|queue-recv|…", hide_possible_values = true)]
+        #[arg(
+            value_name = "run|map|pipe|wait|queue-recv|…",
+            hide_possible_values = true
+        )]
         page: Option<PageArg>,
     },
     /// Print the completions for a shell.
@@ -77,6 +83,7 @@ pub(crate) enum Subcommand {
 pub(crate) enum PageArg {
     Run,
     Map,
+    Pipe,
     Wait,
     Buffer,
     Queue,

@@ -53,6 +53,7 @@ fn explanation(error: &clap::Error, subcommand: &str) -> String {
         ErrorKind::MissingRequiredArgument if context(ContextKind::InvalidArg) == "<CMD>..." => {
             let example = match subcommand {
                 "map" => "procwright map -j 8 gzip -9 {} ::: *.log",
+                "pipe" => "procwright pipe zcat log.gz --to grep -c 500",
                 _ => "procwright run --timeout 5m make test",
             };
             format!("no program is named\n  hint: it comes behind the options, as in: {example}")

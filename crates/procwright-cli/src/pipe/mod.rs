@@ -1,0 +1,188 @@
+//! `procwright pipe`: programs that are joined by pipes, and judged one by one.
+
+mod report;
+mod signals;
+
+use std::path::PathBuf;
+
+use procwright::pipeline::{Error, Judgement, PipelineOutput};
+use procwright::process::{Exit, Signal};
+use procwright::time::Timeout;
+use procwright::{Beyond, BoxError, Command, Event, Limit, Pipeline, Reason, Sink, Spec, Stdin};
+
+use crate::args::PipeArgs;
+use crate::exit::Termination;
+use crate::report_file::ReportFile;
+use crate::{file_conflicts, inherited_signals, message};
+use signals::PipeSignals;
+
+/// How much is kept of the stderr of a stage, half of it from its end, to tell of a failure.
+const KEPT: u64 = 64 * 1024;
+
+/// Runs the stages of the options.
+///
+/// # Errors
+/// Nothing was run, or the report could not be written.
+pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
+    let ignored = inherited_signals::ignored();
+    let stages = args.stages().map_err(Termination::trouble)?;
+    check_files(args).map_err(Termination::trouble)?;
+    let specs = specs(stages, args, &ignored);
+    // Opened before anything starts: a pipeline whose report cannot be written is not run.
+    let report_file = args.report.report_to.as_deref().map(ReportFile::open);
+    let report_file = report_file.transpose()?;
+    let stop = specs[0].stop;
+    let mut signals = PipeSignals::block(stop)
+        .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
+    let result = pipeline(specs, args).watch(&mut signals).run();
+    let fatal = signals.fatal();
+    // Nothing from here on has to be protected from a signal.
+    drop(signals);
+    let termination = outcome(&result, fatal);
+    let (Some(output), Some(form)) = (output(&result), args.report.form()) else {
+        return Ok(termination);
+    };
+    report::write(&output.report, form, report_file).map_err(|error| {
+        let trouble = Termination::trouble(format_args!("cannot write the report: {error}"));
+        match termination {
+            Termination::OK => trouble,
+            failure => failure,
+        }
+    })?;
+    Ok(termination)
+}
+
+/// Checks that no two options name one file.
+fn check_files(args: &PipeArgs) -> Result<(), String> {
+    let mut written: Vec<(&str, PathBuf)> = Vec::new();
+    let report_to = args.report.report_to.as_ref();
+    if let Some(path) = report_to.filter(|path| !ReportFile::is_stdout(path)) {
+        written.push(("--report-to", path.clone()));
+    }
+    let (read, inherits) = match args.first_stdin() {
+        Stdin::File(path) => (vec![("--stdin", path)], false),
+        Stdin::Inherit => (Vec::new(), true),
+        _ => (Vec::new(), false),
+    };
+    file_conflicts::check(written, read, inherits)
+}
+
+/// The spec of each stage.
+fn specs(stages: Vec<Vec<std::ffi::OsString>>, args: &PipeArgs, ignored: &[Signal]) -> Vec<Spec> {
+    let last = stages.len() - 1;
+    let specs = stages.into_iter().enumerate().map(|(place, words)| {
+        let mut spec = Spec::new(words);
+        args.apply_to(&mut spec);
+        // The whole has them.
+        (spec.timeout, spec.idle_timeout) = (Timeout::NEVER, Timeout::NEVER);
+        if place == 0 {
+            spec.stdin = args.first_stdin();
+        }
+        // A pipe is put between only for what has to see the output.
+        let sees = !args
+            .limits
+            .idle_timeout
+            .unwrap_or(Timeout::NEVER)
+            .is_never()
+            || spec.limit.is_some()
+            || args.limits.until.is_some();
+        let own = || match sees {
+            true => Sink::Relay,
+            false => Sink::Inherit,
+        };
+        if place == last {
+            spec.stdout = own();
+        }
+        spec.stderr = match args.quiet {
+            true => Sink::Capture,
+            false => own(),
+        };
+        if args.quiet && spec.limit.is_none() {
+            spec.limit = Some(Limit {
+                bytes: KEPT,
+                beyond: Beyond::HeadAndTail,
+            });
+        }
+        inherited_signals::pass_on(ignored, &mut spec);
+        spec
+    });
+    specs.collect()
+}
+
+fn pipeline<'a>(specs: Vec<Spec>, args: &PipeArgs) -> Pipeline<'a> {
+    let stages = specs
+        .into_iter()
+        .map(|spec| Command::from_spec(spec).on_event(print_event));
+    let mut pipeline = Pipeline::new(stages)
+        .success_rule(args.success.into())
+        .timeout(args.limits.timeout.unwrap_or(Timeout::NEVER))
+        .idle_timeout(args.limits.idle_timeout.unwrap_or(Timeout::NEVER))
+        .stopped_is_ok();
+    for ok in &args.ok {
+        pipeline = pipeline.ok_codes(ok.stage - 1, ok.codes.iter().copied());
+    }
+    pipeline
+}
+
+/// Result of a pipeline, if programs were started.
+fn output(result: &Result<PipelineOutput, Error>) -> Option<&PipelineOutput> {
+    match result {
+        Ok(output) => Some(output),
+        Err(error) => error.output(),
+    }
+}
+
+/// Prints what a person has to know, and returns the termination that follows from it.
+/// `fatal` is a signal to this command for which all were stopped.
+fn outcome(result: &Result<PipelineOutput, Error>, fatal: Option<i32>) -> Termination {
+    let output = match result {
+        Ok(output) => output,
+        Err(error) => {
+            message::print(error);
+            return match error {
+                Error::Spawn { source, .. } => Termination::after_spawn_error(source),
+                _ => Termination::TROUBLE,
+            };
+        }
+    };
+    let report = &output.report;
+    let by_limit = !matches!(report.reason, Reason::Finished | Reason::Cancelled);
+    if let Some(signal) = fatal {
+        return Termination::Signal(signal);
+    }
+    if report.success() {
+        return Termination::OK;
+    }
+    // That nobody reads our stdout is no news: the last stage has found out as in a shell.
+    let last = report.stages.len() - 1;
+    let is_unread = report
+        .failed()
+        .all(|(place, stage)| place == last && stage.report.status.signal() == Some(Signal::PIPE));
+    if by_limit || !is_unread {
+        message::print(output.report.explain_to(&stderr(output), "--until exit"));
+    }
+    match by_limit {
+        true => Termination::STOPPED,
+        false => {
+            let failed = report.stages.iter().rev();
+            let failed = failed
+                .filter(|stage| stage.judgement == Judgement::Failed)
+                .find(|stage| stage.report.status != Exit::Code(0));
+            failed.map_or(Termination::FAILED, |stage| {
+                Termination::after_program(stage.report.status)
+            })
+        }
+    }
+}
+
+fn stderr(output: &PipelineOutput) -> Vec<&[u8]> {
+    output.stderr.iter().map(Vec::as_slice).collect()
+}
+
+fn print_event(event: &Event) -> Result<(), BoxError> {
+    message::post(format_args!(
+        "{}\n  hint: --until exit does not wait for them",
+        event.fact()
+    ));
+    Ok(())
+}

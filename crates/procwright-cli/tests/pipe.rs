@@ -1,0 +1,266 @@
+//! `procwright pipe`: exit codes, what is said, the report, signals.
+
+mod common;
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use common::{Ran, Started, child, is_gone, subcommand};
+use rustix::process::Signal;
+use serde_json::Value;
+
+fn pipe(words: &[&str]) -> Command {
+    let mut command = subcommand("pipe");
+    command.args(words);
+    command
+}
+
+fn ran(words: &[&str]) -> Ran {
+    pipe(words).stdin(Stdio::null()).output().unwrap().into()
+}
+
+/// Exit code, stdout and stderr.
+#[track_caller]
+fn ends(words: &[&str], code: i32, stdout: &str, stderr: &str) {
+    let ran = ran(words);
+    assert_eq!(
+        (ran.code(), ran.stdout.as_str(), ran.stderr.as_str()),
+        (Some(code), stdout, stderr),
+        "{words:?}"
+    );
+}
+
+#[test]
+fn a_pipeline_is_read_from_stdin_to_stdout() {
+    let mut command = pipe(&["sort", "--to", "head", "-1"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut run = command.spawn().unwrap();
+    run.stdin.take().unwrap().write_all(b"b\na\n").unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(
+        (output.status.code(), &output.stdout[..]),
+        (Some(0), &b"a\n"[..])
+    );
+    ends(&["yes", "--to", "head", "-1"], 0, "y\n", "");
+    ends(
+        &["--separator", "::", "echo", "--to", "::", "cat"],
+        0,
+        "--to\n",
+        "",
+    );
+    ends(
+        &["--stdin", "null", "cat", "--to", "wc", "-c"],
+        0,
+        "0\n",
+        "",
+    );
+    ends(&["echo", "alone"], 0, "alone\n", "");
+}
+
+#[test]
+fn the_last_failure_is_the_exit_code() {
+    let failed = "procwright: false | cat failed: stage 1 of 2 exited with code 1\n  \
+                  stage 1 of 2: false exited with code 1\n";
+    ends(&["false", "--to", "cat"], 1, "", failed);
+    let ran = ran(&[
+        "sh",
+        "-c",
+        "exit 3",
+        "--to",
+        "sh",
+        "-c",
+        "cat; exit 4",
+        "--to",
+        "cat",
+    ]);
+    assert_eq!(ran.code(), Some(4));
+    assert!(
+        ran.stderr
+            .contains("stage 1 of 3: sh -c 'exit 3' exited with code 3"),
+        "{}",
+        ran.stderr
+    );
+    let ran = self::ran(&["sh", "-c", "kill -KILL $$", "--to", "cat"]);
+    assert_eq!(ran.code(), Some(137), "{}", ran.stderr);
+    let ran = self::ran(&["yes", "--to", "sh", "-c", "read x; exit 3"]);
+    assert_eq!(ran.code(), Some(3));
+    assert!(
+        ran.stderr
+            .contains("yes was killed by SIGPIPE, since the next one had failed")
+    );
+}
+
+#[test]
+fn rules_and_codes() {
+    let strict = ran(&["--success", "strict", "yes", "--to", "head", "-1"]);
+    assert_eq!(strict.code(), Some(141));
+    ends(
+        &["--success", "last", "false", "--to", "echo", "x"],
+        0,
+        "x\n",
+        "",
+    );
+    ends(
+        &["--ok", "2=1", "echo", "a", "--to", "grep", "b"],
+        0,
+        "",
+        "",
+    );
+    let other = ran(&["--ok", "1=1,2", "echo", "a", "--to", "grep", "b"]);
+    assert_eq!(other.code(), Some(1));
+}
+
+#[test]
+fn stderr_is_kept_back_by_quiet() {
+    let noisy = "echo noise >&2; cat >/dev/null";
+    ends(
+        &["--quiet", "echo", "a", "--to", "sh", "-c", noisy],
+        0,
+        "",
+        "",
+    );
+    let python = "import sys\nwhile True: print('y')";
+    let ran = ran(&["--quiet", "python3", "-c", python, "--to", "head", "-1"]);
+    assert_eq!(
+        (ran.code(), ran.stdout.as_str(), ran.stderr.as_str()),
+        (Some(0), "y\n", "")
+    );
+    let fails = self::ran(&["--quiet", "sh", "-c", "echo why >&2; exit 2", "--to", "cat"]);
+    assert_eq!(fails.code(), Some(2));
+    assert!(
+        fails.stderr.contains("the end of stderr:\n      why"),
+        "{}",
+        fails.stderr
+    );
+}
+
+#[test]
+fn wrong_usage_is_told_before_anything_starts() {
+    for (words, said) in [
+        (&["--to", "cat"][..], "unexpected argument"),
+        (&["cat", "--to"], "stage 2 has no program"),
+        (&["cat", "--to", "--to", "cat"], "stage 2 has no program"),
+        (&["--ok", "0=1", "cat"], "write the stage from 1"),
+        (
+            &["--ok", "3=1", "cat", "--to", "cat"],
+            "ok_codes names stage",
+        ),
+        (&["--success", "maybe", "cat"], "invalid value"),
+    ] {
+        let ran = ran(words);
+        assert_eq!(ran.code(), Some(125), "{words:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{words:?}: {}", ran.stderr);
+    }
+    let missing = ran(&["echo", "x", "--to", "no-such-program"]);
+    assert_eq!((missing.code(), missing.stdout.as_str()), (Some(127), ""));
+    assert!(
+        missing.stderr.contains("stage 2 of 2, no-such-program"),
+        "{}",
+        missing.stderr
+    );
+    let directory = ran(&["echo", "x", "--to", "/"]);
+    assert_eq!(directory.code(), Some(126), "{}", directory.stderr);
+}
+
+#[test]
+fn the_stage_that_hangs_is_named() {
+    let ran = ran(&[
+        "--timeout",
+        "300ms",
+        "--grace",
+        "0",
+        "yes",
+        "--to",
+        "sleep",
+        "1000",
+        "--to",
+        "cat",
+    ]);
+    assert_eq!(ran.code(), Some(124));
+    assert!(
+        ran.stderr
+            .contains("stage 2 of 3 held up the rest: sleep 1000"),
+        "{}",
+        ran.stderr
+    );
+    let silent = self::ran(&["--idle-timeout", "300ms", "sleep", "1000", "--to", "cat"]);
+    assert_eq!(silent.code(), Some(124));
+    assert!(
+        silent.stderr.contains("was silent for 0.3 s"),
+        "{}",
+        silent.stderr
+    );
+    let much = self::ran(&["--limit", "100", "yes", "--to", "cat"]);
+    assert_eq!(much.code(), Some(124), "{}", much.stderr);
+}
+
+#[test]
+fn the_report_has_every_stage() {
+    let ran = ran(&[
+        "--report", "json", "yes", "--to", "cat", "--to", "head", "-1",
+    ]);
+    let report: Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(report["success"], true);
+    assert_eq!(report["rule"], "forgiving");
+    let stages = report["stages"].as_array().unwrap();
+    let judged: Vec<&str> = stages
+        .iter()
+        .map(|one| one["judgement"].as_str().unwrap())
+        .collect();
+    assert_eq!(judged, ["forgiven", "forgiven", "success"]);
+    assert_eq!(stages[0]["status"]["name"], "SIGPIPE");
+    let text = self::ran(&["--report", "text", "false", "--to", "cat"]);
+    let lines: Vec<&str> = text.stderr.lines().collect();
+    let row = |stage: &str| {
+        let row = lines.iter().find(|line| line.starts_with(stage)).unwrap();
+        row.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(
+        row("1  ").starts_with("1 false exited with code 1 failed"),
+        "{}",
+        text.stderr
+    );
+    assert!(
+        row("2  ").starts_with("2 cat exited with code 0 success"),
+        "{}",
+        text.stderr
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("report");
+    self::ran(&[
+        "--report-to",
+        file.to_str().unwrap(),
+        "true",
+        "--to",
+        "true",
+    ]);
+    let report: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert_eq!(report["outcome"], "ended well");
+}
+
+#[test]
+fn a_signal_stops_all_and_ends_the_command() {
+    let mut command = subcommand("pipe");
+    command.args(child(["sleep-forever", "--print-ready"]));
+    command.args(["--to", "cat"]);
+    let run = Started::of(command);
+    let stages = run.pids.clone();
+    run.kill(Signal::TERM);
+    let ran = run.finish();
+    assert_eq!(ran.signal(), Some(Signal::TERM.as_raw()));
+    assert!(!stages.is_empty() && stages.into_iter().all(is_gone));
+}
+
+#[test]
+fn a_reader_of_ours_that_goes_away_is_no_news() {
+    let mut run = pipe(&["yes", "--to", "cat"]);
+    let mut run = run
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(run.stdout.take());
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(141));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
