@@ -89,7 +89,8 @@ alone! {
         ];
         let before = Census::now();
         for count in LENGTHS {
-            for place in 0..count {
+            let usual = |place: &usize| count <= 3 || [0, 5, 9].contains(place) || test_support::stress();
+            for place in (0..count).filter(usual) {
                 for (program, arguments, errno) in &faults {
                     let dir = tempfile::tempdir().unwrap();
                     let mut stages = stages(dir.path(), count);
@@ -111,7 +112,9 @@ alone! {
         for count in LENGTHS {
             let before = Census::now();
             let mut refusals = 0;
-            for more in 0.. {
+            // Of ten every third step, but under STRESS each.
+            let step = if count <= 3 || test_support::stress() { 1 } else { 3 };
+            for more in (0..).step_by(step) {
                 assert!(more < 200, "{count} stages do not start");
                 let dir = tempfile::tempdir().unwrap();
                 let stages = stages(dir.path(), count);
@@ -133,7 +136,7 @@ alone! {
                     Err(other) => panic!("{other:?}"),
                 }
             }
-            assert!(refusals >= 3 * count, "{count}: {refusals}");
+            assert!(refusals * step >= 3 * count, "{count}: {refusals}");
         }
     }
 }
