@@ -66,7 +66,7 @@ from ._core import (
 )
 from ._invalid import InvalidValue
 from ._record import Holder, Status, Survivor
-from ._result import Result, StreamInfo
+from ._result import Piece, Result, StreamInfo
 from ._stdio import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 
 TYPE_CHECKING = False

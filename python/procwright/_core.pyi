@@ -321,7 +321,7 @@ class RawResult(TypedDict):
     stderr: bytes | None
     stdout_info: RawInfo | None
     stderr_info: RawInfo | None
-    merged: list[tuple[int, int]] | None
+    merged: list[tuple[int, int, bool]] | None
     error: BaseException | None
     io_error: tuple[int, str] | None
     outcome: str

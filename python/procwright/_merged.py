@@ -18,15 +18,24 @@ if TYPE_CHECKING:
 class MergedLine(Record, Generic[Text]):
     """A line of one of the two outputs."""
 
-    __slots__ = ("stream", "time", "line")
+    __slots__ = ("stream", "time", "line", "ambiguous")
 
-    def __init__(self, stream: Literal["stdout", "stderr"], time: float, line: Text) -> None:
+    def __init__(
+        self,
+        stream: Literal["stdout", "stderr"],
+        time: float,
+        line: Text,
+        ambiguous: bool = False,
+    ) -> None:
         #: The output, "stdout" or "stderr".
         self.stream = stream
         #: The time when its end was read out of the pipe, in seconds since 1970.
         self.time = time
         #: The line, with its end unless `lines` has cut it; `str` if text was asked for.
         self.line: Text = line
+        #: True if it may have been written before lines of the other output that were given
+        #: before: both had bytes to read, and nobody knows which was first.
+        self.ambiguous = ambiguous
 
     def __iter__(self) -> Iterator[Any]:
         """For `stream, time, line = item`."""
@@ -54,11 +63,11 @@ class Merged(_core.Merged, Generic[Text]):
         item = self._next()
         if item is None:
             raise StopIteration
-        number, time, data = item
+        number, time, data, ambiguous = item
         if number == 0:
             return Gap(-1, data)
         line: Any = data if self._decoding is None else data.decode(*self._decoding)
-        return MergedLine("stdout" if number == 1 else "stderr", time, line)
+        return MergedLine("stdout" if number == 1 else "stderr", time, line, ambiguous)
 
     if TYPE_CHECKING:
 
@@ -110,11 +119,11 @@ class Merged(_core.Merged, Generic[Text]):
 
     def _lines(self, frame: _core.Frame) -> Iterator[MergedLine[bytes] | Gap]:
         while (item := self._next(frame)) is not None:
-            number, time, data = item
+            number, time, data, ambiguous = item
             if number == 0:
                 yield Gap(-1, data)
             else:
-                yield MergedLine("stdout" if number == 1 else "stderr", time, data)
+                yield MergedLine("stdout" if number == 1 else "stderr", time, data, ambiguous)
 
     def _text_lines(
         self, frame: _core.Frame, cut: tuple[bytes | None] | None
@@ -125,12 +134,13 @@ class Merged(_core.Merged, Generic[Text]):
         encoding, errors = self._decoding
         # Pieces of lines may end within a character.
         decoders: dict[str, codecs.IncrementalDecoder] = {}
-        times: dict[str, float] = {}
+        places: dict[str, tuple[float, bool]] = {}
 
         def rests() -> Iterator[MergedLine[str]]:
             for stream, decoder in decoders.items():
                 if rest := decoder.decode(b"", True):
-                    yield MergedLine(stream, times[stream], rest)  # type: ignore[arg-type]
+                    time, ambiguous = places[stream]
+                    yield MergedLine(stream, time, rest, ambiguous)  # type: ignore[arg-type]
                 decoder.reset()
 
         # Lines come with their ends: an unfinished character is over where its line is.
@@ -142,13 +152,13 @@ class Merged(_core.Merged, Generic[Text]):
             stream = item.stream
             if stream not in decoders:
                 decoders[stream] = codecs.getincrementaldecoder(encoding)(errors)
-            times[stream] = item.time
+            places[stream] = item.time, item.ambiguous
             text = decoders[stream].decode(item.line)
             if not text:
                 continue
             if cut is not None:
                 text = without_end(text, cut[0], encoding)
-            yield MergedLine(stream, item.time, text)
+            yield MergedLine(stream, item.time, text, item.ambiguous)
         yield from rests()
 
     @property

@@ -11,13 +11,16 @@ from ._record import Holder, Record, Status, Survivor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Literal
+    from typing import Any, Literal, Self
 
     from ._captured import Captured
     from ._core import RawInfo, RawResult
     from ._types import Args, Pieces
+
+    _Pair = tuple[Literal["stdout", "stderr"], bytes]
 else:
     Captured = Generic
+    _Pair = tuple
 
 
 class StreamInfo(Record):
@@ -67,6 +70,34 @@ class StreamInfo(Record):
         parts = self._parts()
         parts["held_by"] = [{"pid": one.pid, "name": one.name} for one in self.held_by]
         return parts
+
+
+class Piece(_Pair):
+    """A piece of one of the two outputs: a pair of "stdout" or "stderr" and its bytes.
+
+    `ambiguous` is true if some of it may have been written before the piece in front of it, or
+    before ambiguous ones in front of that: both streams had bytes to read, and nobody knows which was
+    first. Where it is false, all in front was written before.
+    """
+
+    ambiguous: bool
+
+    def __new__(
+        cls, pair: tuple[Literal["stdout", "stderr"], bytes], ambiguous: bool = False
+    ) -> Self:
+        made = super().__new__(cls, pair)
+        made.ambiguous = ambiguous
+        return made
+
+    @property
+    def stream(self) -> Literal["stdout", "stderr"]:
+        """The output, "stdout" or "stderr"."""
+        return self[0]
+
+    @property
+    def data(self) -> bytes:
+        """The bytes."""
+        return self[1]
 
 
 class Result(Captured[StreamInfo, Out, Err, Order]):
@@ -183,22 +214,25 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
 
     @property
     def merged(self) -> Order:
-        """The pieces of both streams in the order of reading, None unless asked for."""
+        """The pieces of both streams in the order of reading, None unless asked for.
+
+        Each is a pair of "stdout" or "stderr" and its bytes, and has `ambiguous`.
+        """
         pieces: Any = None if self._segments is None else self._pieces(self._segments)
         order: Order = pieces
         return order
 
-    def _pieces(self, segments: list[tuple[int, int]]) -> Pieces:
+    def _pieces(self, segments: list[tuple[int, int, bool]]) -> Pieces:
         pieces: Pieces = []
         streams = {
             1: _Kept("stdout", self.stdout_bytes, self.stdout_info),
             2: _Kept("stderr", self.stderr_bytes, self.stderr_info),
         }
-        for one, length in segments:
-            stream = streams[one]
+        for number, length, ambiguous in segments:
+            stream = streams[number]
             piece = stream.take(length)
             if piece:
-                pieces.append((stream.name, piece))
+                pieces.append(Piece((stream.name, piece), ambiguous))
         return pieces
 
     def _set_text(self, name: Literal["stdout", "stderr"], text: str) -> None:
@@ -234,7 +268,10 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
             "stdout": _data(self.stdout_bytes),
             "stderr": _data(self.stderr_bytes),
             "merged": self._segments
-            and [{"stream": _STREAMS[one], "bytes": size} for one, size in self._segments],
+            and [
+                {"stream": _STREAMS[one], "bytes": size, "ambiguous": ambiguous}
+                for one, size, ambiguous in self._segments
+            ],
         }
 
     def to_json(self, *, indent: int | None = None) -> str:

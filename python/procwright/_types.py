@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
+
+from ._result import Piece
 
 StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Args = Sequence[StrOrBytesPath] | StrOrBytesPath
@@ -17,7 +19,7 @@ ExtraEnv = Mapping[str, StrOrBytesPath | None] | Mapping[bytes, StrOrBytesPath |
 #: A time: seconds, or what has them.
 Seconds = float | datetime.timedelta
 #: Pieces of both outputs, in the order of reading.
-Pieces = list[tuple[Literal["stdout", "stderr"], bytes]]
+Pieces = list[Piece]
 #: The stream, 1 or 2; whether it is called with lines, else with chunks and at last None; and
 #: what is called.
 Tap = tuple[int, bool, Callable[[Any], object]]

@@ -153,7 +153,7 @@ pub(crate) fn result(
     let merged = merged.map(|segments| {
         let segments = segments.iter();
         segments
-            .map(|one| (one.stream.fd(), one.bytes))
+            .map(|one| (one.stream.fd(), one.bytes, one.ambiguous))
             .collect::<Vec<_>>()
     });
     dict.set_item("merged", merged)?;

@@ -203,6 +203,8 @@ def test_merged(text):
         lines = [(stream, line.encode()) for stream, line in lines]
     assert [(one.stream, one.line) for one in got] == lines
     assert all(isinstance(one, MergedLine) for one in got)
+    # Each was read before the next was written.
+    assert not any(one.ambiguous for one in got)
     # The kernel's clocks are not all one: some granularity is theirs.
     assert before - 1 <= got[0].time <= got[1].time <= got[2].time
     assert it.merged.figures.lag_bytes == 0

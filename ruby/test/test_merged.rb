@@ -11,6 +11,8 @@ class TestMerged < Minitest::Test
     seen = []
     child.merged.each do |one|
       seen << [one.stream, one.line]
+      # Each was read before the next was written.
+      refute one.ambiguous
       assert_operator one.time, :>, before
       child.stdin.puts if seen.size < 3
     end

@@ -323,6 +323,8 @@ class TestRun < Minitest::Test
     result = Procwright.run("echo a; sleep 0.05; echo b >&2; sleep 0.05; echo c", shell: true, merged: true)
     assert_equal [[:stdout, "a\n"], [:stderr, "b\n"], [:stdout, "c\n"]], result.merged
     assert_equal ["a\nc\n", "b\n"], [result.stdout, result.stderr]
+    first = result.merged.first
+    assert_equal [:stdout, "a\n", false], [first.stream, first.data, first.ambiguous?]
   end
 
   def test_more_than_a_pipe_holds_on_both

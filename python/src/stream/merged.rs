@@ -39,14 +39,14 @@ impl Merged {
         })
     }
 
-    /// Number of the stream (1, 2; 0 for a gap), seconds since 1970, and the line or
-    /// how much was dropped; None at the end. Whole lines if no `frame` is given.
+    /// Number of the stream (1, 2; 0 for a gap), seconds since 1970, the line or
+    /// how much was dropped, and whether its place is ambiguous; None at the end. Whole lines if no `frame` is given.
     #[pyo3(name = "_next", signature = (frame=None))]
     fn next<'py>(
         &self,
         py: Python<'py>,
         frame: Option<&Bound<'_, Frame>>,
-    ) -> PyResult<Option<(i32, f64, Bound<'py, PyAny>)>> {
+    ) -> PyResult<Option<(i32, f64, Bound<'py, PyAny>, bool)>> {
         let frame = frame.map(Bound::get);
         let read = patiently(py, Deadline::NEVER, |patience| {
             let _inside = self.inside.enter();
@@ -61,9 +61,14 @@ impl Merged {
                 let at = line.at().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let bytes = frame.map_or(line.bytes(), |frame| frame.cut(line.bytes()));
                 let bytes = PyBytes::new(py, bytes).into_any();
-                Some((line.stream().fd(), at.as_secs_f64(), bytes))
+                Some((
+                    line.stream().fd(),
+                    at.as_secs_f64(),
+                    bytes,
+                    line.is_ambiguous(),
+                ))
             }
-            Some(MergedItem::Gap(n)) => Some((0, 0.0, n.into_pyobject(py)?.into_any())),
+            Some(MergedItem::Gap(n)) => Some((0, 0.0, n.into_pyobject(py)?.into_any(), false)),
             _ => None,
         })
     }

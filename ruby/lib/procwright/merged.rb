@@ -14,8 +14,10 @@ module Procwright
     include Enumerable
 
     # A line: `:stdout` or `:stderr`, the Time at which it was read out of the pipe, and the
-    # line with its end.
-    Line = Struct.new(:stream, :time, :line)
+    # line with its end. `ambiguous` is true if it may have been written before lines of the
+    # other output that were given before: both had bytes to read, and nobody knows which was
+    # first.
+    Line = Struct.new(:stream, :time, :line, :ambiguous)
     # A number of bytes that were dropped here, of one stream or of both ({Overflow}).
     Gap = Struct.new(:dropped_bytes)
 
@@ -32,11 +34,11 @@ module Procwright
     # @raise [IOError] if it is closed, before or meanwhile
     def gets(chomp: false)
       @before_call&.call
-      number, time, line = next_item(chomp)
+      number, time, line, ambiguous = next_item(chomp)
       return if number.nil?
       return Gap.new(line) if number.zero?
 
-      Line.new(number == 1 ? :stdout : :stderr, Time.at(time), @encodings.decode(line))
+      Line.new(number == 1 ? :stdout : :stderr, Time.at(time), @encodings.decode(line), ambiguous)
     end
 
     # @yieldparam line [Line, Gap]

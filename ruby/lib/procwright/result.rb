@@ -56,6 +56,24 @@ module Procwright
     end
   end
 
+  # A piece of one of the two outputs: an array of `:stdout` or `:stderr` and its data.
+  class Piece < Array
+    # @return [Boolean] true if some of it may have been written before the piece in front of
+    #   it, or before ambiguous ones in front of that: both streams had bytes to read, and
+    #   nobody knows which was first. Where it is false, all in front was written before
+    attr_reader :ambiguous
+    alias ambiguous? ambiguous
+    alias stream first
+    alias data last
+
+    # @private
+    def initialize(stream, data, ambiguous)
+      super([stream, data])
+      @ambiguous = ambiguous
+      freeze
+    end
+  end
+
   # The outcome of a run, whether it went well or not.
   class Result
     # @return [Array<String>] the program and its arguments
@@ -80,7 +98,7 @@ module Procwright
     attr_reader :stdout_info, :stderr_info
     # @return [String, nil] the captured output; nil where nothing was captured
     attr_reader :stdout, :stderr
-    # @return [Array<Array(Symbol, String)>, nil] both streams in the order of reading,
+    # @return [Array<Piece>, nil] both streams in the order of reading,
     #   as `[:stdout, "..."]`, if `merged: true` was asked for
     attr_reader :merged
     # @return [String] the outcome without the command: `exited with code 3`, `killed by SIGSEGV
@@ -153,10 +171,10 @@ module Procwright
     # The two captures in the order of reading.
     def interleave(raw, encodings)
       places = { 1 => [:stdout, raw[:stdout], 0], 2 => [:stderr, raw[:stderr], 0] }
-      raw[:merged].map do |stream, bytes|
+      raw[:merged].map do |stream, bytes, ambiguous|
         name, data, at = place = places[stream]
         place[2] = at + bytes
-        [name, encodings.decode_lossy(data.byteslice(at, bytes))]
+        Piece.new(name, encodings.decode_lossy(data.byteslice(at, bytes)), ambiguous)
       end
     end
   end

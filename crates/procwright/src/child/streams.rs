@@ -243,8 +243,8 @@ fn merged_reader(
     monitors: &mut PerStream<Option<OutputMonitor>>,
     news: Option<&FlowNews>,
 ) -> io::Result<(MergedReader, PerStream<Option<WatchedFlow>>)> {
-    let (halves, headers) = MergeInput::pair(queue.producer);
-    let mut flows = Vec::with_capacity(2);
+    let (halves, merge) = MergeInput::pair(queue.producer);
+    let mut drains = PerStream::<Option<Drain<Vec<u8>>>>::default();
     let mut watched = PerStream::default();
     for (stream, (end, half)) in ends.zip(halves) {
         let Some(end) = end else {
@@ -252,12 +252,21 @@ fn merged_reader(
         };
         let path = OutputPath::Merged(queue.monitor.clone(), half.tally());
         monitors[stream] = Some(OutputMonitor::new(path, end.probe.as_ref()));
-        let drain = drain_of(end, Store::Merged(half));
+        drains[stream] = Some(drain_of(end, Store::Merged(half)));
+    }
+    // Before the pump has either: it looks at both after each read.
+    let pipes = drains.as_ref().map(Option::as_ref);
+    merge.know_pipes(pipes.map(|drain| drain.map(Drain::weak_fd).unwrap_or_default()));
+    let mut flows = Vec::with_capacity(2);
+    for (stream, drain) in drains {
+        let Some(drain) = drain else {
+            continue;
+        };
         let (flow, one) = hand_to_pump(&queue.pump, drain, news);
         flows.push(flow);
         watched[stream] = one;
     }
     let reader = Reader::of_queue(QueueReader::new(queue.consumer, queue.monitor, flows));
-    let reader = MergedReader::new(reader, headers).map_err(io::Error::other)?;
+    let reader = MergedReader::new(reader, merge.headers()).map_err(io::Error::other)?;
     Ok((reader, watched))
 }

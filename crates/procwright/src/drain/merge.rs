@@ -6,13 +6,15 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use super::room::StoreRoom;
+use super::segment::are_empty;
 use crate::spool::elastic::{Destination, ElasticProducer};
 use crate::std_stream::{PerStream, StdStream};
+use procwright_os::fork::CloseOnFork;
 use procwright_os::sync::{Mutex, MutexGuard};
 
 /// The header in front of each record.
@@ -23,6 +25,9 @@ pub(crate) struct RecordHeader {
     pub(crate) length: usize,
     /// The time at which they were read.
     pub(crate) at: SystemTime,
+    /// True if both pipes were found empty between the record before and this one, so that
+    /// all before was written before.
+    pub(crate) after_pause: bool,
 }
 
 impl RecordHeader {
@@ -38,6 +43,7 @@ impl RecordHeader {
         bytes[..8].copy_from_slice(&nanos.to_ne_bytes());
         bytes[8..12].copy_from_slice(&length.to_ne_bytes());
         bytes[12] = u8::from(self.stream == StdStream::Stderr);
+        bytes[13] = u8::from(self.after_pause);
         bytes
     }
 
@@ -53,6 +59,7 @@ impl RecordHeader {
             },
             length: u32::from_ne_bytes(length) as usize,
             at: SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos),
+            after_pause: bytes[13] != 0,
         }
     }
 }
@@ -66,6 +73,10 @@ struct MergeState {
     /// The queue. None once both streams have ended, or one has failed.
     producer: Option<ElasticProducer>,
     open: usize,
+    /// The pipes, each as long as it is read; none before they are known.
+    pipes: Option<PerStream<Weak<CloseOnFork>>>,
+    /// Both pipes were found empty after the latest record.
+    is_pause: bool,
     /// The bytes of all headers.
     headers: Arc<AtomicU64>,
 }
@@ -107,14 +118,15 @@ pub(crate) struct MergeInput {
 }
 
 impl MergeInput {
-    /// The two ways into the queue of `producer`, and a counter of the bytes of
-    /// headers that went in. The drains of both are driven by
+    /// The two ways into the queue of `producer`, and what is to be done with both. The drains of both are driven by
     /// the same thread, or their order would be that of chance.
-    pub(crate) fn pair(producer: ElasticProducer) -> (PerStream<MergeInput>, Arc<AtomicU64>) {
+    pub(crate) fn pair(producer: ElasticProducer) -> (PerStream<MergeInput>, MergeHandle) {
         let headers = Arc::<AtomicU64>::default();
         let merge = Arc::new(Mutex::new(MergeState {
             producer: Some(producer),
             open: 2,
+            pipes: None,
+            is_pause: false,
             headers: Arc::clone(&headers),
         }));
         let halves = PerStream::from_fn(|stream| MergeInput {
@@ -123,7 +135,7 @@ impl MergeInput {
             tally: Arc::default(),
             has_ended: false,
         });
-        (halves, headers)
+        (halves, MergeHandle { merge, headers })
     }
 
     pub(crate) fn tally(&self) -> Arc<Tally> {
@@ -158,10 +170,15 @@ impl MergeInput {
                 if n == 0 {
                     return Ok(0);
                 }
+                // Looked at before the record is told of: who waits for that knows that the look was
+                // made.
+                let is_pause = is_pause(merge.pipes.as_ref());
+                let after_pause = std::mem::replace(&mut merge.is_pause, is_pause);
                 let header = RecordHeader {
                     stream: self.stream,
                     length: n,
                     at: SystemTime::now(),
+                    after_pause,
                 };
                 head.copy_from_slice(&header.to_bytes());
                 let size = RecordHeader::SIZE as u64;
@@ -174,6 +191,7 @@ impl MergeInput {
                 // Dropped as a whole, so that only bytes of the stream are counted.
                 let max = max.min(area.len());
                 let n = rustix::io::read(fd, &mut area[..max])?;
+                merge.is_pause = merge.is_pause || is_pause(merge.pipes.as_ref());
                 producer.commit(n);
                 // Bytes that are too many were not taken in.
                 if producer.overflowed().is_none() {
@@ -217,6 +235,37 @@ impl MergeInput {
     }
 }
 
+/// True if both pipes are empty now.
+fn is_pause(pipes: Option<&PerStream<Weak<CloseOnFork>>>) -> bool {
+    let Some(pipes) = pipes else {
+        return false;
+    };
+    // By one that is not read any more nothing comes.
+    let open: Vec<_> = pipes.values().filter_map(Weak::upgrade).collect();
+    let fds: io::Result<Vec<_>> = open.iter().map(|pipe| pipe.get()).collect();
+    fds.is_ok_and(|fds| are_empty(fds.into_iter()))
+}
+
+/// What is to be done with both streams of a queue.
+#[derive(Debug)]
+pub(crate) struct MergeHandle {
+    merge: Arc<Mutex<MergeState>>,
+    headers: Arc<AtomicU64>,
+}
+
+impl MergeHandle {
+    /// Says by which pipes the streams come, before either is read: both are looked at for
+    /// the moments at which neither has anything.
+    pub(crate) fn know_pipes(&self, pipes: PerStream<Weak<CloseOnFork>>) {
+        self.merge.lock().pipes = Some(pipes);
+    }
+
+    /// Counter of the bytes of headers that went in.
+    pub(crate) fn headers(self) -> Arc<AtomicU64> {
+        self.headers
+    }
+}
+
 impl Drop for MergeInput {
     fn drop(&mut self) {
         if !self.has_ended {
@@ -233,12 +282,13 @@ mod tests {
 
     #[test]
     fn a_header_comes_back_as_it_was() {
-        for stream in StdStream::BOTH {
+        for (stream, after_pause) in StdStream::BOTH.into_iter().zip([true, false]) {
             let at = SystemTime::UNIX_EPOCH + Duration::new(1_800_000_000, 123_456_789);
             let header = RecordHeader {
                 stream,
                 length: 262_128,
                 at,
+                after_pause,
             };
             assert_eq!(RecordHeader::from_bytes(header.to_bytes()), header);
         }

@@ -116,6 +116,7 @@ fn segment(segment: &Segment) -> Value {
     json!({
         "stream": segment.stream.name(),
         "bytes": segment.bytes,
+        "ambiguous": segment.ambiguous,
     })
 }
 
@@ -192,6 +193,7 @@ mod tests {
         let order = [Segment {
             stream: StdStream::Stdout,
             bytes: 3,
+            ambiguous: false,
         }];
         let json = report().to_json_with(Some(b"\xffab"), None, Some(&order));
         assert_eq!(json["argv"], json!(["prog", {"base64": "Yf9i"}]));
@@ -215,6 +217,9 @@ mod tests {
             json["stdout_info"]["held_by"],
             json!([{"pid": 8, "name": "stuck"}])
         );
-        assert_eq!(json["merged"], json!([{"stream": "stdout", "bytes": 3}]));
+        assert_eq!(
+            json["merged"],
+            json!([{"stream": "stdout", "bytes": 3, "ambiguous": false}])
+        );
     }
 }

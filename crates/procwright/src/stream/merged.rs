@@ -22,6 +22,7 @@ use procwright_os::sync::{Mutex, MutexGuard};
 pub struct MergedLine {
     stream: StdStream,
     at: SystemTime,
+    ambiguous: bool,
     bytes: Vec<u8>,
     text: usize,
 }
@@ -35,6 +36,14 @@ impl MergedLine {
     /// The time at which its end was read out of the pipe, not at which it was read here.
     pub fn at(&self) -> SystemTime {
         self.at
+    }
+
+    /// True if it may have been written before lines of the other stream that were given
+    /// before: both streams had bytes to read, and nobody knows which was first. If
+    /// not, all lines that were given before were written before it. The place of a line
+    /// is that of its last byte.
+    pub fn is_ambiguous(&self) -> bool {
+        self.ambiguous
     }
 
     /// The line with its separator, if that has come.
@@ -65,8 +74,9 @@ pub enum MergedItem {
 /// [`Command::merged`](crate::Command::merged) and a spawn give.
 ///
 /// The order is that in which the two pipes were read, within moments of when they
-/// were written; two writes that meet in the pipes before either is read may change
-/// places, and a line is never mixed with one of the other stream. Any number of
+/// were written; of two writes that meet in the pipes before either is read nobody knows
+/// which was first, and [`MergedLine::is_ambiguous`] says so. A line is never mixed with
+/// one of the other stream. Any number of
 /// threads may use it; each line goes to one of them.
 ///
 /// ```
@@ -106,13 +116,25 @@ struct Records {
     /// The record that is being read, and how many of its bytes are still to come.
     current: Option<(RecordHeader, usize)>,
     streams: PerStream<LineBuffer>,
-    /// The times at which the latest bytes of each came.
-    latest: PerStream<SystemTime>,
+    /// When the latest bytes of each came.
+    latest: PerStream<Arrival>,
+    /// Pauses so far.
+    pauses: u64,
+    /// Pauses before the last byte of the latest line of each.
+    given: PerStream<Option<u64>>,
     /// The state of both streams behind the lines that are held.
     after: Option<AfterBuffer>,
     read_headers: Arc<AtomicU64>,
     /// Whether it is unknown where the next record begins.
     lost: bool,
+}
+
+/// When bytes came.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    at: SystemTime,
+    /// The number of pauses before: moments at which both pipes were empty.
+    pauses: u64,
 }
 
 impl MergedReader {
@@ -129,7 +151,12 @@ impl MergedReader {
                 known: 0,
                 current: None,
                 streams: PerStream::default(),
-                latest: PerStream::from_fn(|_| SystemTime::UNIX_EPOCH),
+                latest: PerStream::from_fn(|_| Arrival {
+                    at: SystemTime::UNIX_EPOCH,
+                    pauses: 0,
+                }),
+                pauses: 0,
+                given: PerStream::default(),
                 after: None,
                 read_headers: Arc::clone(&read_headers),
                 lost: false,
@@ -255,16 +282,21 @@ impl Records {
     /// order in which they were read.
     fn line(&mut self, frame: &Frame) -> io::Result<Option<MergedLine>> {
         let mut order = StdStream::BOTH;
-        order.sort_by_key(|&stream| self.latest[stream]);
+        order.sort_by_key(|&stream| self.latest[stream].at);
         for stream in order {
             let buffer = &mut self.streams[stream];
             match buffer.available(frame, usize::MAX) {
                 Some(Available::Line(cut)) => {
                     let bytes = buffer.bytes()[..cut.length].to_vec();
                     buffer.take_cut(frame, cut);
+                    let arrival = self.latest[stream];
+                    self.given[stream] = Some(arrival.pauses);
+                    // A line that had no end until now may be older than what was given.
+                    let other = self.given[stream.other()];
                     return Ok(Some(MergedLine {
                         stream,
-                        at: self.latest[stream],
+                        at: arrival.at,
+                        ambiguous: other.is_some_and(|pauses| pauses >= arrival.pauses),
                         text: frame.framing.separator.strip(&bytes).len(),
                         bytes,
                     }));
@@ -331,7 +363,11 @@ impl Records {
             let size = RecordHeader::SIZE as u64;
             self.read_headers.fetch_add(size, Ordering::Relaxed);
             let header = RecordHeader::from_bytes(self.header);
-            self.latest[header.stream] = header.at;
+            self.pauses += u64::from(header.after_pause);
+            self.latest[header.stream] = Arrival {
+                at: header.at,
+                pauses: self.pauses,
+            };
             self.current = Some((header, header.length));
         }
     }

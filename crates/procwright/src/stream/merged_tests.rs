@@ -22,25 +22,47 @@ struct Merged {
 
 impl Merged {
     fn new(policy: Overflow) -> Merged {
+        Merged::with_written(policy, PerStream::default())
+    }
+
+    /// With so much in the pipes before either is read.
+    fn with_written(policy: Overflow, written: PerStream<&[u8]>) -> Merged {
         let pump = Pump::get().unwrap();
         let hook = Box::new(|_: &elastic::Event| {});
         let (producer, consumer, monitor) = elastic::elastic(policy, pump.wake(), hook).unwrap();
-        let (halves, headers) = MergeInput::pair(producer);
-        let mut flows = Vec::new();
-        let pipes = halves.map(|half| {
-            let (reader, writer) = io::pipe().unwrap();
+        let (halves, merge) = MergeInput::pair(producer);
+        let mut drains = Vec::new();
+        let length: usize = written.values().map(|bytes| bytes.len()).sum();
+        let pipes = halves.zip(written).map(|(half, written)| {
+            let (reader, mut writer) = io::pipe().unwrap();
             procwright_os::pipe::set_nonblocking(&reader).unwrap();
+            writer.write_all(written).unwrap();
             let store = Store::Merged(half);
-            let drain = Drain::new(reader.into(), None, store, Instant::now());
-            let gauge = drain.gauge();
-            flows.push((pump.take(drain), gauge));
+            drains.push(Drain::new(reader.into(), None, store, Instant::now()));
             writer
         });
+        merge.know_pipes(PerStream::new(drains[0].weak_fd(), drains[1].weak_fd()));
+        let flows = drains.into_iter().map(|drain| {
+            let gauge = drain.gauge();
+            (pump.take(drain), gauge)
+        });
+        let flows = flows.collect();
         let reader = Reader::of_queue(QueueReader::new(consumer, monitor, flows));
-        Merged {
-            reader: MergedReader::new(reader, headers).unwrap(),
+        let merged = Merged {
+            reader: MergedReader::new(reader, merge.headers()).unwrap(),
             pipes,
-            written: 0,
+            written: length as u64,
+        };
+        merged.read();
+        merged
+    }
+
+    /// Waits until all that was written was read out of the pipes.
+    fn read(&self) {
+        let watchdog = Instant::now() + Duration::from_secs(60);
+        while self.reader.figures().unwrap().bytes_in < self.written {
+            assert!(Instant::now() < watchdog, "nobody reads it");
+            thread::yield_now();
         }
     }
 
@@ -48,11 +70,7 @@ impl Merged {
     fn write(&mut self, stream: StdStream, bytes: &[u8]) {
         self.pipes[stream].write_all(bytes).unwrap();
         self.written += bytes.len() as u64;
-        let watchdog = Instant::now() + Duration::from_secs(60);
-        while self.reader.figures().unwrap().bytes_in < self.written {
-            assert!(Instant::now() < watchdog, "nobody reads it");
-            thread::yield_now();
-        }
+        self.read();
     }
 
     fn end(self) -> MergedReader {
@@ -109,6 +127,61 @@ fn lines_keep_the_order_in_which_they_were_written() {
         (figures.bytes_in, figures.lag_bytes),
         (figures.bytes_out, 0)
     );
+}
+
+/// The lines, and which are ambiguous.
+fn certainties(reader: &MergedReader) -> Vec<(String, bool)> {
+    std::iter::from_fn(|| match reader.next_line(FOREVER).unwrap()? {
+        MergedItem::Line(line) => {
+            let text = String::from_utf8(line.text().to_vec()).unwrap();
+            Some((text, line.is_ambiguous()))
+        }
+        MergedItem::Gap(n) => panic!("{n} bytes are missing"),
+    })
+    .collect()
+}
+
+#[test]
+fn what_was_read_before_the_next_was_written_is_certain() {
+    // The look at both pipes comes before a record is told of, which each write waits for.
+    let mut merged = Merged::new(spill());
+    for (stream, line) in [
+        (Stdout, "1\n"),
+        (Stderr, "2\n"),
+        (Stdout, "3"),
+        (Stderr, "4\n"),
+        (Stdout, "5\n"),
+    ] {
+        merged.write(stream, line.as_bytes());
+    }
+    let expected = ["1", "2", "4", "35"].map(|line| (line.to_owned(), false));
+    assert_eq!(certainties(&merged.end()), expected);
+}
+
+#[test]
+fn what_met_in_the_pipes_is_ambiguous() {
+    let written = PerStream::new(&b"1\n2\n"[..], &b"3\n4\n"[..]);
+    let mut merged = Merged::with_written(spill(), written);
+    // All of it was read by now.
+    merged.write(Stdout, b"5\n");
+    merged.write(Stderr, b"6\n");
+    let mut lines = certainties(&merged.end());
+    assert_eq!(
+        lines.split_off(4),
+        [("5".to_owned(), false), ("6".to_owned(), false)]
+    );
+    // Whichever stream was read first.
+    let flags = lines
+        .iter()
+        .map(|(_, ambiguous)| *ambiguous)
+        .collect::<Vec<_>>();
+    assert_eq!(flags, [false, false, true, true]);
+    lines.sort();
+    let texts = lines
+        .iter()
+        .map(|(text, _)| text.as_str())
+        .collect::<Vec<_>>();
+    assert_eq!(texts, ["1", "2", "3", "4"]);
 }
 
 #[test]

@@ -88,10 +88,10 @@ impl Merged {
     }
 }
 
-/// The stream (1, 2), the time of reading in seconds since 1970, and a line; or 0, 0 and the
-/// number of dropped bytes; or nothing at the end.
+/// The stream (1, 2), the time of reading in seconds since 1970, a line, and whether its place
+/// is ambiguous; or 0, 0, the number of dropped bytes and false; or nothing at the end.
 fn item_parts(ruby: &Ruby, item: Option<MergedItem>, chomp: bool) -> Result<RArray, Error> {
-    let parts: [Value; 3] = match item {
+    let parts: [Value; 4] = match item {
         Some(MergedItem::Line(line)) => {
             let at = line.at().duration_since(UNIX_EPOCH).unwrap_or_default();
             let bytes = match chomp {
@@ -102,12 +102,14 @@ fn item_parts(ruby: &Ruby, item: Option<MergedItem>, chomp: bool) -> Result<RArr
                 line.stream().fd().into_value_with(ruby),
                 at.as_secs_f64().into_value_with(ruby),
                 binary_string(bytes)?.into_value_with(ruby),
+                line.is_ambiguous().into_value_with(ruby),
             ]
         }
         Some(MergedItem::Gap(n)) => [
             0.into_value_with(ruby),
             0.into_value_with(ruby),
             n.into_value_with(ruby),
+            false.into_value_with(ruby),
         ],
         _ => return Ok(ruby.ary_new()),
     };

@@ -129,9 +129,10 @@ pub(crate) fn parts(
     let order = merged.map(|segments| -> Result<RArray, Error> {
         let order = ruby.ary_new();
         for one in segments {
-            let parts: [Value; 2] = [
+            let parts: [Value; 3] = [
                 one.stream.fd().into_value_with(ruby),
                 one.bytes.into_value_with(ruby),
+                one.ambiguous.into_value_with(ruby),
             ];
             order.push(ruby.ary_new_from_values(&parts))?;
         }

@@ -14,7 +14,7 @@ use super::keyboard_relay::KeyboardRelay;
 use super::output::{Drain, DrainStep};
 use super::saturation::Saturation;
 use super::second_thread::SecondThread;
-use super::segment::{self, Segment};
+use super::segment::{Order, Segment};
 use crate::error::BoxError;
 use crate::spool::Memory;
 use crate::std_stream::{PerStream, StdStream};
@@ -57,7 +57,7 @@ pub(crate) struct Inline<M> {
     saturation: Saturation,
     /// The time at which a consumer last made room for a stream that it had held up.
     released: Option<Instant>,
-    order: Option<Vec<Segment>>,
+    order: Option<Order>,
     /// A consumer gets both streams in the order of reading.
     in_order: bool,
 }
@@ -81,7 +81,7 @@ impl<M: Memory> Inline<M> {
             second_thread: None,
             saturation: Saturation::new(PerStream::default(), Instant::now()),
             released: None,
-            order: merged.then(Vec::new),
+            order: merged.then(Order::default),
             in_order,
         }
     }
@@ -174,7 +174,12 @@ impl<M: Memory> Inline<M> {
                     }
                 };
                 moved |= output.need == Need::Nothing;
-                segment::record(&mut self.order, stream, output.machine.bytes() - before);
+                if let Some(order) = &mut self.order {
+                    order.add(stream, output.machine.bytes() - before);
+                }
+            }
+            if moved {
+                self.look_for_pause();
             }
             let fed = self.feed_once(turn)?;
             let terminal = || self.outputs.stdout.as_ref()?.machine.fd();
@@ -185,6 +190,15 @@ impl<M: Memory> Inline<M> {
             all_moved = Moved::Some;
         }
         Ok(Moved::Flood)
+    }
+
+    /// Looks whether both streams are empty, for those who want to know the order of the two.
+    fn look_for_pause(&mut self) {
+        if let Some(order) = &mut self.order {
+            let open = self.outputs.values().flatten();
+            let open = open.filter(|output| !output.machine.has_ended());
+            order.look(open.filter_map(|output| output.machine.fd()));
+        }
     }
 
     /// Gives stderr a thread of its own if both streams are more than one can
@@ -406,7 +420,9 @@ impl<M: Memory> Inline<M> {
             if let Some(output) = output {
                 let before = output.machine.bytes();
                 output.machine.finish()?;
-                segment::record(&mut self.order, stream, output.machine.bytes() - before);
+                if let Some(order) = &mut self.order {
+                    order.add(stream, output.machine.bytes() - before);
+                }
             }
         }
         Ok(())
@@ -521,7 +537,7 @@ impl<M: Memory> Inline<M> {
         (
             self.outputs
                 .map(|output| output.map(|output| output.machine)),
-            self.order,
+            self.order.map(Order::into_segments),
         )
     }
 }
@@ -547,3 +563,6 @@ pub(crate) enum PollOwner {
     Wake,
     SecondThread,
 }
+
+#[cfg(test)]
+mod order_tests;
