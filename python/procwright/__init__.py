@@ -153,6 +153,7 @@ __all__ = [
     "OutputLimitExceeded",
     "Overflow",
     "Past",
+    "Piece",
     "Process",
     "Progress",
     "Reader",

@@ -39,6 +39,7 @@ MADE = {
     procwright.Merged,
     procwright.MergedLine,
     procwright.Past,
+    procwright.Piece,
     procwright.Progress,
     procwright.Reader,
     procwright.Result,
