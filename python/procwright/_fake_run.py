@@ -226,13 +226,14 @@ def _name(number: int) -> str:
         return f"signal {number}"
 
 
-def _segments(pieces: Iterable[tuple[int, bytes]]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+def _segments(pieces: Iterable[tuple[int, bytes]]) -> list[tuple[int, int, bool]]:
+    # The order is that in which the test has written the steps, and known.
+    found: list[tuple[int, int, bool]] = []
     for stream, piece in pieces:
         if found and found[-1][0] == stream:
-            found[-1] = stream, found[-1][1] + len(piece)
+            found[-1] = stream, found[-1][1] + len(piece), False
         elif piece:
-            found.append((stream, len(piece)))
+            found.append((stream, len(piece), False))
     return found
 
 
