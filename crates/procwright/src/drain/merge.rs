@@ -118,8 +118,8 @@ pub(crate) struct MergeInput {
 }
 
 impl MergeInput {
-    /// The two ways into the queue of `producer`, and what is to be done with both. The drains of both are driven by
-    /// the same thread, or their order would be that of chance.
+    /// The two ways into the queue of `producer`, and what is to be done with both. The drains
+    /// of both are driven by the same thread, or their order would be that of chance.
     pub(crate) fn pair(producer: ElasticProducer) -> (PerStream<MergeInput>, MergeHandle) {
         let headers = Arc::<AtomicU64>::default();
         let merge = Arc::new(Mutex::new(MergeState {

@@ -120,7 +120,7 @@ struct Records {
     latest: PerStream<Arrival>,
     /// Pauses so far.
     pauses: u64,
-    /// Pauses before the last byte of the latest line of each.
+    /// Pauses before the latest record of each, when its latest line was given.
     given: PerStream<Option<u64>>,
     /// The state of both streams behind the lines that are held.
     after: Option<AfterBuffer>,
@@ -129,12 +129,36 @@ struct Records {
     lost: bool,
 }
 
-/// When bytes came.
+/// When the bytes that are held of a stream came.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
+    /// When the latest record came.
     at: SystemTime,
-    /// The number of pauses before: moments at which both pipes were empty.
+    /// The number of pauses before the latest record: moments at which both pipes were empty.
     pauses: u64,
+    /// The number of pauses before the first byte that is held.
+    oldest: u64,
+    /// The number of bytes that the latest record has brought.
+    latest: usize,
+}
+
+impl Arrival {
+    /// The number of pauses before the last byte of a line, behind which so many bytes are
+    /// held. A line may end in front of the latest record, if another framing cuts what is
+    /// held than the one by which it was read. Of such a line no more is known than when the
+    /// first byte came, at the latest; so it may be told as ambiguous where it is not.
+    fn take_line(&mut self, rest: usize) -> u64 {
+        let is_of_latest = rest < self.latest;
+        let pauses = match is_of_latest {
+            true => self.pauses,
+            false => self.oldest,
+        };
+        if rest <= self.latest {
+            self.oldest = self.pauses;
+            self.latest = rest;
+        }
+        pauses
+    }
 }
 
 impl MergedReader {
@@ -154,6 +178,8 @@ impl MergedReader {
                 latest: PerStream::from_fn(|_| Arrival {
                     at: SystemTime::UNIX_EPOCH,
                     pauses: 0,
+                    oldest: 0,
+                    latest: 0,
                 }),
                 pauses: 0,
                 given: PerStream::default(),
@@ -289,14 +315,15 @@ impl Records {
                 Some(Available::Line(cut)) => {
                     let bytes = buffer.bytes()[..cut.length].to_vec();
                     buffer.take_cut(frame, cut);
-                    let arrival = self.latest[stream];
+                    let arrival = &mut self.latest[stream];
+                    let pauses = arrival.take_line(buffer.bytes().len());
                     self.given[stream] = Some(arrival.pauses);
                     // A line that had no end until now may be older than what was given.
                     let other = self.given[stream.other()];
                     return Ok(Some(MergedLine {
                         stream,
                         at: arrival.at,
-                        ambiguous: other.is_some_and(|pauses| pauses >= arrival.pauses),
+                        ambiguous: other.is_some_and(|other| other >= pauses),
                         text: frame.framing.separator.strip(&bytes).len(),
                         bytes,
                     }));
@@ -325,6 +352,7 @@ impl Records {
                     match reader.read_with(&mut room[..most], patience) {
                         Ok(Chunk::Bytes(n)) => {
                             *left -= n;
+                            self.latest[header.stream].latest += n;
                             Ok(Chunk::Bytes(n))
                         }
                         // A gap, an end or an error is of both streams: see below.
@@ -364,9 +392,16 @@ impl Records {
             self.read_headers.fetch_add(size, Ordering::Relaxed);
             let header = RecordHeader::from_bytes(self.header);
             self.pauses += u64::from(header.after_pause);
+            let before = &self.latest[header.stream];
+            let oldest = match self.streams[header.stream].bytes().is_empty() {
+                true => self.pauses,
+                false => before.oldest,
+            };
             self.latest[header.stream] = Arrival {
                 at: header.at,
                 pauses: self.pauses,
+                oldest,
+                latest: 0,
             };
             self.current = Some((header, header.length));
         }

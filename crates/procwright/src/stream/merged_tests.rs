@@ -185,6 +185,34 @@ fn what_met_in_the_pipes_is_ambiguous() {
 }
 
 #[test]
+fn a_line_that_another_framing_cuts_is_no_later_for_what_came_behind_it() {
+    let written = PerStream::new(&b"a;b"[..], &b"e\n"[..]);
+    let mut merged = Merged::with_written(spill(), written);
+    // After a pause.
+    merged.write(Stdout, b"c");
+    let (reader, pipes) = (merged.reader, merged.pipes);
+    let line = |item: io::Result<Option<MergedItem>>| match item {
+        Ok(Some(MergedItem::Line(line))) => (line.text().to_vec(), line.is_ambiguous()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(line(reader.next_line(FOREVER)), (b"e".to_vec(), false));
+    // Takes in all that is there, in which no line ends.
+    let short = Patience::until(Deadline::at(Instant::now()));
+    while reader.figures().unwrap().lag_bytes > 0 {
+        assert!(reader.next_line(short).is_err());
+    }
+    drop(pipes);
+    let semicolons = Frame::new(Framing {
+        separator: Separator::Bytes(b";".into()),
+        ..Framing::default()
+    });
+    let semicolons = semicolons.unwrap();
+    let next = || line(reader.next_line_as(&semicolons, FOREVER));
+    assert_eq!(next(), (b"a".to_vec(), true));
+    assert_eq!(next(), (b"bc".to_vec(), false));
+}
+
+#[test]
 fn byte_by_byte_nothing_is_mixed() {
     let mut merged = Merged::new(spill());
     let (out, err) = (b"abc\ndef\nrest", b"1\n22\n333\n44.");
