@@ -81,8 +81,9 @@ from typing_extensions import Unpack
 from ._child import Child
 from ._keywords import MapBytes, MapText, RunAny, RunBytes, RunText, SpawnBytes, SpawnText
 from ._map import Map
+from ._piece import Piece
 from ._result import Result
-from ._types import Args, Elsewhere, NoPipe, Pieces, Pipe, Sink, Stdin
+from ._types import Args, Elsewhere, NoPipe, Pipe, Sink, Stdin
 
 __all__ = ["map", "run", "spawn"]
 """
@@ -103,7 +104,7 @@ def overload(name, parameters, options, gives, first="args: Args"):
 def runs():
     for kind, text in KINDS:
         for sinks, out, err, merged in CASES:
-            order = {True: "Pieces", False: "None", None: "Pieces | None"}[merged]
+            order = data(f"list[Piece[{kind}]]", merged)
             gives = f"Result[{data(kind, out)}, {data(kind, err)}, {order}]"
             options = "RunBytes" if kind == "bytes" else "RunText"
             yield overload("run", [*sinks, *text], options, gives)
@@ -133,7 +134,7 @@ def spawns():
 def maps():
     for kind, text in KINDS:
         for sinks, out, err, merged in CASES:
-            order = {True: "Pieces", False: "None", None: "Pieces | None"}[merged]
+            order = data(f"list[Piece[{kind}]]", merged)
             gives = f"Map[{data(kind, out)}, {data(kind, err)}, {order}]"
             options = "MapBytes" if kind == "bytes" else "MapText"
             commands = "commands: Iterable[Args]"

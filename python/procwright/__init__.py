@@ -44,6 +44,7 @@
 #   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
 #   _record, _async                      values with parts; event loops
 #   _captured                            what a result has of a stream, for type checkers alone
+#   _piece                               pieces of both outputs in their order
 #   _generic                             classes that take types, as Result[str]
 #   _types                               types, for type checkers alone
 #
@@ -65,8 +66,9 @@ from ._core import (
     wait_stats,
 )
 from ._invalid import InvalidValue
+from ._piece import Piece
 from ._record import Holder, Status, Survivor
-from ._result import Piece, Result, StreamInfo
+from ._result import Result, StreamInfo
 from ._stdio import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 
 TYPE_CHECKING = False

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
-from ._generic import Err, Generic, Order, Out
+from ._generic import Err, Generic, Out
+from ._piece import Order
 
 _Value = TypeVar("_Value")
 #: `StreamInfo`, which is above.

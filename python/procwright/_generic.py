@@ -8,8 +8,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    from ._types import Pieces
-
     _Data = str | bytes | None
 
     #: Data of stdout: `str` or `bytes`, None where it does not come to this process.
@@ -18,14 +16,12 @@ if TYPE_CHECKING:
     Err = TypeVar("Err", covariant=True, default=Out)
     #: Data of stdin, None unless that is a pipe.
     In = TypeVar("In", covariant=True, default=Out | None)
-    #: The pieces of `Result.merged`, None unless asked for.
-    Order = TypeVar("Order", covariant=True, default=Pieces | None)
     #: Data of both outputs in one stream, None unless that was asked for.
     Both = TypeVar("Both", covariant=True, default=_Data)
     #: Text or bytes.
     Text = TypeVar("Text", covariant=True, default=str | bytes)
 else:
-    Out = Err = In = Order = Both = Text = None
+    Out = Err = In = Both = Text = None
 
     class Generic:
         """`typing.Generic`, as far as classes of this package need it."""

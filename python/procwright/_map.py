@@ -6,11 +6,12 @@ import os
 
 from . import _core
 from ._arguments import callback, instance, number, pairs, refuse_closed
-from ._generic import Err, Generic, Order, Out
+from ._generic import Err, Generic, Out
 from ._invalid import InvalidValue, _WrongType, bad_type, shown
 from ._journal import Journal, journal_of
 from ._options import RUN, argv, event_hook, given_args, translated
 from ._outcome import raise_for, result_of
+from ._piece import Order
 from ._record import Record
 from ._run import run
 from ._starting import audit, start

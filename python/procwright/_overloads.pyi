@@ -8,8 +8,9 @@ from typing_extensions import Unpack
 from ._child import Child
 from ._keywords import MapBytes, MapText, RunAny, RunBytes, RunText, SpawnBytes, SpawnText
 from ._map import Map
+from ._piece import Piece
 from ._result import Result
-from ._types import Args, Elsewhere, NoPipe, Pieces, Pipe, Sink, Stdin
+from ._types import Args, Elsewhere, NoPipe, Pipe, Sink, Stdin
 
 __all__ = ["map", "run", "spawn"]
 
@@ -77,7 +78,7 @@ def run(
     encoding: None = None,
     errors: None = None,
     **options: Unpack[RunBytes],
-) -> Result[bytes, bytes, Pieces]: ...
+) -> Result[bytes, bytes, list[Piece[bytes]]]: ...
 @overload
 def run(
     args: Args,
@@ -103,7 +104,7 @@ def run(
     encoding: None = None,
     errors: None = None,
     **options: Unpack[RunBytes],
-) -> Result[bytes | None, bytes | None, Pieces | None]: ...
+) -> Result[bytes | None, bytes | None, list[Piece[bytes]] | None]: ...
 @overload
 def run(
     args: Args,
@@ -168,7 +169,7 @@ def run(
     encoding: str | None = None,
     errors: str | None = None,
     **options: Unpack[RunText],
-) -> Result[str, str, Pieces]: ...
+) -> Result[str, str, list[Piece[str]]]: ...
 @overload
 def run(
     args: Args,
@@ -194,7 +195,7 @@ def run(
     encoding: str | None = None,
     errors: str | None = None,
     **options: Unpack[RunText],
-) -> Result[str | None, str | None, Pieces | None]: ...
+) -> Result[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def run(
     args: Args,
@@ -259,7 +260,7 @@ def run(
     encoding: str,
     errors: str | None = None,
     **options: Unpack[RunText],
-) -> Result[str, str, Pieces]: ...
+) -> Result[str, str, list[Piece[str]]]: ...
 @overload
 def run(
     args: Args,
@@ -285,7 +286,7 @@ def run(
     encoding: str,
     errors: str | None = None,
     **options: Unpack[RunText],
-) -> Result[str | None, str | None, Pieces | None]: ...
+) -> Result[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def run(
     args: Args,
@@ -350,7 +351,7 @@ def run(
     encoding: None = None,
     errors: str,
     **options: Unpack[RunText],
-) -> Result[str, str, Pieces]: ...
+) -> Result[str, str, list[Piece[str]]]: ...
 @overload
 def run(
     args: Args,
@@ -376,7 +377,7 @@ def run(
     encoding: None = None,
     errors: str,
     **options: Unpack[RunText],
-) -> Result[str | None, str | None, Pieces | None]: ...
+) -> Result[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def run(
     args: Args,
@@ -1366,7 +1367,7 @@ def map(
     encoding: None = None,
     errors: None = None,
     **options: Unpack[MapBytes],
-) -> Map[bytes, bytes, Pieces]: ...
+) -> Map[bytes, bytes, list[Piece[bytes]]]: ...
 @overload
 def map(
     commands: Iterable[Args],
@@ -1392,7 +1393,7 @@ def map(
     encoding: None = None,
     errors: None = None,
     **options: Unpack[MapBytes],
-) -> Map[bytes | None, bytes | None, Pieces | None]: ...
+) -> Map[bytes | None, bytes | None, list[Piece[bytes]] | None]: ...
 @overload
 def map(
     commands: Iterable[Args],
@@ -1457,7 +1458,7 @@ def map(
     encoding: str | None = None,
     errors: str | None = None,
     **options: Unpack[MapText],
-) -> Map[str, str, Pieces]: ...
+) -> Map[str, str, list[Piece[str]]]: ...
 @overload
 def map(
     commands: Iterable[Args],
@@ -1483,7 +1484,7 @@ def map(
     encoding: str | None = None,
     errors: str | None = None,
     **options: Unpack[MapText],
-) -> Map[str | None, str | None, Pieces | None]: ...
+) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def map(
     commands: Iterable[Args],
@@ -1548,7 +1549,7 @@ def map(
     encoding: str,
     errors: str | None = None,
     **options: Unpack[MapText],
-) -> Map[str, str, Pieces]: ...
+) -> Map[str, str, list[Piece[str]]]: ...
 @overload
 def map(
     commands: Iterable[Args],
@@ -1574,7 +1575,7 @@ def map(
     encoding: str,
     errors: str | None = None,
     **options: Unpack[MapText],
-) -> Map[str | None, str | None, Pieces | None]: ...
+) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def map(
     commands: Iterable[Args],
@@ -1639,7 +1640,7 @@ def map(
     encoding: None = None,
     errors: str,
     **options: Unpack[MapText],
-) -> Map[str, str, Pieces]: ...
+) -> Map[str, str, list[Piece[str]]]: ...
 @overload
 def map(
     commands: Iterable[Args],
@@ -1665,7 +1666,7 @@ def map(
     encoding: None = None,
     errors: str,
     **options: Unpack[MapText],
-) -> Map[str | None, str | None, Pieces | None]: ...
+) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
 @overload
 def map(
     commands: Iterable[Args | Mapping[str, Any]],

@@ -5,22 +5,20 @@ from __future__ import annotations
 import os
 
 from ._arguments import number
-from ._generic import Err, Generic, Order, Out
+from ._generic import Err, Generic, Out
+from ._piece import Kept, Order, pieces
 from ._record import Holder, Record, Status, Survivor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Literal, Self
+    from typing import Any, Literal
 
     from ._captured import Captured
     from ._core import RawInfo, RawResult
-    from ._types import Args, Pieces
-
-    _Pair = tuple[Literal["stdout", "stderr"], bytes]
+    from ._types import Args
 else:
     Captured = Generic
-    _Pair = tuple
 
 
 class StreamInfo(Record):
@@ -70,34 +68,6 @@ class StreamInfo(Record):
         parts = self._parts()
         parts["held_by"] = [{"pid": one.pid, "name": one.name} for one in self.held_by]
         return parts
-
-
-class Piece(_Pair):
-    """A piece of one of the two outputs: a pair of "stdout" or "stderr" and its bytes.
-
-    `ambiguous` is true if some of it may have been written before the piece in front of it, or
-    before ambiguous ones in front of that: both streams had bytes to read, and nobody knows which was
-    first. Where it is false, all in front was written before.
-    """
-
-    ambiguous: bool
-
-    def __new__(
-        cls, pair: tuple[Literal["stdout", "stderr"], bytes], ambiguous: bool = False
-    ) -> Self:
-        made = super().__new__(cls, pair)
-        made.ambiguous = ambiguous
-        return made
-
-    @property
-    def stream(self) -> Literal["stdout", "stderr"]:
-        """The output, "stdout" or "stderr"."""
-        return self[0]
-
-    @property
-    def data(self) -> bytes:
-        """The bytes."""
-        return self[1]
 
 
 class Result(Captured[StreamInfo, Out, Err, Order]):
@@ -216,24 +186,18 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
     def merged(self) -> Order:
         """The pieces of both streams in the order of reading, None unless asked for.
 
-        Each is a pair of "stdout" or "stderr" and its bytes, and has `ambiguous`.
+        Each is a `Piece`, a pair of "stdout" or "stderr" and its data. Bytes of a stream that
+        are no text raise what its own attribute raises.
         """
-        pieces: Any = None if self._segments is None else self._pieces(self._segments)
-        order: Order = pieces
+        found: Any = None
+        if self._segments is not None:
+            streams = {
+                1: _kept("stdout", self.stdout_bytes, self.stdout_info),
+                2: _kept("stderr", self.stderr_bytes, self.stderr_info),
+            }
+            found = pieces(self._segments, streams, self._decoding)
+        order: Order = found
         return order
-
-    def _pieces(self, segments: list[tuple[int, int, bool]]) -> Pieces:
-        pieces: Pieces = []
-        streams = {
-            1: _Kept("stdout", self.stdout_bytes, self.stdout_info),
-            2: _Kept("stderr", self.stderr_bytes, self.stderr_info),
-        }
-        for number, length, ambiguous in segments:
-            stream = streams[number]
-            piece = stream.take(length)
-            if piece:
-                pieces.append(Piece((stream.name, piece), ambiguous))
-        return pieces
 
     def _set_text(self, name: Literal["stdout", "stderr"], text: str) -> None:
         """The text of a stream, where decoding its bytes anew would give another."""
@@ -302,29 +266,10 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
 _STREAMS = {1: "stdout", 2: "stderr"}
 
 
-class _Kept:
-    """A walk through one stream, the middle of which may have been dropped."""
-
-    __slots__ = ("_at", "_data", "_from", "_to", "name")
-
-    def __init__(
-        self, name: Literal["stdout", "stderr"], data: bytes | None, info: StreamInfo | None
-    ) -> None:
-        self.name: Literal["stdout", "stderr"] = name
-        self._data = memoryview(data or b"")
-        self._at = 0
-        self._from = self._to = 0
-        if info is not None and info.dropped_at is not None:
-            self._from = info.dropped_at
-            self._to = info.dropped_at + info.dropped_bytes
-
-    def _kept_before(self, position: int) -> int:
-        return position - max(0, min(position, self._to) - self._from)
-
-    def take(self, length: int) -> bytes:
-        start = self._kept_before(self._at)
-        self._at += length
-        return bytes(self._data[start : self._kept_before(self._at)])
+def _kept(name: Literal["stdout", "stderr"], data: bytes | None, info: StreamInfo | None) -> Kept:
+    if info is None:
+        return Kept(name, data, None, 0)
+    return Kept(name, data, info.dropped_at, info.dropped_bytes)
 
 
 def _shown(result: Result[Any, Any, Any], name: str) -> object:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
-
-from ._result import Piece
+from typing import Any, Literal, Protocol
 
 StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Args = Sequence[StrOrBytesPath] | StrOrBytesPath
@@ -18,8 +16,6 @@ Env = Mapping[str, StrOrBytesPath] | Mapping[bytes, StrOrBytesPath]
 ExtraEnv = Mapping[str, StrOrBytesPath | None] | Mapping[bytes, StrOrBytesPath | None]
 #: A time: seconds, or what has them.
 Seconds = float | datetime.timedelta
-#: Pieces of both outputs, in the order of reading.
-Pieces = list[Piece]
 #: The stream, 1 or 2; whether it is called with lines, else with chunks and at last None; and
 #: what is called.
 Tap = tuple[int, bool, Callable[[Any], object]]

@@ -107,6 +107,7 @@ def fact(name, result):
             [stream, b"".join(piece for _, piece in pieces).decode()]
             for stream, pieces in groupby(result.merged, lambda one: one[0])
         ],
+        "ambiguous": lambda: any(piece.ambiguous for piece in result.merged),
         "complete": lambda: out.complete,
         "held": lambda: bool(out.held_by),
         "survivors": lambda: len(result.survivors),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import subprocess
+import sys
 import tempfile
 import threading
 
@@ -175,6 +177,37 @@ def test_merged(child):
     kept = b"".join(data for name, data in result.merged if name == "stdout")
     assert kept == result.stdout
     assert len(kept) == 1000
+
+
+def test_pieces_of_text():
+    # Each half of the character is read before the next one is written.
+    line = r"printf 'a\303'; sleep 0.2; printf 'x\n' >&2; sleep 0.2; printf '\251\n\303'"
+    result = run(line, shell=True, merged=True, text=True)
+    assert result.merged == [("stdout", "a"), ("stderr", "x\n"), ("stdout", "é\n\ufffd")]
+    out = "".join(piece.data for piece in result.merged if piece.stream == "stdout")
+    assert out == result.stdout
+    [first, second, _] = result.merged
+    assert isinstance(first, procwright.Piece)
+    assert not (first.ambiguous or second.ambiguous)
+    assert pickle.loads(pickle.dumps(first)) == first
+    played = result.to_dict()["merged"]
+    assert [one["bytes"] for one in played] == [2, 2, 3]
+    # No piece is there of what a limit has left out of both.
+    result = run([sys.executable, "-c", FLOOD], merged=True, text=True, limit=100)
+    for name in ("stdout", "stderr"):
+        kept = "".join(piece.data for piece in result.merged if piece.stream == name)
+        assert kept == getattr(result, name)
+
+
+#: Characters of two bytes on both, by two threads.
+FLOOD = """
+import os, threading
+def flood(fd):
+    for _ in range(100):
+        os.write(fd, "é".encode() * 1001)
+threading.Thread(target=flood, args=(2,)).start()
+flood(1)
+"""
 
 
 def test_limit(child):

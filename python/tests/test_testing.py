@@ -301,9 +301,9 @@ def test_outputs_go_where_they_are_to_go(fake, tmp_path, capfd):
     assert threading.current_thread() not in [thread for _, thread in both]
     assert chunks.getvalue() == b"one\ntwowarning\n\nthree"
     assert result.merged == [
-        ("stdout", b"one\ntwo"),
-        ("stderr", b"warning\n"),
-        ("stdout", b"\nthree"),
+        ("stdout", "one\ntwo"),
+        ("stderr", "warning\n"),
+        ("stdout", "\nthree"),
     ]
     assert result.pid > 2**22
     assert str(result.status) == result.outcome == "exited with code 3"

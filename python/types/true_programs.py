@@ -24,6 +24,7 @@ from procwright import (
     Gap,
     Merged,
     MergedLine,
+    Piece,
     Reader,
     Result,
     StreamInfo,
@@ -71,6 +72,10 @@ def in_order() -> None:
     for stream, piece in merged.merged:
         assert_type(piece, bytes)
         print(stream.upper())
+    for one in procwright.run(LS, text=True, merged=True).merged:
+        assert_type(one, Piece[str])
+        assert_type(one.data, str)
+        assert_type(one.ambiguous, bool)
     assert_type(procwright.run(LS).merged, None)
 
 

@@ -32,7 +32,7 @@ def outputs() -> None:
     print("\n".join(procwright.run(LS).stdout.splitlines()))  # wrong
     json.loads(procwright.run(LS, stdout=DEVNULL).stdout)  # wrong
     for _, piece in procwright.run(LS, text=True, merged=True).merged:
-        piece.encode()  # wrong
+        piece.decode()  # wrong
     for _ in procwright.run(LS).merged:  # wrong
         pass
 

@@ -73,6 +73,7 @@ class TestConformance < Minitest::Test
     when "stdout_dropped" then result.stdout_info.dropped_bytes
     when "stderr_dropped" then result.stderr_info.dropped_bytes
     when "merged" then result.merged.slice_when { |a, b| a[0] != b[0] }.map { |all| [all[0][0].name, all.map(&:last).join] }
+    when "ambiguous" then result.merged.any?(&:ambiguous?)
     when "complete" then result.stdout_info.complete?
     when "held" then !result.stdout_info.held_by.empty?
     when "survivors" then result.survivors.size

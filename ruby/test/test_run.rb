@@ -327,6 +327,19 @@ class TestRun < Minitest::Test
     assert_equal [:stdout, "a\n", false], [first.stream, first.data, first.ambiguous?]
   end
 
+  def test_pieces_under_a_limit_and_within_characters
+    flood = "[[$stdout, 'é'], [$stderr, 'à']].map { |io, one| Thread.new { 100.times { io.write(one * 1001) } } }.each(&:join)"
+    result = Procwright.run(RbConfig.ruby, "-e", flood, merged: true, limit: 1000, encoding: "UTF-8")
+    { stdout: result.stdout, stderr: result.stderr }.each do |name, whole|
+      pieces = result.merged.select { |piece| piece.stream == name }
+      assert_equal whole, pieces.map(&:data).join
+      assert_equal 1000, whole.bytesize
+    end
+    halves = %q(printf 'a\303'; sleep 0.2; printf 'x' >&2; sleep 0.2; printf '\251')
+    result = Procwright.run(halves, shell: true, merged: true, encoding: "UTF-8")
+    assert_equal [[:stdout, "a"], [:stderr, "x"], [:stdout, "é"]], result.merged
+  end
+
   def test_more_than_a_pipe_holds_on_both
     result = Procwright.run(CHILD, "flood", "--out", "20M", "--err", "20M", "--chunk", "4096")
     assert_equal [20 << 20, 20 << 20], [result.stdout.bytesize, result.stderr.bytesize]

@@ -194,6 +194,10 @@ fn fact(what: &str, output: &Output) -> Value {
         "stdout_dropped" => stdout_info(|info| info.dropped_bytes.into()),
         "stderr_dropped" => of(&report.stderr_info, |info| info.dropped_bytes.into()),
         "merged" => merged(output),
+        "ambiguous" => {
+            let segments = output.merged.as_deref().unwrap();
+            segments.iter().any(|one| one.ambiguous).into()
+        }
         "complete" => stdout_info(|info| info.complete.into()),
         "held" => stdout_info(|info| (!info.held_by.is_empty()).into()),
         "survivors" => report.survivors.len().into(),

@@ -40,7 +40,8 @@ impl Merged {
     }
 
     /// Number of the stream (1, 2; 0 for a gap), seconds since 1970, the line or
-    /// how much was dropped, and whether its place is ambiguous; None at the end. Whole lines if no `frame` is given.
+    /// how much was dropped, and whether its place is ambiguous; None at the end. Whole
+    /// lines if no `frame` is given.
     #[pyo3(name = "_next", signature = (frame=None))]
     fn next<'py>(
         &self,

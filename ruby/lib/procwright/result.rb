@@ -56,24 +56,6 @@ module Procwright
     end
   end
 
-  # A piece of one of the two outputs: an array of `:stdout` or `:stderr` and its data.
-  class Piece < Array
-    # @return [Boolean] true if some of it may have been written before the piece in front of
-    #   it, or before ambiguous ones in front of that: both streams had bytes to read, and
-    #   nobody knows which was first. Where it is false, all in front was written before
-    attr_reader :ambiguous
-    alias ambiguous? ambiguous
-    alias stream first
-    alias data last
-
-    # @private
-    def initialize(stream, data, ambiguous)
-      super([stream, data])
-      @ambiguous = ambiguous
-      freeze
-    end
-  end
-
   # The outcome of a run, whether it went well or not.
   class Result
     # @return [Array<String>] the program and its arguments
@@ -121,7 +103,7 @@ module Procwright
       @survivors = raw[:survivors].map { |parts| Survivor.new(*parts) }.freeze
       @stdout_info = raw[:stdout_info] && StreamInfo.new(raw[:stdout_info])
       @stderr_info = raw[:stderr_info] && StreamInfo.new(raw[:stderr_info])
-      @merged = raw[:merged] && interleave(raw, encodings)
+      @merged = raw[:merged] && Piece.all(raw, encodings)
       @stdout = encodings.decode_lossy(raw[:stdout])
       @stderr = encodings.decode_lossy(raw[:stderr])
     end
@@ -165,17 +147,5 @@ module Procwright
     end
 
     def inspect = "#<Procwright::Result #{summary}>"
-
-    private
-
-    # The two captures in the order of reading.
-    def interleave(raw, encodings)
-      places = { 1 => [:stdout, raw[:stdout], 0], 2 => [:stderr, raw[:stderr], 0] }
-      raw[:merged].map do |stream, bytes, ambiguous|
-        name, data, at = place = places[stream]
-        place[2] = at + bytes
-        Piece.new(name, encodings.decode_lossy(data.byteslice(at, bytes)), ambiguous)
-      end
-    end
   end
 end
