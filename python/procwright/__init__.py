@@ -31,9 +31,11 @@
 #   _child_streams                       the streams of a child, for type checkers alone
 #   _text, _merged, _callback            text streams; both as one; a thread that calls with lines
 #   _setup                               options of what is set up before a program runs
+#   _result, _event                      what became of a run; what it tells
+#   _holder                              a process that holds a pipe
 #   _process                             any process
 #   _stdio, _stream, _taps               where a program reads and writes; files; callbacks of runs
-#   _result, _event, _overflow           what became of a run; what it tells; output not read yet
+#   _overflow                            output not read yet
 #   _waiting, _invitations, _timed       one wait; invitations on their way; reads with a limit
 #   _core                                the extension: src/lib.rs has its layers
 #   _stream_errors                       exceptions of streams
@@ -65,9 +67,10 @@ from ._core import (
     Stop,
     wait_stats,
 )
+from ._holder import Holder
 from ._invalid import InvalidValue
 from ._piece import Piece
-from ._record import Holder, Status, Survivor
+from ._record import Status, Survivor
 from ._result import Result, StreamInfo
 from ._stdio import CAPTURE, DEVNULL, INHERIT, PIPE, STDOUT
 

@@ -246,6 +246,8 @@ class ProcessHandle:
     @staticmethod
     def of_id(id: str) -> ProcessHandle: ...
     @staticmethod
+    def of_identity(pid: int, start: int, inode: int | None) -> ProcessHandle: ...
+    @staticmethod
     def of_pidfd(fd: int) -> ProcessHandle: ...
     @property
     def pid(self) -> int: ...
@@ -299,7 +301,7 @@ class RawInfo(TypedDict):
     dropped_at: int | None
     blocked_s: float | None
     complete: bool
-    held_by: list[tuple[int, str]]
+    held_by: list[tuple[int, str, tuple[int, int | None] | None]]
     held_by_complete: bool
     kept_at: bytes | None
     kept_error: str | None

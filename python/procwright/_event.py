@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._record import Holder, Record
+from ._holder import Holder
+from ._record import Record
 
 
 class Event(Record):
@@ -21,7 +22,7 @@ class Event(Record):
         text: str,
         command: str = "",
         streams: str = "",
-        holders: list[tuple[int, str]] | None = None,
+        holders: list[tuple[int, str, tuple[int, int | None] | None]] | None = None,
         complete: bool = True,
     ) -> None:
         self.kind = kind

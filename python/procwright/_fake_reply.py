@@ -204,7 +204,7 @@ def _raw_parts(parts: dict[str, Any]) -> dict[str, Any]:
     for name in ("stdout_info", "stderr_info"):
         info = parts[name]
         if info is not None:
-            info = {**info, "held_by": [(one["pid"], one["name"]) for one in info["held_by"]]}
+            info = {**info, "held_by": [(one["pid"], one["name"], None) for one in info["held_by"]]}
             if info["kept_at"] is not None:
                 info["kept_at"] = _data_of(info["kept_at"])
         raw[name] = info

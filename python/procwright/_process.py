@@ -57,6 +57,10 @@ class Process:
         process._handle = handle
         return process
 
+    @classmethod
+    def _of_identity(cls, pid: int, start: int, inode: int | None) -> Process:
+        return cls._from_handle(_core.ProcessHandle.of_identity(pid, start, inode))
+
     @property
     def pid(self) -> int:
         """The number. Once the process is reaped, that may be another's."""

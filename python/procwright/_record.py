@@ -28,19 +28,6 @@ class Record:
         return hash((type(self), *map(str, self._parts().values())))
 
 
-class Holder(Record):
-    """A process that holds a pipe of the run."""
-
-    __slots__ = ("pid", "name")
-
-    def __init__(self, pid: int, name: str) -> None:
-        self.pid = pid
-        self.name = name
-
-    def __str__(self) -> str:
-        return f"{self.name} (pid {self.pid})"
-
-
 class Survivor(Record):
     """A process that could not be stopped, or that nobody can say was.
 

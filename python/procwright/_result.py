@@ -6,8 +6,9 @@ import os
 
 from ._arguments import number
 from ._generic import Err, Generic, Out
+from ._holder import Holder
 from ._piece import Kept, Order, pieces
-from ._record import Holder, Record, Status, Survivor
+from ._record import Record, Status, Survivor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

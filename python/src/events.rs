@@ -9,7 +9,7 @@ use pyo3::types::PyTuple;
 
 use crate::attach::{Attached, attach, later};
 use crate::raised::Raised;
-use crate::report::UNTIL_EXIT;
+use crate::report::{self, UNTIL_EXIT};
 use crate::taps;
 use procwright_os::sync::Mutex;
 
@@ -74,8 +74,7 @@ pub(crate) fn tell(hook: &Attached<Py<PyAny>>, event: &Event) -> Result<(), BoxE
                 complete,
                 ..
             } => {
-                let holders = holders.iter().map(|one| (one.pid, &one.name));
-                let holders = holders.collect::<Vec<_>>();
+                let holders = report::holders(holders);
                 ("held", text, command, streams, holders, *complete).into_pyobject(py)?
             }
             Event::Spilling {

@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::UNIX_EPOCH;
 
-use procwright::Process;
 use procwright::process::{Id, ProcessError, Signal};
+use procwright::{Holder, Process};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
@@ -35,6 +35,18 @@ impl ProcessHandle {
     fn of_id(py: Python<'_>, id: &str) -> PyResult<ProcessHandle> {
         let id: Id = id.parse().map_err(|error| invalid(py, &error))?;
         or_raise(py, py.detach(|| Process::open_id(id))).map(ProcessHandle)
+    }
+
+    /// The process with this number and start, and inode if that is known.
+    #[staticmethod]
+    fn of_identity(
+        py: Python<'_>,
+        pid: i32,
+        start: u64,
+        inode: Option<u64>,
+    ) -> PyResult<ProcessHandle> {
+        let holder = Holder::noted(pid, String::new(), Some((start, inode)));
+        or_raise(py, py.detach(|| holder.process())).map(ProcessHandle)
     }
 
     /// The process of a pidfd, which stays the caller's.

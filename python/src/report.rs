@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use procwright::process::Exit;
-use procwright::{Report, StreamInfo};
+use procwright::{Holder, Report, StreamInfo};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -53,6 +53,17 @@ pub(crate) fn status(py: Python<'_>, exit: Exit) -> PyResult<Bound<'_, PyTuple>>
     }
 }
 
+/// Number, name, and start and inode of a holder.
+pub(crate) type RawHolder<'a> = (i32, &'a str, Option<(u64, Option<u64>)>);
+
+/// The parts of each `Holder`.
+pub(crate) fn holders(holders: &[Holder]) -> Vec<RawHolder<'_>> {
+    let holders = holders.iter();
+    holders
+        .map(|one| (one.pid, one.name.as_str(), one.identity()))
+        .collect()
+}
+
 fn info<'py>(py: Python<'py>, info: Option<&StreamInfo>) -> PyResult<Option<Bound<'py, PyDict>>> {
     let Some(info) = info else { return Ok(None) };
     let dict = PyDict::new(py);
@@ -63,8 +74,7 @@ fn info<'py>(py: Python<'py>, info: Option<&StreamInfo>) -> PyResult<Option<Boun
     let blocked = info.blocked.map(|blocked| blocked.as_secs_f64());
     dict.set_item("blocked_s", blocked)?;
     dict.set_item("complete", info.complete)?;
-    let held_by = info.held_by.iter().map(|one| (one.pid, &one.name));
-    dict.set_item("held_by", held_by.collect::<Vec<_>>())?;
+    dict.set_item("held_by", holders(&info.held_by))?;
     dict.set_item("held_by_complete", info.held_by_complete)?;
     let kept_at = info.kept_at.as_ref();
     let kept_at = kept_at.map(|path| PyBytes::new(py, path.as_os_str().as_bytes()));

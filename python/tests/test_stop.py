@@ -98,8 +98,34 @@ def test_until_exit_and_held_by(child):
     assert b"bye" in result.stdout
     info = result.stdout_info
     assert info.complete
-    assert [holder.name for holder in info.held_by] == ["test-child"]
-    os.kill(info.held_by[0].pid, signal.SIGKILL)
+    [holder] = info.held_by
+    assert holder.name == "test-child"
+    assert repr(holder) == f"Holder(pid={holder.pid}, name='test-child')"
+    process = holder.process()
+    assert process == pickle.loads(pickle.dumps(holder)).process()
+    assert process == procwright.Process(holder.pid)
+    process.kill()
+    process.wait()
+    with pytest.raises(procwright.NoSuchProcess):
+        holder.process()
+
+
+def test_a_holder_is_no_later_process_of_its_number(child):
+    result = run([child, "fork-holder", "0"], until="exit")
+    [holder] = result.stdout_info.held_by
+    try:
+        start, inode = holder._identity
+        # One that had the number before, by its start where there are no inodes.
+        for earlier in ((start - 1, inode and inode - 1), (start - 1, None)):
+            former = procwright.Holder(holder.pid, holder.name, earlier)
+            with pytest.raises(procwright.NoSuchProcess) as caught:
+                former.process()
+            assert caught.value.pid == holder.pid
+        with pytest.raises(procwright.NoSuchProcess, match="later process of its number"):
+            procwright.Holder(holder.pid, holder.name).process()
+        assert holder.process().is_alive()
+    finally:
+        holder.process().kill()
 
 
 def test_until_silent(child):

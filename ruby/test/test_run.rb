@@ -442,12 +442,32 @@ class TestRun < Minitest::Test
     assert_equal :finished, result.reason
     assert_operator result.duration, :>=, 0.3
     holder = result.stdout_info.held_by.first
-    Process.kill(:KILL, holder.pid)
+    process = holder.process
+    assert_equal Procwright::Process.new(holder.pid), process
+    process.kill
+    process.wait
+    assert_raises(Procwright::NoSuchProcess) { holder.process }
     { "silent:x" => "silent: and a time", "silent:0s" => "a silence of no time", "silent" => '"silent:" and a time' }
       .each do |value, said|
         error = assert_raises(ArgumentError) { Procwright.run("true", until: value) }
         assert_includes error.message, said
       end
+  end
+
+  def test_a_holder_is_no_later_process_of_its_number
+    holder = Procwright.run(CHILD, "fork-holder", "0", until: :exit).stdout_info.held_by.first
+    start, inode = holder.instance_variable_get(:@identity)
+    # One that had the number before, by its start where there are no inodes.
+    [[start - 1, inode && (inode - 1)], [start - 1, nil]].each do |earlier|
+      former = Procwright::Holder.seen(holder.pid, holder.name, earlier)
+      error = assert_raises(Procwright::NoSuchProcess) { former.process }
+      assert_equal holder.pid, error.pid
+    end
+    error = assert_raises(Procwright::NoSuchProcess) { Procwright::Holder.new(holder.pid, holder.name).process }
+    assert_includes error.message, "later process of its number"
+    assert_predicate holder.process, :alive?
+  ensure
+    holder&.process&.kill
   end
 
   def test_the_timeout_of_a_run_that_was_held_open_names_the_way_out

@@ -4,8 +4,9 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
+use crate::proc_id::ProcId;
 use procwright_os::proc::{self, Call, Comm, Conduit, ProcStat, Scan};
-use procwright_os::pty;
+use procwright_os::{pidfd, pty};
 
 /// A pipe, whichever of its ends is looked at, or a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,14 +67,48 @@ pub struct RunPipe {
     pub label: &'static str,
 }
 
-/// A process that holds an end of a pipe.
+/// A process that holds an end of a pipe. To signal it, ask for its
+/// [`process`](Holder::process): its number may be another's by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(unreachable_pub)] // part of a result's public shape
+#[non_exhaustive]
 pub struct Holder {
-    /// Its number.
+    /// Its number when it was seen.
     pub pid: i32,
     /// Its name, printable.
     pub name: String,
+    /// The process, also after its number was given to another; none of one that ended
+    /// while it was looked at.
+    pub(crate) id: Option<ProcId>,
+}
+
+impl Holder {
+    /// The holder of this number, name and identity.
+    pub(crate) const fn new(pid: i32, name: String, id: Option<ProcId>) -> Holder {
+        Holder { pid, name, id }
+    }
+
+    /// The holder whose [`identity`](Holder::identity) was noted elsewhere.
+    #[doc(hidden)]
+    pub fn noted(pid: i32, name: String, identity: Option<(u64, Option<u64>)>) -> Holder {
+        let id = identity.map(|(start, inode)| ProcId::noted(pid, start, inode));
+        Holder::new(pid, name, id)
+    }
+
+    /// Its start, and the inode of its pidfd where there are such, if they are known.
+    #[doc(hidden)]
+    pub fn identity(&self) -> Option<(u64, Option<u64>)> {
+        self.id.map(|id| (id.start_ticks(), id.inode()))
+    }
+
+    /// Whether both are of one process, as far as their looks can tell.
+    fn is_same(&self, other: &Holder) -> bool {
+        self.pid == other.pid
+            && match (self.id, other.id) {
+                (Some(one), Some(another)) => one == another,
+                _ => self.name == other.name,
+            }
+    }
 }
 
 impl fmt::Display for Holder {
@@ -107,7 +142,7 @@ impl Holders {
     #[doc(hidden)]
     pub fn absorb(&mut self, others: Holders) {
         for holder in others.list {
-            if !self.list.contains(&holder) {
+            if !self.list.iter().any(|listed| listed.is_same(&holder)) {
                 self.list.push(holder);
             }
         }
@@ -168,6 +203,10 @@ pub fn of_pipes_among(pipes: &[PipeId], pids: &[i32]) -> Vec<PipeHolders> {
     look.end()
 }
 
+/// A pipe, by its place among those that are looked for, and whether a process reads it and
+/// whether it writes it.
+type Held = (usize, bool, bool);
+
 /// The holders of some pipes, found so far.
 struct PipeLook {
     wanted: Vec<Conduit>,
@@ -192,8 +231,50 @@ impl PipeLook {
 
     /// Looks at one process.
     fn at(&mut self, pid: i32) {
-        // (pipe, reads, writes), one entry for each pipe that the process holds.
-        let mut held: Vec<(usize, bool, bool)> = Vec::new();
+        let held = match self.held_by(pid) {
+            held if held.is_empty() => return,
+            held => held,
+        };
+        let (holder, held) = self.recognised(pid).unwrap_or_else(|| {
+            let name = proc::stat(pid).map_or_else(|_| String::from("?"), |s| s.name.to_string());
+            (Holder::new(pid, name, None), held)
+        });
+        for (i, read, write) in held {
+            if read {
+                self.ends[i].readers.list.push(holder.clone());
+            }
+            if write {
+                self.ends[i].writers.list.push(holder.clone());
+            }
+        }
+    }
+
+    /// The process that has a holder's number, if it is a holder itself: since the first look
+    /// the number may have gone to another, which nobody should signal. None if it has ended
+    /// or holds none of the pipes.
+    ///
+    /// The second look costs little: few processes are holders.
+    fn recognised(&mut self, pid: i32) -> Option<(Holder, Vec<Held>)> {
+        // 1. The descriptor, if there is one to be had, means who has the number now.
+        let pidfd = pidfd::open_briefly(pid).ok();
+        // 2. Start and pipes are read by the number.
+        let stat = proc::stat(pid).ok()?;
+        let held = self.held_by(pid);
+        // 3. The number is that process's still, so all of 2 was of it.
+        let again = ProcId::from(&proc::stat(pid).ok()?);
+        let runs = |fd| matches!(pidfd::has_exited(fd), Ok(false));
+        let kept = again.is(&stat) && pidfd.as_ref().is_none_or(|fd| runs(fd.as_fd()));
+        if held.is_empty() || !kept {
+            return None;
+        }
+        let inode = pidfd.as_ref().and_then(|fd| pidfd::inode(fd.as_fd()));
+        let holder = Holder::new(pid, stat.name.to_string(), Some(again.with_inode(inode)));
+        Some((holder, held))
+    }
+
+    /// The pipes that the process of this number holds.
+    fn held_by(&mut self, pid: i32) -> Vec<Held> {
+        let mut held: Vec<Held> = Vec::new();
         let wanted = &self.wanted;
         let seen = proc::each_pipe(pid, wanted, &mut |fd| {
             for (i, _) in wanted.iter().enumerate().filter(|(_, n)| **n == fd.of) {
@@ -218,21 +299,7 @@ impl PipeLook {
                 _ => self.complete = false,
             },
         }
-        if held.is_empty() {
-            return;
-        }
-        let holder = Holder {
-            pid,
-            name: proc::stat(pid).map_or_else(|_| String::from("?"), |s| s.name.to_string()),
-        };
-        for (i, read, write) in held {
-            if read {
-                self.ends[i].readers.list.push(holder.clone());
-            }
-            if write {
-                self.ends[i].writers.list.push(holder.clone());
-            }
-        }
+        held
     }
 
     fn end(mut self) -> Vec<PipeHolders> {

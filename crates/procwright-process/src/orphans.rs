@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::holders::Holder;
+use crate::proc_id::ProcId;
 use procwright_os::subreaper as sys;
 use procwright_os::{proc, watchdog};
 
@@ -34,7 +35,7 @@ pub fn orphans() -> Option<Vec<Holder>> {
     let alive = |pid: i32| {
         let stat = proc::stat(pid).ok().filter(|stat| !stat.is_gone())?;
         let name = stat.name.to_string();
-        Some(Holder { pid, name })
+        Some(Holder::new(pid, name, Some(ProcId::from(&stat))))
     };
     Some(children()?.into_iter().filter_map(alive).collect())
 }

@@ -45,6 +45,15 @@ impl ProcId {
         }
     }
 
+    /// The identity that was noted elsewhere, by its parts.
+    pub(crate) const fn noted(pid: i32, start_ticks: u64, inode: Option<u64>) -> ProcId {
+        ProcId {
+            pid,
+            start_ticks,
+            inode,
+        }
+    }
+
     /// The identity with this inode in pidfs, if there is one.
     pub(crate) const fn with_inode(self, inode: Option<u64>) -> ProcId {
         ProcId { inode, ..self }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::process_error::ProcessError;
 use super::{Exit, Id, Orphans, Signal, Stop, StopTarget, Stopping, Survivor, Unknown};
+use crate::holders::Holder;
 use crate::proc_id::ProcId;
 use crate::process_handle::{Ending, ProcessHandle};
 use crate::wait::{self, Awaits, Event, Mechanism, WaitSet, Waitable, Want};
@@ -90,6 +91,31 @@ impl Process {
                 ),
             }),
             _ => Ok(Process::from(watched)),
+        }
+    }
+
+    /// Opens the process of this identity, while it runs.
+    ///
+    /// # Errors
+    /// As [`Process::open`]; [`ProcessError::Gone`] too if it has ended, whether or not its
+    /// number is another process's by now.
+    fn open_exact(known: ProcId) -> Result<Process, ProcessError> {
+        let id = Id::new(known.pid(), known.inode())?;
+        let watched =
+            ProcessHandle::open(id.pid()).map_err(|error| ProcessError::new("watch", id, error))?;
+        let opened = watched.id();
+        let same = match (known.inode(), opened.inode()) {
+            (Some(known), Some(opened)) => known == opened,
+            // Where one has no inode, their starts tell.
+            _ => match watched.stat() {
+                Ok(stat) => known.is(&stat),
+                Err(error) => return Err(ProcessError::new("recognise", id, error)),
+            },
+        };
+        let process = Process::from(watched);
+        match same && process.is_alive() {
+            true => Ok(process),
+            false => Err(ProcessError::Gone(Some(id))),
         }
     }
 
@@ -459,6 +485,35 @@ const LINGER: std::time::Duration = std::time::Duration::from_millis(10);
 impl Inner {
     fn id(&self) -> Id {
         Id::of(self.watched.id())
+    }
+}
+
+impl Holder {
+    /// The process, to signal it, to stop it or to wait for its end. It is the one that held
+    /// the pipe, whoever has its number now.
+    ///
+    /// ```
+    /// # use procwright_process::{ProcessError, holders::Holder};
+    /// fn end_them(held_by: &[Holder]) -> Result<(), ProcessError> {
+    ///     for holder in held_by {
+    ///         match holder.process() {
+    ///             Ok(process) => drop(process.stop(Default::default())?),
+    ///             Err(ProcessError::Gone(_)) => {} // it has ended
+    ///             Err(error) => return Err(error),
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ProcessError::Gone`] if it has ended; else as [`Process::open`].
+    pub fn process(&self) -> Result<Process, ProcessError> {
+        match self.id {
+            Some(id) => Process::open_exact(id),
+            // It has ended, or let go of the pipe, while it was looked at.
+            None => Err(ProcessError::Gone(Some(Id::new(self.pid, None)?))),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use test_support::alone;
 
 use procwright_os::time::Timeout;
 use procwright_process::Process;
+use procwright_process::holders::{self, PipeId};
 use procwright_process::wait::{Event, WaitSet, Want};
 use procwright_process::{Exit, ProcessError, Signal, Unknown};
 use test_support::family::{Family, kernel, remembers};
@@ -190,6 +191,33 @@ fn a_zombie_has_the_number(rounds: u64, denied: bool) {
     }
 }
 
+/// A process that held a pipe had a number, and after it another that holds the pipe as well.
+fn holders_reuse(denied: bool) {
+    let (read, _write) = std::io::pipe().unwrap();
+    let pipe = [PipeId::of(&read).unwrap()];
+    let find = |pid| {
+        let ends = holders::of_pipes_among(&pipe, &[pid]);
+        ends[0].writers.list[0].clone()
+    };
+    let pid = fork_with_pid(1300);
+    let holder = find(pid);
+    let process = holder.process().unwrap();
+    assert_eq!(process.pidfd().is_none(), denied);
+    assert!(process.is_alive() && process == Process::open(pid).unwrap());
+    process.signal(Signal::KILL).unwrap();
+    process.wait(Timeout::NEVER).unwrap();
+    // It has ended, and its number is its own still.
+    assert_gone(holder.process());
+    sys::reap(pid);
+    assert_gone(holder.process());
+    wait_for_next_tick();
+    fork_with_pid(pid);
+    assert_gone(holder.process());
+    assert_ne!(find(pid), holder);
+    find(pid).process().unwrap().signal(Signal::TERM).unwrap();
+    assert_eq!(sys::reap(pid), libc::SIGTERM);
+}
+
 /// Kernels before 5.3.
 fn deny_pidfds() {
     sys::deny(
@@ -207,6 +235,21 @@ alone! {
 alone! {
     fn a_number_that_a_stranger_had() {
         in_pid_namespace("a_number_that_a_stranger_had", || strangers_reuse(scaled(30, 1000), false));
+    }
+}
+
+alone! {
+    fn a_number_that_a_holder_had() {
+        in_pid_namespace("a_number_that_a_holder_had", || holders_reuse(false));
+    }
+}
+
+alone! {
+    fn a_number_that_a_holder_had_without_pidfds() {
+        in_pid_namespace("a_number_that_a_holder_had_without_pidfds", || {
+            deny_pidfds();
+            holders_reuse(true);
+        });
     }
 }
 

@@ -33,7 +33,12 @@ alone! {
             let info = output.report.stdout_info.unwrap();
             assert_eq!(info.held_by[0].name, "test-child");
             assert!(info.complete);
+            // Both streams are held by one process, which can be signalled.
+            let process = info.held_by[0].process().unwrap();
+            assert_eq!(process.pid(), holder);
+            assert!(process.is_alive());
             sys::end(holder);
+            assert!(info.held_by[0].process().is_err());
         }
         // No process holds the pipe: none is named.
         let output = child(&["echo", "x"]).until(Until::Exit).run().unwrap();

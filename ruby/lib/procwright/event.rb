@@ -20,7 +20,7 @@ module Procwright
       @message = message
       @command = command
       @stream = stream
-      @holders = holders.map { |pid, name| Holder.new(pid, name) }.freeze
+      @holders = holders.map { |parts| Holder.seen(*parts) }.freeze
       @complete = complete
       freeze
     end

@@ -1,8 +1,24 @@
 # frozen_string_literal: true
 
 module Procwright
-  # A process that holds the other end of a pipe.
-  Holder = Struct.new(:pid, :name)
+  # A process that holds the other end of a pipe. Its number may be another's by now: {#process}
+  # is the way to signal it.
+  Holder = Struct.new(:pid, :name) do
+    # @private
+    def self.seen(pid, name, identity)
+      new(pid, name).tap { |holder| holder.instance_variable_set(:@identity, identity) }
+    end
+
+    # The process, to signal it, stop it or wait for its end: never another one.
+    # @return [Process]
+    # @raise [NoSuchProcess] if it has ended, whoever has its number now
+    def process
+      return Process.of(Native::Handle.of_identity(pid, *@identity)) if @identity
+
+      raise NoSuchProcess.new(pid, "#{name} (pid #{pid}) cannot be told from a later process of its number: it " \
+                                   "ended while it was looked at, or the Holder was made by hand")
+    end
+  end
 
   # A process that could not be ended, or that nobody can say was. `state` is a letter,
   # as in /proc; "?" is for one that may belong to the program or be a stranger's, and
@@ -33,7 +49,7 @@ module Procwright
     def initialize(raw)
       @bytes, @kept_bytes, @dropped_bytes = raw.values_at(:bytes, :kept_bytes, :dropped_bytes)
       @dropped_at, @blocked, @complete = raw.values_at(:dropped_at, :blocked, :complete)
-      @held_by = raw[:held_by].map { |pid, name| Holder.new(pid, name) }.freeze
+      @held_by = raw[:held_by].map { |parts| Holder.seen(*parts) }.freeze
       @held_by_complete, @kept_at, @kept_error = raw.values_at(:held_by_complete, :kept_at, :kept_error)
       @undelivered_bytes = raw[:undelivered_bytes]
       freeze

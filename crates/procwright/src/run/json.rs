@@ -176,10 +176,7 @@ mod tests {
             stdout_info: Some(StreamInfo {
                 bytes: 3,
                 kept_bytes: 3,
-                held_by: vec![Holder {
-                    pid: 8,
-                    name: "stuck".into(),
-                }],
+                held_by: vec![Holder::noted(8, "stuck".into(), None)],
                 ..StreamInfo::default()
             }),
             stderr_info: None,

@@ -8,7 +8,7 @@ use magnus::{
     Class, Error, Module, Object, RArray, RModule, RString, Ruby, Value, function, method,
 };
 use procwright::process::{Id, ProcessError};
-use procwright::{Process, duplicate_fd};
+use procwright::{Holder, Process, duplicate_fd};
 
 use crate::arguments::{signal, stop};
 use crate::errors::{self, guarded, invalid_error, system_error};
@@ -21,6 +21,7 @@ pub(crate) fn define(ruby: &Ruby, native: &RModule) -> Result<(), Error> {
     class.undef_default_alloc_func();
     class.define_singleton_method("of_pid", function!(Handle::of_pid, 1))?;
     class.define_singleton_method("of_id", function!(Handle::of_id, 1))?;
+    class.define_singleton_method("of_identity", function!(Handle::of_identity, 3))?;
     class.define_singleton_method("of_pidfd", function!(Handle::of_pidfd, 1))?;
     class.define_method("pid", method!(Handle::pid, 0))?;
     class.define_method("id", method!(Handle::id, 0))?;
@@ -48,6 +49,14 @@ impl Handle {
         guarded(|| {
             let id: Id = id.parse().map_err(|error| invalid_error(&error))?;
             process_result(Process::open_id(id)).map(Handle)
+        })
+    }
+
+    /// The process of this number and start, and inode if that is known.
+    fn of_identity(pid: i32, start: u64, inode: Option<u64>) -> Result<Handle, Error> {
+        guarded(|| {
+            let holder = Holder::noted(pid, String::new(), Some((start, inode)));
+            process_result(holder.process()).map(Handle)
         })
     }
 

@@ -128,13 +128,15 @@ fn info(ruby: &Ruby, info: Option<&StreamInfo>) -> Result<Value, Error> {
     Ok(hash.into_value_with(ruby))
 }
 
-/// Pid and name of each.
+/// Number and name of each, and its start and inode, nil where they are unknown.
 pub(crate) fn holders(ruby: &Ruby, holders: &[Holder]) -> Result<RArray, Error> {
     let array = ruby.ary_new();
     for one in holders {
-        let parts: [Value; 2] = [
+        let identity = one.identity();
+        let parts: [Value; 3] = [
             one.pid.into_value_with(ruby),
             one.name.as_str().into_value_with(ruby),
+            identity.into_value_with(ruby),
         ];
         array.push(ruby.ary_new_from_values(&parts))?;
     }
