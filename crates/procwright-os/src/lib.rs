@@ -11,7 +11,7 @@
 //!
 //! | Subject | Modules |
 //! |---|---|
-//! | processes | [`spawn`] (clone, exec), [`pidfd`], [`wait`](mod@wait) (waitid), [`signal`], [`proc`] (`/proc`), [`job_control`], [`subreaper`], [`watchdog`] |
+//! | processes | [`spawn`] (clone, exec), [`pidfd`], [`wait`](mod@wait) (waitid), [`signal`], [`proc`] (`/proc`), [`job_control`], [`oom`] (counters of cgroups), [`subreaper`], [`watchdog`] |
 //! | descriptors | [`fd`], [`pipe`], [`pty`], [`file`](mod@file), [`private_dir`] (openat, inotify), [`message`] (SCM_RIGHTS), [`unix_socket`], [`write_nowait`], [`fd_table`] (tables of single threads) |
 //! | waiting for descriptors | [`poll`], [`ready`] (epoll, kqueue), [`wake`] (eventfd) |
 //! | memory | [`memory`] (mmap, madvise), [`shared_memory`] (shared memory), `memfd` (seals), `futex`, [`robust`] (robust futexes), [`fence`] |
@@ -21,6 +21,7 @@
 
 // Processes.
 pub mod job_control;
+pub mod oom;
 pub mod pidfd;
 pub mod proc;
 pub mod signal;

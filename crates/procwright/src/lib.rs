@@ -81,6 +81,7 @@ pub use command::{Command, Ongoing};
 pub use drain::{Flow, Segment};
 pub use error::BoxError;
 pub use pipeline::Pipeline;
+pub use procwright_os::oom::OomKills;
 pub use procwright_process::holders::{Holder, Holders};
 pub use procwright_process::wait::WaitSet;
 pub use procwright_process::{Cancel, Process};

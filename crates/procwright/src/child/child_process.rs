@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::foreground::ForegroundTerminal;
 use crate::trace::Trace;
+use procwright_os::oom::{OomCount, OomKills};
 use procwright_os::spawn::Spawned;
 use procwright_os::time::Deadline;
 use procwright_os::wait::{self, RawExit, Usage};
@@ -32,6 +33,10 @@ pub(crate) struct ChildProcess {
     /// Our terminal, until the program that it was lent to has ended.
     foreground: Option<ForegroundTerminal>,
     ended: Option<(Exit, Option<Usage>)>,
+    /// What its cgroup had counted at its start.
+    oom_count: Option<OomCount>,
+    /// What it has counted since, of one that was killed.
+    oom_kills: Option<OomKills>,
     /// The time at which it was found to have ended.
     seen: Option<Instant>,
     /// Whether a caller has it, who may drop it at any time.
@@ -44,11 +49,13 @@ pub(crate) struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// A process that was just started in `session`. `foreground` is the terminal that it was lent.
+    /// A process that was just started in `session`. `foreground` is the terminal that it was
+    /// lent, `oom_count` what its cgroup had counted until then.
     pub(super) fn new(
         spawned: Spawned,
         session: Option<i32>,
         foreground: Option<ForegroundTerminal>,
+        oom_count: Option<OomCount>,
         trace: Trace,
     ) -> ChildProcess {
         ChildProcess {
@@ -58,6 +65,8 @@ impl ChildProcess {
             parent_peak: spawned.parent_peak,
             foreground,
             ended: None,
+            oom_count,
+            oom_kills: None,
             seen: None,
             handed_out: false,
             attended: true,
@@ -170,6 +179,7 @@ impl ChildProcess {
             }
         };
         self.seen = Some(Instant::now());
+        self.note_oom_kills();
         // A run traces its own end, which is more than that of its program.
         if let (true, Some((exit, _))) = (self.handed_out, self.ended) {
             self.trace.end("", exit);
@@ -196,6 +206,32 @@ impl ChildProcess {
         usage
             .map(|usage| usage.max_rss)
             .filter(|&peak| peak > self.parent_peak)
+    }
+
+    /// Asks its cgroup, if it was killed as the kernel kills for want of memory: itself, or the
+    /// last command of a shell.
+    fn note_oom_kills(&mut self) {
+        let exit = self.ended.map(|(exit, _)| exit);
+        let is_killed = match exit {
+            Some(Exit::Signal { signal, .. }) => signal == Signal::KILL,
+            Some(Exit::Code(code)) => code == 128 + Signal::KILL.number(),
+            _ => false,
+        };
+        if is_killed {
+            self.oom_kills = match &self.oom_count {
+                Some(count) => count.kills_since(),
+                None => {
+                    OomCount::forget_own_cgroup();
+                    None
+                }
+            };
+        }
+    }
+
+    /// The processes that the kernel has killed in its cgroup while it ran, for want of memory,
+    /// if it was killed like that itself; none if that is not known.
+    pub(crate) fn oom_kills(&self) -> Option<&OomKills> {
+        self.oom_kills.as_ref()
     }
 
     /// How it ended, and what it used where that is known.

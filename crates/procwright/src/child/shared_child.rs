@@ -11,6 +11,7 @@ use crate::error::BoxError;
 use crate::std_stream::PerStream;
 use crate::trace::Trace;
 use procwright_os::fork::ForkId;
+use procwright_os::oom::OomKills;
 use procwright_os::poll::{self, Fd, Flags};
 use procwright_os::proc;
 use procwright_os::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
@@ -57,6 +58,7 @@ pub(crate) struct ChildEnd {
     pub(crate) duration: Duration,
     pub(crate) usage: Option<Usage>,
     pub(crate) max_rss: Option<u64>,
+    pub(crate) oom_kills: Option<OomKills>,
     /// The processes that a stop could not end, if there was one.
     pub(crate) stopped: Option<Vec<Survivor>>,
     /// The stop for a limit, if that was reached.
@@ -334,6 +336,7 @@ impl SharedChild {
                 .map_or(seen, |stop| seen.max(stop.ended_after)),
             usage: running.and_then(|running| running.ended()?.1),
             max_rss: running.and_then(|running| running.max_rss()),
+            oom_kills: running.and_then(|running| running.oom_kills().cloned()),
             stopped: survivors,
             limit_stop,
             left: match self.is_ours() {

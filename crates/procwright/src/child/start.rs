@@ -16,6 +16,7 @@ use crate::spec::{Launch, Spec};
 use crate::trace::Trace;
 use procwright_liveness::inherited::Inheritance;
 use procwright_os::job_control;
+use procwright_os::oom::OomCount;
 use procwright_os::spawn::{Action, Cgroup, Plan};
 use procwright_process::joined_groups;
 
@@ -163,6 +164,9 @@ impl PreparedStart<'_> {
         drop(ends);
         trace.say(|| format!("start pid {}: {}", spawned.pid, quote(&spec.argv)));
         let foreground = foreground.map(|terminal| terminal.lent_to(spawned.pid));
-        Ok(ChildProcess::new(spawned, session, foreground, trace))
+        // Not before: the program has begun meanwhile, and nothing waits for this.
+        let oom_count = OomCount::now(spec.cgroup.as_deref());
+        let child = ChildProcess::new(spawned, session, foreground, oom_count, trace);
+        Ok(child)
     }
 }

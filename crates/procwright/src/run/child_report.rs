@@ -101,6 +101,7 @@ impl Child {
             cpu_user: end.usage.map(|usage| usage.user),
             cpu_system: end.usage.map(|usage| usage.system),
             max_rss_bytes: end.max_rss,
+            oom_kills: end.oom_kills,
             survivors,
             stdout_info: infos.stdout,
             stderr_info: infos.stderr,

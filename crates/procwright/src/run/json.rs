@@ -172,6 +172,7 @@ mod tests {
             cpu_user: None,
             cpu_system: Some(Duration::ZERO),
             max_rss_bytes: None,
+            oom_kills: None,
             survivors: vec![Survivor::new(8, "stuck".into(), 'D')],
             stdout_info: Some(StreamInfo {
                 bytes: 3,

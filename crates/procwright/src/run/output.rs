@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::event::UNTIL_EXIT;
 use crate::drain::Segment;
 use crate::quote::quote;
+use procwright_os::oom::OomKills;
 use procwright_os::time::Seconds;
 use procwright_process::holders::Holder;
 use procwright_process::{Exit, Survivor};
@@ -45,6 +46,11 @@ pub struct Report {
     /// `run`, so that a smaller peak than that cannot be seen.
     #[doc(alias = "ru_maxrss")]
     pub max_rss_bytes: Option<u64>,
+    /// The processes that the kernel has killed for want of memory while the program ran, in the
+    /// cgroup that it was started in. Asked for if the program was killed by SIGKILL, or exited
+    /// with 137, as a shell does whose command was. None if there was none, or it is not known.
+    #[doc(alias = "out of memory")]
+    pub oom_kills: Option<OomKills>,
     /// Processes of the run that are still there though they were to be
     /// stopped.
     pub survivors: Vec<Survivor>,
@@ -218,7 +224,7 @@ impl Report {
             None => String::from(otherwise),
         };
         let mut text = match self.reason {
-            Reason::Finished => return self.status.to_string(),
+            Reason::Finished => return self.with_oom_kills(self.status.to_string()),
             Reason::Timeout => format!("timed out after {}", limit("its time")),
             Reason::IdleTimeout => format!("was silent for {}", limit("too long")),
             Reason::Cancelled => {
@@ -234,11 +240,28 @@ impl Report {
         text
     }
 
+    /// The end of the program, with what is known of a want of memory. That the kernel has killed
+    /// in its cgroup is known; whom, and whether it has killed this program, is not.
+    fn with_oom_kills(&self, end: String) -> String {
+        let Some(kills) = &self.oom_kills else {
+            return end;
+        };
+        let processes = match kills.processes {
+            1 => String::from("1 process"),
+            n => format!("{n} processes"),
+        };
+        let cgroup = end_of(&kills.cgroup);
+        format!("{end}; out of memory: the kernel killed {processes} of its cgroup {cgroup} while it ran")
+    }
+
     /// The outcome in a sentence: `sh -c 'sleep 9' timed out after 2 s (stopped in 0.011 s)`.
     pub fn summary(&self) -> String {
         let command = self.command();
         match self.reason {
-            Reason::Finished => format!("{command} {}", predicate(self.status)),
+            Reason::Finished => {
+                let end = self.with_oom_kills(predicate(self.status));
+                format!("{command} {end}")
+            }
             _ => format!("{command} {}", self.outcome()),
         }
     }
@@ -307,6 +330,16 @@ pub(super) fn quote_end(name: &str, data: &[u8], dropped: Option<(u64, u64)>, te
     let _ = write!(text, "\n  the end of {name}:");
     for line in tail.lines() {
         let _ = write!(text, "\n    {line}");
+    }
+}
+
+/// The name of a cgroup; of a long one the end, where its own name is.
+fn end_of(cgroup: &str) -> String {
+    const MOST: usize = 120;
+    let count = cgroup.chars().count();
+    match count > MOST {
+        true => format!("…{}", cgroup.chars().skip(count - MOST).collect::<String>()),
+        false => cgroup.to_owned(),
     }
 }
 

@@ -81,6 +81,7 @@ impl<M: Memory> Run<'_, M> {
                 cpu_user: usage.map(|usage| usage.user),
                 cpu_system: usage.map(|usage| usage.system),
                 max_rss_bytes: running.max_rss(),
+                oom_kills: running.oom_kills().cloned(),
                 survivors,
                 stdout_info: infos.stdout,
                 stderr_info: infos.stderr,
