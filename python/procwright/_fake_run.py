@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from ._core import RawResult
+    from ._core import RawInfo, RawResult
     from ._fake_calls import Call
 
 #: Above what Linux gives: a fake's number is nobody's, whatever it is used for.
@@ -361,12 +361,28 @@ def _words(call: Call, run: _Played, raw: dict[str, Any]) -> None:
     is_over = run.reason == "finished"
     raw["summary"] = f"{command(call)} {predicate if is_over else raw['outcome']}"
     text = raw["summary"] if is_over else f"{raw['summary']}\n  the program {predicate}"
-    last = raw["stdout"] if options.get("pty") else raw["stderr"]
-    lines = (last or b"")[-2000:].decode(errors="replace").rstrip().splitlines()[-10:]
+    for name in ("stdout", "stderr"):
+        info = raw[f"{name}_info"]
+        if info and info["dropped_bytes"]:
+            of_all = f"{info['dropped_bytes']} of {info['bytes']} bytes of {name}"
+            text += f"\n  {of_all} were dropped by the limit"
+    last = "stdout" if options.get("pty") else "stderr"
+    lines = _end(raw[last] or b"", raw[f"{last}_info"]).rstrip().splitlines()[-10:]
     if lines:
         name = "its output" if options.get("pty") else "stderr"
         text += "\n".join([f"\n  the end of {name}:", *[f"    {line}" for line in lines]])
     raw["explanation"] = text
+
+
+def _end(data: bytes, info: RawInfo | None) -> str:
+    """The end of a stream, with a mark where a limit has left out bytes."""
+    begin = max(0, len(data) - 2000)
+    at = info and info["dropped_at"]
+    if info is None or at is None or at < begin:
+        return data[begin:].decode(errors="replace")
+    mark = f"[… {info['dropped_bytes']} bytes dropped …]"
+    head, tail = (end.decode(errors="replace") for end in (data[begin:at], data[at:]))
+    return f"{head}{mark}{tail}"
 
 
 def _seconds(time: float | None) -> str:

@@ -253,11 +253,8 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         if self.reason != "finished":
             shown.append(f"reason={self.reason!r}")
         for name in ("stdout", "stderr"):
-            data = getattr(self, name + "_bytes")
-            if data is not None and len(data) <= 200:
-                shown.append(f"{name}={_shown(self, name)!r}")
-            elif data is not None:
-                shown.append(f"{name}=<{len(data):,} bytes>")
+            if getattr(self, name + "_bytes") is not None:
+                shown.append(f"{name}={_shown(self, name)}")
         if self.survivors:
             shown.append(f"survivors={self.survivors!r}")
         return f"Result({', '.join(shown)})"
@@ -273,11 +270,25 @@ def _kept(name: Literal["stdout", "stderr"], data: bytes | None, info: StreamInf
     return Kept(name, data, info.dropped_at, info.dropped_bytes)
 
 
-def _shown(result: Result[Any, Any, Any], name: str) -> object:
-    try:
-        return getattr(result, name)
-    except UnicodeError:
-        return getattr(result, name + "_bytes")
+def _shown(result: Result[Any, Any, Any], name: str) -> str:
+    """A stream as `repr` shows it, with a mark where a limit has left out bytes."""
+    data: bytes = getattr(result, name + "_bytes")
+    info: StreamInfo | None = getattr(result, name + "_info")
+    at = None if info is None else info.dropped_at
+    dropped = 0 if info is None or at is None else info.dropped_bytes
+    if len(data) > 200:
+        of_all = f" of {len(data) + dropped:,}" if dropped else ""
+        return f"<{len(data):,}{of_all} bytes>"
+    if not dropped:
+        try:
+            return repr(getattr(result, name))
+        except UnicodeError:
+            return repr(data)
+    # A character may have been cut in two there.
+    decoding = result._decoding
+    ends = (data[:at], data[at:])
+    head, tail = ends if decoding is None else (end.decode(decoding[0], "replace") for end in ends)
+    return f"{head!r} [… {dropped:,} bytes dropped …] {tail!r}"
 
 
 def _json(data: bytes) -> str | dict[str, str]:

@@ -358,6 +358,18 @@ def test_result_as_json(child):
     assert repr(procwright.run([child, "flood", "--out", "1K"])).endswith("stderr=b'')")
 
 
+def test_repr_marks_what_a_limit_has_left_out(child):
+    def shown(*argv, **options):
+        return repr(procwright.run([child, *argv], **options))
+
+    assert "stdout=b'01' [… 7 bytes dropped …] b'9\\n'," in shown("echo", "0123456789", limit=4)
+    # Two characters, each of which is cut in two.
+    half = shown("says", "out:aéxéb", text=True, limit=4)
+    assert "stdout='a\ufffd' [… 3 bytes dropped …] '\ufffdb'," in half
+    assert "stdout=<300 of 1,024 bytes>," in shown("flood", "--out", "1K", limit=300)
+    assert "dropped" not in shown("echo", "012", limit=4)
+
+
 def test_import_is_light(script):
     process = script(
         "import sys\n"

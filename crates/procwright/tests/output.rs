@@ -467,6 +467,10 @@ fn the_debug_text_is_short() {
         text.len() < 5000 && text.contains("1048376 bytes more"),
         "{text}"
     );
+    let limited = child(&["echo", "0123456789"]).limit(4).run().unwrap();
+    let text = format!("{limited:?}");
+    let marked = r#"stdout: b"01" [… 7 bytes dropped …] b"9\n""#;
+    assert!(text.contains(marked), "{text}");
 }
 
 /// Runs in a copy of this executable: a program that floods stdout and leaves another

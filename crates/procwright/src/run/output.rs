@@ -164,21 +164,31 @@ pub struct Output {
 /// print a gigabyte.
 impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        struct Data<'a>(&'a [u8]);
+        struct Data<'a>(&'a [u8], Option<(u64, u64)>);
         impl fmt::Debug for Data<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let shown = &self.0[..self.0.len().min(200)];
-                write!(f, "b\"{}\"", shown.escape_ascii())?;
-                match self.0.len() - shown.len() {
+                let more = self.0.len() - shown.len();
+                let meeting = self.1.map(|(at, bytes)| (usize::try_from(at), bytes));
+                match meeting {
+                    Some((Ok(at), dropped)) if at <= shown.len() => {
+                        let (head, tail) = (shown[..at].escape_ascii(), shown[at..].escape_ascii());
+                        write!(f, "b\"{head}\" [… {dropped} bytes dropped …] b\"{tail}\"")?;
+                    }
+                    _ => write!(f, "b\"{}\"", shown.escape_ascii())?,
+                }
+                match more {
                     0 => Ok(()),
                     more => write!(f, " and {more} bytes more"),
                 }
             }
         }
+        let dropped =
+            |info: &Option<StreamInfo>| info.as_ref().and_then(StreamInfo::dropped);
         f.debug_struct("Output")
             .field("report", &self.report)
-            .field("stdout", &Data(&self.stdout))
-            .field("stderr", &Data(&self.stderr))
+            .field("stdout", &Data(&self.stdout, dropped(&self.report.stdout_info)))
+            .field("stderr", &Data(&self.stderr, dropped(&self.report.stderr_info)))
             .field("merged", &self.merged.as_ref().map(Vec::len))
             .finish()
     }

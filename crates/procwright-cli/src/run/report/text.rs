@@ -73,7 +73,9 @@ pub(super) fn text(report: &Report, own: &CommandReport, coloured: bool) -> Stri
 
 fn outcome(report: &Report, signal: Option<i32>) -> String {
     let why = match (report.reason, signal.map(Signal::new)) {
-        (Reason::Finished, _) => return status(report.status),
+        (Reason::Finished, _) if report.oom_kills.is_none() => return status(report.status),
+        // What has killed it, or its last command, is known a little better then.
+        (Reason::Finished, _) => return report.outcome(),
         (Reason::Cancelled, Some(Ok(signal))) => {
             format!("was stopped, as procwright got {signal}")
         }
