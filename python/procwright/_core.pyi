@@ -323,7 +323,7 @@ class RawResult(TypedDict):
     stderr: bytes | None
     stdout_info: RawInfo | None
     stderr_info: RawInfo | None
-    merged: list[tuple[int, int, bool]] | None
+    merged: list[tuple[int, int, bool, float]] | None
     error: BaseException | None
     io_error: tuple[int, str] | None
     outcome: str

@@ -210,7 +210,7 @@ def _raw_parts(parts: dict[str, Any]) -> dict[str, Any]:
         raw[name] = info
     segments = parts["merged"]
     raw["merged"] = segments and [
-        (1 if one["stream"] == "stdout" else 2, one["bytes"], one["ambiguous"])
+        (1 if one["stream"] == "stdout" else 2, one["bytes"], one["ambiguous"], one["at"])
         for one in segments
     ]
     return raw

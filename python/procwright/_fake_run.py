@@ -6,6 +6,7 @@ import itertools
 import os
 import stat
 import threading
+import time
 
 from ._fake_calls import NotRegistered, UnexpectedInput, command
 from ._fake_check import not_started
@@ -226,14 +227,15 @@ def _name(number: int) -> str:
         return f"signal {number}"
 
 
-def _segments(pieces: Iterable[tuple[int, bytes]]) -> list[tuple[int, int, bool]]:
+def _segments(pieces: Iterable[tuple[int, bytes]]) -> list[tuple[int, int, bool, float]]:
     # The order is that in which the test has written the steps, and known.
-    found: list[tuple[int, int, bool]] = []
+    now = time.time()
+    found: list[tuple[int, int, bool, float]] = []
     for stream, piece in pieces:
         if found and found[-1][0] == stream:
-            found[-1] = stream, found[-1][1] + len(piece), False
+            found[-1] = stream, found[-1][1] + len(piece), False, now
         elif piece:
-            found.append((stream, len(piece), False))
+            found.append((stream, len(piece), False, now))
     return found
 
 

@@ -32,10 +32,15 @@ class Piece(_Pair[Text]):
     #: ambiguous ones in front of that: both streams had bytes to read, and nobody knows which
     #: was first. Where it is false, all in front was written before.
     ambiguous: bool
+    #: The time when its first byte was read out of the pipe, in seconds since 1970.
+    time: float
 
-    def __new__(cls, pair: tuple[_Name, Text], ambiguous: bool = False) -> Self:
+    def __new__(
+        cls, pair: tuple[_Name, Text], ambiguous: bool = False, time: float = 0.0
+    ) -> Self:
         made = super().__new__(cls, pair)
         made.ambiguous = ambiguous
+        made.time = time
         return made
 
     @property
@@ -74,7 +79,7 @@ class Kept:
 
 
 def pieces(
-    segments: list[tuple[int, int, bool]],
+    segments: list[tuple[int, int, bool, float]],
     streams: dict[int, Kept],
     decoding: tuple[str, str] | None,
 ) -> list[Piece[Any]]:
@@ -83,7 +88,7 @@ def pieces(
     A character that two pieces share is in the later one, so that the pieces of a stream are
     its text.
     """
-    last = {number: place for place, (number, _, _) in enumerate(segments)}
+    last = {number: place for place, (number, *_) in enumerate(segments)}
     decoders: dict[int, IncrementalDecoder] = {}
     if decoding is not None:
         import codecs
@@ -91,11 +96,11 @@ def pieces(
         make = codecs.getincrementaldecoder(decoding[0])
         decoders = {number: make(decoding[1]) for number in streams}
     found: list[Piece[Any]] = []
-    for place, (number, length, ambiguous) in enumerate(segments):
+    for place, (number, length, ambiguous, time) in enumerate(segments):
         stream = streams[number]
         data: Any = stream.take(length)
         if number in decoders:
             data = decoders[number].decode(data, place == last[number])
         if data:
-            found.append(Piece((stream.name, data), ambiguous))
+            found.append(Piece((stream.name, data), ambiguous, time))
     return found

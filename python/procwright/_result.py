@@ -234,8 +234,8 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
             "stderr": _data(self.stderr_bytes),
             "merged": self._segments
             and [
-                {"stream": _STREAMS[one], "bytes": size, "ambiguous": ambiguous}
-                for one, size, ambiguous in self._segments
+                {"stream": _STREAMS[one], "bytes": size, "ambiguous": ambiguous, "at": at}
+                for one, size, ambiguous, at in self._segments
             ],
         }
 

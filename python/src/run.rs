@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use procwright::error::{SpawnError, Step};
 use procwright::{BoxError, Collected, Command, Error, Failure, Memory, StdStream, Stdin};
@@ -153,7 +154,10 @@ pub(crate) fn result(
     let merged = merged.map(|segments| {
         let segments = segments.iter();
         segments
-            .map(|one| (one.stream.fd(), one.bytes, one.ambiguous))
+            .map(|one| {
+                let at = one.at.duration_since(UNIX_EPOCH).unwrap_or_default();
+                (one.stream.fd(), one.bytes, one.ambiguous, at.as_secs_f64())
+            })
             .collect::<Vec<_>>()
     });
     dict.set_item("merged", merged)?;

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import pytest
 
@@ -186,7 +187,8 @@ def test_pieces_of_text():
     assert result.merged == [("stdout", "a"), ("stderr", "x\n"), ("stdout", "é\n\ufffd")]
     out = "".join(piece.data for piece in result.merged if piece.stream == "stdout")
     assert out == result.stdout
-    [first, second, _] = result.merged
+    [first, second, third] = result.merged
+    assert first.time < second.time < third.time <= time.time()
     assert isinstance(first, procwright.Piece)
     assert not (first.ambiguous or second.ambiguous)
     assert pickle.loads(pickle.dumps(first)) == first

@@ -325,6 +325,9 @@ class TestRun < Minitest::Test
     assert_equal ["a\nc\n", "b\n"], [result.stdout, result.stderr]
     first = result.merged.first
     assert_equal [:stdout, "a\n", false], [first.stream, first.data, first.ambiguous?]
+    times = result.merged.map(&:time)
+    assert_equal times.sort, times
+    assert_operator times.last - times.first, :>=, 0.1
   end
 
   def test_pieces_under_a_limit_and_within_characters

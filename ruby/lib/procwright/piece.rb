@@ -7,14 +7,17 @@ module Procwright
     #   it, or before ambiguous ones in front of that: both streams had bytes to read, and
     #   nobody knows which was first. Where it is false, all in front was written before
     attr_reader :ambiguous
+    # @return [Time] the time at which its first byte was read out of the pipe
+    attr_reader :time
     alias ambiguous? ambiguous
     alias stream first
     alias data last
 
     # @private
-    def initialize(stream, data, ambiguous)
+    def initialize(stream, data, ambiguous, time)
       super([stream, data])
       @ambiguous = ambiguous
+      @time = time
       freeze
     end
 
@@ -35,13 +38,13 @@ module Procwright
 
       # The piece of the next bytes that were read; nil if nothing is kept of them. A character
       # that two pieces share is in the later one, so that the pieces of a stream are its text.
-      def take(bytes, ambiguous, last)
+      def take(bytes, ambiguous, time, last)
         @read += bytes
         upto = kept_before(@read)
         data = @data.byteslice(@given...upto)
         data = data.byteslice(0, data.bytesize - begun(data)) unless last
         @given += data.bytesize
-        Piece.new(@stream, @encodings.decode_lossy(data), ambiguous) unless data.empty?
+        Piece.new(@stream, @encodings.decode_lossy(data), ambiguous, Time.at(time)) unless data.empty?
       end
 
       private
@@ -66,9 +69,9 @@ module Procwright
     def self.all(raw, encodings)
       walks = { 1 => Walk.new(:stdout, raw[:stdout], raw[:stdout_info], encodings),
                 2 => Walk.new(:stderr, raw[:stderr], raw[:stderr_info], encodings) }
-      last = raw[:merged].each_with_index.to_h { |(stream, _bytes, _ambiguous), place| [stream, place] }
-      pieces = raw[:merged].each_with_index.map do |(stream, bytes, ambiguous), place|
-        walks.fetch(stream).take(bytes, ambiguous, place == last[stream])
+      last = raw[:merged].each_with_index.to_h { |(stream, *), place| [stream, place] }
+      pieces = raw[:merged].each_with_index.map do |(stream, bytes, ambiguous, time), place|
+        walks.fetch(stream).take(bytes, ambiguous, time, place == last[stream])
       end
       pieces.compact.freeze
     end

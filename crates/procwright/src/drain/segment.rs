@@ -7,7 +7,7 @@
 //! pauses the order of the two streams is not known.
 
 use std::os::fd::BorrowedFd;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use crate::std_stream::StdStream;
 use procwright_os::poll::{self, Flags};
@@ -25,16 +25,31 @@ pub struct Segment {
     /// ambiguous ones in front of that: both streams had bytes to read, and
     /// nobody knows which was first. Where it is false, all in front was written before.
     pub ambiguous: bool,
+    /// The time at which its first byte was read.
+    pub at: SystemTime,
 }
 
 /// Records the order of reading.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Order {
     segments: Vec<Segment>,
     /// The bytes of the last segment behind the latest pause.
     since_pause: u64,
+    /// When the first of them was read.
+    since: SystemTime,
     /// Nothing was read after the latest pause.
     is_pause: bool,
+}
+
+impl Default for Order {
+    fn default() -> Order {
+        Order {
+            segments: Vec::new(),
+            since_pause: 0,
+            since: SystemTime::UNIX_EPOCH,
+            is_pause: false,
+        }
+    }
 }
 
 impl Order {
@@ -43,17 +58,18 @@ impl Order {
         if bytes == 0 {
             return;
         }
+        let at = SystemTime::now();
         let is_after_pause = std::mem::take(&mut self.is_pause);
         let is_first = self.segments.is_empty();
         let ambiguous = match self.segments.last_mut() {
             // A segment of which it is known that it comes later is one by itself.
             Some(last) if last.stream == stream && !(is_after_pause && last.ambiguous) => {
                 last.bytes += bytes;
-                let before = match is_after_pause {
-                    true => 0,
-                    false => self.since_pause,
-                };
-                self.since_pause = before + bytes;
+                if is_after_pause {
+                    self.since_pause = 0;
+                    self.since = at;
+                }
+                self.since_pause += bytes;
                 return;
             }
             Some(last) if !is_after_pause && self.since_pause < last.bytes => {
@@ -63,6 +79,7 @@ impl Order {
                     stream: last.stream,
                     bytes: self.since_pause,
                     ambiguous: false,
+                    at: self.since,
                 };
                 self.segments.push(behind);
                 true
@@ -73,8 +90,10 @@ impl Order {
             stream,
             bytes,
             ambiguous,
+            at,
         });
         self.since_pause = bytes;
+        self.since = at;
     }
 
     /// Notes a pause if there is one: nothing is to be read of these pipes, which are all that
@@ -142,6 +161,29 @@ mod tests {
         ];
         let known = [(Stdout, 1, false), (Stderr, 2, false), (Stdout, 3, false)];
         assert_eq!(order(&steps), known);
+    }
+
+    #[test]
+    fn each_has_the_time_of_its_first_byte() {
+        let tick = |before: SystemTime| {
+            while SystemTime::now() <= before {}
+            SystemTime::now()
+        };
+        let mut order = Order::default();
+        let mut times = vec![tick(SystemTime::UNIX_EPOCH)];
+        // The second read comes after a pause, which only the third shows to be a border.
+        for (stream, is_pause) in [(Stdout, true), (Stdout, false), (Stderr, false)] {
+            order.add(stream, 1);
+            if is_pause {
+                order.look(std::iter::empty());
+            }
+            times.push(tick(*times.last().unwrap()));
+        }
+        let segments = order.into_segments();
+        assert_eq!(segments.len(), 3);
+        for (segment, between) in segments.iter().zip(times.windows(2)) {
+            assert!(between[0] <= segment.at && segment.at <= between[1], "{segments:?}");
+        }
     }
 
     #[test]

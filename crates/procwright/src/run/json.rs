@@ -6,7 +6,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -117,6 +117,7 @@ fn segment(segment: &Segment) -> Value {
         "stream": segment.stream.name(),
         "bytes": segment.bytes,
         "ambiguous": segment.ambiguous,
+        "at": seconds(segment.at.duration_since(UNIX_EPOCH).unwrap_or_default()),
     })
 }
 
@@ -192,6 +193,7 @@ mod tests {
             stream: StdStream::Stdout,
             bytes: 3,
             ambiguous: false,
+            at: UNIX_EPOCH + Duration::from_millis(1500),
         }];
         let json = report().to_json_with(Some(b"\xffab"), None, Some(&order));
         assert_eq!(json["argv"], json!(["prog", {"base64": "Yf9i"}]));
@@ -217,7 +219,7 @@ mod tests {
         );
         assert_eq!(
             json["merged"],
-            json!([{"stream": "stdout", "bytes": 3, "ambiguous": false}])
+            json!([{"stream": "stdout", "bytes": 3, "ambiguous": false, "at": 1.5}])
         );
     }
 }

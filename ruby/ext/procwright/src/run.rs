@@ -129,10 +129,12 @@ pub(crate) fn parts(
     let order = merged.map(|segments| -> Result<RArray, Error> {
         let order = ruby.ary_new();
         for one in segments {
-            let parts: [Value; 3] = [
+            let at = one.at.duration_since(UNIX_EPOCH).unwrap_or_default();
+            let parts: [Value; 4] = [
                 one.stream.fd().into_value_with(ruby),
                 one.bytes.into_value_with(ruby),
                 one.ambiguous.into_value_with(ruby),
+                at.as_secs_f64().into_value_with(ruby),
             ];
             order.push(ruby.ary_new_from_values(&parts))?;
         }
