@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._generic import Generic, Text
+from ._generic import Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     _Name = Literal["stdout", "stderr"]
     _Pair = tuple[_Name, Text]
     #: The pieces of `Result.merged`, None unless asked for.
-    Order = TypeVar(
-        "Order", covariant=True, default="list[Piece[str]] | list[Piece[bytes]] | None"
-    )
+    Order = TypeVar("Order", covariant=True, default="list[Piece[str]] | list[Piece[bytes]] | None")
 else:
     Order = None
     _Pair = tuple
@@ -35,9 +33,7 @@ class Piece(_Pair[Text]):
     #: The time when its first byte was read out of the pipe, in seconds since 1970.
     time: float
 
-    def __new__(
-        cls, pair: tuple[_Name, Text], ambiguous: bool = False, time: float = 0.0
-    ) -> Self:
+    def __new__(cls, pair: tuple[_Name, Text], ambiguous: bool = False, time: float = 0.0) -> Self:
         made = super().__new__(cls, pair)
         made.ambiguous = ambiguous
         made.time = time
@@ -59,7 +55,9 @@ class Kept:
 
     __slots__ = ("_at", "_data", "_from", "_to", "name")
 
-    def __init__(self, name: _Name, data: bytes | None, dropped_at: int | None, dropped: int) -> None:
+    def __init__(
+        self, name: _Name, data: bytes | None, dropped_at: int | None, dropped: int
+    ) -> None:
         self.name: _Name = name
         self._data = memoryview(data or b"")
         self._at = 0

@@ -438,8 +438,8 @@ def test_the_result_of_a_real_run_is_told_again(child):
         assert played == told
         assert (again.explanation, again.summary) == (real.explanation, real.summary)
         assert again.merged == real.merged
-        for one, other in zip(again.merged or (), real.merged or ()):
-            assert one.ambiguous == other.ambiguous
+        for one, other in zip(again.merged or (), real.merged or (), strict=True):
+            assert (one.ambiguous, one.time) == (other.ambiguous, other.time)
     with Fake() as fake:
         fake.register(["sleep", ...], results[2])
         with pytest.raises(procwright.TimeoutExpired):

@@ -58,7 +58,10 @@ impl Drop for SmallCgroup {
 
 /// Moves this process into a cgroup.
 fn join(directory: &Path) -> std::io::Result<()> {
-    fs::write(directory.join("cgroup.procs"), std::process::id().to_string())
+    fs::write(
+        directory.join("cgroup.procs"),
+        std::process::id().to_string(),
+    )
 }
 
 /// A program that takes all memory that it can get, and is chosen before this process is.

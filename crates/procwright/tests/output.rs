@@ -467,7 +467,11 @@ fn the_debug_text_is_short() {
         text.len() < 5000 && text.contains("1048376 bytes more"),
         "{text}"
     );
-    let limited = child(&["echo", "0123456789"]).limit(4).run().unwrap();
+    let four = procwright::Limit {
+        bytes: 4,
+        beyond: procwright::Beyond::HeadAndTail,
+    };
+    let limited = child(&["echo", "0123456789"]).limit(four).run().unwrap();
     let text = format!("{limited:?}");
     let marked = r#"stdout: b"01" [… 7 bytes dropped …] b"9\n""#;
     assert!(text.contains(marked), "{text}");

@@ -16,6 +16,10 @@ use super::inside::OperationCount;
 use super::{Frame, UntakenStreams};
 use crate::patient::patiently;
 
+/// Number of the stream (1, 2; 0 for a gap), seconds since 1970, the line or how much was
+/// dropped, and whether its place is ambiguous.
+type Item<'py> = (i32, f64, Bound<'py, PyAny>, bool);
+
 /// Lines of both streams of a child.
 #[pyclass(module = "procwright._core", frozen, subclass, weakref)]
 pub(crate) struct Merged {
@@ -39,15 +43,13 @@ impl Merged {
         })
     }
 
-    /// Number of the stream (1, 2; 0 for a gap), seconds since 1970, the line or
-    /// how much was dropped, and whether its place is ambiguous; None at the end. Whole
-    /// lines if no `frame` is given.
+    /// The next line or gap; None at the end. Whole lines if no `frame` is given.
     #[pyo3(name = "_next", signature = (frame=None))]
     fn next<'py>(
         &self,
         py: Python<'py>,
         frame: Option<&Bound<'_, Frame>>,
-    ) -> PyResult<Option<(i32, f64, Bound<'py, PyAny>, bool)>> {
+    ) -> PyResult<Option<Item<'py>>> {
         let frame = frame.map(Bound::get);
         let read = patiently(py, Deadline::NEVER, |patience| {
             let _inside = self.inside.enter();

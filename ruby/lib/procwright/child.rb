@@ -296,7 +296,7 @@ module Procwright
 
     # Takes the native child from where its start has put it.
     # @private
-    def adopt = @native = @kept&.instance_variable_get(:@native)
+    private def adopt = @native = @kept&.instance_variable_get(:@native)
 
     # @private
     def command = Shellwords.join(@argv)

@@ -10,8 +10,12 @@ module Procwright
     # @return [Time] the time at which its first byte was read out of the pipe
     attr_reader :time
     alias ambiguous? ambiguous
-    alias stream first
-    alias data last
+
+    # @return [Symbol] `:stdout` or `:stderr`
+    def stream = self[0]
+
+    # @return [String] what was read
+    def data = self[1]
 
     # @private
     def initialize(stream, data, ambiguous, time)

@@ -1,32 +1,6 @@
 # frozen_string_literal: true
 
 module Procwright
-  # A process that holds the other end of a pipe. Its number may be another's by now: {#process}
-  # is the way to signal it.
-  Holder = Struct.new(:pid, :name) do
-    # @private
-    def self.seen(pid, name, identity)
-      new(pid, name).tap { |holder| holder.instance_variable_set(:@identity, identity) }
-    end
-
-    # The process, to signal it, stop it or wait for its end: never another one.
-    # @return [Process]
-    # @raise [NoSuchProcess] if it has ended, whoever has its number now
-    def process
-      return Process.of(Native::Handle.of_identity(pid, *@identity)) if @identity
-
-      raise NoSuchProcess.new(pid, "#{name} (pid #{pid}) cannot be told from a later process of its number: it " \
-                                   "ended while it was looked at, or the Holder was made by hand")
-    end
-  end
-
-  # A process that could not be ended, or that nobody can say was. `state` is a letter,
-  # as in /proc; "?" is for one that may belong to the program or be a stranger's, and
-  # was not signalled. `pid` is nil for all that cannot be seen: without /proc a stop
-  # reaches the program and its group; and a program may have started processes faster
-  # than they could be found.
-  Survivor = Struct.new(:pid, :name, :state)
-
   # Figures of one pipe.
   class StreamInfo
     # @return [Integer] read, kept, and left out by a limit

@@ -136,7 +136,10 @@ fn directories<'a>(
         .chain(members(Version::Two))
         .flat_map(move |(version, path)| {
             let of = move |line| directory(line, version, path);
-            mounts.lines().filter_map(of).map(move |found| (path, found))
+            mounts
+                .lines()
+                .filter_map(of)
+                .map(move |found| (path, found))
         })
 }
 
@@ -174,9 +177,16 @@ fn directory(line: &str, version: Version, path: &str) -> Option<PathBuf> {
 
 /// A path of `mountinfo`, in which a space is `\040`.
 fn unescaped(path: &str) -> String {
-    [(r"\040", " "), (r"\011", "\t"), (r"\012", "\n"), (r"\134", "\\")]
-        .iter()
-        .fold(path.to_owned(), |path, (escape, byte)| path.replace(escape, byte))
+    [
+        (r"\040", " "),
+        (r"\011", "\t"),
+        (r"\012", "\n"),
+        (r"\134", "\\"),
+    ]
+    .iter()
+    .fold(path.to_owned(), |path, (escape, byte)| {
+        path.replace(escape, byte)
+    })
 }
 
 #[cfg(test)]
@@ -206,7 +216,10 @@ mod tests {
         );
         assert_eq!(found("0::/\n", mounts), [pair("/", "/sys/fs/cgroup/")]);
         assert_eq!(found("", mounts), []);
-        assert_eq!(found("0::/x\n", "30 1 8:1 / / rw - ext4 /dev/sda1 rw\n"), []);
+        assert_eq!(
+            found("0::/x\n", "30 1 8:1 / / rw - ext4 /dev/sda1 rw\n"),
+            []
+        );
     }
 
     #[test]

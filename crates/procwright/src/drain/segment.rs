@@ -182,7 +182,10 @@ mod tests {
         let segments = order.into_segments();
         assert_eq!(segments.len(), 3);
         for (segment, between) in segments.iter().zip(times.windows(2)) {
-            assert!(between[0] <= segment.at && segment.at <= between[1], "{segments:?}");
+            assert!(
+                between[0] <= segment.at && segment.at <= between[1],
+                "{segments:?}"
+            );
         }
     }
 

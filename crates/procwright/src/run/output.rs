@@ -183,12 +183,17 @@ impl fmt::Debug for Output {
                 }
             }
         }
-        let dropped =
-            |info: &Option<StreamInfo>| info.as_ref().and_then(StreamInfo::dropped);
+        let dropped = |info: &Option<StreamInfo>| info.as_ref().and_then(StreamInfo::dropped);
         f.debug_struct("Output")
             .field("report", &self.report)
-            .field("stdout", &Data(&self.stdout, dropped(&self.report.stdout_info)))
-            .field("stderr", &Data(&self.stderr, dropped(&self.report.stderr_info)))
+            .field(
+                "stdout",
+                &Data(&self.stdout, dropped(&self.report.stdout_info)),
+            )
+            .field(
+                "stderr",
+                &Data(&self.stderr, dropped(&self.report.stderr_info)),
+            )
             .field("merged", &self.merged.as_ref().map(Vec::len))
             .finish()
     }
@@ -261,7 +266,9 @@ impl Report {
             n => format!("{n} processes"),
         };
         let cgroup = end_of(&kills.cgroup);
-        format!("{end}; out of memory: the kernel killed {processes} of its cgroup {cgroup} while it ran")
+        format!(
+            "{end}; out of memory: the kernel killed {processes} of its cgroup {cgroup} while it ran"
+        )
     }
 
     /// The outcome in a sentence: `sh -c 'sleep 9' timed out after 2 s (stopped in 0.011 s)`.

@@ -1,5 +1,7 @@
 //! `Procwright.run`.
 
+use std::time::UNIX_EPOCH;
+
 use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, Value, function};
 use procwright::error::Step;
 use procwright::{Collected, Command, Failure, Ongoing};
