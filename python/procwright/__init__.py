@@ -18,6 +18,7 @@
 #   _stand_in                            a program of its own, which is what is spawned
 #   _overloads                           run, spawn and map, as type checkers see them
 #   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
+#   _pipeline                            programs joined by pipes
 #   _map                                 many commands, so many at a time
 #   _executed, _map_lines                a map whose commands run in an executor; lines of a map
 #   _child, _liveness                    a child that one holds; the Python half of liveness
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from ._merged import Merged, MergedLine
     from ._overflow import Overflow
     from ._overloads import map, run, spawn
+    from ._pipeline import PipelineResult, Stage, pipeline
     from ._process import Process
     from ._run_errors import (
         CalledProcessError,
@@ -159,12 +161,14 @@ __all__ = [
     "Overflow",
     "Past",
     "Piece",
+    "PipelineResult",
     "Process",
     "Progress",
     "Reader",
     "Result",
     "RunError",
     "SpawnError",
+    "Stage",
     "Stalled",
     "Status",
     "Stop",
@@ -185,6 +189,7 @@ __all__ = [
     "as_completed_async",
     "budget",
     "map",
+    "pipeline",
     "run",
     "set_budget",
     "spawn",
@@ -206,6 +211,7 @@ _LAZY = {
     "_map_errors": ("JournalError",),
     "_merged": ("Merged", "MergedLine"),
     "_overflow": ("Overflow",),
+    "_pipeline": ("PipelineResult", "Stage", "pipeline"),
     "_process": ("Process",),
     "_run_errors": (
         "CalledProcessError",

@@ -39,6 +39,7 @@ __all__ = [
     "checked_size",
     "linger",
     "map",
+    "pipeline",
     "queue_names",
     "queue_stat",
     "run",
@@ -329,6 +330,23 @@ class RawResult(TypedDict):
     outcome: str
     summary: str
     explanation: str
+
+@type_check_only
+class RawStage(RawResult):
+    judgement: Literal["success", "forgiven", "ignored", "failed", "collateral"]
+
+@type_check_only
+class RawPipeline(TypedDict):
+    stages: list[RawStage]
+    success: bool
+    rule: Literal["forgiving", "strict", "last"]
+    reason: Literal["finished", "timeout", "idle_timeout", "cancelled", "output_limit"]
+    outcome: str
+    summary: str
+    duration_s: float
+    explanation: str
+    error: BaseException | None
+    io_error: tuple[int, str] | None
 
 @type_check_only
 class RawFigures(TypedDict):
@@ -773,6 +791,7 @@ def set_budget(memory: int | None, disk: int | None) -> None: ...
 # Each dictionary has the options of a table of `_options.py`, and what its caller adds.
 def spawn(options: dict[str, Any], /) -> Child: ...
 def run(options: dict[str, Any], /) -> RawResult: ...
+def pipeline(options: dict[str, Any], /) -> RawPipeline: ...
 def map(options: dict[str, Any], next: Callable[[], dict[str, Any]], /) -> Map: ...
 
 @final

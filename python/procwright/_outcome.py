@@ -26,7 +26,7 @@ def _called_process_error(result: Result, text: str) -> Exception:
 
 
 def raise_for(
-    result: Result,
+    result: Any,
     io_error: tuple[int, str] | None,
     check: bool,
     on_timeout: str,

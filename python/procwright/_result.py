@@ -241,12 +241,7 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The result as JSON. What is not UTF-8 is `{"base64": "..."}`."""
-        import json
-
-        hint = "pass how many spaces, 0 to 1000, or a str of them, or None for one line"
-        if indent is not None and not isinstance(indent, str):
-            number("indent", indent, 0, 1000, hint)
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
+        return as_json(self.to_dict(), indent)
 
     def __repr__(self) -> str:
         shown = [f"args={self.args!r}", f"returncode={self.returncode!r}"]
@@ -258,6 +253,16 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         if self.survivors:
             shown.append(f"survivors={self.survivors!r}")
         return f"Result({', '.join(shown)})"
+
+
+def as_json(parts: dict[str, Any], indent: int | None) -> str:
+    """The parts of a result as JSON, with so much `indent`."""
+    import json
+
+    hint = "pass how many spaces, 0 to 1000, or a str of them, or None for one line"
+    if indent is not None and not isinstance(indent, str):
+        number("indent", indent, 0, 1000, hint)
+    return json.dumps(parts, indent=indent, ensure_ascii=False)
 
 
 #: The names of the streams, by the numbers of their descriptors.

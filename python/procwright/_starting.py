@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     _T = TypeVar("_T")
     _Function: TypeAlias = Literal["run", "spawn", "map"]
+    _Audited: TypeAlias = Literal["run", "spawn", "map", "pipeline"]
     #: Answers a call in the place of the core: the function that was called, that of the core,
     #: the options for the core, and the parameters as they were given.
     _Player: TypeAlias = Callable[
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
 answer: _Player | None = None
 
 
-def audit(function: _Function, options: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def audit(function: _Audited, options: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Raises the audit events of a start, before anything is done for it.
 
-    `procwright.run`, `procwright.spawn` or `procwright.map`, and `subprocess.Popen`, which hooks
+    `procwright.run`, `procwright.spawn`, `procwright.map` or, for each stage,
+    `procwright.pipeline`, and `subprocess.Popen`, which hooks
     know: each with what CPython has for that, (executable, args, cwd, env). A hook that raises
     refuses the start.
     """

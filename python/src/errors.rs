@@ -7,6 +7,7 @@ use procwright::Error;
 use procwright::duplicate_fd;
 use procwright::error::{Invalid, SpawnError};
 use procwright::liveness;
+use procwright::pipeline;
 use procwright::process::ProcessError;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -34,19 +35,44 @@ pub(crate) fn invalid(py: Python<'_>, error: &Invalid) -> PyErr {
 pub(crate) fn not_started(py: Python<'_>, error: &Error) -> PyErr {
     let text = error.to_string();
     match error {
-        Error::Spawn { source, .. } => match strerror(py, source.errno(), &source.source) {
-            Ok(reason) => {
-                let step = source.step.name();
-                let parts = (source.errno(), reason, &source.object, step, text);
-                exception(py, MODULE, "_spawn_error", parts)
-            }
-            Err(error) => error,
-        },
+        Error::Spawn { source, .. } => spawn_refused(py, source, text),
         Error::Invalid(error) => invalid(py, error),
         Error::Cancelled { .. } => {
             exception(py, "procwright._run_errors", "_cancelled_before", (text,))
         }
         _ => exception(py, INVALID, "InvalidValue", (text,)),
+    }
+}
+
+/// The exception for a pipeline that did not start.
+pub(crate) fn pipeline_not_started(py: Python<'_>, error: &pipeline::Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        pipeline::Error::Spawn { source, .. } => spawn_refused(py, source, text),
+        pipeline::Error::Invalid { stage, source } => {
+            let refused = invalid(py, source);
+            // For its words, which have the value that was given.
+            match refused.value(py).setattr("_stage", *stage) {
+                Ok(()) => refused,
+                Err(error) => error,
+            }
+        }
+        pipeline::Error::Cancelled { .. } => {
+            exception(py, "procwright._run_errors", "_cancelled_before", (text,))
+        }
+        _ => exception(py, INVALID, "InvalidValue", (text,)),
+    }
+}
+
+/// The exception for a step of a start that was refused.
+fn spawn_refused(py: Python<'_>, source: &SpawnError, text: String) -> PyErr {
+    match strerror(py, source.errno(), &source.source) {
+        Ok(reason) => {
+            let step = source.step.name();
+            let parts = (source.errno(), reason, &source.object, step, text);
+            exception(py, MODULE, "_spawn_error", parts)
+        }
+        Err(error) => error,
     }
 }
 

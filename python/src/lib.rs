@@ -7,6 +7,7 @@
 //! ```text
 //! lib
 //! map                           many commands, so many at a time
+//! pipeline                      programs joined by pipes
 //! communicate                   all of a child's input and output at once
 //! run, child                    a run; a child
 //! wait                          sets of things to wait for
@@ -35,6 +36,7 @@ mod liveness;
 mod map;
 mod options;
 mod patient;
+mod pipeline;
 mod process;
 mod python;
 mod queue;
@@ -66,6 +68,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::map::{Map, map_commands};
+    #[pymodule_export]
+    use super::pipeline::pipeline;
     #[pymodule_export]
     use super::process::ProcessHandle;
     #[pymodule_export]

@@ -163,29 +163,35 @@ pub(crate) fn result(
     dict.set_item("merged", merged)?;
     let (error, errno) = match failure {
         None => (None, None),
-        Some(Failure::Foreign(what, error)) => {
-            let raised = exception_of(py, error).unwrap_or_else(|error| {
-                if let Some(error) = error.downcast_ref::<io::Error>() {
-                    // A line is too long.
-                    return stream::failed(
-                        py,
-                        error,
-                        &format!("the output of {}", report.command()),
-                    );
-                }
-                // A panic of ours.
-                let text = format!("{what} of {} failed: {error}", report.command());
-                pyo3::exceptions::PyRuntimeError::new_err(text)
-            });
-            (Some(raised.into_value(py).into_any()), None)
-        }
-        Some(Failure::Io(error)) => {
-            let errno = error.raw_os_error().unwrap_or(0);
-            (None, Some((errno, strerror(py, errno, &error)?)))
-        }
-        Some(_) => (None, Some((0, "unknown".to_owned()))),
+        Some(failure) => failure_of(py, failure, &report.command())?,
     };
     dict.set_item("error", error)?;
     dict.set_item("io_error", errno)?;
     Ok(dict)
+}
+
+/// What is raised: an exception, or the number and the words of the system's answer.
+type Raised = (Option<Py<PyAny>>, Option<(i32, String)>);
+
+/// What a failure that ended `command` is to raise.
+pub(crate) fn failure_of(py: Python<'_>, failure: Failure, command: &str) -> PyResult<Raised> {
+    Ok(match failure {
+        Failure::Foreign(what, error) => {
+            let raised = exception_of(py, error).unwrap_or_else(|error| {
+                if let Some(error) = error.downcast_ref::<io::Error>() {
+                    // A line is too long.
+                    return stream::failed(py, error, &format!("the output of {command}"));
+                }
+                // A panic of ours.
+                let text = format!("{what} of {command} failed: {error}");
+                pyo3::exceptions::PyRuntimeError::new_err(text)
+            });
+            (Some(raised.into_value(py).into_any()), None)
+        }
+        Failure::Io(error) => {
+            let errno = error.raw_os_error().unwrap_or(0);
+            (None, Some((errno, strerror(py, errno, &error)?)))
+        }
+        _ => (None, Some((0, "unknown".to_owned()))),
+    })
 }

@@ -40,9 +40,11 @@ MADE = {
     procwright.MergedLine,
     procwright.Past,
     procwright.Piece,
+    procwright.PipelineResult,
     procwright.Progress,
     procwright.Reader,
     procwright.Result,
+    procwright.Stage,
     procwright.Status,
     procwright.StreamInfo,
     procwright.Survivor,
@@ -363,6 +365,13 @@ ROWS = {
     "returncode": [*wrong_type("x", 1.5, True, None, ODD), *bad(256, -65, HUGE, -HUGE)],
     "times": [*wrong_type("x", 1.5, True, ODD), *bad(-1, HUGE)],
     "when": CALLBACK,
+    "success": [*wrong_type(5, None, ODD), *bad("x", "")],
+    "ok_codes": [
+        *wrong_type("x", 5, ODD),
+        Row({1: [0]}, ValueError, "a stage in ok_codes is 1: "),
+        Row({0: [256]}, ValueError, "ok_codes[0] is 256: "),
+        Row({0: 5}, TypeError, "ok_codes[0] is 5: "),
+    ],
     "patterns": [*wrong_type("x", 5, None, ODD), Row([5], TypeError, "patterns[0] is 5: ")],
     "steps": [*wrong_type("x", 5, None, ODD), Row(["x", 5], TypeError, "steps[1] is 5: ")],
     "seconds": [*SECONDS, *bad(-1, math.inf, HUGE, None)],
@@ -498,7 +507,9 @@ class World:
             "Merged": lambda: self.spawn(merged=True).merged,
             "Process": lambda: procwright.Process(os.getpid()),
             "Reader": lambda: self.spawn().stdout,
+            "PipelineResult": lambda: procwright.pipeline([self._child, "exit", "0"]),
             "Result": lambda: procwright.run([self._child, "exit", "0"]),
+            "Stage": lambda: procwright.pipeline([self._child, "exit", "0"]).stages[0],
             "TextReader": lambda: self.spawn(text=True).stdout,
             "TextWriter": lambda: self.spawn(text=True).stdin,
             "Writer": lambda: self.spawn().stdin,
@@ -553,6 +564,8 @@ def call_with(world, name, parameter, value):
     arguments = []
     if names and names[0] == "self":
         arguments.append(world.owner(owner, method))
+    if name == "pipeline":
+        arguments.append(world.value("args"))
     keywords = {}
     if parameter not in names:
         keywords[parameter] = value

@@ -257,3 +257,11 @@ def many() -> None:
     assert_type(apart, procwright.Map[str, None, None])
     own: list[list[str] | dict[str, object]] = [LS, {"args": LS, "text": True}]
     assert_type(procwright.map(own), procwright.Map)
+
+
+def joined() -> None:
+    assert_type(procwright.pipeline(LS, ["head", "-1"]).stdout, bytes)
+    text = procwright.pipeline(LS, {"args": ["wc"], "cwd": "/"}, text=True, ok_codes={1: [1]})
+    assert_type(text, procwright.PipelineResult[str])
+    assert_type(text.returncode, int | None)
+    assert_type(procwright.pipeline(LS, stdout=DEVNULL, env={"A": "b"}, stop="KILL").stdout, None)

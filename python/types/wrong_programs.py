@@ -116,3 +116,9 @@ def many() -> None:
             one.result.stdout.strip()  # wrong
     procwright.map([LS], input="text")  # wrong
     procwright.map([LS], on_line="print")  # wrong
+
+
+def joined() -> None:
+    procwright.pipeline(LS, ["wc"]).stdout.encode()  # wrong
+    procwright.pipeline(LS, success="maybe")  # wrong
+    procwright.pipeline(LS, pty=True)  # wrong

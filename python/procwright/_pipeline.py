@@ -1,0 +1,448 @@
+"""`pipeline()`: programs that are joined by pipes."""
+
+from __future__ import annotations
+
+from . import _core, _starting
+from ._arguments import callback, items, number, pairs, word
+from ._generic import Generic, Out
+from ._invalid import InvalidValue, bad_value
+from ._options import COMMON, argv, event_hook, given_args, translated
+from ._outcome import raise_for
+from ._result import Result, as_json
+from ._run import run
+from ._stdio import CAPTURE, data_source, source, text_decoding
+from ._timeout import seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Literal, overload
+
+    from typing_extensions import Unpack
+
+    from ._core import RawPipeline, RawStage
+    from ._event import Event
+    from ._keywords import Program
+    from ._types import Args, Data, Elsewhere, Pipe, Seconds, Sink, Stdin
+
+#: What `run` does when it is not told otherwise.
+_DEFAULTS: dict[str, Any] = dict(run.__kwdefaults__ or {})
+#: Options of `run` that a stage has not: what joins it to others, and what needs code.
+_NOT_OF_A_STAGE = (
+    "input",
+    "stdin",
+    "stdout",
+    "pty",
+    "merged",
+    "keep_full",
+    "tee",
+    "on_line",
+    "on_stdout_line",
+    "on_stderr_line",
+    "max_length",
+    "too_long",
+    "text",
+    "encoding",
+    "errors",
+    "check",
+    "on_timeout",
+    "cancel",
+    "on_event",
+)
+_STAGES = "pass each stage as a list of arguments, or as a mapping of args and options"
+
+if TYPE_CHECKING:
+
+    @overload
+    def pipeline(
+        *stages: Args | Mapping[str, Any],
+        input: Data | None = None,
+        stdin: Stdin = None,
+        stdout: Pipe = -1,
+        stderr: Sink = -1,
+        limit: int | str | _core.Limit | None = None,
+        timeout: Seconds | None = None,
+        idle_timeout: Seconds | None = None,
+        success: Literal["forgiving", "strict", "last"] = "forgiving",
+        ok_codes: Mapping[int, Iterable[int]] | None = None,
+        text: Literal[False] = False,
+        encoding: None = None,
+        errors: None = None,
+        check: bool = False,
+        on_timeout: Literal["raise", "return"] = "raise",
+        cancel: _core.Cancel | None = None,
+        on_event: Callable[[Event], object] | None = None,
+        **options: Unpack[Program],
+    ) -> PipelineResult[bytes]: ...
+    @overload
+    def pipeline(
+        *stages: Args | Mapping[str, Any],
+        input: Data | str | None = None,
+        stdin: Stdin = None,
+        stdout: Pipe = -1,
+        stderr: Sink = -1,
+        limit: int | str | _core.Limit | None = None,
+        timeout: Seconds | None = None,
+        idle_timeout: Seconds | None = None,
+        success: Literal["forgiving", "strict", "last"] = "forgiving",
+        ok_codes: Mapping[int, Iterable[int]] | None = None,
+        text: Literal[True],
+        encoding: str | None = None,
+        errors: str | None = None,
+        check: bool = False,
+        on_timeout: Literal["raise", "return"] = "raise",
+        cancel: _core.Cancel | None = None,
+        on_event: Callable[[Event], object] | None = None,
+        **options: Unpack[Program],
+    ) -> PipelineResult[str]: ...
+    @overload
+    def pipeline(
+        *stages: Args | Mapping[str, Any],
+        input: Data | str | None = None,
+        stdin: Stdin = None,
+        stdout: Elsewhere,
+        stderr: Sink = -1,
+        limit: int | str | _core.Limit | None = None,
+        timeout: Seconds | None = None,
+        idle_timeout: Seconds | None = None,
+        success: Literal["forgiving", "strict", "last"] = "forgiving",
+        ok_codes: Mapping[int, Iterable[int]] | None = None,
+        text: bool = False,
+        encoding: str | None = None,
+        errors: str | None = None,
+        check: bool = False,
+        on_timeout: Literal["raise", "return"] = "raise",
+        cancel: _core.Cancel | None = None,
+        on_event: Callable[[Event], object] | None = None,
+        **options: Unpack[Program],
+    ) -> PipelineResult[None]: ...
+    @overload
+    def pipeline(
+        *stages: Args | Mapping[str, Any],
+        input: Data | str | None = None,
+        stdin: Stdin = None,
+        stdout: Sink = -1,
+        stderr: Sink = -1,
+        limit: int | str | _core.Limit | None = None,
+        timeout: Seconds | None = None,
+        idle_timeout: Seconds | None = None,
+        success: Literal["forgiving", "strict", "last"] = "forgiving",
+        ok_codes: Mapping[int, Iterable[int]] | None = None,
+        text: bool = False,
+        encoding: str | None = None,
+        errors: str | None = None,
+        check: bool = False,
+        on_timeout: Literal["raise", "return"] = "raise",
+        cancel: _core.Cancel | None = None,
+        on_event: Callable[[Event], object] | None = None,
+        **options: Unpack[Program],
+    ) -> PipelineResult: ...
+
+
+def pipeline(
+    *stages: Args | Mapping[str, Any],
+    input: Data | str | None = None,
+    stdin: Stdin = None,
+    stdout: Sink = CAPTURE,
+    stderr: Sink = CAPTURE,
+    limit: int | str | _core.Limit | None = None,
+    timeout: Seconds | None = None,
+    idle_timeout: Seconds | None = None,
+    success: Literal["forgiving", "strict", "last"] = "forgiving",
+    ok_codes: Mapping[int, Iterable[int]] | None = None,
+    text: bool = False,
+    encoding: str | None = None,
+    errors: str | None = None,
+    check: bool = False,
+    on_timeout: Literal["raise", "return"] = "raise",
+    cancel: _core.Cancel | None = None,
+    on_event: Callable[[Event], object] | None = None,
+    **options: Unpack[Program],
+) -> PipelineResult[Any]:
+    """Runs programs of which each writes into the next one, and judges each.
+
+    The pipes between are the kernel's: nothing passes through this process. All are started, or
+    none; all have one deadline; and when one has to be stopped, all are.
+
+    stages
+        What to run: each a list of arguments as `run` takes it, or a mapping with `args` and
+        options of `run` for this stage alone, which come on top of `options`.
+    input, stdin
+        What the first reads, as of `run`.
+    stdout
+        Where the last writes, as of `run`.
+    stderr
+        Where each writes its errors, as of `run`; `STDOUT` sends both into the pipe.
+    limit
+        How much is kept of stdout, and of each stderr, as of `run`.
+    timeout, idle_timeout
+        Stop all after this time, or after so long without a byte on stdout of the last or on
+        stderr of any. What passes between two stages is not seen.
+    success
+        The rule: "forgiving" wants 0 of each, but for one that could write no more since the
+        next had read enough and ended well; "strict" forgives none, as `pipefail`; "last" asks
+        for the last alone.
+    ok_codes
+        Exit codes that are no failure, by stage, from 0: `{1: [1]}` for a grep that may find
+        nothing.
+    text, encoding, errors, check, on_timeout, cancel, on_event
+        As of `run`; `check` is about the rule.
+    options
+        Options of `run` for each stage: `env`, `cwd`, `rlimits` and the like. `stop` says how
+        all are stopped.
+
+    Raises `InvalidValue`, and what `run` raises, with the `PipelineResult` as `result`.
+    """
+    decoding = text_decoding(text, encoding, errors)
+    word("on_timeout", on_timeout, ("raise", "return"))
+    word("success", success, ("forgiving", "strict", "last"))
+    if on_event is not None:
+        callback("on_event", on_event)
+    if input is not None and stdin is not None:
+        raise InvalidValue("stdin and input are both given: input is what the first reads")
+    if _starting.answer is not None:
+        raise InvalidValue("pipeline: no Fake and no Cassette plays one yet")
+    _refuse("options", options, ("stderr", "limit", "timeout", "idle_timeout", "args"))
+    of_all = {
+        **_DEFAULTS,
+        **options,
+        "stderr": stderr,
+        "limit": limit,
+        "cancel": cancel,
+        "on_event": on_event,
+    }
+    of_all["stop"] = None
+    shown, raw, all_given = [], [], []
+    for place, stage in enumerate(stages):
+        args, given = _stage(place, stage, of_all)
+        if place == len(stages) - 1:
+            given["stdout"] = stdout
+        shown.append(args)
+        one = {
+            "argv": argv("pipeline", args, given["shell"]),
+            **translated(COMMON, given),
+            "stdin": ("null", None),
+        }
+        all_given.append(given)
+        if place == 0:
+            given.update(stdin=stdin, input=input)
+            one["stdin"] = (
+                source(stdin, decoding) if input is None else data_source(input, decoding)
+            )
+        _starting.audit("pipeline", one, given)
+        raw.append(one)
+    for_core = {
+        "stages": raw,
+        "timeout": seconds(timeout, "timeout"),
+        "idle_timeout": seconds(idle_timeout, "idle_timeout"),
+        "stop": COMMON["stop"](options.get("stop")),
+        "cancel": COMMON["cancel"](cancel),
+        "success": success,
+        "ok_codes": _ok_codes(ok_codes, len(stages)),
+        "on_event": event_hook(on_event),
+    }
+    try:
+        answer = _core.pipeline(for_core)
+    except InvalidValue as error:
+        _in_words(error, all_given)
+        raise
+    if answer["error"] is not None:
+        raise answer["error"]
+    result: PipelineResult[Any] = PipelineResult(shown, answer, decoding, _failure)
+    if answer["io_error"] is not None or not result.ok:
+        raise_for(result, answer["io_error"], check, on_timeout, timeout, idle_timeout)
+    return result
+
+
+def _in_words(error: InvalidValue, all_given: list[dict[str, Any]]) -> None:
+    """Has what the core refuses of a stage be told of in Python's words."""
+    place: int | None = getattr(error, "_stage", None)
+    if place is None:
+        return
+    from ._refused import words
+
+    text = words(error, all_given[place])
+    # There is one stdin and one stdout.
+    of_whole = error._option in ("stdin", "stdout")
+    error.args = (text if of_whole else f"stage {place + 1}: {text}",)
+
+
+def _stage(place: int, stage: Any, of_all: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments of a stage, and its options."""
+    if not hasattr(stage, "keys"):
+        return given_args(stage), dict(of_all)
+    name = f"stages[{place}]"
+    own = dict(pairs(name, stage, _STAGES))
+    if "args" not in own:
+        raise bad_value(name, stage, "it has no args, the program and its arguments")
+    args = given_args(own.pop("args"))
+    _refuse(name, own)
+    return args, {**of_all, **own}
+
+
+def _refuse(name: str, options: Mapping[str, Any], besides: tuple[str, ...] = ()) -> None:
+    for option in options:
+        if option in _DEFAULTS and option not in (*_NOT_OF_A_STAGE, *besides):
+            continue
+        hint = "it is one of the whole" if option in _DEFAULTS else "there is no such option"
+        raise InvalidValue(f"{option} in {name} is not for a stage: {hint}")
+
+
+def _ok_codes(codes: Any, count: int) -> list[tuple[int, list[int]]]:
+    hint = "pass a mapping of stages, from 0, to lists of exit codes, such as {1: [1]}"
+    if codes is None:
+        return []
+    return [
+        (
+            number("a stage in ok_codes", stage, 0, max(count - 1, 0), hint),
+            [
+                number(f"ok_codes[{stage!r}]", code, 0, 255, hint)
+                for code in items(f"ok_codes[{stage!r}]", all_codes, hint)
+            ],
+        )
+        for stage, all_codes in pairs("ok_codes", codes, hint)
+    ]
+
+
+def _failure(result: Any, text: str) -> Exception:
+    from ._run_errors import CalledProcessError
+
+    return CalledProcessError(result, text)
+
+
+class Stage(Result):
+    """What became of one stage: a `Result`, and its judgement."""
+
+    __slots__ = ("judgement",)
+
+    def __init__(self, args: Any, raw: RawStage, decoding: Any, failure: Any) -> None:
+        super().__init__(args, raw, decoding, failure)
+        #: What its end means for the whole: "success"; "forgiven", it could write no more since
+        #: the next stage had read enough; "ignored", it failed and the rule does not ask;
+        #: "failed", it is to blame; "collateral", it ended so since another failed or all were
+        #: stopped.
+        self.judgement = raw["judgement"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON has it: plain values only."""
+        parts = super().to_dict()
+        parts["judgement"] = self.judgement
+        return parts
+
+
+class PipelineResult(Generic[Out]):
+    """All that came of a pipeline.
+
+    `PipelineResult[str]` is one whose `stdout` is `str`, `PipelineResult[None]` one whose
+    `stdout` went elsewhere.
+    """
+
+    __slots__ = (
+        "_explanation",
+        "_failure",
+        "args",
+        "duration_s",
+        "ok",
+        "outcome",
+        "reason",
+        "rule",
+        "stages",
+        "summary",
+    )
+
+    def __init__(
+        self,
+        args: list[Any],
+        raw: RawPipeline,
+        decoding: tuple[str, str] | None,
+        failure: Callable[[PipelineResult[Any], str], Exception],
+    ) -> None:
+        #: The arguments of each stage.
+        self.args = args
+        #: What became of each stage.
+        self.stages = [
+            Stage(args[place], its, decoding, failure) for place, its in enumerate(raw["stages"])
+        ]
+        #: True if it ended by itself, and well by its rule.
+        self.ok = raw["success"]
+        #: The rule: "forgiving", "strict" or "last".
+        self.rule = raw["rule"]
+        #: Why it is over: "finished", or what all were stopped for.
+        self.reason = raw["reason"]
+        #: How it came out, in a line without the commands.
+        self.outcome = raw["outcome"]
+        #: The commands and the outcome, in a line.
+        self.summary = raw["summary"]
+        #: Seconds from the start to the last end.
+        self.duration_s = raw["duration_s"]
+        self._explanation = raw["explanation"]
+        self._failure = failure
+
+    @property
+    def stdout(self) -> Out:
+        """What the last stage wrote: `str` if text was asked for, else `bytes`."""
+        data: Any = self.stages[-1].stdout
+        out: Out = data
+        return out
+
+    @property
+    def stderr(self) -> Any:
+        """What all stages wrote on stderr, one stage after the other, None if nothing was
+        captured; of each its own is in `stages`."""
+        captured: list[Any] = [one.stderr for one in self.stages if one.stderr_bytes is not None]
+        return captured[0][:0].join(captured) if captured else None
+
+    @property
+    def stdout_info(self) -> Any:
+        """About stdout of the last stage, None where no pipe was put between."""
+        return self.stages[-1].stdout_info
+
+    @property
+    def stdout_bytes(self) -> bytes | None:
+        """The captured bytes of the last stage."""
+        return self.stages[-1].stdout_bytes
+
+    @property
+    def stderr_bytes(self) -> bytes | None:
+        """The captured bytes of all stages, one stage after the other."""
+        captured = [one.stderr_bytes for one in self.stages if one.stderr_bytes is not None]
+        return b"".join(captured) if captured else None
+
+    @property
+    def returncode(self) -> int | None:
+        """0 if it is `ok`; else the code of the last stage that is to blame, -N after signal N,
+        None if unknown."""
+        if self.ok:
+            return 0
+        failed = [one.returncode for one in self.stages if one.judgement == "failed"]
+        return failed[-1] if failed else None
+
+    @property
+    def explanation(self) -> str:
+        """The outcome in words: who failed and why, with the end of its stderr, and who ended
+        only because of it."""
+        return self._explanation
+
+    def check_returncode(self) -> None:
+        """Raises `CalledProcessError` unless it is `ok`."""
+        if not self.ok:
+            raise self._failure(self, self._explanation)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON has it: plain values only."""
+        return {
+            "success": self.ok,
+            "rule": self.rule,
+            "reason": self.reason,
+            "outcome": self.outcome,
+            "duration_s": self.duration_s,
+            "stages": [one.to_dict() for one in self.stages],
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The result as JSON. What is not UTF-8 is `{"base64": "..."}`."""
+        return as_json(self.to_dict(), indent)
+
+    def __repr__(self) -> str:
+        judged = ", ".join(f"{one.argv[0]}: {one.judgement}" for one in self.stages)
+        return f"PipelineResult(ok={self.ok}, reason={self.reason!r}, stages=[{judged}])"

@@ -1,0 +1,199 @@
+"""`pipeline`: every status, one deadline, no false alarm."""
+
+import json
+import signal
+import sys
+import threading
+
+import pytest
+
+import procwright
+from procwright import InvalidValue, pipeline
+
+
+def judged(result):
+    return [stage.judgement for stage in result.stages]
+
+
+def shell(line):
+    return ["sh", "-c", line]
+
+
+def test_a_reader_that_has_read_enough_is_no_alarm():
+    result = pipeline(["yes"], ["head", "-1"], text=True, check=True)
+    assert result.stdout == "y\n"
+    assert result.ok
+    assert result.returncode == 0
+    assert judged(result) == ["forgiven", "success"]
+    assert result.stages[0].returncode == -signal.SIGPIPE
+    assert result.outcome == "ended well"
+    assert result.reason == "finished"
+    assert result.rule == "forgiving"
+
+
+def test_what_catches_the_error_is_forgiven_by_its_words():
+    code = "while True: print('y')"
+    result = pipeline([sys.executable, "-c", code], ["head", "-1"])
+    assert judged(result) == ["forgiven", "success"]
+    assert b"BrokenPipeError" in result.stages[0].stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "judgements", "returncode"),
+    [
+        ("exit 1", "cat", ["failed", "success"], 1),
+        ("echo x; exit 3", "cat", ["failed", "success"], 3),
+        ("yes", "read x; exit 3", ["collateral", "failed"], 3),
+        ("kill -KILL $$", "cat", ["failed", "success"], -9),
+        ("exit 4", "cat; exit 3", ["failed", "failed"], 3),
+    ],
+)
+def test_every_status_counts(first, second, judgements, returncode):
+    result = pipeline(shell(f"exec {first}" if first == "yes" else first), shell(second))
+    assert (judged(result), result.returncode, result.ok) == (judgements, returncode, False)
+    with pytest.raises(procwright.CalledProcessError) as raised:
+        result.check_returncode()
+    assert raised.value.returncode == returncode
+    assert raised.value.result is result
+    assert "stage" in str(raised.value)
+
+
+def test_the_error_names_the_stage_its_stderr_and_who_is_collateral():
+    with pytest.raises(procwright.CalledProcessError) as raised:
+        pipeline(["yes"], shell("read x; echo why >&2; exit 3"), check=True, text=True)
+    text = str(raised.value)
+    assert "stage 2 of 2: sh -c 'read x; echo why >&2; exit 3' exited with code 3" in text
+    assert "why" in text.split("the end of stderr:")[1]
+    assert "stage 1 of 2: yes was killed by SIGPIPE, since the next one had failed" in text
+    assert raised.value.stderr == "why\n"
+
+
+def test_rules_and_codes():
+    assert judged(pipeline(["yes"], ["head", "-1"], success="strict")) == ["failed", "success"]
+    last = pipeline(["false"], ["true"], success="last")
+    assert last.ok
+    assert judged(last) == ["ignored", "success"]
+    assert pipeline(["echo", "a"], ["grep", "b"], ok_codes={1: [1]}).ok
+    assert not pipeline(["echo", "a"], ["grep", "b"], ok_codes={0: [1]}).ok
+
+
+def test_stdin_and_options_of_a_stage():
+    assert pipeline(["cat"], ["sort"], input="b\na\n", text=True).stdout == "a\nb\n"
+    assert pipeline(["cat"], ["sort"], stdin=iter([b"b\n", b"a\n"])).stdout == b"a\nb\n"
+    own = {"args": "echo $WORD", "shell": True, "extra_env": {"WORD": "own"}}
+    assert pipeline(own, ["cat"], extra_env={"WORD": "all"}).stdout == b"own\n"
+    common = pipeline(shell("echo $WORD"), ["cat"], extra_env={"WORD": "all"})
+    assert common.stdout == b"all\n"
+    both = pipeline(shell("echo out; echo err >&2"), ["cat"], stderr=procwright.STDOUT)
+    assert both.stdout == b"out\nerr\n"
+
+
+def test_an_iterator_that_fails_stops_all():
+    def pieces():
+        yield b"x"
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        pipeline(["cat"], ["cat"], stdin=pieces())
+
+
+def test_the_one_that_holds_up_the_rest_is_named():
+    with pytest.raises(procwright.TimeoutExpired) as raised:
+        pipeline(["yes"], ["sleep", "1000"], ["cat"], timeout=0.3, stop="KILL")
+    assert "stage 2 of 3 held up the rest: sleep 1000" in str(raised.value)
+    assert judged(raised.value.result) == ["collateral", "failed", "collateral"]
+    returned = pipeline(["sleep", "1000"], ["cat"], timeout=0.3, on_timeout="return")
+    assert (returned.reason, returned.ok) == ("timeout", False)
+    with pytest.raises(procwright.IdleTimeout):
+        pipeline(["sleep", "1000"], ["cat"], idle_timeout=0.3)
+    with pytest.raises(procwright.OutputLimitExceeded):
+        pipeline(["yes"], ["cat"], limit=procwright.Limit(1000, "fail"))
+
+
+def test_a_cancel_and_a_signal_handler_stop_all():
+    cancel = procwright.Cancel()
+    timer = threading.Timer(0.2, cancel.cancel)
+    timer.start()
+    with pytest.raises(procwright.Cancelled) as raised:
+        pipeline(["sleep", "1000"], ["cat"], cancel=cancel)
+    timer.join()
+    assert raised.value.result.reason == "cancelled"
+    with pytest.raises(procwright.Cancelled):
+        pipeline(["true"], ["true"], cancel=cancel)
+
+    class Rung(Exception):
+        pass
+
+    def ring(*_):
+        raise Rung
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Rung):
+            pipeline(["sleep", "1000"], ["cat"])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_all_are_started_or_none(tmp_path):
+    made = tmp_path / "made"
+    with pytest.raises(procwright.SpawnError, match="stage 3 of 3, no-such-program"):
+        pipeline(["mkdir", made], ["cat"], ["no-such-program"])
+    assert not made.exists()
+
+
+@pytest.mark.parametrize(
+    ("stages", "options", "text"),
+    [
+        ((), {}, "stages is empty"),
+        ((["cat"], {"args": ["cat"], "stdin": "x"}), {}, "stdin in stages[1]"),
+        ((["cat"], {"stderr": None}), {}, "stages[1]"),
+        ((["cat"],), {"pty": True}, "pty in options"),
+        ((["cat"],), {"frob": True}, "frob in options"),
+        ((["cat"],), {"ok_codes": {1: [1]}}, "a stage in ok_codes is 1"),
+        ((["cat"],), {"ok_codes": {0: [256]}}, "ok_codes[0] is 256"),
+        ((["cat"],), {"success": "maybe"}, "success is 'maybe'"),
+        ((["cat"],), {"input": b"", "stdin": b""}, "stdin and input"),
+        (("cat x",), {}, "args is 'cat x'"),
+        ((["cat"], ["cat", 1]), {}, "args[1] is 1"),
+        ((["cat"], [""]), {}, "stage 2: args starts"),
+    ],
+)
+def test_bad_values_are_refused(stages, options, text):
+    with pytest.raises(InvalidValue) as raised:
+        pipeline(*stages, **options)
+    assert text in str(raised.value)
+
+
+def test_json_and_repr():
+    result = pipeline(["false"], ["cat"], text=True)
+    parts = json.loads(result.to_json())
+    assert parts == result.to_dict()
+    assert (parts["success"], parts["stages"][0]["judgement"]) == (False, "failed")
+    assert parts["stages"][1]["stdout"] == ""
+    assert repr(result) == (
+        "PipelineResult(ok=False, reason='finished', stages=[false: failed, cat: success])"
+    )
+    assert result.summary == "false | cat failed: stage 1 of 2 exited with code 1"
+
+
+def test_each_stage_is_audited():
+    seen = []
+    active = [True]
+
+    def hook(event, args):
+        if active and event == "procwright.pipeline":
+            seen.append(args[1])
+
+    sys.addaudithook(hook)
+    pipeline(["true"], ["cat"])
+    active.clear()
+    assert seen == [["true"], ["cat"]]
+
+
+def test_what_a_test_plays_is_not_started_for_real(procwright_fake, tmp_path):
+    procwright_fake.register(["touch", str(tmp_path / "made")])
+    with pytest.raises(InvalidValue, match="no Fake and no Cassette plays one"):
+        pipeline(["touch", str(tmp_path / "made")], ["cat"])
+    assert not (tmp_path / "made").exists()
