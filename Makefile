@@ -19,7 +19,7 @@ build:
 man: build
 	mkdir -p target/man/man1 target/completions
 	target/release/procwright man > target/man/man1/procwright.1
-	set -e; for page in run map pipe wait buffer queue queue-send queue-recv queue-stat man completions; do \
+	set -e; for page in run map pipe wait buffer queue queue-send queue-recv queue-stat doctor man completions; do \
 		target/release/procwright man $$page > target/man/man1/procwright-$$page.1; \
 	done
 	target/release/procwright completions bash > target/completions/procwright

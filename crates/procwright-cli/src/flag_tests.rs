@@ -8,7 +8,7 @@ use crate::args::{PageArg, ShellArg, definition};
 use crate::{completions, man};
 
 /// Subcommands with flags of their own, and their manual pages.
-const NAMED: [(&str, PageArg); 8] = [
+const NAMED: [(&str, PageArg); 9] = [
     ("run", PageArg::Run),
     ("map", PageArg::Map),
     ("pipe", PageArg::Pipe),
@@ -17,6 +17,7 @@ const NAMED: [(&str, PageArg); 8] = [
     ("queue send", PageArg::QueueSend),
     ("queue recv", PageArg::QueueRecv),
     ("queue stat", PageArg::QueueStat),
+    ("doctor", PageArg::Doctor),
 ];
 
 fn flags(command: &Command) -> Vec<String> {

@@ -2,8 +2,8 @@
 //!
 //! The modules stand in layers, from the top; each uses only those below it:
 //!
-//! 1. [`run`], [`map`], [`pipe`], [`wait`], [`buffer`], [`queue`], [`man`], [`completions`]: the
-//!    subcommands, none of which uses another
+//! 1. [`run`], [`map`], [`pipe`], [`wait`], [`buffer`], [`queue`], [`doctor`], [`man`],
+//!    [`completions`]: the subcommands, none of which uses another
 //! 2. [`args`], the command line, where each flag is described once; [`stdout`] and
 //!    [`stdio`], where results and a program's output go; [`process_1`], the command as
 //!    the first process of a container; [`report_file`]; [`file_conflicts`]
@@ -21,6 +21,7 @@ mod args;
 mod buffer;
 mod colour;
 mod completions;
+mod doctor;
 mod exit;
 mod file_conflicts;
 #[cfg(test)]
@@ -69,6 +70,7 @@ fn main() -> ! {
             Subcommand::Buffer(args) => reaping(|| buffer::buffer(&args)),
             Subcommand::Wait(args) => reaping(|| wait::wait(args)),
             Subcommand::Queue(args) => reaping(|| queue::queue(&args)),
+            Subcommand::Doctor(args) => reaping(|| doctor::doctor(&args)),
             Subcommand::Man { page } => print(|text| man::write(page, text)),
             Subcommand::Completions { shell } => print(|text| completions::write(shell, text)),
         },

@@ -220,6 +220,38 @@ const STAT: &[Section] = &[(
     ],
 )];
 
+const DOCTOR: &[Section] = &[
+    (
+        "EXIT STATUS",
+        &[
+            ("0", "Healthy, or busy."),
+            ("1", "A deadlock, proven."),
+            (
+                "2",
+                "A possible deadlock, somebody who is stopped, or a slow reader.",
+            ),
+            ("3", "Somebody waits for input at a terminal."),
+            (
+                "125",
+                "No such process, wrong usage, or trouble of our own.",
+            ),
+        ],
+    ),
+    (
+        "EXAMPLES",
+        &[
+            (
+                "procwright doctor $(pgrep -o make)",
+                "Why that make does not go on.",
+            ),
+            (
+                "procwright doctor --dot 4711 | dot -Tsvg > waits.svg",
+                "A picture of it.",
+            ),
+        ],
+    ),
+];
+
 /// Variables that are read, in every page: most are those of the library.
 const ENVIRONMENT: Section = (
     "ENVIRONMENT",
@@ -269,7 +301,7 @@ const OVERVIEW: Page = Page {
 };
 
 /// Every page, in the order of `SEE ALSO`.
-const PAGES: [Page; 12] = [
+const PAGES: [Page; 13] = [
     OVERVIEW,
     page(PageArg::Run, &["run"], RUN),
     page(PageArg::Map, &["map"], MAP),
@@ -280,6 +312,7 @@ const PAGES: [Page; 12] = [
     page(PageArg::QueueSend, &["queue", "send"], SEND),
     page(PageArg::QueueRecv, &["queue", "recv"], RECV),
     page(PageArg::QueueStat, &["queue", "stat"], STAT),
+    page(PageArg::Doctor, &["doctor"], DOCTOR),
     page(PageArg::Man, &["man"], &[]),
     page(PageArg::Completions, &["completions"], &[]),
 ];

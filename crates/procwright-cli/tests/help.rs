@@ -32,6 +32,7 @@ fn the_help_fits_a_screen() {
         ("buffer", 40),
         ("man", 15),
         ("queue", 24),
+        ("doctor", 24),
     ] {
         let long = said(name, &["--help"]);
         fits(&long, lines);
@@ -95,7 +96,7 @@ fn fed(mut command: Command, input: &str) -> String {
 
 #[test]
 fn manual_pages_are_well_formed() {
-    let pages: [&[&str]; 8] = [
+    let pages: [&[&str]; 9] = [
         &[],
         &["run"],
         &["map"],
@@ -104,6 +105,7 @@ fn manual_pages_are_well_formed() {
         &["buffer"],
         &["queue"],
         &["queue-recv"],
+        &["doctor"],
     ];
     for page in pages {
         let Some(mut groff) = tool("manual_pages_are_well_formed", "groff") else {

@@ -5,6 +5,7 @@
 //! fit a screen; the other paragraphs are in the manual page alone.
 
 mod buffer;
+mod doctor;
 mod habits;
 mod limits;
 mod map;
@@ -22,6 +23,7 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 pub(crate) use buffer::{BufferArgs, BufferOverflowArg};
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use map::MapArgs;
 pub(crate) use pipe::PipeArgs;
 pub(crate) use queue::{FormatArg, QueueArgs, QueueCommand, RecvArgs, SendArgs, StatArgs};
@@ -55,6 +57,7 @@ pub(crate) enum Subcommand {
     Wait(WaitArgs),
     Buffer(BufferArgs),
     Queue(QueueArgs),
+    Doctor(DoctorArgs),
     /// Print a manual page.
     ///
     /// As man(1) takes it: `procwright man run | man -l -`. Installed as
@@ -90,6 +93,7 @@ pub(crate) enum PageArg {
     QueueSend,
     QueueRecv,
     QueueStat,
+    Doctor,
     Man,
     Completions,
 }

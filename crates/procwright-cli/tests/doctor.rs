@@ -1,0 +1,277 @@
+//! `procwright doctor`: exit codes, forms of output, and what is not its own.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use common::{Ran, subcommand, watchdog};
+use serde_json::Value;
+use test_support::schema;
+
+const NOBODY: u32 = 65_534;
+
+fn doctor(words: &[&str]) -> Ran {
+    Ran::from(subcommand("doctor").args(words).output().unwrap())
+}
+
+fn the_schema() -> Value {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/doctor.schema.json"
+    );
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The object of a diagnosis, which conforms.
+#[track_caller]
+fn object(ran: &Ran) -> Value {
+    let value = serde_json::from_str(&ran.stdout).unwrap();
+    let schema = the_schema();
+    schema::check(&schema, &schema, &value, "diagnosis").unwrap();
+    value
+}
+
+/// A program that is killed at the end.
+struct Background(Child);
+
+impl Background {
+    fn start(words: &[&str], set: impl FnOnce(&mut Command)) -> Background {
+        watchdog();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).stdin(Stdio::null());
+        set(&mut command);
+        Background(command.spawn().unwrap())
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A shell that reads from a pipe of which it has both ends, once it has begun to.
+fn self_made_deadlock(set: impl FnOnce(&mut Command)) -> (Background, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    // Older than its pipe by more than the clock of start times tells.
+    let code =
+        "import os, time; time.sleep(0.1); r, w = os.pipe(); print(flush=True); os.read(r, 1)";
+    let mut program = Background::start(&["python3", "-c", code], |command| {
+        command.current_dir("/").stdout(Stdio::piped());
+        set(command);
+    });
+    // What comes before it, such as a script that looks for Python, waits for pipes too.
+    let stdout = program.0.stdout.as_mut().unwrap();
+    stdout.read_exact(&mut [0]).unwrap();
+    let place = format!("/proc/{}/wchan", program.pid());
+    while !std::fs::read_to_string(&place)
+        .unwrap()
+        .ends_with("pipe_read")
+    {
+        std::thread::yield_now();
+    }
+    (program, dir)
+}
+
+#[test]
+fn a_sleeper_is_healthy_and_the_exit_code_0() {
+    let sleeper = Background::start(&["sleep", "1000"], |_| ());
+    // Until it has executed sleep and gone to sleep it is busy, which is well too.
+    let ran = doctor(&[&sleeper.pid()]);
+    assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""));
+    assert!(ran.stdout.starts_with("Nothing hangs: "), "{}", ran.stdout);
+    let json = doctor(&["--json", &sleeper.pid()]);
+    let told = object(&json);
+    assert_eq!(told["counts"]["asked"], 1);
+    assert_eq!(told["findings"], serde_json::json!([]));
+    assert_eq!(told["processes"][0]["pid"].to_string(), sleeper.pid());
+}
+
+#[test]
+fn a_deadlock_has_exit_code_1_or_where_not_all_is_seen_2() {
+    let (program, _dir) = self_made_deadlock(|_| ());
+    let ran = doctor(&["--json", &program.pid()]);
+    let told = object(&ran);
+    let all_seen = told["unseen"] == serde_json::json!([]);
+    let code = if told["verdict"] == "proven" { 1 } else { 2 };
+    assert!(code == 1 || !all_seen, "{}", ran.stdout);
+    assert_eq!(ran.code(), Some(code));
+    assert_eq!(told["findings"][0]["pattern"], "own-write-end");
+    assert_eq!(told["findings"][0]["circle"], true);
+
+    let ran = doctor(&[&program.pid()]);
+    assert_eq!(ran.code(), Some(code));
+    assert!(ran.stdout.starts_with("Deadlock, p"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("◄── the circle"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\x1b'), "{}", ran.stdout);
+
+    let ran = doctor(&["--dot", &program.pid()]);
+    assert_eq!(ran.code(), Some(code));
+    let pid = program.pid();
+    assert!(ran.stdout.starts_with("digraph"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(&format!("p{pid} -> p{pid}")),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_process_at_its_terminal_has_exit_code_3() {
+    use rustix::process::{ioctl_tiocsctty, setsid};
+    let (master, slave) = common::terminal();
+    let reader = Background::start(&["cat"], |command| {
+        command.stdin(slave.try_clone().unwrap()).stdout(slave);
+        // SAFETY: two system calls, which allocate nothing.
+        unsafe {
+            command.pre_exec(|| {
+                setsid()?;
+                ioctl_tiocsctty(rustix::stdio::stdin())?;
+                Ok(())
+            });
+        }
+    });
+    // It may not have executed cat, or come to its read.
+    let ran = loop {
+        let ran = doctor(&[&reader.pid()]);
+        if ran.code() != Some(0) {
+            break ran;
+        }
+    };
+    assert_eq!(ran.code(), Some(3), "{}", ran.stdout);
+    assert!(
+        ran.stdout.starts_with("Waits for input: cat"),
+        "{}",
+        ran.stdout
+    );
+    drop(master);
+}
+
+#[test]
+fn who_is_not_there_and_wrong_words_are_trouble() {
+    let ran = doctor(&[&i32::MAX.to_string()]);
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(125), ""));
+    assert!(ran.stderr.contains("no such process"), "{}", ran.stderr);
+    for words in [
+        &["0"][..],
+        &["-1"],
+        &["make"],
+        &["--between", "soon", "1"],
+        &["--json", "--dot"],
+    ] {
+        let ran = doctor(words);
+        assert_eq!(ran.code(), Some(125), "{words:?}: {}", ran.stderr);
+    }
+}
+
+/// Processes of others hide what they hold: nothing is proven that they could undo.
+#[test]
+fn as_another_user_it_says_what_it_cannot_see() {
+    if !test_support::root_or_skip("as_another_user_it_says_what_it_cannot_see") {
+        return;
+    }
+    let as_nobody = |command: &mut Command| {
+        command.uid(NOBODY).gid(NOBODY);
+    };
+    let (theirs, _dir) = self_made_deadlock(as_nobody);
+    let (roots, _dir) = self_made_deadlock(|_| ());
+    // Where the command lies nobody else may look.
+    let dir = tempfile::tempdir_in("/tmp").unwrap();
+    let command = dir.path().join("procwright");
+    std::fs::copy(env!("CARGO_BIN_EXE_procwright"), &command).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), open).unwrap();
+    let examine = |pid: &str| {
+        let mut doctor = Command::new(&command);
+        doctor.args(["doctor", "--json", pid]).current_dir("/");
+        Ran::from(doctor.uid(NOBODY).gid(NOBODY).output().unwrap())
+    };
+    let own = object(&examine(&theirs.pid()));
+    assert_eq!(own["findings"][0]["pattern"], "own-write-end", "{own}");
+    assert_ne!(own["unseen"], serde_json::json!([]), "{own}");
+    let other = object(&examine(&roots.pid()));
+    assert_ne!(other["verdict"], "proven", "{other}");
+}
+
+/// Within a pid namespace, processes outside of it are not seen, which is said.
+#[test]
+fn in_a_pid_namespace_it_says_so() {
+    if !test_support::root_or_skip("in_a_pid_namespace_it_says_so") {
+        return;
+    }
+    let command = env!("CARGO_BIN_EXE_procwright");
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--pid", "--fork", "--mount-proc", command, "run", "--"]);
+    unshare.args([command, "doctor", "--json", "1"]);
+    let ran = Ran::from(unshare.stdin(Stdio::null()).output().unwrap());
+    let told = object(&ran);
+    assert!(
+        told["unseen"].to_string().contains("pid namespace"),
+        "{told}"
+    );
+}
+
+/// The end of a pipe comes when its last writer goes, however often it is looked at.
+#[test]
+fn nobody_is_disturbed() {
+    let mut child = Background::start(&["cat"], |command| {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    });
+    let pid = child.pid();
+    let mut stdin = child.0.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.0.stdout.take().unwrap());
+    let tracer = Command::new("strace").arg("--version").output();
+    if tracer.is_ok() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("calls");
+        let mut strace = Command::new("strace");
+        strace.args([
+            "-f",
+            "-e",
+            "trace=open,openat,kill,tgkill,tkill,ptrace,pidfd_getfd,pidfd_send_signal",
+        ]);
+        strace
+            .arg("-o")
+            .arg(&log)
+            .arg(env!("CARGO_BIN_EXE_procwright"));
+        let ran = strace.args(["doctor", &pid]).output().unwrap();
+        assert!(ran.status.code().is_some_and(|code| code < 3), "{ran:?}");
+        let calls = std::fs::read_to_string(&log).unwrap();
+        let known = [
+            "stat", "status", "syscall", "wchan", "fd", "fdinfo", "task", "mem", "maps", "io",
+            "timers", "cmdline",
+        ];
+        assert!(calls.contains("\"syscall\""), "{calls}");
+        for line in calls
+            .lines()
+            .filter(|line| !line.contains("---") && !line.contains("+++"))
+        {
+            assert!(line.contains("open"), "{line}");
+            assert!(
+                !line.contains("O_RDWR") && !line.contains("O_WRONLY"),
+                "{line}"
+            );
+            let name = line.split('"').nth(1).unwrap_or_default();
+            // A descriptor of theirs would be opened as fd/N.
+            assert!(!name.contains("/fd/") && !name.starts_with("fd/"), "{line}");
+            let relative = !name.starts_with('/') && name.parse::<i32>().is_err();
+            let last = name.split('/').next().unwrap_or_default();
+            assert!(!relative || known.contains(&last), "{line}");
+        }
+    } else {
+        test_support::skip("nobody_is_disturbed", "there is no strace");
+    }
+    writeln!(stdin, "word").unwrap();
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "word\n");
+    drop(stdin);
+    assert_eq!(stdout.read_to_string(&mut line).unwrap(), 0);
+}

@@ -1,0 +1,95 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    allow(dead_code, reason = "without /proc nothing is looked at")
+)]
+
+mod diagnosis;
+mod finding;
+mod graph;
+mod judge;
+mod knot;
+mod pattern;
+mod report;
+mod scan;
+mod verdict;
+mod wait;
+mod words;
+mod world;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+pub use diagnosis::{Counts, Diagnosis, ProcessView, WaitView};
+pub use finding::{Finding, Link};
+pub use pattern::Pattern;
+pub use verdict::Verdict;
+
+/// Examines these processes with all that descends from them, and whoever they wait for.
+/// `between` is the time between the two looks.
+///
+/// # Errors
+/// `Unsupported` where there is no `/proc`, `NotFound` if none of the processes is there,
+/// and those of reading `/proc`.
+///
+/// # Blocking
+/// For `between`, and while all processes are looked at.
+pub fn examine(pids: &[i32], between: Duration) -> io::Result<Diagnosis> {
+    examine_where(between, &|world| {
+        let asked: BTreeSet<i32> = pids
+            .iter()
+            .copied()
+            .filter(|pid| world.processes.contains_key(pid))
+            .collect();
+        world.with_descendants(asked)
+    })
+}
+
+/// Examines all processes of this user, apart from the caller.
+///
+/// # Errors
+/// Those of [`examine`].
+///
+/// # Blocking
+/// As [`examine`].
+pub fn examine_own(between: Duration) -> io::Result<Diagnosis> {
+    let uid = rustix::process::getuid().as_raw();
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    examine_where(between, &|world| {
+        let mine = world.processes.values();
+        let mine = mine.filter(|process| process.uid == Some(uid) && process.pid != own);
+        mine.map(|process| process.pid).collect()
+    })
+}
+
+/// Looks twice, and tells what follows for the processes that `choose` picks at the second
+/// look.
+fn examine_where(
+    between: Duration,
+    choose: &dyn Fn(&world::World) -> BTreeSet<i32>,
+) -> io::Result<Diagnosis> {
+    let probe = scan::Probe::new();
+    let first = scan::look()?;
+    let targets = choose(&first);
+    if targets.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "no such process"));
+    }
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "no event tells of what does not happen"
+    )]
+    std::thread::sleep(between);
+    let mut second = scan::look()?;
+    let mut graph = graph::Graph::of(&first, &second, &world::Births::new());
+    // Questions that cost much are asked about those alone that seem to be stuck.
+    let suspects = knot::stuck(&graph, knot::Doubts::Disregarded);
+    let suspects = knot::within_cycles(&graph, &suspects);
+    if !suspects.is_empty() {
+        let keeps_creation = probe.is_some_and(|probe| probe.keeps_creation());
+        let births = scan::look_closer(&mut second, &suspects, keeps_creation);
+        graph = graph::Graph::of(&first, &second, &births);
+    }
+    Ok(judge::diagnose(&first, &second, &graph, &targets, between))
+}

@@ -1,0 +1,4 @@
+//! A diagnosis as text, and as a graph for dot(1).
+
+mod dot;
+mod text;

@@ -1,0 +1,113 @@
+//! What is looked at only where somebody seems to be stuck, because it costs too much for
+//! all processes each time.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, CWD};
+
+use super::{creation, descriptors, files};
+use crate::wait::{Children, Wait};
+use crate::world::{Births, Object, World};
+
+/// Looks for what could release `suspects` after all: timers of theirs, descriptors in
+/// tables that a thread has for itself, and descriptors on their way through sockets.
+/// Returns when the pipes of theirs were made, if the kernel `keeps_creation`.
+pub(crate) fn look_closer(
+    world: &mut World,
+    suspects: &BTreeSet<i32>,
+    keeps_creation: bool,
+) -> Births {
+    let mut births = Births::new();
+    let Ok(proc) = files::open_dir(CWD, "/proc") else {
+        world.unseen.hurried = true;
+        return births;
+    };
+    let mut in_flight = false;
+    for process in world.processes.values_mut() {
+        let Ok(dir) = files::open_dir(&proc, &process.pid.to_string()) else {
+            continue;
+        };
+        let mut buffer = [0; 256];
+        if suspects.contains(&process.pid) {
+            for thread in &mut process.threads {
+                let path = format!("task/{}/wchan", thread.tid);
+                let place = files::read(dir.as_fd(), &path, &mut buffer).unwrap_or_default();
+                let place = String::from_utf8_lossy(place);
+                if ["freez", "refrigerator"]
+                    .iter()
+                    .any(|word| place.contains(word))
+                {
+                    // By the freezer of a cgroup; its call stands still.
+                    thread.wait = Wait::Stopped;
+                }
+                process.elsewhere |= !fits(&thread.wait, &place);
+            }
+            process.timers = files::read(dir.as_fd(), "timers", &mut buffer)
+                .is_ok_and(|timers| !timers.is_empty());
+        }
+        let Some(fds) = &mut process.fds else {
+            continue;
+        };
+        in_flight |= fds.iter().any(|fd| {
+            matches!(fd.of, Object::Socket(_)) && {
+                let path = format!("fdinfo/{}", fd.number);
+                let text = files::read(dir.as_fd(), &path, &mut buffer).unwrap_or_default();
+                let waiting = files::field(text, "scm_fds:").and_then(files::number::<u64>);
+                waiting.is_some_and(|count| count > 0)
+            }
+        });
+        if keeps_creation && suspects.contains(&process.pid) {
+            for fd in fds.iter().filter(|fd| matches!(fd.of, Object::Pipe(_))) {
+                let path = format!("fd/{}", fd.number);
+                let stat = rustix::fs::statat(&dir, path.as_str(), AtFlags::empty());
+                // The descriptor may be another by now.
+                let stat = stat.ok().filter(|stat| Object::Pipe(stat.st_ino) == fd.of);
+                if let Some(made) = stat.and_then(|stat| creation::ticks(&stat)) {
+                    births.insert(fd.of, made);
+                }
+            }
+        }
+        if process.threads.len() > 1 {
+            for tid in process.threads.iter().map(|thread| thread.tid) {
+                add_own_table(&dir, tid, fds);
+            }
+        }
+    }
+    world.unseen.in_flight = in_flight;
+    births
+}
+
+/// True if a thread that waits so sleeps at this place in the kernel. A filter of system
+/// calls may hold it up before the call has begun, and a freezer within.
+fn fits(wait: &Wait, place: &str) -> bool {
+    match wait {
+        // "pipe_read" until 6.14, "anon_pipe_read" from 6.15; "pipe_wait_readable" in splice.
+        // Doubts go with other descriptors anyway.
+        Wait::Read(_) => place.contains("pipe") || place.contains("wait") || place.contains("read"),
+        Wait::Write(_) => {
+            place.contains("pipe") || place.contains("wait") || place.contains("write")
+        }
+        Wait::Set { .. } => ["poll", "select", "pipe"]
+            .iter()
+            .any(|word| place.contains(word)),
+        Wait::Child(Children::Vfork) => true,
+        Wait::Child(_) => place.contains("wait"),
+        Wait::FileLock(_) => place.contains("lock"),
+        Wait::Futex { .. } => place.contains("futex"),
+        _ => true,
+    }
+}
+
+/// Adds descriptors that this thread has and the process has not: it may have unshared its
+/// table, and that of a first thread that has ended is empty.
+fn add_own_table(dir: &OwnedFd, tid: i32, fds: &mut Vec<crate::world::Fd>) {
+    let Ok(task) = files::open_dir(dir, &format!("task/{tid}")) else {
+        return;
+    };
+    for fd in descriptors::read(task.as_fd()).unwrap_or_default() {
+        if !fds.contains(&fd) {
+            fds.push(fd);
+        }
+    }
+}

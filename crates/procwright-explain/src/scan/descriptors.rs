@@ -1,0 +1,150 @@
+//! The descriptors of a process, by `readlink` and `stat` of the links in `/proc/PID/fd`:
+//! neither opens what they refer to, and a `stat` asks no server.
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
+use rustix::io::Errno;
+
+use super::files;
+use crate::world::{Fd, Object};
+
+/// The first number of the terminals that programs make, and how many a number has.
+const PTY_MAJOR: u32 = 136;
+
+/// Reads the descriptors; `dir` is that of a process or a thread.
+pub(super) fn read(dir: BorrowedFd<'_>) -> io::Result<Vec<Fd>> {
+    let folder = files::open_dir(dir, "fd")?;
+    let mut fds = Vec::new();
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(&folder, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            // It has ended meanwhile, and with it its descriptors.
+            Err(Errno::NOENT | Errno::SRCH) => break,
+            Err(error) => return Err(error.into()),
+        };
+        let name = entry.file_name();
+        let Some(number) = files::number(name.to_bytes()) else {
+            continue;
+        };
+        match one(dir, folder.as_fd(), name, number) {
+            Ok(fd) => fds.push(fd),
+            // Closed since the folder was read.
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(fds)
+}
+
+fn one(
+    dir: BorrowedFd<'_>,
+    folder: BorrowedFd<'_>,
+    name: &CStr,
+    number: i32,
+) -> rustix::io::Result<Fd> {
+    // A longer link is cut, and a path.
+    let mut buffer = [0; 64];
+    let length = rustix::fs::readlinkat_raw(folder, name, &mut buffer)?;
+    let link = &buffer[..length];
+    let inode = |kind: &[u8]| -> Option<u64> {
+        files::number(link.strip_prefix(kind)?.strip_suffix(b"]")?)
+    };
+    let of = if let Some(pipe) = inode(b"pipe:[") {
+        Object::Pipe(pipe)
+    } else if let Some(socket) = inode(b"socket:[") {
+        Object::Socket(socket)
+    } else if link == b"anon_inode:[pidfd]" || link.starts_with(b"pidfd:[") {
+        Object::Process(fdinfo(dir, number, "Pid:").unwrap_or(-1))
+    } else if link.starts_with(b"anon_inode:") {
+        match link.strip_prefix(b"anon_inode:").unwrap_or(link) {
+            b"[eventpoll]" => Object::Epoll,
+            b"[eventfd]" => Object::Eventfd,
+            b"[timerfd]" => Object::Timer,
+            b"[signalfd]" => Object::Signals,
+            b"[io_uring]" => Object::Ring,
+            _ => Object::Other,
+        }
+    } else if link == b"/dev/tty" {
+        Object::OwnTerminal
+    } else if link.ends_with(b"/ptmx") {
+        match fdinfo::<u32>(dir, number, "tty-index:") {
+            Some(index) => Object::TerminalMaster(terminal_of(index)),
+            None => Object::Other,
+        }
+    } else if link.starts_with(b"/") {
+        file(folder, name)?
+    } else {
+        Object::Other
+    };
+    let (mut read, mut write) = (true, true);
+    if matches!(of, Object::Pipe(_) | Object::Fifo { .. }) {
+        // The link's own mode says what the descriptor was opened for, at a third of the
+        // price of fdinfo.
+        let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let mode = Mode::from_raw_mode(stat.st_mode);
+        read = mode.contains(Mode::RUSR);
+        write = mode.contains(Mode::WUSR);
+    }
+    Ok(Fd {
+        number,
+        of,
+        read,
+        write,
+    })
+}
+
+/// The object that a path leads to.
+fn file(folder: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<Object> {
+    let wanted = StatxFlags::TYPE | StatxFlags::INO;
+    // What is known is enough: a server that does not answer would hold the look up.
+    let stat = rustix::fs::statx(folder, name, AtFlags::STATX_DONT_SYNC, wanted)?;
+    let device = device(stat.stx_dev_major, stat.stx_dev_minor);
+    Ok(match FileType::from_raw_mode(stat.stx_mode.into()) {
+        FileType::Fifo => Object::Fifo {
+            device,
+            inode: stat.stx_ino,
+        },
+        FileType::RegularFile => Object::File {
+            device,
+            inode: stat.stx_ino,
+        },
+        FileType::CharacterDevice => {
+            let (major, minor) = (stat.stx_rdev_major, stat.stx_rdev_minor);
+            match major {
+                // Consoles and serial lines, and those of programs; 5:1 is /dev/console.
+                4 | 136..=143 => Object::Terminal(encoded(major, minor)),
+                _ => Object::Other,
+            }
+        }
+        _ => Object::Other,
+    })
+}
+
+/// A device number as one value.
+pub(super) fn device(major: u32, minor: u32) -> u64 {
+    u64::from(major) << 32 | u64::from(minor)
+}
+
+/// A device number in the form of `tty_nr` in `stat`: minor in bits 0 to 7 and 20 to 31,
+/// major in bits 8 to 19.
+fn encoded(major: u32, minor: u32) -> u64 {
+    u64::from(minor & 0xff | major << 8 | (minor & !0xff) << 12)
+}
+
+/// The device number of the terminal with this index, in the form of [`encoded`].
+fn terminal_of(index: u32) -> u64 {
+    encoded(PTY_MAJOR + (index >> 8), index & 0xff)
+}
+
+/// A field of what the kernel says of a descriptor.
+fn fdinfo<T: std::str::FromStr>(dir: BorrowedFd<'_>, number: i32, field: &str) -> Option<T> {
+    let mut buffer = [0; 512];
+    let text = files::read(dir, &format!("fdinfo/{number}"), &mut buffer).ok()?;
+    files::number(files::field(text, field)?)
+}

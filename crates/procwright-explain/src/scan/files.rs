@@ -1,0 +1,68 @@
+//! Small files and folders of `/proc`.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::io::Errno;
+
+/// True if an error means that the process or thread has ended.
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    let gone = [Errno::NOENT, Errno::SRCH].map(Errno::raw_os_error);
+    error
+        .raw_os_error()
+        .is_some_and(|error| gone.contains(&error))
+}
+
+/// Opens a folder to name files in, or to list.
+pub(super) fn open_dir(at: impl AsFd, name: &str) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(at, name, flags, Mode::empty())?)
+}
+
+/// Reads a file into `buffer`, and returns what it holds, cut where the buffer ends.
+pub(super) fn read<'b>(at: impl AsFd, name: &str, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(at, name, flags, Mode::empty())?;
+    loop {
+        // One read: the kernel makes these files whole at the first.
+        match rustix::io::read(&file, &mut *buffer) {
+            Ok(length) => return Ok(&buffer[..length]),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Calls `each` for every entry whose name is a number.
+pub(super) fn numbers(dir: impl AsFd, each: &mut dyn FnMut(i32)) -> io::Result<()> {
+    rustix::fs::seek(&dir, rustix::fs::SeekFrom::Start(0))?;
+    let mut buffer = [MaybeUninit::uninit(); 8192];
+    let mut entries = RawDir::new(dir, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if let Some(number) = number(entry.file_name().to_bytes()) {
+            each(number);
+        }
+    }
+    Ok(())
+}
+
+/// A decimal number.
+pub(super) fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// A hexadecimal number, with or without `0x` before it.
+pub(super) fn hex(digits: &[u8]) -> Option<u64> {
+    let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// The value of the line that begins with `name`, trimmed.
+pub(super) fn field<'t>(text: &'t [u8], name: &str) -> Option<&'t [u8]> {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let value = lines.find_map(|line| line.strip_prefix(name.as_bytes()))?;
+    Some(value.trim_ascii())
+}

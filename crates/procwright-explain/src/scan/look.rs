@@ -1,0 +1,105 @@
+//! One look at all processes.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::CWD;
+
+use super::{descriptors, files, locks, peers, process};
+use crate::world::{Object, World};
+
+/// Rounds in which processes are looked at that have come during the round before.
+const CHASES: usize = 32;
+
+/// The number of the pid namespace that a machine begins with (`PROC_PID_INIT_INO`).
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// Looks at all processes.
+///
+/// Those that come meanwhile are looked at in further rounds, until a round finds no new
+/// one: a child that was forked behind the look's back by a parent that has ended since
+/// may hold what decides.
+pub(crate) fn look() -> io::Result<World> {
+    procwright_os::proc::check()?;
+    let proc = files::open_dir(CWD, "/proc")?;
+    let mut world = World::default();
+    let mut known = BTreeSet::new();
+    let mut caught_up = false;
+    for _ in 0..CHASES {
+        let mut fresh = Vec::new();
+        files::numbers(&proc, &mut |pid| {
+            if known.insert(pid) {
+                fresh.push(pid);
+            }
+        })?;
+        if fresh.is_empty() {
+            caught_up = true;
+            break;
+        }
+        for pid in fresh {
+            add(&proc, pid, &mut world);
+        }
+    }
+    world.unseen.hurried = !caught_up;
+    world.unseen.hidepid = rustix::process::geteuid().as_raw() != 0 && hides_processes();
+    world.unseen.namespace = rustix::fs::stat("/proc/self/ns/pid")
+        .map_or(true, |namespace| namespace.st_ino != FIRST_PID_NAMESPACE);
+    let with_ring = world
+        .processes
+        .values()
+        .filter(|process| process.has_ring());
+    world.unseen.rings = with_ring.map(|process| process.pid).collect();
+    let has_sockets = world.processes.values().any(|process| {
+        let mut fds = process.fds.iter().flatten();
+        fds.any(|fd| matches!(fd.of, Object::Socket(_)))
+    });
+    if has_sockets {
+        // Without them a socket's peer is not known, which is a doubt where it matters.
+        world.peers = peers::all().unwrap_or_default();
+    }
+    world.locks = locks::waits(&proc, &world).unwrap_or_default();
+    Ok(world)
+}
+
+/// Adds one process, unless it is the kernel's or has gone.
+fn add(proc: &OwnedFd, pid: i32, world: &mut World) {
+    let name = pid.to_string();
+    let read = files::open_dir(proc, &name).and_then(|dir| {
+        let Some(mut seen) = process::read(dir.as_fd(), pid)? else {
+            return Ok(());
+        };
+        if !seen.gone {
+            match descriptors::read(dir.as_fd()) {
+                Ok(fds) => seen.fds = Some(fds),
+                Err(error) if files::is_gone(&error) => return Ok(()),
+                Err(_) => world.unseen.processes.push(pid),
+            }
+        }
+        world.processes.insert(pid, seen);
+        Ok(())
+    });
+    // Of one that has ended there is nothing to be seen; of another there would be.
+    if read.is_err_and(|error| !files::is_gone(&error)) {
+        world.unseen.processes.push(pid);
+    }
+}
+
+/// True if `/proc` may leave out processes.
+fn hides_processes() -> bool {
+    std::fs::read_to_string("/proc/self/mounts").map_or(true, |mounts| {
+        let mut of_proc = mounts.lines().filter(|line| line.contains(" /proc proc "));
+        of_proc.any(|line| line.contains("hidepid=") && !line.contains("hidepid=0"))
+    })
+}
+
+/// The command line of a process, as a shell would take it.
+pub(crate) fn command_line(pid: i32) -> Option<String> {
+    let text = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let words: Vec<&str> = text.trim_end_matches('\0').split('\0').collect();
+    match words.as_slice() {
+        [""] | [] => None,
+        words => Some(shell_words::join(words)),
+    }
+}

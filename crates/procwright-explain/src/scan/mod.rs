@@ -1,0 +1,34 @@
+//! One look at all processes, by `/proc` alone: nothing of theirs is opened, and nobody is
+//! stopped.
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod calls;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod closer;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod creation;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod descriptors;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod files;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod locks;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod look;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod other;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod peers;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod process;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod sets;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use closer::look_closer;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use creation::Probe;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use look::{command_line, look};
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) use other::{Probe, command_line, look, look_closer};

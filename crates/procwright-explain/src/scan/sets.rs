@@ -1,0 +1,137 @@
+//! Sets of descriptors and paths in the memory of a thread that sleeps, and the sets of
+//! epoll. Memory is read by `/proc/PID/mem`, to which the rules of `syscall` apply.
+
+use std::fs::File;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{Mode, OFlags};
+
+use super::files;
+
+/// Descriptors that are looked at of one set.
+const MOST: u64 = 16_384;
+
+/// Descriptors that may be read from, and descriptors that may be written to.
+type Set = (Vec<i32>, Vec<i32>);
+
+fn memory<const N: usize>(dir: BorrowedFd<'_>, at: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    open_memory(dir)?.read_exact_at(&mut bytes, at).ok()?;
+    Some(bytes)
+}
+
+fn open_memory(dir: BorrowedFd<'_>) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let memory = rustix::fs::openat(dir, "mem", flags, Mode::empty()).ok()?;
+    Some(memory.into())
+}
+
+/// The set of `poll`, an array of `struct pollfd`.
+pub(super) fn poll(dir: BorrowedFd<'_>, at: u64, count: u64) -> Option<Set> {
+    if count > MOST {
+        return None;
+    }
+    let mut bytes = vec![0; count as usize * 8];
+    if count > 0 {
+        open_memory(dir)?.read_exact_at(&mut bytes, at).ok()?;
+    }
+    let (mut read, mut write) = (Vec::new(), Vec::new());
+    for one in bytes.chunks_exact(8) {
+        let fd = i32::from_ne_bytes(one[..4].try_into().ok()?);
+        let events = i16::from_ne_bytes(one[4..6].try_into().ok()?);
+        if fd < 0 {
+            continue;
+        }
+        // Errors and the other side's end are told of unasked.
+        if events & libc::POLLOUT != 0 {
+            write.push(fd);
+        }
+        if events & libc::POLLOUT == 0 || events & libc::POLLIN != 0 {
+            read.push(fd);
+        }
+    }
+    Some((read, write))
+}
+
+/// The sets of `select`: bits, 64 in a word.
+pub(super) fn select(dir: BorrowedFd<'_>, count: i32, pointers: [u64; 3]) -> Option<Set> {
+    let bytes = usize::try_from(count).ok()?.div_ceil(64) * 8;
+    if bytes as u64 > MOST {
+        return None;
+    }
+    let memory = open_memory(dir)?;
+    let members = |at: u64| -> Option<Vec<i32>> {
+        if at == 0 {
+            return Some(Vec::new());
+        }
+        let mut bits = vec![0u8; bytes];
+        memory.read_exact_at(&mut bits, at).ok()?;
+        let is_member = |fd: &i32| {
+            let (word, bit) = (*fd as usize / 64, *fd as usize % 64);
+            let word = u64::from_ne_bytes(bits[word * 8..][..8].try_into().unwrap_or_default());
+            word & (1 << bit) != 0
+        };
+        Some((0..count).filter(is_member).collect())
+    };
+    let mut read = members(pointers[0])?;
+    // Exceptional conditions come from whoever writes.
+    read.extend(members(pointers[2])?);
+    Some((read, members(pointers[1])?))
+}
+
+/// The set of an epoll descriptor, which `fdinfo` lists.
+pub(super) fn epoll(dir: BorrowedFd<'_>, fd: i32) -> Option<Set> {
+    let mut buffer = vec![0; 64 * 1024];
+    let text = files::read(dir, &format!("fdinfo/{fd}"), &mut buffer).ok()?;
+    if text.len() == 64 * 1024 {
+        return None;
+    }
+    let (mut read, mut write) = (Vec::new(), Vec::new());
+    for line in String::from_utf8_lossy(text).lines() {
+        let Some(rest) = line.strip_prefix("tfd:") else {
+            continue;
+        };
+        let mut words = rest.split_whitespace();
+        let fd: i32 = words.next()?.parse().ok()?;
+        let events = words.skip_while(|word| *word != "events:").nth(1)?;
+        let events = files::hex(events.as_bytes())? as i16;
+        if events & libc::POLLOUT != 0 {
+            write.push(fd);
+        }
+        if events & libc::POLLOUT == 0 || events & libc::POLLIN != 0 {
+            read.push(fd);
+        }
+    }
+    Some((read, write))
+}
+
+/// A path in the memory of a thread.
+pub(super) fn path(dir: BorrowedFd<'_>, at: u64) -> Option<String> {
+    // A page may end behind a short path.
+    let bytes = memory::<256>(dir, at)
+        .map(Vec::from)
+        .or_else(|| memory::<64>(dir, at).map(Vec::from))
+        .or_else(|| memory::<16>(dir, at).map(Vec::from))?;
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+}
+
+/// True if this address is memory of one process alone.
+pub(super) fn is_private_memory(dir: BorrowedFd<'_>, at: u64) -> bool {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let Ok(maps) = rustix::fs::openat(dir, "maps", flags, Mode::empty()) else {
+        return false;
+    };
+    let Ok(text) = std::io::read_to_string(File::from(maps)) else {
+        return false;
+    };
+    // `FROM-TO PERMISSIONS …`, where the last of rwxp is p for private.
+    let mut found = text.lines().filter_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (from, to) = range.split_once('-')?;
+        let inside = (files::hex(from.as_bytes())?..files::hex(to.as_bytes())?).contains(&at);
+        inside.then(|| rest.as_bytes().get(..4) == Some(b"rw-p"))
+    });
+    found.next().unwrap_or(false)
+}

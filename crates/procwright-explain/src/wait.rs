@@ -1,0 +1,68 @@
+//! What a thread waits for, as the system call tells that it sleeps in.
+
+/// The thing that a thread waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing: it runs, or is about to.
+    Runs,
+    /// Something to read from this descriptor.
+    Read(i32),
+    /// Room to write to this descriptor.
+    Write(i32),
+    /// One of several descriptors, in `poll`, `select` or `epoll`; or time, if `finite`.
+    Set {
+        /// Descriptors that may end the wait by having something to read.
+        read: Vec<i32>,
+        /// Descriptors that may end the wait by having room.
+        write: Vec<i32>,
+        /// Whether the wait ends by the clock, too.
+        finite: bool,
+    },
+    /// One of several descriptors that could not be read from its memory.
+    HiddenSet {
+        /// Whether the wait ends by the clock, too.
+        finite: bool,
+    },
+    /// A child.
+    Child(Children),
+    /// A lock of a file, by descriptor.
+    FileLock(i32),
+    /// A word in memory: a mutex, a condition, the end of a thread.
+    Futex {
+        /// Whether only threads of this process can change it.
+        private: bool,
+    },
+    /// Somebody who opens the other end of this FIFO.
+    FifoPartner(String),
+    /// Time.
+    Time,
+    /// A signal.
+    Signal,
+    /// A connection, or what comes over a network.
+    Peer,
+    /// The system itself, where no signal reaches it; by the kernel's name of the place.
+    Uninterruptible(String),
+    /// A call of which is not known who ends it, by its number.
+    Other(i64),
+    /// A call that may not be seen; the kernel's name of the place where it waits.
+    Hidden(String),
+    /// SIGCONT, since a signal has stopped it.
+    Stopped,
+    /// A debugger.
+    Traced,
+    /// Nothing: the thread has ended.
+    Ended,
+}
+
+/// The children that a call waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Children {
+    /// Any child.
+    Any,
+    /// One child.
+    One(i32),
+    /// Those of a process group.
+    Group(i32),
+    /// The one that has its parent's memory until it executes a program.
+    Vfork,
+}

@@ -1,0 +1,186 @@
+//! What one look has seen: processes, threads, descriptors, locks.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::wait::Wait;
+
+/// All that one look has seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct World {
+    pub(crate) processes: BTreeMap<i32, Process>,
+    /// Sockets of this machine between processes, with their peers.
+    pub(crate) peers: HashMap<u64, u64>,
+    /// Processes that wait for a lock of a file, with those that hold it.
+    pub(crate) locks: Vec<LockWait>,
+    pub(crate) unseen: Unseen,
+}
+
+/// When pipes were made, in ticks since boot, of those where it is known.
+pub(crate) type Births = HashMap<Object, u64>;
+
+/// What this look could not see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unseen {
+    /// Processes whose descriptors may not be read.
+    pub(crate) processes: Vec<i32>,
+    /// `/proc` hides processes of other users (`hidepid`).
+    pub(crate) hidepid: bool,
+    /// This is a pid namespace, and processes outside of it are not in `/proc`.
+    pub(crate) namespace: bool,
+    /// Processes came faster than they were looked at.
+    pub(crate) hurried: bool,
+    /// Processes that may have descriptors that are not listed.
+    pub(crate) rings: Vec<i32>,
+    /// A descriptor lies in a socket, on its way to somebody.
+    pub(crate) in_flight: bool,
+}
+
+impl Unseen {
+    /// True if somebody could hold an end of a pipe who was not looked at.
+    pub(crate) fn anything(&self) -> bool {
+        *self != Unseen::default()
+    }
+}
+
+/// A process that waits for a lock of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct LockWait {
+    pub(crate) waiter: i32,
+    pub(crate) holders: Vec<i32>,
+}
+
+/// One process.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) ppid: i32,
+    pub(crate) pgrp: i32,
+    pub(crate) name: String,
+    /// Start, in ticks since boot: with the number it means this process and no other.
+    pub(crate) start: u64,
+    pub(crate) uid: Option<u32>,
+    pub(crate) tracer: i32,
+    /// Device number of the controlling terminal, 0 without one.
+    pub(crate) terminal: u64,
+    /// Foreground process group of that terminal.
+    pub(crate) foreground: i32,
+    /// Its first thread has ended, and no other is left.
+    pub(crate) gone: bool,
+    /// Signal that has stopped it, 0 if not told.
+    pub(crate) stop_signal: i32,
+    /// Signals for which it has handlers, bit 0 for signal 1.
+    pub(crate) caught: u64,
+    /// It has POSIX timers; looked at for suspects alone.
+    pub(crate) timers: bool,
+    /// A thread sleeps elsewhere in the system than its call does; looked at for suspects
+    /// alone.
+    pub(crate) elsewhere: bool,
+    pub(crate) threads: Vec<Thread>,
+    /// Descriptors; `None` if they may not be read.
+    pub(crate) fds: Option<Vec<Fd>>,
+    /// Bytes written by it so far, where it was seen waiting for room.
+    pub(crate) written: Option<u64>,
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    pub(crate) tid: i32,
+    /// How often it was taken from a processor, by its own will and not.
+    pub(crate) switches: (u64, u64),
+    pub(crate) wait: Wait,
+    /// The system call with its arguments, as `/proc` has it.
+    pub(crate) call: String,
+}
+
+/// One descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fd {
+    pub(crate) number: i32,
+    pub(crate) of: Object,
+    pub(crate) read: bool,
+    pub(crate) write: bool,
+}
+
+/// The thing that a descriptor refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Object {
+    Pipe(u64),
+    Fifo {
+        device: u64,
+        inode: u64,
+    },
+    Socket(u64),
+    /// A terminal, by device number.
+    Terminal(u64),
+    /// `/dev/tty`: the terminal of whoever asks.
+    OwnTerminal,
+    /// The end that shows the terminal of this device number.
+    TerminalMaster(u64),
+    /// A process; -1 if it has ended.
+    Process(i32),
+    Epoll,
+    Eventfd,
+    Timer,
+    Signals,
+    /// An io_uring, which may have descriptors that are not listed, and calls under way.
+    Ring,
+    /// A regular file.
+    File {
+        device: u64,
+        inode: u64,
+    },
+    /// Anything else: a device, inotify.
+    Other,
+}
+
+impl World {
+    /// These processes, and all that descend from them.
+    pub(crate) fn with_descendants(&self, mut pids: BTreeSet<i32>) -> BTreeSet<i32> {
+        loop {
+            let before = pids.len();
+            for process in self.processes.values() {
+                if pids.contains(&process.ppid) {
+                    pids.insert(process.pid);
+                }
+            }
+            if pids.len() == before {
+                return pids;
+            }
+        }
+    }
+}
+
+impl Process {
+    pub(crate) fn fd(&self, number: i32) -> Option<&Fd> {
+        self.fds.as_ref()?.iter().find(|fd| fd.number == number)
+    }
+
+    /// True if the descriptor is the terminal that controls this process.
+    pub(crate) fn is_own_terminal(&self, fd: &Fd) -> bool {
+        match fd.of {
+            Object::OwnTerminal => true,
+            Object::Terminal(device) => device == self.terminal && self.terminal != 0,
+            _ => false,
+        }
+    }
+
+    /// True if its reads from its terminal get what is typed there.
+    pub(crate) fn in_foreground(&self) -> bool {
+        self.terminal != 0 && self.foreground == self.pgrp
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        let mut living = self.threads.iter().filter(|t| t.wait != Wait::Ended);
+        living.clone().next().is_some() && living.all(|t| t.wait == Wait::Stopped)
+    }
+
+    /// True if it may have descriptors that are not listed, and calls under way.
+    pub(crate) fn has_ring(&self) -> bool {
+        self.fds.iter().flatten().any(|fd| fd.of == Object::Ring)
+    }
+
+    pub(crate) fn catches(&self, signal: i32) -> bool {
+        self.caught & (1 << (signal - 1)) != 0
+    }
+}
