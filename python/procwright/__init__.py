@@ -35,6 +35,7 @@
 #   _result, _event                      what became of a run; what it tells
 #   _holder                              a process that holds a pipe
 #   _process                             any process
+#   _tee                                 copies of output
 #   _stdio, _stream, _taps               where a program reads and writes; files; callbacks of runs
 #   _overflow                            output not read yet
 #   _waiting, _invitations, _timed       one wait; invitations on their way; reads with a limit

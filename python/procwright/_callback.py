@@ -30,20 +30,39 @@ class Failures:
         """Notes what `callback` has raised; `outcome` says what follows."""
         import logging
 
-        self._errors.append(error)
-        logging.getLogger("procwright").error(
-            "%s of %s has raised %s%s",
-            callback,
-            self._command,
-            _said(error),
-            outcome,
-            exc_info=(type(error), error, error.__traceback__),
-        )
+        try:
+            logging.getLogger("procwright").error(
+                "%s of %s has raised %s%s",
+                callback,
+                self._command,
+                _said(error),
+                outcome,
+                exc_info=(type(error), error, error.__traceback__),
+            )
+        finally:
+            # Who has it raised finds it in the log.
+            self._errors.append(error)
 
     def raise_next(self) -> None:
         """Raises the first that no call has told."""
         if self._errors:
             raise self._errors.pop(0)
+
+    def of_tee(self, tap: Callable[[Any], object]) -> Callable[[Any], object]:
+        """The tap of a copy, whose exception is noted here and ends it."""
+        has_failed = False
+
+        def noting(chunk: Any) -> None:
+            nonlocal has_failed
+            if has_failed:
+                return
+            try:
+                tap(chunk)
+            except BaseException as error:
+                has_failed = True
+                self.add("tee", error, "; the file gets no more")
+
+        return noting
 
     def of_event_hook(self, hook: Callable[[Any], object]) -> Callable[[Any], object]:
         """The hook for events, whose exceptions are noted here."""

@@ -42,7 +42,7 @@ def refuse_as_core(options: Mapping[str, Any]) -> None:
     # Whether a value can be used the core alone decides, and it does before it looks at this.
     cancel = _core.Cancel()
     cancel.cancel()
-    asked = {**options, "cancel": cancel, "taps": []}
+    asked = {**options, "cancel": cancel, "tee": [], "taps": []}
     if asked["stdin"][0] == "iterator":
         asked["stdin"] = _NULL
     try:
@@ -59,7 +59,7 @@ def refuse_child_as_core(options: Mapping[str, Any]) -> None:
     given = dict(run.__kwdefaults__ or {})
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), _NULL)
     own = {name: options[name] for name in _OF_A_CHILD}
-    refuse_as_core({**translated(RUN, given), **streams, "tee": False, **own})
+    refuse_as_core({**translated(RUN, given), **streams, **own})
 
 
 def refuse_directory(call: Call) -> None:

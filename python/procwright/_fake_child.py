@@ -59,6 +59,7 @@ FOR_US = {
     "stdout",
     "stderr",
     "merged",
+    "keep_full",
     "on_event",
     "overflow",
     "stall_after",

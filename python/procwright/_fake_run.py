@@ -145,6 +145,8 @@ def played(call: Call, reply: Reply) -> RawResult:
         "error": error,
         "io_error": None,
     }
+    for copy in options.get("tee", ()):
+        _copy(copy, run.pieces)
     for name, number in (("stdout", 1), ("stderr", 2)):
         data = b"".join(piece for stream, piece in run.pieces if stream == number)
         kept, info = _went(options, name, number, data)
@@ -159,6 +161,9 @@ def played(call: Call, reply: Reply) -> RawResult:
 _KEEP_FULL = "\n  hint: it is to keep all of the output: name a file that can be written"
 
 
+_TEE = "\n  hint: it is to get a copy of the output: name a file that can be written"
+
+
 def _open_all(call: Call) -> None:
     """Opens the files of the call, and empties those it writes, as is done before a start."""
     options = call._options
@@ -166,6 +171,8 @@ def _open_all(call: Call) -> None:
     full = options.get("keep_full")
     if full is not None:
         files += [(("file", full), _FILES["stdout"], _KEEP_FULL)]
+    for _, kind, target in options.get("tee", ()):
+        files += [((kind, target), _FILES["stdout"], _TEE)]
     for (kind, path), flags, hint in files:
         if kind != "file" or _is_fifo(path):
             # Whoever is at the other end would take this for the end.
@@ -249,8 +256,6 @@ def _went(
     if kind != "capture":
         _write(kind, target, number, data)
         return None, None
-    if options.get("tee"):
-        _write("inherit", None, number, data)
     kept, at = data, None
     limit = options.get("limit")
     if limit is not None and len(data) > limit.bytes:
@@ -275,6 +280,13 @@ def _went(
         "kept_error": None,
         "undelivered_bytes": 0,
     }
+
+
+def _copy(copy: tuple[int, str, Any], pieces: list[tuple[int, bytes]]) -> None:
+    """Writes a copy of the output that the core would make."""
+    number, kind, target = copy
+    data = b"".join(piece for stream, piece in pieces if number in (0, stream))
+    _write("inherit" if kind == "own" else kind, target, number, data)
 
 
 def _write(kind: str, target: Any, number: int, data: bytes) -> None:

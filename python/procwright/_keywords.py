@@ -15,7 +15,7 @@ from . import _core
 from ._event import Event
 from ._journal import Journal
 from ._overflow import Overflow
-from ._types import Data, Env, ExtraEnv, Seconds, Sink, Stdin, StrOrBytesPath, Writable
+from ._types import Data, Env, ExtraEnv, Seconds, Sink, Stdin, StrOrBytesPath, Tee
 
 
 class Program(TypedDict, total=False):
@@ -51,12 +51,13 @@ class Program(TypedDict, total=False):
 
 
 class Limits(TypedDict, total=False):
-    """What ends a program that does not end by itself."""
+    """What ends a program that does not end by itself, and a file that has all that it said."""
 
     timeout: Seconds | None
     idle_timeout: Seconds | None
     until: str
     limit: int | str | _core.Limit | None
+    keep_full: StrOrBytesPath | None
 
 
 class Common(Program, Limits, total=False):
@@ -64,6 +65,7 @@ class Common(Program, Limits, total=False):
 
     on_timeout: Literal["raise", "return"]
     cancel: _core.Cancel | None
+    tee: Tee
     max_length: int | None
     too_long: Literal["split", "fail"]
     on_event: Callable[[Event], object] | None
@@ -73,13 +75,11 @@ class Call(Program, Limits, total=False):
     """What `run` and `map` take besides."""
 
     stdin: Stdin
-    keep_full: StrOrBytesPath | None
 
 
 class Run(Common, Call, total=False):
     """What `run` takes besides."""
 
-    tee: bool | Writable
     check: bool
 
 

@@ -268,7 +268,7 @@ class _Given:
             "argv": argv("map", args, options["shell"]),
             **translated(RUN, {**options, **_FIXED}),
             "stdin": stdin,
-            "tee": False,
+            "tee": [],
             "taps": taps,
         }
         audit("map", raw, options)

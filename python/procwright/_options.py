@@ -251,6 +251,7 @@ COMMON: Final[_Table] = {
     "stdout": stdout_sink,
     "stderr": stderr_sink,
     "merged": bool,
+    "keep_full": _keep_full,
     "on_event": event_hook,
 }
 
@@ -259,7 +260,6 @@ RUN: Final[_Table] = {
     **COMMON,
     "max_length": longest_line,
     "too_long": too_long_fails,
-    "keep_full": _keep_full,
 }
 
 #: The options of `spawn` that the core takes.

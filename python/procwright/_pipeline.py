@@ -221,6 +221,8 @@ def pipeline(
         one = {
             "argv": argv("pipeline", args, given["shell"]),
             **translated(COMMON, given),
+            "tee": [],
+            "taps": [],
             "stdin": ("null", None),
         }
         all_given.append(given)

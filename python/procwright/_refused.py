@@ -44,6 +44,11 @@ def words(error: InvalidValue, given: Mapping[str, Any]) -> str:
     return f"{option} is {shown(named(value))}{text}"
 
 
+_BY_COMMAND = (
+    'start it by ["procwright", "run", "--{flag}", TIME, "--", ...], or leave it or detach out'
+)
+
+
 def _with_detach(option: str, given: Mapping[str, Any]) -> str | None:
     why = {
         "stdout": "pass a file, DEVNULL, or INHERIT",
@@ -52,6 +57,12 @@ def _with_detach(option: str, given: Mapping[str, Any]) -> str | None:
         "pty": "leave it out, and pass a file as stdout",
         "die_with_parent": "leave it or detach out",
         "channel": "leave it or detach out",
+        "timeout": _BY_COMMAND.format(flag="timeout"),
+        "idle_timeout": _BY_COMMAND.format(flag="idle-timeout"),
+        "limit": 'pass rlimits={"fsize": n} for the file that it writes, or leave it or detach out',
+        "keep_full": "pass it as stdout",
+        "until": "leave it out, wait() is for the exit alone",
+        "cancel": "leave it out, stop() of the child ends it, or leave detach out",
     }.get(option)
     if why is None:
         return None
@@ -91,7 +102,7 @@ def _of_a_child(option: str, problem: str, given: Mapping[str, Any]) -> str | No
             ", which keeps both ends, and what comes is yours to keep: bound what is not read by "
             'overflow, or stop the child by Limit(n, "fail")'
         )
-    if option in ("idle_timeout", "limit", "until") and "read ahead" in problem:
+    if option in ("idle_timeout", "limit", "keep_full", "until") and "read ahead" in problem:
         return (
             ', which needs output to be read ahead, and overflow="block" keeps none: use "spill", '
             '"drop_oldest", "drop_newest" or "fail"'

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Stdin,
         StrOrBytesPath,
         Tap,
-        Writable,
+        Tee,
     )
 
 
@@ -73,7 +73,7 @@ def run(
     limit: int | str | _core.Limit | None = None,
     keep_full: StrOrBytesPath | None = None,
     merged: bool = False,
-    tee: bool | Writable = False,
+    tee: Tee = False,
     on_line: Callable[[Any], object] | None = None,
     on_stdout_line: Callable[[Any], object] | None = None,
     on_stderr_line: Callable[[Any], object] | None = None,
@@ -157,7 +157,9 @@ def run(
     merged
         Also record in which order the two streams were read.
     tee
-        Show the output while it comes: on our own stdout and stderr, or in a file.
+        Show the output while it comes: True on our own stdout and stderr; a path, a file to write
+        to (`sys.stdout` is what that is now) or a descriptor; of one stream alone
+        `{"stderr": True}`, with any of these for each.
     on_line, on_stdout_line, on_stderr_line
         Called with each line and its end, on a thread of its own.
     max_length, too_long
@@ -204,23 +206,25 @@ def run(
         captured.remove(2)
         if on_stderr_line is not None:
             raise InvalidValue("on_stderr_line: with pty both streams are one, use on_stdout_line")
-    if not captured and (tee or on_line is not None):
-        raise InvalidValue("tee and on_line need a captured stream: capture stdout or stderr")
+    if not captured and on_line is not None:
+        raise InvalidValue("on_line needs a captured stream: capture stdout or stderr")
     taps: list[Tap] = []
     if on_line is not None or on_stdout_line is not None or on_stderr_line is not None:
         from ._taps import line_taps
 
         longest = longest_line(max_length), too_long_fails(too_long)
         taps += line_taps(decoding, longest, captured, on_line, on_stdout_line, on_stderr_line)
-    if not isinstance(tee, bool):
-        from ._taps import tee_taps
+    tees: list[tuple[int, str, Any]] = []
+    if tee is not False:
+        from ._tee import copies
 
-        taps += tee_taps(tee, captured, decoding)
+        tees, teed = copies(tee, captured, decoding)
+        taps += teed
     options = {
         "argv": argv("run", args, shell),
         **translated(RUN, given),
         "stdin": source(stdin, decoding) if input is None else data_source(input, decoding),
-        "tee": tee is True,
+        "tee": tees,
         "taps": taps,
     }
     audit("run", options, given)

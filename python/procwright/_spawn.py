@@ -6,7 +6,7 @@ from . import _core
 from ._arguments import callback as checked_callback
 from ._arguments import word
 from ._child import Child
-from ._invalid import InvalidValue
+from ._invalid import InvalidValue, bad_value
 from ._keeper import Keeper, line_of_caller
 from ._options import RUN, SPAWN, argv, longest_line, quoted, too_long_fails, translated
 from ._starting import audit, start
@@ -21,7 +21,18 @@ if TYPE_CHECKING:
     from ._callback import Failures, LineCaller
     from ._event import Event
     from ._overflow import Overflow
-    from ._types import Args, Data, Env, ExtraEnv, Seconds, Sink, Stdin, StrOrBytesPath
+    from ._types import (
+        Args,
+        Data,
+        Env,
+        ExtraEnv,
+        Seconds,
+        Sink,
+        Stdin,
+        StrOrBytesPath,
+        Tap,
+        Tee,
+    )
 
 
 def spawn(
@@ -75,6 +86,8 @@ def spawn(
     stop: _core.Stop | str | Signals | None = None,
     until: str = "eof",
     limit: int | str | _core.Limit | None = None,
+    keep_full: StrOrBytesPath | None = None,
+    tee: Tee = False,
     on_timeout: Literal["raise", "return"] = "raise",
     cancel: _core.Cancel | None = None,
     on_event: Callable[[Event], object] | None = None,
@@ -130,7 +143,8 @@ def spawn(
         True for a program that is to live on: it leads a session of its own, and neither our
         end, nor that nobody has the `Child` any more, nor leaving a `with` block ends it. What
         would end with us is refused: `PIPE`, the default of both outputs, an `input` or iterable
-        for stdin, `pty`, `die_with_parent`, `channel`.
+        for stdin, `pty`, `die_with_parent`, `channel`, `timeout`, `idle_timeout`, `limit`,
+        `cancel`, `until`, `keep_full` and `tee`.
     timeout, idle_timeout, cancel
         As with `run`, and whether or not anybody waits: the child is stopped as `stop` says,
         with all of its processes, and `wait()`, `communicate()`, `result()` and leaving the
@@ -142,6 +156,11 @@ def spawn(
     limit
         `Limit(n, "fail")` stops the child when a stream has brought more, and those calls
         raise `OutputLimitExceeded`. What is kept for a reader is said by `overflow`.
+    keep_full, tee
+        As with `run`: a file that gets everything, and places where the output is shown while it
+        comes; the streams have it all the same. `wait()` is for these, too. What a file's `write`
+        raises is logged and raised as that of a callback for lines, and ends this copy alone.
+        Not with overflow="block". A file that is slow holds up the program.
     on_timeout
         With "return" those calls raise nothing for a timeout: the `reason` of the `result()`
         says so.
@@ -160,7 +179,7 @@ def spawn(
     if unknown:
         from ._unknown import refusal
 
-        raise refusal("spawn", unknown, given, {"tee", "on_line", *RUN})
+        raise refusal("spawn", unknown, given, {"on_line", *RUN})
     decoding = text_decoding(text, encoding, errors)
     word("on_timeout", on_timeout, ("raise", "return"))
     if merged and decoding is not None and "\n".encode(decoding[0]) != b"\n":
@@ -185,18 +204,23 @@ def spawn(
         stdin_source = data_source(input, decoding)
     else:
         stdin_source = ("pipe", None) if captures(stdin) else source(stdin, decoding)
+    tees, taps = _tees(tee, detach, pty, decoding, given)
     failures: Failures | None = None
-    if not (on_stdout_line is on_stderr_line is on_event is None):
+    if taps or not (on_stdout_line is on_stderr_line is on_event is None):
         from ._callback import Failures
 
         failures = Failures(quoted(args))
     if on_event is not None and failures is not None:
         checked_callback("on_event", on_event)
         given["on_event"] = failures.of_event_hook(on_event)
+    if failures is not None:
+        taps = [(stream, by_line, failures.of_tee(tap)) for stream, by_line, tap in taps]
     options = {
         "argv": argv("spawn", args, shell),
         **translated(SPAWN, given),
         "stdin": stdin_source,
+        "tee": tees,
+        "taps": taps,
     }
     audit("spawn", options, given)
 
@@ -233,6 +257,35 @@ def spawn(
         if caller is not None:
             child._begin_caller(stream, caller)
     return child
+
+
+def _tees(
+    tee: Tee,
+    detach: bool,
+    pty: bool | tuple[int, int],
+    decoding: tuple[str, str] | None,
+    given: Mapping[str, Any],
+) -> tuple[list[tuple[int, str, Any]], list[Tap]]:
+    """The copies that the core makes, and those that it calls for."""
+    if tee is False:
+        return [], []
+    from ._overflow import as_overflow
+    from ._tee import copies
+
+    if detach:
+        hint = (
+            "it is written by us, and with detach=True the program lives on: pass a file as stdout"
+        )
+        raise bad_value("tee", tee, hint)
+    if as_overflow(given["overflow"]).policy == "block":
+        hint = (
+            'it needs output to be read ahead, and overflow="block" keeps none: use "spill", '
+            '"drop_oldest", "drop_newest" or "fail"'
+        )
+        raise bad_value("tee", tee, hint)
+    names = ("stdout",) if pty else ("stdout", "stderr")
+    captured = [place for place, name in enumerate(names, 1) if captures(given[name])]
+    return copies(tee, captured, decoding)
 
 
 def _caller(

@@ -10,7 +10,7 @@ from ._invalid import bad_type, bad_value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any, Final
+    from typing import Any, Final, TypeGuard
 
     from ._types import Readable
 
@@ -157,10 +157,7 @@ def refuse_same_file(given: Mapping[str, Any]) -> None:
     """Refuses a file that two parameters name: each would open it, and the one overwrites what
     the other has written."""
     seen: dict[bytes, str] = {}
-    for name in ("stdout", "stderr", "keep_full"):
-        target = given.get(name)
-        if not (isinstance(target, (str, bytes)) or hasattr(target, "__fspath__")):
-            continue
+    for name, target in _files(given):
         path = encoded(name, target)
         if b"\0" in path:
             # The core refuses it.
@@ -173,6 +170,26 @@ def refuse_same_file(given: Mapping[str, Any]) -> None:
             hint = "pass stderr=STDOUT" if name == "stderr" else "pass another file"
             raise bad_value(name, target, f"{seen[path]} names that file too: {hint}")
         seen[path] = name
+
+
+def _files(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The files that are written, by the names of their parameters."""
+    for name in ("stdout", "stderr", "keep_full"):
+        if is_path(given.get(name)):
+            yield name, given[name]
+    tee = given.get("tee")
+    if is_mapping(tee):
+        yield from ((f"tee[{name!r}]", one) for name, one in tee.items() if is_path(one))
+    elif is_path(tee):
+        yield "tee", tee
+
+
+def is_path(target: Any) -> bool:
+    return isinstance(target, (str, bytes)) or hasattr(target, "__fspath__")
+
+
+def is_mapping(target: object) -> TypeGuard[Mapping[Any, Any]]:
+    return hasattr(target, "items") and hasattr(target, "keys")
 
 
 def _encode(text: str, decoding: tuple[str, str]) -> bytes:

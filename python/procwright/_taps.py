@@ -1,9 +1,6 @@
-"""Callbacks and copies of a run's output, called on threads of the core."""
+"""Callbacks of a run's output, called on threads of the core."""
 
 from __future__ import annotations
-
-from ._arguments import refuse_closed
-from ._invalid import bad_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +20,7 @@ def line_taps(
 ) -> list[Tap]:
     taps: list[Tap] = []
     if both is not None:
-        both = _serialised(both)
+        both = serialised(both)
         taps += [(stream, *_line_tap(both, decoding, longest)) for stream in captured]
     for stream, callback in ((1, stdout), (2, stderr)):
         if callback is not None:
@@ -114,7 +111,7 @@ class _LineDecoder:
             self._callback(line[begun : begun + longest])
 
 
-def _serialised(callback: Callable[[Any], object]) -> Callable[[Any], object]:
+def serialised(callback: Callable[[Any], object]) -> Callable[[Any], object]:
     """Makes a callback that two threads may call, and that is never called twice at once."""
     import _thread
 
@@ -125,62 +122,3 @@ def _serialised(callback: Callable[[Any], object]) -> Callable[[Any], object]:
             return callback(argument)
 
     return call
-
-
-def tee_taps(file: Any, captured: list[int], decoding: tuple[str, str] | None) -> list[Tap]:
-    if not hasattr(file, "write"):
-        raise bad_type("tee", file, "pass True, or a file to write to")
-    refuse_closed("tee", file)
-    import io
-
-    is_text = isinstance(file, io.TextIOBase) or hasattr(file, "encoding")
-    write = _serialised(_text_writer(file) if is_text else _writer(file))
-    taps: list[Tap] = []
-    for stream in captured:
-        tap: Callable[[Any], object] = _ChunkDecoder(write, decoding) if is_text else write
-        taps.append((stream, False, tap))
-    return taps
-
-
-def _writer(file: Any) -> Callable[[bytes | None], None]:
-    flush = getattr(file, "flush", None)
-
-    def write(chunk: bytes | None) -> None:
-        while chunk:
-            written = file.write(chunk)
-            if not isinstance(written, int) or written >= len(chunk):
-                break
-            # A file without a buffer writes what fits.
-            chunk = chunk[written:]
-        if flush is not None:
-            flush()
-
-    return write
-
-
-def _text_writer(file: Any) -> Callable[[str], None]:
-    flush = getattr(file, "flush", None)
-
-    def write(text: str) -> None:
-        if text:
-            file.write(text)
-        if flush is not None:
-            flush()
-
-    return write
-
-
-class _ChunkDecoder:
-    """Takes chunks of bytes and writes text."""
-
-    __slots__ = ("_decoder", "_write")
-
-    def __init__(self, write: Callable[[Any], object], decoding: tuple[str, str] | None) -> None:
-        import codecs
-
-        encoding, errors = decoding or ("utf-8", "replace")
-        self._write = write
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
-
-    def __call__(self, chunk: bytes | None) -> None:
-        self._write(self._decoder.decode(chunk or b"", chunk is None))

@@ -49,6 +49,10 @@ class Writable(Protocol):
     def write(self, data: Any, /) -> object: ...
 
 
+#: A place for a copy of the output.
+TeeTarget = bool | int | StrOrBytesPath | Writable
+Tee = TeeTarget | Mapping[Literal["stdout", "stderr"], TeeTarget | None]
+
 Stdin = (
     None
     | int

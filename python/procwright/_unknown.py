@@ -37,10 +37,7 @@ _DETACHED = (
     "use detach=True, which lets it live on in a session of its own",
 )
 _ENDED_BY = 'use stop="KILL", stop=signal.SIGINT or stop=Stop("TERM", grace=5.0)'
-_FILE = (
-    "stdout=path sends it there alone, keep_full=path besides",
-    "use stdout=path, or write what you read",
-)
+_FILE = "stdout=path sends it there alone, keep_full=path besides"
 _TYPED = "spawn() it, and use wait_for() and stdin.write() of the child"
 _LATER = "spawn() returns at once"
 #: Parameters that other libraries have, and what does here what they do there: of `run` and
@@ -98,7 +95,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "retries": "call it again: a CalledProcessError has the result",
     "retry": "call it again: a CalledProcessError has the result",
     "setsid": "use start_new_session",
-    "show": ("use tee=True", "pass stdout=INHERIT, or write what you read"),
+    "show": "use tee=True",
     "signal": _ENDED_BY,
     "silent": _NOT_SHOWN,
     "stdio": "pass stdin, stdout and stderr, each by its name",
@@ -170,9 +167,7 @@ _ALIKE = 0.8
 #: Parameters of `run`, and what does for a child what they do there.
 _OF_A_CHILD = {
     "check": "call check_returncode() of the child's result()",
-    "keep_full": "write what you read, or use run()",
     "on_line": "use on_stdout_line and on_stderr_line, or iterate over merged",
-    "tee": "write what you read, on_stdout_line and on_stderr_line have it line by line",
 }
 
 

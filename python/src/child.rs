@@ -5,9 +5,10 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use procwright::error::{SpawnError, Step};
 use procwright::queue;
 use procwright::terminal::Size;
-use procwright::{Command, Reason, WaitError};
+use procwright::{BoxError, Command, Error, Reason, StdStream, WaitError};
 use pyo3::exceptions::{PyBrokenPipeError, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -15,7 +16,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::attach::{attach, drop_deferred, expect_calls};
-use crate::errors::{self, invalid, not_started};
+use crate::errors::{self, invalid, not_started, start_refused};
 use crate::events::{EventHook, HookPlace, listener};
 use crate::options::{CommonOptions, SpawnOptions};
 use crate::patient::patiently;
@@ -25,7 +26,8 @@ use crate::raised::exception_of;
 use crate::report::{self, UNTIL_EXIT, status};
 use crate::signals::while_stopping;
 use crate::stream::{UntakenStreams, stalled};
-use crate::taps::StdinPieces;
+use crate::taps::{ChunkTap, StdinPieces};
+use crate::tee::{self, Tee};
 use crate::values::{Stop, seconds};
 use procwright_os::sync::Mutex;
 
@@ -37,16 +39,22 @@ pub(crate) struct Child {
     /// The receiver of its channel, until that is taken.
     receiver: Mutex<Option<queue::Receiver>>,
     hook: EventHook,
+    /// Its tee shows on our own stream what would be told of it.
+    is_shown: bool,
 }
 
 /// Starts a program, and leaves it to the caller.
 #[pyfunction]
 #[pyo3(signature = (options, /))]
 pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Child> {
-    let common: CommonOptions<'_> = options.extract()?;
+    let mut common: CommonOptions<'_> = options.extract()?;
     let (spec, next) = common.spec(py)?;
+    let tees = common.tees(py)?;
+    let shown: Vec<_> = tees.iter().filter_map(Tee::shown).collect();
+    let taps = common.take_taps()?;
     let options: SpawnOptions = options.extract()?;
     let spec = options.added_to(spec);
+    let argv = spec.argv.clone();
     let channel = options.channel(py)?;
     let overflow = options.overflow(py)?;
     let stall_after = options.stall_after(py)?;
@@ -64,21 +72,42 @@ pub(crate) fn spawn(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Chi
         if let Some(next) = next {
             command = command.stdin_iter(next);
         }
+        for (stream, _, callable) in taps {
+            command = command.tap_stream(stream, Box::new(ChunkTap::new(callable)));
+        }
+        command = tee::add_all(command, tees).map_err(NotSpawned::Tee)?;
         if let Some(channel) = channel {
             command = command.channel(channel);
         }
         if let Some(cancel) = &cancel {
             command = command.cancel_on(cancel);
         }
-        command.spawn_with(overflow)
+        command.spawn_with(overflow).map_err(NotSpawned::Core)
     });
-    let mut child = spawned.map_err(|error| not_started(py, &error))?;
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(NotSpawned::Core(error)) => return Err(not_started(py, &error)),
+        Err(NotSpawned::Tee(error)) => {
+            let error = SpawnError::new(Step::Dup, tee::OWN, error);
+            return Err(start_refused(py, &argv, error));
+        }
+    };
     Ok(Child {
         streams: Py::new(py, UntakenStreams::new(&mut child))?,
         receiver: Mutex::new(child.receiver().ok()),
+        is_shown: shown.contains(&match child.has_terminal() {
+            true => StdStream::Stdout,
+            false => StdStream::Stderr,
+        }),
         child,
         hook,
     })
+}
+
+/// Why nothing was spawned.
+enum NotSpawned {
+    Core(Error),
+    Tee(io::Error),
 }
 
 impl Drop for Child {
@@ -177,6 +206,7 @@ impl Child {
             Ok(Ok(exit)) => status(py, exit).map(Some),
             Ok(Err(WaitError::Stalled(error))) => Err(stalled(py, &error)),
             Ok(Err(WaitError::Process(error))) => Err(errors::process(py, &error)),
+            Ok(Err(WaitError::Copy(error))) => Err(copy_failed(py, error)),
             Ok(Err(WaitError::Stdin(error))) => Err(exception_of(py, error)
                 .unwrap_or_else(|error| PyRuntimeError::new_err(error.to_string()))),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
@@ -226,8 +256,8 @@ impl Child {
             true => stdout,
             false => stderr,
         };
-        let last_words = last_words.as_deref().unwrap_or_default();
-        Ok(py.detach(|| self.child.explain_timeout(waited, last_words)))
+        let words = self.last_words(last_words.as_deref());
+        Ok(py.detach(|| self.child.explain_timeout(waited, &words)))
     }
 
     /// The reason of a child that was stopped for a limit of its own.
@@ -261,8 +291,9 @@ impl Child {
             true => &stdout,
             false => &stderr,
         };
-        let shown = last_words.as_ref().map_or(&[][..], |data| data.as_bytes());
-        dict.set_item("explanation", report.explain_to(shown, UNTIL_EXIT))?;
+        let read = last_words.as_ref().map(|data| data.as_bytes());
+        let words = self.last_words(read);
+        dict.set_item("explanation", report.explain_to(&words, UNTIL_EXIT))?;
         dict.set_item("stdout", &stdout)?;
         dict.set_item("stderr", &stderr)?;
         for none in ["merged", "error", "io_error"] {
@@ -270,4 +301,27 @@ impl Child {
         }
         Ok(Some(dict))
     }
+}
+
+impl Child {
+    /// The end of its stderr for those who tell of it: of what was read, or else of what came; none
+    /// of what its tee has shown.
+    fn last_words(&self, read: Option<&[u8]>) -> Vec<u8> {
+        match read {
+            _ if self.is_shown => Vec::new(),
+            Some(read) if !read.is_empty() => read.to_vec(),
+            _ => self.child.last_words().unwrap_or_default(),
+        }
+    }
+}
+
+/// The exception of a copy that has failed: what its writer has raised, or the system's error.
+fn copy_failed(py: Python<'_>, error: BoxError) -> PyErr {
+    exception_of(py, error).unwrap_or_else(|error| {
+        let text = format!("tee: the copy is not whole: {error}");
+        match error.downcast_ref::<io::Error>() {
+            Some(error) => errors::system(error, text),
+            None => PyRuntimeError::new_err(text),
+        }
+    })
 }

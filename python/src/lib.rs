@@ -13,7 +13,7 @@
 //! wait                          sets of things to wait for
 //! liveness, queue, stream       the classes of liveness, of queues and of a child's streams
 //! process, options, events      any process; options as a Spec; events told to Python
-//! setup                         what is set up before a program's first instruction
+//! setup, tee                    what is set up before a program's first instruction; copies
 //! values, taps, report, budget  Stop, Limit, Cancel; callbacks; what a run gives back; memory
 //! patient                       blocking operations, with signals
 //! bytes                         growing bytes, and memory of the caller's
@@ -47,6 +47,7 @@ mod setup;
 mod signals;
 mod stream;
 mod taps;
+mod tee;
 mod values;
 mod wait;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use procwright::map::{self, Ended, Error, Joblog, Journal, JournalError, Outcome, Past, Step};
 use procwright::map::{Remote, Running};
-use procwright::{BoxError, Spec, StdStream, Tap};
+use procwright::{BoxError, Spec, Tap};
 use procwright_os::sync::Mutex;
-use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -16,7 +16,7 @@ use crate::attach::{Attached, attach, drop_deferred, expect_calls};
 use crate::bytes::BytesMemory;
 use crate::errors::{invalid, not_started, system};
 use crate::events::tell;
-use crate::options::{CommonOptions, RunOptions};
+use crate::options::CommonOptions;
 use crate::python::exception;
 use crate::raised::{Raised, exception_of};
 use crate::run;
@@ -166,16 +166,12 @@ impl Commands {
     /// The spec of a command, whose environment is that of the map unless it has one. Its taps
     /// wait for its start.
     fn spec(&mut self, py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<Spec> {
-        let common: CommonOptions<'_> = options.extract()?;
-        let (mut spec, _) = common.spec_without_environment(py)?;
-        let options: RunOptions = options.extract()?;
-        options.set(&mut spec);
-        let taps = options.taps.into_iter().map(|(number, _, callable)| {
-            let refused = || PyValueError::new_err(format!("{number} is no output stream"));
-            let stream = StdStream::from_fd(number).ok_or_else(refused)?;
-            Ok((stream, Attached::new(callable)))
-        });
-        let taps = taps.collect::<PyResult<Vec<_>>>()?;
+        let mut common: CommonOptions<'_> = options.extract()?;
+        let (spec, _) = common.spec_without_environment(py)?;
+        let taps = common.take_taps()?.into_iter();
+        let taps: Vec<_> = taps
+            .map(|(stream, _, callable)| (stream, callable))
+            .collect();
         if !taps.is_empty() {
             self.taps.0.lock().insert(self.given, ChunkTaps(taps));
         }
@@ -355,7 +351,7 @@ fn come(
 ) -> PyResult<(u64, &'static str, Bound<'_, PyAny>, String)> {
     let line = ended.summary();
     let (kind, parts) = match ended.outcome {
-        Outcome::Ran(collected) => ("ran", run::result(py, *collected, false)?.into_any()),
+        Outcome::Ran(collected) => ("ran", run::result(py, *collected, &[])?.into_any()),
         Outcome::NotStarted(error) => {
             let error = not_started(py, &error).into_value(py);
             ("not_started", error.into_bound(py).into_any())

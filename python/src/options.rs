@@ -1,24 +1,25 @@
 //! The options of `run` and `spawn` as a [`Spec`].
 
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use procwright::error::{Invalid, SpawnError, Step};
+use procwright::error::Invalid;
 use procwright::queue::Channel;
 use procwright::spec::{Account, Rlimit};
 use procwright::stream::{Framing, TooLong};
 use procwright::terminal::Size;
 use procwright::time::Timeout;
-use procwright::{Overflow, Sink, Spec, Stdin, duplicate_fd};
+use procwright::{Overflow, Sink, Spec, StdStream, Stdin};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use rustix::io::Errno;
 
 use crate::attach::Attached;
-use crate::errors::{invalid, not_duplicated, start_refused};
+use crate::errors::invalid;
 use crate::setup;
-use crate::values::{Cancel, Limit, OsBytes, SignalArg, Stop, choice, seconds};
+use crate::tee::{Tee, TeeArg};
+use crate::values::{Cancel, Limit, OsBytes, SignalArg, Stop, choice, duplicated, seconds};
 
 /// The options of `run` and `spawn` both, as the tables of `procwright/_options.py` make them:
 /// each field has the name of one.
@@ -51,9 +52,15 @@ pub(crate) struct CommonOptions<'py> {
     limit: Option<Bound<'py, Limit>>,
     pub(crate) cancel: Option<Bound<'py, Cancel>>,
     merged: bool,
+    keep_full: Option<OsBytes>,
+    tee: Vec<TeeArg<'py>>,
+    pub(crate) taps: Vec<(i32, bool, Py<PyAny>)>,
     setup: Vec<(String, Bound<'py, PyAny>)>,
     pub(crate) on_event: Py<PyAny>,
 }
+
+/// A callable that gets copies: its stream, and whether it gets lines.
+pub(crate) type CallableTap = (StdStream, bool, Attached<Py<PyAny>>);
 
 /// The options of `run` alone, from the same dictionary.
 #[derive(FromPyObject)]
@@ -61,9 +68,6 @@ pub(crate) struct CommonOptions<'py> {
 pub(crate) struct RunOptions {
     max_length: Option<usize>,
     too_long: bool,
-    keep_full: Option<OsBytes>,
-    pub(crate) tee: bool,
-    pub(crate) taps: Vec<(i32, bool, Py<PyAny>)>,
 }
 
 /// The options of `spawn` alone, from the same dictionary.
@@ -106,14 +110,25 @@ impl RunOptions {
             ..Framing::default()
         }
     }
-
-    /// Sets these in `spec`.
-    pub(crate) fn set(&self, spec: &mut Spec) {
-        spec.keep_full = self.keep_full.as_ref().map(OsBytes::path);
-    }
 }
 
 impl CommonOptions<'_> {
+    /// The copies that the core makes.
+    pub(crate) fn tees(&self, py: Python<'_>) -> PyResult<Vec<Tee>> {
+        self.tee.iter().map(|tee| Tee::new(py, tee)).collect()
+    }
+
+    /// The callables that get copies, taken out: the stream of each, and whether it gets lines.
+    pub(crate) fn take_taps(&mut self) -> PyResult<Vec<CallableTap>> {
+        let taps = std::mem::take(&mut self.taps).into_iter();
+        let taps = taps.map(|(number, by_line, callable)| {
+            let refused = || PyValueError::new_err(format!("{number} is no output stream"));
+            let stream = StdStream::from_fd(number).ok_or_else(refused)?;
+            Ok((stream, by_line, Attached::new(callable)))
+        });
+        taps.collect()
+    }
+
     /// The spec, and the `__next__` of an iterator that brings stdin.
     pub(crate) fn spec(&self, py: Python<'_>) -> PyResult<(Spec, Option<Py<PyAny>>)> {
         let (mut spec, next) = self.spec_without_environment(py)?;
@@ -168,11 +183,12 @@ impl CommonOptions<'_> {
         };
         for number in &self.pass_fds {
             let fd = duplicated(py, "pass_fds", *number)?;
-            spec.pass_fds.push((fd, *number));
+            spec.pass_fds.push((Arc::new(fd), *number));
         }
         spec.liveness = self.liveness;
         setup::apply(py, &mut spec, &self.setup)?;
         spec.merged = self.merged;
+        spec.keep_full = self.keep_full.as_ref().map(OsBytes::path);
         if let Some(stop) = &self.stop {
             spec.stop = stop.get().stop();
         }
@@ -192,7 +208,7 @@ impl CommonOptions<'_> {
                 Stdin::Bytes(Bytes::from_owner(Attached::new(bytes)))
             }
             ("file", Some(value)) => Stdin::File(value.extract::<OsBytes>()?.path()),
-            ("fd", Some(value)) => Stdin::Fd(duplicated(py, "stdin", value.extract()?)?),
+            ("fd", Some(value)) => Stdin::Fd(Arc::new(duplicated(py, "stdin", value.extract()?)?)),
             ("iterator", Some(value)) => {
                 next = Some(value.clone().unbind());
                 Stdin::Null
@@ -254,21 +270,7 @@ fn sink(name: &str, (kind, value): &(String, Option<Bound<'_, PyAny>>)) -> PyRes
             path: value.extract::<OsBytes>()?.path(),
             append: false,
         },
-        ("fd", Some(value)) => Sink::Fd(duplicated(value.py(), name, value.extract()?)?),
+        ("fd", Some(value)) => Sink::Fd(Arc::new(duplicated(value.py(), name, value.extract()?)?)),
         _ => Sink::Capture,
     })
-}
-
-/// A duplicate, so that the caller may close the number meanwhile.
-fn duplicated(py: Python<'_>, name: &str, number: RawFd) -> PyResult<Arc<OwnedFd>> {
-    let shown = format!("{name}={number}");
-    match duplicate_fd(number) {
-        Ok(fd) => Ok(Arc::new(fd)),
-        // That there are none left is no fault of the number.
-        Err(error) if error.raw_os_error() != Some(Errno::BADF.raw_os_error()) => {
-            let source = SpawnError::new(Step::Dup, shown, error);
-            Err(start_refused(py, &[], source))
-        }
-        Err(error) => Err(not_duplicated(py, &error, &shown)),
-    }
 }

@@ -6,7 +6,6 @@ use std::time::UNIX_EPOCH;
 
 use procwright::error::{SpawnError, Step};
 use procwright::{BoxError, Collected, Command, Error, Failure, Memory, StdStream, Stdin};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rustix::io::Errno;
@@ -20,6 +19,7 @@ use crate::raised::exception_of;
 use crate::report::UNTIL_EXIT;
 use crate::signals::{WakePipe, WakeupFd};
 use crate::taps::{ChunkTap, StdinPieces, line_callback};
+use crate::tee::{self, Tee};
 use crate::{report, stream, values};
 
 /// Runs a program.
@@ -32,24 +32,19 @@ pub(crate) fn run<'py>(
     py: Python<'py>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let common: CommonOptions<'_> = options.extract()?;
-    let (mut spec, next) = common.spec(py)?;
+    let mut common: CommonOptions<'_> = options.extract()?;
+    let (spec, next) = common.spec(py)?;
+    let tees = common.tees(py)?;
+    let taps = common.take_taps()?;
     // Kept in this frame as well, which has the lock when it drops it; the core has not. A hook
     // that is left behind is dropped by its thread.
     let on_event = Arc::new(Attached::new(common.on_event));
     let hook = Arc::clone(&on_event);
     let options: RunOptions = options.extract()?;
-    options.set(&mut spec);
     let cancel = common.cancel.as_ref().map(|cancel| cancel.get());
     let cancel = cancel.map(values::Cancel::handle);
     let framing = options.framing();
-    let RunOptions { tee, taps, .. } = options;
-    let taps = taps.into_iter().map(|(number, by_line, callable)| {
-        let refused = || PyValueError::new_err(format!("{number} is no output stream"));
-        let stream = StdStream::from_fd(number).ok_or_else(refused)?;
-        Ok((stream, by_line, Attached::new(callable)))
-    });
-    let taps = taps.collect::<PyResult<Vec<_>>>()?;
+    let shown: Vec<_> = tees.iter().filter_map(Tee::shown).collect();
     if next.is_some() || !taps.is_empty() {
         expect_calls(py)?;
     }
@@ -84,9 +79,7 @@ pub(crate) fn run<'py>(
                 (stream, false) => command.tap_stream(stream, Box::new(ChunkTap::new(callable))),
             };
         }
-        if tee {
-            command = command.tee().map_err(NotRun::Tee)?;
-        }
+        command = tee::add_all(command, tees).map_err(NotRun::Tee)?;
         if let Some(wakeup) = watched {
             command = command.watch(wakeup);
         }
@@ -98,10 +91,10 @@ pub(crate) fn run<'py>(
     drop((on_event, input));
     drop_deferred(py);
     match outcome {
-        Ok(collected) => result(py, collected, tee),
+        Ok(collected) => result(py, collected, &shown),
         Err(NotRun::Core(Error::Forked { command, source })) => Err(forked(py, command, source)),
         Err(NotRun::Core(error)) => Err(not_started(py, &error)),
-        Err(NotRun::Tee(error)) => Err(refused(Step::Dup, "our own output, for tee", error)),
+        Err(NotRun::Tee(error)) => Err(refused(Step::Dup, tee::OWN, error)),
     }
 }
 
@@ -123,11 +116,11 @@ fn forked(py: Python<'_>, command: String, source: Option<BoxError>) -> PyErr {
     system(&error, Error::Forked { command, source }.to_string())
 }
 
-pub(crate) fn result(
-    py: Python<'_>,
+pub(crate) fn result<'py>(
+    py: Python<'py>,
     collected: Collected<BytesMemory>,
-    teed: bool,
-) -> PyResult<Bound<'_, PyDict>> {
+    shown: &[StdStream],
+) -> PyResult<Bound<'py, PyDict>> {
     let Collected {
         report,
         stdout,
@@ -138,15 +131,15 @@ pub(crate) fn result(
     } = collected;
     let dict = report::dict(py, &report)?;
     // Output that `tee` has shown is not shown again.
-    let last_words = match report.is_of_a_terminal() {
-        true => &stdout,
-        false => &stderr,
+    let (of, last_words) = match report.is_of_a_terminal() {
+        true => (StdStream::Stdout, &stdout),
+        false => (StdStream::Stderr, &stderr),
     };
-    let shown = last_words
+    let untold = last_words
         .as_ref()
-        .filter(|_| !teed)
+        .filter(|_| !shown.contains(&of))
         .map_or(&[][..], Memory::as_bytes);
-    dict.set_item("explanation", report.explain_to(shown, UNTIL_EXIT))?;
+    dict.set_item("explanation", report.explain_to(untold, UNTIL_EXIT))?;
     for (name, data) in [("stdout", stdout), ("stderr", stderr)] {
         let data = data.map(|data| data.into_bytes(py)).transpose()?;
         dict.set_item(name, data)?;

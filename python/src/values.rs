@@ -1,20 +1,21 @@
 //! Values that a caller makes and keeps: `Stop`, `Limit`, `Cancel`.
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use procwright::error::Invalid;
+use procwright::error::{Invalid, SpawnError, Step};
 use procwright::process::{self, Scope, Signal};
 use procwright::time::Timeout;
-use procwright::{Beyond, spec};
+use procwright::{Beyond, duplicate_fd, spec};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use rustix::io::Errno;
 
 use crate::arguments::{Argument, bad_type, bytes, choice as choice_of, limit_of, signal_called};
-use crate::errors::{self, invalid};
+use crate::errors::{self, invalid, not_duplicated, start_refused};
 
 /// Bytes that are a string of the system's.
 #[derive(FromPyObject)]
@@ -264,4 +265,18 @@ impl Cancel {
 pub(crate) fn choice(py: Python<'_>, what: &str, value: &str, choices: &str) -> PyErr {
     let error = Invalid::new(what, format!("is {value:?}"), format!("use {choices}"));
     invalid(py, &error)
+}
+
+/// A duplicate, so that the caller may close the number meanwhile.
+pub(crate) fn duplicated(py: Python<'_>, name: &str, number: RawFd) -> PyResult<OwnedFd> {
+    let shown = format!("{name}={number}");
+    match duplicate_fd(number) {
+        Ok(fd) => Ok(fd),
+        // That there are none left is no fault of the number.
+        Err(error) if error.raw_os_error() != Some(Errno::BADF.raw_os_error()) => {
+            let source = SpawnError::new(Step::Dup, shown, error);
+            Err(start_refused(py, &[], source))
+        }
+        Err(error) => Err(not_duplicated(py, &error, &shown)),
+    }
 }

@@ -275,7 +275,11 @@ ROWS = {
         *wrong_type(5, ODD),
         Row("a\0b", ValueError, "keep_full is 'a\\x00b', which contains"),
     ],
-    "tee": wrong_type(5, "x", ODD),
+    "tee": [
+        *wrong_type(1.5, None, ODD),
+        *bad("stdout", -1, {"out": True}, {5: True}),
+        Row("a\0b", ValueError, "tee is 'a\\x00b', which contains"),
+    ],
     "on_line": CALLBACK,
     "on_stdout_line": CALLBACK,
     "on_stderr_line": CALLBACK,
@@ -526,7 +530,7 @@ class World:
     def good(self, name, parameter):
         """Values of the parameters that have to be given, and of those that go with this one."""
         if parameter == "keep_full":
-            return {"limit": 5}
+            return {} if name == "spawn" else {"limit": 5}
         if parameter == "errors":
             return {"encoding": "utf-8"}
         return {}
@@ -736,8 +740,6 @@ def test_what_code_of_the_value_raises_is_left_alone():
         ("run", "timout", 5, "did you mean timeout?"),
         ("spawn", "check", True, "call check_returncode() of the child's result()"),
         ("run", "overflow", "spill", "spawn() has it"),
-        ("spawn", "tee", True, "write what you read"),
-        ("spawn", "keep_full", "x", "write what you read, or use run()"),
         ("spawn", "on_line", print, "use on_stdout_line and on_stderr_line"),
         ("run", "qqq", None, "it has args, shell, input"),
     ],

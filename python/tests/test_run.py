@@ -197,7 +197,7 @@ def test_bad_values_fail_before_anything_starts(child, options, tmp_path):
         {"stdout": object()},
         {"input": "text"},
         {"input": 3},
-        {"tee": 3},
+        {"tee": 1.5},
         {"extra_env": {"A": 1}},
         {"umask": "022"},
         {"stop": 3},

@@ -270,7 +270,7 @@ class TestSpawn < Minitest::Test
   end
 
   def test_what_is_for_a_run_alone
-    assert_raises(Procwright::InvalidValue) { Procwright.spawn(CHILD, "exit", "0", tee: true) }
+    assert_raises(Procwright::InvalidValue) { Procwright.spawn(CHILD, "exit", "0", on_line: -> {}) }
     assert_raises(Errno::ENOENT) { Procwright.spawn("/nonexistent") }
     assert_raises(Procwright::InvalidValue) { Procwright.spawn(CHILD, "exit", "0", overflow: :never) }
   end

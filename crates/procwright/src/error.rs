@@ -8,6 +8,9 @@ pub use procwright_os::Invalid;
 /// An error of code that takes part in a run: an iterator, a callback.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+/// The hint for a FIFO that would have to be waited for.
+pub(crate) const UNREAD_FIFO: &str = "nobody reads this FIFO: start its reader first";
+
 /// The step of starting a program that failed.
 ///
 /// The steps up to [`Step::Clone`] are the caller's, the others happen in the

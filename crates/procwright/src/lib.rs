@@ -32,6 +32,7 @@ pub mod spec;
 mod spool;
 mod std_stream;
 pub mod stream;
+mod taps;
 pub mod terminal;
 mod trace;
 
@@ -88,13 +89,14 @@ pub use procwright_process::{Cancel, Process};
 #[cfg(feature = "serde")]
 pub use run::text_to_json;
 pub use run::{
-    Collected, Demand, Error, Event, Failure, Foreign, Moment, Output, Piece, ReachedLimit, Reason,
-    Report, StreamInfo, Tap, Watch,
+    Collected, Demand, Error, Event, Failure, Foreign, Moment, Output, ReachedLimit, Reason,
+    Report, StreamInfo, Watch,
 };
 pub use spec::{Beyond, Limit, Sink, Spec, Stdin, Until};
 pub use spool::memory;
 pub use spool::{Budget, Memory, Overflow};
 pub use std_stream::StdStream;
+pub use taps::{Piece, Tap};
 
 /// The Rust examples of the documents, which run as tests like all others.
 #[cfg(doctest)]

@@ -3,11 +3,14 @@
 mod common;
 
 use std::io::Read;
+use std::time::Duration;
 
 use common::child;
 use procwright::process::{Exit, Signal};
 use procwright::queue::Channel;
-use procwright::{Command, Error, Sink, Stdin};
+use procwright::{Beyond, Cancel, Command, Error, Limit, Sink, StdStream, Stdin, Until};
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// What is refused, and why.
 fn refused(command: Command<'_>) -> String {
@@ -49,6 +52,34 @@ fn what_would_end_with_us_is_refused() {
     assert!(refused(nowhere().stdin(Stdin::Bytes(b"x"[..].into()))).contains("stdin"));
     assert!(refused(nowhere().die_with_parent(Signal::KILL)).contains("die_with_parent"));
     assert!(refused(nowhere().channel(Channel::FromChild)).contains("channel"));
+    for (command, name) in [
+        (nowhere().timeout(HOUR), "timeout is kept by us"),
+        (nowhere().idle_timeout(HOUR), "idle_timeout is kept by us"),
+        (
+            nowhere().limit(Limit {
+                bytes: 1,
+                beyond: Beyond::Fail,
+            }),
+            "limit is kept by us",
+        ),
+        (nowhere().keep_full("/x"), "keep_full is written by us"),
+        (nowhere().until(Until::Exit), "until is about streams"),
+        (
+            nowhere().until(Until::Silent(HOUR)),
+            "until is about streams",
+        ),
+        (
+            nowhere().cancel_on(&Cancel::new().unwrap()),
+            "cancel is asked of us",
+        ),
+        (
+            nowhere().tee_to(StdStream::Stdout, std::io::sink()),
+            "a copy is made by us",
+        ),
+    ] {
+        let text = refused(command);
+        assert!(text.starts_with(name), "{text}");
+    }
     let run = nowhere().detach().run().unwrap_err();
     assert!(
         run.to_string().contains("is for spawn(), not for run()"),

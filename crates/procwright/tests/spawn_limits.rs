@@ -344,11 +344,6 @@ fn what_makes_no_sense_is_refused_by_name() {
         ahead,
         "limit is for run()",
     );
-    refused(
-        child(&["exit", "0"]).keep_full("/x"),
-        ahead,
-        "keep_full is for run()",
-    );
     for (command, name) in [
         (child(&["exit", "0"]).limit(fails), "limit"),
         (child(&["exit", "0"]).idle_timeout(SOON), "idle_timeout"),

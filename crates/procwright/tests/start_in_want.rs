@@ -106,6 +106,12 @@ fn starts() -> Vec<Start> {
             run(mkdir(at).die_with_parent(Signal::KILL))
         }),
         ("spawn", |at, _| spawn(mkdir(at))),
+        ("spawn, full file", |at, _| {
+            spawn(mkdir(at).keep_full(at.with_extension("full")))
+        }),
+        ("spawn, copy in a file", |at, _| {
+            spawn(mkdir(at).tee_to_file(None, at.with_extension("copy")))
+        }),
         ("spawn, pipe", |at, _| spawn(mkdir(at).stdin(Stdin::Pipe))),
         ("spawn, merged", |at, _| spawn(mkdir(at).merged())),
         ("spawn, producer", |at, calls| {

@@ -16,8 +16,12 @@ module Procwright
   #   end
   #
   # @overload spawn(env = {}, *argv, **options)
-  #   The options of {run}, but `keep_full`, `tee` and the callbacks for lines: what comes is read
-  #   by you.
+  #   The options of {run}, but the callbacks for lines: what comes is read by you.
+  #   @param tee [Boolean, String, Pathname, IO, Integer, #write, Hash] as with {run}; the streams have
+  #     it all the same, and {Child#wait} is for that, too. What `write` raises is told on stderr at
+  #     once, ends this copy alone, and is raised by what is called next ({Child#wait},
+  #     {Child#communicate}, {Child#result}, the end of the block). So too `keep_full`. Not with
+  #     `overflow: :block`
   #   @param timeout [Numeric, nil] seconds until it has ended and its streams have: then it is
   #     stopped as `stop` says, with all of its processes, whether or not anybody waits. What is
   #     called next ({Child#wait}, {Child#communicate}, {Child#result}, the end of the block) raises
@@ -39,7 +43,8 @@ module Procwright
   #   @param detach [Boolean] true for a program that is to live on: it leads a session of its own,
   #     and neither our end, nor that nobody has the child any more, nor leaving the block ends it.
   #     What would end with us is refused: `:pipe`, the default of both outputs, and as stdin; an
-  #     `input`, `pty`, `die_with_parent`, `channel`
+  #     `input`, `pty`, `die_with_parent`, `channel`, `timeout`, `idle_timeout`, `limit`, `cancel`,
+  #     `until`, `keep_full`, `tee`
   #   @param on_event [#call] gets an {Event} when output goes to disk, cannot go there, is
   #     dropped or is too much: on the thread of the next call on the child or its streams
   # @yieldparam child [Child]
@@ -84,7 +89,9 @@ module Procwright
       setup = setup(options, overflow, encodings)
       @detached = setup[:detach]
       @kept = @detached ? self : Keeper.watch(self, @argv, setup[:stop])
-      Options.telling_refusals(@argv, options) { Native.spawn(@kept, setup) }
+      copying(setup, options, encodings) do
+        Options.telling_refusals(@argv, options) { Native.spawn(@kept, setup) }
+      end
       adopt
       @process = Process.of(@native.process)
       @pid = @native.pid
@@ -120,6 +127,7 @@ module Procwright
       seconds = Arguments.seconds("timeout", timeout)
       parts = wait_status(seconds)
       deliver_events
+      raise_failure
       raise timeout_error(seconds) if parts.nil?
 
       raise_if_stopped
@@ -318,6 +326,8 @@ module Procwright
     # The parts of its status; nil if the timeout came first.
     def wait_status(seconds)
       return @native.wait(seconds) if !Fibers.scheduled? || readiness_fd.nil?
+      # A wait is for its copies, too, and these tell of themselves in no descriptor.
+      return Fibers.on_thread { @native.wait(seconds) } if @is_copied
 
       # Most children end within `stall_after`, and need no thread. That a child cannot go on
       # because its output is unread ({Stalled}) is found out only by the core's wait.
@@ -347,6 +357,48 @@ module Procwright
         detach: options[:detach] ? true : false,
         stall_after: @stall_after = Arguments.seconds("stall_after", options[:stall_after])
       )
+    end
+
+    # Starts it by the block, with the copies of its output that `tee` and `keep_full` ask for.
+    def copying(setup, options, encodings)
+      refuse_copies(options, setup) if options[:tee]
+      tee = Tee.plan(options)
+      taps = OutputTap.writers_of(tee, encodings)
+      @failures = Thread::Queue.new
+      @is_copied = setup[:keep_full] || options[:tee] ? true : false
+      setup.merge!(tee: tee.shown, tee_files: tee.files, taps: tee.taps + taps.map(&:descriptors))
+      Child.start_taps(taps, @failures, command)
+      yield
+      taps.each(&:hand_over)
+      started = true
+    ensure
+      taps&.each(&:finish) unless started
+    end
+
+    # Without the child, which is kept by nobody but its user.
+    def self.start_taps(taps, failures, command)
+      taps.each do |tap|
+        tap.start do |error|
+          failures << error
+          warn("tee of #{command} has raised #{error.class}: #{error.message}; it gets no more")
+        end
+      end
+    end
+
+    def refuse_copies(options, setup)
+      if setup[:detach]
+        Arguments.refuse("tee", options[:tee], "it is written by us, and with detach: true the program lives on: pass a file as stdout:")
+      end
+      return unless Overflow.of(options[:overflow]).policy == :block
+
+      hint = "it needs output to be read ahead, and overflow: :block keeps none: use :spill, :drop_oldest, " \
+             ":drop_newest or :fail"
+      Arguments.refuse("tee", options[:tee], hint)
+    end
+
+    # Raises what a copy has raised, once.
+    def raise_failure
+      raise @failures.pop(true) unless @failures.empty?
     end
 
     def make_streams(encodings, bare:, terminal:)
@@ -384,6 +436,7 @@ module Procwright
       raise timeout_error(seconds, @communication.peek) unless done
 
       deliver_events
+      raise_failure
     end
 
     # The least seconds of a wait after whose end all processes are looked through: who asks again

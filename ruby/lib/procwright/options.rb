@@ -15,11 +15,12 @@ module Procwright
       stdin: nil, input: nil, stdout: :capture, stderr: :capture,
       binmode: nil, encoding: nil, external_encoding: nil, internal_encoding: nil,
       on_event: nil, timeout: nil, idle_timeout: nil, until: :eof, limit: nil, on_timeout: :raise, cancel: nil,
+      keep_full: nil, tee: false,
       **Setup::DEFAULTS
     }.freeze
 
     RUN = SPEC.merge(
-      keep_full: nil, merged: false, tee: false, on_line: nil, on_stdout_line: nil, on_stderr_line: nil,
+      merged: false, on_line: nil, on_stdout_line: nil, on_stderr_line: nil,
       max_length: 16 << 20, too_long: :split
     ).freeze
 
@@ -93,11 +94,9 @@ module Procwright
 
     # Keywords of `run`, and what does for a child what they do there.
     OF_RUN = {
-      keep_full: "write what you read, or use run",
       on_line: "go through the lines of stdout and stderr, or of merged",
       on_stdout_line: "go through the lines of stdout",
-      on_stderr_line: "go through the lines of stderr",
-      tee: "write what you read"
+      on_stderr_line: "go through the lines of stderr"
     }.freeze
 
     def refuse_keyword(caller, name, value, known)
@@ -159,7 +158,8 @@ module Procwright
         cancel: Cancel.native_of(options[:cancel]),
         stdout: sink("stdout", options[:stdout]),
         stderr: sink("stderr", options[:stderr]),
-        merged: options[:merged] ? true : false
+        merged: options[:merged] ? true : false,
+        keep_full: Arguments.path("keep_full", options[:keep_full])
       }
     end
 

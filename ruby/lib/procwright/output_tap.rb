@@ -13,7 +13,7 @@ module Procwright
       return yield if taps.empty?
 
       begin
-        options[:taps] = (options[:taps] || []) + taps.map(&:descriptors)
+        options[:taps] += taps.map(&:descriptors)
         taps.each(&:start)
         CallbackThread.raising_errors_of(taps, &block)
       ensure
@@ -29,11 +29,7 @@ module Procwright
       length = "pass a number of bytes, 1 or more, or nil for no limit"
       Arguments.number("max_length", options[:max_length], 1..Arguments::MOST_BYTES, length) unless options[:max_length].nil?
       Arguments.word("too_long", options[:too_long], %i[split fail])
-      tee = options[:tee]
-      return if [nil, false, true].include?(tee)
-
-      Arguments.refuse("tee", tee, "pass true, or an IO, or what has write") unless tee.respond_to?(:to_io) || tee.respond_to?(:write)
-      Arguments.refuse_closed("tee", tee)
+      Tee.plan(options)
     end
 
     def self.made_for(options, encodings)
@@ -41,20 +37,13 @@ module Procwright
       taps = []
       longest = LongestLine.of(options[:max_length], options[:too_long], encodings)
       taps << new(stream_number(callbacks), LineCallbacks.new(callbacks, encodings, longest)) if callbacks.values.any?
-      case tee = options[:tee]
-      when nil, false, true then nil
-      else
-        number = Arguments.descriptor_of("tee", tee)
-        if number
-          # Output that Ruby has buffered stands before that of the program.
-          tee.flush if tee.respond_to?(:flush)
-          options[:taps] = [[0, number, nil]]
-        else taps << new(0, Copy.new(tee, encodings))
-        end
-        options[:tee] = false
-      end
-      taps
+      tee = Tee.plan(options)
+      options.merge!(tee_shown: tee.shown, tee_files: tee.files, taps: tee.taps)
+      taps + writers_of(tee, encodings)
     end
+
+    # The taps of what has `write`.
+    def self.writers_of(tee, encodings) = tee.writers.map { |stream, target| new(stream, Copy.new(target, encodings)) }
 
     # 1 for stdout, 2 for stderr; 0 for both in the order of reading, which costs something
     # to keep.
@@ -75,15 +64,23 @@ module Procwright
     # each piece that was taken.
     def descriptors = [@stream, @to.fileno, @acknowledged.fileno]
 
+    # Starts the thread. The block gets what its consumer raises, before anybody can see that it
+    # takes no more.
     def start
       @thread = CallbackThread.new do
         hand_over_pieces
+      rescue Exception => e # rubocop:disable Lint/RescueException
+        yield e if block_given?
+        raise
       ensure
         # The core learns by the closed pipes that this consumer takes no more.
         @acknowledge.close
         @from.close
       end
     end
+
+    # Leaves the other ends to the extension, which has them: the thread ends with the streams.
+    def hand_over = [@to, @acknowledged].each(&:close)
 
     # @return [Exception, nil] the exception that the consumer has raised
     def error = @thread&.error

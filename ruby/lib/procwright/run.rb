@@ -76,8 +76,10 @@ module Procwright
   #     for no limit
   #   @param too_long [Symbol] `:split`: a longer line comes in pieces; `:fail`: it stops the run,
   #     which raises an IOError
-  #   @param tee [Boolean, IO, #write] the place where the captured streams are shown while they come:
-  #     true on our own stdout and stderr, else both there
+  #   @param tee [Boolean, String, Pathname, IO, Integer, #write, Hash] the place where the captured
+  #     streams are shown while they come: true on our own stdout and stderr; a path, an IO, a
+  #     descriptor or what has `write` for both; of one stream alone `{ stderr: true }`, with any of
+  #     these for each
   #   @param on_timeout [Symbol] `:raise`, or `:return` the result
   #   @param cancel [Cancel] ends the run from another thread; one that is cancelled already
   #     starts nothing
@@ -126,8 +128,7 @@ module Procwright
       Arguments.callable("on_event", options[:on_event])
       OutputTap.check(options)
       {
-        stdin: fed_by_thread?(options[:stdin]) ? nil : Options.stdin(options, encodings),
-        keep_full: Arguments.path("keep_full", options[:keep_full])
+        stdin: fed_by_thread?(options[:stdin]) ? nil : Options.stdin(options, encodings)
       }
     end
 
@@ -144,7 +145,8 @@ module Procwright
         cancel: Cancel.native_of(options[:cancel]),
         taps: options[:taps],
         events: options[:events],
-        tee: options[:tee] ? true : false
+        tee: options[:tee_shown],
+        tee_files: options[:tee_files]
       )
     end
 

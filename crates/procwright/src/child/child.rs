@@ -6,19 +6,21 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::copies::{CopyEnd, PreparedCopies};
 use super::limits::{Limits, ReachedBound};
 use super::processes::Before;
 use super::shared_child::{ChildEnd, SharedChild};
 use super::start;
 use super::stdin_feed::{self, PreparedFeed, StdinSource};
 use super::stdio::{JoinEnds, pipe_error};
-use super::streams::{StreamListener, StreamQueues, Streams};
+use super::streams::{Beside, StreamListener, StreamQueues, Streams};
 use super::supervision::Supervision;
 use super::unstarted::Unstarted;
 use crate::spec::{Purpose, Spec, Stdin};
 use crate::spool::{Overflow, elastic};
-use crate::std_stream::PerStream;
+use crate::std_stream::{PerStream, StdStream};
 use crate::stream::{MergedReader, OutputMonitor, PtyMaster, Reader, StallWatch, Writer};
+use crate::taps::TapPlan;
 use crate::terminal::Size;
 use crate::trace::Trace;
 use procwright_liveness::{self, Monitor};
@@ -78,6 +80,7 @@ pub(crate) fn spawn(
     overflow: Option<Overflow>,
     listener: Option<StreamListener>,
     producer: Option<stdin_feed::StdinProducer>,
+    taps: TapPlan,
     cancel: Option<Cancel>,
 ) -> Result<Child, Unstarted> {
     let trace = Trace::begin();
@@ -105,6 +108,9 @@ pub(crate) fn spawn(
         Some(limits) => Some(Supervision::prepare(limits).map_err(|error| given_up(error.into()))?),
         None => None,
     };
+    let told = supervision.as_ref().map(Supervision::news);
+    let copies = PreparedCopies::open(spec, taps, queues.wakes(), told);
+    let copies = copies.map_err(|error| given_up(error.into()))?;
     let (channel, theirs) = super::channel::open(spec).map_err(given_up)?;
     let mut prepared = start::prepare(spec, launch, feeds, JoinEnds::default(), theirs, trace)?;
     let ends = prepared.take_ends();
@@ -131,7 +137,16 @@ pub(crate) fn spawn(
     let exit = exit.and_then(|(place, pidfd)| fd::replace(place, pidfd).ok());
     let process = running.process();
     let news = supervision.as_ref().map(Supervision::flow_news);
-    let streams = queues.connect(spec, ends, exit, news.as_ref());
+    let streams = queues.connect(
+        spec,
+        ends,
+        exit,
+        Beside {
+            news: news.as_ref(),
+            copies: &copies,
+            last_words_of: words_of(spec.pty.is_some()),
+        },
+    );
     let refused = |error| {
         // An error is not to be expected of our own pipes. Nothing is left running.
         let _ = process.signal(Signal::KILL);
@@ -148,7 +163,14 @@ pub(crate) fn spawn(
         pty_master,
         flows,
     } = streams;
-    let shared = SharedChild::new(running, started, pipes, spec.stop, limit_stop);
+    let shared = SharedChild::new(
+        running,
+        started,
+        pipes,
+        spec.stop,
+        limit_stop,
+        copies.begin(),
+    );
     let shared = Arc::new(shared);
     if let Some(supervision) = supervision {
         supervision.begin(&shared, flows, &watch);
@@ -171,6 +193,14 @@ pub(crate) fn spawn(
         pty_master,
         channel: Mutex::new(channel),
     })
+}
+
+/// The stream in which a program says last what is wrong.
+fn words_of(has_terminal: bool) -> StdStream {
+    match has_terminal {
+        true => StdStream::Stdout,
+        false => StdStream::Stderr,
+    }
 }
 
 /// A listener that traces the events that `listener` is told.
@@ -358,6 +388,16 @@ impl Child {
         self.pty_master.is_some()
     }
 
+    /// The end of what came of its stderr so far, or of its [terminal](Child::has_terminal), some
+    /// KiB, whether or not anybody has read it: for those who tell of its end. None where that
+    /// does not come to us, and of a bare pipe, which its caller alone reads.
+    pub fn last_words(&self) -> Option<Vec<u8>> {
+        let monitors = self.output_monitors();
+        monitors[words_of(self.has_terminal())]
+            .as_ref()?
+            .last_words()
+    }
+
     /// The policy by which it is stopped, unless a call says otherwise.
     pub fn stop_policy(&self) -> Stop {
         self.shared.stop
@@ -372,6 +412,11 @@ impl Child {
     /// started, in ticks since boot.
     pub(crate) fn processes(&self, open: PerStream<bool>) -> (Before, Vec<RunPipe>, u64) {
         self.shared.processes(open)
+    }
+
+    /// What came of the copies of a stream so far.
+    pub(crate) fn copy_ends(&self, stream: StdStream) -> Vec<CopyEnd> {
+        self.shared.copy_ends(stream)
     }
 
     /// What it was stopped for, once that is over.

@@ -10,6 +10,7 @@
 //! shared_child                   what Child, its feed and the supervisor hold together
 //! limit_stop · limits            the stop for a limit; what is a limit
 //! streams · channel              queues and readers behind its pipes
+//! copies                         who gets copies of its outputs
 //! processes                      who holds pipes, and what all are doing
 //! start                          one start, for a run and a spawn
 //! child_process                  the process, until it is reaped
@@ -30,6 +31,7 @@ mod channel_ends;
 mod child;
 mod child_process;
 mod communicate;
+mod copies;
 mod foreground;
 mod inheritance;
 mod limit_stop;
@@ -60,7 +62,7 @@ pub(crate) use stdin_feed::StdinProducer;
 #[cfg(procwright_fault)]
 pub(crate) use stdio::OutputEnd;
 pub use stdio::duplicate_fd;
-pub(crate) use stdio::{JoinEnds, OurEnds, UNREAD_FIFO};
+pub(crate) use stdio::{JoinEnds, OurEnds};
 pub(crate) use streams::StreamListener;
 pub(crate) use unstarted::Unstarted;
 pub use wait::WaitError;

@@ -4,11 +4,12 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use super::child_process::ChildProcess;
+use super::copies::{ChildCopies, CopyEnd};
 use super::limit_stop::{LimitStop, PastLimitStop};
 use super::limits::ReachedBound;
 use super::processes::{Before, stream_of, writers_of};
 use crate::error::BoxError;
-use crate::std_stream::PerStream;
+use crate::std_stream::{PerStream, StdStream};
 use crate::trace::Trace;
 use procwright_os::fork::ForkId;
 use procwright_os::oom::OomKills;
@@ -43,6 +44,8 @@ pub(super) struct SharedChild {
     stop_calls: AtomicUsize,
     /// The stop for a limit, of a child that has any.
     limit_stop: Option<LimitStop>,
+    /// Who gets copies of its outputs.
+    copies: Option<ChildCopies>,
     /// Who had the streams when they were ended with the program.
     left: Mutex<PerStream<Option<Holders>>>,
     /// The processes that the latest stop could not end, once there was one.
@@ -74,6 +77,7 @@ impl SharedChild {
         pipes: Vec<RunPipe>,
         stop: Stop,
         limit_stop: Option<LimitStop>,
+        copies: Option<ChildCopies>,
     ) -> SharedChild {
         SharedChild {
             owner: ForkId::current(),
@@ -86,6 +90,7 @@ impl SharedChild {
             stop,
             stop_calls: AtomicUsize::new(0),
             limit_stop,
+            copies,
             left: Mutex::default(),
             stopped: Mutex::new(None),
             failed: Mutex::new(None),
@@ -272,6 +277,17 @@ impl SharedChild {
             let left = writers_of(&pipes, self.process.proc_id().start_ticks());
             *self.left.lock() = left;
         }
+    }
+
+    /// Who gets copies of its outputs, if anybody does; nobody in a fork.
+    pub(super) fn copies(&self) -> Option<&ChildCopies> {
+        self.copies.as_ref().filter(|_| self.is_ours())
+    }
+
+    /// What came of the copies of a stream so far.
+    pub(super) fn copy_ends(&self, stream: StdStream) -> Vec<CopyEnd> {
+        let copies = self.copies();
+        copies.map_or_else(Vec::new, |copies| copies.ends_of(stream))
     }
 
     pub(super) fn pipes(&self) -> &[RunPipe] {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::unstarted::Unstarted;
-use crate::error::{SpawnError, Step};
+use crate::error::{SpawnError, Step, UNREAD_FIFO};
 use crate::spec::{Sink, Spec, Stdin};
 use crate::std_stream::{PerStream, StdStream};
 use crate::terminal::{self, Modes, Size};
@@ -263,9 +263,6 @@ fn write_file(path: &Path, append: bool) -> Result<OwnedFd, SpawnError> {
         }
     })
 }
-
-/// The hint for a FIFO that would have to be waited for.
-pub(crate) const UNREAD_FIFO: &str = "nobody reads this FIFO: start its reader first";
 
 fn open_error(path: &Path, error: io::Error) -> SpawnError {
     SpawnError::new(Step::Open, path.to_string_lossy(), error)

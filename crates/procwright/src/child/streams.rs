@@ -6,10 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::copies::PreparedCopies;
 use super::stdio::{OurEnds, OutputEnd, TerminalEnd};
 use super::unstarted::Unstarted;
 use crate::drain::{
-    Drain, FlowTeller, FlowWatch, Gauge, MergeInput, News, Pump, PumpedStream, Store,
+    Drain, FlowTeller, FlowWatch, Gauge, LastWords, MergeInput, News, Pump, PumpedStream, Store,
 };
 use crate::spec::Spec;
 use crate::spool::Overflow;
@@ -19,6 +20,7 @@ use crate::stream::{
     MergedReader, OutputMonitor, OutputPath, PipeCounters, PtyMaster, QueueReader, Reader,
     StallWatch, Writer,
 };
+use procwright_os::wake::Wake;
 
 /// A queue, and the pump that will fill it.
 pub(super) struct PumpedQueue {
@@ -77,6 +79,37 @@ pub(super) struct FlowNews {
     pub(super) news: News,
 }
 
+/// What there is beside the readers of the streams: who is told of them, and who gets copies.
+#[derive(Clone, Copy)]
+pub(super) struct Beside<'a> {
+    pub(super) news: Option<&'a FlowNews>,
+    pub(super) copies: &'a PreparedCopies,
+    /// The stream whose end is kept for those who tell of the program.
+    pub(super) last_words_of: StdStream,
+}
+
+impl Beside<'_> {
+    /// Puts the copies of a stream beside its queue, and the end of what comes.
+    fn put(
+        self,
+        stream: StdStream,
+        mut drain: Drain<Vec<u8>>,
+        mut monitor: OutputMonitor,
+    ) -> (Drain<Vec<u8>>, OutputMonitor) {
+        if let Some(copies) = self.copies.of(stream) {
+            // They may hold the drain up as its queue does.
+            monitor = monitor.measured_by(drain.gauge());
+            drain = drain.with_copies(copies);
+        }
+        if stream == self.last_words_of {
+            let words = Arc::<LastWords>::default();
+            drain = drain.with_last_words(Arc::clone(&words));
+            monitor = monitor.with_last_words(words);
+        }
+        (drain, monitor)
+    }
+}
+
 /// The streams that the caller gets.
 pub(super) struct Streams {
     pub(super) stdin: Option<Writer>,
@@ -111,6 +144,16 @@ impl StreamQueues {
         )))
     }
 
+    /// The wake-ups of those who fill the queues of the streams, rung when one has room again.
+    pub(super) fn wakes(&self) -> PerStream<Option<Arc<Wake>>> {
+        match self {
+            StreamQueues::Merged(queue) => PerStream::from_fn(|_| Some(queue.pump.wake())),
+            StreamQueues::Apart(queues) => queues
+                .as_ref()
+                .map(|queue| queue.as_ref().map(|queue| queue.pump.wake())),
+        }
+    }
+
     /// Puts the queues between the pipes and their readers. `exit` is readable once the
     /// program has exited.
     pub(super) fn connect(
@@ -118,7 +161,7 @@ impl StreamQueues {
         spec: &Spec,
         ends: OurEnds,
         exit: Option<OwnedFd>,
-        news: Option<&FlowNews>,
+        beside: Beside<'_>,
     ) -> io::Result<Streams> {
         let mut readers = PerStream::default();
         let mut flows = PerStream::default();
@@ -131,7 +174,7 @@ impl StreamQueues {
             .and_then(|terminal| terminal.typing.take());
         match self {
             StreamQueues::Merged(queue) => {
-                let (reader, pumped) = merged_reader(ends.outputs, queue, &mut monitors, news)?;
+                let (reader, pumped) = merged_reader(ends.outputs, queue, &mut monitors, beside)?;
                 merged = Some(reader);
                 flows = pumped;
             }
@@ -143,13 +186,13 @@ impl StreamQueues {
                     let (reader, monitor) = match (terminal.take(), queue) {
                         (Some(terminal), Some(queue)) => {
                             let (reader, monitor, flow, master) =
-                                terminal_reader(end, terminal, queue, exit.as_ref(), news);
+                                terminal_reader(end, terminal, queue, exit.as_ref(), beside);
                             flows[stream] = flow;
                             pty_master = Some(master);
                             (reader, monitor)
                         }
                         (_, Some(queue)) => {
-                            let (reader, monitor, flow) = queue_reader(end, queue, news);
+                            let (reader, monitor, flow) = queue_reader(stream, end, queue, beside);
                             flows[stream] = flow;
                             (reader, monitor)
                         }
@@ -184,14 +227,16 @@ fn pipe_reader(end: OutputEnd) -> io::Result<(Reader, OutputMonitor)> {
 }
 
 fn queue_reader(
+    stream: StdStream,
     end: OutputEnd,
     queue: PumpedQueue,
-    news: Option<&FlowNews>,
+    beside: Beside<'_>,
 ) -> (Reader, OutputMonitor, Option<WatchedFlow>) {
     let path = OutputPath::Queue(queue.monitor.clone());
     let monitor = OutputMonitor::new(path, end.probe.as_ref());
     let drain = drain_of(end, Store::Elastic(Some(queue.producer)));
-    let (flow, watched) = hand_to_pump(&queue.pump, drain, news);
+    let (drain, monitor) = beside.put(stream, drain, monitor);
+    let (flow, watched) = hand_to_pump(&queue.pump, drain, beside.news);
     let reader = QueueReader::new(queue.consumer, queue.monitor, vec![flow]);
     (Reader::of_queue(reader), monitor, watched)
 }
@@ -202,15 +247,16 @@ fn terminal_reader(
     terminal: TerminalEnd,
     queue: PumpedQueue,
     exit: Option<&OwnedFd>,
-    news: Option<&FlowNews>,
+    beside: Beside<'_>,
 ) -> (Reader, OutputMonitor, Option<WatchedFlow>, Arc<PtyMaster>) {
     let monitor = OutputMonitor::of_terminal(OutputPath::Queue(queue.monitor.clone()));
     let store = Store::Elastic(Some(queue.producer));
     let slave = Some(terminal.slave);
     let drain = Drain::of_terminal(end.fd, slave, store, Instant::now())
         .with_exit(exit.and_then(|fd| fd.try_clone().ok()));
+    let (drain, monitor) = beside.put(StdStream::Stdout, drain, monitor);
     let pty_master = Arc::new(PtyMaster::new(drain.weak_fd()));
-    let (flow, watched) = hand_to_pump(&queue.pump, drain, news);
+    let (flow, watched) = hand_to_pump(&queue.pump, drain, beside.news);
     let reader = QueueReader::new(queue.consumer, queue.monitor, vec![flow])
         .with_pty_master(Arc::clone(&pty_master));
     (Reader::of_queue(reader), monitor, watched, pty_master)
@@ -241,7 +287,7 @@ fn merged_reader(
     ends: PerStream<Option<OutputEnd>>,
     queue: PumpedQueue,
     monitors: &mut PerStream<Option<OutputMonitor>>,
-    news: Option<&FlowNews>,
+    beside: Beside<'_>,
 ) -> io::Result<(MergedReader, PerStream<Option<WatchedFlow>>)> {
     let (halves, merge) = MergeInput::pair(queue.producer);
     let mut drains = PerStream::<Option<Drain<Vec<u8>>>>::default();
@@ -251,8 +297,11 @@ fn merged_reader(
             continue;
         };
         let path = OutputPath::Merged(queue.monitor.clone(), half.tally());
-        monitors[stream] = Some(OutputMonitor::new(path, end.probe.as_ref()));
-        drains[stream] = Some(drain_of(end, Store::Merged(half)));
+        let monitor = OutputMonitor::new(path, end.probe.as_ref());
+        let drain = drain_of(end, Store::Merged(half));
+        let (drain, monitor) = beside.put(stream, drain, monitor);
+        monitors[stream] = Some(monitor);
+        drains[stream] = Some(drain);
     }
     // Before the pump has either: it looks at both after each read.
     let pipes = drains.as_ref().map(Option::as_ref);
@@ -262,7 +311,7 @@ fn merged_reader(
         let Some(drain) = drain else {
             continue;
         };
-        let (flow, one) = hand_to_pump(&queue.pump, drain, news);
+        let (flow, one) = hand_to_pump(&queue.pump, drain, beside.news);
         flows.push(flow);
         watched[stream] = one;
     }

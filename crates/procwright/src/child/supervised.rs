@@ -38,7 +38,13 @@ pub(super) struct SupervisedChild {
     /// The earliest time at which silence may have lasted too long.
     idle_deadline: Deadline,
     stop: Option<Box<ChildStop>>,
+    /// After its stop: the time until which copies may go on with what they have.
+    copies_until: Option<Instant>,
 }
+
+/// For how long copies may go on after a stop for a limit: the program may have written up to its
+/// last moment. As after that of a run.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The stop of a child, under way.
 #[derive(Debug)]
@@ -81,6 +87,7 @@ impl SupervisedChild {
             cancel,
             has_exited: false,
             stop: None,
+            copies_until: None,
         }
     }
 
@@ -118,6 +125,9 @@ impl SupervisedChild {
         if !self.has_exited && is_readable(self.pidfd()) {
             self.exited();
         }
+        if let Some(until) = self.copies_until {
+            return self.look_after_copies(until, now);
+        }
         if self.stop.is_none() {
             if self.is_over() {
                 return NextLook::Over;
@@ -149,15 +159,36 @@ impl SupervisedChild {
                     return NextLook::At(stop.machine.deadline());
                 }
                 self.end_stop();
-                NextLook::Over
+                self.copies_until = Some(now + PATIENCE);
+                self.look_after_copies(now + PATIENCE, now)
             }
             None => NextLook::Over,
         }
     }
 
-    /// True if the program has ended and all of its streams.
+    /// Leaves the copies behind that have not ended some time after the stop: a wait for the child
+    /// must not wait for them.
+    fn look_after_copies(&self, until: Instant, now: Instant) -> NextLook {
+        if self.copies_have_ended() {
+            return NextLook::Over;
+        }
+        if now < until {
+            return NextLook::At(Deadline::at(until));
+        }
+        if let Some(copies) = self.child.copies() {
+            copies.leave();
+        }
+        NextLook::Over
+    }
+
+    fn copies_have_ended(&self) -> bool {
+        let copies = self.child.copies();
+        copies.is_none_or(|copies| copies.have_ended())
+    }
+
+    /// True if the program has ended, all of its streams and their copies.
     fn is_over(&self) -> bool {
-        self.has_exited && self.open_flows().next().is_none()
+        self.has_exited && self.open_flows().next().is_none() && self.copies_have_ended()
     }
 
     fn open_flows(&self) -> impl Iterator<Item = &WatchedFlow> {
@@ -201,6 +232,7 @@ impl SupervisedChild {
         !self.limits.timeout.has_expired()
             && self.has_exited
             && self.open_flows().all(|flow| flow.watch.has_no_writer())
+            && self.copies_have_ended()
     }
 
     /// True if the silence is not the program's, or has not lasted: then it may be too long
@@ -218,7 +250,10 @@ impl SupervisedChild {
         }
         // Whoever does not read what is kept is silent, and not the program; and bytes that
         // the pump has not come to read are no silence.
-        let is_unread = self.full.any_held() || self.open_flows().any(|one| one.watch.has_unread());
+        // Copies that work off what they have are ours, too.
+        let is_done = self.has_exited && self.open_flows().next().is_none();
+        let is_unread =
+            is_done || self.full.any_held() || self.open_flows().any(|one| one.watch.has_unread());
         if is_unread {
             self.idle_deadline = self.limits.idle_timeout.starting(now);
         }

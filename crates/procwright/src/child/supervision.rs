@@ -11,6 +11,7 @@ use super::shared_child::SharedChild;
 use super::streams::{FlowNews, WatchedFlow};
 use super::supervised::SupervisedChild;
 use super::supervisor::SupervisorPlace;
+use crate::drain::News;
 use crate::error::{SpawnError, Step};
 use crate::std_stream::PerStream;
 use crate::stream::StallWatch;
@@ -49,6 +50,11 @@ impl Supervision {
             place,
             limits,
         })
+    }
+
+    /// Who is to be told of the child's copies.
+    pub(super) fn news(&self) -> News {
+        self.place.news()
     }
 
     /// Who is to be told of the child's outputs.

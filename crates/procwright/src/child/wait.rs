@@ -26,6 +26,10 @@ pub enum WaitError {
     /// stopped, and has ended. Told once; the next wait has how it ended.
     #[error("what the child was to read from its stdin failed, and it was stopped: {0}")]
     Stdin(#[source] BoxError),
+    /// A copy of its output has failed ([`tee_to`](crate::Command::tee_to) and its like), and got
+    /// no more from there on. Told once; the next wait has how it ended.
+    #[error("a copy of the child's output has failed, and is not whole: {0}")]
+    Copy(#[source] BoxError),
     /// The patience has been interrupted. The wait may be taken up again.
     #[error("interrupted while waiting for the child")]
     Interrupted,
@@ -34,7 +38,9 @@ pub enum WaitError {
 impl Child {
     /// Waits until it has ended, and reaps it as [`try_wait`](Child::try_wait) does; none
     /// if the timeout came first.
-    /// Waits for the exit alone: what it wrote can be read afterwards. If it was stopped for
+    /// Waits for the exit alone: what it wrote can be read afterwards. If it has copies
+    /// ([`Command::tee`](crate::Command::tee) and its like), until these have it, too; where other
+    /// processes hold its outputs, until nothing has come for a second. If it was stopped for
     /// a limit ([`Command::timeout`](crate::Command::timeout) and its like), until all of its
     /// processes are stopped; [`report`](Child::report) says so.
     ///
@@ -46,7 +52,7 @@ impl Child {
     /// [`WaitError::Stalled`] if for that long it could not go on because no read of
     /// what it wrote has begun, [`WaitError::Process`] as
     /// [`Process::wait`], [`WaitError::Stdin`] if it was stopped because its input
-    /// failed.
+    /// failed, [`WaitError::Copy`] if a copy has.
     ///
     /// ```
     /// use procwright::{Command, Overflow, WaitError};
@@ -85,10 +91,10 @@ impl Child {
             // Asked afterwards: a stop that has ended the child is under way before that.
             let limit_stop = self.shared().limit_stop_under_way();
             if let (Some(exit), None) = (exit, limit_stop) {
-                return match self.shared().take_failure() {
-                    Some(error) => Err(WaitError::Stdin(error)),
-                    None => Ok(Some(exit)),
-                };
+                if let Some(error) = self.shared().take_failure() {
+                    return Err(WaitError::Stdin(error));
+                }
+                return Ok(self.settle_copies(&patience)?.then_some(exit));
             }
             let now = Instant::now();
             if patience.deadline().reached(now) {
@@ -111,6 +117,21 @@ impl Child {
                 stall.interrupted(Instant::now());
                 return Err(WaitError::Interrupted);
             }
+        }
+    }
+
+    /// Waits until its copies have what has come of its outputs; false if the patience is over
+    /// before.
+    fn settle_copies(&self, patience: &Patience<'_>) -> Result<bool, WaitError> {
+        let Some(copies) = self.shared().copies() else {
+            return Ok(true);
+        };
+        let are_settled = copies
+            .settle(patience)
+            .map_err(|_| WaitError::Interrupted)?;
+        match copies.take_failure() {
+            Some(error) => Err(WaitError::Copy(error)),
+            None => Ok(are_settled),
         }
     }
 

@@ -18,7 +18,7 @@ impl Command<'_> {
     ///
     /// # Errors
     /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`], as with
-    /// [`Command::run`]. What is for a run alone (a callback, a copy) is invalid here.
+    /// [`Command::run`]. What is for a run alone (a callback for lines) is invalid here.
     ///
     /// [`Reader`]: crate::stream::Reader
     /// [`Writer`]: crate::stream::Writer
@@ -53,8 +53,8 @@ impl Command<'_> {
                 });
             listener
         });
-        let (producer, cancel) = (self.hooks.producer, self.hooks.cancel);
-        child::spawn(&self.spec, overflow, listener, producer, cancel)
+        let (producer, taps, cancel) = (self.hooks.producer, self.hooks.taps, self.hooks.cancel);
+        child::spawn(&self.spec, overflow, listener, producer, taps, cancel)
             .map_err(|error| Error::unstarted(error, &self.spec))
     }
 

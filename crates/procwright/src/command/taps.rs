@@ -1,16 +1,16 @@
 //! Callbacks and copies that get the output while it comes, and the hook of the clock.
 
 use std::io::Write;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::builder::Command;
 use crate::error::BoxError;
-use crate::run::{
-    ConsumerKind, ConsumerRole, LineCallback, Moment, NewConsumer, Tap, TeeTap, WriterTap,
-};
+use crate::run::Moment;
 use crate::std_stream::{PerStream, StdStream};
 use crate::stream::Framing;
+use crate::taps::{ConsumerKind, ConsumerRole, LineCallback, NewConsumer, Tap, TeeTap, WriterTap};
 
 impl<'a> Command<'a> {
     /// Calls back for each line of stdout, with its end, on a thread of its
@@ -66,7 +66,7 @@ impl<'a> Command<'a> {
     }
 
     /// Hands a copy of a stream to `tap`, on a thread of its own. The stream must be
-    /// captured. An error stops the run.
+    /// captured. An error is as that of [`tee_to`](Command::tee_to).
     #[must_use]
     pub fn tap_stream(self, stream: StdStream, tap: Box<dyn Tap>) -> Self {
         self.consumer(stream, required(ConsumerKind::Pieces(tap)))
@@ -74,10 +74,13 @@ impl<'a> Command<'a> {
 
     /// Hands a copy of both streams to `tap`, in the order in which they are read,
     /// on a thread of its own. A stream that is neither captured nor relayed does not
-    /// come. An error stops the run.
+    /// come. An error is as that of [`tee_to`](Command::tee_to).
     #[must_use]
     pub fn tap_both(mut self, tap: Box<dyn Tap>) -> Self {
-        self.hooks.both.push(required(ConsumerKind::Pieces(tap)));
+        self.hooks
+            .taps
+            .of_both
+            .push(required(ConsumerKind::Pieces(tap)));
         self
     }
 
@@ -110,32 +113,75 @@ impl<'a> Command<'a> {
     }
 
     /// Shows both captured streams on the caller's own stdout and stderr while
-    /// they come.
+    /// they come; of a child of [`spawn`](Command::spawn), whose readers have them all the same.
     ///
     /// A copy that can no longer be written (a closed pipe) is left out; the
     /// capture goes on.
     ///
     /// # Errors
     /// When the caller's stdout or stderr cannot be duplicated.
-    pub fn tee(mut self) -> std::io::Result<Self> {
-        let own = PerStream::new(
-            std::io::stdout().as_fd().try_clone_to_owned()?,
-            std::io::stderr().as_fd().try_clone_to_owned()?,
-        );
-        for (stream, (own, is_captured)) in own.zip(self.spec.captures()) {
-            if is_captured {
-                let tee = NewConsumer::with_tap(TeeTap::new(own), ConsumerRole::Optional);
-                self = self.consumer(stream, tee);
-            }
-        }
-        Ok(self)
+    pub fn tee(self) -> std::io::Result<Self> {
+        let captures = self.spec.captures().chosen();
+        captures.into_iter().try_fold(self, Command::tee_stream)
     }
 
-    /// Copies a captured stream to a writer while it comes.
+    /// Shows one captured stream, as [`tee`](Command::tee) does both.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn tee_stream(self, stream: StdStream) -> std::io::Result<Self> {
+        let own = match stream {
+            StdStream::Stdout => std::io::stdout().as_fd().try_clone_to_owned()?,
+            StdStream::Stderr => std::io::stderr().as_fd().try_clone_to_owned()?,
+        };
+        let tee = NewConsumer::with_tap(TeeTap::new(own), ConsumerRole::Optional);
+        Ok(self.consumer(stream, tee))
+    }
+
+    /// Copies a captured stream to a writer while it comes. An error stops the run; of a child of
+    /// [`spawn`](Command::spawn) it ends this copy alone, and the next
+    /// [`wait`](crate::Child::wait) has it.
     #[must_use]
     pub fn tee_to(self, stream: StdStream, writer: impl Write + Send + 'static) -> Self {
         let tap = WriterTap(writer);
         self.consumer(stream, NewConsumer::with_tap(tap, ConsumerRole::Required))
+    }
+
+    /// Copies a captured stream to a descriptor while it comes; with none both, in the order in
+    /// which they are read. An error is as that of [`tee_to`](Command::tee_to).
+    #[doc(alias = "dup2")]
+    #[must_use]
+    pub fn tee_to_fd(mut self, stream: Option<StdStream>, fd: impl Into<OwnedFd>) -> Self {
+        let tee = NewConsumer::with_tap(TeeTap::new(fd.into()), ConsumerRole::Required);
+        match stream {
+            Some(stream) => self.consumer(stream, tee),
+            None => {
+                self.hooks.taps.of_both.push(tee);
+                self
+            }
+        }
+    }
+
+    /// Copies a captured stream to the file of this path while it comes; with none both, in the
+    /// order in which they are read. What is in the file goes when the first copy comes, or the
+    /// end: a program that does not start takes nothing away. An error is as that of
+    /// [`tee_to`](Command::tee_to).
+    ///
+    /// ```
+    /// use procwright::Command;
+    ///
+    /// let path = std::env::temp_dir().join(format!("tee-{}", std::process::id()));
+    /// let child = Command::shell("echo out; echo err >&2").tee_to_file(None, &path).spawn()?;
+    /// child.wait(None)?;
+    /// assert_eq!(std::fs::read_to_string(&path)?.len(), "out\nerr\n".len());
+    /// std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn tee_to_file(mut self, stream: Option<StdStream>, path: impl Into<PathBuf>) -> Self {
+        let streams = PerStream::from_fn(|one| stream.is_none_or(|stream| stream == one));
+        self.hooks.taps.files.push((streams, path.into()));
+        self
     }
 
     fn lines(self, stream: StdStream, callback: LineCallback) -> Self {
@@ -143,7 +189,7 @@ impl<'a> Command<'a> {
     }
 
     fn consumer(mut self, stream: StdStream, consumer: NewConsumer) -> Self {
-        self.hooks.taps[stream].push(consumer);
+        self.hooks.taps.of_one[stream].push(consumer);
         self
     }
 }

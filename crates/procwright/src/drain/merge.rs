@@ -156,7 +156,13 @@ impl MergeInput {
         })
     }
 
-    pub(super) fn read_from(&self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
+    /// Reads once. `seen` is called with what came, if anything did.
+    pub(super) fn read_from(
+        &self,
+        fd: BorrowedFd<'_>,
+        max: usize,
+        seen: impl FnOnce(&[u8]),
+    ) -> io::Result<usize> {
         let mut merge = self.merge();
         let merge = &mut *merge;
         let Some(producer) = &mut merge.producer else {
@@ -174,6 +180,7 @@ impl MergeInput {
                 // made.
                 let is_pause = is_pause(merge.pipes.as_ref());
                 let after_pause = std::mem::replace(&mut merge.is_pause, is_pause);
+                seen(&room[..n]);
                 let header = RecordHeader {
                     stream: self.stream,
                     length: n,
@@ -192,6 +199,9 @@ impl MergeInput {
                 let max = max.min(area.len());
                 let n = rustix::io::read(fd, &mut area[..max])?;
                 merge.is_pause = merge.is_pause || is_pause(merge.pipes.as_ref());
+                if n > 0 {
+                    seen(&area[..n]);
+                }
                 producer.commit(n);
                 // Bytes that are too many were not taken in.
                 if producer.overflowed().is_none() {

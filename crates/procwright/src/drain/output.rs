@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::copies::Copies;
 use super::flow_watch::FlowTeller;
+use super::last_words::LastWords;
 use super::meter::{Gauge, Meter};
 use super::pipe_budget::{PipeMemoryGrant, VOLUME_CAPACITY};
 use super::room::StoreRoom;
@@ -40,6 +41,7 @@ pub(crate) struct Drain<M> {
     fd: Option<Arc<CloseOnFork>>,
     store: Store<M>,
     copies: Option<Copies>,
+    last_words: Option<Arc<LastWords>>,
     /// Tells those who do not read of each read, and of the end.
     teller: Option<FlowTeller>,
     blocked: Meter,
@@ -79,6 +81,7 @@ impl<M: Memory> Drain<M> {
             fd: Some(Arc::new(CloseOnFork::new(fd))),
             store,
             copies: None,
+            last_words: None,
             teller: None,
             blocked: Meter::new(probe, now),
             capacity: None,
@@ -100,6 +103,14 @@ impl<M: Memory> Drain<M> {
     pub(crate) fn with_copies(self, copies: Copies) -> Drain<M> {
         Drain {
             copies: Some(copies),
+            ..self
+        }
+    }
+
+    /// Has the end of what comes kept there.
+    pub(crate) fn with_last_words(self, words: Arc<LastWords>) -> Drain<M> {
+        Drain {
+            last_words: Some(words),
             ..self
         }
     }
@@ -155,11 +166,7 @@ impl<M: Memory> Drain<M> {
         if self.ended {
             return Ok(DrainStep::End);
         }
-        if self
-            .copies
-            .as_ref()
-            .is_some_and(|copies| !copies.have_room())
-        {
+        if self.copies_are_full() {
             self.blocked.hold(Instant::now());
             return Ok(DrainStep::Held);
         }
@@ -185,7 +192,13 @@ impl<M: Memory> Drain<M> {
 
     /// True if a step would find no room.
     pub(crate) fn is_held(&mut self) -> bool {
-        !self.ended && matches!(self.store.room(), Ok(StoreRoom::None))
+        !self.ended && (self.copies_are_full() || matches!(self.store.room(), Ok(StoreRoom::None)))
+    }
+
+    /// True if a consumer of copies takes no other piece yet. A wake-up rings when it does.
+    fn copies_are_full(&self) -> bool {
+        let copies = self.copies.as_ref();
+        copies.is_some_and(|copies| !copies.have_room())
     }
 
     fn read(&mut self, max: usize) -> io::Result<DrainStep> {
@@ -197,7 +210,12 @@ impl<M: Memory> Drain<M> {
             None => max,
         };
         let is_suspected = self.blocked.before_read(Instant::now());
-        let n = match self.store.read_from(fd, max) {
+        let (copies, words) = (self.copies.as_ref(), self.last_words.as_ref());
+        let copy = |bytes: &[u8]| {
+            copies.iter().for_each(|copies| copies.offer(bytes));
+            words.iter().for_each(|words| words.note(bytes));
+        };
+        let n = match self.store.read_from(fd, max, copy) {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.blocked.found_empty(Instant::now());
@@ -227,12 +245,8 @@ impl<M: Memory> Drain<M> {
         self.blocked.after_read(n, fd, capacity, now);
         self.last_read = Some(now);
         self.bytes += n as u64;
-        self.store.note(n);
         if let Some(teller) = &self.teller {
             teller.read(self.bytes, now);
-        }
-        if let Some(copies) = &self.copies {
-            copies.offer(self.store.latest(n));
         }
         if let Some(rest) = &mut self.rest {
             *rest = rest.saturating_sub(n as u64);

@@ -73,26 +73,20 @@ impl<M: Memory> Store<M> {
         !matches!(self, Store::Nothing { .. })
     }
 
-    pub(super) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
-        match self {
-            Store::Whole(memory) => memory.read_from(fd, max),
-            Store::HeadAndTail(ends) => ends.read_from(fd, max),
-            Store::Elastic(producer) => {
-                match producer.as_mut().map(ElasticProducer::area).transpose()? {
-                    Some(Space::Area(area)) => {
-                        let max = max.min(area.len());
-                        let n = rustix::io::read(fd, &mut area[..max])?;
-                        if let Some(producer) = producer {
-                            producer.commit(n);
-                        }
-                        Ok(n)
-                    }
-                    // `room` was asked before.
-                    _ => Err(io::ErrorKind::WouldBlock.into()),
-                }
-            }
-            Store::Merged(half) => half.read_from(fd, max),
-            Store::Nothing { scratch, .. } => discard(scratch, fd, max),
+    /// Reads once. `seen` is called with what came, if anything did.
+    pub(super) fn read_from(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        max: usize,
+        seen: impl FnOnce(&[u8]),
+    ) -> io::Result<usize> {
+        let n = match self {
+            Store::Whole(memory) => memory.read_from(fd, max)?,
+            Store::HeadAndTail(ends) => ends.read_from(fd, max)?,
+            // What lies there is its reader's once it is committed.
+            Store::Elastic(producer) => return read_into_queue(producer, fd, max, seen),
+            Store::Merged(half) => return half.read_from(fd, max, seen),
+            Store::Nothing { scratch, .. } => discard(scratch, fd, max)?,
             Store::Capped {
                 kept,
                 length,
@@ -101,14 +95,23 @@ impl<M: Memory> Store<M> {
                 ..
             } => {
                 let room = usize::try_from(*limit - *length).unwrap_or(usize::MAX);
-                if room == 0 {
-                    return discard(scratch, fd, max);
+                match room {
+                    0 => discard(scratch, fd, max)?,
+                    room => {
+                        let n = kept.read_from(fd, max.min(room))?;
+                        *length += n as u64;
+                        n
+                    }
                 }
-                let n = kept.read_from(fd, max.min(room))?;
-                *length += n as u64;
-                Ok(n)
             }
+        };
+        if n > 0 {
+            if let Store::Capped { seen, .. } | Store::Nothing { seen, .. } = self {
+                *seen += n as u64;
+            }
+            seen(self.latest(n));
         }
+        Ok(n)
     }
 
     /// The room for more.
@@ -154,18 +157,11 @@ impl<M: Memory> Store<M> {
         }
     }
 
-    /// Counts a read of `n` bytes.
-    pub(super) fn note(&mut self, n: usize) {
-        if let Store::Capped { seen, .. } | Store::Nothing { seen, .. } = self {
-            *seen += n as u64;
-        }
-    }
-
     /// The bytes of the latest read, which returned `n`.
-    pub(super) fn latest(&self, n: usize) -> &[u8] {
+    fn latest(&self, n: usize) -> &[u8] {
         match self {
             Store::Whole(memory) => last(memory.as_bytes(), n),
-            // The caller of a spawned child reads these; only runs have taps.
+            // They tell of a read while it is in their hands.
             Store::Elastic(_) | Store::Merged(_) => &[],
             Store::HeadAndTail(ends) => ends.latest(n),
             Store::Nothing { scratch, .. } => last(scratch, n),
@@ -200,6 +196,28 @@ impl<M: Memory> Store<M> {
             Store::Whole(_) | Store::HeadAndTail(_) | Store::Elastic(_) | Store::Merged(_) => false,
         }
     }
+}
+
+fn read_into_queue(
+    producer: &mut Option<ElasticProducer>,
+    fd: BorrowedFd<'_>,
+    max: usize,
+    seen: impl FnOnce(&[u8]),
+) -> io::Result<usize> {
+    let Some(producer) = producer else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    // `room` was asked before.
+    let Space::Area(area) = producer.area()? else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    let max = max.min(area.len());
+    let n = rustix::io::read(fd, &mut area[..max])?;
+    if n > 0 {
+        seen(&area[..n]);
+    }
+    producer.commit(n);
+    Ok(n)
 }
 
 fn last(bytes: &[u8], n: usize) -> &[u8] {

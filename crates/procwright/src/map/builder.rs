@@ -13,9 +13,10 @@ use super::pool;
 use super::running::Running;
 use super::state::{EventHook, Rules, Shared, TapMaker};
 use crate::error::{BoxError, Invalid};
-use crate::run::{Event, Tap};
+use crate::run::Event;
 use crate::spec::Spec;
 use crate::spool::Memory;
+use crate::taps::Tap;
 use procwright_os::time::Timeout;
 use procwright_process::Cancel;
 

@@ -67,7 +67,7 @@ impl Child {
                 Some(held) => held.complete && (open[stream] || !held.list.is_empty()),
                 None => totals.complete,
             };
-            infos[stream] = Some(StreamInfo {
+            let mut info = StreamInfo {
                 bytes: totals.bytes,
                 kept_bytes: totals.bytes - totals.dropped,
                 dropped_bytes: totals.dropped,
@@ -76,7 +76,11 @@ impl Child {
                 held_by: held.map(|held| held.list).unwrap_or_default(),
                 held_by_complete,
                 ..StreamInfo::default()
-            });
+            };
+            for copy in self.copy_ends(stream) {
+                info.note_copy(&copy.role, copy.error, copy.undelivered);
+            }
+            infos[stream] = Some(info);
         }
         let (reason, limit) = match (stop.map(|stop| stop.reached), &end.stopped) {
             (Some(reached), _) => reason_of(reached),

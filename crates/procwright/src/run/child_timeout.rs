@@ -12,8 +12,8 @@ use procwright_process::holders::Holders;
 impl Child {
     /// The text for a wait that has come to its time, in the words of a
     /// [`run`](crate::Command::run) that timed out: what each process is doing, who holds
-    /// which stream, for how long the program could not write, and the end of what the caller
-    /// has read of its stderr, or of its [terminal](Child::has_terminal). It tells a program that has not ended from one that
+    /// which stream, for how long the program could not write, and the end of `last_words`, which
+    /// are what the caller has read of its stderr, or its [last words](Child::last_words). It tells a program that has not ended from one that
     /// has, and whose streams others hold open.
     ///
     /// ```

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use super::consumer::NewConsumer;
 use super::event::Event;
-use super::tap::Tap;
 use super::watch::{Moment, Watch};
 use crate::child::StdinProducer;
 use crate::error::BoxError;
 use crate::spec::{Purpose, Sink, Spec};
-use crate::std_stream::PerStream;
 use crate::stream::{Frame, Framing};
+use crate::taps::{Tap, TapPlan};
 use procwright_os::Invalid;
 use procwright_process::Cancel;
 
@@ -19,10 +17,8 @@ use procwright_process::Cancel;
 pub(crate) struct Hooks<'a> {
     /// Source of stdin, called on a thread of its own until it has no more.
     pub(crate) producer: Option<StdinProducer>,
-    /// Consumers of one stream.
-    pub(crate) taps: PerStream<Vec<NewConsumer>>,
-    /// Consumers of both streams, in the order of reading.
-    pub(crate) both: Vec<NewConsumer>,
+    /// Consumers of copies of the output.
+    pub(crate) taps: TapPlan,
     /// The consumer in the place of one that would pass the streams on.
     pub(crate) relay: Option<Box<dyn Tap>>,
     /// The rule by which lines are cut for callbacks; none is that of a default.
@@ -74,12 +70,27 @@ impl Hooks<'_> {
                 "comes from us, and a program that lives on without us has nobody there",
                 "give it a file, a descriptor, or nothing",
             )),
-            Purpose::Spawn { .. } if self.is_for_spawn() => Ok(()),
-            Purpose::Spawn { .. } => Err(Invalid::new(
+            Purpose::Spawn { .. } if spec.detach && self.cancel.is_some() => Err(Invalid::new(
+                "cancel",
+                "is asked of us, and a program that lives on without us has nobody there",
+                "leave it out, and stop the child, or leave detach out",
+            )),
+            Purpose::Spawn { .. } if spec.detach && !self.taps.is_empty() => Err(Invalid::new(
+                "a copy",
+                "is made by us, and a program that lives on without us has nobody there",
+                "send its output to a file, and follow that",
+            )),
+            Purpose::Spawn { .. } if !self.is_for_spawn() => Err(Invalid::new(
                 "a callback",
                 "is for run(), not for spawn()",
                 "read the streams yourself, or use run()",
             )),
+            Purpose::Spawn { overflow: None } if !self.taps.is_empty() => Err(Invalid::new(
+                "a copy",
+                "needs the streams to be read ahead, and they are bare pipes",
+                "spill, block with memory, or drop in place of that",
+            )),
+            Purpose::Spawn { .. } => self.taps.validate(spec),
         }
     }
 
@@ -92,23 +103,7 @@ impl Hooks<'_> {
             ));
         }
         Frame::new(self.framing())?;
-        let captures = spec.captures();
-        for (stream, (taps, is_captured)) in self.taps.as_ref().zip(captures) {
-            if !taps.is_empty() && !is_captured {
-                return Err(Invalid::new(
-                    "a callback or copy",
-                    format!("of {stream} needs that stream captured"),
-                    "what the program writes elsewhere is not seen here",
-                ));
-            }
-        }
-        if !self.both.is_empty() && captures.chosen().next().is_none() {
-            return Err(Invalid::new(
-                "a copy of both streams",
-                "needs at least one of them captured or relayed",
-                "what the program writes elsewhere is not seen here",
-            ));
-        }
+        self.taps.validate(spec)?;
         let is_relayed = |sink: &Sink| matches!(sink, Sink::Relay);
         if self.relay.is_some() && !is_relayed(&spec.stdout) && !is_relayed(&spec.stderr) {
             return Err(Invalid::new(
@@ -122,8 +117,7 @@ impl Hooks<'_> {
 
     /// True if there is nothing that takes part in a run alone.
     fn is_for_spawn(&self) -> bool {
-        self.taps.values().all(|taps| taps.is_empty())
-            && self.both.is_empty()
+        !self.taps.cuts_lines()
             && self.relay.is_none()
             && self.every.is_none()
             && self.framing.is_none()

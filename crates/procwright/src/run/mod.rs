@@ -3,7 +3,6 @@
 mod child_report;
 mod child_timeout;
 mod collected;
-mod consumer;
 mod engine;
 mod error;
 mod event;
@@ -12,12 +11,10 @@ mod hooks;
 #[cfg(feature = "serde")]
 mod json;
 mod output;
-mod tap;
 mod ticker;
 mod watch;
 
 pub use collected::{Collected, Failure};
-pub(crate) use consumer::{ConsumerKind, ConsumerRole, LineCallback, NewConsumer};
 pub(crate) use engine::{
     JoinedResult, Joint, JointHooks, JointStop, Run, StageUnstarted, start, start_joined,
 };
@@ -31,8 +28,6 @@ pub(crate) use json::text as bytes_to_json;
 pub use json::text_to_json;
 pub(crate) use output::predicate;
 pub use output::{Output, ReachedLimit, Reason, Report, StreamInfo};
-pub use tap::{Piece, Tap};
-pub(crate) use tap::{TeeTap, WriterTap};
 pub use watch::{Demand, Moment, Watch};
 
 pub(crate) use crate::child::StdinProducer;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::event::UNTIL_EXIT;
 use crate::drain::Segment;
 use crate::quote::quote;
+use crate::taps::ConsumerRole;
 use procwright_os::oom::OomKills;
 use procwright_os::time::Seconds;
 use procwright_process::holders::Holder;
@@ -372,6 +373,25 @@ impl StreamInfo {
     /// The place among the kept bytes where others were dropped, and how many.
     fn dropped(&self) -> Option<(u64, u64)> {
         self.dropped_at.map(|at| (at, self.dropped_bytes))
+    }
+
+    /// Notes what came of a copy: with what error it ended, and how much it did not get.
+    pub(super) fn note_copy(&mut self, role: &ConsumerRole, error: Option<String>, missing: u64) {
+        match role {
+            ConsumerRole::FullFile(path) => {
+                self.kept_at = Some(path.clone());
+                self.kept_error = match error {
+                    Some(error) => Some(format!("{error}; {missing} bytes are missing")),
+                    None if missing > 0 => {
+                        Some(format!("{missing} bytes were not written in time"))
+                    }
+                    None => None,
+                };
+            }
+            ConsumerRole::Required | ConsumerRole::Relay | ConsumerRole::Optional => {
+                self.undelivered_bytes += missing;
+            }
+        }
     }
 
     pub(super) fn explain(&self, name: &str, program: i32, text: &mut String) {

@@ -142,7 +142,7 @@ impl Spec {
 }
 
 /// The bytes with a NUL behind them; none may be inside.
-pub(super) fn c_string(
+pub(crate) fn c_string(
     bytes: impl Into<Vec<u8>>,
     what: impl Fn() -> String,
 ) -> Result<CString, Invalid> {

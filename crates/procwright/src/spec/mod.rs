@@ -9,7 +9,7 @@ mod text;
 mod until;
 mod validate;
 
-pub(crate) use launch::Launch;
+pub(crate) use launch::{Launch, c_string};
 pub use priority::{IoPriority, SchedPolicy};
 pub use setup::{SETUP, SetupKind, SetupOption, SetupValue};
 #[cfg(feature = "serde")]

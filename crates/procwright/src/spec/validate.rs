@@ -21,6 +21,9 @@ pub(crate) enum Purpose {
     },
 }
 
+/// What is wrong with a limit of a program that lives on without us.
+const KEPT_BY_US: &str = "is kept by us, and a program that lives on without us has nobody there";
+
 impl Spec {
     /// Finds all that can be found wrong without opening or starting anything, and
     /// gives what was made of the spec on the way: nothing starts without.
@@ -35,6 +38,9 @@ impl Spec {
     /// The first fault that was found.
     pub(crate) fn validate(&self, purpose: Purpose) -> Result<Launch, Invalid> {
         self.check_argv()?;
+        if let (true, Purpose::Spawn { .. }) = (self.detach, purpose) {
+            self.check_detached()?;
+        }
         if self.pty.is_some() {
             self.check_pty()?;
         }
@@ -210,6 +216,36 @@ impl Spec {
                 "is between the program and us, and it is to live on without us",
                 "leave it or detach out",
             ),
+            (
+                "timeout",
+                !self.timeout.is_never(),
+                KEPT_BY_US,
+                "have `timeout` or `procwright run --timeout` start it, or leave this or detach out",
+            ),
+            (
+                "idle_timeout",
+                !self.idle_timeout.is_never(),
+                KEPT_BY_US,
+                "have `procwright run --idle-timeout` start it, or leave this or detach out",
+            ),
+            (
+                "limit",
+                self.limit.is_some(),
+                KEPT_BY_US,
+                "give it an rlimit `fsize` for the file that it writes, or leave this or detach out",
+            ),
+            (
+                "keep_full",
+                self.keep_full.is_some(),
+                "is written by us, and a program that lives on without us has nobody there",
+                "send its stdout to that file",
+            ),
+            (
+                "until",
+                self.until != Until::default(),
+                "is about streams that come to us, and a program that lives on has none",
+                "leave it out: a wait is for its exit alone",
+            ),
         ];
         match needs.into_iter().find(|(_, is_set, ..)| *is_set) {
             Some((what, _, problem, hint)) => Err(Invalid::new(what, problem, hint)),
@@ -218,9 +254,6 @@ impl Spec {
     }
 
     fn check_spawn(&self, overflow: Option<Overflow>) -> Result<(), Invalid> {
-        if self.detach {
-            self.check_detached()?;
-        }
         if self.pty.is_some() && overflow.is_none() {
             return Err(Invalid::new(
                 "overflow",
@@ -268,7 +301,6 @@ impl Spec {
                 "keep of what you read as much as you want, bound what is not read by an \
                  overflow, or have a limit that fails",
             ),
-            ("keep_full", self.keep_full.is_some(), "write what you read"),
             (
                 "until",
                 self.until.silence().is_some(),
@@ -283,6 +315,7 @@ impl Spec {
         let of_read_ahead = [
             ("idle_timeout", !self.idle_timeout.is_never()),
             ("limit", self.limit.is_some()),
+            ("keep_full", self.keep_full.is_some()),
             ("until", self.until == Until::Exit),
         ];
         let is_bare = overflow.is_none();

@@ -56,6 +56,8 @@ struct FifoState<T> {
     chunks: VecDeque<T>,
     /// The bytes in `chunks`.
     bytes: usize,
+    /// The bytes that were ever offered.
+    came: u64,
     /// The bytes of the chunk that the consumer has in hand, of each stream.
     in_hand: PerStream<usize>,
     /// The bytes that the consumer has taken and keeps, of each stream: the beginning of a
@@ -123,6 +125,7 @@ impl<T: FifoItem> Fifo<T> {
             state: Mutex::new(FifoState {
                 chunks: VecDeque::new(),
                 bytes: 0,
+                came: 0,
                 in_hand: PerStream::default(),
                 kept: PerStream::default(),
                 lost: PerStream::default(),
@@ -155,7 +158,7 @@ impl<T: FifoItem> Fifo<T> {
     /// room.
     pub(crate) fn has_room(&self) -> bool {
         let mut state = self.lock();
-        let room = state.closed || state.load() < self.bound;
+        let room = state.closed || state.left || state.load() < self.bound;
         // A "yes" does not take back an earlier "no":
         //
         // 1. the first stream is told "no", and waits for the ring;
@@ -169,13 +172,26 @@ impl<T: FifoItem> Fifo<T> {
     pub(crate) fn offer(&self, chunk: T) {
         let mut state = self.lock();
         let stream = chunk.stream();
-        if state.closed || state.broken[stream] {
+        state.came += chunk.bytes() as u64;
+        if state.closed || state.left || state.broken[stream] {
             state.lost[stream] += chunk.bytes() as u64;
         } else {
             state.bytes += chunk.bytes();
             state.chunks.push_back(chunk);
             self.changed.notify_one();
         }
+    }
+
+    /// The bytes that were offered so far.
+    pub(crate) fn came(&self) -> u64 {
+        self.lock().came
+    }
+
+    /// True while the consumer waits for more, or takes no more.
+    pub(crate) fn is_idle(&self) -> bool {
+        let state = self.lock();
+        let in_hand = state.in_hand.stdout + state.in_hand.stderr;
+        state.closed || state.left || (state.chunks.is_empty() && in_hand == 0)
     }
 
     /// Ends one of the streams.
@@ -211,8 +227,12 @@ impl<T: FifoItem> Fifo<T> {
         let in_hand = std::mem::take(&mut state.in_hand);
         state.lose(|_| true);
         state.in_hand = in_hand;
+        let wants_room = std::mem::take(&mut state.wants_room);
         drop(state);
         self.changed.notify_all();
+        if wants_room {
+            self.wake.ring();
+        }
     }
 
     /// The bytes that the consumer has not dealt with, or never will, of each

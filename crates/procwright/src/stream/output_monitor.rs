@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::drain::Tally;
+use crate::drain::{Gauge, LastWords, Tally};
 use crate::spool::Overflow;
 use crate::spool::elastic::{Figures, Monitor};
 use procwright_os::pipe::FullProbe;
@@ -71,6 +71,9 @@ pub(crate) struct OutputMonitor {
     /// The probe of whichever reads the pipe, for as long as that goes on.
     probe: Weak<FullProbe>,
     is_terminal: bool,
+    /// For how long the program could not write, where others than its queue hold it up too.
+    gauge: Option<Gauge>,
+    last_words: Option<Arc<LastWords>>,
 }
 
 /// The bytes that went through an output so far.
@@ -80,7 +83,8 @@ pub(crate) struct OutputTotals {
     pub(crate) bytes: u64,
     /// Bytes among them that will never be delivered.
     pub(crate) dropped: u64,
-    /// The time for which the reader left the pipe full, because its queue had no room;
+    /// The time for which the reader left the pipe full, because its queue, or who gets copies,
+    /// had no room;
     /// none for a terminal, which may be full at other times as well.
     pub(crate) refused: Option<Duration>,
     /// Whether its end was seen.
@@ -102,6 +106,29 @@ impl OutputMonitor {
             path,
             probe: probe.map(Arc::downgrade).unwrap_or_default(),
             is_terminal: false,
+            gauge: None,
+            last_words: None,
+        }
+    }
+
+    /// Has this for what came last.
+    pub(crate) fn with_last_words(self, words: Arc<LastWords>) -> OutputMonitor {
+        OutputMonitor {
+            last_words: Some(words),
+            ..self
+        }
+    }
+
+    /// The end of what came, read or not; none where that is not kept.
+    pub(crate) fn last_words(&self) -> Option<Vec<u8>> {
+        self.last_words.as_ref().map(|words| words.bytes())
+    }
+
+    /// Has this tell for how long the program could not write, in place of the queue.
+    pub(crate) fn measured_by(self, gauge: Gauge) -> OutputMonitor {
+        OutputMonitor {
+            gauge: Some(gauge),
+            ..self
         }
     }
 
@@ -163,7 +190,11 @@ impl OutputMonitor {
     }
 
     pub(crate) fn totals(&self) -> OutputTotals {
-        let known = |refused| (!self.is_terminal).then_some(refused);
+        let known = |refused| match &self.gauge {
+            _ if self.is_terminal => None,
+            Some(gauge) => gauge.blocked(),
+            None => Some(refused),
+        };
         match &self.path {
             OutputPath::Queue(monitor) => {
                 let figures = monitor.figures();

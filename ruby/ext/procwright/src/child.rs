@@ -10,18 +10,22 @@ use std::time::Instant;
 use magnus::{
     Class, Error, Module, Object, RArray, RHash, RModule, RObject, RString, Ruby, function, method,
 };
+use procwright::error::Step;
 use procwright::queue;
 use procwright::stream::MergedReader;
 use procwright::terminal::Size;
-use procwright::{Command, Event, Reason, WaitError};
+use procwright::{Command, Event, Reason, StdStream, WaitError};
 
 use crate::arguments::{seconds, stop};
-use crate::errors::{self, exception, guarded, panic_error, spawn_error, system_error};
+use crate::errors::{
+    self, exception, guarded, panic_error, spawn_error, start_refused, system_error,
+};
 use crate::event;
 use crate::gvl::without_gvl_briefly;
 use crate::interruptible::{block_without_gvl, stop_on_thread, try_then_block};
 use crate::merged::Merged;
 use crate::options::Options;
+use crate::output_tap::{OWN_OUTPUT, OutputTaps};
 use crate::process::Handle;
 use crate::queue::{Receiver, Sender, Side, queue_error};
 use crate::reader::Reader;
@@ -68,6 +72,8 @@ pub(crate) struct Child {
     taken: Mutex<TakenOutputs>,
     receiver: Mutex<Option<queue::Receiver>>,
     events: Mutex<mpsc::Receiver<Event>>,
+    /// Its tee shows on our own stream what would be told of it.
+    is_shown: bool,
 }
 
 /// Outputs that Ruby has: each, or both as one.
@@ -89,6 +95,7 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
         let stall_after = seconds("stall_after", options.get("stall_after")?)?;
         let channel = options.channel()?;
         let cancel = options.cancel()?;
+        let taps = OutputTaps::from_options(options)?.of_a_child();
         let (event_sender, events) = mpsc::channel();
         // The core's threads must not wait for Ruby: events are kept until Ruby asks.
         let event_sender = Arc::new(Mutex::new(event_sender));
@@ -106,9 +113,12 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
             if let Some(cancel) = &cancel {
                 command = command.cancel_on(cancel);
             }
-            command.spawn_with(overflow)
+            taps.add_to(command)
+                .map(|command| command.spawn_with(overflow))
         })?;
         let spawned = spawned.map_err(|panic| panic_error(&*panic))?;
+        let refused = |error| start_refused(&spec.argv, Step::Dup, OWN_OUTPUT, error);
+        let spawned = spawned.map_err(refused)?;
         let mut child = spawned.map_err(|error| spawn_error(&error))?;
         let words = child.argv().iter().map(|word| word.to_string_lossy());
         let command = words.collect::<Vec<_>>().join(" ");
@@ -121,6 +131,10 @@ fn spawn(ruby: &Ruby, holder: RObject, hash: RHash) -> Result<(), Error> {
             merged: Mutex::new(child.merged.take()),
             taken: Mutex::default(),
             receiver: Mutex::new(child.receiver().ok()),
+            is_shown: taps.shown().contains(&match child.has_terminal() {
+                true => StdStream::Stdout,
+                false => StdStream::Stderr,
+            }),
             child: Arc::new(child),
             command,
             events: Mutex::new(events),
@@ -237,6 +251,13 @@ impl Child {
                 Ok(Ok(exit)) => report::status(ruby, exit).map(Some),
                 Ok(Err(WaitError::Stalled(error))) => Err(errors::stalled_error(&error)),
                 Ok(Err(WaitError::Process(error))) => Err(errors::process_error(&error)),
+                Ok(Err(WaitError::Copy(error))) => {
+                    let words = format!("tee: the copy is not whole: {error}");
+                    Err(match error.downcast_ref::<io::Error>() {
+                        Some(error) => system_error(error, words),
+                        None => exception("internal_error", (words,)),
+                    })
+                }
                 Ok(Err(error)) => Err(exception("internal_error", (error.to_string(),))),
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
                 Err(error) => Err(system_error(&error, error.to_string())),
@@ -290,10 +311,20 @@ impl Child {
                 true => stdout,
                 false => stderr,
             };
-            let last_words = last_words.map(crate::string::to_vec).unwrap_or_default();
+            let last_words = self.last_words(last_words);
             let text = without_gvl_briefly(|| self.child.explain_timeout(waited, &last_words))?;
             text.map_err(|panic| panic_error(&*panic))
         })
+    }
+
+    /// The end of its stderr for those who tell of it: of what was read, or else of what came; none
+    /// of what its tee has shown.
+    fn last_words(&self, read: Option<RString>) -> Vec<u8> {
+        match read.map(crate::string::to_vec).unwrap_or_default() {
+            _ if self.is_shown => Vec::new(),
+            read if !read.is_empty() => read,
+            _ => self.child.last_words().unwrap_or_default(),
+        }
     }
 
     /// Sets the size of its terminal.
@@ -327,7 +358,7 @@ impl Child {
                 true => stdout,
                 false => stderr,
             };
-            let shown = last_words.map(crate::string::to_vec).unwrap_or_default();
+            let shown = this.last_words(last_words);
             hash.aset(
                 ruby.to_symbol("explanation"),
                 report.explain_to(&shown, report::UNTIL_EXIT),

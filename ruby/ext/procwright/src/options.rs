@@ -101,6 +101,7 @@ impl Options<'_> {
         spec.stdout = self.sink("stdout")?;
         spec.stderr = self.sink("stderr")?;
         spec.merged = self.get("merged")?;
+        spec.keep_full = self.path("keep_full")?;
         self.add_limits(&mut spec)?;
         Ok(spec)
     }
@@ -126,12 +127,6 @@ impl Options<'_> {
     pub(crate) fn cancel(&self) -> Result<Option<procwright::Cancel>, Error> {
         let cancel = self.get::<Option<&Cancel>>("cancel")?;
         Ok(cancel.map(Cancel::handle))
-    }
-
-    /// Adds the options of `run` alone.
-    pub(crate) fn add_run_options(&self, spec: &mut Spec) -> Result<(), Error> {
-        spec.keep_full = self.path("keep_full")?;
-        Ok(())
     }
 
     /// Adds the options of `spawn` alone.

@@ -1,21 +1,28 @@
-//! Consumers of a run's output while it comes: descriptors, behind which Ruby may stand.
+//! Consumers of output while it comes: our own streams, files, and descriptors, behind which Ruby
+//! may stand.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use magnus::{Error, RArray, TryConvert};
+use magnus::{Error, RArray, RString, TryConvert};
 use procwright::{BoxError, Command, Piece, StdStream, Tap};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::gvl::ruby;
-use crate::options::{Options, fd};
+use crate::options::{Options, fd, path};
+
+/// What could not be duplicated, in errors.
+pub(crate) const OWN_OUTPUT: &str = "our own output, for tee";
 
 /// The taps that `lib/procwright/output_tap.rb` asks for.
 pub(crate) struct OutputTaps {
-    /// True for a tee on our own stdout and stderr.
-    shown: bool,
+    /// The streams that are shown on our own.
+    shown: Vec<StdStream>,
+    /// Files that get a copy, and the stream of each, none for both.
+    files: Vec<(Option<StdStream>, PathBuf)>,
     /// The stream of each consumer, none for both.
     taps: Vec<(Option<StdStream>, TapWriter)>,
 }
@@ -31,25 +38,44 @@ impl OutputTaps {
                 acknowledged: acknowledged
                     .map(|acknowledged| fd("tee", acknowledged))
                     .transpose()?,
+                thread_tells: false,
             };
-            let stream = match number {
-                0 => None,
-                number => Some(StdStream::from_fd(number).ok_or_else(|| {
-                    let words = format!("{number} is no output stream");
-                    Error::new(ruby().exception_arg_error(), words)
-                })?),
-            };
-            taps.push((stream, copy));
+            taps.push((stream(number)?, copy));
         }
+        let mut files = Vec::new();
+        for one in options
+            .get::<Option<RArray>>("tee_files")?
+            .into_iter()
+            .flatten()
+        {
+            let (number, to): (RawFd, RString) = TryConvert::try_convert(one)?;
+            files.push((stream(number)?, path(to)));
+        }
+        let shown = options
+            .get::<Option<Vec<RawFd>>>("tee")?
+            .unwrap_or_default();
+        let shown = shown
+            .into_iter()
+            .map(stream)
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(OutputTaps {
-            shown: options.get::<Option<bool>>("tee")? == Some(true),
+            shown: shown.into_iter().flatten().collect(),
+            files,
             taps,
         })
     }
 
-    /// True for a tee on our own stdout and stderr.
-    pub(crate) fn are_shown(&self) -> bool {
-        self.shown
+    /// Those of a child, which learns from their threads that one has failed.
+    pub(crate) fn of_a_child(mut self) -> OutputTaps {
+        for (_, tap) in &mut self.taps {
+            tap.thread_tells = tap.acknowledged.is_some();
+        }
+        self
+    }
+
+    /// The streams that are shown on our own.
+    pub(crate) fn shown(&self) -> &[StdStream] {
+        &self.shown
     }
 
     pub(crate) fn add_to<'a>(&self, mut command: Command<'a>) -> io::Result<Command<'a>> {
@@ -60,9 +86,22 @@ impl OutputTaps {
                 Some(stream) => command.tap_stream(*stream, copy),
             };
         }
-        match self.shown {
-            true => command.tee(),
-            false => Ok(command),
+        for (stream, path) in &self.files {
+            command = command.tee_to_file(*stream, path);
+        }
+        let shown = self.shown.iter();
+        shown.copied().try_fold(command, Command::tee_stream)
+    }
+}
+
+/// The stream of a number, none for 0, which is both.
+fn stream(number: RawFd) -> Result<Option<StdStream>, Error> {
+    match (number, StdStream::from_fd(number)) {
+        (0, _) => Ok(None),
+        (_, Some(stream)) => Ok(Some(stream)),
+        (_, None) => {
+            let words = format!("{number} is no output stream");
+            Err(Error::new(ruby().exception_arg_error(), words))
         }
     }
 }
@@ -75,9 +114,18 @@ struct TapWriter {
     to: Arc<OwnedFd>,
     /// A descriptor that has a byte for each piece that was taken; none without a thread.
     acknowledged: Option<Arc<OwnedFd>>,
+    /// The thread tells by itself that it has failed.
+    thread_tells: bool,
 }
 
 impl TapWriter {
+    fn unless_told(&self, done: Result<(), BoxError>) -> Result<(), BoxError> {
+        match self.thread_tells {
+            true => Ok(()),
+            false => done,
+        }
+    }
+
     /// Writes the number of the stream (0 for the end), the length, and the bytes.
     fn put(&self, stream: Option<StdStream>, bytes: &[u8]) -> Result<(), BoxError> {
         let Some(acknowledged) = &self.acknowledged else {
@@ -102,12 +150,12 @@ impl TapWriter {
 
 impl Tap for TapWriter {
     fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
-        self.put(Some(piece.stream), piece.bytes)
+        self.unless_told(self.put(Some(piece.stream), piece.bytes))
     }
 
     fn end(&mut self) -> Result<(), BoxError> {
         match self.acknowledged {
-            Some(_) => self.put(None, &[]),
+            Some(_) => self.unless_told(self.put(None, &[])),
             None => Ok(()),
         }
     }

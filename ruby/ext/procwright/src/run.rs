@@ -4,14 +4,14 @@ use std::time::UNIX_EPOCH;
 
 use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, Value, function};
 use procwright::error::Step;
-use procwright::{Collected, Command, Failure, Ongoing};
+use procwright::{Collected, Command, Failure, Ongoing, StdStream};
 
 use crate::errors::{exception, guarded, panic_error, spawn_error, start_refused, system_error};
 use crate::event_handover::EventHandover;
 use crate::gvl;
 use crate::interruptible::{Interrupts, PauseOnInterrupt, fork_error};
 use crate::options::Options;
-use crate::output_tap::OutputTaps;
+use crate::output_tap::{OWN_OUTPUT, OutputTaps};
 use crate::report;
 use crate::string::string_from_vec;
 
@@ -23,8 +23,7 @@ pub(crate) fn define(native: &RModule) -> Result<(), Error> {
 fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
     guarded(|| {
         let options = Options { ruby, hash };
-        let mut spec = options.spec()?;
-        options.add_run_options(&mut spec)?;
+        let spec = options.spec()?;
         let cancel = options.cancel()?;
         let events = options.get::<Option<&EventHandover>>("events")?;
         let taps = OutputTaps::from_options(options)?;
@@ -48,7 +47,7 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
                 None => {}
                 Some(Err(panic)) => return Err(panic_error(&*panic)),
                 Some(Ok(Err(error))) => {
-                    return Err(refused(Step::Dup, "our own output, for tee", error));
+                    return Err(refused(Step::Dup, OWN_OUTPUT, error));
                 }
                 Some(Ok(Ok(Err(error)))) => return Err(spawn_error(&error)),
                 Some(Ok(Ok(Ok(ongoing)))) => break Some(ongoing),
@@ -90,13 +89,13 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
             }
         };
         match raised {
-            None => result(ruby, collected, taps.are_shown()),
+            None => result(ruby, collected, taps.shown()),
             Some(error) => Err(error),
         }
     })
 }
 
-fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHash, Error> {
+fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: &[StdStream]) -> Result<RHash, Error> {
     let (hash, failure) = parts(ruby, collected, shown)?;
     failure.map_or(Ok(hash), Err)
 }
@@ -105,7 +104,7 @@ fn result(ruby: &Ruby, collected: Collected<Vec<u8>>, shown: bool) -> Result<RHa
 pub(crate) fn parts(
     ruby: &Ruby,
     collected: Collected<Vec<u8>>,
-    shown: bool,
+    shown: &[StdStream],
 ) -> Result<(RHash, Option<Error>), Error> {
     let Collected {
         report,
@@ -117,12 +116,12 @@ pub(crate) fn parts(
     } = collected;
     let hash = report::hash(ruby, &report)?;
     // Output that was shown already is not repeated.
-    let last_words = match report.is_of_a_terminal() {
-        _ if shown => &None,
-        true => &stdout,
-        false => &stderr,
+    let (of, last_words) = match report.is_of_a_terminal() {
+        true => (StdStream::Stdout, &stdout),
+        false => (StdStream::Stderr, &stderr),
     };
-    let last_words = last_words.as_deref().unwrap_or_default();
+    let untold = last_words.as_deref().filter(|_| !shown.contains(&of));
+    let last_words = untold.unwrap_or_default();
     let explanation = report.explain_to(last_words, report::UNTIL_EXIT);
     hash.aset(ruby.to_symbol("explanation"), explanation)?;
     for (name, data) in [("stdout", stdout), ("stderr", stderr)] {

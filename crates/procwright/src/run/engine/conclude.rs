@@ -5,11 +5,10 @@ use std::time::Instant;
 use super::run_state::{Run, RunPhase};
 use crate::drain::Drain;
 use crate::run::collected::{Collected, Failure};
-use crate::run::consumer::{ConsumerRole, OutputConsumer};
 use crate::run::output::{ReachedLimit, Reason, Report, StreamInfo};
 use crate::spec::Spec;
 use crate::spool::Memory;
-use crate::std_stream::{PerStream, StdStream};
+use crate::std_stream::PerStream;
 use procwright_process::holders::Holders;
 use procwright_process::{Exit, Unknown};
 
@@ -62,7 +61,9 @@ impl<M: Memory> Run<'_, M> {
             let mut info = stream_info(&drain, remaining, at_stop);
             info.complete = !cut[stream] && !drain.has_failed();
             for consumer in self.consumers.iter().filter(|c| c.streams[stream]) {
-                note_consumer(consumer, stream, &mut info);
+                let error = consumer.error.as_ref().map(ToString::to_string);
+                let undelivered = consumer.fifo.undelivered()[stream];
+                info.note_copy(&consumer.role, error, undelivered);
             }
             if drain.keeps() {
                 data[stream] = Some(keep(drain, &mut info, &mut self.failure));
@@ -125,25 +126,6 @@ fn stream_info<M: Memory>(
         held_by_complete: holders.complete && !is_unseen,
         held_by: holders.list,
         ..StreamInfo::default()
-    }
-}
-
-fn note_consumer(consumer: &OutputConsumer, stream: StdStream, info: &mut StreamInfo) {
-    let undelivered = consumer.fifo.undelivered()[stream];
-    match &consumer.role {
-        ConsumerRole::FullFile(path) => {
-            info.kept_at = Some(path.clone());
-            info.kept_error = match &consumer.error {
-                Some(error) => Some(format!("{error}; {undelivered} bytes are missing")),
-                None if undelivered > 0 => {
-                    Some(format!("{undelivered} bytes were not written in time"))
-                }
-                None => None,
-            };
-        }
-        ConsumerRole::Required | ConsumerRole::Relay | ConsumerRole::Optional => {
-            info.undelivered_bytes += undelivered;
-        }
     }
 }
 

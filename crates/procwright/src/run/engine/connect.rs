@@ -2,24 +2,21 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::child::{OurEnds, StdinProducer, UNREAD_FIFO};
+use crate::child::{OurEnds, StdinProducer};
 use crate::drain::{Copies, Drain, Feed, FeedSource, Inline, KeyboardRelay, OutputChunk, Store};
 use crate::error::{SpawnError, Step};
-use crate::run::consumer::{ConsumerKind, ConsumerRole, NewConsumer, OutputConsumer};
-use crate::run::tap::{FullFile, Tap, TeeTap};
 use crate::spec::{Beyond, Limit, Spec, Stdin};
 use crate::spool::Memory;
 use crate::spool::fifo::Fifo;
 use crate::std_stream::{PerStream, StdStream};
 use crate::stream::Framing;
-use procwright_os::file;
+use crate::taps::{ConsumerKind, ConsumerRole, NewConsumer, OutputConsumer, Tap, TapPlan, TeeTap};
 use procwright_os::fork::ProcessOwned;
 use procwright_os::wake::Wake;
 
@@ -46,54 +43,48 @@ impl Attachments {
     pub(super) fn open(
         spec: &Spec,
         producer: Option<StdinProducer>,
-        mut taps: PerStream<Vec<NewConsumer>>,
-        mut both: Vec<NewConsumer>,
+        taps: TapPlan,
         relay: Option<Box<dyn Tap>>,
         framing: &Framing,
     ) -> Result<Attachments, SpawnError> {
-        for (stream, file) in full_files(spec)? {
-            taps[stream].extend(file);
-        }
-        match relay {
-            Some(relay) => both.push(NewConsumer {
-                kind: ConsumerKind::Pieces(relay),
-                role: ConsumerRole::Relay,
-            }),
-            None => {
-                for (stream, taps) in taps.iter_mut() {
-                    taps.extend(plain_relay(spec, stream)?);
-                }
-            }
-        }
         let mut attachments = Attachments {
             consumers: WaitingConsumers(Vec::new()),
             queues: PerStream::default(),
-            in_order: !both.is_empty(),
+            in_order: relay.is_some(),
             producer: None,
             wake: None,
         };
-        let consumes = !both.is_empty() || taps.values().any(|taps| !taps.is_empty());
-        if producer.is_none() && !consumes {
+        let mut consumers = taps.open(spec)?;
+        let both = PerStream::new(true, true);
+        attachments.in_order |= consumers.iter().any(|(streams, _)| *streams == both);
+        match relay {
+            Some(relay) => {
+                let relay = NewConsumer {
+                    kind: ConsumerKind::Pieces(relay),
+                    role: ConsumerRole::Relay,
+                };
+                consumers.push((spec.relays(), relay));
+            }
+            None => {
+                for stream in StdStream::BOTH {
+                    let only = PerStream::from_fn(|one| one == stream);
+                    consumers.extend(plain_relay(spec, stream)?.map(|relay| (only, relay)));
+                }
+            }
+        }
+        if producer.is_none() && consumers.is_empty() {
             return Ok(attachments);
         }
         let wake = Wake::new().map_err(|error| SpawnError::new(Step::Pipe, "", error))?;
         let wake = Arc::new(wake);
         let no_thread = |error| SpawnError::new(Step::Thread, "", error);
-        let only = |one| PerStream::from_fn(|stream| stream == one);
-        let apart = taps.into_iter().map(|(stream, taps)| (only(stream), taps));
-        for (streams, taps) in apart.chain([(spec.captures(), both)]) {
-            for new in taps {
-                let streams = match streams == PerStream::new(true, true) {
-                    true if new.role == ConsumerRole::Relay => spec.relays(),
-                    _ => streams,
-                };
-                let consumer = OutputConsumer::start(new, streams, &wake, framing);
-                let consumer = consumer.map_err(no_thread)?;
-                for stream in streams.chosen() {
-                    attachments.queues[stream].push(Arc::clone(&consumer.fifo));
-                }
-                attachments.consumers.0.push(consumer);
+        for (streams, new) in consumers {
+            let consumer = OutputConsumer::start(new, streams, &wake, framing);
+            let consumer = consumer.map_err(no_thread)?;
+            for stream in streams.chosen() {
+                attachments.queues[stream].push(Arc::clone(&consumer.fifo));
             }
+            attachments.consumers.0.push(consumer);
         }
         if let Some(producer) = producer {
             let waiting = WaitingProducer::new(producer, &wake).map_err(no_thread)?;
@@ -167,31 +158,6 @@ impl Drop for WaitingConsumers {
             consumer.fifo.leave();
         }
     }
-}
-
-/// The files of `keep_full`.
-fn full_files(spec: &Spec) -> Result<PerStream<Option<NewConsumer>>, SpawnError> {
-    let mut files = PerStream::default();
-    let Some(path) = &spec.keep_full else {
-        return Ok(files);
-    };
-    let mut beside = path.clone().into_os_string();
-    beside.push(".stderr");
-    let paths = PerStream::new(path.as_path(), Path::new(&beside));
-    for (stream, (path, is_captured)) in paths.zip(spec.captures()) {
-        if is_captured {
-            let tap = FullFile::open(path).map_err(|error| {
-                let hint = match file::is_unread_fifo(path, &error) {
-                    true => UNREAD_FIFO,
-                    false => "it is to keep all of the output: name a file that can be written",
-                };
-                SpawnError::new(Step::Open, path.to_string_lossy(), error).with_hint(hint)
-            })?;
-            let role = ConsumerRole::FullFile(path.to_path_buf());
-            files[stream] = Some(NewConsumer::with_tap(tap, role));
-        }
-    }
-    Ok(files)
 }
 
 /// The consumer that passes a stream on to the caller's own, if it is relayed.

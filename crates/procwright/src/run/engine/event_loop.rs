@@ -9,12 +9,12 @@ use super::run_state::{Run, RunPhase};
 use crate::child::ChildProcess;
 use crate::drain::{Inline, InlineTurn, WATCH};
 use crate::run::collected::Failure;
-use crate::run::consumer::ConsumerRole;
 use crate::run::error::Foreign;
 use crate::run::output::Reason;
 use crate::run::watch::{Demand, Moment};
 use crate::spool::Memory;
 use crate::std_stream::PerStream;
+use crate::taps::ConsumerRole;
 use procwright_os::signal::NoSigpipe;
 use procwright_os::time::Deadline;
 

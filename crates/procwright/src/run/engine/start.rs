@@ -64,8 +64,7 @@ pub(super) fn prepare<'s, 'a>(
         return Err(child::given_up(Unstarted::Cancelled, spec, trace));
     }
     let framing = hooks.framing();
-    let (taps, both) = (hooks.taps, hooks.both);
-    let attachments = Attachments::open(spec, hooks.producer, taps, both, hooks.relay, &framing);
+    let attachments = Attachments::open(spec, hooks.producer, hooks.taps, hooks.relay, &framing);
     let attachments = attachments.map_err(|error| child::given_up(error, spec, trace))?;
     let host = Host {
         cancel: hooks.cancel,

@@ -53,8 +53,7 @@ impl MapInput {
     fn give(ruby: &Ruby, rb_self: &MapInput, hash: RHash) -> Result<(), Error> {
         guarded(|| {
             let options = Options { ruby, hash };
-            let mut spec = options.spec_without_environment()?;
-            options.add_run_options(&mut spec)?;
+            let spec = options.spec_without_environment()?;
             rb_self.answer(Answer::Command(Box::new(spec)));
             Ok(())
         })

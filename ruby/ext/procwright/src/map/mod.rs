@@ -369,7 +369,7 @@ fn come(ruby: &Ruby, ended: Ended) -> Result<RArray, Error> {
     let nil = || ruby.qnil().as_value();
     let (kind, parts, error) = match ended.outcome {
         Outcome::Ran(collected) => {
-            let (hash, failure) = run::parts(ruby, *collected, false)?;
+            let (hash, failure) = run::parts(ruby, *collected, &[])?;
             ("ran", hash.as_value(), failure.and_then(exception_of))
         }
         Outcome::NotStarted(error) => ("not_started", nil(), exception_of(spawn_error(&error))),

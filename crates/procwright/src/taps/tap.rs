@@ -3,12 +3,10 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 use std::time::SystemTime;
 
 use crate::error::BoxError;
 use crate::std_stream::StdStream;
-use procwright_os::file;
 use procwright_os::poll::{self, Flags};
 use procwright_os::time::Deadline;
 
@@ -91,47 +89,5 @@ impl<W: Write + Send> Tap for WriterTap<W> {
     fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
         self.0.write_all(piece.bytes)?;
         Ok(self.0.flush()?)
-    }
-}
-
-/// Keeps all of a stream in a file.
-pub(super) struct FullFile {
-    file: File,
-    /// True if what was in the file before has been taken away.
-    is_ours: bool,
-}
-
-impl FullFile {
-    /// Opens the file, and makes it if it is not there. What it contains stays until the
-    /// stream has something for it, or ends: a program that did not start has written
-    /// nothing that could take its place.
-    #[doc(alias = "O_TRUNC")]
-    pub(super) fn open(path: &Path) -> io::Result<FullFile> {
-        let mut options = File::options();
-        options.write(true).create(true).truncate(false);
-        Ok(FullFile {
-            file: file::open_at_once(&mut options, path)?,
-            is_ours: false,
-        })
-    }
-
-    fn file(&mut self) -> io::Result<&mut File> {
-        // A pipe or a device has no length.
-        if !self.is_ours && self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
-        }
-        self.is_ours = true;
-        Ok(&mut self.file)
-    }
-}
-
-impl Tap for FullFile {
-    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
-        Ok(self.file()?.write_all(piece.bytes)?)
-    }
-
-    fn end(&mut self) -> Result<(), BoxError> {
-        self.file()?;
-        Ok(())
     }
 }

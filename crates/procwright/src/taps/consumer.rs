@@ -5,7 +5,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, ThreadId};
 
 use super::tap::{Piece, Tap};
 use crate::drain::OutputChunk;
@@ -45,10 +45,11 @@ enum Consumer {
     Lines(Box<LineConsumer>),
 }
 
-/// The meaning of a consumer's error for the run.
+/// The meaning of a consumer's error for the run, or for the child that a caller holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ConsumerRole {
-    /// The run is stopped and the error comes through.
+    /// The run is stopped and the error comes through. A child goes on without this copy, and the
+    /// next wait for it has the error.
     Required,
     /// The consumer stands for the place where the streams would go without us. If
     /// that of one is gone, the program's pipe is closed; any other error is as a
@@ -74,17 +75,27 @@ pub(crate) struct OutputConsumer {
     pub(crate) error: Option<BoxError>,
 }
 
-impl OutputConsumer {
-    /// Starts a thread that consumes a stream or both.
+/// The thread of a consumer, as the one sees it who has started it: the queue that leads there.
+#[derive(Debug)]
+pub(crate) struct ConsumerThread {
+    pub(crate) fifo: Arc<Fifo<OutputChunk>>,
+    pub(crate) role: ConsumerRole,
+    pub(crate) id: ThreadId,
+}
+
+impl ConsumerThread {
+    /// Starts a thread that consumes so many streams. `at_end` is dropped when it is done, after
+    /// its queue has said so; in a fork that a callback has made, never.
     ///
     /// # Errors
     /// When no thread can be made.
     pub(crate) fn start(
         new: NewConsumer,
-        streams: PerStream<bool>,
+        streams: usize,
         wake: &Arc<Wake>,
         framing: &Framing,
-    ) -> io::Result<OutputConsumer> {
+        at_end: impl Send + 'static,
+    ) -> io::Result<ConsumerThread> {
         let NewConsumer { kind, role } = new;
         let mut kind = match kind {
             ConsumerKind::Pieces(tap) => Consumer::Pieces(tap),
@@ -93,12 +104,15 @@ impl OutputConsumer {
                 Consumer::Lines(Box::new(LineConsumer::new(callback, frame)))
             }
         };
-        let fifo = Fifo::new(Arc::clone(wake), streams.chosen().count());
+        let fifo = Fifo::new(Arc::clone(wake), streams);
         let relays = role == ConsumerRole::Relay;
         let queue = Arc::clone(&fifo);
-        thread::Builder::new()
+        let at_end = ProcessOwned::new(at_end);
+        let thread = thread::Builder::new()
             .name("procwright-tap".into())
             .spawn(move || {
+                // Dropped last, whatever happens.
+                let _at_end = at_end;
                 // Also when the tap panics: a run that waits for it must learn.
                 let closing = ProcessOwned::new(CloseOnDrop(&queue));
                 let result = consume(&queue, &mut kind, relays);
@@ -112,6 +126,27 @@ impl OutputConsumer {
                 std::mem::forget(closing);
                 queue.close(result.err());
             })?;
+        Ok(ConsumerThread {
+            fifo,
+            role,
+            id: thread.thread().id(),
+        })
+    }
+}
+
+impl OutputConsumer {
+    /// Starts a thread that consumes a stream or both.
+    ///
+    /// # Errors
+    /// When no thread can be made.
+    pub(crate) fn start(
+        new: NewConsumer,
+        streams: PerStream<bool>,
+        wake: &Arc<Wake>,
+        framing: &Framing,
+    ) -> io::Result<OutputConsumer> {
+        let ConsumerThread { fifo, role, .. } =
+            ConsumerThread::start(new, streams.chosen().count(), wake, framing, ())?;
         Ok(OutputConsumer {
             fifo,
             role,

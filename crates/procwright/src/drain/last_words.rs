@@ -1,0 +1,49 @@
+//! The end of what came of a stream, for those who tell of its program.
+
+use std::collections::VecDeque;
+
+use procwright_os::sync::Mutex;
+
+/// The most bytes that are kept: more than a report shows.
+const MOST: usize = 4096;
+
+/// The latest bytes of a stream, whether or not somebody has read them.
+#[derive(Debug, Default)]
+pub(crate) struct LastWords(Mutex<VecDeque<u8>>);
+
+impl LastWords {
+    /// Notes what has just been read.
+    pub(super) fn note(&self, bytes: &[u8]) {
+        let bytes = &bytes[bytes.len().saturating_sub(MOST)..];
+        let mut kept = self.0.lock();
+        let excess = (kept.len() + bytes.len()).saturating_sub(MOST);
+        kept.drain(..excess);
+        kept.extend(bytes);
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.0.lock().iter().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_kept() {
+        let words = LastWords::default();
+        let all: Vec<u8> = (0..3 * MOST).map(|i| (i % 251) as u8).collect();
+        assert_eq!(words.bytes(), b"");
+        for piece in [100, MOST - 1, 1, MOST, 7] {
+            let mut said = Vec::new();
+            for bytes in all.chunks(piece) {
+                words.note(bytes);
+                said.extend_from_slice(bytes);
+                let end = &said[said.len().saturating_sub(MOST)..];
+                assert!(words.bytes().ends_with(end));
+            }
+            assert_eq!(words.bytes(), all[2 * MOST..]);
+        }
+    }
+}
