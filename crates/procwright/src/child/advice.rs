@@ -157,7 +157,8 @@ fn for_setup(mut error: SpawnError, option: &str, value: String) -> SpawnError {
              that may have processes"
         }
         Step::OomScoreAdj if is(&[Errno::ACCESS, Errno::PERM]) => {
-            "to go below our own needs CAP_SYS_RESOURCE; to go up needs nothing"
+            "to go below the least value that was set with CAP_SYS_RESOURCE, 0 if none was, needs \
+             that capability"
         }
         Step::OomScoreAdj if is(&[Errno::NOENT]) => "there is no /proc of ours: mount it",
         Step::SchedPolicy if is(&[Errno::PERM]) => {

@@ -77,7 +77,8 @@ impl Command<'_> {
     }
 
     /// Sets how readily the kernel kills it where memory is short, from -1000, never, to
-    /// 1000, first of all. To go below this process's own needs CAP_SYS_RESOURCE.
+    /// 1000, first of all. To go below the least value that was set with CAP_SYS_RESOURCE, for
+    /// this process or whom it comes from (0 if none was), needs that capability.
     #[doc(alias = "choom")]
     #[must_use]
     pub fn oom_score_adj(mut self, number: i32) -> Self {

@@ -194,7 +194,8 @@ pub const SETUP: &[SetupOption] = &[
         hint: OOM,
         about: "Have it killed earlier where memory is short",
         details: "From -1000, never, to 1000, first of all, as in /proc/PID/oom_score_adj. To go \
-                  below the caller's own needs CAP_SYS_RESOURCE.",
+                  below the least value that was set with CAP_SYS_RESOURCE, 0 if none was, needs \
+                  that capability.",
         set: |spec, value| match value {
             SetupValue::Number(number) => {
                 let Ok(number) = i32::try_from(number) else {
