@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use procwright::time::Timeout;
+use rustix::process::{Resource, getrlimit};
 
 /// Parses a time: `300ms`, `5s`, `2m`, `1h`, `1.5` (seconds), `inf`.
 pub(crate) fn timeout(text: &str) -> Result<Timeout, String> {
@@ -57,11 +58,35 @@ pub(crate) fn positive_count(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 /// Parses how many run at a time: `8`, or with the processors as a measure `50%`, `+2`, `-1`,
-/// which mean what they mean to GNU parallel.
+/// which mean what they mean to GNU parallel, as does 0: as many as can be had.
 pub(crate) fn parallel(text: &str) -> Result<NonZeroUsize, String> {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    parallel_of(processors, text)
+    let descriptors = getrlimit(Resource::Nofile).current;
+    match text {
+        "0" => Ok(most_at_a_time(descriptors)),
+        _ => parallel_of(processors, text),
+    }
 }
+
+/// How many commands can run at a time with so many descriptors, none for no limit.
+fn most_at_a_time(descriptors: Option<u64>) -> NonZeroUsize {
+    let commands = descriptors.map_or(MOST_AT_A_TIME, |descriptors| {
+        descriptors.saturating_sub(OUR_DESCRIPTORS) / DESCRIPTORS_OF_A_COMMAND
+    });
+    let commands = commands.clamp(1, MOST_AT_A_TIME);
+    usize::try_from(commands)
+        .ok()
+        .and_then(NonZeroUsize::new)
+        .unwrap_or(NonZeroUsize::MIN)
+}
+
+/// As many as a map takes.
+const MOST_AT_A_TIME: u64 = 100_000;
+/// Descriptors of this process that are those of no command.
+const OUR_DESCRIPTORS: u64 = 32;
+/// Descriptors of a command that runs: of its outputs, its process, a bell and the set that waits
+/// for them, and while it is started those of the other side.
+const DESCRIPTORS_OF_A_COMMAND: u64 = 8;
 
 fn parallel_of(processors: usize, text: &str) -> Result<NonZeroUsize, String> {
     let wrong = |problem: &str| {
@@ -81,11 +106,7 @@ fn parallel_of(processors: usize, text: &str) -> Result<NonZeroUsize, String> {
     } else {
         number(text)?
     };
-    NonZeroUsize::new(count).ok_or_else(|| {
-        "0 is without a limit to xargs and parallel, and there always is one here; write how \
-         many, such as 100"
-            .to_owned()
-    })
+    NonZeroUsize::new(count).ok_or_else(|| wrong("this is none"))
 }
 
 /// Splits a text into the number and the unit behind it.
@@ -136,9 +157,15 @@ mod tests {
         ] {
             assert_eq!(of_four(text), Ok(count), "{text}");
         }
-        for wrong in ["", "0", "+", "-", "%", "++1", "+-1", "1.5", "many", "-1%"] {
+        for wrong in ["", "00", "+", "-", "%", "++1", "+-1", "1.5", "many", "-1%"] {
             assert!(of_four(wrong).is_err(), "{wrong}");
         }
+        let most = |descriptors| most_at_a_time(descriptors).get();
+        assert_eq!(most(Some(1024)), 124);
+        assert_eq!(most(Some(0)), 1);
+        assert_eq!(most(Some(u64::MAX)), 100_000);
+        assert_eq!(most(None), 100_000);
+        assert!(parallel("0").is_ok());
     }
 
     #[test]

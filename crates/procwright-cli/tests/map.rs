@@ -138,7 +138,10 @@ fn wrong_usage_is_told_before_anything_runs() {
         (&["echo", "{%}", ":::", "a"], "{%} is not there"),
         (&["-I", "@", "echo", ":::", "a"], "which -I has stand"),
         (&["-n2", "echo", ":::", "a"], "a command gets one item"),
-        (&["--halt", "soon,fail=1", "echo", ":::", "a"], "now,fail=1"),
+        (
+            &["--halt", "now,fail=10%", "echo", ":::", "a"],
+            "now,fail=1",
+        ),
         (
             &["sh", "-c", "echo {} | wc -c", ":::", "a"],
             "sh -c 'echo \"$0\" | wc -c' {}",
@@ -152,7 +155,10 @@ fn wrong_usage_is_told_before_anything_runs() {
             &["-0", "echo", ":::", "a"],
             "--null is for items that are read",
         ),
-        (&["-j", "0", "echo", ":::", "a"], "--parallel"),
+        (
+            &["-j", "00", "echo", ":::", "a"],
+            "write a number from 1 on",
+        ),
         (&["--resume", "echo", ":::", "a"], "--journal"),
         (&["--ordered", "--live", "echo", ":::", "a"], "--live"),
         (
@@ -711,4 +717,106 @@ fn a_signal_ends_all_though_nobody_reads_our_output() {
     }
     drop(reader);
     assert_gone(&pids);
+}
+
+#[test]
+fn who_is_stopped_because_nobody_reads_has_not_failed() {
+    let live = "while echo \"$0\"; do sleep 0.01; done; exec sleep 1000";
+    let quiet = "echo \"$0\"; [ \"$0\" = 1 ] || exec sleep 0.2";
+    for (how, script) in [("--live", live), ("--ordered", quiet)] {
+        let mut command = map([how, "-j2", "sh", "-c", script, "{}", ":::"]);
+        command
+            .args(["1", "2", "3", "4", "5", "6"])
+            .stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut procwright = command.spawn().unwrap();
+        let mut stdout = BufReader::new(procwright.stdout.take().unwrap());
+        stdout.read_line(&mut String::new()).unwrap();
+        drop(stdout);
+        let ended = procwright.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(said, "", "{how}");
+    }
+}
+
+#[test]
+fn who_is_stopped_for_the_failure_of_another_is_counted_apart() {
+    let sleeper = child(["sleep-forever"]).join(" ");
+    let now = ran([
+        "-j3",
+        "--halt",
+        "now,fail=1",
+        "sh",
+        "-c",
+        ":::",
+        &sleeper,
+        "exit 3",
+    ]);
+    let said = "procwright: sh -c 'exit 3' exited with code 3\n\
+                procwright: 1 of 2 commands have failed, 1 was stopped\n\
+                no more was started\n";
+    assert_eq!((now.code(), now.stderr.as_str()), (Some(1), said));
+}
+
+#[test]
+fn halt_soon_lets_what_runs_go_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let go = directory.path().join("go");
+    let mut fifo = common::fifo(&go);
+    let waits = format!("read line < {}; echo went on", go.display());
+    for when in ["soon,fail=1", "1"] {
+        let mut command = map(["-j2", "--halt", when, "sh", "-c", ":::"]);
+        command.args([&waits, "exit 3", "echo never"]);
+        command.stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut procwright = command.spawn().unwrap();
+        let mut stderr = BufReader::new(procwright.stderr.take().unwrap());
+        stderr.read_line(&mut String::new()).unwrap();
+        // It has been told of, and nothing more is started.
+        fifo.write_all(b"go\n").unwrap();
+        let ended = procwright.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ended.stdout), "went on\n");
+        assert_eq!(ended.status.code(), Some(1));
+    }
+}
+
+#[test]
+fn as_many_as_can_be_had() {
+    let ran = ran(["-j", "0", "--ordered", "echo", ":::", "a", "b", "c"]);
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(0), "a\nb\nc\n"));
+}
+
+#[test]
+fn options_of_parallel_say_what_to_type() {
+    for (option, hint) in [
+        ("-E", "sed '/^stop$/Q'"),
+        ("--arg-sep", "::: stands before items"),
+        ("--plus", "{.} {/} {//}"),
+        ("--rpl", "have a shell cut"),
+        ("--number-of-cores", "nproc(1)"),
+        ("--silent", "leave it out"),
+        ("--fg", "flock(1)"),
+        ("--bg", "flock(1)"),
+        ("--trim", "sed"),
+    ] {
+        let ran = ran([option, "x", "echo", ":::", "a"]);
+        let said = format!("procwright: procwright map has no {option}\n  hint: ");
+        assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
+        assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn lines_that_are_commands_have_a_hint() {
+    for words in [&["-j2"][..], &[":::", "ls", "echo foo"]] {
+        let ran = ran_with(words);
+        assert_eq!(ran.code(), Some(125));
+        assert!(
+            ran.stderr.contains("run by a shell: procwright map sh -c"),
+            "{}",
+            ran.stderr
+        );
+    }
+    let ran = fed(map(["sh", "-c"]), b"echo one\necho two\n");
+    assert_eq!(ran.stdout.len(), "one\ntwo\n".len());
 }

@@ -38,31 +38,28 @@ pub(crate) struct HabitArgs {
 
 /// After how many failures nothing more is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Halt(Option<NonZeroUsize>);
-
-impl Halt {
-    pub(crate) fn failures(self) -> Option<NonZeroUsize> {
-        self.0
-    }
+pub(crate) enum Halt {
+    Never,
+    /// Nothing more is started, and what runs goes on to its end.
+    Soon(NonZeroUsize),
+    /// Nothing more is started, and what runs is stopped.
+    Now(NonZeroUsize),
 }
 
 fn halt(text: &str) -> Result<Halt, String> {
     // Numbers alone are an older form of parallel's.
     let when = match text {
-        "never" | "0" => return Ok(Halt(None)),
+        "never" | "0" => return Ok(Halt::Never),
         "1" => "soon,fail=1",
         "2" => "now,fail=1",
         other => other,
     };
-    if when.starts_with("soon,") {
-        return Err(
-            "what runs would go on, which cannot be had; write now,fail=1, which stops it".into(),
-        );
-    }
-    let failures = when.strip_prefix("now,fail=");
-    match failures.and_then(|count| count.parse().ok()) {
-        Some(count) => Ok(Halt(Some(count))),
-        None => Err("it stops after failures alone; write now,fail=1 or never".into()),
+    let parts = when.split_once(",fail=");
+    let parts = parts.and_then(|(how, count)| Some((how, count.parse().ok()?)));
+    match parts {
+        Some(("now", count)) => Ok(Halt::Now(count)),
+        Some(("soon", count)) => Ok(Halt::Soon(count)),
+        _ => Err("it stops after failures alone; write now,fail=1, soon,fail=1 or never".into()),
     }
 }
 
@@ -131,6 +128,31 @@ pub(super) fn instead(option: &str) -> Option<&'static str> {
         "--total-timeout" => "--deadline DURATION",
         "--max-workers" => "--parallel N",
         "--no-notice" | "--will-cite" | "--citation" | "--gnu" | "--plain" => "leave it out",
+        "--eof" | "-E" | "-e" => {
+            "items end where the input does: sed '/^stop$/Q' FILE | procwright map …"
+        }
+        "--arg-sep" | "--arg-file-sep" => "::: stands before items, :::: before files of them",
+        "--plus" | "--rpl" | "--parens" | "--extensionreplace" | "--er" => {
+            "{} {.} {/} {//} {/.} {#} are there; have a shell cut what else there is: \
+             sh -c 'echo \"${0%.tar.gz}\"' {}"
+        }
+        "--number-of-cores"
+        | "--number-of-cpus"
+        | "--number-of-sockets"
+        | "--number-of-threads" => {
+            "nproc(1) tells it; of the processors 50%, +2 and -1 are had by --parallel"
+        }
+        "--silent" => {
+            "leave it out: commands are not shown; --quiet shows the output of failures alone"
+        }
+        "--fg" | "--bg" | "--semaphore" | "--semaphorename" | "--semaphoretimeout" | "--sem"
+        | "--id" => "it is of sem: flock(1) has one program wait for another",
+        "--trim" => "sed trims the items: sed 's/ *$//' FILE | procwright map …",
+        "--skip-first-line" => "tail -n +2 FILE | procwright map …",
+        "--tmpdir" | "--tempdir" | "--compress" | "--unsafe" | "--show-limits" => "leave it out",
+        "--color" | "--colour" | "--ctag" | "--ctagstring" => {
+            "--tag=NAME tells lines apart, without colours"
+        }
         "--version" | "-V" => "procwright --version",
         _ => return None,
     })
@@ -142,16 +164,23 @@ mod tests {
 
     #[test]
     fn what_halt_means_to_parallel() {
-        let failures = |text| halt(text).map(|halt| halt.failures().map(NonZeroUsize::get));
-        assert_eq!(failures("now,fail=1"), Ok(Some(1)));
-        assert_eq!(failures("now,fail=30"), Ok(Some(30)));
-        assert_eq!(failures("2"), Ok(Some(1)));
-        assert_eq!(failures("never"), Ok(None));
-        assert_eq!(failures("0"), Ok(None));
+        let of = |count| NonZeroUsize::new(count).unwrap();
+        for (text, meant) in [
+            ("now,fail=1", Halt::Now(of(1))),
+            ("now,fail=30", Halt::Now(of(30))),
+            ("2", Halt::Now(of(1))),
+            ("soon,fail=3", Halt::Soon(of(3))),
+            ("1", Halt::Soon(of(1))),
+            ("never", Halt::Never),
+            ("0", Halt::Never),
+        ] {
+            assert_eq!(halt(text), Ok(meant), "{text}");
+        }
         for refused in [
-            "soon,fail=1",
-            "1",
+            "soon",
+            "soon,fail=0",
             "now,fail=10%",
+            "later,fail=1",
             "now,success=1",
             "now",
             "3",

@@ -209,10 +209,12 @@ pub(crate) struct MapArgs {
 }
 
 impl MapArgs {
-    /// After how many failures all are stopped.
-    pub(crate) fn most_failures(&self) -> Option<NonZeroUsize> {
-        self.stop_after_failures
-            .or_else(|| self.habits.halt.and_then(Halt::failures))
+    /// When failures end it, and how.
+    pub(crate) fn halt(&self) -> Halt {
+        match self.stop_after_failures {
+            Some(failures) => Halt::Now(failures),
+            None => self.habits.halt.unwrap_or(Halt::Never),
+        }
     }
 
     /// Sets in `spec` what the options say about each command.

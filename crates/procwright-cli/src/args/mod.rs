@@ -24,6 +24,7 @@ use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, V
 
 pub(crate) use buffer::{BufferArgs, BufferOverflowArg};
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use habits::Halt;
 pub(crate) use map::MapArgs;
 pub(crate) use pipe::PipeArgs;
 pub(crate) use queue::{FormatArg, QueueArgs, QueueCommand, RecvArgs, SendArgs, StatArgs};

@@ -52,7 +52,10 @@ fn explanation(error: &clap::Error, subcommand: &str) -> String {
         }
         ErrorKind::MissingRequiredArgument if context(ContextKind::InvalidArg) == "<CMD>..." => {
             let example = match subcommand {
-                "map" => "procwright map -j 8 gzip -9 {} ::: *.log",
+                "map" => {
+                    "procwright map -j 8 gzip -9 {} ::: *.log\n  \
+                     hint: lines that are commands are run by a shell: procwright map sh -c < FILE"
+                }
                 "pipe" => "procwright pipe zcat log.gz --to grep -c 500",
                 _ => "procwright run --timeout 5m make test",
             };

@@ -73,7 +73,8 @@ pub(super) fn parted(
     if command.is_empty() {
         return Err(format!(
             "no command is named before {SEPARATOR}\n  \
-             hint: as in: procwright map gzip -9 {{}} {SEPARATOR} *.log"
+             hint: as in: procwright map gzip -9 {{}} {SEPARATOR} *.log\n  \
+             hint: items that are commands are run by a shell: procwright map sh -c {SEPARATOR} …"
         ));
     }
     let files = files.iter().cloned();

@@ -27,7 +27,7 @@ use procwright::{BoxError, Event, Sink, Spec, Tap};
 use procwright_os::thread::spawn_quiet;
 use procwright_os::wake::Wake;
 
-use crate::args::{MapArgs, ReportArg};
+use crate::args::{Halt, MapArgs, ReportArg};
 use crate::exit::Termination;
 use crate::human::HumanDuration;
 use crate::report_file::ReportFile;
@@ -120,7 +120,7 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
     screen.draw(String::new());
     let termination = termination(&tally, &signals, &screen);
     if signals.fatal().is_none() {
-        report::print_trouble(&tally);
+        report::print_trouble(&tally, screen.is_broken());
     }
     if let Some(form) = args.report.form() {
         report::write(&tally, started.elapsed(), form, report_file).map_err(|error| {
@@ -254,10 +254,12 @@ fn with_rules(mut map: Map, args: &MapArgs) -> Map {
     if args.ordered {
         map = map.ordered();
     }
-    if let Some(failures) = args.most_failures() {
-        let failures = NonZero::<u64>::try_from(failures);
-        map = map.stop_after_failures(failures.unwrap_or(NonZero::<u64>::MAX));
-    }
+    let count = |failures| NonZero::<u64>::try_from(failures).unwrap_or(NonZero::<u64>::MAX);
+    map = match args.halt() {
+        Halt::Never => map,
+        Halt::Soon(failures) => map.start_no_more_after_failures(count(failures)),
+        Halt::Now(failures) => map.stop_after_failures(count(failures)),
+    };
     if let Some(deadline) = args.deadline {
         map = map.deadline(deadline);
     }

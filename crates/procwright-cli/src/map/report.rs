@@ -13,26 +13,32 @@ use crate::human::HumanDuration;
 use crate::message;
 use crate::report_file::ReportFile;
 
-/// Says what went wrong, if something did.
-pub(super) fn print_trouble(tally: &Tally) {
+/// Says what went wrong, if something did. That nobody reads stdout any more is nothing that
+/// did.
+pub(super) fn print_trouble(tally: &Tally, nobody_reads: bool) {
     if let Some(error) = &tally.error {
         message::print(error);
     }
-    if let Some(words) = trouble(tally) {
+    if let Some(words) = trouble(tally, nobody_reads) {
         message::print(words);
     }
 }
 
-fn trouble(tally: &Tally) -> Option<String> {
+fn trouble(tally: &Tally, nobody_reads: bool) -> Option<String> {
     let progress = &tally.progress;
     let mut said: Vec<String> = Vec::new();
-    let failed = progress.failed + progress.failed_before;
+    let failed = (progress.failed + progress.failed_before).saturating_sub(tally.stopped);
     if failed > 0 {
         let taken = progress.taken;
         let mut text = match taken {
             1 => "the command has failed".to_owned(),
             _ => format!("{failed} of {taken} commands have failed"),
         };
+        match tally.stopped {
+            stopped if stopped == 0 || nobody_reads => {}
+            1 => text.push_str(", 1 was stopped"),
+            stopped => _ = write!(text, ", {stopped} were stopped"),
+        }
         if progress.failed_before > 0 {
             let _ = write!(
                 text,

@@ -37,6 +37,8 @@ pub(super) struct Tally {
     pub(super) stopped_by: Option<StoppedBy>,
     pub(super) error: Option<Error>,
     pub(super) failures: Vec<Failed>,
+    /// How many of those that have not done what they should were stopped by the end of the map.
+    pub(super) stopped: u64,
     /// What the report lists.
     pub(super) runs: Vec<Value>,
 }
@@ -92,7 +94,9 @@ impl Tally {
             return;
         }
         let words = ended.summary();
-        if !was_stopped_by_us(ended) {
+        if was_stopped_by_us(ended, &showing.screen) {
+            self.stopped += 1;
+        } else {
             match &ended.outcome {
                 // With what to do about it.
                 Outcome::NotStarted(error) => message::post(error),
@@ -109,12 +113,14 @@ impl Tally {
     }
 }
 
-/// Returns whether the end of the map was that of the command: that is said once, for all.
-fn was_stopped_by_us(ended: &Ended) -> bool {
+/// Returns whether the end of the map was that of the command: that is said once, for all. Where
+/// nobody reads, a command whose lines could not be shown has failed no more than the others.
+fn was_stopped_by_us(ended: &Ended, screen: &Screen) -> bool {
     match &ended.outcome {
-        Outcome::Ran(collected) => {
-            collected.failure.is_none() && collected.report.reason == Reason::Cancelled
-        }
+        Outcome::Ran(collected) => match &collected.failure {
+            None => collected.report.reason == Reason::Cancelled,
+            Some(_) => screen.is_broken(),
+        },
         Outcome::NotStarted(error) => matches!(error, procwright::Error::Cancelled { .. }),
         _ => false,
     }

@@ -11,7 +11,7 @@ use super::input::Commands;
 use super::journal::Journal;
 use super::pool;
 use super::running::Running;
-use super::state::{EventHook, Rules, Shared, TapMaker};
+use super::state::{Ending, EventHook, Rules, Shared, TapMaker};
 use crate::error::{BoxError, Invalid};
 use crate::run::Event;
 use crate::spec::Spec;
@@ -30,7 +30,7 @@ pub struct Map {
     parallel: Option<usize>,
     ahead: Option<usize>,
     is_ordered: bool,
-    stop_after_failures: Option<u64>,
+    after_failures: Option<(u64, Ending)>,
     deadline: Timeout,
     cancel: Option<Cancel>,
     tap: Option<TapMaker>,
@@ -77,7 +77,7 @@ impl Map {
             parallel: None,
             ahead: None,
             is_ordered: false,
-            stop_after_failures: None,
+            after_failures: None,
             deadline: Timeout::NEVER,
             cancel: None,
             tap: None,
@@ -116,7 +116,15 @@ impl Map {
     #[doc(alias = "halt")]
     #[doc(alias = "fail_fast")]
     pub fn stop_after_failures(mut self, failures: NonZero<u64>) -> Self {
-        self.stop_after_failures = Some(failures.get());
+        self.after_failures = Some((failures.get(), Ending::Stop));
+        self
+    }
+
+    /// Starts nothing more when so many commands have failed, and lets what runs go on to its end.
+    /// Of this and [`Map::stop_after_failures`] the last counts.
+    #[doc(alias = "halt")]
+    pub fn start_no_more_after_failures(mut self, failures: NonZero<u64>) -> Self {
+        self.after_failures = Some((failures.get(), Ending::NoMore));
         self
     }
 
@@ -204,7 +212,7 @@ impl Map {
             parallel,
             ahead: self.ahead.unwrap_or(parallel.max(100)),
             is_ordered: self.is_ordered,
-            stop_after_failures: self.stop_after_failures,
+            after_failures: self.after_failures,
             deadline: self.deadline.starting(Instant::now()),
             cancel: self.cancel,
             tap: self.tap,

@@ -30,7 +30,8 @@ pub(super) struct Rules {
     /// How many results may wait to be taken before nothing more is started.
     pub(super) ahead: usize,
     pub(super) is_ordered: bool,
-    pub(super) stop_after_failures: Option<u64>,
+    /// How many failures end it, and how.
+    pub(super) after_failures: Option<(u64, Ending)>,
     pub(super) deadline: Deadline,
     pub(super) cancel: Option<Cancel>,
     pub(super) tap: Option<TapMaker>,
@@ -261,12 +262,10 @@ impl<M: Memory> Shared<M> {
         };
         state.next_end += 1;
         state.ended.insert(place, ended);
-        if self
-            .rules
-            .stop_after_failures
-            .is_some_and(|most| failed >= most)
+        if let Some((most, ending)) = self.rules.after_failures
+            && failed >= most
         {
-            self.end(&mut state, Ending::Stop, Some(StoppedBy::Failures));
+            self.end(&mut state, ending, Some(StoppedBy::Failures));
         }
         self.look_at_the_end(&mut state);
         drop(state);
