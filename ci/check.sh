@@ -50,7 +50,7 @@ done
 say 'Format, lints and types: Python'
 # Apart from that of the tests, and not optimised: only its types are looked at.
 venv=target/venv-check
-ensure_venv --config-settings profile=dev ./python 'ruff==0.17.*' 'mypy==2.*' 'basedpyright==1.40.*'
+ensure_venv --config-settings profile=dev './python[aio]' 'ruff==0.17.*' 'mypy==2.*' 'basedpyright==1.40.*'
 "$venv/bin/ruff" check python ci examples
 "$venv/bin/ruff" format --check python ci examples
 "$venv/bin/mypy" --strict python/procwright

@@ -26,12 +26,11 @@ def results(folder: pathlib.Path, name: str) -> dict[str, str]:
 def caught(fault: str, folder: pathlib.Path) -> int:
     data = json.loads((ROOT / "conformance" / "run.json").read_text())
     without = {case["name"]: case.get("without", {}) for case in data["cases"]}
-    known = json.loads((ROOT / "conformance" / "faults.json").read_text())["faults"][
-        fault
-    ]
+    faults = json.loads((ROOT / "conformance" / "faults.json").read_text())
+    known = faults["faults"][fault]
     wrong = 0
     print(f"{fault}: {known['about']}")
-    for name in data["front_ends"]:
+    for name in faults["front_ends"]:
         ran = results(folder, name)
         must = {case for case in known["cases"] if name not in without[case]}
         failed = {case for case, result in ran.items() if result == "failed"}

@@ -1,16 +1,18 @@
-"""Writes python/procwright/_overloads.pyi: `ci/overloads.py`, or with --check compares.
+"""Writes python/procwright/_overloads.pyi and _aio_overloads.pyi: `ci/overloads.py`, or with
+--check compares.
 
-What `run`, `spawn` and `map` give has a type by what is asked for: `str` or `bytes`, and None for
-what does not come to this process. Types cannot compute, so each case is an overload. The
-tables here are the cases, and the first that fits a call is taken: one whose values only
-the running program knows falls to the last, where anything may be None.
+What `run`, `spawn` and `map` give, and the `run` and `spawn` of `procwright.aio`, has a type by
+what is asked for: `str` or `bytes`, and None for what does not come to this process. Types cannot
+compute, so each case is an overload. The tables here are the cases, and the first that fits a
+call is taken: one whose values only the running program knows falls to the last, where anything
+may be None.
 """
 
 import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FILE = ROOT / "python/procwright/_overloads.pyi"
+PACKAGE = ROOT / "python/procwright"
 
 #: The type of data, and the parameters that make it so.
 KINDS = [
@@ -89,6 +91,24 @@ __all__ = ["map", "run", "spawn"]
 """
 
 
+AIO_HEAD = """\
+# Written by ci/overloads.py, which says why.
+
+from collections.abc import Callable
+from typing import Literal, overload
+
+from typing_extensions import Unpack
+
+from ._aio_child import Child
+from ._keywords import RunAny, RunBytes, RunText, SpawnBytes, SpawnText
+from ._piece import Piece
+from ._result import Result
+from ._types import Args, Elsewhere, NoPipe, Pipe, Sink, Stdin
+
+__all__ = ["run", "spawn"]
+"""
+
+
 def data(kind, comes):
     return {True: kind, False: "None", None: f"{kind} | None"}[comes]
 
@@ -144,14 +164,25 @@ def maps():
     yield overload("map", [*ANY, *UNKNOWN], "MapBytes", "Map", commands)
 
 
+def awaited(overloads):
+    """Those of `run`, as event loops have it."""
+    return (one.replace("def run(", "async def run(") for one in overloads)
+
+
 def main():
-    written = "\n".join([HEAD, *runs(), *spawns(), *maps(), ""])
-    if sys.argv[1:] != ["--check"]:
-        FILE.write_text(written)
-    elif FILE.read_text() != written:
-        sys.exit(
-            f"{FILE.relative_to(ROOT)} is not what ci/overloads.py writes: run that"
-        )
+    files = {
+        "_overloads.pyi": [HEAD, *runs(), *spawns(), *maps(), ""],
+        "_aio_overloads.pyi": [AIO_HEAD, *awaited(runs()), *spawns(), ""],
+    }
+    for name, parts in files.items():
+        file = PACKAGE / name
+        written = "\n".join(parts)
+        if sys.argv[1:] != ["--check"]:
+            file.write_text(written)
+        elif not file.exists() or file.read_text() != written:
+            sys.exit(
+                f"{file.relative_to(ROOT)} is not what ci/overloads.py writes: run that"
+            )
 
 
 if __name__ == "__main__":

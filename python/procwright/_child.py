@@ -248,12 +248,19 @@ class Child(Streams[Out, Err, In, Both]):
         For a limit that the child was stopped for it raises as `wait` does; what was read is
         in the error's `result`.
         """
+        self._refuse_merged()
+        self._communicate_all(input, timeout)
+        return self._communicated()
+
+    def _refuse_merged(self) -> None:
         if self.merged is not None:
             raise InvalidValue(
                 "communicate() gives stdout and stderr, which are merged: iterate over "
                 "child.merged, and wait()"
             )
-        self._communicate_all(input, timeout)
+
+    def _communicated(self) -> tuple[Any, Any]:
+        """What `communicate` gives, once all is read."""
         if self._core.stopped_for() is not None:
             result = self._finish()
             self._raise_stopped(result)
@@ -268,19 +275,24 @@ class Child(Streams[Out, Err, In, Both]):
     def _communicate_all(self, input: Any, timeout: Seconds | None) -> None:
         """Goes on until all is written and read and the child has ended."""
         deadline = Deadline(timeout)
+        communication = self._begin_communication(input)
+        if not communication.go_on(deadline.left()):
+            self._raise_timeout(timeout, communication)
+        if self._core.wait(deadline.left()) is None:
+            self._raise_timeout(timeout, communication)
+        for caller in self._callers:
+            if not caller.finish(deadline):
+                self._raise_timeout(timeout, communication)
+        self._raise_failure()
+
+    def _begin_communication(self, input: Any) -> _core.Communication:
+        """What is gone on with, begun before or now."""
         self._raise_failure()
         if self._communication is None:
             self._communication = self._communicate(input)
         elif input is not None:
             raise bad_value("input", input, "it was given before; leave it out to go on")
-        if not self._communication.go_on(deadline.left()):
-            self._raise_timeout(timeout, self._communication)
-        if self._core.wait(deadline.left()) is None:
-            self._raise_timeout(timeout, self._communication)
-        for caller in self._callers:
-            if not caller.finish(deadline):
-                self._raise_timeout(timeout, self._communication)
-        self._raise_failure()
+        return self._communication
 
     def _called(self) -> list[Any]:
         """The streams that callbacks read."""
@@ -502,26 +514,9 @@ class Child(Streams[Out, Err, In, Both]):
 
     def _wait_after_block(self) -> None:
         """Waits, and warns if that is for a program whose reader has left off."""
-        streams: list[Any] = [self.stdout, self.stderr, self.merged]
-        left = [(stream, read) for stream in streams if (read := _bytes_read(stream))]
-        look_after = _LEFT_OFF_S
-        # Ever more seldom: the program may have said nothing more yet.
-        while left and self._core.wait(look_after) is None:
-            look_after *= 2
-            # A thread that reads on has read since.
-            left = [(stream, read) for stream, read in left if _bytes_read(stream) == read]
-            idle = [binary(stream).label for stream, _ in left if stream.figures.lag_bytes]
-            if idle:
-                import logging
-
-                logging.getLogger("procwright").warning(
-                    "the end of the with block waits for %s (pid %d), and nobody reads the rest "
-                    "of %s: stop() it, or close the stream, before a break",
-                    quoted(self.args),
-                    self.pid,
-                    " and ".join(idle),
-                )
-                break
+        left_off = LeftOff(self)
+        while left_off.streams and self._core.wait(left_off.look_after_s) is None:
+            left_off.look()
         self.wait()
 
     def receiver(self) -> _core.Receiver:
@@ -585,6 +580,38 @@ _KILL = _core.checked_signal("sig", "KILL")
 #: Seconds after which the end of a block looks first whether it waits for a program that nobody
 #: listens to.
 _LEFT_OFF_S = 1.0
+
+
+class LeftOff:
+    """The streams of a child whose reader may have left off, at the end of a `with` block."""
+
+    __slots__ = ("_child", "look_after_s", "streams")
+
+    def __init__(self, child: Child[Any, Any, Any, Any]) -> None:
+        self._child = child
+        streams: list[Any] = [child.stdout, child.stderr, child.merged]
+        #: Each with how much was read of it. None are left once there is nothing to look for.
+        self.streams = [(stream, read) for stream in streams if (read := _bytes_read(stream))]
+        #: Seconds before the next look: ever more, the program may have said nothing more yet.
+        self.look_after_s = _LEFT_OFF_S
+
+    def look(self) -> None:
+        """Warns, once, if something waits for a reader that does not come."""
+        self.look_after_s *= 2
+        # A thread that reads on has read since.
+        left = [(stream, read) for stream, read in self.streams if _bytes_read(stream) == read]
+        idle = [binary(stream).label for stream, _ in left if stream.figures.lag_bytes]
+        self.streams = [] if idle else left
+        if idle:
+            import logging
+
+            logging.getLogger("procwright").warning(
+                "the end of the with block waits for %s (pid %d), and nobody reads the rest "
+                "of %s: stop() it, or close the stream, before a break",
+                quoted(self._child.args),
+                self._child.pid,
+                " and ".join(idle),
+            )
 
 
 def _bytes_read(stream: Any) -> int:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from . import _core
 from ._invalid import bad_type
-from ._process import Process, opened, raise_ended
+from ._process import AnyProcess, Process, opened, raise_ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _peer(peer: Any) -> _core.ProcessHandle:
     """The process that a monitor is to be of."""
     if isinstance(peer, _core.LivenessToken):
         raise bad_type("peer", peer, "a token is for the watched side, pass token.invite()")
-    if isinstance(own := getattr(peer, "process", None), Process):
+    if isinstance(own := getattr(peer, "process", None), AnyProcess):
         # A child of ours, or another monitor.
         return own._handle
     if not isinstance(peer, (int, str)) and not hasattr(peer, "pid"):

@@ -63,6 +63,10 @@ class Merged(_core.Merged, Generic[Text]):
         item = self._next()
         if item is None:
             raise StopIteration
+        return self._whole(item)
+
+    def _whole(self, item: tuple[int, float, Any, bool]) -> MergedLine[Text] | Gap:
+        """A whole line, or a gap, as it is given out."""
         number, time, data, ambiguous = item
         if number == 0:
             return Gap(-1, data)
@@ -105,6 +109,12 @@ class Merged(_core.Merged, Generic[Text]):
         `LineTooLong`. It is in bytes; a character in which a piece ends is whole in
         the next. The separator may be `str` if text was asked for.
         """
+        return self._lines(*self._line_maker(separator, max_length, too_long, keep_ends))
+
+    def _line_maker(
+        self, separator: Any, max_length: int | None, too_long: str, keep_ends: bool
+    ) -> tuple[_core.Frame, _Plain]:
+        """How lines are cut, and what makes items of them."""
         given = separator
         if isinstance(separator, str):
             if self._decoding is None:
@@ -113,53 +123,15 @@ class Merged(_core.Merged, Generic[Text]):
             separator = encoded_separator(separator, self._decoding[0])
         frame = frame_of(separator, max_length, too_long, keep_ends, given)
         if self._decoding is None:
-            return self._lines(frame)
-        whole = frame_of(separator, max_length, too_long, True)
-        return self._text_lines(whole, None if keep_ends else (separator,))
-
-    def _lines(self, frame: _core.Frame) -> Iterator[MergedLine[bytes] | Gap]:
-        while (item := self._next(frame)) is not None:
-            number, time, data, ambiguous = item
-            if number == 0:
-                yield Gap(-1, data)
-            else:
-                yield MergedLine("stdout" if number == 1 else "stderr", time, data, ambiguous)
-
-    def _text_lines(
-        self, frame: _core.Frame, cut: tuple[bytes | None] | None
-    ) -> Iterator[MergedLine[str] | Gap]:
-        import codecs
-
-        assert self._decoding is not None
-        encoding, errors = self._decoding
-        # Pieces of lines may end within a character.
-        decoders: dict[str, codecs.IncrementalDecoder] = {}
-        places: dict[str, tuple[float, bool]] = {}
-
-        def rests() -> Iterator[MergedLine[str]]:
-            for stream, decoder in decoders.items():
-                if rest := decoder.decode(b"", True):
-                    time, ambiguous = places[stream]
-                    yield MergedLine(stream, time, rest, ambiguous)  # type: ignore[arg-type]
-                decoder.reset()
-
+            return frame, _Plain()
         # Lines come with their ends: an unfinished character is over where its line is.
-        for item in self._lines(frame):
-            if isinstance(item, Gap):
-                yield from rests()
-                yield item
-                continue
-            stream = item.stream
-            if stream not in decoders:
-                decoders[stream] = codecs.getincrementaldecoder(encoding)(errors)
-            places[stream] = item.time, item.ambiguous
-            text = decoders[stream].decode(item.line)
-            if not text:
-                continue
-            if cut is not None:
-                text = without_end(text, cut[0], encoding)
-            yield MergedLine(stream, item.time, text, item.ambiguous)
-        yield from rests()
+        whole = frame_of(separator, max_length, too_long, True)
+        return whole, _Decoder(*self._decoding, None if keep_ends else (separator,))
+
+    def _lines(self, frame: _core.Frame, maker: _Plain) -> Iterator[MergedLine[Any] | Gap]:
+        while (item := self._next(frame)) is not None:
+            yield from maker.made(item)
+        yield from maker.rest()
 
     @property
     def figures(self) -> Figures | None:
@@ -181,3 +153,60 @@ class Merged(_core.Merged, Generic[Text]):
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
         return f"<procwright.Merged {self.label}{state}>"
+
+
+class _Plain:
+    """Makes items of lines as they come."""
+
+    __slots__ = ()
+
+    def made(self, item: tuple[int, float, Any, bool]) -> list[MergedLine[Any] | Gap]:
+        """The items of a line, a piece of one, or a gap."""
+        number, time, data, ambiguous = item
+        if number == 0:
+            return [Gap(-1, data)]
+        return [MergedLine("stdout" if number == 1 else "stderr", time, data, ambiguous)]
+
+    def rest(self) -> list[MergedLine[Any]]:
+        """The items that come where nothing follows."""
+        return []
+
+
+class _Decoder(_Plain):
+    """Makes text of them, of which pieces may end within a character."""
+
+    __slots__ = ("_cut", "_decoders", "_encoding", "_errors", "_places")
+
+    def __init__(self, encoding: str, errors: str, cut: tuple[bytes | None] | None) -> None:
+        self._encoding = encoding
+        self._errors = errors
+        self._cut = cut
+        self._decoders: dict[Literal["stdout", "stderr"], Any] = {}
+        self._places: dict[str, tuple[float, bool]] = {}
+
+    def made(self, item: tuple[int, float, Any, bool]) -> list[MergedLine[Any] | Gap]:
+        (made,) = super().made(item)
+        if isinstance(made, Gap):
+            return [*self.rest(), made]
+        stream = made.stream
+        if stream not in self._decoders:
+            import codecs
+
+            decoder = codecs.getincrementaldecoder(self._encoding)
+            self._decoders[stream] = decoder(self._errors)
+        self._places[stream] = made.time, made.ambiguous
+        text = self._decoders[stream].decode(made.line)
+        if not text:
+            return []
+        if self._cut is not None:
+            text = without_end(text, self._cut[0], self._encoding)
+        return [MergedLine(stream, made.time, text, made.ambiguous)]
+
+    def rest(self) -> list[MergedLine[Any]]:
+        rests = []
+        for stream, decoder in self._decoders.items():
+            if rest := decoder.decode(b"", True):
+                time, ambiguous = self._places[stream]
+                rests.append(MergedLine(stream, time, rest, ambiguous))
+            decoder.reset()
+        return rests

@@ -12,53 +12,35 @@ from ._waiting import Waiting
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from signal import Signals
-    from typing import Any, Literal, NoReturn
+    from typing import Any, Literal, NoReturn, Self
 
     from ._types import HasPid, Seconds
 
 
-class Process:
-    """A process, of this program or not.
-
-    `process` is a number, the text "PID:INODE" that `id` gives, or an object that
-    stands for a process: `subprocess.Popen`, `multiprocessing.Process`,
-    `asyncio.subprocess.Process`, `psutil.Process`, another `Process`.
-
-    It stays this process: when that has ended and its number has gone to another,
-    this still names the one that has ended, and signals no other. It never reaps: a
-    child of a `Popen` stays that `Popen`'s to wait for, with its status.
-
-    Raises `NoSuchProcess` if it is gone, `InvalidValue` for what cannot be one.
-
-    >>> import subprocess, procwright
-    >>> child = subprocess.Popen(["sh", "-c", "exit 3"])
-    >>> procwright.Process(child).wait(timeout=60).code
-    3
-    >>> child.wait()
-    3
-    """
+class AnyProcess:
+    """What a `Process` has, here and on event loops: all but its waits and stops."""
 
     __slots__ = ("__weakref__", "_handle")
 
-    def __init__(self, process: int | str | HasPid | Process) -> None:
+    def __init__(self, process: int | str | HasPid | AnyProcess) -> None:
         handle = opened(process)
         if handle is None:
             raise_ended(process)
         self._handle: _core.ProcessHandle = handle
 
     @classmethod
-    def from_pidfd(cls, fd: int) -> Process:
+    def from_pidfd(cls, fd: int) -> Self:
         """The process that a pidfd names. The descriptor stays the caller's."""
         return cls._from_handle(_core.ProcessHandle.of_pidfd(fd))
 
     @classmethod
-    def _from_handle(cls, handle: _core.ProcessHandle) -> Process:
+    def _from_handle(cls, handle: _core.ProcessHandle) -> Self:
         process = cls.__new__(cls)
         process._handle = handle
         return process
 
     @classmethod
-    def _of_identity(cls, pid: int, start: int, inode: int | None) -> Process:
+    def _of_identity(cls, pid: int, start: int, inode: int | None) -> Self:
         return cls._from_handle(_core.ProcessHandle.of_identity(pid, start, inode))
 
     @property
@@ -94,27 +76,6 @@ class Process:
         status = self.exit
         return None if status is None else status.returncode
 
-    def wait(
-        self, timeout: Seconds | None = None, event: Literal["exited", "reaped"] = "exited"
-    ) -> Status:
-        """Waits until it has ended, or until its parent has reaped it.
-
-        Sleeps all the while. Raises `WaitTimeout`, which is a
-        `subprocess.TimeoutExpired` and a `TimeoutError`, if the time comes first.
-        A child of ours that is not reaped is never "reaped".
-        """
-        waiting = self._waiting(timeout, event)
-        waiting.complete()
-        return self._waited(waiting, timeout)
-
-    async def wait_async(
-        self, timeout: Seconds | None = None, event: Literal["exited", "reaped"] = "exited"
-    ) -> Status:
-        """Waits as `wait` does, for asyncio and trio."""
-        waiting = self._waiting(timeout, event)
-        await waiting.complete_async()
-        return self._waited(waiting, timeout)
-
     def _waiting(self, timeout: Seconds | None, event: str) -> Waiting:
         return Waiting([self], lambda process: process._handle, "all", event, timeout)
 
@@ -140,16 +101,6 @@ class Process:
     def kill(self) -> None:
         """Sends SIGKILL. Raises as `signal`."""
         self._handle.kill()
-
-    def stop(self, stop: _core.Stop | str | Signals | None = None) -> list[Survivor]:
-        """Ends it, with its descendants unless `stop` says otherwise.
-
-        Gives back the processes that could not be ended. Blocks for the grace and 2 s at
-        most. Signal handlers run meanwhile; if one raises, as Ctrl-C does, the rest is
-        killed at once, and then the exception goes on. Raises as `signal`.
-        """
-        survivors = self._handle.stop(_core.Stop() if stop is None else as_stop(stop))
-        return [Survivor(*survivor) for survivor in survivors]
 
     def name(self) -> str:
         """The name that it goes by: its program's, cut to 15 bytes."""
@@ -186,17 +137,72 @@ class Process:
         return f"<procwright.Process {self.id}, {_state(status)}>"
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Process):
+        if not isinstance(other, AnyProcess):
             return NotImplemented
         return self._handle.same(other._handle)
 
     def __hash__(self) -> int:
         # The inode is left out: of two equal ones, one may have been made where no
         # inode was to be had.
-        return hash((Process, self._handle.pid))
+        return hash((AnyProcess, self._handle.pid))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Process cannot be pickled: pass its id, and make another of that")
+
+
+class Process(AnyProcess):
+    """A process, of this program or not.
+
+    `process` is a number, the text "PID:INODE" that `id` gives, or an object that
+    stands for a process: `subprocess.Popen`, `multiprocessing.Process`,
+    `asyncio.subprocess.Process`, `psutil.Process`, another `Process`.
+
+    It stays this process: when that has ended and its number has gone to another,
+    this still names the one that has ended, and signals no other. It never reaps: a
+    child of a `Popen` stays that `Popen`'s to wait for, with its status.
+
+    Raises `NoSuchProcess` if it is gone, `InvalidValue` for what cannot be one.
+
+    >>> import subprocess, procwright
+    >>> child = subprocess.Popen(["sh", "-c", "exit 3"])
+    >>> procwright.Process(child).wait(timeout=60).code
+    3
+    >>> child.wait()
+    3
+    """
+
+    __slots__ = ()
+
+    def wait(
+        self, timeout: Seconds | None = None, event: Literal["exited", "reaped"] = "exited"
+    ) -> Status:
+        """Waits until it has ended, or until its parent has reaped it.
+
+        Sleeps all the while. Raises `WaitTimeout`, which is a
+        `subprocess.TimeoutExpired` and a `TimeoutError`, if the time comes first.
+        A child of ours that is not reaped is never "reaped".
+        """
+        waiting = self._waiting(timeout, event)
+        waiting.complete()
+        return self._waited(waiting, timeout)
+
+    async def wait_async(
+        self, timeout: Seconds | None = None, event: Literal["exited", "reaped"] = "exited"
+    ) -> Status:
+        """Waits as `wait` does, for asyncio and trio."""
+        waiting = self._waiting(timeout, event)
+        await waiting.complete_async()
+        return self._waited(waiting, timeout)
+
+    def stop(self, stop: _core.Stop | str | Signals | None = None) -> list[Survivor]:
+        """Ends it, with its descendants unless `stop` says otherwise.
+
+        Gives back the processes that could not be ended. Blocks for the grace and 2 s at
+        most. Signal handlers run meanwhile; if one raises, as Ctrl-C does, the rest is
+        killed at once, and then the exception goes on. Raises as `signal`.
+        """
+        survivors = self._handle.stop(_core.Stop() if stop is None else as_stop(stop))
+        return [Survivor(*survivor) for survivor in survivors]
 
 
 def _state(status: Status | None) -> str:
@@ -241,7 +247,7 @@ def opened(process: Any) -> _core.ProcessHandle | None:
     A bare number that no process has is an error, though an object that has ended is
     none: the number does not tell whether it ever was a process.
     """
-    if isinstance(process, Process):
+    if isinstance(process, AnyProcess):
         return process._handle
     if isinstance(process, bool):
         raise bad_type("process", process, _PROCESS)

@@ -194,44 +194,76 @@ def run(
         from ._unknown import refusal
 
         raise refusal("run", unknown, given, SPAWN)
-    decoding = text_decoding(text, encoding, errors)
-    word("on_timeout", on_timeout, ("raise", "return"))
-    for name in ("on_line", "on_stdout_line", "on_stderr_line"):
-        callback(name, given[name])
-    if input is not None and stdin is not None:
-        raise InvalidValue("stdin and input are both given: input is what the program reads")
-    args = given_args(args)
-    captured = [stream for stream, to in ((1, stdout), (2, stderr)) if captures(to)]
-    if pty and 2 in captured:
-        captured.remove(2)
-        if on_stderr_line is not None:
-            raise InvalidValue("on_stderr_line: with pty both streams are one, use on_stdout_line")
-    if not captured and on_line is not None:
-        raise InvalidValue("on_line needs a captured stream: capture stdout or stderr")
-    taps: list[Tap] = []
-    if on_line is not None or on_stdout_line is not None or on_stderr_line is not None:
-        from ._taps import line_taps
+    run = RunCall(given)
+    return run.outcome(start("run", _core.run, run.options, given))
 
-        longest = longest_line(max_length), too_long_fails(too_long)
-        taps += line_taps(decoding, longest, captured, on_line, on_stdout_line, on_stderr_line)
-    tees: list[tuple[int, str, Any]] = []
-    if tee is not False:
-        from ._tee import copies
 
-        tees, teed = copies(tee, captured, decoding)
-        taps += teed
-    options = {
-        "argv": argv("run", args, shell),
-        **translated(RUN, given),
-        "stdin": source(stdin, decoding) if input is None else data_source(input, decoding),
-        "tee": tees,
-        "taps": taps,
-    }
-    audit("run", options, given)
-    raw = start("run", _core.run, options, given)
-    if raw["error"] is not None:
-        raise raw["error"]
-    result = result_of(args, raw, decoding)
-    if raw["io_error"] is not None or not result.ok:
-        raise_for(result, raw["io_error"], check, on_timeout, timeout, idle_timeout)
-    return result
+class RunCall:
+    """A call of `run` whose parameters were looked at, and which is about to be made."""
+
+    __slots__ = ("_decoding", "_given", "args", "options")
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        """`given` has every parameter by its name."""
+        decoding = text_decoding(given["text"], given["encoding"], given["errors"])
+        word("on_timeout", given["on_timeout"], ("raise", "return"))
+        by_line = tuple(given[name] for name in _LINE_CALLBACKS)
+        for name in _LINE_CALLBACKS:
+            callback(name, given[name])
+        stdin, input, tee = given["stdin"], given["input"], given["tee"]
+        if input is not None and stdin is not None:
+            raise InvalidValue("stdin and input are both given: input is what the program reads")
+        #: The arguments as the result shows them.
+        self.args = given_args(given["args"])
+        sinks = (1, given["stdout"]), (2, given["stderr"])
+        captured = [stream for stream, to in sinks if captures(to)]
+        if given["pty"] and 2 in captured:
+            captured.remove(2)
+            if given["on_stderr_line"] is not None:
+                raise InvalidValue(
+                    "on_stderr_line: with pty both streams are one, use on_stdout_line"
+                )
+        if not captured and given["on_line"] is not None:
+            raise InvalidValue("on_line needs a captured stream: capture stdout or stderr")
+        taps: list[Tap] = []
+        if by_line != (None, None, None):
+            from ._taps import line_taps
+
+            longest = longest_line(given["max_length"]), too_long_fails(given["too_long"])
+            taps += line_taps(decoding, longest, captured, *by_line)
+        tees: list[tuple[int, str, Any]] = []
+        if tee is not False:
+            from ._tee import copies
+
+            tees, teed = copies(tee, captured, decoding)
+            taps += teed
+        #: What the core takes.
+        self.options = {
+            "argv": argv("run", self.args, given["shell"]),
+            **translated(RUN, given),
+            "stdin": source(stdin, decoding) if input is None else data_source(input, decoding),
+            "tee": tees,
+            "taps": taps,
+        }
+        self._decoding = decoding
+        self._given = given
+        audit("run", self.options, given)
+
+    def result(self, raw: _core.RawResult) -> Result[Any, Any, Any]:
+        """The result of what the core gave, whatever came of the run."""
+        return result_of(self.args, raw, self._decoding)
+
+    def outcome(self, raw: _core.RawResult) -> Result[Any, Any, Any]:
+        """The result of what the core gave. Raises what a run is to raise."""
+        if raw["error"] is not None:
+            raise raw["error"]
+        result = self.result(raw)
+        if raw["io_error"] is not None or not result.ok:
+            given = self._given
+            limits = given["on_timeout"], given["timeout"], given["idle_timeout"]
+            raise_for(result, raw["io_error"], given["check"], *limits)
+        return result
+
+
+#: The parameters of `run` that are called with lines.
+_LINE_CALLBACKS = ("on_line", "on_stdout_line", "on_stderr_line")

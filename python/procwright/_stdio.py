@@ -96,6 +96,8 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
         raise bad_type("stdin", stdin, hint)
     if hasattr(stdin, "__fspath__"):
         return "file", encoded("stdin", stdin)
+    # That of an event loop is over a synchronous one.
+    stdin = getattr(stdin, "_stream", stdin)
     refuse_closed("stdin", stdin)
     fd = _fileno("stdin", stdin)
     if fd is not None:

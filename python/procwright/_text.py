@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import sys
 
 from . import _core
 from ._arguments import items
@@ -35,6 +36,8 @@ _ERRORS = ("strict", "replace", "ignore", "surrogateescape")
 
 #: Looks at a line that never ends before other streams have their turn.
 _LOOKS = 16
+
+_WHOLE_LINES = _core.Frame(b"\n", None, False, True)
 
 
 class TextReader(_core.TextReader, ReadOnly):
@@ -110,24 +113,35 @@ class TextReader(_core.TextReader, ReadOnly):
         "" at the end. A prompt comes as it is, and a character is never in two pieces. With a
         timeout it raises `WaitTimeout` if nothing has come by then.
         """
+        return within(timeout, self._bytes, "text", lambda _has_more: self._read1_now())
+
+    def _read1_now(self) -> str | None:
+        """What `read1` gives, None if that would wait."""
         buffer = self._bytes
+        kind, data = buffer._peek_line(0)
+        if kind == "end":
+            return ""
+        if not data:
+            return None
+        decoder = codecs.getincrementaldecoder(self.encoding)(self.errors)
+        text = decoder.decode(data, kind == "line")
+        if kind == "part":
+            # The beginning of a character waits for its rest.
+            whole = len(data) - len(decoder.getstate()[0])
+            if whole:
+                buffer.read1(whole)
+        return text or None
 
-        def look(_has_more: bool) -> str | None:
-            kind, data = buffer._peek_line(0)
-            if kind == "end":
+    def _readline_now(self) -> str | None:
+        """The next line with its end, "" at the end of all; None if that would wait."""
+        while (found := self._bytes._next_now(_WHOLE_LINES)) is not None:
+            (item,) = found
+            if item is None:
                 return ""
-            if not data:
-                return None
-            decoder = codecs.getincrementaldecoder(self.encoding)(self.errors)
-            text = decoder.decode(data, kind == "line")
-            if kind == "part":
-                # The beginning of a character waits for its rest.
-                whole = len(data) - len(decoder.getstate()[0])
-                if whole:
-                    buffer.read1(whole)
-            return text or None
-
-        return within(timeout, buffer, "text", look)
+            if isinstance(item, bytes):
+                return item.decode(self.encoding, self.errors)
+            # A gap, which `gaps` tells.
+        return None
 
     def _hand_on(self) -> None:
         self._bytes._hand_on()
@@ -162,24 +176,50 @@ class TextReader(_core.TextReader, ReadOnly):
         As that of the binary stream; `max_length` is in bytes. A character that a
         piece of a line ends in is whole in the next.
         """
+        return self._lines(*self._line_decoder(separator, max_length, too_long, keep_ends))
+
+    def _line_decoder(
+        self, separator: str | None, max_length: int | None, too_long: str, keep_ends: bool
+    ) -> tuple[_core.Frame, LineDecoder]:
+        """How lines are cut as bytes, and what makes text of them."""
         wanted = encoded_separator(separator, self.encoding)
         # Lines come with their ends: an unfinished character is over where its line is.
         frame = frame_of(wanted, max_length, too_long, True, separator)
-        return self._lines(frame, None if keep_ends else (wanted,))
+        cut = None if keep_ends else (wanted,)
+        return frame, LineDecoder(self.encoding, self.errors or "strict", cut)
 
-    def _lines(self, frame: _core.Frame, cut: tuple[bytes | None] | None) -> Iterator[str | Gap]:
-        # Pieces of lines may end within a character.
-        decoder = codecs.getincrementaldecoder(self.encoding)(self.errors or "strict")
+    def _lines(self, frame: _core.Frame, decoder: LineDecoder) -> Iterator[str | Gap]:
         for item in self._bytes._lines(frame):
-            if isinstance(item, Gap):
-                if rest := decoder.decode(b"", True):
-                    yield rest
-                decoder.reset()
-                yield item
-            elif text := decoder.decode(item):
-                yield text if cut is None else without_end(text, cut[0], self.encoding)
-        if rest := decoder.decode(b"", True):
-            yield rest
+            yield from decoder.decoded(item)
+        yield from decoder.rest()
+
+
+class LineDecoder:
+    """Makes text of lines, of which pieces may end within a character."""
+
+    __slots__ = ("_cut", "_decoder", "_encoding")
+
+    def __init__(self, encoding: str, errors: str, cut: tuple[bytes | None] | None) -> None:
+        """`cut` has the separator that is cut off, or is None."""
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
+        self._encoding = encoding
+        self._cut = cut
+
+    def decoded(self, item: bytes | Gap) -> list[str | Gap]:
+        """The texts of a line or piece."""
+        if isinstance(item, Gap):
+            rest = self.rest()
+            self._decoder.reset()
+            return [*rest, item]
+        text = self._decoder.decode(item)
+        if text and self._cut is not None:
+            return [without_end(text, self._cut[0], self._encoding)]
+        return [text] if text else []
+
+    def rest(self) -> list[str]:
+        """What an unfinished character comes to, where nothing follows."""
+        rest = self._decoder.decode(b"", True)
+        return [rest] if rest else []
 
 
 class _CodecReader(TextReader):
@@ -256,14 +296,18 @@ class _CodecReader(TextReader):
                 self._check()
                 return self._give(end)
 
-    def read1(self, *, timeout: Seconds | None = None) -> str:
-        def look(_has_more: bool) -> str | None:
-            kind, text = self._peek_line(0)
-            if kind == "part" and text:
-                text = self._give(len(text))
-            return "" if kind == "end" else text or None
+    def _read1_now(self) -> str | None:
+        kind, text = self._peek_line(0)
+        if kind == "part" and text:
+            text = self._give(len(text))
+        return "" if kind == "end" else text or None
 
-        return within(timeout, self._bytes, "text", look)
+    def _readline_now(self) -> str | None:
+        kind, line = self._peek_line(sys.maxsize)
+        while kind == "part" and self._bytes._is_held():
+            # Nothing tells of bytes that were read already.
+            kind, line = self._peek_line(sys.maxsize)
+        return {"line": line, "part": None, "end": ""}[kind]
 
     def _give(self, n: int) -> str:
         text, *rest = self._kept
@@ -335,7 +379,11 @@ class _CodecReader(TextReader):
             self._kept = ("", True, None, state)
             return text
 
-    def _lines(self, frame: _core.Frame, cut: tuple[bytes | None] | None) -> Iterator[str | Gap]:
+    def _line_decoder(
+        self, separator: str | None, max_length: int | None, too_long: str, keep_ends: bool
+    ) -> tuple[_core.Frame, LineDecoder]:
+        # First, so that a wrong value is told of first.
+        super()._line_decoder(separator, max_length, too_long, keep_ends)
         self._cannot(
             f"cut lines in {self.encoding}: iterate over it, or over the lines of its buffer"
         )

@@ -43,6 +43,13 @@ class Readable(Protocol):
     def read(self, size: int, /) -> Any: ...
 
 
+class Output(Protocol):
+    """An output of an `aio.Child`, which is read on a thread of its own."""
+
+    @property
+    def _stream(self) -> Readable: ...
+
+
 class Writable(Protocol):
     """A file that a copy of the output may go to."""
 
@@ -60,6 +67,7 @@ Stdin = (
     | os.PathLike[bytes]
     | HasFileno
     | Readable
+    | Output
     | Iterable[Data]
     | Iterable[str]
 )
@@ -74,6 +82,7 @@ NoPipe = (
     | os.PathLike[bytes]
     | HasFileno
     | Readable
+    | Output
     | Iterable[Data]
     | Iterable[str]
 )

@@ -109,8 +109,19 @@ async def wait_async(
 
     Cancelling it leaves nothing behind: no reader with the loop, no descriptor.
     """
+    return await wait_async_calling(procs, mode, event, timeout, None)
+
+
+async def wait_async_calling(
+    procs: Iterable[T],
+    mode: Literal["any", "all"] | int,
+    event: Literal["exited", "reaped"],
+    timeout: Seconds | None,
+    callback: Callable[[T], object] | None,
+) -> Waited[T]:
+    """`wait_async`, with a callback."""
     waiting = Waiting(procs, watched, mode, event, timeout)
-    await waiting.complete_async()
+    await waiting.complete_async(callback)
     return _waited(waiting)
 
 

@@ -13,9 +13,10 @@ from ._timeout import Deadline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
     from typing import Any, NoReturn, Protocol
 
-    from ._process import Process
+    from ._process import AnyProcess
     from ._stream import Reader
     from ._types import Seconds
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
         """A child, as far as a search in its streams needs one."""
 
         args: Any
-        process: Process
 
+        @property
+        def process(self) -> AnyProcess: ...
         @property
         def returncode(self) -> int | None: ...
         def wait(self, timeout: Seconds | None) -> int | None: ...
@@ -45,6 +47,35 @@ def wait_for(
     timeout: Seconds | None,
 ) -> re.Match[Any]:
     """Reads lines of the streams until one has a match for the pattern."""
+    from ._errors import WaitTimeout
+
+    steps = searching(child, streams, decoding, pattern, timeout)
+    try:
+        step = next(steps)
+        while True:
+            if isinstance(step, Sleep):
+                step = steps.send(_sleep(step))
+                continue
+            try:
+                # Raises what the child was stopped for, if it has reached a limit.
+                code = child.wait(step.seconds)
+            except WaitTimeout:
+                code = None
+            step = steps.send(code)
+    except StopIteration as over:
+        match: re.Match[Any] = over.value
+        return match
+
+
+def searching(
+    child: _Started,
+    streams: list[Any],
+    decoding: tuple[str, str] | None,
+    pattern: Any,
+    timeout: Seconds | None,
+) -> Generator[Sleep | EndWait, Any, re.Match[Any]]:
+    """A search, without its sleeps: these are asked for. It is sent the places of the members
+    that have come, or how the child ended, None if it has not."""
     deadline = Deadline(timeout)
     search = _Search(streams, decoding, pattern)
     ended = False
@@ -54,7 +85,8 @@ def wait_for(
                 return match
         search.open = [one for one in search.open if not one.is_over]
         if not search.open:
-            search.give_up(child)
+            code = yield EndWait(_GRACE_S)
+            search.give_up(child, code)
         left = deadline.left()
         if left == 0:
             from ._stream_errors import MatchTimeout
@@ -62,16 +94,38 @@ def wait_for(
             raise MatchTimeout(
                 quoted(child.args), timeout, search.pattern.pattern, search.last_lines()
             )
+        fds = [one.binary.readiness_fd() for one in search.open]
         if not ended:
-            ended = 0 in _sleep(search.open, child, left)
+            came = yield Sleep([*fds, child.process._handle], left)
+            ended = len(fds) in came
         elif child.returncode == 0:
             # The child was a launcher: a process that it has left behind may say it.
-            _sleep(search.open, None, left)
+            yield Sleep(fds, left)
         else:
             # The child's last words may still be on their way.
             grace = _GRACE_S if left is None else min(left, _GRACE_S)
-            if not _sleep(search.open, None, grace):
-                search.give_up(child)
+            if not (yield Sleep(fds, grace)):
+                code = yield EndWait(_GRACE_S)
+                search.give_up(child, code)
+
+
+class Sleep:
+    """Sleep until one of the members has come or the time is up."""
+
+    __slots__ = ("members", "seconds")
+
+    def __init__(self, members: Sequence[_core._Member], seconds: float | None) -> None:
+        self.members = members
+        self.seconds = seconds
+
+
+class EndWait:
+    """Wait so long for the child's end."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
 
 
 def _compiled(pattern: Any, kind: type) -> re.Pattern[Any]:
@@ -144,28 +198,19 @@ class _Search:
         """The last lines, those without an end too."""
         return [*self.lines, *(one.part for one in self.open if one.part)]
 
-    def give_up(self, child: _Started) -> NoReturn:
-        from ._errors import WaitTimeout
+    def give_up(self, child: _Started, code: int | None) -> NoReturn:
         from ._stream_errors import EndedBeforeMatch
 
-        code: int | None
-        try:
-            # Raises what the child was stopped for, if it has reached a limit.
-            code = child.wait(_GRACE_S)
-        except WaitTimeout:
-            code = None
         raise EndedBeforeMatch(quoted(child.args), code, self.pattern.pattern, list(self.lines))
 
 
-def _sleep(streams: list[_SearchedStream], child: _Started | None, left: float | None) -> list[int]:
-    """Sleeps until there is more or the time is up. The streams with more; 0 is the child."""
-    waiting = _core.WaitSet(left)
+def _sleep(step: Sleep) -> list[int]:
+    """The places of the members that have come."""
+    waiting = _core.WaitSet(step.seconds)
     done: list[int] = []
     try:
-        for place, one in enumerate(streams, 1):
-            waiting.add(place, one.binary.readiness_fd(), "exited")
-        if child is not None:
-            waiting.add(0, child.process._handle, "exited")
+        for place, member in enumerate(step.members):
+            waiting.add(place, member, "exited")
         waiting.wait(0, done)
     finally:
         waiting.close()

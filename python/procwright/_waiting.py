@@ -115,15 +115,21 @@ class Waiting:
         finally:
             self.close()
 
-    async def complete_async(self) -> None:
+    async def complete_async(self, callback: Callable[[Any], object] | None = None) -> None:
         """`complete`, for asyncio and trio."""
         from ._async import checkpoint
 
+        called = 0
         try:
             await checkpoint()
             self.poll()
-            while not self.enough() and await self.sleep_async():
-                pass
+            while True:
+                if callback is not None:
+                    while called < len(self.done):
+                        called += 1
+                        callback(self.objects[self.done[called - 1]])
+                if self.enough() or not await self.sleep_async():
+                    break
             await self.linger_async(self.done)
         finally:
             self.close()

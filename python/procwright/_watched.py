@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import _core
 from ._arguments import refuse_closed
 from ._invalid import bad_type, bad_value, shown
-from ._process import Process, opened
+from ._process import AnyProcess, opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def watched(thing: Any) -> _core._Watched:
     """The handle that the core can watch for a thing; None if that is over."""
-    if isinstance(thing, (Process, int, str)):
+    if isinstance(thing, (AnyProcess, int, str)):
         return opened(thing)
     if isinstance(thing, _core.LivenessMonitor):
         # One whose peer is gone needs no descriptor, which may not be had any more.
@@ -24,7 +24,7 @@ def watched(thing: Any) -> _core._Watched:
     if isinstance(receiver := getattr(thing, "receiver", thing), _core.Receiver):
         # An ObjectReceiver has it.
         return receiver
-    if isinstance(own := getattr(thing, "process", None), Process):
+    if isinstance(own := getattr(thing, "process", None), AnyProcess):
         # A child of ours.
         return own._handle
     is_held = getattr(thing, "_is_held", None)

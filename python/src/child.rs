@@ -1,7 +1,7 @@
 //! A child; `procwright/_child.py` wraps it.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -118,6 +118,49 @@ impl Drop for Child {
     }
 }
 
+/// A wait for a child, or for room in its stdin, on an event loop.
+#[pyclass(module = "procwright._core", frozen)]
+pub(crate) struct ChildWait {
+    child: Py<Child>,
+    wait: Mutex<procwright::ChildWait>,
+}
+
+#[pymethods]
+impl ChildWait {
+    #[new]
+    fn new(child: Py<Child>, writing: bool) -> ChildWait {
+        let wait = child.get().child.begin_wait(writing);
+        ChildWait {
+            child,
+            wait: Mutex::new(wait),
+        }
+    }
+
+    /// What to sleep on: whether the end of the process ends the sleep, the descriptors that do,
+    /// which stay this object's, and the seconds until then at the latest, none for no limit.
+    fn sleep(&self, py: Python<'_>) -> PyResult<(bool, Vec<RawFd>, Option<f64>)> {
+        let mut wait = self.wait.lock();
+        let sleep = self.child.get().child.wait_sleep(&mut wait);
+        let sleep = sleep.map_err(|error| not_waited(py, error))?;
+        let readable = sleep.readable.iter().map(AsRawFd::as_raw_fd);
+        let left = sleep.until.remaining(Instant::now());
+        let left = left.map(|left| left.as_secs_f64());
+        Ok((sleep.is_for_process, readable.collect(), left))
+    }
+}
+
+/// The exception of a wait that has ended before the child.
+fn not_waited(py: Python<'_>, error: WaitError) -> PyErr {
+    match error {
+        WaitError::Stalled(error) => stalled(py, &error),
+        WaitError::Process(error) => errors::process(py, &error),
+        WaitError::Copy(error) => copy_failed(py, error),
+        WaitError::Stdin(error) => exception_of(py, error)
+            .unwrap_or_else(|error| PyRuntimeError::new_err(error.to_string())),
+        error => PyRuntimeError::new_err(error.to_string()),
+    }
+}
+
 #[pymethods]
 impl Child {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -204,15 +247,17 @@ impl Child {
         })?;
         match waited {
             Ok(Ok(exit)) => status(py, exit).map(Some),
-            Ok(Err(WaitError::Stalled(error))) => Err(stalled(py, &error)),
-            Ok(Err(WaitError::Process(error))) => Err(errors::process(py, &error)),
-            Ok(Err(WaitError::Copy(error))) => Err(copy_failed(py, error)),
-            Ok(Err(WaitError::Stdin(error))) => Err(exception_of(py, error)
-                .unwrap_or_else(|error| PyRuntimeError::new_err(error.to_string()))),
+            Ok(Err(error)) => Err(not_waited(py, error)),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
-            Ok(Err(error)) => Err(PyRuntimeError::new_err(error.to_string())),
             Err(error) => Err(errors::system(&error, error.to_string())),
         }
+    }
+
+    /// The parts of a `Status` once a `wait` would have them, none before. Never blocks.
+    fn wait_step<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let ended = py.detach(|| self.child.wait_step());
+        let ended = ended.map_err(|error| not_waited(py, error))?;
+        ended.map(|exit| status(py, exit)).transpose()
     }
 
     /// Pid, name and state of each process that could not be ended. On the main

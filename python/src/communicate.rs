@@ -2,6 +2,7 @@
 //! `Communication`, with outputs that are `bytes`.
 
 use std::io;
+use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -9,6 +10,7 @@ use bytes::Bytes;
 use procwright::OutputCapture;
 use procwright::memory::Memory;
 use procwright::stream::{Chunk, Closed, Patience, Readiness};
+use procwright::time::Deadline;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -95,12 +97,34 @@ impl Communication {
         match done {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(false),
-            Err(error) => {
-                let closed = talk.closed_output();
-                let name = closed.map_or("a stream", |output| &output.source.name);
-                Err(failed(py, &error, name))
-            }
+            Err(error) => Err(refused(py, talk, &error)),
         }
+    }
+
+    /// Goes on with what needs no wait; whether all is written and read.
+    fn go_on_now(&self, py: Python<'_>) -> PyResult<bool> {
+        let mut guard = self.talk()?;
+        let talk = &mut *guard;
+        let at_once = Patience::until(Deadline::at(Instant::now()));
+        match py.detach(|| proceed(talk, at_once)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(false),
+            Err(error) => Err(refused(py, talk, &error)),
+        }
+    }
+
+    /// The descriptors of which one is readable when it can go on. They stay the streams'.
+    fn sleep(&self, py: Python<'_>) -> PyResult<Vec<RawFd>> {
+        let talk = self.talk()?;
+        let mut fds = Vec::new();
+        if let Some(stdin) = self.stdin.as_ref().filter(|_| talk.is_writing()) {
+            fds.push(stdin.get().readiness_fd(py)?);
+        }
+        for output in talk.open_captures().into_iter().flatten() {
+            let fd = output.source.readiness();
+            fds.push(fd.map_err(|error| failed(py, &error, &output.source.name))?);
+        }
+        Ok(fds)
     }
 
     /// The bytes that were read of both, and where in each bytes were dropped.
@@ -133,6 +157,12 @@ impl Communication {
             .try_lock()
             .map_err(|_| PyRuntimeError::new_err("somebody communicates with this child already"))
     }
+}
+
+fn refused(py: Python<'_>, talk: &procwright::Communication<Output>, error: &io::Error) -> PyErr {
+    let closed = talk.closed_output();
+    let name = closed.map_or("a stream", |output| &output.source.name);
+    failed(py, error, name)
 }
 
 /// Goes on. An output that another thread closes before its end is an error, of each call;

@@ -60,7 +60,7 @@ mod _core {
     #[pymodule_export]
     use super::budget::{budget, set_budget};
     #[pymodule_export]
-    use super::child::{Child, spawn};
+    use super::child::{Child, ChildWait, spawn};
     #[pymodule_export]
     use super::communicate::Communication;
     #[pymodule_export]

@@ -136,6 +136,33 @@ def test_run(case, child, results):
     results[case["name"]] = "passed"
 
 
+@pytest.fixture(scope="module")
+def aio_results():
+    """How each case went on an event loop."""
+    yield from written("aio.json")
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop", "trio"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_aio(case, loop, child, aio_results):
+    anyio = pytest.importorskip("anyio")
+    pytest.importorskip(loop)
+    from procwright import aio
+
+    options = {"backend": "trio" if loop == "trio" else "asyncio"}
+    if loop == "uvloop":
+        options["backend_options"] = {"use_uvloop": True}
+
+    def run(argv, **given):
+        return anyio.run(lambda: aio.run(argv, **given), **options)
+
+    if loop == "asyncio":
+        aio_results[case["name"]] = "failed"
+    check(case, child, run)
+    if loop == "asyncio":
+        aio_results[case["name"]] = "passed"
+
+
 def is_for_a_child(case):
     """Whether a child that is held takes the options, and what is expected is not that a limit
     leaves bytes out: it has what was read."""

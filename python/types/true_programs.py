@@ -6,11 +6,14 @@
 import datetime
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from typing import assert_type
+
+from anyio.abc import ByteReceiveStream, ByteSendStream
 
 import procwright
 from procwright import (
@@ -31,6 +34,7 @@ from procwright import (
     TextReader,
     TextWriter,
     Writer,
+    aio,
 )
 
 LS = ["ls", "/"]
@@ -265,3 +269,40 @@ def joined() -> None:
     assert_type(text, procwright.PipelineResult[str])
     assert_type(text.returncode, int | None)
     assert_type(procwright.pipeline(LS, stdout=DEVNULL, env={"A": "b"}, stop="KILL").stdout, None)
+
+
+async def awaited() -> None:
+    assert_type((await aio.run(LS)).stdout, bytes)
+    assert_type((await aio.run(LS, text=True, stderr=STDOUT)).stderr, None)
+    assert_type((await aio.run("ls | wc", shell=True, text=True, timeout=5)).stdout, str)
+    async with aio.spawn(LS, stdin=PIPE, text=True) as child:
+        assert_type(child, aio.Child[str, str, str, None])
+        assert_type(child.stdin, aio.TextWriter)
+        await child.stdin.send("x")
+        assert_type(await child.stdout.readline(), str)
+        assert_type(await child.stdout.receive(), str)
+        assert_type([line async for line in child.stdout], list[str])
+        assert_type([one async for one in child.stdout.lines()], list[str | Gap])
+        assert_type(await child.communicate("x"), tuple[str, str])
+        assert_type(await child.wait_for("x"), re.Match[str])
+        assert_type((await child.result()).stderr, str)
+        assert_type(await child.wait(timeout=1.5), int | None)
+    other = await aio.spawn(LS)
+    assert_type(other.stdin, None)
+    assert_type(other.stdout, aio.Reader)
+    assert_type(await other.stdout.receive(10), bytes)
+    assert_type([line async for line in other.stdout], list[bytes])
+    async for item in aio.spawn(LS, merged=True, text=True).merged:
+        if not isinstance(item, Gap):
+            assert_type(item.line, str)
+    assert_type(
+        (await aio.wait([other], "all", timeout=5)).done, list[aio.Child[bytes, bytes, None, None]]
+    )
+    async for one in aio.as_completed([aio.Process(1)]):
+        assert_type(await one.wait(), procwright.Status)
+    procwright.run(["sort"], stdin=other.stdout)
+
+
+def streams_of_anyio() -> tuple[ByteReceiveStream, ByteSendStream]:
+    child = aio.spawn(LS, stdin=PIPE)
+    return child.stdout, child.stdin

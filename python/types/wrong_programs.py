@@ -10,7 +10,7 @@ import sys
 import threading
 
 import procwright
-from procwright import DEVNULL, PIPE, STDOUT, CalledProcessError, Child, MergedLine, Result
+from procwright import DEVNULL, PIPE, STDOUT, CalledProcessError, Child, MergedLine, Result, aio
 
 LS = ["ls", "/"]
 
@@ -122,3 +122,17 @@ def joined() -> None:
     procwright.pipeline(LS, ["wc"]).stdout.encode()  # wrong
     procwright.pipeline(LS, success="maybe")  # wrong
     procwright.pipeline(LS, pty=True)  # wrong
+
+
+async def awaited() -> None:
+    (await aio.run(LS)).stdout.strip("x")  # wrong
+    aio.run(LS).stdout  # wrong
+    await aio.run(LS, overflow="spill")  # wrong
+    await aio.run(LS, timout=5)  # wrong
+    async with aio.spawn(LS, text=True) as child:
+        child.stdin.send("x")  # wrong
+        child.stdout.readline().strip()  # wrong
+        await child.wait_for(b"x")  # wrong
+        async for line in child.stdout:
+            line.decode()  # wrong
+        list(child.stdout)  # wrong

@@ -77,7 +77,10 @@ pub mod time {
     pub use procwright_os::time::{Deadline, Timeout};
 }
 
-pub use child::{CapturedOutput, Child, Communication, OutputCapture, WaitError, duplicate_fd};
+pub use child::{
+    CapturedOutput, Child, ChildSleep, ChildWait, Communication, OutputCapture, WaitError,
+    duplicate_fd,
+};
 pub use command::{Command, Ongoing};
 pub use drain::{Flow, Segment};
 pub use error::BoxError;

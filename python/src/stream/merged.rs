@@ -1,10 +1,11 @@
 //! The two streams out of a child as one.
 
+use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
-use procwright::stream::{MergedItem, MergedReader, Readiness};
+use procwright::stream::{MergedItem, MergedReader, Patience, Readiness};
 use procwright::time::Deadline;
 use procwright_os::fork::OnceBox;
 use pyo3::prelude::*;
@@ -59,21 +60,30 @@ impl Merged {
             }
         })?;
         let item = read.map_err(|error| failed(py, &error, &self.name))?;
-        Ok(match item {
-            Some(MergedItem::Line(line)) => {
-                let at = line.at().duration_since(UNIX_EPOCH).unwrap_or_default();
-                let bytes = frame.map_or(line.bytes(), |frame| frame.cut(line.bytes()));
-                let bytes = PyBytes::new(py, bytes).into_any();
-                Some((
-                    line.stream().fd(),
-                    at.as_secs_f64(),
-                    bytes,
-                    line.is_ambiguous(),
-                ))
+        raw(py, item, frame)
+    }
+
+    /// What `_next` gives, in a tuple; None if that would wait.
+    #[pyo3(name = "_next_now", signature = (frame=None))]
+    fn next_now<'py>(
+        &self,
+        py: Python<'py>,
+        frame: Option<&Bound<'_, Frame>>,
+    ) -> PyResult<Option<(Option<Item<'py>>,)>> {
+        let frame = frame.map(Bound::get);
+        let at_once = Patience::from(Duration::ZERO);
+        let read = py.detach(|| {
+            let _inside = self.inside.enter();
+            match frame {
+                None => self.reader.next_line(at_once),
+                Some(frame) => self.reader.next_line_as(&frame.frame, at_once),
             }
-            Some(MergedItem::Gap(n)) => Some((0, 0.0, n.into_pyobject(py)?.into_any(), false)),
-            _ => None,
-        })
+        });
+        match read {
+            Ok(item) => Ok(Some((raw(py, item, frame)?,))),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+            Err(error) => Err(failed(py, &error, &self.name)),
+        }
     }
 
     #[pyo3(name = "_figures")]
@@ -118,4 +128,27 @@ impl Merged {
     fn label(&self) -> &str {
         &self.name
     }
+}
+
+/// An item as Python gets it, none at the end.
+fn raw<'py>(
+    py: Python<'py>,
+    item: Option<MergedItem>,
+    frame: Option<&Frame>,
+) -> PyResult<Option<Item<'py>>> {
+    Ok(match item {
+        Some(MergedItem::Line(line)) => {
+            let at = line.at().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let bytes = frame.map_or(line.bytes(), |frame| frame.cut(line.bytes()));
+            let bytes = PyBytes::new(py, bytes).into_any();
+            Some((
+                line.stream().fd(),
+                at.as_secs_f64(),
+                bytes,
+                line.is_ambiguous(),
+            ))
+        }
+        Some(MergedItem::Gap(n)) => Some((0, 0.0, n.into_pyobject(py)?.into_any(), false)),
+        _ => None,
+    })
 }

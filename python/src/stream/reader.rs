@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use procwright::memory::Memory;
-use procwright::stream::{Item, Patience};
+use procwright::stream::{Item, LineReader, Patience};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::converted::{Converted, NextItem};
@@ -115,27 +116,53 @@ impl Reader {
     /// The next line, gap (as its offset and length) or, at the end, None.
     #[pyo3(name = "_next_in")]
     fn next_in<'py>(&self, py: Python<'py>, frame: &Bound<'_, Frame>) -> NextItem<'py, PyAny> {
-        let frame = frame.get();
         loop {
-            let tried = self
-                .source
-                .lines
-                .try_line_as(&frame.frame, usize::MAX, |item| {
-                    Converted::from_item(item, |line| PyBytes::new(py, frame.cut(line)))
-                });
-            let tried = tried.map_err(|error| failed(py, &error, &self.source.name))?;
-            match tried {
-                Some(Converted::Line(line)) => return Ok(Some(line.into_any())),
-                Some(Converted::Gap(n)) => {
-                    let gap = (self.source.gap(n), n);
-                    return Ok(Some(gap.into_pyobject(py)?.into_any()));
-                }
-                Some(Converted::End) => return Ok(None),
-                None => self.source.wait(py, |lines, patience| {
-                    lines.await_line_as(&frame.frame, usize::MAX, patience)
-                })?,
+            if let Some(item) = self.try_in(py, frame.get())? {
+                return Ok(item);
+            }
+            let frame = frame.get();
+            self.source.wait(py, |lines, patience| {
+                lines.await_line_as(&frame.frame, usize::MAX, patience)
+            })?;
+        }
+    }
+
+    /// What `_next_in` gives, in a tuple; None if that would wait.
+    #[pyo3(name = "_next_now")]
+    #[allow(clippy::type_complexity)]
+    fn next_now<'py>(
+        &self,
+        py: Python<'py>,
+        frame: &Bound<'_, Frame>,
+    ) -> PyResult<Option<(Option<Bound<'py, PyAny>>,)>> {
+        let frame = frame.get();
+        if let Some(item) = self.try_in(py, frame)? {
+            return Ok(Some((item,)));
+        }
+        // What one step brings: a line that never ends must not have the event loop to itself.
+        self.step(py, |lines, at_once| {
+            lines.await_line_as(&frame.frame, usize::MAX, at_once)
+        })?;
+        Ok(self.try_in(py, frame)?.map(|item| (item,)))
+    }
+
+    /// At most `most` bytes of what is here, b"" at the end; None if there is nothing yet.
+    #[pyo3(name = "_read_now")]
+    fn read_now<'py>(&self, py: Python<'py>, most: usize) -> NextItem<'py, PyBytes> {
+        loop {
+            if let Some(bytes) = self.try_some(py, most, true)? {
+                return Ok(Some(bytes));
+            }
+            if !self.step(py, |lines, at_once| lines.await_bytes(at_once))? {
+                return Ok(None);
             }
         }
+    }
+
+    /// Makes these bytes the next that are read.
+    #[pyo3(name = "_put_back")]
+    fn put_back(&self, py: Python<'_>, bytes: PyBackedBytes) {
+        self.source.give_back(py, &bytes);
     }
 
     /// Looks without waiting: "line" and the next line, "part" and the beginning of one if
@@ -305,6 +332,17 @@ impl Reader {
 
     /// The bytes that are here. Waits only if there are none.
     fn some<'py>(&self, py: Python<'py>, most: usize, take: bool) -> PyResult<Bound<'py, PyBytes>> {
+        loop {
+            if let Some(bytes) = self.try_some(py, most, take)? {
+                return Ok(bytes);
+            }
+            self.source
+                .wait(py, |lines, patience| lines.await_bytes(patience))?;
+        }
+    }
+
+    /// The bytes that are here, b"" at the end; None if there are none yet.
+    fn try_some<'py>(&self, py: Python<'py>, most: usize, take: bool) -> NextItem<'py, PyBytes> {
         let source = &self.source;
         loop {
             let tried = source.lines.try_bytes(most, |item| match item {
@@ -316,11 +354,52 @@ impl Reader {
                 _ => (Converted::End, 0),
             });
             match tried.map_err(|error| failed(py, &error, &source.name))? {
-                Some(Converted::Line(bytes)) => return Ok(bytes),
+                Some(Converted::Line(bytes)) => return Ok(Some(bytes)),
                 Some(Converted::Gap(n)) => drop(source.gap(n)),
-                Some(Converted::End) => return Ok(PyBytes::new(py, b"")),
-                None => source.wait(py, |lines, patience| lines.await_bytes(patience))?,
+                Some(Converted::End) => return Ok(Some(PyBytes::new(py, b""))),
+                None => return Ok(None),
             }
+        }
+    }
+
+    /// The next line or gap, or none at the end; nothing if there is no whole one yet.
+    fn try_in<'py>(
+        &self,
+        py: Python<'py>,
+        frame: &Frame,
+    ) -> PyResult<Option<Option<Bound<'py, PyAny>>>> {
+        let lines = &self.source.lines;
+        let tried = lines.try_line_as(&frame.frame, usize::MAX, |item| {
+            Converted::from_item(item, |line| PyBytes::new(py, frame.cut(line)))
+        });
+        let tried = tried.map_err(|error| failed(py, &error, &self.source.name))?;
+        Ok(match tried {
+            Some(Converted::Line(line)) => Some(Some(line.into_any())),
+            Some(Converted::Gap(n)) => {
+                let gap = (self.source.gap(n), n);
+                Some(Some(gap.into_pyobject(py)?.into_any()))
+            }
+            Some(Converted::End) => Some(None),
+            None => None,
+        })
+    }
+
+    /// Does what `operation` can without waiting. False if nothing has come.
+    fn step(
+        &self,
+        py: Python<'_>,
+        operation: impl Fn(&LineReader, Patience<'_>) -> io::Result<()> + Sync,
+    ) -> PyResult<bool> {
+        let source = &self.source;
+        let at_once = Patience::from(Duration::ZERO);
+        let done = py.detach(|| {
+            let _inside = source.inside.enter();
+            operation(&source.lines, at_once)
+        });
+        match done {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(false),
+            Err(error) => Err(failed(py, &error, &source.name)),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The binary stream into a child.
 
+use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use procwright::stream::Readiness;
 use procwright::time::Deadline;
@@ -63,6 +65,24 @@ impl Writer {
         Ok(data.len())
     }
 
+    /// Writes of `data` from `offset` on what there is room for. How many bytes, 0 for no room.
+    #[pyo3(name = "_write_now")]
+    fn write_now(&self, py: Python<'_>, data: PyBackedBytes, offset: usize) -> PyResult<usize> {
+        let data = data.get(offset..).unwrap_or_default();
+        let written = py.detach(|| {
+            let _inside = self.inside.enter();
+            self.writer.write_for(data, Duration::ZERO)
+        });
+        match written {
+            Ok(n) => {
+                self.written.fetch_add(n as u64, Ordering::Relaxed);
+                Ok(n)
+            }
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(0),
+            Err(error) => Err(failed(py, &error, &self.name)),
+        }
+    }
+
     /// Refuses at once in a fork and when it is closed, without waiting for another thread's
     /// write.
     #[pyo3(name = "_alive")]
@@ -79,7 +99,7 @@ impl Writer {
 
     /// A descriptor that is readable once there is room to write, once the child reads
     /// no more and once the stream is closed. It stays this object's.
-    fn readiness_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
+    pub(crate) fn readiness_fd(&self, py: Python<'_>) -> PyResult<RawFd> {
         let fd = match self.readiness.get() {
             Some(readiness) => Ok(readiness.as_raw_fd()),
             None => self

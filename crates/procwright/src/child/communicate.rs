@@ -171,6 +171,20 @@ impl<O: OutputCapture> Communication<O> {
         self.stdin.is_none() && self.outputs.values().all(|output| !output.is_open())
     }
 
+    /// Whether input is left to be written, or stdin to be closed behind it.
+    pub fn is_writing(&self) -> bool {
+        self.stdin.is_some()
+    }
+
+    /// The captures of stdout and stderr that are not at their end.
+    pub fn open_captures(&self) -> [Option<&O>; 2] {
+        let open = |side: &'_ CommunicationOutput<O>| side.is_open();
+        self.outputs
+            .as_ref()
+            .map(|side| side.output.as_ref().filter(|_| open(side)))
+            .into()
+    }
+
     /// An output of which [`proceed`](Communication::proceed) has said that another
     /// thread closed it before its end.
     pub fn closed_output(&self) -> Option<&O> {

@@ -65,4 +65,4 @@ pub use stdio::duplicate_fd;
 pub(crate) use stdio::{JoinEnds, OurEnds};
 pub(crate) use streams::StreamListener;
 pub(crate) use unstarted::Unstarted;
-pub use wait::WaitError;
+pub use wait::{ChildSleep, ChildWait, WaitError};

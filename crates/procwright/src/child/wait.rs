@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::child::Child;
@@ -9,6 +10,7 @@ use crate::error::BoxError;
 use crate::stream::{Patience, StallCheck, Stalled};
 use procwright_os::poll::{self, Fd, Flags};
 use procwright_os::time::{Deadline, Timeout};
+use procwright_os::wake::Wake;
 use procwright_process::wait::{Awaits, Event, WaitSet, Waitable, Want};
 use procwright_process::{Exit, Process, ProcessError};
 
@@ -35,7 +37,140 @@ pub enum WaitError {
     Interrupted,
 }
 
+/// What a look at a child has found.
+#[derive(Clone, Copy)]
+enum Look<'a> {
+    Alive,
+    /// It has ended, and the rest of its processes is being ended for a limit: readable once
+    /// that is over.
+    BeingStopped(BorrowedFd<'a>),
+    Ended(Exit),
+}
+
+/// A wait for a child, or for room in its stdin, by an event loop: it never blocks. See
+/// [`Child::wait_step`].
+#[derive(Debug)]
+pub struct ChildWait {
+    stall: StallCheck,
+    ring: Option<Arc<Wake>>,
+}
+
+/// What a [`ChildWait`] sleeps on: an event loop looks again when one of the descriptors is
+/// readable, or at the time.
+#[derive(Debug)]
+pub struct ChildSleep<'a> {
+    /// Whether the end of the child's process ends the sleep.
+    pub is_for_process: bool,
+    /// Descriptors that are readable when there is something to look at.
+    pub readable: Vec<BorrowedFd<'a>>,
+    /// When to look again in any case.
+    pub until: Deadline,
+}
+
 impl Child {
+    /// Begins a wait that an event loop takes step by step: for the child's end, or if it is
+    /// `writing`, for room in its stdin.
+    pub fn begin_wait(&self, writing: bool) -> ChildWait {
+        let now = Instant::now();
+        ChildWait {
+            stall: match writing {
+                true => StallCheck::writing(self.watch(), now),
+                false => StallCheck::waiting(self.watch(), now),
+            },
+            ring: None,
+        }
+    }
+
+    /// How it ended, as [`wait`](Child::wait) tells, none while that is not over. Never blocks.
+    ///
+    /// An event loop asks, sleeps on what [`wait_sleep`](Child::wait_sleep) says, and asks again:
+    ///
+    /// ```
+    /// use procwright::wait::{Awaits, Event, Waitable, Want};
+    /// use procwright::{Command, WaitSet};
+    /// use std::os::fd::BorrowedFd;
+    ///
+    /// struct News<'a>(BorrowedFd<'a>);
+    ///
+    /// impl Waitable for News<'_> {
+    ///     fn awaits(&self) -> Awaits<'_> {
+    ///         Awaits::readable(self.0)
+    ///     }
+    /// }
+    ///
+    /// let child = Command::new("true").spawn()?;
+    /// let mut wait = child.begin_wait(false);
+    /// let exit = loop {
+    ///     if let Some(exit) = child.wait_step()? {
+    ///         break exit;
+    ///     }
+    ///     let sleep = child.wait_sleep(&mut wait)?;
+    ///     let mut set: WaitSet<Box<dyn Waitable + '_>> = WaitSet::new()?;
+    ///     if sleep.is_for_process {
+    ///         set.add(Box::new(child.process()), Event::Exited)?;
+    ///     }
+    ///     for fd in sleep.readable {
+    ///         set.add(Box::new(News(fd)), Event::Exited)?;
+    ///     }
+    ///     set.wait_until(Want::Any, sleep.until)?;
+    /// };
+    /// assert!(exit.success());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`WaitError::Stdin`], once.
+    pub fn wait_step(&self) -> Result<Option<Exit>, WaitError> {
+        Ok(match self.look()? {
+            Look::Ended(exit) => Some(exit),
+            Look::Alive | Look::BeingStopped(_) => None,
+        })
+    }
+
+    /// What to sleep on before the next [`wait_step`](Child::wait_step).
+    ///
+    /// # Errors
+    /// [`WaitError::Stalled`], as [`wait`](Child::wait).
+    pub fn wait_sleep<'a>(&'a self, wait: &'a mut ChildWait) -> Result<ChildSleep<'a>, WaitError> {
+        // Not by `look`, which may tell an error that is for the next step.
+        if self.try_wait().is_some()
+            && let Some(over) = self.shared().limit_stop_under_way()
+        {
+            return Ok(ChildSleep {
+                is_for_process: false,
+                readable: vec![over],
+                until: Deadline::NEVER,
+            });
+        }
+        let next = wait
+            .stall
+            .check(Instant::now())
+            .inspect_err(|stalled| self.trace_stall(stalled))?;
+        wait.ring = next.ring;
+        Ok(ChildSleep {
+            is_for_process: true,
+            readable: wait.ring.as_deref().map(AsFd::as_fd).into_iter().collect(),
+            until: next.at,
+        })
+    }
+
+    fn trace_stall(&self, stalled: &Stalled) {
+        self.shared().trace().say(|| format!("stalled: {stalled}"));
+    }
+
+    fn look(&self) -> Result<Look<'_>, WaitError> {
+        let exit = self.try_wait();
+        // Asked afterwards: a stop that has ended the child is under way before that.
+        match (exit, self.shared().limit_stop_under_way()) {
+            (Some(exit), None) => match self.shared().take_failure() {
+                Some(error) => Err(WaitError::Stdin(error)),
+                None => Ok(Look::Ended(exit)),
+            },
+            (Some(_), Some(over)) => Ok(Look::BeingStopped(over)),
+            (None, _) => Ok(Look::Alive),
+        }
+    }
+
     /// Waits until it has ended, and reaps it as [`try_wait`](Child::try_wait) does; none
     /// if the timeout came first.
     /// Waits for the exit alone: what it wrote can be read afterwards. If it has copies
@@ -87,29 +222,24 @@ impl Child {
     pub fn wait_with(&self, patience: Patience<'_>) -> Result<Option<Exit>, WaitError> {
         let mut stall = StallCheck::waiting(self.watch(), Instant::now());
         loop {
-            let exit = self.try_wait();
-            // Asked afterwards: a stop that has ended the child is under way before that.
-            let limit_stop = self.shared().limit_stop_under_way();
-            if let (Some(exit), None) = (exit, limit_stop) {
-                if let Some(error) = self.shared().take_failure() {
-                    return Err(WaitError::Stdin(error));
-                }
+            let look = self.look()?;
+            if let Look::Ended(exit) = look {
                 return Ok(self.settle_copies(&patience)?.then_some(exit));
             }
             let now = Instant::now();
             if patience.deadline().reached(now) {
                 return Ok(None);
             }
-            if let (Some(_), Some(over)) = (exit, limit_stop) {
+            if let Look::BeingStopped(over) = look {
                 // Its processes are being ended, and what came of that belongs to its end.
                 if sleep_for([patience.interrupt(), Some(over)], patience.deadline()) {
                     return Err(WaitError::Interrupted);
                 }
                 continue;
             }
-            let next = stall.check(now).inspect_err(|stalled| {
-                self.shared().trace().say(|| format!("stalled: {stalled}"));
-            })?;
+            let next = stall
+                .check(now)
+                .inspect_err(|stalled| self.trace_stall(stalled))?;
             let until = patience.deadline().min(next.at);
             let ring = next.ring.as_deref().map(AsFd::as_fd);
             let beside = [ring, patience.interrupt()];

@@ -124,8 +124,8 @@ impl StallWatch {
 
 /// The checks of one wait, and what they have seen of the outputs.
 #[derive(Debug)]
-pub(crate) struct StallCheck<'a> {
-    watch: &'a StallWatch,
+pub(crate) struct StallCheck {
+    watch: Arc<StallWatch>,
     after: Option<Duration>,
     began: Instant,
     writing: bool,
@@ -142,25 +142,25 @@ pub(crate) struct NextCheck {
     pub(crate) ring: Option<Arc<Wake>>,
 }
 
-impl<'a> StallCheck<'a> {
+impl StallCheck {
     /// Checks for a wait for the child's end.
-    pub(crate) fn waiting(watch: &'a StallWatch, now: Instant) -> StallCheck<'a> {
+    pub(crate) fn waiting(watch: &Arc<StallWatch>, now: Instant) -> StallCheck {
         StallCheck::new(watch, false, now)
     }
 
     /// Checks for a write to its stdin.
-    pub(crate) fn writing(watch: &'a StallWatch, now: Instant) -> StallCheck<'a> {
+    pub(crate) fn writing(watch: &Arc<StallWatch>, now: Instant) -> StallCheck {
         StallCheck::new(watch, true, now)
     }
 
-    fn new(watch: &'a StallWatch, writing: bool, now: Instant) -> StallCheck<'a> {
+    fn new(watch: &Arc<StallWatch>, writing: bool, now: Instant) -> StallCheck {
         let (began, full) = match watch.taken_up(writing, now) {
             Some(before) => (before.began, before.full),
             None => (now, PerStream::default()),
         };
         StallCheck {
-            watch,
             after: watch.after(),
+            watch: Arc::clone(watch),
             began,
             writing,
             ring: None,
@@ -301,11 +301,11 @@ mod tests {
     #[test]
     fn a_stall_told_at_once_is_not_checked_without_a_pause() {
         let monitor = OutputMonitor::new(OutputPath::Pipe(Arc::default()), None);
-        let watch = StallWatch::new(
+        let watch = Arc::new(StallWatch::new(
             Vec::new(),
             Timeout::after(Duration::ZERO),
             PerStream::new(Some(monitor), None),
-        );
+        ));
         let now = Instant::now();
         let mut check = StallCheck::writing(&watch, now);
         assert!(!check.first_check().reached(now));

@@ -1,0 +1,388 @@
+"""`aio.Child`: a program that was started, on an event loop."""
+
+from __future__ import annotations
+
+from anyio.lowlevel import checkpoint
+
+from . import _core
+from ._aio_sleep import first, in_left_thread, in_thread
+from ._aio_stream import Reader, Writer
+from ._aio_text import Merged, TextReader, TextWriter
+from ._aio_wait import Process
+from ._child import LeftOff
+from ._errors import WaitTimeout
+from ._generic import Both, Err, Generic, In, Out
+from ._process import as_stop
+from ._record import Status, Survivor
+from ._timeout import Deadline
+from ._wait_for import EndWait, Sleep, searching
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Generator
+    from signal import Signals
+    from types import TracebackType
+    from typing import Any, Literal, Self, overload
+
+    from . import _child
+    from ._aio_child_streams import Streams
+    from ._callback import LineCaller
+    from ._result import Result
+    from ._types import Args, Data, Seconds
+else:
+    Streams = Generic
+
+
+class Child(Streams[Out, Err, In, Both]):
+    """A program that was started: what `aio.spawn` gives. A `procwright.Child` whose calls that
+    may wait are awaited, and whose streams are anyio's.
+
+    As an asynchronous context manager: leaving normally closes `stdin` and waits for the program,
+    leaving by an exception, also a cancellation, stops it and all of its processes.
+    """
+
+    def __init__(self, child: _child.Child[Any, Any, Any, Any], has_copies: bool = False) -> None:
+        self._child = child
+        #: Whether a wait is for copies of its outputs as well.
+        self._has_copies = has_copies
+        core = self._core = child._core
+        #: The process, for all that is not the child's alone.
+        self.process = Process._from_handle(core.process())
+        #: The stream to its stdin, None unless that is a pipe.
+        self.stdin = None
+        #: The stream from its stdout, None unless that is a pipe.
+        self.stdout = self._output(child.stdout)
+        #: The stream from its stderr, None unless that is a pipe.
+        self.stderr = self._output(child.stderr)
+        #: The lines of both outputs in one stream, None unless that was asked for.
+        self.merged = None
+        stdin: Any = child.stdin
+        if stdin is not None:
+            self.stdin = TextWriter(stdin, core) if child._decoding else Writer(stdin, core)
+        if child.merged is not None:
+            both: Merged[Any] = Merged(child.merged)
+            self.merged = both
+
+    def _output(self, stream: Any) -> Reader | TextReader | None:
+        if stream is None:
+            return None
+        return TextReader(stream, self._core) if self._child._decoding else Reader(stream)
+
+    @property
+    def args(self) -> Args:
+        """The arguments that `spawn` was given."""
+        return self._child.args
+
+    @property
+    def pid(self) -> int:
+        """The number of the process, which is its own until the child has been waited for."""
+        return self._child.pid
+
+    @property
+    def status(self) -> Status | None:
+        """How it ended, None while it is alive. Does not wait."""
+        return self._child.status
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, -N after signal N, None while it is alive or if unknown."""
+        return self._child.returncode
+
+    def poll(self) -> int | None:
+        """The `returncode`, as in `subprocess`. Raises what a callback has raised, once."""
+        return self._child.poll()
+
+    async def wait(self, timeout: Seconds | None = None) -> int | None:
+        """Waits until it has ended, and returns the exit code. -N after signal N.
+
+        Raises as `procwright.Child.wait` does: `WaitTimeout`, `Stalled`, what a callback has
+        raised, and what the child was stopped for. Cancelled, it changes nothing: any number of
+        tasks may wait, and wait again.
+        """
+        child = self._child
+        child._raise_failure()
+        status = await self._wait(timeout)
+        child._raise_failure()
+        child._raise_if_stopped()
+        return status.returncode
+
+    async def _wait(self, timeout: Seconds | None) -> Status:
+        child = self._child
+        parts = await self._until_ended(Deadline(timeout))
+        if parts is None:
+            talk = child._communication
+            raise child._timeout_of(timeout, None if talk is None else talk.peek())
+        return Status(*parts)
+
+    async def _until_ended(self, deadline: Deadline) -> Any:
+        """The parts of its `Status`, None if the time comes first."""
+        await checkpoint()
+        core = self._core
+        wait = _core.ChildWait(core, False)
+        while (parts := core.wait_step()) is None:
+            left = deadline.left()
+            if left == 0:
+                return None
+            await first(*_members(core, wait, left))
+        if self._has_copies:
+            # Who writes them is waited for on a thread.
+            return await in_left_thread("procwright-copies", lambda: core.wait(deadline.left()))
+        return parts
+
+    if TYPE_CHECKING:
+        # Bytes go to a program that is told text as well, and text to that alone.
+        @overload
+        async def communicate(
+            self: Child[Out, Err, bytes | None, Any],
+            input: Data | None = None,
+            timeout: Seconds | None = None,
+        ) -> tuple[Out, Err]: ...
+        @overload
+        async def communicate(
+            self: Child[Out, Err, str | None, Any],
+            input: Data | str | None = None,
+            timeout: Seconds | None = None,
+        ) -> tuple[Out, Err]: ...
+        @overload
+        async def communicate(
+            self, input: Data | None = None, timeout: Seconds | None = None
+        ) -> tuple[Out, Err]: ...
+
+    async def communicate(
+        self, input: Data | str | None = None, timeout: Seconds | None = None
+    ) -> tuple[Any, Any]:
+        """Writes `input`, closes stdin, reads both outputs to the end, and waits.
+
+        As `procwright.Child.communicate`. After a `WaitTimeout` or a cancellation it can be
+        called again, without `input`, and nothing is lost.
+        """
+        self._child._refuse_merged()
+        await self._communicate_all(input, timeout)
+        return self._child._communicated()
+
+    async def _communicate_all(self, input: Any, timeout: Seconds | None) -> None:
+        """Goes on until all is written and read and the child has ended."""
+        child = self._child
+        deadline = Deadline(timeout)
+        talk = child._begin_communication(input)
+        if not await talked(self._core, talk, deadline):
+            child._raise_timeout(timeout, talk)
+        if self._has_copies and await self._until_ended(deadline) is None:
+            child._raise_timeout(timeout, talk)
+        for caller in child._callers:
+            if not await _finished(caller, deadline):
+                child._raise_timeout(timeout, talk)
+        child._raise_failure()
+
+    async def result(self, timeout: Seconds | None = None) -> Result[Out, Err, None]:
+        """Reads what is left of both outputs, waits, and gives a `Result` as `run` does.
+
+        As `procwright.Child.result`; after a cancellation it may be called again.
+        """
+        child = self._child
+        if child._result is None:
+            await self._communicate_all(None, timeout)
+        result: Result[Any, Any, None] = child._finish()
+        child._raise_stopped(result)
+        return result
+
+    if TYPE_CHECKING:
+
+        @overload
+        async def wait_for(
+            self: Child[bytes | None, bytes | None, Any, Any],
+            pattern: bytes | re.Pattern[bytes],
+            timeout: Seconds | None = None,
+            *,
+            stream: Literal["stdout", "stderr"] | None = None,
+        ) -> re.Match[bytes]: ...
+        @overload
+        async def wait_for(
+            self: Child[str | None, str | None, Any, Any],
+            pattern: str | re.Pattern[str],
+            timeout: Seconds | None = None,
+            *,
+            stream: Literal["stdout", "stderr"] | None = None,
+        ) -> re.Match[str]: ...
+
+    async def wait_for(
+        self,
+        pattern: Any,
+        timeout: Seconds | None = None,
+        *,
+        stream: Literal["stdout", "stderr"] | None = None,
+    ) -> re.Match[Any]:
+        """Reads lines until one has a match for `pattern`, and returns the match.
+
+        As `procwright.Child.wait_for`: raises `MatchTimeout` and `EndedBeforeMatch`. Lines that
+        were looked at are consumed, also if it is cancelled.
+        """
+        child = self._child
+        child._raise_failure()
+        searched = child._searched(stream)
+        own: list[Any] = [self.stdout, self.stderr]
+        guards = [one._guard for one in own if one is not None and one._stream in searched]
+        for guard in guards:
+            guard.__enter__()
+        try:
+            await checkpoint()
+            return await self._search(searching(child, searched, child._decoding, pattern, timeout))
+        finally:
+            for guard in guards:
+                guard.__exit__(None, None, None)
+
+    async def _search(self, steps: Generator[Sleep | EndWait, Any, re.Match[Any]]) -> re.Match[Any]:
+        answer: Any = None
+        try:
+            while True:
+                step = steps.send(answer)
+                if isinstance(step, Sleep):
+                    answer = await first(step.members, step.seconds)
+                    continue
+                try:
+                    answer = await self.wait(step.seconds)
+                except WaitTimeout:
+                    answer = None
+        except StopIteration as over:
+            match: re.Match[Any] = over.value
+            return match
+
+    def send_signal(self, sig: int | str) -> None:
+        """Sends it a signal, by number or name. Nothing if it has ended."""
+        self._child.send_signal(sig)
+
+    def terminate(self) -> None:
+        """Sends SIGTERM. Nothing if it has ended."""
+        self._child.terminate()
+
+    def kill(self) -> None:
+        """Sends SIGKILL. Nothing if it has ended."""
+        self._child.kill()
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Says how large its terminal is, of a child that was spawned with `pty`."""
+        self._child.resize(rows, columns)
+
+    async def stop(self, stop: _core.Stop | str | Signals | None = None) -> list[Survivor]:
+        """Ends it as `stop` or its own says, with its descendants by default, and reaps it.
+
+        Gives back the processes that could not be ended. Takes the grace and 2 s at most, on a
+        thread of its own; a cancellation comes when that is over.
+        """
+        policy = None if stop is None else as_stop(stop)
+        survivors = await in_thread("procwright-stop", lambda: self._core.stop(policy))
+        return [Survivor(*survivor) for survivor in survivors]
+
+    async def receiver(self) -> _core.Receiver:
+        """The queue to which it sends, if it was spawned with `channel="from_child"`. Always the
+        same; `async for` iterates over it."""
+        await checkpoint()
+        return self._child.receiver()
+
+    async def sender(self, timeout: Seconds | None = None) -> _core.Sender:
+        """Sends to it, if it was spawned with `channel="to_child"`. Always the same.
+
+        Waits until the child has made its `queue.Receiver.of_parent()`, on a thread. Raises as
+        `procwright.Child.sender`.
+        """
+        return await in_left_thread("procwright-sender", lambda: self._child.sender(timeout))
+
+    def monitor(self) -> _core.LivenessMonitor:
+        """A monitor of its process: whether it is alive, for one load from memory."""
+        return self._child.monitor()
+
+    def readiness_fd(self) -> int:
+        """A descriptor that is readable once it has ended. It stays this object's."""
+        return self._child.readiness_fd()
+
+    def __await__(self) -> Generator[Any, Any, Self]:
+        """Itself: `await aio.spawn(...)` is what `aio.spawn(...)` is."""
+        return self._itself().__await__()
+
+    async def _itself(self) -> Self:
+        return self
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        child = self._child
+        if not self._core.is_ours() or child._keeper is None:
+            # A fork has no part in it, and who is meant to live on is left alone.
+            return
+        if kind is not None:
+            if not issubclass(kind, GeneratorExit):
+                await self.stop()
+            return
+        if child.stdin is not None:
+            child.stdin.close()
+        if child._sender is not None:
+            child._sender.close()
+        self._core.close_sender()
+        try:
+            await self._wait_after_block()
+            for caller in child._callers:
+                await _finished(caller, Deadline(None))
+            child._raise_failure()
+        except GeneratorExit:
+            # Nothing can be awaited any more. Whoever drops the child has it stopped.
+            raise
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _wait_after_block(self) -> None:
+        """Waits, and warns if that is for a program whose reader has left off."""
+        left_off = LeftOff(self._child)
+        while left_off.streams:
+            if await self._until_ended(Deadline(left_off.look_after_s)) is not None:
+                break
+            left_off.look()
+        await self.wait()
+
+    def __repr__(self) -> str:
+        return repr(self._child).replace("procwright.Child", "procwright.aio.Child", 1)
+
+
+async def talked(core: _core.Child, talk: _core.Communication, deadline: Deadline) -> bool:
+    """Goes on until all is written and read and the child has ended. False if the time comes
+    first. May be called again."""
+    await checkpoint()
+    wait = _core.ChildWait(core, False)
+    while True:
+        is_read = talk.go_on_now()
+        # Asked each time: a child that has ended may be stopped for a limit, with who holds its
+        # outputs.
+        has_ended = core.wait_step() is not None
+        if is_read and has_ended:
+            return True
+        left = deadline.left()
+        if left == 0:
+            return False
+        members: list[_core._Member] = [] if is_read else [*talk.sleep()]
+        if not has_ended:
+            more, left = _members(core, wait, left)
+            members += more
+        await first(members, left)
+
+
+async def _finished(caller: LineCaller, deadline: Deadline) -> bool:
+    """Waits until all lines were called back with. False if the time comes first."""
+    return await in_left_thread("procwright-callers", lambda: caller.finish(deadline))
+
+
+def _members(
+    core: _core.Child, wait: _core.ChildWait, left: float | None
+) -> tuple[list[_core._Member], float | None]:
+    """What ends a sleep of a wait for the child, and the seconds until then at the latest."""
+    is_for_process, fds, seconds = wait.sleep()
+    members: list[_core._Member] = [core.process()] if is_for_process else []
+    if seconds is not None:
+        left = seconds if left is None else min(left, seconds)
+    return [*members, *fds], left

@@ -1,0 +1,10 @@
+"""`aio.run` and `aio.spawn`, as type checkers see them: `_aio_overloads.pyi` has what they give.
+
+Nothing imports this module when a program runs.
+"""
+
+from __future__ import annotations
+
+from ._aio_run import run, spawn
+
+__all__ = ["run", "spawn"]

@@ -1,0 +1,47 @@
+"""`procwright` for event loops: asyncio, with uvloop or without, and trio.
+
+The same names with the same parameters, defaults, results and errors; what may wait is awaited.
+It needs anyio: `pip install 'procwright[aio]'`.
+
+>>> import asyncio
+>>> from procwright import aio
+>>> asyncio.run(aio.run(["echo", "hello"], text=True)).stdout
+'hello\\n'
+"""
+
+from __future__ import annotations
+
+try:
+    import anyio as _anyio
+except ImportError as _error:
+    raise ImportError(
+        "procwright.aio needs anyio, which comes with pip install 'procwright[aio]'",
+        name="anyio",
+    ) from _error
+
+from ._aio_child import Child
+from ._aio_stream import Reader, Writer
+from ._aio_text import Merged, TextReader, TextWriter
+from ._aio_wait import Process, as_completed, wait
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._aio_overloads import run, spawn
+else:
+    from ._aio_run import run, spawn
+
+del _anyio
+
+__all__ = [
+    "Child",
+    "Merged",
+    "Process",
+    "Reader",
+    "TextReader",
+    "TextWriter",
+    "Writer",
+    "as_completed",
+    "run",
+    "spawn",
+    "wait",
+]
