@@ -66,13 +66,16 @@ class Keeper:
     def stop(self) -> _core.Child | None:
         """Has the program stopped, if it runs: that child."""
         started: list[_core.Child] = getattr(self, "_started", [])
-        self._started = []
         _let_go_of_ended()
-        if not started or not started[0].stop_in_background():
+        if not started:
             return None
         core = started[0]
-        _stopping[id(core)] = core, self._policy
-        return core
+        is_stopped = core.stop_in_background()
+        if is_stopped:
+            _stopping[id(core)] = core, self._policy
+        # Last: a handler of a signal may raise anywhere before, and then this is called anew.
+        started.clear()
+        return core if is_stopped else None
 
     def tell(self, core: _core.Child) -> None:
         """Warns of the program, which is being stopped."""
@@ -91,9 +94,19 @@ class Keeper:
         warnings.warn_explicit(text, ResourceWarning, filename, number, module)
 
     def __del__(self) -> None:
-        _keepers.pop(id(self), None)
+        try:
+            self._leave_program()
+        except BaseException:
+            # Python tells of what a handler of a signal has raised here, and goes on: what that
+            # has kept from being done is done now.
+            self._leave_program()
+            raise
+
+    def _leave_program(self) -> None:
+        """Stops the program and tells of it; what has been done is not done again."""
         # The program is stopped, whatever becomes of the warning.
         core = self.stop()
+        _keepers.pop(id(self), None)
         if core is None:
             return
         try:

@@ -280,6 +280,13 @@ impl Child {
         Ok(process::survivors(survivors))
     }
 
+    /// Whether stdout and stderr have not come to their ends, of those that come to us.
+    fn open_outputs(&self) -> (bool, bool) {
+        StdStream::BOTH
+            .map(|output| self.child.has_open(output))
+            .into()
+    }
+
     /// Ends it on a thread of its own, while its outputs are still taken. False if there is
     /// nothing to stop.
     fn stop_in_background(&self, py: Python<'_>) -> bool {

@@ -14,7 +14,7 @@ import warnings
 import pytest
 from conftest import is_alive
 
-from procwright import DEVNULL, PIPE, InvalidValue, Process, spawn
+from procwright import DEVNULL, PIPE, InvalidValue, Process, _keeper, spawn
 
 HERE = os.path.abspath(__file__)
 
@@ -83,9 +83,40 @@ def killed(child):
 
 
 def read_to_its_end(child):
-    it = spawn([child, "close-stdout-then-sleep", "100"])
+    it = spawn("exec >&- 2>&-; exec sleep 100", shell=True)
     assert it.stdout.read() == b""
+    assert it.stderr.read() == b""
     return it
+
+
+def test_who_has_closed_one_of_its_outputs_is_told_of_and_stopped(child):
+    kept = [spawn([child, "close-stdout-then-sleep", "100000"])]
+    assert kept[0].stdout.read() == b""
+    process = kept[0].process
+    with pytest.warns(ResourceWarning, match="nobody keeps the child"):
+        kept.clear()
+    process.wait()
+
+
+def test_a_handler_that_raises_where_a_child_is_let_go_of_leaves_it_stopped(child, monkeypatch):
+    raised = [True]
+
+    def handler():
+        # As one of a signal, in any line of the finaliser.
+        if not raised:
+            raised.append(True)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_keeper, "_let_go_of_ended", handler)
+    kept = [spawn([child, "sleep-forever"])]
+    raised.clear()
+    process = kept[0].process
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    with pytest.warns(ResourceWarning, match="nobody keeps the child"):
+        kept.clear()
+    process.wait()
+    assert [one.exc_type for one in told] == [KeyboardInterrupt]
 
 
 @pytest.mark.parametrize("end", [ended, killed, read_to_its_end])

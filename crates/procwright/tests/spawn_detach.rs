@@ -112,13 +112,47 @@ fn who_has_ended_is_not_stopped_in_the_background() {
 }
 
 #[test]
-fn who_has_let_go_of_an_output_is_not_stopped_in_the_background() {
-    let mut spawned = child(&["close-stdout-then-sleep", "60000"])
-        .spawn()
-        .unwrap();
-    let mut nothing = Vec::new();
-    let mut stdout = spawned.stdout.take().unwrap();
-    stdout.read_to_end(&mut nothing).unwrap();
+fn who_has_let_go_of_all_outputs_is_not_stopped_in_the_background() {
+    let script = "exec >&- 2>&-; exec sleep 60";
+    let mut spawned = Command::new("sh").args(["-c", script]).spawn().unwrap();
+    read_out(spawned.stdout.take().unwrap());
+    read_out(spawned.stderr.take().unwrap());
     assert!(!spawned.stop_in_background(()));
     spawned.stop();
+}
+
+#[test]
+fn who_has_let_go_of_one_of_two_outputs_is_stopped_in_the_background() {
+    for script in ["exec >&-; exec sleep 60", "exec 2>&-; exec sleep 60"] {
+        let mut spawned = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let (stdout, stderr) = (
+            spawned.stdout.take().unwrap(),
+            spawned.stderr.take().unwrap(),
+        );
+        match script.contains("2>") {
+            true => read_out(stderr),
+            false => read_out(stdout),
+        }
+        let process = spawned.process().clone();
+        assert!(spawned.stop_in_background(()));
+        drop(spawned);
+        process.wait(None).unwrap();
+        assert!(matches!(process.exit(), Some(Exit::Signal { .. })));
+    }
+}
+
+#[test]
+fn who_ends_behind_one_of_its_outputs_is_not_stopped_in_the_background() {
+    // Its stderr is held by another, so that it has no end, though the program has.
+    let script = "sleep 60 >/dev/null & exec >&-; exit 3";
+    let mut spawned = Command::new("sh").args(["-c", script]).spawn().unwrap();
+    read_out(spawned.stdout.take().unwrap());
+    assert!(!spawned.stop_in_background(()));
+    assert_eq!(spawned.wait(None).unwrap(), Some(Exit::Code(3)));
+    spawned.stop();
+}
+
+fn read_out(mut output: impl Read) {
+    let mut nothing = Vec::new();
+    output.read_to_end(&mut nothing).unwrap();
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::copies::{CopyEnd, PreparedCopies};
 use super::limits::{Limits, ReachedBound};
@@ -73,6 +73,10 @@ pub struct Child {
     pty_master: Option<Arc<PtyMaster>>,
     pub(super) channel: Mutex<OurEnd>,
 }
+
+/// The time that a program gets to end that has closed one of its outputs: both are closed before
+/// the end of a process is known.
+const ABOUT_TO_END: Duration = Duration::from_millis(200);
 
 /// Starts the program of `spec`, and leaves it to the caller.
 pub(crate) fn spawn(
@@ -342,16 +346,30 @@ impl Child {
     /// over: its readers, so that its last words fail no write. For a child that nobody has any
     /// more. Where no thread can be had, the program gets the first signal alone.
     ///
-    /// False if there is nothing to stop: in a fork, if it has ended, and if one of its captured
-    /// outputs has come to its end. Who has read that far has seen the end of the program, which
-    /// may take a moment longer.
+    /// False if there is nothing to stop: in a fork, if it has ended, and if its captured outputs
+    /// have come to their ends. Who has read that far has seen the end of the program, which may
+    /// take a moment longer.
+    ///
+    /// # Blocking
+    /// Where one of two outputs has come to its end and the other has not: the program may be
+    /// about to end, and is waited for, 0.2 seconds at most.
     pub fn stop_in_background(&self, kept: impl Send + 'static) -> bool {
-        let mut outputs = self.output_monitors().values().flatten();
-        if !self.is_ours()
-            || self.try_wait().is_some()
-            || outputs.any(|output| output.totals().complete)
-        {
+        if !self.is_ours() || self.try_wait().is_some() {
             return false;
+        }
+        let captured = self.output_monitors().values().flatten().count();
+        let open = StdStream::BOTH
+            .into_iter()
+            .filter(|one| self.has_open(*one));
+        match open.count() {
+            0 if captured > 0 => return false,
+            open if open < captured => {
+                let ended = self.shared.process.wait(ABOUT_TO_END);
+                if matches!(ended, Ok(Some(_))) {
+                    return false;
+                }
+            }
+            _ => {}
         }
         let stop = self.shared.stop;
         let shared = Arc::clone(&self.shared);
@@ -363,6 +381,12 @@ impl Child {
             let _ = self.shared.process.signal(stop.signal());
         }
         true
+    }
+
+    /// Whether more may come of this output to us: false at its end, and if it goes elsewhere.
+    pub fn has_open(&self, output: StdStream) -> bool {
+        let monitor = self.output_monitors()[output].as_ref();
+        monitor.is_some_and(|monitor| !monitor.totals().complete)
     }
 
     /// Sets the size of its terminal ([`Command::pty`](crate::Command::pty)). If that is
