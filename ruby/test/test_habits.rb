@@ -55,4 +55,65 @@ class TestHabits < Minitest::Test
       end
     end
   end
+
+  def test_every_habit_of_a_map_has_a_hint
+    Procwright::Options::OF_MAP.each do |name, hint|
+      error = assert_raises(Procwright::InvalidValue) { Procwright.map([["true"]], name => 5) }
+      assert_equal "#{name} is 5, and map has no such keyword: #{hint}", error.message
+    end
+  end
+
+  def test_no_hint_names_a_keyword_that_map_has_not
+    Procwright::Options::OF_MAP.each do |name, hint|
+      refute_includes Procwright::Options::MAP.keys, name
+      named = hint[/\Apass (\w+):/, 1]
+      assert_includes Procwright::Options::MAP.keys, named.to_sym if named
+    end
+  end
+
+  def test_an_ended_has_what_its_result_has
+    ended, missing = Procwright.map([["sh", "-c", "echo out; echo err >&2; exit 3"], ["/does/not/exist"]], ordered: true).to_a
+    assert_equal ["out\n", "err\n", 3, "exited with code 3"], [ended.stdout, ended.stderr, ended.exitstatus, ended.outcome]
+    assert_equal ended.result.status, ended.status
+    assert_nil missing.stdout
+    assert_nil missing.exitstatus
+    assert_match(/No such file/, missing.outcome)
+    refute_match(/hint/, missing.outcome)
+    broken = Procwright.map([%w[echo x]], on_line: ->(*) { raise KeyError, "bug" }).first
+    assert_equal "KeyError: bug", broken.outcome
+  end
+
+  def test_a_number_is_no_signal_of_a_stop
+    [5, 2, 15].each do |number|
+      [-> { Procwright::Stop.new(number) }, -> { Procwright::Stop.new(signal: number) }].each do |stop|
+        error = assert_raises(Procwright::InvalidValue) { stop.call }
+        assert_operator error.message, :start_with?, "signal is #{number}: a number may be a signal or seconds; pass"
+      end
+    end
+  end
+
+  def test_seconds_in_texts_are_rounded
+    child = Procwright.spawn(CHILD, "sleep-forever")
+    { 0.05999835700073163 => "within 0.06 s", -1.0000030039991543 => "within 0 s", 0 => "within 0 s" }.each do |timeout, text|
+      [-> { child.wait(timeout: timeout) }, -> { child.wait_for("x", timeout: timeout) }].each do |call|
+        error = assert_raises(Procwright::WaitTimeout) { call.call }
+        assert_includes error.message, text
+      end
+    end
+  ensure
+    child&.stop("KILL")
+  end
+
+  def test_a_map_whose_results_nobody_takes_is_told_of_at_the_end
+    never = "Procwright.map([%w[sleep 1000]])"
+    taken = "Procwright.map([%w[true], %w[sleep 1000]]).next"
+    stopped = "Procwright.map([%w[sleep 1000]]).stop"
+    over = "map = Procwright.map([%w[true]]); sleep 0.01 until map.progress.all_taken && map.progress.running.zero?"
+    { never => true, taken => false, stopped => false, over => false }.each do |script, told|
+      lib = File.expand_path("../lib", __dir__)
+      result = Procwright.run(RbConfig.ruby, "-I", lib, "-r", "procwright", "-e", script)
+      assert_equal told, result.stderr.match?(/\A-e:1: warning: nobody has taken a result of this map.*to_a\n\z/), result.stderr
+      assert_empty result.stderr unless told
+    end
+  end
 end

@@ -62,7 +62,7 @@ module Procwright
   # Once nobody has, which Ruby finds out when it collects garbage, and at the end of Ruby, a program
   # that still runs is told of by a warning, with the line that has spawned it, and stopped as its
   # `stop` says: in the background, and while its outputs are still taken. One that has been
-  # killed, or has let go of an output that comes to us, is about to end, and left to itself.
+  # killed, or has let go of all outputs that come to us, is about to end, and left to itself.
   # Spawned with `detach: true` it goes on.
   class Child
     include Process::Owner

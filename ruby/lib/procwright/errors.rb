@@ -149,7 +149,7 @@ module Procwright
     attr_reader :pending
 
     def initialize(what, timeout, pending = [], text = nil)
-      super(text || "#{what} did not end within #{timeout} s")
+      super(text || "#{what} did not end within #{Seconds.shown(timeout)}")
       @timeout = timeout
       @pending = pending
     end

@@ -48,7 +48,8 @@ module Procwright
   # Ctrl-C): what runs is stopped, each by its `stop`, and then the call returns. Timeout.timeout,
   # Thread#raise, Thread#kill, Ctrl-C and a handler of Signal.trap act at once while a result is
   # waited for, and end the map as well; a second one ends the grace. A map that nobody has any
-  # more is ended when the collector finds that out, or with the process.
+  # more is ended when the collector finds that out, or with the process; one of which nobody has
+  # taken a result, and which is not over by then, is told of by a warning.
   class Map
     include Enumerable
 
@@ -62,6 +63,7 @@ module Procwright
       rules = rules(options)
       common = options.slice(*Options::MAP_COMMAND.keys)
       @process = $$
+      @line = Keeper.line_of_caller
       @turn = Mutex.new
       @come = []
       @input = Input.new(commands, common)
@@ -103,6 +105,7 @@ module Procwright
     # Starts nothing more, and stops what runs. Returns at once; results still come. A handler of
     # Signal.trap may call it.
     def stop
+      @is_taken = true
       @native.stop if $$ == @process
       nil
     end
@@ -131,13 +134,17 @@ module Procwright
     # Ends what the process leaves.
     # @private
     def self.finish_all
-      OPEN.keys.each(&:close)
+      OPEN.keys.each do |map|
+        map.__send__(:tell_of_what_is_left)
+        map.close
+      end
       Native.finish_maps
     end
 
     private
 
     def take_next
+      @is_taken = true
       @turn.synchronize do
         if @come.empty?
           Fibers.on_thread { CallbackThread.raising_errors_of([@input]) { @native.next(@come) } }
@@ -165,6 +172,22 @@ module Procwright
       Options.telling_refusals(given.argv, given.options) { raise error }
     rescue InvalidValue => e
       e
+    end
+
+    # Warns at the end of the process of a map whose results nobody has asked for: it is no list of
+    # things that have been done.
+    def tell_of_what_is_left
+      return if @is_taken || $$ != @process
+
+      now = progress
+      return if now.stopped_by || (now.all_taken && now.running.zero?)
+
+      warn "#{@line}: warning: nobody has taken a result of this map, and it ends with the process: " \
+           "#{now.taken - now.running} commands have run to their end, and #{now.running} that run are stopped. Go " \
+           "through it with each, or a block, or call to_a"
+    rescue StandardError
+      # Such as a stderr that is a broken pipe: there is nobody to tell.
+      nil
     end
 
     # Ends the threads. The map is over.

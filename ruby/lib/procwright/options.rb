@@ -86,10 +86,33 @@ module Procwright
     HABITS = {
       background: "spawn returns at once", daemon: OWN_SESSION, detached: OWN_SESSION,
       directory: "use cwd:", dir: "use cwd:", echo: TRACED, environment: "use env: or extra_env:",
-      gid: "use group:", hide: NOT_SHOWN, kill_signal: ENDED_BY, lines: "take result.stdout.lines",
+      dry_run: "leave the call out: Shellwords.join(argv) is the line that it would run",
+      gid: "use group:", grace: "use stop: Procwright::Stop.new(grace: 5)",
+      grace_period: "use stop: Procwright::Stop.new(grace: 5)", hide: NOT_SHOWN,
+      kill_after: "use stop: Procwright::Stop.new(grace: 5)", kill_signal: ENDED_BY, lines: "take result.stdout.lines",
+      on_cancel: "rescue Procwright::Cancelled, whose result has what came until then",
       output: "use stdout:", printer: TRACED, quiet: NOT_SHOWN, retries: "call it again",
-      setsid: "use new_session:", signal: ENDED_BY, silent: NOT_SHOWN, tty: "use pty:",
+      scope: "use stop: Procwright::Stop.new(scope: :group)", setsid: "use new_session:", signal: ENDED_BY, silent: NOT_SHOWN, tty: "use pty:",
       uid: "use user:", verbose: TRACED, workdir: "use cwd:"
+    }.freeze
+
+    AT_A_TIME = "parallel: says how many run at a time"
+    IS_RESULT = "a failure is a result: look at success? of each Ended, or call its check!"
+    SHOWN_LIVE = "pass on_line:, which gets each line, its stream and the place of its command"
+    AGAIN = 'map what has failed once more, or have "procwright", "run", "--retry", "2" in front of the words of each'
+    IN_JOURNAL = "pass journal: Procwright::Journal.new(path, resume: true), which has it"
+    # Keywords of pools, of GNU parallel and of `run`, and what does in `map` what they do there.
+    OF_MAP = {
+      batch_size: "each command is started alone: leave it out", check: IS_RESULT, concurrency: AT_A_TIME,
+      exception: IS_RESULT, fail_fast: "pass stop_after_failures: 1", halt: "pass stop_after_failures: 1",
+      in_processes: AT_A_TIME, in_threads: AT_A_TIME, jobs: AT_A_TIME,
+      joblog: "pass journal: Procwright::Journal.new(path, joblog: path), which has it",
+      keep_order: "pass ordered: true", live: SHOWN_LIVE, max_procs: AT_A_TIME, max_threads: AT_A_TIME,
+      max_workers: AT_A_TIME, on_stderr_line: SHOWN_LIVE, on_stdout_line: SHOWN_LIVE,
+      on_timeout: "a timeout is a result: its result.reason says so", order: "pass ordered: true",
+      processes: AT_A_TIME, progress: "progress of the Map tells how far it is", resume: IN_JOURNAL,
+      retries: AGAIN, retry: AGAIN, tag: SHOWN_LIVE, tee: SHOWN_LIVE, threads: AT_A_TIME,
+      total_timeout: "deadline: is that of all, timeout: that of each", workers: AT_A_TIME
     }.freeze
 
     # Keywords of `run`, and what does for a child what they do there.
@@ -100,7 +123,7 @@ module Procwright
     }.freeze
 
     def refuse_keyword(caller, name, value, known)
-      hint = OF_OTHERS[name] || HABITS[name] || other_hint(caller, name, known)
+      hint = (OF_MAP[name] if known.equal?(MAP)) || OF_OTHERS[name] || HABITS[name] || other_hint(caller, name, known)
       raise InvalidValue, "#{name} is #{Arguments.shown(value)}, and #{caller} has no such keyword: #{hint}"
     end
 

@@ -16,8 +16,9 @@ module Procwright
     # @return [Symbol] `:process`, `:group` or `:tree`
     attr_reader :scope
 
-    # @param named [String, Symbol, Integer] the signal, which may be a keyword as well
-    # @param signal [String, Symbol, Integer]
+    # @param named [String, Symbol] the signal, which may be a keyword as well; a number is refused,
+    #   since it could be seconds
+    # @param signal [String, Symbol]
     # @param grace [Numeric] 0 kills at once, Float::INFINITY never
     # @param scope [Symbol] the program alone, its process group (it then gets one of its
     #   own), or all of its descendants
@@ -27,6 +28,7 @@ module Procwright
         raise InvalidValue, "signal is #{Arguments.shown(signal)}, and #{Arguments.shown(named)} as well: pass it once"
       end
 
+      Arguments.refuse("signal", signal, AMBIGUOUS) if signal.is_a?(Integer)
       @grace = Arguments.seconds("grace", grace) || Float::INFINITY
       @scope = Arguments.symbol("scope", scope, %i[process group tree])
       @signal = Native.check_stop(Arguments.signal("signal", signal), @grace, @scope.name)
@@ -46,13 +48,14 @@ module Procwright
       when Hash then from_hash(given)
       when String, Symbol then new(Arguments.signal("stop", given, HINT))
       # Who writes 5 may mean SIGTRAP, or seconds.
-      when Integer then Arguments.refuse("stop", given, "a number may be a signal or seconds; #{HINT}")
+      when Integer then Arguments.refuse("stop", given, AMBIGUOUS)
       else Arguments.refuse("stop", given, HINT)
       end
     end
 
     HINT = 'pass the name of a signal, such as "KILL", or Procwright::Stop.new("TERM", grace: 5)'
-    private_constant :HINT
+    AMBIGUOUS = "a number may be a signal or seconds; #{HINT}".freeze
+    private_constant :HINT, :AMBIGUOUS
 
     # @private
     def self.from_hash(given)

@@ -10,7 +10,7 @@ module Procwright
     def initialize(command, timeout, pattern, lines)
       super(command, timeout)
       @lines = lines
-      @words = "#{command} did not say #{pattern.inspect} within #{timeout} s#{OutputSearch.tail(lines)}"
+      @words = "#{command} did not say #{pattern.inspect} within #{Seconds.shown(timeout)}#{OutputSearch.tail(lines)}"
     end
 
     def message = @words

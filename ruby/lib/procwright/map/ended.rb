@@ -39,6 +39,27 @@ module Procwright
       # True if it was started by an earlier map, and how it ended is not known.
       def unknown? = !@before.nil? && @before.outcome.nil?
 
+      # @return [String, nil] what it wrote to stdout; nil if it was not run
+      def stdout = @result&.stdout
+
+      # @return [String, nil] what it wrote to stderr; nil if it was not run
+      def stderr = @result&.stderr
+
+      # @return [Status, nil] the way it ended; nil if it was not run
+      def status = @result&.status
+
+      # @return [Integer, nil] its exit code; nil after a signal, where it is unknown, and if it was not run
+      def exitstatus = @result&.exitstatus
+
+      # @return [String] what became of it, in a line without its words, whether or not it was run
+      def outcome
+        return "#{@error.class}: #{first_line(@error)}" if @error && @result
+        return first_line(@error) if @error
+        return @result.outcome if @result
+
+        @before&.outcome || "was started, and its end is not known"
+      end
+
       # Gives itself if it succeeded, and raises what {Procwright.run!} would.
       # @raise [CommandFailed, TimeoutExpired, SpawnError, ...]
       def check!
@@ -60,6 +81,11 @@ module Procwright
 
       def to_s = @summary
       def inspect = "#<Procwright::Map::Ended #{@index}: #{@summary}>"
+
+      private
+
+      # The words of an error without the line that says what to do.
+      def first_line(error) = error.message.partition("\n  hint: ").first
     end
 
     # What a journal tells of a command of an earlier map: seconds since 1970 at its start; true

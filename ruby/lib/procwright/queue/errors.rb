@@ -52,7 +52,7 @@ module Procwright
       # @private
       def initialize(what, timeout)
         super(what, timeout)
-        @words = "no #{what} within #{timeout} s"
+        @words = "no #{what} within #{Seconds.shown(timeout)}"
       end
 
       def message = @words
