@@ -52,6 +52,7 @@
 #   _arguments, _timeout                 values of parameters; seconds
 #   _pickled                             places of pickled invitations that nobody loads
 #   _errors, _queue_errors, _invalid     exceptions; InvalidValue is light, the others are not
+#   _words, _missing                     seconds and exceptions in words; attributes of others
 #   _record, _async                      values with parts; event loops
 #   _captured                            what a result has of a stream, for type checkers alone
 #   _piece                               pieces of both outputs in their order

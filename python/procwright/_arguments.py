@@ -61,10 +61,36 @@ def word(name: str, value: Any, words: tuple[str, ...], besides: str = "") -> st
     raise (bad_value if isinstance(value, str) else bad_type)(name, value, hint)
 
 
-def callback(name: str, value: Any) -> None:
-    """Refuses what cannot be called and is not None."""
-    if value is not None and not callable(value):
+def callback(name: str, value: Any, gets: tuple[str, ...] | None = None, besides: str = "") -> None:
+    """Refuses what cannot be called with what it `gets`, and is not None. `besides` says what
+    else would do."""
+    if value is None:
+        return
+    if not callable(value):
         raise bad_type(name, value, "pass something that can be called, or None")
+    takes = None if gets is None else _takes(value)
+    if gets is not None and takes is not None and not takes[0] <= len(gets) <= takes[1]:
+        call = f"def {name}({', '.join(gets)})"
+        count = f"{len(gets)} argument{'s' if len(gets) != 1 else ''}"
+        raise bad_type(name, value, f"it is called with {count}, as {call}{besides}")
+
+
+def _takes(function: Any) -> tuple[int, float] | None:
+    """How many arguments it takes by position, at least and at most; None if that is not known,
+    as of what is not written in Python."""
+    bound = getattr(function, "__self__", None) is not None
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if type(function).__name__ != "function" or code is None:
+        return None
+    own = code.co_argcount - bound
+    defaults = len(function.__defaults__ or ())
+    has_rest = code.co_flags & _HAS_REST
+    return max(own - defaults, 0), float("inf") if has_rest else own
+
+
+#: The flag of a function that has `*args`, CO_VARARGS.
+_HAS_REST = 0x04
 
 
 def instance(name: str, value: Any, kind: type, hint: str) -> None:

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import threading
 
+from ._words import said
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
     from ._timeout import Deadline
+
+
+def log_raised(callback: str, error: BaseException, outcome: str) -> None:
+    """Logs what a callback has raised, with its traceback; `outcome` says what follows."""
+    import logging
+
+    logging.getLogger("procwright").error(
+        "%s has raised %s%s",
+        callback,
+        said(error),
+        outcome,
+        exc_info=(type(error), error, error.__traceback__),
+    )
 
 
 class Failures:
@@ -28,17 +43,8 @@ class Failures:
 
     def add(self, callback: str, error: BaseException, outcome: str) -> None:
         """Notes what `callback` has raised; `outcome` says what follows."""
-        import logging
-
         try:
-            logging.getLogger("procwright").error(
-                "%s of %s has raised %s%s",
-                callback,
-                self._command,
-                _said(error),
-                outcome,
-                exc_info=(type(error), error, error.__traceback__),
-            )
+            log_raised(f"{callback} of {self._command}", error, outcome)
         finally:
             # Who has it raised finds it in the log.
             self._errors.append(error)
@@ -74,11 +80,6 @@ class Failures:
                 self.add("on_event", error, "; it is called with the next event as before")
 
         return noting
-
-
-def _said(error: BaseException) -> str:
-    words = str(error)
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 #: Seconds without a line, once the child has ended: other processes hold its output then.

@@ -10,6 +10,7 @@ from ._options import quoted
 from ._outcome import result_of
 from ._process import Process, as_stop
 from ._record import Status, Survivor
+from ._result import Result
 from ._stream import Reader, Writer, binary
 from ._timeout import Deadline, seconds
 
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
     from ._child_streams import Streams
     from ._errors import WaitTimeout
     from ._keeper import Keeper
-    from ._result import Result
     from ._text import TextReader, TextWriter
-    from ._types import Args, Data, Seconds
+    from ._types import Args, Data, MaybeNone, Seconds
 else:
     Streams = Generic
 
@@ -48,10 +48,11 @@ class Child(Streams[Out, Err, In, Both]):
     It is kept by whoever has it or one of its streams. Once nobody has, and at the end of the
     interpreter, a program that still runs is told of by a ResourceWarning, with the line that has
     spawned it, and stopped as its `stop` says: in the background, and while its outputs are still
-    taken. So dropping it does not block. One that has been killed, or has let go of an output
-    that comes to us, is about to end, and left to itself; so is one of which a pipe was handed on
-    by its `fileno()`. Spawned with `detach=True` it goes on, and a `with` block neither waits for
-    it nor stops it.
+    taken. So dropping it does not block, but for 0.2 s where one of two outputs has come to its
+    end: then the program may be about to end. One that has been killed, or has let go of all
+    outputs that come to us, is about to end, and left to itself; so is one of which a pipe was
+    handed on by its `fileno()`. Spawned with `detach=True` it goes on, and a `with` block neither
+    waits for it nor stops it.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class Child(Streams[Out, Err, In, Both]):
         return None if parts is None else Status(*parts)
 
     @property
-    def returncode(self) -> int | None:
+    def returncode(self) -> int | MaybeNone:
         """The exit code, -N after signal N, None while it is alive or if unknown."""
         status = self.status
         return None if status is None else status.returncode
@@ -147,7 +148,7 @@ class Child(Streams[Out, Err, In, Both]):
         if self._failures is not None:
             self._failures.raise_next()
 
-    def wait(self, timeout: Seconds | None = None) -> int | None:
+    def wait(self, timeout: Seconds | None = None) -> int | MaybeNone:
         """Waits until it has ended, and returns the exit code. -N after signal N.
 
         For the exit alone: what it wrote can be read afterwards. Raises
@@ -519,6 +520,15 @@ class Child(Streams[Out, Err, In, Both]):
             left_off.look()
         self.wait()
 
+    def _has_rest(self, stream: Any) -> bool:
+        """Whether something of a stream is unread, or may come."""
+        figures = None if stream.closed else stream.figures
+        if figures is None:
+            return False
+        out, err = self._core.open_outputs()
+        may_come = out if stream is self.stdout else err if stream is self.stderr else out or err
+        return figures.lag_bytes > 0 or may_come
+
     def receiver(self) -> _core.Receiver:
         """The queue to which it sends, if it was spawned with `channel="from_child"`.
 
@@ -563,6 +573,19 @@ class Child(Streams[Out, Err, In, Both]):
         """A descriptor that is readable once it has ended. It stays this object's."""
         return self.process.readiness_fd()
 
+    if not TYPE_CHECKING:
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(
+                "a Child is not iterable: iterate over child.stdout or child.stderr, or with "
+                "merged=True over child.merged, which has both"
+            )
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from ._missing import CHILD, missing
+
+            raise missing(self, name, CHILD, dir(Result), "child.result()")
+
     def __repr__(self) -> str:
         status = self.status
         if status is None:
@@ -583,7 +606,10 @@ _LEFT_OFF_S = 1.0
 
 
 class LeftOff:
-    """The streams of a child whose reader may have left off, at the end of a `with` block."""
+    """The streams of a child whose reader may have left off, at the end of a `with` block.
+
+    That of `tail -f` may say nothing more for hours: nobody knows that nobody reads but this.
+    """
 
     __slots__ = ("_child", "look_after_s", "streams")
 
@@ -600,7 +626,7 @@ class LeftOff:
         self.look_after_s *= 2
         # A thread that reads on has read since.
         left = [(stream, read) for stream, read in self.streams if _bytes_read(stream) == read]
-        idle = [binary(stream).label for stream, _ in left if stream.figures.lag_bytes]
+        idle = [binary(stream).label for stream, _ in left if self._child._has_rest(stream)]
         self.streams = [] if idle else left
         if idle:
             import logging

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import subprocess
 
+from ._words import shown_seconds
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -73,7 +75,7 @@ class WaitTimeout(TimeoutExpired):
     def __str__(self) -> str:
         if self._text is not None:
             return self._text
-        return f"{self.cmd} did not end within {self.timeout} s"
+        return f"{self.cmd} did not end within {shown_seconds(self.timeout)}"
 
     def __reduce__(self) -> tuple[object, ...]:
         # `pending` is left out: it means something in this process alone.

@@ -13,23 +13,24 @@ from ._options import RUN, argv, event_hook, given_args, translated
 from ._outcome import raise_for, result_of
 from ._piece import Order
 from ._record import Record
+from ._result import Result
 from ._run import run
 from ._starting import audit, start
 from ._stdio import captures, data_source, source, text_decoding
 from ._timeout import seconds
+from ._words import said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from concurrent.futures import Executor
-    from typing import Any, Literal
+    from typing import Any, Literal, NoReturn
 
     from typing_extensions import Unpack
 
     from ._event import Event
     from ._keywords import MapCommand
     from ._map_lines import MapLines
-    from ._result import Result
     from ._types import Args, Seconds, StrOrBytesPath, Tap
 
 #: Options of `run` that the map has for all commands, or that need code for each.
@@ -55,7 +56,7 @@ _COMMANDS = "pass an iterable of commands, each a list of arguments or a mapping
 
 def map(
     commands: Iterable[Args | Mapping[str, Any]],
-    *,
+    *items: object,
     parallel: int | None = None,
     ordered: bool = False,
     ahead: int | None = None,
@@ -119,10 +120,14 @@ def map(
 
     Raises `InvalidValue` and `JournalError`, before anything is started.
     """
+    if items:
+        from ._unknown import items_behind
+
+        raise items_behind(commands, items)
     common = _checked(dict(options))
     every = {**_DEFAULTS, **common}
     _stdin_of(every, text_decoding(every["text"], every["encoding"], every["errors"]))
-    callback("on_line", on_line)
+    callback("on_line", on_line, ("line", "stream", "index"))
     rules = {
         "parallel": _count("parallel", parallel, 100_000),
         "ahead": None if ahead is None else number("ahead", ahead, 0, 2**31 - 1, _AHEAD),
@@ -330,7 +335,8 @@ class Map(Generic[Out, Err, Order]):
                 line = str(error)
         else:
             before = Past(*parts)
-        return Ended(index, args, result, error, before, line)
+        limits = given["timeout"], given["idle_timeout"]
+        return Ended(index, args, result, error, before, line, limits)
 
     def __enter__(self) -> Map[Out, Err, Order]:
         return self
@@ -417,7 +423,7 @@ def _error_of(result: Result[Any, Any, Any], raw: Any) -> BaseException | None:
 class Ended(Generic[Out, Err, Order]):
     """A command of a map, and what became of it."""
 
-    __slots__ = ("args", "before", "error", "index", "result", "summary")
+    __slots__ = ("_limits", "args", "before", "error", "index", "result", "summary")
 
     def __init__(
         self,
@@ -427,6 +433,7 @@ class Ended(Generic[Out, Err, Order]):
         error: BaseException | None,
         before: Past | None,
         summary: str,
+        limits: tuple[Seconds | None, Seconds | None] = (None, None),
     ) -> None:
         #: Its place among the commands, from 0 on.
         self.index = index
@@ -440,6 +447,8 @@ class Ended(Generic[Out, Err, Order]):
         self.before = before
         #: What became of it, in a line.
         self.summary = without_hint(summary)
+        #: `timeout` and `idle_timeout` of its run.
+        self._limits = limits
 
     @property
     def ok(self) -> bool:
@@ -466,6 +475,9 @@ class Ended(Generic[Out, Err, Order]):
     @property
     def outcome(self) -> str:
         """What became of it, in a line without its arguments, whether or not it was run."""
+        if self.error is not None and self.result is not None:
+            # What a callback has raised, whose words alone say little: KeyError('x') is "x".
+            return said(self.error)
         if self.error is not None:
             return without_hint(str(self.error)) or type(self.error).__name__
         if self.result is not None:
@@ -479,13 +491,24 @@ class Ended(Generic[Out, Err, Order]):
         return self.before is not None and self.before.outcome is None
 
     def check(self) -> None:
-        """Raises `CalledProcessError`, or what kept it from being started, unless it is `ok`."""
+        """Raises what `run(..., check=True)` would, unless it is `ok`.
+
+        `CalledProcessError`, `TimeoutExpired`, `IdleTimeout`, `OutputLimitExceeded`, `Cancelled`,
+        or what kept it from being started.
+        """
         if self.error is not None:
             raise self.error
         if self.result is not None:
-            self.result.check_returncode()
+            raise_for(self.result, None, True, "raise", *self._limits)
         if not self.ok:
             raise RuntimeError(self.summary)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from ._missing import ENDED, missing
+
+            raise missing(self, name, ENDED, dir(Result), "ended.result")
 
     def __repr__(self) -> str:
         return f"<Ended {self.index}: {self.summary}>"

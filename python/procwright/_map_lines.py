@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 
+from ._callback import log_raised
 from ._taps import _LineDecoder
 
 TYPE_CHECKING = False
@@ -36,7 +37,13 @@ class MapLines:
 
         def call(line: Any) -> None:
             with self._lock:
-                self._on_line(line, name, index)
+                try:
+                    self._on_line(line, name, index)
+                except BaseException as error:
+                    # Who calls wait() sees no Ended that would have it.
+                    outcome = ", which stops this command: the Ended has it as its error"
+                    log_raised(f"on_line for command {index} of a map", error, outcome)
+                    raise
 
         if decoding is None:
             return _LineSplitter(call)

@@ -207,7 +207,7 @@ def event_hook(hook: Callable[[Event], object] | None) -> Callable[..., object]:
     """What is called with the parts of an event."""
     if hook is None:
         return _log
-    callback("on_event", hook)
+    callback("on_event", hook, ("event",))
     from ._event import Event
 
     return lambda *parts: hook(Event(*parts))

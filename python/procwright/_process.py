@@ -235,8 +235,9 @@ def as_stop(stop: Any) -> _core.Stop:
         raise bad_type("stop", stop, f"a number may be a signal or seconds; {hint}")
     if not isinstance(stop, (str, int)) or isinstance(stop, bool):
         raise bad_type("stop", stop, hint)
+    signal: Any = stop
     try:
-        return _core.Stop(stop)
+        return _core.Stop(signal)
     except InvalidValue:
         raise bad_value("stop", stop, hint) from None
 

@@ -6,6 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from ._types import MaybeNone
+
 
 class Record:
     """A value with named parts that compares by them."""
@@ -84,7 +86,7 @@ class Status(Record):
         self.why = why
 
     @property
-    def returncode(self) -> int | None:
+    def returncode(self) -> int | MaybeNone:
         """The exit code, -N after signal N, None if unknown."""
         return self.code if self.signal is None else -self.signal
 

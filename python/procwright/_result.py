@@ -13,11 +13,11 @@ from ._record import Record, Status, Survivor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Literal
+    from typing import Any, Literal, NoReturn
 
     from ._captured import Captured
     from ._core import RawInfo, RawResult
-    from ._types import Args
+    from ._types import Args, MaybeNone
 else:
     Captured = Generic
 
@@ -154,8 +154,8 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         self._decoded: dict[str, str] = {}
 
     @property
-    def returncode(self) -> int | None:
-        """The exit code, -N after signal N, None if unknown."""
+    def returncode(self) -> int | MaybeNone:
+        """The exit code, -N after signal N, None if unknown: `status` says why."""
         return self.status.returncode
 
     @property
@@ -213,6 +213,13 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         """Raises `CalledProcessError` unless the run is `ok`."""
         if not self.ok:
             raise self._failure(self, self._explanation)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from ._missing import RESULT, missing
+
+            raise missing(self, name, RESULT)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it: plain values only."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def run(
     args: Args,
-    *,
+    *words: object,
     shell: bool | StrOrBytesPath = False,
     input: Data | str | None = None,
     stdin: Stdin = None,
@@ -190,6 +190,10 @@ def run(
     `CalledProcessError`; and whatever an iterator or callback raises.
     """
     given = locals()
+    if words:
+        from ._unknown import words_behind
+
+        raise words_behind("run", args, words, shell)
     if unknown:
         from ._unknown import refusal
 
@@ -208,8 +212,9 @@ class RunCall:
         decoding = text_decoding(given["text"], given["encoding"], given["errors"])
         word("on_timeout", given["on_timeout"], ("raise", "return"))
         by_line = tuple(given[name] for name in _LINE_CALLBACKS)
+        which = "; on_stdout_line and on_stderr_line know the stream"
         for name in _LINE_CALLBACKS:
-            callback(name, given[name])
+            callback(name, given[name], ("line",), which if name == "on_line" else "")
         stdin, input, tee = given["stdin"], given["input"], given["tee"]
         if input is not None and stdin is not None:
             raise InvalidValue("stdin and input are both given: input is what the program reads")

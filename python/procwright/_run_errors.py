@@ -11,7 +11,7 @@ from ._timeout import as_number
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._result import Result
-    from ._types import Args, Seconds
+    from ._types import Args, MaybeNone, Seconds
 
 
 class RunError(subprocess.SubprocessError):
@@ -81,7 +81,7 @@ class CalledProcessError(RunError, subprocess.CalledProcessError):
     """The program failed, and `check` was asked for."""
 
     @property
-    def returncode(self) -> int | None:  # type: ignore[override]
+    def returncode(self) -> int | MaybeNone:  # type: ignore[override]
         return self.result.returncode
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def spawn(
     args: Args,
-    *,
+    *words: object,
     shell: bool | StrOrBytesPath = False,
     input: Data | str | None = None,
     stdin: Stdin = None,
@@ -176,6 +176,10 @@ def spawn(
     Raises `InvalidValue` (a `ValueError`) and `SpawnError` (an `OSError`).
     """
     given = locals()
+    if words:
+        from ._unknown import words_behind
+
+        raise words_behind("spawn", args, words, shell)
     if unknown:
         from ._unknown import refusal
 
@@ -199,7 +203,7 @@ def spawn(
             continue
         if merged or not captures(sink):
             raise InvalidValue(f"on_{name}_line needs {name}=PIPE, and not merged=True")
-        checked_callback(f"on_{name}_line", callback)
+        checked_callback(f"on_{name}_line", callback, ("line",))
     if input is not None:
         stdin_source = data_source(input, decoding)
     else:
@@ -211,7 +215,7 @@ def spawn(
 
         failures = Failures(quoted(args))
     if on_event is not None and failures is not None:
-        checked_callback("on_event", on_event)
+        checked_callback("on_event", on_event, ("event",))
         given["on_event"] = failures.of_event_hook(on_event)
     if failures is not None:
         taps = [(stream, by_line, failures.of_tee(tap)) for stream, by_line, tap in taps]

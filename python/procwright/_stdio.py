@@ -32,6 +32,10 @@ _STDIN = (
 )
 _SINK = "pass CAPTURE, INHERIT, DEVNULL, a path, or a file or descriptor of the system's"
 
+_TWO_PLACES = (
+    "what is captured goes to a file as well with run(..., keep_full=path), and is shown with tee"
+)
+
 #: Bytes asked of a `read()` at once.
 _CHUNK = 64 * 1024
 
@@ -141,6 +145,8 @@ def _sink(name: str, target: Any) -> tuple[str, object]:
         return _descriptor(name, target)
     if isinstance(target, (str, bytes)) or hasattr(target, "__fspath__"):
         return "file", encoded(name, target)
+    if isinstance(target, (list, tuple)):
+        raise bad_type(name, target, f"pass one of them: {_TWO_PLACES}")
     refuse_closed(name, target)
     fd = _fileno(name, target)
     if fd is None:

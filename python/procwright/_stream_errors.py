@@ -7,6 +7,7 @@ import io
 import subprocess
 
 from ._errors import WaitTimeout
+from ._words import shown_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ class Stalled(subprocess.SubprocessError):
 
 class _ReadTimeout(WaitTimeout):
     def __str__(self) -> str:
-        return f"no {self.cmd.removeprefix('a ')} within {self.timeout} s; nothing is lost"
+        what = self.cmd.removeprefix("a ")
+        return f"no {what} within {shown_seconds(self.timeout)}; nothing is lost"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (read_timeout, (self.cmd, self.timeout, None))
@@ -194,7 +196,8 @@ class MatchTimeout(WaitTimeout):
         self.lines = lines
 
     def __str__(self) -> str:
-        return f"{self.cmd} did not say {self.pattern!r} within {self.timeout} s{_tail(self.lines)}"
+        within = shown_seconds(self.timeout)
+        return f"{self.cmd} did not say {self.pattern!r} within {within}{_tail(self.lines)}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (MatchTimeout, (self.cmd, self.timeout, self.pattern, self.lines))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Args = Sequence[StrOrBytesPath] | StrOrBytesPath
 Data = bytes | bytearray | memoryview
+#: None where that is so seldom that asking each time would be noise, as of an exit code that
+#: nobody can know. A checker takes it for what is asked of it.
+MaybeNone: TypeAlias = Any
 #: The values of an environment. A `Mapping` is of one type of names, not of a union.
 Env = Mapping[str, StrOrBytesPath] | Mapping[bytes, StrOrBytesPath]
 #: What is set and, with None, removed.

@@ -7,6 +7,7 @@ from ._invalid import _WrongType, shown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from ._invalid import InvalidValue
 
@@ -40,6 +41,7 @@ _ENDED_BY = 'use stop="KILL", stop=signal.SIGINT or stop=Stop("TERM", grace=5.0)
 _FILE = "stdout=path sends it there alone, keep_full=path besides"
 _TYPED = "spawn() it, and use wait_for() and stdin.write() of the child"
 _LATER = "spawn() returns at once"
+_NOT_RUN = "leave the call out: shlex.join(args) is the line that it would run"
 #: Parameters that other libraries have, and what does here what they do there: of `run` and
 #: `spawn`, or of each.
 _HABITS: dict[str, str | tuple[str, str]] = {
@@ -56,6 +58,8 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "deadline": "use timeout",
     "detached": _DETACHED,
     "directory": "use cwd",
+    "dry": _NOT_RUN,
+    "dry_run": _NOT_RUN,
     "echo": _TRACED,
     "env_extra": "use extra_env",
     "environ": "use env for the whole environment, extra_env for what is added to ours",
@@ -64,6 +68,8 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "exception": ("use check", "call check_returncode() of the child's result()"),
     "force_kill_after_delay": "use stop=Stop(grace=5.0)",
     "gid": "use group",
+    "grace": "use stop=Stop(grace=5.0)",
+    "grace_period": "use stop=Stop(grace=5.0)",
     "hide": _NOT_SHOWN,
     "order": "stderr=STDOUT has the exact order, in one pipe; merged=True tells the outputs apart",
     "in_stream": "use stdin",
@@ -79,6 +85,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "new_session": "use start_new_session",
     "newline": "newlines stay as they are: leave it out",
     "no_output_timeout": "use idle_timeout",
+    "on_cancel": "catch procwright.Cancelled, whose result has what came until then",
     "on_exit": ("run() returns then", "call child.wait(), or procwright.wait() for many"),
     "on_output": ("use on_line", "use on_stdout_line and on_stderr_line"),
     "on_stderr": "use on_stderr_line",
@@ -94,6 +101,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "responders": _TYPED,
     "retries": "call it again: a CalledProcessError has the result",
     "retry": "call it again: a CalledProcessError has the result",
+    "scope": 'use stop=Stop(scope="group")',
     "setsid": "use start_new_session",
     "show": "use tee=True",
     "signal": _ENDED_BY,
@@ -119,6 +127,7 @@ _AGAIN = (
     "map what has failed once more, or have the command `procwright run --retry 2` in front of "
     "the arguments of each"
 )
+_LINES = "leave the call out: shlex.join(command) is the line that it would run for each"
 _IN_JOURNAL = "pass journal=Journal(path, resume=True), which has it"
 #: Parameters of pools, of GNU parallel and of `run`, and what does in `map` what they do there.
 _OF_MAP = {
@@ -127,6 +136,8 @@ _OF_MAP = {
     "check": _IS_RESULT,
     "chunksize": "each command is started alone: leave it out",
     "concurrency": _AT_A_TIME,
+    "dry": _LINES,
+    "dry_run": _LINES,
     "fail_fast": _NO_MORE,
     "func": "map runs programs: pass their arguments",
     "halt": _NO_MORE,
@@ -177,9 +188,38 @@ def refusal(
     """The error for parameters that `function` does not have. `others` are those of its
     sibling."""
     name, value = next(iter(unknown.items()))
-    known = [one for one in known if one != "unknown"]
+    known = [one for one in known if one not in ("unknown", "words")]
     hint = _hint(function, name, known, others)
     return _WrongType(f"{name} is {shown(value)}, and {function}() has no such parameter: {hint}")
+
+
+def words_behind(function: str, args: Any, words: tuple[Any, ...], shell: Any) -> InvalidValue:
+    """The error for words that stand behind the arguments, and not among them."""
+    given = list(args) if isinstance(args, (list, tuple)) else [args]
+    if shell:
+        # The first word behind the line is its $0, which is a name.
+        line = [*given, "sh", *words] if len(given) == 1 else [*given, *words]
+        hint = (
+            f"pass one list, in which they are $1, $2, ...: {function}({shown(line)}, shell=True)"
+        )
+    else:
+        hint = f"pass one list: {function}({shown([*given, *words])})"
+    what = "is one argument" if len(words) == 1 else f"are {len(words)} arguments"
+    return _WrongType(f"{_listed(words)} {what} more than the one that {function}() takes: {hint}")
+
+
+def items_behind(commands: Any, items: tuple[Any, ...]) -> InvalidValue:
+    """The error for what stands behind the commands of a map, as the items of an executor's."""
+    program = list(commands) if isinstance(commands, (list, tuple)) else ["program"]
+    one = "[" + ", ".join([*(repr(word) for word in program if word != "{}"), "item"]) + "]"
+    return _WrongType(
+        f"{_listed(items)} {'is' if len(items) == 1 else 'are'} behind the commands, and map() "
+        f"takes these alone: pass each with its words, map([{one} for item in items])"
+    )
+
+
+def _listed(values: tuple[Any, ...]) -> str:
+    return ", ".join(shown(value) for value in values[:3]) + (", ..." if len(values) > 3 else "")
 
 
 def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> str:

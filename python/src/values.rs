@@ -12,6 +12,7 @@ use procwright::time::Timeout;
 use procwright::{Beyond, duplicate_fd, spec};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyInt;
 use rustix::io::Errno;
 
 use crate::arguments::{Argument, bad_type, bytes, choice as choice_of, limit_of, signal_called};
@@ -114,17 +115,23 @@ impl Stop {
         )
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (i32, f64, &'static str)) {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String, f64, &'static str)) {
         let this = slf.get();
         let class = slf.get_type().into_any();
-        (class, (this.signal, this.grace(), this.scope()))
+        (class, (this.signal(), this.grace(), this.scope()))
     }
 }
 
 /// The grace unless another is given.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// A bare number is none: who writes `Stop(5)` means seconds, and `Stop(2)` may mean either.
 fn signal(given: Argument<'_, '_>) -> PyResult<Signal> {
+    if given.is_exact_instance_of::<PyInt>() {
+        let hint = "a number may be a signal or seconds; pass a signal as \"TERM\" or \
+                    signal.SIGTERM, and seconds as grace=5";
+        return Err(bad_type("signal", given, hint));
+    }
     signal_called("signal", given)
 }
 

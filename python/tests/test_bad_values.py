@@ -121,6 +121,8 @@ ENV = [
 ]
 FILE = [*wrong_type(5, ODD, ["x"]), Row("a\0b", ValueError, "cwd is 'a\\x00b', which contains")]
 SIGNAL = [*wrong_type(1.5, True, ODD, None), *bad("X", "SIG", -1, 0, 65, HUGE)]
+#: A bare number could be seconds.
+STOP_SIGNAL = [*wrong_type(1.5, True, ODD, None, 15, 5, -1, HUGE), *bad("X", "SIG", "")]
 STOP = [*wrong_type(15, 5, 1.5, True, [15], ODD), *bad("X", "SIG", "", "KILL\0")]
 DESCRIPTOR = [*wrong_type("x", 1.5, ODD, True, None), *bad(-1, HUGE)]
 SOCKET = [*wrong_type("x", ODD, True, None), *bad(-1, HUGE)]
@@ -299,7 +301,7 @@ ROWS = {
     "executor": wrong_type(5, "x", ODD, ["x"]),
     "overflow": POLICY,
     "channel": [*wrong_type(5, ODD), *bad("x")],
-    "Stop.signal": SIGNAL,
+    "Stop.signal": STOP_SIGNAL,
     "grace": [*SECONDS, *wrong_type(None)],
     "scope": POLICY,
     "Limit.bytes": [*BYTES, *wrong_type(None)],

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import logging
+import math
 import os
+import pickle
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import procwright
-from procwright import PIPE, STDOUT, InvalidValue, MergedLine, _unknown, run, spawn
+from procwright import (
+    PIPE,
+    STDOUT,
+    InvalidValue,
+    MergedLine,
+    Stop,
+    _missing,
+    _unknown,
+    run,
+    spawn,
+)
 
 FUNCTIONS = {"run": run, "spawn": spawn}
 
@@ -127,3 +143,225 @@ def test_communicate_refuses_merged_outputs():
             child.communicate()
         assert [item.line for item in child.merged] == ["a\n"]
         assert child.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (lambda: run("ls", "-l"), "run(['ls', '-l'])"),
+        (lambda: spawn(["ls"], "-l", "-a"), "spawn(['ls', '-l', '-a'])"),
+        (
+            lambda: run("echo $1", "x", shell=True),
+            "$1, $2, ...: run(['echo $1', 'sh', 'x'], shell=True)",
+        ),
+        (
+            lambda: procwright.map(["echo", "{}"], "ABC"),
+            "map([['echo', item] for item in items])",
+        ),
+        (lambda: procwright.map(print, "ABC"), "map([['program', item] for item in items])"),
+    ],
+)
+def test_words_behind_the_arguments_say_where_they_go(call, hint):
+    with pytest.raises(InvalidValue) as caught:
+        call()
+    assert str(caught.value).endswith(hint)
+    assert isinstance(caught.value, TypeError)
+
+
+def test_a_shell_takes_the_words_as_it_is_told():
+    assert run(["echo $1", "sh", "x"], shell=True, text=True).stdout == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("grace", "use stop=Stop(grace=5.0)"),
+        ("scope", 'use stop=Stop(scope="group")'),
+        ("dry_run", "leave the call out: shlex.join("),
+        ("dry", "leave the call out: shlex.join("),
+        ("on_cancel", "catch procwright.Cancelled"),
+    ],
+)
+def test_what_is_done_otherwise_is_told(name, hint):
+    calls = [*FUNCTIONS.values()]
+    if name.startswith("dry"):
+        calls.append(lambda args, **given: procwright.map([args], **given))
+    for call in calls:
+        with pytest.raises(InvalidValue) as caught:
+            call(["true"], **{name: 3})
+        assert f": {hint}" in str(caught.value)
+
+
+def test_two_places_for_one_output_are_told_how():
+    for call in FUNCTIONS.values():
+        with pytest.raises(
+            InvalidValue, match=r"^stdout is .*: pass one of them: .*keep_full=path"
+        ):
+            call(["true"], stdout=[PIPE, "file"])
+
+
+def test_a_callback_that_takes_other_arguments_is_refused(child):
+    class Has:
+        def method(self, line, stream):
+            pass
+
+    for one in (lambda line, stream: None, lambda: None, Has().method):
+        with pytest.raises(
+            InvalidValue, match=r"^on_line is .*with 1 argument, as def on_line\(line\)"
+        ):
+            run([child, "echo", "x"], on_line=one)
+        with pytest.raises(InvalidValue, match=r"with 1 argument, as def on_stdout_line\(line\)$"):
+            spawn([child, "echo", "x"], on_stdout_line=one)
+        with pytest.raises(InvalidValue, match=r"as def on_event\(event\)$"):
+            run([child, "echo", "x"], on_event=one)
+    with pytest.raises(InvalidValue, match=r"3 arguments, as def on_line\(line, stream, index\)$"):
+        procwright.map([["true"]], on_line=lambda line: None)
+    seen = []
+    for one in (seen.append, lambda *line: seen.append(*line), lambda line, n=1: seen.append(line)):
+        run([child, "echo", "x"], on_line=one)
+    assert seen == [b"x\n"] * 3
+
+
+def test_a_number_is_no_signal_of_a_stop():
+    for number in (5, 2, 15):
+        with pytest.raises(InvalidValue, match=r"^signal is .*may be a signal or seconds.*grace=5"):
+            Stop(number)
+    assert Stop(signal.SIGINT) == Stop("INT") == Stop("SIGINT")
+    for number in (signal.SIGKILL, signal.SIGRTMIN, signal.SIGRTMAX):
+        stop = Stop(signal.Signals(number), grace=2.5)
+        assert pickle.loads(pickle.dumps(stop)) == stop
+        assert copy.copy(stop) == stop
+    for number in range(signal.SIGRTMIN + 1, signal.SIGRTMAX):
+        stop = Stop(f"RTMIN+{number - signal.SIGRTMIN}")
+        assert pickle.loads(pickle.dumps(stop)) == stop
+
+
+def attributes_asked(child):
+    result = run([child, "exit", "0"])
+    [ended] = procwright.map([[child, "exit", "0"]])
+    with spawn([child, "exit", "0"]) as it:
+        yield result, _missing.RESULT
+        yield ended, _missing.ENDED
+        yield it, _missing.CHILD
+
+
+def test_attributes_of_others_are_told(child):
+    for thing, hints in attributes_asked(child):
+        name = type(thing).__name__
+        for asked, hint in hints.items():
+            assert not hasattr(thing, asked), asked
+            with pytest.raises(AttributeError) as caught:
+                getattr(thing, asked)
+            assert str(caught.value) == f"{name!r} object has no attribute {asked!r}: {hint}"
+            first, _, second = hint.partition(" ")
+            if first == "use" and second[0].isalpha():
+                # What it says to use is there.
+                used = second.partition(" ")[0].partition("(")[0].rstrip(",;")
+                assert used in ("not", "json.loads", "result") or hasattr(
+                    thing, used.partition(".")[0]
+                ), (asked, hint)
+        with pytest.raises(AttributeError) as caught:
+            getattr(thing, "nonsense")  # noqa: B009
+        assert str(caught.value) == f"{name!r} object has no attribute 'nonsense'"
+        assert caught.value.name == "nonsense"
+
+
+def test_what_a_result_has_is_told_by_who_has_the_result(child):
+    [ended] = procwright.map([[child, "exit", "0"]])
+    with spawn([child, "exit", "0"]) as it:
+        with pytest.raises(AttributeError, match=r"'reason': use child\.result\(\)\.reason$"):
+            getattr(it, "reason")  # noqa: B009
+        with pytest.raises(AttributeError, match=r"'timed_out': of child\.result\(\): use reason"):
+            getattr(it, "timed_out")  # noqa: B009
+    with pytest.raises(AttributeError, match=r"'reason': use ended\.result\.reason$"):
+        getattr(ended, "reason")  # noqa: B009
+
+
+def test_a_result_can_be_copied(child):
+    result = run([child, "echo", "x"], text=True)
+    for again in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert again.stdout == "x\n"
+
+
+def test_who_iterates_over_a_child_is_told_what_to_iterate_over(child):
+    with (
+        spawn([child, "echo", "x"]) as it,
+        pytest.raises(TypeError, match=r"iterate over child\.stdout"),
+    ):
+        list(it)
+
+
+def test_seconds_in_texts_are_rounded(child):
+    with spawn([child, "sleep-forever"], text=True) as it:
+        for timeout, text in (
+            (0.05999835700073163, "within 0.06 s"),
+            (-1.0000030039991543, "within 0 s"),
+            (0.05, "within 0.05 s"),
+        ):
+            for call in (
+                lambda timeout: it.wait_for("x", timeout),
+                lambda timeout: it.stdout.readline(timeout=timeout),
+                lambda timeout: it.wait(timeout),
+                lambda timeout: it.process.wait(timeout),
+                lambda timeout: procwright.wait([it], timeout=timeout) and it.process.wait(timeout),
+            ):
+                with pytest.raises(procwright.WaitTimeout) as caught:
+                    call(timeout)
+                assert text in str(caught.value)
+        it.stop("KILL")
+
+
+def test_a_read_of_so_many_bytes_has_a_time_limit(child):
+    with spawn([child, "cat"], stdin=PIPE) as it:
+        it.stdin.write(b"1234")
+        for _ in range(3):
+            with pytest.raises(
+                procwright.WaitTimeout, match=r"^no 8 bytes from stdout of .*0\.05 s"
+            ):
+                it.stdout.read(8, timeout=0.05)
+        with pytest.raises(procwright.WaitTimeout, match=r"^no end of stdout of .*"):
+            it.stdout.read(timeout=0)
+        it.stdin.write(b"56789")
+        assert it.stdout.read(8, timeout=60) == b"12345678"
+        assert it.stdout.read(1, timeout=0) == b"9"
+        it.stdin.close()
+        assert it.stdout.read(timeout=60) == b""
+        assert it.stdout.read(5, timeout=math.inf) == b""
+
+
+def test_check_of_a_map_raises_as_run(child):
+    slow = [child, "sleep-forever"]
+    for command, kind in (
+        ({"args": slow, "timeout": 0.05}, procwright.TimeoutExpired),
+        ({"args": slow, "idle_timeout": 0.05}, procwright.IdleTimeout),
+        (
+            {"args": [child, "echo", "long"], "limit": procwright.Limit(1, "fail")},
+            procwright.OutputLimitExceeded,
+        ),
+        ({"args": [child, "exit", "3"]}, procwright.CalledProcessError),
+    ):
+        for executor in (None, ThreadPoolExecutor(1)):
+            [ended] = procwright.map([command], stop="KILL", executor=executor)
+            with pytest.raises(kind) as caught:
+                ended.check()
+            assert caught.value.result is ended.result
+            if executor is not None:
+                executor.shutdown()
+            if "timeout" in command:
+                assert caught.value.timeout == 0.05
+
+
+def test_a_bug_in_on_line_of_a_map_is_logged(child, caplog):
+    def show(line, stream, index):
+        return {}["bug"]
+
+    running = procwright.map([[child, "echo", "x"]], on_line=show)
+    with caplog.at_level(logging.ERROR):
+        [ended] = running
+    [record] = caplog.records
+    assert record.name == "procwright"
+    assert "on_line for command 0 of a map has raised KeyError: 'bug'" in record.getMessage()
+    assert record.exc_info[0] is KeyError
+    assert ended.outcome == "KeyError: 'bug'"
+    with pytest.raises(KeyError):
+        ended.check()

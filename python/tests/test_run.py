@@ -124,7 +124,7 @@ def test_stop_defaults():
     stop = procwright.Stop()
     assert (stop.signal, stop.grace, stop.scope) == ("SIGTERM", 5.0, "tree")
     assert procwright.Stop(signal.SIGINT).signal == "SIGINT"
-    assert procwright.Stop("int") == procwright.Stop(2)
+    assert procwright.Stop("int") == procwright.Stop(signal.Signals.SIGINT)
     assert repr(stop) == 'Stop("SIGTERM", grace=5.0, scope="tree")'
     assert procwright.Stop(grace=float("inf")).grace == float("inf")
     assert procwright.Limit(5).beyond == "ends"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import comes_back, descriptors
 
-from procwright import PIPE, StreamClosed, StreamForked, spawn
+from procwright import PIPE, StreamClosed, StreamForked, _child, spawn
 
 #: Only against hanging.
 LONG = 100
@@ -512,3 +512,44 @@ def test_the_end_of_a_block_tells_that_nobody_reads_the_rest(options, talk):
     [told] = handler.told
     assert f"(pid {child.pid}), and nobody reads the rest of " in told
     assert child.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_the_end_of_a_block_that_has_left_off_reading_is_told(merged, monkeypatch):
+    """Whether or not the program says any more."""
+    monkeypatch.setattr(_child, "_LEFT_OFF_S", 0.05)
+    told = threading.Event()
+    handler = logging.Handler()
+    records = []
+    handler.emit = lambda record: (records.append(record), told.set())
+    logger = logging.getLogger("procwright")
+    logger.addHandler(handler)
+    left = []
+
+    def leave():
+        with spawn("echo a; exec sleep 1000", shell=True, text=True, merged=merged) as it:
+            left.append(it)
+            next(it.merged if merged else it.stdout)
+
+    thread = threading.Thread(target=leave)
+    try:
+        thread.start()
+        assert told.wait(100)
+    finally:
+        left[0].stop("KILL")
+        thread.join()
+        logger.removeHandler(handler)
+    [record] = records
+    assert "the end of the with block waits for" in record.getMessage()
+    assert "stop() it, or close the stream, before a break" in record.getMessage()
+
+
+def test_the_end_of_a_block_whose_output_has_ended_is_not_told_of(caplog, monkeypatch):
+    monkeypatch.setattr(_child, "_LEFT_OFF_S", 0.01)
+    script = "echo a; exec >&- 2>&-; read line <&3; sleep 0.2"
+    reading, writing = os.pipe()
+    with spawn(["bash", "-c", script.replace("<&3", f"<&{reading}")], pass_fds=[reading]) as it:
+        assert it.stdout.read() == b"a\n"
+        os.close(reading)
+        threading.Timer(0.2, os.close, [writing]).start()
+    assert caplog.records == []

@@ -306,3 +306,11 @@ async def awaited() -> None:
 def streams_of_anyio() -> tuple[ByteReceiveStream, ByteSendStream]:
     child = aio.spawn(LS, stdin=PIPE)
     return child.stdout, child.stdin
+
+
+def codes() -> int:
+    result = procwright.run(LS)
+    if result.returncode < 0 or result.status.returncode > 1:
+        return 1
+    with procwright.spawn(LS) as child:
+        return child.wait() + child.returncode

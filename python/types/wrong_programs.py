@@ -136,3 +136,14 @@ async def awaited() -> None:
         async for line in child.stdout:
             line.decode()  # wrong
         list(child.stdout)  # wrong
+
+
+def of_others() -> None:
+    procwright.run("ls", "-l")  # wrong
+    for _ in procwright.spawn(LS):  # wrong
+        pass
+    procwright.run(LS).exit_code  # wrong
+    procwright.spawn(LS).sendline  # wrong
+    next(procwright.map([LS])).timed_out  # wrong
+    procwright.check_output(LS)  # wrong
+    procwright.Stop(5)  # wrong

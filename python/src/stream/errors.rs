@@ -51,6 +51,20 @@ pub(crate) fn failed(py: Python<'_>, error: &io::Error, name: &str) -> PyErr {
     }
 }
 
+/// The exception for a read of `what` whose time is up.
+pub(crate) fn read_timeout<'py>(
+    stream: &Bound<'py, PyAny>,
+    what: &str,
+    timeout: Option<Bound<'py, PyAny>>,
+) -> PyErr {
+    exception(
+        stream.py(),
+        STREAMS,
+        "read_timeout",
+        (what, timeout, stream),
+    )
+}
+
 /// The exception for a child that cannot go on because its output is not read.
 pub(crate) fn stalled(py: Python<'_>, error: &Stalled) -> PyErr {
     let streams: Vec<_> = error

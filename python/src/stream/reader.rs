@@ -3,19 +3,20 @@
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use procwright::memory::Memory;
 use procwright::stream::{Item, LineReader, Patience};
+use procwright::time::Timeout;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use super::converted::{Converted, NextItem};
-use super::errors::failed;
+use super::errors::{failed, read_timeout};
 use super::figures::figures;
 use super::{Frame, SharedReader, UntakenStreams};
-use crate::arguments::size;
+use crate::arguments::{limit_of, size};
 use crate::bytes::{BytesMemory, WritableBuffer};
 
 /// Reads of one stream before the caller looks at others, and at the clock.
@@ -62,21 +63,40 @@ impl Reader {
         Ok(line.unwrap_or_else(|| PyBytes::new(py, b"")))
     }
 
-    #[pyo3(signature = (size=-1, /), text_signature = "($self, size=-1, /)")]
+    /// Reads so many bytes, less at the end of all; with -1 or None to the end.
+    ///
+    /// With a timeout it raises `WaitTimeout` if they have not come by then; what has stays, and
+    /// the call may be made again.
+    // A half in Python could lose what it has just got to a handler of a signal that raises.
+    #[pyo3(
+        signature = (size=-1, /, *, timeout=None),
+        text_signature = "($self, size=-1, /, *, timeout=None)"
+    )]
     fn read<'py>(
-        &self,
+        slf: &Bound<'py, Self>,
         py: Python<'py>,
         #[pyo3(from_py_with = size)] size: i64,
+        timeout: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        let this = slf.get();
+        let limit = timeout.as_ref().map(|given| limit_of("timeout", given));
+        let limit = limit.transpose()?.unwrap_or(Timeout::NEVER);
         let most = usize::try_from(size).ok();
         if let Some(most) = most
-            && let Some(bytes) = self.held(py, most)?
+            && let Some(bytes) = this.held(py, most)?
         {
             return Ok(bytes);
         }
         let mut memory = BytesMemory::new();
-        self.source
-            .gather(py, &mut memory, most.unwrap_or(usize::MAX))?;
+        let wanted = most.unwrap_or(usize::MAX);
+        let until = limit.starting(Instant::now());
+        if !this.source.gather(py, &mut memory, wanted, until)? {
+            let what = match most {
+                Some(most) => format!("{most} bytes from {}", this.source.name),
+                None => format!("end of {}", this.source.name),
+            };
+            return Err(read_timeout(slf, &what, timeout));
+        }
         Ok(memory.into_bytes(py)?.into_bound(py))
     }
 

@@ -85,15 +85,16 @@ impl SharedReader {
         waited.map_err(|error| failed(py, &error, &self.name))
     }
 
-    /// Reads into `memory` until it has `most` bytes or the stream ends. When a
-    /// handler raises, what was read goes back to where it came from.
+    /// Reads into `memory` until it has `most` bytes or the stream ends; false if the time comes
+    /// first. Then, and when a handler raises, what was read goes back to where it came from.
     pub(crate) fn gather(
         &self,
         py: Python<'_>,
         memory: &mut BytesMemory,
         most: usize,
-    ) -> PyResult<()> {
-        let read = patiently(py, Deadline::NEVER, |patience| {
+        until: Deadline,
+    ) -> PyResult<bool> {
+        let read = patiently(py, until, |patience| {
             let _inside = self.inside.enter();
             let mut paced = patience.paced();
             loop {
@@ -114,7 +115,12 @@ impl SharedReader {
                 }
             }
         });
-        self.all_or_nothing(py, read, memory.as_bytes())
+        if matches!(&read, Ok(Err(error)) if error.kind() == io::ErrorKind::TimedOut) {
+            self.give_back(py, memory.as_bytes());
+            return Ok(false);
+        }
+        self.all_or_nothing(py, read, memory.as_bytes())?;
+        Ok(true)
     }
 
     /// Reads into memory of a fixed size until that is full, or unless it `fills` it, what is

@@ -100,7 +100,8 @@ impl TextReader {
         }
         let begun = self.source.position();
         let mut memory = BytesMemory::new();
-        self.source.gather(py, &mut memory, usize::MAX)?;
+        self.source
+            .gather(py, &mut memory, usize::MAX, Deadline::NEVER)?;
         let edges = self.source.gaps_since(begun);
         self.decode_parts(py, memory.as_bytes(), &edges)
     }
