@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ._aio_child_streams import Streams
     from ._callback import LineCaller
     from ._result import Result
-    from ._types import Args, Data, Seconds
+    from ._types import Args, Data, MaybeNone, Seconds
 else:
     Streams = Generic
 
@@ -85,15 +85,15 @@ class Child(Streams[Out, Err, In, Both]):
         return self._child.status
 
     @property
-    def returncode(self) -> int | None:
+    def returncode(self) -> int | MaybeNone:
         """The exit code, -N after signal N, None while it is alive or if unknown."""
         return self._child.returncode
 
-    def poll(self) -> int | None:
+    def poll(self) -> int | MaybeNone:
         """The `returncode`, as in `subprocess`. Raises what a callback has raised, once."""
         return self._child.poll()
 
-    async def wait(self, timeout: Seconds | None = None) -> int | None:
+    async def wait(self, timeout: Seconds | None = None) -> int | MaybeNone:
         """Waits until it has ended, and returns the exit code. -N after signal N.
 
         Raises as `procwright.Child.wait` does: `WaitTimeout`, `Stalled`, what a callback has

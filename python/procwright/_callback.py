@@ -43,11 +43,9 @@ class Failures:
 
     def add(self, callback: str, error: BaseException, outcome: str) -> None:
         """Notes what `callback` has raised; `outcome` says what follows."""
-        try:
-            log_raised(f"{callback} of {self._command}", error, outcome)
-        finally:
-            # Who has it raised finds it in the log.
-            self._errors.append(error)
+        # First: who has seen it in the log has it raised by the next call.
+        self._errors.append(error)
+        log_raised(f"{callback} of {self._command}", error, outcome)
 
     def raise_next(self) -> None:
         """Raises the first that no call has told."""

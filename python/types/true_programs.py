@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import assert_type
+from typing import Any, assert_type
 
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
@@ -286,7 +286,7 @@ async def awaited() -> None:
         assert_type(await child.communicate("x"), tuple[str, str])
         assert_type(await child.wait_for("x"), re.Match[str])
         assert_type((await child.result()).stderr, str)
-        assert_type(await child.wait(timeout=1.5), int | None)
+        assert_type(await child.wait(timeout=1.5), int | Any)
     other = await aio.spawn(LS)
     assert_type(other.stdin, None)
     assert_type(other.stdout, aio.Reader)
