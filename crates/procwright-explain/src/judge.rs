@@ -381,6 +381,10 @@ impl Judge<'_> {
             _ => None,
         };
         let node = self.graph.node(process.pid)?;
+        // Another thread works, or waits for something else.
+        if !node.free.iter().all(|free| wanted(free).is_some()) {
+            return None;
+        }
         let mut fds = node.free.iter().filter_map(wanted);
         let number = fds.find(|number| {
             self.sleepers(process.pid).any(|thread| match &thread.wait {
