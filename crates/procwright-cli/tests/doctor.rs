@@ -61,8 +61,9 @@ impl Drop for Background {
 fn self_made_deadlock(set: impl FnOnce(&mut Command)) -> (Background, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     // Older than its pipe by more than the clock of start times tells.
-    let code =
-        "import os, time; time.sleep(0.1); r, w = os.pipe(); print(flush=True); os.read(r, 1)";
+    // A handler of SIGINT, as Python has, could write to it.
+    let code = "import os, signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL); \
+                time.sleep(0.1); r, w = os.pipe(); print(flush=True); os.read(r, 1)";
     let mut program = Background::start(&["python3", "-c", code], |command| {
         command.current_dir("/").stdout(Stdio::piped());
         set(command);

@@ -119,6 +119,8 @@ pub(crate) enum Doubt {
     Threads,
     /// It sleeps elsewhere in the system than its call does.
     Elsewhere,
+    /// Whether it has timers could not be read.
+    Timers,
     /// An io_uring of it may have a call under way.
     Ring,
 }
@@ -398,10 +400,11 @@ impl<'w> Builder<'w> {
                 if matches!(fd.of, Object::Fifo { .. }) {
                     at.node.add_doubt(Doubt::OpenedByName);
                 }
-                // In a set the errors of a descriptor count, too: those of its other side.
-                let way = match (set, fd.read, fd.write) {
-                    (true, true, false) => Way::Read,
-                    (true, false, true) => Way::Write,
+                // In a set the errors of a descriptor count, too: those of its other side. And
+                // vmsplice goes either way, as its descriptor does.
+                let way = match (fd.read, fd.write) {
+                    (true, false) => Way::Read,
+                    (false, true) => Way::Write,
                     _ => way,
                 };
                 let fits = |holder: &&Holder| match way {
@@ -543,8 +546,10 @@ impl<'w> Builder<'w> {
 
     /// What handlers of signals, and timers, could do.
     fn add_signals(&self, node: &mut Node, process: &Process) {
-        if process.timers {
-            node.add_free(Free::Timer);
+        match process.timers {
+            Some(true) => node.add_free(Free::Timer),
+            Some(false) => {}
+            None => node.add_doubt(Doubt::Timers),
         }
         if process.elsewhere {
             node.add_doubt(Doubt::Elsewhere);
@@ -559,8 +564,8 @@ impl<'w> Builder<'w> {
             let conduit = matches!(edge.why, Why::Reads { .. } | Why::Writes { .. });
             conduit && edge.to == process.pid
         });
-        // A pipe to oneself is how a handler tells the loop of a signal.
-        if feeds_itself && process.caught & !(FAULTS | bit(2)) != 0 {
+        // A pipe to oneself is how a handler tells the loop of a signal, of SIGINT too.
+        if feeds_itself && process.caught & !FAULTS != 0 {
             node.add_doubt(Doubt::Handler);
         }
         if process.catches(SIGCHLD) {
@@ -589,9 +594,9 @@ const fn bit(signal: u32) -> u64 {
 }
 
 /// ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS, which come from what a program itself does, and
-/// those that the C library has for itself.
+/// those that the C library has for itself (glibc: 32 and 33; a program's SIGRTMIN is 34).
 const FAULTS: u64 =
-    bit(4) | bit(5) | bit(6) | bit(7) | bit(8) | bit(11) | bit(31) | bit(32) | bit(33) | bit(34);
+    bit(4) | bit(5) | bit(6) | bit(7) | bit(8) | bit(11) | bit(31) | bit(32) | bit(33);
 
 /// Signals that nobody sends unless a person, an end or a job's state makes him: HUP, INT,
 /// QUIT, PIPE, TERM, CHLD, CONT, TSTP, TTIN, TTOU, URG, XCPU, XFSZ, WINCH. A handler of
@@ -666,7 +671,7 @@ mod tests {
                 gone: false,
                 stop_signal: 0,
                 caught: 0,
-                timers: false,
+                timers: Some(false),
                 elsewhere: false,
                 threads: vec![thread],
                 fds: Some(vec![fd(0, from, false), fd(1, to, true)]),
@@ -735,6 +740,36 @@ mod tests {
         assert_eq!(proven(&world, &world, &born(1_004)), 0);
     }
 
+    /// A loop reads the pipe that its handler of SIGINT writes to.
+    #[test]
+    fn a_handler_may_feed_a_pipe_to_oneself() {
+        for (caught, expected) in [(0, 1), (bit(11), 1), (bit(2), 0), (bit(15), 0)] {
+            let mut world = pair(5);
+            world.processes.remove(&11);
+            let one = world.processes.get_mut(&10).unwrap();
+            one.caught = caught;
+            for fd in one.fds.iter_mut().flatten() {
+                fd.of = Object::Pipe(1);
+            }
+            assert_eq!(
+                proven(&world, &world, &Births::new()),
+                expected,
+                "{caught:x}"
+            );
+        }
+    }
+
+    /// vmsplice is a write by its name, and reads from a read end.
+    #[test]
+    fn the_end_that_a_descriptor_is_says_which_way_it_goes() {
+        let mut world = pair(5);
+        world.processes.get_mut(&11).unwrap().threads[0].wait = Wait::Write(0);
+        let mut third = world.processes[&10].clone();
+        (third.pid, third.threads[0].wait) = (12, Wait::Time);
+        world.processes.insert(12, third);
+        assert_eq!(proven(&world, &world, &Births::new()), 0);
+    }
+
     #[test]
     fn what_releases_by_itself() {
         for wait in [
@@ -758,7 +793,13 @@ mod tests {
             world.processes.get_mut(&11).unwrap().threads[0].wait = wait.clone();
             assert_eq!(proven(&world, &world, &Births::new()), 0, "{wait:?}");
         }
-        for (caught, expected) in [(bit(14), 0), (bit(10), 0), (bit(34 + 1), 0), (bit(15), 2)] {
+        for (caught, expected) in [
+            (bit(14), 0),
+            (bit(10), 0),
+            (bit(34), 0),
+            (bit(33), 2),
+            (bit(15), 2),
+        ] {
             let mut world = pair(5);
             world.processes.get_mut(&11).unwrap().caught = caught;
             assert_eq!(
@@ -768,8 +809,10 @@ mod tests {
             );
         }
         let mut world = pair(5);
-        world.processes.get_mut(&11).unwrap().timers = true;
-        assert_eq!(proven(&world, &world, &Births::new()), 0);
+        for timers in [Some(true), None] {
+            world.processes.get_mut(&11).unwrap().timers = timers;
+            assert_eq!(proven(&world, &world, &Births::new()), 0, "{timers:?}");
+        }
         let mut world = pair(5);
         world.processes.get_mut(&11).unwrap().fds = None;
         assert_eq!(proven(&world, &world, &Births::new()), 0);

@@ -67,14 +67,18 @@ fn reachable(graph: &Graph, pid: i32, set: &BTreeSet<i32>) -> BTreeSet<i32> {
     found
 }
 
-/// Those of `set` that are in a circle of it, and those that they can reach.
+/// Those of `set` that are in a circle of it, and those that could release them by whatever
+/// way: a child's end, too, whose signal has a handler.
 pub(crate) fn within_cycles(graph: &Graph, set: &BTreeSet<i32>) -> BTreeSet<i32> {
-    let mut all = BTreeSet::new();
-    for cycle in cycles(graph, set) {
-        for &pid in &cycle {
-            all.extend(reachable(graph, pid, set));
+    let mut all: BTreeSet<i32> = cycles(graph, set).into_iter().flatten().collect();
+    let mut todo: Vec<i32> = all.iter().copied().collect();
+    while let Some(one) = todo.pop() {
+        let edges = graph.node(one).into_iter().flat_map(|node| &node.edges);
+        for edge in edges.filter(|edge| set.contains(&edge.to)) {
+            if all.insert(edge.to) {
+                todo.push(edge.to);
+            }
         }
-        all.extend(cycle);
     }
     all
 }
@@ -163,6 +167,16 @@ mod tests {
         let open = graph(&[(1, 2), (2, 1), (2, 4), (3, 1)], &[4], &[]);
         assert!(stuck(&open, Doubts::Release).is_empty());
         assert!(stuck(&open, Doubts::Disregarded).is_empty());
+    }
+
+    #[test]
+    fn who_is_waited_for_by_a_signal_alone_is_looked_at_too() {
+        let mut ring = graph(&[(1, 2), (2, 1), (1, 3), (3, 1)], &[], &[]);
+        let signal = ring.nodes.get_mut(&1).unwrap().edges.last_mut().unwrap();
+        signal.why = Why::ChildSignal;
+        let all = BTreeSet::from([1, 2, 3]);
+        assert_eq!(cycles(&ring, &all), [BTreeSet::from([1, 2])]);
+        assert_eq!(within_cycles(&ring, &all), all);
     }
 
     #[test]

@@ -210,6 +210,7 @@ pub(crate) fn doubt(doubt: Doubt, name: &str) -> String {
             "{name} sleeps in another place than that of its call: it may be held by a filter, \
              or be about to go on."
         ),
+        Doubt::Timers => format!("Whether {name} has timers could not be read."),
         Doubt::Ring => {
             format!("{name} has an io_uring, which may have calls under way that nobody can see.")
         }

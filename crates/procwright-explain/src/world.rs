@@ -70,8 +70,8 @@ pub(crate) struct Process {
     pub(crate) stop_signal: i32,
     /// Signals for which it has handlers, bit 0 for signal 1.
     pub(crate) caught: u64,
-    /// It has POSIX timers; looked at for suspects alone.
-    pub(crate) timers: bool,
+    /// It has POSIX timers, `None` if that cannot be read; looked at for suspects alone.
+    pub(crate) timers: Option<bool>,
     /// A thread sleeps elsewhere in the system than its call does; looked at for suspects
     /// alone.
     pub(crate) elsewhere: bool,

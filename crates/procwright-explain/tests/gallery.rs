@@ -359,6 +359,7 @@ child.stdout.read(1)
                 OwnWriteEnd,
                 &["me"],
                 r"
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 read, write = os.pipe()
 say(me=ME)
 os.read(read, 1)
@@ -545,6 +546,33 @@ child.wait()
 ",
             )
         },
+        hang(
+            "a pipe to oneself that a handler of SIGINT may feed",
+            Possible,
+            Pattern::OwnWriteEnd,
+            &["me"],
+            r"
+read, write = os.pipe()
+signal.signal(signal.SIGINT, lambda *_: os.write(write, b'x'))
+say(me=ME)
+os.read(read, 1)
+",
+        ),
+        scene(
+            "an epoll whose member has another number by now",
+            r"
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+idle = Popen(['sleep', '10000'], stdout=PIPE)
+number = idle.stdout.fileno()
+poll = select.epoll(); poll.register(number, select.EPOLLIN)
+keep = os.dup(number)
+read, write = os.pipe()
+os.dup2(read, number); os.close(read)
+say(me=ME, idle=idle.pid)
+poll.poll()
+",
+            Healthy,
+        ),
         hang(
             "a pipe to oneself that a handler may feed",
             Possible,
@@ -886,6 +914,27 @@ server = socket.socket(); server.bind((\'127.0.0.1\', 0)); server.listen()
 select.select([0, server], [], [])
 ''')
 ",
+        ),
+        well(
+            "a thread at the terminal beside one that waits for a time",
+            r"
+terminal(sys.executable, '-c', '''
+import os, threading, time
+threading.Thread(target=os.read, args=[0, 1], daemon=True).start()
+time.sleep(10000)
+''')
+",
+        ),
+        scene(
+            "a thread at the terminal beside one that works",
+            r"
+terminal(sys.executable, '-c', '''
+import os, threading
+threading.Thread(target=os.read, args=[0, 1], daemon=True).start()
+while True: pass
+''')
+",
+            Busy,
         ),
         well(
             "a program with a terminal that sleeps",

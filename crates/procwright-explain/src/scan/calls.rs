@@ -35,7 +35,8 @@ pub(super) fn waiting(dir: BorrowedFd<'_>, state: char) -> (Wait, String) {
     };
     let mut buffer = [0; 128];
     let wait = match (state, call.class()) {
-        (_, Class::Clone) => Wait::Child(Children::Vfork),
+        // Held elsewhere, by a filter of system calls for one, it has no child yet.
+        ('D', Class::Clone) if is_vfork(&place(&mut buffer)) => Wait::Child(Children::Vfork),
         // A write to a pipe may wait so for the memory that it copies from.
         ('D', _) => Wait::Uninterruptible(place(&mut buffer)),
         (_, Class::Open) if place(&mut buffer) == "wait_for_partner" => {
@@ -44,6 +45,12 @@ pub(super) fn waiting(dir: BorrowedFd<'_>, state: char) -> (Wait, String) {
         _ => call.wait(dir),
     };
     (wait, line)
+}
+
+/// True of the place in the kernel where vfork waits for the child: `kernel_clone`, `_do_fork`
+/// or `wait_for_vfork_done`, as the compiler has it.
+pub(super) fn is_vfork(place: &str) -> bool {
+    place.contains("clone") || place.contains("fork")
 }
 
 /// `NR 0xARG0 … 0xARG5 0xSP 0xPC`.

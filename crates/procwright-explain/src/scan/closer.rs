@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, CWD};
 
-use super::{creation, descriptors, files};
+use super::{calls, creation, descriptors, files};
 use crate::wait::{Children, Wait};
 use crate::world::{Births, Object, World};
 
@@ -41,10 +41,15 @@ pub(crate) fn look_closer(
                     // By the freezer of a cgroup; its call stands still.
                     thread.wait = Wait::Stopped;
                 }
-                process.elsewhere |= !fits(&thread.wait, &place);
+                let of_pipe = |fd: i32| {
+                    let fd = process.fds.iter().flatten().find(|one| one.number == fd);
+                    fd.is_some_and(|fd| matches!(fd.of, Object::Pipe(_) | Object::Fifo { .. }))
+                };
+                process.elsewhere |= !fits(&thread.wait, &place, &of_pipe);
             }
             process.timers = files::read(dir.as_fd(), "timers", &mut buffer)
-                .is_ok_and(|timers| !timers.is_empty());
+                .ok()
+                .map(|timers| !timers.is_empty());
         }
         let Some(fds) = &mut process.fds else {
             continue;
@@ -79,19 +84,22 @@ pub(crate) fn look_closer(
 }
 
 /// True if a thread that waits so sleeps at this place in the kernel. A filter of system
-/// calls may hold it up before the call has begun, and a freezer within.
-fn fits(wait: &Wait, place: &str) -> bool {
+/// calls may hold it up before the call has begun, and a freezer within, or a server of
+/// files in user space that has the page for the bytes.
+fn fits(wait: &Wait, place: &str, of_pipe: &dyn Fn(i32) -> bool) -> bool {
+    if place.contains("request_wait_answer") {
+        return false;
+    }
     match wait {
         // "pipe_read" until 6.14, "anon_pipe_read" from 6.15; "pipe_wait_readable" in splice.
         // Doubts go with other descriptors anyway.
-        Wait::Read(_) => place.contains("pipe") || place.contains("wait") || place.contains("read"),
-        Wait::Write(_) => {
-            place.contains("pipe") || place.contains("wait") || place.contains("write")
-        }
+        Wait::Read(fd) | Wait::Write(fd) if of_pipe(*fd) => place.contains("pipe"),
+        Wait::Read(_) => place.contains("wait") || place.contains("read"),
+        Wait::Write(_) => place.contains("wait") || place.contains("write"),
         Wait::Set { .. } => ["poll", "select", "pipe"]
             .iter()
             .any(|word| place.contains(word)),
-        Wait::Child(Children::Vfork) => true,
+        Wait::Child(Children::Vfork) => calls::is_vfork(place),
         Wait::Child(_) => place.contains("wait"),
         Wait::FileLock(_) => place.contains("lock"),
         Wait::Futex { .. } => place.contains("futex"),
@@ -108,6 +116,26 @@ fn add_own_table(dir: &OwnedFd, tid: i32, fds: &mut Vec<crate::world::Fd>) {
     for fd in descriptors::read(task.as_fd()).unwrap_or_default() {
         if !fds.contains(&fd) {
             fds.push(fd);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_fits_its_place_alone() {
+        let vfork = Wait::Child(Children::Vfork);
+        let (pipe, other) = (&|_| true, &|_| false);
+        assert!(fits(&vfork, "kernel_clone", pipe));
+        assert!(!fits(&vfork, "seccomp_do_user_notification", pipe));
+        assert!(fits(&Wait::Read(0), "anon_pipe_read", pipe));
+        assert!(fits(&Wait::Write(0), "pipe_write", pipe));
+        assert!(!fits(&Wait::Read(0), "wait_woken", pipe));
+        assert!(fits(&Wait::Read(0), "wait_woken", other));
+        for wait in [Wait::Read(0), Wait::Child(Children::Any)] {
+            assert!(!fits(&wait, "request_wait_answer", other), "{wait:?}");
         }
     }
 }

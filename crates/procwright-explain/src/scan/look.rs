@@ -42,7 +42,7 @@ pub(crate) fn look() -> io::Result<World> {
         }
     }
     world.unseen.hurried = !caught_up;
-    world.unseen.hidepid = rustix::process::geteuid().as_raw() != 0 && hides_processes();
+    world.unseen.hidepid = !is_root_of_the_machine() && hides_processes();
     world.unseen.namespace = rustix::fs::stat("/proc/self/ns/pid")
         .map_or(true, |namespace| namespace.st_ino != FIRST_PID_NAMESPACE);
     let with_ring = world
@@ -85,6 +85,16 @@ fn add(proc: &OwnedFd, pid: i32, world: &mut World) {
     }
 }
 
+/// True if we are root, and not of a user namespace, where root sees its own users alone.
+fn is_root_of_the_machine() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    rustix::process::geteuid().is_root() && is_identity(&map)
+}
+
+fn is_identity(map: &str) -> bool {
+    map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
 /// True if `/proc` may leave out processes.
 fn hides_processes() -> bool {
     std::fs::read_to_string("/proc/self/mounts").map_or(true, |mounts| {
@@ -101,5 +111,18 @@ pub(crate) fn command_line(pid: i32) -> Option<String> {
     match words.as_slice() {
         [""] | [] => None,
         words => Some(shell_words::join(words)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_identity;
+
+    #[test]
+    fn root_of_a_user_namespace_is_not_that_of_the_machine() {
+        assert!(is_identity("         0          0 4294967295\n"));
+        assert!(!is_identity("         0       1000          1\n"));
+        assert!(!is_identity("0 0 1000\n1000 100000 65536\n"));
+        assert!(!is_identity(""));
     }
 }

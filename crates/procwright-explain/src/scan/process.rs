@@ -34,7 +34,7 @@ pub(super) fn read(dir: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Process>>
         gone: matches!(stat.state, 'Z' | 'X' | 'x') && stat.threads <= 1,
         stop_signal: stat.exit_code & 0x7f,
         caught: 0,
-        timers: false,
+        timers: Some(false),
         elsewhere: false,
         threads: Vec::new(),
         fds: None,
@@ -52,9 +52,12 @@ pub(super) fn read(dir: BorrowedFd<'_>, pid: i32) -> io::Result<Option<Process>>
             let task = files::open_dir(&tasks, &tid.to_string());
             match task.and_then(|task| thread(task.as_fd(), tid, &mut buffer)) {
                 Ok(found) => process.add_thread(found),
-                Err(error) if files::is_gone(&error) => {}
+                Err(error) if files::is_gone(&error) => process.add_mover(tid),
                 Err(error) => return Err(error),
             }
+        }
+        if process.threads.len() < stat.threads as usize {
+            process.add_mover(pid);
         }
     }
     if process
@@ -73,6 +76,17 @@ fn no_sense() -> io::Error {
 }
 
 impl Process {
+    /// Adds a thread that ended while it was looked at: whatever it did last, a write or a
+    /// start of another, others of the process may have been read before.
+    fn add_mover(&mut self, tid: i32) {
+        self.threads.push(Thread {
+            tid,
+            switches: (0, 0),
+            wait: Wait::Runs,
+            call: String::new(),
+        });
+    }
+
     /// Adds a thread; what its file tells of the process is the same in each.
     fn add_thread(&mut self, (mut thread, status): (Thread, Status)) {
         if status.nested

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 
 use super::files;
 
@@ -81,6 +81,9 @@ pub(super) fn select(dir: BorrowedFd<'_>, count: i32, pointers: [u64; 3]) -> Opt
 }
 
 /// The set of an epoll descriptor, which `fdinfo` lists.
+///
+/// It names a member by the number that it had when it was added. `None` if another thing
+/// has that number by now, or nothing: the member may live on under another.
 pub(super) fn epoll(dir: BorrowedFd<'_>, fd: i32) -> Option<Set> {
     let mut buffer = vec![0; 64 * 1024];
     let text = files::read(dir, &format!("fdinfo/{fd}"), &mut buffer).ok()?;
@@ -94,8 +97,14 @@ pub(super) fn epoll(dir: BorrowedFd<'_>, fd: i32) -> Option<Set> {
         };
         let mut words = rest.split_whitespace();
         let fd: i32 = words.next()?.parse().ok()?;
-        let events = words.skip_while(|word| *word != "events:").nth(1)?;
-        let events = files::hex(events.as_bytes())? as i16;
+        let mut events = words.clone().skip_while(|word| *word != "events:");
+        let events = files::hex(events.nth(1)?.as_bytes())? as i16;
+        let mut at =
+            |name: &str| words.find_map(|word| files::hex(word.strip_prefix(name)?.as_bytes()));
+        let then = (at("ino:")?, at("sdev:")?);
+        if identity(dir, fd)? != then {
+            return None;
+        }
         if events & libc::POLLOUT != 0 {
             write.push(fd);
         }
@@ -104,6 +113,15 @@ pub(super) fn epoll(dir: BorrowedFd<'_>, fd: i32) -> Option<Set> {
         }
     }
     Some((read, write))
+}
+
+/// Inode and device of what a descriptor refers to, the device as the kernel has it within.
+fn identity(dir: BorrowedFd<'_>, fd: i32) -> Option<(u64, u64)> {
+    let path = format!("fd/{fd}");
+    let wanted = StatxFlags::INO;
+    let stat = rustix::fs::statx(dir, path.as_str(), AtFlags::STATX_DONT_SYNC, wanted).ok()?;
+    let device = u64::from(stat.stx_dev_major) << 20 | u64::from(stat.stx_dev_minor);
+    Some((stat.stx_ino, device))
 }
 
 /// A path in the memory of a thread.
