@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from anyio.lowlevel import checkpoint
 
 from . import _core
+from ._aio_errors import OF_ANYIO
 from ._aio_sleep import first, in_left_thread, in_thread
 from ._aio_stream import Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from signal import Signals
     from types import TracebackType
     from typing import Any, Literal, Self, overload
+
+    import anyio
 
     from . import _child
     from ._aio_child_streams import Streams
@@ -163,6 +168,18 @@ class Child(Streams[Out, Err, In, Both]):
 
     async def _communicate_all(self, input: Any, timeout: Seconds | None) -> None:
         """Goes on until all is written and read and the child has ended."""
+        with OF_ANYIO, ExitStack() as held:
+            for guard in self._guards():
+                held.enter_context(guard)
+            await self._communicate_alone(input, timeout)
+
+    def _guards(self) -> list[anyio.ResourceGuard]:
+        """Those of its three streams."""
+        stdin = self.stdin
+        writer = stdin.buffer if isinstance(stdin, TextWriter) else stdin
+        return [one._guard for one in (writer, self.stdout, self.stderr) if one is not None]
+
+    async def _communicate_alone(self, input: Any, timeout: Seconds | None) -> None:
         child = self._child
         deadline = Deadline(timeout)
         talk = child._begin_communication(input)
@@ -220,17 +237,13 @@ class Child(Streams[Out, Err, In, Both]):
         """
         child = self._child
         child._raise_failure()
-        searched = child._searched(stream)
-        own: list[Any] = [self.stdout, self.stderr]
-        guards = [one._guard for one in own if one is not None and one._stream in searched]
-        for guard in guards:
-            guard.__enter__()
-        try:
+        with OF_ANYIO, ExitStack() as held:
+            searched = child._searched(stream)
+            for one in (self.stdout, self.stderr):
+                if one is not None and one._stream in searched:
+                    held.enter_context(one._guard)
             await checkpoint()
             return await self._search(searching(child, searched, child._decoding, pattern, timeout))
-        finally:
-            for guard in guards:
-                guard.__exit__(None, None, None)
 
     async def _search(self, steps: Generator[Sleep | EndWait, Any, re.Match[Any]]) -> re.Match[Any]:
         answer: Any = None
@@ -350,10 +363,14 @@ class Child(Streams[Out, Err, In, Both]):
         return repr(self._child).replace("procwright.Child", "procwright.aio.Child", 1)
 
 
-async def talked(core: _core.Child, talk: _core.Communication, deadline: Deadline) -> bool:
+async def talked(
+    core: _core.Child, talk: _core.Communication, deadline: Deadline, is_begun: bool = False
+) -> bool:
     """Goes on until all is written and read and the child has ended. False if the time comes
-    first. May be called again."""
-    await checkpoint()
+    first. May be called again, if it has begun without a checkpoint: it ends in time however
+    often it is cancelled and called again."""
+    if not is_begun:
+        await checkpoint()
     wait = _core.ChildWait(core, False)
     while True:
         is_read = talk.go_on_now()

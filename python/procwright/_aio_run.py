@@ -9,7 +9,7 @@ from anyio.lowlevel import checkpoint
 
 from . import _core, _run, _spawn, _starting
 from ._aio_child import Child, talked
-from ._aio_sleep import ThreadCall, first, undisturbed
+from ._aio_sleep import ThreadCall, first, outlasted, undisturbed
 from ._keeper import Keeper, line_of_caller
 from ._options import SPAWN, quoted
 from ._run import RunCall
@@ -119,7 +119,7 @@ async def _on_thread(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any
     except BaseException as error:
         own.cancel()
         if not isinstance(error, GeneratorExit):
-            await undisturbed(work.wait)
+            await work.outlast()
             # What was not started has no result.
             with contextlib.suppress(Exception):
                 _attach(error, call.result(work.value()))
@@ -143,17 +143,21 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
         # Nothing can be awaited any more. The keeper goes with this, and stops the program.
         raise
     except BaseException as error:
-        stop = ThreadCall("procwright-stop", lambda: core.stop(None))
-        cancelled = await undisturbed(stop.wait)
-        if not isinstance(error, anyio.get_cancelled_exc_class()):
-            if cancelled is not None:
-                raise cancelled from error
+        if not core.is_ours():
+            # A fork has no part in it.
             raise
-        last_words = Deadline(0 if stop.value() else _LAST_WORDS_S)
-        await undisturbed(lambda: talked(core, talk, last_words))
-        raw = _raw(core, talk)
-        if raw is not None:
-            _attach(error, call.result(_as_cancelled(raw, given)))
+        is_cancelled = isinstance(error, anyio.get_cancelled_exc_class())
+        survivors, cancelled = await outlasted("procwright-stop", lambda: core.stop(None))
+        if cancelled is not None and not is_cancelled:
+            raise cancelled from error
+        if is_cancelled:
+            # Whatever becomes of its result, the cancellation goes on.
+            with contextlib.suppress(Exception):
+                last_words = Deadline(0 if survivors else _LAST_WORDS_S)
+                await undisturbed(lambda: talked(core, talk, last_words, is_begun=True))
+                raw = _raw(core, talk)
+                if raw is not None:
+                    _attach(error, call.result(_as_cancelled(raw, given)))
         raise
     finally:
         for reader in (stdout, stderr):

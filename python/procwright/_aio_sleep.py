@@ -67,9 +67,9 @@ class ThreadCall:
         #: Cancelled, which wakes whoever waits for it, once the call is over.
         self.over = _core.Cancel()
         # The interpreter does not wait for a daemon.
-        thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         try:
-            thread.start()
+            self._thread.start()
         except RuntimeError:
             # No thread can be had: the loop waits.
             self._run()
@@ -87,6 +87,21 @@ class ThreadCall:
         while not self.over.cancelled:
             await readable(self.over.readiness_fd(), None)
 
+    async def outlast(self) -> BaseException | None:
+        """Waits until it is over, past cancellations: one that came, for the caller to raise.
+        For a call that is over soon."""
+        try:
+            return await undisturbed(self.wait)
+        except OSError:
+            # The event loop has no place for it: it waits as a whole.
+            self.join()
+            return None
+
+    def join(self) -> None:
+        """Waits until it is over. Blocks."""
+        if not self.over.cancelled:
+            self._thread.join()
+
     def value(self) -> Any:
         """What the call gave. Raises what it raised."""
         error, self._error = self._error, None
@@ -97,12 +112,27 @@ class ThreadCall:
 
 async def in_thread(name: str, call: Callable[[], _T]) -> _T:
     """What `call` gives, which blocks and is over soon: a cancellation comes afterwards."""
-    thread = ThreadCall(name, call)
-    cancelled = await undisturbed(thread.wait)
+    value, cancelled = await outlasted(name, call)
     if cancelled is not None:
         raise cancelled
-    value: _T = thread.value()
     return value
+
+
+async def outlasted(name: str, call: Callable[[], _T]) -> tuple[_T, BaseException | None]:
+    """What `call` gives, which blocks and is over soon, and the cancellation that came
+    meanwhile, which the caller has to raise."""
+    try:
+        thread = ThreadCall(name, call)
+    except OSError:
+        # No descriptor can be had. A stop must come nevertheless: the loop waits.
+        return call(), None
+    cancelled = await thread.outlast()
+    try:
+        return thread.value(), cancelled
+    except BaseException as error:
+        if cancelled is not None:
+            raise cancelled from error
+        raise
 
 
 async def in_left_thread(name: str, call: Callable[[], _T]) -> _T:

@@ -67,6 +67,11 @@ class Output:
         self._guard = anyio.ResourceGuard("reading from")
         self._turns = Turns()
 
+    @property
+    def _procwright_stream(self) -> Any:
+        """What another program reads as its stdin."""
+        return self._stream
+
     async def aclose(self) -> None:
         """Closes it: the child that writes it gets SIGPIPE. A task that waits in it gets
         `ClosedResourceError`."""
@@ -114,8 +119,18 @@ class Output:
                     assert timeout is not None
                     raise read_timeout(f"{what} from {self.label}", timeout, self)
                 await readable(self._stream.readiness_fd(), left)
-            self._turns.note(len(found) if isinstance(found, (bytes, str)) else 0)
+            self._turns.note(_size(found))
             return found
+
+
+def _size(found: Any) -> int:
+    """How long the text or the bytes in what was found are: itself, an item of `lines`, or the
+    third member of one of both outputs. A gap has none."""
+    if isinstance(found, tuple):
+        (found,) = found
+        if isinstance(found, tuple) and len(found) > 2:
+            found = found[2]
+    return len(found) if isinstance(found, (bytes, str)) else 0
 
 
 class Reader(Output, ByteReceiveStream):
@@ -157,7 +172,8 @@ class Reader(Output, ByteReceiveStream):
         """
         size = _core.checked_size(size)
         if size == 0:
-            self._stream._alive()
+            with OF_ANYIO:
+                self._stream._alive()
             return b""
         frame = _WHOLE_LINES
         if size > 0:
@@ -290,18 +306,21 @@ class Writer(ByteSendStream):
         `ClosedResourceError`; `procwright.Stalled` if the child cannot read because nobody
         reads what it writes. Cancelled, it may have sent a part: see `bytes_written`.
         """
-        if not isinstance(item, (bytes, bytearray)):
+        if not isinstance(item, bytes):
+            # A copy, since others run before all is sent, and may change it.
             hint = "pass bytes; a stream for a str comes with text=True"
-            item = checked_data("data", item, hint)
+            item = bytes(checked_data("data", item, hint))
         with self._guard, OF_ANYIO:
-            self._stream._alive()
-            self._turns.note(len(item))
-            await self._turns.wait()
-            sent = self._stream._write_now(item, 0)
-            if sent < len(item):
-                await self._send_rest(item, sent)
+            await self._send(item)
 
-    async def _send_rest(self, item: bytes | bytearray, sent: int) -> None:
+    async def _send(self, item: bytes) -> None:
+        """Sends all of it, for one who has the guard."""
+        self._stream._alive()
+        self._turns.note(len(item))
+        await self._turns.wait()
+        sent = self._stream._write_now(item, 0)
+        if sent == len(item):
+            return
         wait = _core.ChildWait(self._core, True)
         while sent < len(item):
             # The child's own end is not waited for: its pipe tells of that.

@@ -6,6 +6,7 @@ import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
 from . import _core
+from ._aio_errors import OF_ANYIO
 from ._aio_sleep import first
 from ._aio_stream import Items, Output, Reader, Writer
 from ._arguments import items
@@ -78,8 +79,6 @@ class TextReader(Output, ObjectReceiveStream[str]):
 
     async def read(self) -> str:
         """Reads to the end. Cancelled, it has taken nothing."""
-        from ._aio_errors import OF_ANYIO
-
         buffer = self._stream._bytes
         with self._guard, OF_ANYIO:
             buffer._alive()
@@ -150,11 +149,19 @@ class TextWriter(ObjectSendStream[str]):
         """Sends all of it, as that of `buffer` does."""
         if not isinstance(item, str):
             raise bad_type("text", item, "pass a str; bytes go into `buffer`")
-        self._stream._alive()
-        if self.buffer._guard._guarded:
-            # Before the encoder's state has changed.
-            raise anyio.BusyResourceError("writing to")
-        await self.buffer.send(self._stream._encode(item))
+        buffer = self.buffer
+        # The guard comes before the encoder, whose state changes.
+        with buffer._guard, OF_ANYIO:
+            self._stream._alive()
+            before = buffer.bytes_written
+            state = self._stream._encoder.getstate()
+            try:
+                await buffer._send(self._stream._encode(item))
+            except BaseException:
+                if buffer.bytes_written == before:
+                    # Nothing is there yet, not even a byte order mark.
+                    self._stream._encoder.setstate(state)
+                raise
 
     async def write(self, text: str) -> int:
         """Writes all of it, as `send` does. How many characters."""

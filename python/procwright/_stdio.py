@@ -100,8 +100,9 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
         raise bad_type("stdin", stdin, hint)
     if hasattr(stdin, "__fspath__"):
         return "file", encoded("stdin", stdin)
-    # That of an event loop is over a synchronous one.
-    stdin = getattr(stdin, "_stream", stdin)
+    if hasattr(type(stdin), "_procwright_stream"):
+        # That of an event loop is over a synchronous one.
+        stdin = stdin._procwright_stream
     refuse_closed("stdin", stdin)
     fd = _fileno("stdin", stdin)
     if fd is not None:

@@ -50,7 +50,7 @@ class Output(Protocol):
     """An output of an `aio.Child`, which is read on a thread of its own."""
 
     @property
-    def _stream(self) -> Readable: ...
+    def _procwright_stream(self) -> Readable: ...
 
 
 class Writable(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import gc
 import os
 import signal
@@ -387,15 +388,32 @@ def test_cancels_of_asyncio_own_again_and_again(tmp_path):
     assert not is_alive(int(pid.read_text()))
 
 
-def test_wait_for_of_asyncio_keeps_the_result():
+def test_wait_for_of_asyncio_keeps_the_result(tmp_path, monkeypatch):
     import asyncio
 
+    from procwright import _aio_run
+
+    said = tmp_path / "said"
+
+    def start(*arguments):
+        """Starts it, and holds up the loop until it has said something."""
+        started = was(*arguments)
+        while not said.exists():
+            time.sleep(0.01)
+        return started
+
+    was = _aio_run.start
+    monkeypatch.setattr(_aio_run, "start", start)
+    line = f"echo said; touch {said}; sleep 1000"
+
     async def main():
-        with pytest.raises(TimeoutError):
+        with pytest.raises(TimeoutError) as raised:
             async with asyncio.timeout(0.1):
-                await aio.run(["sh", "-c", "echo said; sleep 1000"])
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(aio.run(["sh", "-c", "echo said; sleep 1000"]), 0.1)
+                await aio.run(line, shell=True)
+        assert raised.value.__cause__.result.stdout == b"said\n"
+        with pytest.raises(TimeoutError) as raised:
+            await asyncio.wait_for(aio.run(line, shell=True), 0.1)
+        assert raised.value.__cause__.result.stdout == b"said\n"
 
     asyncio.run(main())
 
@@ -616,27 +634,62 @@ def test_merged(on):
     on(main)
 
 
+class Turns:
+    """Counts the turns that others of the loop have."""
+
+    def __init__(self, tasks):
+        self.number = 0
+        tasks.start_soon(self._count)
+
+    async def _count(self):
+        while True:
+            self.number += 1
+            await anyio.lowlevel.checkpoint()
+
+
+async def has_read(stream, size):
+    """Returns once so much has been taken from the child: what comes then waits for nothing."""
+    while stream.figures.lag_bytes < size:
+        await anyio.sleep(0.01)
+
+
 def test_nobody_holds_up_the_loop(on):
     async def main():
-        async with aio.spawn(["yes"]) as child:
-            turns = 0
-
-            async def counts():
-                nonlocal turns
-                while True:
-                    turns += 1
-                    await anyio.lowlevel.checkpoint()
-
+        size = 2_000_000
+        line = f"head -c {size} /dev/zero | tr '\\0' '\\n'; cat"
+        async with aio.spawn(line, shell=True, stdin=PIPE) as child:
+            await has_read(child.stdout, size)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(counts)
+                turns = Turns(tasks)
                 for _ in range(3000):
                     await child.stdout.readline()
-                assert turns >= 3
-                for _ in range(20):
-                    await child.stdout.receive()
-                assert turns >= 6
+                assert turns.number >= 3
+                turns.number = 0
+                received = 0
+                while received < 1_500_000:
+                    received += len(await child.stdout.receive())
+                assert turns.number >= 3
                 tasks.cancel_scope.cancel()
-            await child.stop()
+
+    on(main)
+
+
+@pytest.mark.parametrize("is_text", [False, True], ids=["bytes", "text"])
+@pytest.mark.parametrize("is_merged", [False, True], ids=["lines", "merged"])
+def test_long_lines_hold_up_nobody(on, is_merged, is_text):
+    async def main():
+        line = "for i in 1 2 3 4 5 6 7 8 9; do head -c 200000 /dev/zero; echo; done; cat"
+        options = {"shell": True, "stdin": PIPE, "merged": is_merged, "text": is_text}
+        async with aio.spawn(line, **options) as child:
+            stream = child.merged if is_merged else child.stdout
+            await has_read(stream, 9 * 200_001)
+            async with anyio.create_task_group() as tasks:
+                lines = stream.lines()
+                turns = Turns(tasks)
+                for _ in range(9):
+                    await anext(lines)
+                assert turns.number >= 3
+                tasks.cancel_scope.cancel()
 
     on(main)
 
@@ -866,3 +919,226 @@ def test_no_thread_a_child(on):
 def test_names():
     assert set(aio.__all__) <= {*procwright.__all__}
     assert procwright.aio is aio
+
+
+# --- what must not happen
+
+
+def test_a_busy_stream_locks_no_other(on):
+    async def main():
+        line = "echo out; cat; echo out2; sleep 1000"
+        async with aio.spawn(line, shell=True, stdin=PIPE, text=True) as child:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(child.stderr.readline)
+                await anyio.wait_all_tasks_blocked()
+                with pytest.raises(anyio.BusyResourceError):
+                    await child.wait_for("out")
+                assert await child.stdout.readline() == "out\n"
+                tasks.cancel_scope.cancel()
+            await child.stdin.aclose()
+            assert (await child.wait_for("out2"))[0] == "out2"
+            await child.stop()
+
+    on(main)
+
+
+class Wrapped:
+    """A source with an attribute of the name that our own streams have had."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self._left = [b"whole", b""]
+
+    def read(self, size):
+        return self._left.pop(0)
+
+
+def test_a_wrapper_is_read_itself(on, tmp_path):
+    hidden = tmp_path / "hidden"
+    hidden.write_bytes(b"wrong")
+
+    async def main():
+        with hidden.open("rb") as file:
+            assert procwright.run(["cat"], stdin=Wrapped(file)).stdout == b"whole"
+            assert (await aio.run(["cat"], stdin=Wrapped(file))).stdout == b"whole"
+        async with aio.spawn(["echo", "said"]) as first:
+            assert (await aio.run(["cat"], stdin=first.stdout)).stdout == b"said\n"
+
+    on(main)
+
+
+class NoDescriptors:
+    """Has this process use up its descriptors, until the end of the block."""
+
+    def __init__(self):
+        self.taken = []
+
+    def take(self):
+        import resource
+
+        self.limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        highest = max(int(name) for name in os.listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, self.limits[1]))
+        with contextlib.suppress(OSError):
+            while True:
+                self.taken.append(os.dup(0))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        import resource
+
+        for fd in self.taken:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, self.limits)
+
+
+def test_a_block_without_descriptors_stops_its_child(on):
+    async def main():
+        child = aio.spawn(["sh", "-c", "echo; exec sleep 1000"])
+
+        async def fails():
+            async with child:
+                await child.stdout.readline()
+                none.take()
+                raise ZeroDivisionError
+
+        with NoDescriptors() as none, pytest.raises(ZeroDivisionError):
+            await fails()
+        assert child.returncode == -signal.SIGTERM
+
+    on(main)
+
+
+def test_a_run_without_descriptors_is_stopped(on, monkeypatch):
+    monkeypatch.setenv("PROCWRIGHT_TEST_OF", str(os.getpid()))
+
+    async def main():
+        with NoDescriptors() as none, anyio.CancelScope() as scope:
+
+            async def cancels():
+                while not descendants():
+                    await anyio.sleep(0.01)
+                none.take()
+                scope.cancel()
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(cancels)
+                await aio.run(["sleep", "1000"])
+        assert scope.cancelled_caught
+        assert not descendants()
+
+    on(main)
+
+
+def test_nothing_takes_the_place_of_a_cancellation(on, tmp_path):
+    ready, stops, goes = (tmp_path / name for name in ("ready", "stops", "goes"))
+    line = (
+        f"trap 'touch {stops}; while ! test -e {goes}; do sleep 0.01; done; sleep 0.3; exit' TERM\n"
+        f"touch {ready}; while :; do sleep 0.01; done"
+    )
+
+    def pieces():
+        yield b"x"
+        while not stops.exists():
+            time.sleep(0.01)
+        goes.touch()
+        raise ZeroDivisionError
+
+    async def main():
+        with anyio.CancelScope() as scope:
+
+            async def cancels():
+                while not ready.exists():
+                    await anyio.sleep(0.01)
+                scope.cancel()
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(cancels)
+                stop = procwright.Stop("TERM", grace=LONG)
+                await aio.run(line, shell=True, stdin=pieces(), stop=stop)
+        assert scope.cancelled_caught
+
+    on(main)
+
+
+def test_one_communicates_at_a_time(on):
+    async def main():
+        async with aio.spawn(["cat"], stdin=PIPE) as child:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(child.stdout.receive)
+                await anyio.wait_all_tasks_blocked()
+                for call in (child.communicate, child.result):
+                    with pytest.raises(anyio.BusyResourceError):
+                        await call()
+                await child.stdin.send(b"x")
+            assert not child.stdin.closed
+        async with aio.spawn("cat >&2; sleep 1000", shell=True, stdin=PIPE) as child:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(child.communicate, b"said")
+                await anyio.wait_all_tasks_blocked()
+                for call in (child.communicate, child.result, child.stdout.receive):
+                    with pytest.raises(anyio.BusyResourceError):
+                        await call()
+                with pytest.raises(anyio.BusyResourceError):
+                    await child.stdin.send(b"more")
+                tasks.cancel_scope.cancel()
+            await child.stop()
+            assert await child.communicate() == (b"", b"said")
+
+    on(main)
+
+
+def test_each_error_of_a_closed_stream_is_one_of_anyio(on):
+    async def main():
+        async with aio.spawn(["cat"], stdin=PIPE, text=True) as child:
+            await child.stdin.aclose()
+            await child.stdout.aclose()
+            for call in (
+                lambda: child.stdin.send("x"),
+                lambda: child.stdin.buffer.send(b"x"),
+                lambda: child.stdout.buffer.readline(0),
+                lambda: child.stdout.read(),
+                lambda: child.stdout.buffer.read(),
+                lambda: child.wait_for("x", stream="stdout"),
+                lambda: child.communicate("x"),
+                lambda: anext(child.stdout.lines()),
+            ):
+                with pytest.raises(anyio.ClosedResourceError) as raised:
+                    await call()
+                assert isinstance(raised.value, procwright.StreamClosed)
+
+    on(main)
+
+
+@pytest.mark.parametrize("kind", [bytearray, lambda data: memoryview(bytearray(data))])
+def test_what_is_sent_is_what_was_given(on, kind):
+    async def main():
+        async with aio.spawn("read go; cat", shell=True, stdin=PIPE) as child:
+            await child.stdin.send(b"\n")
+            given = kind(b"a" * 3_000_000)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(child.stdin.send, given)
+                while child.stdin.bytes_written <= 1:
+                    await anyio.lowlevel.checkpoint()
+                given[:] = b"b" * len(given)
+            await child.stdin.aclose()
+            assert await child.stdout.read() == b"a" * 3_000_000
+
+    on(main)
+
+
+def test_a_send_that_sent_nothing_has_begun_nothing(on):
+    async def main():
+        async with aio.spawn(["cat"], stdin=PIPE, encoding="utf-16") as child:
+            with anyio.CancelScope() as scope:
+                child.stdin.buffer._turns._left = -1
+                await CancelsAt(child.stdin.send("lost"), scope, 1)
+            assert scope.cancelled_caught
+            assert child.stdin.buffer.bytes_written == 0
+            await child.stdin.send("grün")
+            await child.stdin.aclose()
+            assert await child.stdout.buffer.read() == "grün".encode("utf-16")
+
+    on(main)
