@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::event::epoll;
+use rustix::fs::inotify;
 use rustix::pipe::PipeFlags;
 
 use super::PipeEnds;
@@ -76,9 +77,26 @@ impl FullProbe {
 /// left of the two tells who is left at the pipe, though a descriptor of ours would change
 /// just that: with a write end of ours no reader would see the end, with a read end of ours no
 /// writer SIGPIPE.
+///
+/// Of two ends that are closed, the registrations do not tell which one was closed first. The
+/// inode of the pipe is watched for that: each open file description of it makes an event when
+/// it is closed everywhere, before the other side can notice.
 #[doc(alias = "epoll")]
+#[doc(alias = "inotify")]
 #[derive(Debug)]
-pub struct EndsProbe(OwnedFd);
+pub struct EndsProbe {
+    epoll: OwnedFd,
+    /// None where it was refused: a user has few instances, 128 by default.
+    closes: Option<OwnedFd>,
+    last_closed: Option<End>,
+}
+
+/// An end of a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Read,
+    Write,
+}
 
 /// The registrations of an [`EndsProbe`], by the data of their events.
 const READ_END: u64 = 1;
@@ -94,17 +112,21 @@ impl EndsProbe {
         let data = epoll::EventData::new_u64;
         epoll::add(&epoll, read_end, data(READ_END), epoll::EventFlags::IN)?;
         epoll::add(&epoll, write_end, data(WRITE_END), epoll::EventFlags::OUT)?;
-        Ok(EndsProbe(epoll))
+        Ok(EndsProbe {
+            epoll,
+            closes: closes_of(read_end).ok(),
+            last_closed: None,
+        })
     }
 
     /// Looks at the pipe.
     ///
     /// # Errors
     /// Where `/proc` does not tell of the registrations; those of `epoll_wait(2)`.
-    pub fn look(&self) -> io::Result<PipeEnds> {
+    pub fn look(&mut self) -> io::Result<PipeEnds> {
         let mut events = [MaybeUninit::uninit(); 2];
         let zero = rustix::event::Timespec::default();
-        let (ready, _) = epoll::wait(&self.0, &mut events, Some(&zero))?;
+        let (ready, _) = epoll::wait(&self.epoll, &mut events, Some(&zero))?;
         let is_ready = |end, flag| {
             let mut of_end = ready.iter().filter(|event| { event.data }.u64() == end);
             // The struct is packed: its fields are copied.
@@ -113,17 +135,62 @@ impl EndsProbe {
         let has_bytes = is_ready(READ_END, epoll::EventFlags::IN);
         let has_room = is_ready(WRITE_END, epoll::EventFlags::OUT);
         // Second: an end that is closed in between is told as closed, and as nothing else.
-        let info = format!("/proc/self/fdinfo/{}", self.0.as_raw_fd());
+        let info = format!("/proc/self/fdinfo/{}", self.epoll.as_raw_fd());
         let info = std::fs::read_to_string(info)?;
         let is_open = |end| info.lines().any(|line| registration(line) == Some(end));
         let (has_reader, has_writer) = (is_open(READ_END), is_open(WRITE_END));
+        // Third: the event of a close comes before the end of the registration.
+        self.note_closes();
+        let reader_left_first = match (has_reader, has_writer) {
+            (true, _) => Some(false),
+            (false, true) => Some(true),
+            (false, false) => self.last_closed.map(|end| end == End::Write),
+        };
         Ok(PipeEnds {
             has_reader,
             has_writer,
             is_empty: has_reader && has_writer && !has_bytes,
             is_full: has_reader && has_writer && !has_room,
+            reader_left_first,
         })
     }
+
+    /// Takes the closes that have been told of. The last one counts: a program that opens its
+    /// end again by `/dev/stdin` or `/dev/stdout` makes others before.
+    fn note_closes(&mut self) {
+        let Some(closes) = &self.closes else {
+            return;
+        };
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(closes, &mut buffer);
+        loop {
+            let events = match reader.next() {
+                Ok(event) => event.events(),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::AGAIN) => return,
+                Err(_) => break,
+            };
+            // Else the queue was too short for all, and what was last is not known.
+            self.last_closed = if events.contains(inotify::ReadFlags::CLOSE_WRITE) {
+                Some(End::Write)
+            } else if events.contains(inotify::ReadFlags::CLOSE_NOWRITE) {
+                Some(End::Read)
+            } else {
+                None
+            };
+        }
+        self.last_closed = None;
+    }
+}
+
+/// A watch of what is closed of a pipe.
+fn closes_of(end: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
+    let watch = inotify::init(flags)?;
+    let path = format!("/proc/self/fd/{}", end.as_raw_fd());
+    let what = inotify::WatchFlags::CLOSE_WRITE | inotify::WatchFlags::CLOSE_NOWRITE;
+    inotify::add_watch(&watch, path, what)?;
+    Ok(watch)
 }
 
 /// The data of the registration that a line of `fdinfo` is about:
@@ -140,12 +207,14 @@ mod tests {
     #[test]
     fn a_probe_of_both_ends_keeps_neither() {
         let (read, write) = pipe().unwrap();
-        let probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+        let mut probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
         let ends = |has_reader, has_writer, is_empty, is_full| PipeEnds {
             has_reader,
             has_writer,
             is_empty,
             is_full,
+            // The write end is the last one that is closed here.
+            reader_left_first: Some(!has_reader),
         };
         assert_eq!(probe.look().unwrap(), ends(true, true, true, false));
         rustix::io::write(&write, b"x").unwrap();
@@ -166,10 +235,45 @@ mod tests {
     #[test]
     fn what_is_unread_is_no_end() {
         let (read, write) = pipe().unwrap();
-        let probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+        let mut probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
         rustix::io::write(&write, b"x").unwrap();
         drop(write);
         let left = probe.look().unwrap();
         assert!(left.has_reader && !left.has_writer && !left.is_empty && !left.is_full);
+    }
+
+    #[test]
+    fn the_end_that_was_closed_last_is_known() {
+        for reader_first in [true, false] {
+            let (read, write) = pipe().unwrap();
+            let mut probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+            // What is opened anew, and closed before, is not the end.
+            let again = |end: &OwnedFd, options: &mut std::fs::OpenOptions| {
+                let path = format!("/proc/self/fd/{}", end.as_raw_fd());
+                drop(options.open(path).unwrap());
+            };
+            for _ in 0..3 {
+                again(&write, std::fs::OpenOptions::new().write(true));
+                again(&read, std::fs::OpenOptions::new().read(true));
+            }
+            match reader_first {
+                true => (drop(read), drop(write)),
+                false => (drop(write), drop(read)),
+            };
+            for _ in 0..2 {
+                let left_first = probe.look().unwrap().reader_left_first;
+                assert_eq!(left_first, Some(reader_first));
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_watch_the_order_is_unknown() {
+        let (read, write) = pipe().unwrap();
+        let mut probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+        probe.closes = None;
+        assert_eq!(probe.look().unwrap().reader_left_first, Some(false));
+        drop((write, read));
+        assert_eq!(probe.look().unwrap().reader_left_first, None);
     }
 }

@@ -44,6 +44,9 @@ pub struct PipeEnds {
     pub is_empty: bool,
     /// True if a write would wait.
     pub is_full: bool,
+    /// True if the last reader left before the last writer, false if the last writer did or
+    /// the reader is there still; none if that is not known.
+    pub reader_left_first: Option<bool>,
 }
 
 /// The capacity of a fresh pipe, on Linux.

@@ -38,8 +38,8 @@ pub enum Judgement {
     Success,
     /// It could write no more, as the next stage had read enough and ended well: it died of
     /// SIGPIPE, exited with 141 as a shell whose program did, or failed with "Broken pipe" or
-    /// `EPIPE` at the end of its captured stderr; and the pipe had no reader left then, as
-    /// far as that can be known.
+    /// `EPIPE` at the end of its captured stderr; and the last reader of the pipe had left
+    /// before its last writer, as far as that can be known.
     #[doc(alias = "SIGPIPE")]
     #[doc(alias = "EPIPE")]
     Forgiven,
@@ -103,13 +103,21 @@ impl StageEnd<'_> {
             Exit::Code(SHELL_SIGPIPE) => true,
             Exit::Code(_) => {
                 let from = self.stderr.len().saturating_sub(LAST_WORDS);
-                let words = self.stderr[from..].to_ascii_lowercase();
-                let has = |word: &[u8]| words.windows(word.len()).any(|part| part == word);
-                has(b"broken pipe") || has(b"epipe")
+                tells_of_broken_pipe(&self.stderr[from..])
             }
             _ => false,
         }
     }
+}
+
+/// True if `Broken pipe`, in whatever case, or the word `EPIPE` is in these.
+fn tells_of_broken_pipe(words: &[u8]) -> bool {
+    const BROKEN_PIPE: &[u8] = b"broken pipe";
+    let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let mut parts = words.split(|byte| !is_of_word(byte));
+    let mut windows = words.windows(BROKEN_PIPE.len());
+    parts.any(|part| part == b"EPIPE")
+        || windows.any(|window| window.eq_ignore_ascii_case(BROKEN_PIPE))
 }
 
 /// Judges each stage. `joints` are the pipes between them.
@@ -132,11 +140,11 @@ pub(super) fn judge(
         } else if stage.ended_well() {
             Judgement::Success
         } else {
-            // A reader that was there after its end was there before: the signal came from
-            // elsewhere. None that is left proves nothing, and is the usual case.
-            let had_reader = joints.get(place).and_then(|joint| joint.behind_writer);
-            let is_broken =
-                stage.ended_by_broken_pipe() && !had_reader.is_some_and(|ends| ends.has_reader);
+            // A reader that was there when the writer left was there before: the signal came
+            // from elsewhere.
+            let ends = joints.get(place).and_then(|joint| joint.behind_writer);
+            let reader_left_first = ends.and_then(|ends| ends.reader_left_first);
+            let is_broken = stage.ended_by_broken_pipe() && reader_left_first != Some(false);
             match next {
                 Some(next) if is_broken && !next.is_well() => Judgement::Collateral,
                 Some(_) if is_broken && rule != SuccessRule::Strict => Judgement::Forgiven,
@@ -164,10 +172,11 @@ fn stages_to_blame(
     };
     let was_stopped = |place: usize| stages.get(place).is_some_and(StageEnd::was_stopped);
     let at_stop = |place: usize| joints.get(place).and_then(|joint| joint.at_stop);
-    // One whose input is empty waits for the one before it, one whose output is full for the
-    // one behind it, if these go on.
+    // One whose input is empty waits for the one before it, or for what that has left behind,
+    // as the end to write is open; one whose output is full for the one behind it, if it goes
+    // on.
     let waits = |place: usize| {
-        let before = place.checked_sub(1).filter(|before| was_stopped(*before));
+        let before = place.checked_sub(1);
         let for_input = before.and_then(at_stop).is_some_and(|ends| ends.is_empty);
         let for_output = was_stopped(place + 1) && at_stop(place).is_some_and(|ends| ends.is_full);
         for_input || for_output
@@ -184,5 +193,36 @@ fn stages_to_blame(
     match busy.is_empty() {
         true => stopped,
         false => busy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_broken_pipe() {
+        let tells = |words: &str| tells_of_broken_pipe(words.as_bytes());
+        for words in [
+            "tool: write: Broken pipe",
+            "BrokenPipeError: [Errno 32] Broken pipe",
+            "BROKEN PIPE",
+            "Error: write EPIPE",
+            "errno=EPIPE\n",
+            "EPIPE",
+        ] {
+            assert!(tells(words), "{words}");
+        }
+        for words in [
+            "",
+            "ImagePipeline failed",
+            "epipe",
+            "EPIPELINE",
+            "MY_EPIPE",
+            "EPIPE2",
+            "broken  pipe",
+        ] {
+            assert!(!tells(words), "{words}");
+        }
     }
 }

@@ -59,8 +59,8 @@ pub(crate) struct Joint {
 }
 
 impl Joint {
-    fn look(&self) -> Option<PipeEnds> {
-        self.probe.as_ref()?.look().ok()
+    fn look(&mut self) -> Option<PipeEnds> {
+        self.probe.as_mut()?.look().ok()
     }
 }
 
