@@ -114,7 +114,8 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Has all stages stopped in this way, whatever they say themselves. Each is stopped as a
-    /// run is, with its tree; the first gets the first signal.
+    /// run is, with its tree. The last gets the first signal: one that reads would take the end
+    /// of those before it for the end of its input.
     pub fn stop(mut self, stop: Stop) -> Self {
         self.stop = Some(stop);
         self
@@ -319,6 +320,14 @@ fn joinable<'a>(
             "foreground",
             "is not for a stage of a pipeline",
             "a terminal has one foreground group, and each stage may have its own: leave it out",
+        ));
+    }
+    if hooks.adopts {
+        return Err(Invalid::new(
+            "adopts_orphans",
+            "is not for a stage of a pipeline",
+            "it is for a process that makes one run at a time, as nothing tells of which run an \
+             orphan was: leave it out",
         ));
     }
     if reads_last && (!matches!(spec.stdin, Stdin::Null) || hooks.producer.is_some()) {

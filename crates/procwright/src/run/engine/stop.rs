@@ -8,7 +8,8 @@ use crate::child::Before;
 use crate::run::output::Reason;
 use crate::spec::Until;
 use crate::spool::Memory;
-use procwright_os::time::Timeout;
+use procwright_os::time::{Deadline, Timeout};
+use procwright_process::holders::RunPipe;
 use procwright_process::{Signal, StopTarget, Stopping};
 
 /// How long callbacks and copies may go on with what they have once the grace of a
@@ -19,17 +20,14 @@ const PATIENCE: Duration = Duration::from_millis(500);
 impl<M: Memory> Run<'_, M> {
     /// Begins the stop.
     pub(super) fn begin_stop(&mut self, reason: Reason, now: Instant) {
-        self.prepare_stop(reason, now);
-        self.send_first_signal(now);
+        self.prepare_stop(reason, None, now);
+        self.send_first_signal();
     }
 
-    /// Finds whom the stop is for, and notes what they are doing. Sends nothing.
-    pub(super) fn prepare_stop(&mut self, reason: Reason, now: Instant) {
+    /// Finds whom the stop is for, and notes what they are doing. Sends nothing. It is for
+    /// those as well that hold `other`, a pipe of another's.
+    pub(super) fn prepare_stop(&mut self, reason: Reason, other: Option<RunPipe>, now: Instant) {
         let stop = self.spec.stop;
-        let grace = match stop.signal() {
-            Signal::KILL => Duration::ZERO,
-            _ => stop.grace(),
-        };
         // Nothing is told any more.
         self.host.end_events();
         let trace = self.program.running.trace();
@@ -38,7 +36,7 @@ impl<M: Memory> Run<'_, M> {
         let identity = self.program.identity();
         let target = StopTarget {
             root: identity,
-            pipes: open.clone(),
+            pipes: open.iter().copied().chain(other).collect(),
             session: self.program.running.session(),
             orphans: self.host.orphans.clone(),
         };
@@ -51,7 +49,7 @@ impl<M: Memory> Run<'_, M> {
             reason,
             began: now,
             machine,
-            patience: Timeout::after(grace.saturating_add(PATIENCE)).starting(now),
+            patience: Deadline::NEVER,
             hurried: false,
             activities: before.activities,
             holders: before.holders,
@@ -61,9 +59,17 @@ impl<M: Memory> Run<'_, M> {
         }));
     }
 
-    /// Sends the first signal of a stop that is prepared.
-    pub(super) fn send_first_signal(&mut self, now: Instant) {
+    /// Sends the first signal of a stop that is prepared. The grace is counted from here on:
+    /// on a busy machine the preparation of many takes longer than a short one.
+    pub(super) fn send_first_signal(&mut self) {
+        let policy = self.spec.stop;
+        let grace = match policy.signal() {
+            Signal::KILL => Duration::ZERO,
+            _ => policy.grace(),
+        };
         if let RunPhase::Stopping(stop) = &mut self.phase {
+            let now = Instant::now();
+            stop.patience = Timeout::after(grace.saturating_add(PATIENCE)).starting(now);
             stop.machine.start(now);
         }
     }

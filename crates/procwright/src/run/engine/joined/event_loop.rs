@@ -16,6 +16,7 @@ use crate::spool::Memory;
 use procwright_os::poll::{self, Flags};
 use procwright_os::signal::NoSigpipe;
 use procwright_os::time::Deadline;
+use procwright_process::holders::RunPipe;
 
 /// Whose descriptor is polled.
 #[derive(Clone, Copy)]
@@ -47,9 +48,13 @@ impl<M: Memory> JoinedRuns<'_, M> {
                     Next::Over => run.close(),
                     Next::Stop(reason) => stop = stop.or(Some((reason, Some(place)))),
                     Next::Turn(until) => deadline = deadline.min(until),
-                    // Nobody takes turns with one of many.
-                    Next::Pause => {}
+                    // Nobody takes turns with one of many: it is asked again at once.
+                    Next::Pause => deadline = Deadline::at(Instant::now()),
                 }
+            }
+            // A hook of a step may have forked: what is left is the parent's.
+            if self.runs.iter().any(Run::is_in_fork) {
+                return;
             }
             if self.runs.iter().all(Run::is_closed) {
                 return;
@@ -114,13 +119,12 @@ impl<M: Memory> JoinedRuns<'_, M> {
         }
     }
 
-    /// Begins the stop of all that are left, the first one first.
+    /// Begins the stop of all that are left, the last one first.
     fn begin_stop(&mut self, reason: Reason, by: Option<usize>, now: Instant) {
         // Before the first signal: what it does to a pipe says nothing of those that hang.
         for joint in &mut self.joints {
             joint.at_stop = joint.look();
         }
-        self.stop.get_or_insert(JointStop { reason, by });
         // All are prepared before the first signal: or the end of one would be the end of the
         // input of the next, which would seem to have ended by itself.
         let mut prepared = Vec::with_capacity(self.runs.len());
@@ -138,19 +142,40 @@ impl<M: Memory> JoinedRuns<'_, M> {
                 }
             }
             let own = match reason {
-                // The output was another's.
-                Reason::OutputLimit if by != Some(place) => Reason::Cancelled,
+                // The limit was another's.
+                Reason::OutputLimit | Reason::Timeout | Reason::IdleTimeout
+                    if by.is_some_and(|other| other != place) =>
+                {
+                    Reason::Cancelled
+                }
                 _ => reason,
             };
-            self.runs[place].prepare_stop(own, now);
+            let heirs = self.heirs_before(place);
+            self.runs[place].prepare_stop(own, heirs, now);
             prepared.push(place);
         }
-        for place in prepared {
-            self.runs[place].send_first_signal(now);
+        let is_limit = matches!(reason, Reason::Timeout | Reason::IdleTimeout);
+        if prepared.is_empty() && by.is_none() && is_limit {
+            // All had ended by themselves, in time.
+            return;
+        }
+        self.stop.get_or_insert(JointStop { reason, by });
+        // From the last to the first: one that has seen the end of its input before its own
+        // signal takes half of it for all, and a loader commits.
+        for place in prepared.into_iter().rev() {
+            self.runs[place].send_first_signal();
         }
         if self.is_hurried {
             self.hurry();
         }
+    }
+
+    /// The pipe into the run of this place, if the program before it is gone and its run is
+    /// over: then nobody else stops those that it has left behind with an end to write.
+    fn heirs_before(&self, place: usize) -> Option<RunPipe> {
+        let before = place.checked_sub(1)?;
+        self.runs[before].is_closed().then_some(())?;
+        self.joints[before].write_end()
     }
 
     /// Ends the grace of all.

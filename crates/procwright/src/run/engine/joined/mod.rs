@@ -17,6 +17,7 @@ use crate::spool::Memory;
 use procwright_os::pipe::{EndsProbe, PipeEnds};
 use procwright_os::time::{Deadline, Timeout};
 use procwright_process::Cancel;
+use procwright_process::holders::{PipeId, Role, RunPipe};
 
 pub(crate) use start::{StageUnstarted, start_joined};
 
@@ -52,6 +53,8 @@ pub(crate) struct JoinedRuns<'a, M> {
 pub(crate) struct Joint {
     /// None where no descriptor was left for it.
     probe: Option<EndsProbe>,
+    /// Its name, by which those are found that hold it.
+    id: Option<PipeId>,
     /// As it was when the program before it was seen to have ended.
     pub(crate) behind_writer: Option<PipeEnds>,
     /// As it was before the first signal of a stop.
@@ -61,6 +64,15 @@ pub(crate) struct Joint {
 impl Joint {
     fn look(&mut self) -> Option<PipeEnds> {
         self.probe.as_mut()?.look().ok()
+    }
+
+    /// The end that the program before it writes to, and whoever has it from that program.
+    fn write_end(&self) -> Option<RunPipe> {
+        Some(RunPipe {
+            id: self.id?,
+            role: Role::Writes,
+            label: "the pipe to the next stage",
+        })
     }
 }
 

@@ -14,6 +14,7 @@ use crate::spec::Spec;
 use crate::spool::Memory;
 use crate::trace::Trace;
 use procwright_os::pipe::{self, EndsProbe};
+use procwright_process::holders::PipeId;
 use procwright_process::{Cancel, Stop};
 use std::os::fd::AsFd;
 
@@ -69,6 +70,7 @@ pub(crate) fn start_joined<'a, M: Memory>(
             joints.push(Joint {
                 // A probe is worth a descriptor but not a failed start.
                 probe: EndsProbe::new(read.as_fd(), write.as_fd()).ok(),
+                id: PipeId::of(&read).ok(),
                 ..Joint::default()
             });
             read_end = Some(read);
