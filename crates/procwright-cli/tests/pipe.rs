@@ -143,7 +143,11 @@ fn wrong_usage_is_told_before_anything_starts() {
         (&["--ok", "0=1", "cat"], "write the stage from 1"),
         (
             &["--ok", "3=1", "cat", "--to", "cat"],
-            "ok_codes names stage",
+            "--ok names stage 3, and there are 2\n",
+        ),
+        (
+            &["--ok", "2=1", "cat"],
+            "--ok names stage 2, and there is 1\n",
         ),
         (&["--success", "maybe", "cat"], "invalid value"),
     ] {
@@ -249,6 +253,47 @@ fn a_signal_stops_all_and_ends_the_command() {
     let ran = run.finish();
     assert_eq!(ran.signal(), Some(Signal::TERM.as_raw()));
     assert!(!stages.is_empty() && stages.into_iter().all(is_gone));
+}
+
+#[test]
+fn ctrl_c_is_no_news() {
+    use std::os::unix::process::CommandExt;
+    let (mut keyboard, slave) = common::terminal();
+    let mut command = subcommand("pipe");
+    command.args(child(["sleep-forever", "--print-ready"]));
+    command.args(["--to", "cat"]).stdin(slave);
+    // SAFETY: both are plain system calls.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            libc::ioctl(0, libc::TIOCSCTTY, 0);
+            Ok(())
+        });
+    }
+    let run = Started::of(command);
+    keyboard.write_all(b"\x03").unwrap();
+    let ran = run.finish();
+    assert_eq!((ran.signal(), ran.stderr.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn an_inherited_sigpipe_is_not_ignored_by_stages() {
+    let program = pipe(&[]).get_program().to_owned();
+    let ignoring = |options: &[&str]| -> Ran {
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' PIPE; exec \"$0\" pipe \"$@\""]);
+        command.arg(&program).args(options);
+        command.args(["--report", "json", "yes", "--to", "head", "-1"]);
+        command.stdin(Stdio::null()).output().unwrap().into()
+    };
+    let ran = ignoring(&["--quiet"]);
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    let report: Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(report["stages"][0]["status"]["name"], "SIGPIPE");
+    let ran = ignoring(&["--quiet", "--ignore-signal", "PIPE"]);
+    let report: Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(report["stages"][0]["status"]["code"], 1, "{}", ran.stderr);
+    assert_eq!(report["stages"][0]["judgement"], "forgiven");
 }
 
 #[test]

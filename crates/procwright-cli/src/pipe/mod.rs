@@ -24,8 +24,12 @@ const KEPT: u64 = 64 * 1024;
 /// # Errors
 /// Nothing was run, or the report could not be written.
 pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
-    let ignored = inherited_signals::ignored();
+    let mut ignored = inherited_signals::ignored();
+    // SIGPIPE is how a stage learns that enough was read. A caller who ignores it, as systemd
+    // and Python do, hardly means the stages; `--ignore-signal PIPE` does.
+    ignored.retain(|signal| *signal != Signal::PIPE);
     let stages = args.stages().map_err(Termination::trouble)?;
+    check_stage_numbers(args, stages.len()).map_err(Termination::trouble)?;
     check_files(args).map_err(Termination::trouble)?;
     let specs = specs(stages, args, &ignored);
     // Opened before anything starts: a pipeline whose report cannot be written is not run.
@@ -35,10 +39,10 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     let mut signals = PipeSignals::block(stop)
         .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
     let result = pipeline(specs, args).watch(&mut signals).run();
-    let fatal = signals.fatal();
+    let (fatal, was_interrupted) = (signals.fatal(), signals.was_interrupted());
     // Nothing from here on has to be protected from a signal.
     drop(signals);
-    let termination = outcome(&result, fatal);
+    let termination = outcome(&result, fatal, was_interrupted);
     let (Some(output), Some(form)) = (output(&result), args.report.form()) else {
         return Ok(termination);
     };
@@ -50,6 +54,18 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
         }
     })?;
     Ok(termination)
+}
+
+/// Checks that `--ok` names stages that there are.
+fn check_stage_numbers(args: &PipeArgs, of: usize) -> Result<(), String> {
+    match args.ok.iter().find(|ok| ok.stage > of) {
+        None => Ok(()),
+        Some(ok) => Err(format!(
+            "--ok names stage {}, and there {} {of}\n  hint: stages count from 1",
+            ok.stage,
+            if of == 1 { "is" } else { "are" },
+        )),
+    }
 }
 
 /// Checks that no two options name one file.
@@ -133,8 +149,13 @@ fn output(result: &Result<PipelineOutput, Error>) -> Option<&PipelineOutput> {
 }
 
 /// Prints what a person has to know, and returns the termination that follows from it.
-/// `fatal` is a signal to this command for which all were stopped.
-fn outcome(result: &Result<PipelineOutput, Error>, fatal: Option<i32>) -> Termination {
+/// `fatal` is a signal to this command for which all were stopped; `was_interrupted` says that
+/// Ctrl-C was left to the stages.
+fn outcome(
+    result: &Result<PipelineOutput, Error>,
+    fatal: Option<i32>,
+    was_interrupted: bool,
+) -> Termination {
     let output = match result {
         Ok(output) => output,
         Err(error) => {
@@ -158,7 +179,12 @@ fn outcome(result: &Result<PipelineOutput, Error>, fatal: Option<i32>) -> Termin
     let is_unread = report
         .failed()
         .all(|(place, stage)| place == last && stage.report.status.signal() == Some(Signal::PIPE));
-    if by_limit || !is_unread {
+    // Neither is Ctrl-C to whom has pressed it.
+    let is_interrupt = was_interrupted
+        && report
+            .failed()
+            .all(|(_, stage)| stage.report.status.signal() == Some(Signal::INT));
+    if by_limit || !(is_unread || is_interrupt) {
         message::print(output.report.explain_to(&stderr(output), "--until exit"));
     }
     match by_limit {

@@ -48,6 +48,11 @@ impl PipeSignals {
         self.fatal
     }
 
+    /// True if Ctrl-C was left to the stages to answer.
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.was_interrupted
+    }
+
     fn demand_of(&mut self, arrival: Arrival) -> Demand {
         let reached_all = self.shares_group && is_from_keyboard(arrival);
         if reached_all && !std::mem::replace(&mut self.was_interrupted, true) {
