@@ -26,7 +26,7 @@ const KEPT: u64 = 64 * 1024;
 pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     let mut ignored = inherited_signals::ignored();
     // SIGPIPE is how a stage learns that enough was read. A caller who ignores it, as systemd
-    // and Python do, hardly means the stages; `--ignore-signal PIPE` does.
+    // does for services, hardly means the stages; `--ignore-signal PIPE` does.
     ignored.retain(|signal| *signal != Signal::PIPE);
     let stages = args.stages().map_err(Termination::trouble)?;
     check_stage_numbers(args, stages.len()).map_err(Termination::trouble)?;
