@@ -16,10 +16,10 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Termination, Termination> {
         pids => procwright_explain::examine(pids, args.between),
     };
     let diagnosis = examined.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Termination::trouble(
-            "there is no such process\n  \
-             hint: `pgrep -l NAME` shows the numbers of those that there are",
-        ),
+        io::ErrorKind::NotFound => Termination::trouble(format_args!(
+            "{error}\n  \
+             hint: `pgrep -l NAME` shows the numbers of those that there are"
+        )),
         _ => Termination::trouble(format_args!("cannot examine processes: {error}")),
     })?;
     let text = if args.json {

@@ -107,20 +107,50 @@ fn a_deadlock_has_exit_code_1_or_where_not_all_is_seen_2() {
     assert_eq!(told["findings"][0]["pattern"], "own-write-end");
     assert_eq!(told["findings"][0]["circle"], true);
 
+    // What is unseen comes and goes with other processes of the machine.
     let ran = doctor(&[&program.pid()]);
-    assert_eq!(ran.code(), Some(code));
+    let proven = ran.stdout.starts_with("Deadlock, proven: ");
+    assert_eq!(
+        ran.code(),
+        Some(if proven { 1 } else { 2 }),
+        "{}",
+        ran.stdout
+    );
     assert!(ran.stdout.starts_with("Deadlock, p"), "{}", ran.stdout);
     assert!(ran.stdout.contains("◄── the circle"), "{}", ran.stdout);
     assert!(!ran.stdout.contains('\x1b'), "{}", ran.stdout);
 
     let ran = doctor(&["--dot", &program.pid()]);
-    assert_eq!(ran.code(), Some(code));
+    assert!(matches!(ran.code(), Some(1 | 2)), "{:?}", ran.code());
     let pid = program.pid();
     assert!(ran.stdout.starts_with("digraph"), "{}", ran.stdout);
     assert!(
         ran.stdout.contains(&format!("p{pid} -> p{pid}")),
         "{}",
         ran.stdout
+    );
+}
+
+#[test]
+fn a_long_command_line_is_cut() {
+    let long = "x".repeat(100_000);
+    let code = "import time; time.sleep(1000)";
+    let sleeper = Background::start(&["python3", "-c", code, &long], |_| ());
+    // Until it has executed Python its command is ours; the watchdog ends this.
+    let command = loop {
+        let told = object(&doctor(&["--json", &sleeper.pid()]));
+        let command = told["processes"][0]["command"]
+            .as_str()
+            .unwrap_or("")
+            .to_owned();
+        if command.contains("xxx") {
+            break command;
+        }
+    };
+    assert!(
+        command.len() < 5_000 && command.ends_with("x…"),
+        "{}",
+        command.len()
     );
 }
 
@@ -159,7 +189,19 @@ fn a_process_at_its_terminal_has_exit_code_3() {
 fn who_is_not_there_and_wrong_words_are_trouble() {
     let ran = doctor(&[&i32::MAX.to_string()]);
     assert_eq!((ran.code(), ran.stdout.as_str()), (Some(125), ""));
-    assert!(ran.stderr.contains("no such process"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("no such process: 2147483647\n"),
+        "{}",
+        ran.stderr
+    );
+    // Beside others that there are, too.
+    let ran = doctor(&["2147483646", &std::process::id().to_string(), "2147483647"]);
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(125), ""));
+    assert!(
+        ran.stderr.contains(": 2147483646, 2147483647\n"),
+        "{}",
+        ran.stderr
+    );
     for words in [
         &["0"][..],
         &["-1"],
@@ -198,7 +240,10 @@ fn as_another_user_it_says_what_it_cannot_see() {
     assert_eq!(own["findings"][0]["pattern"], "own-write-end", "{own}");
     assert_ne!(own["unseen"], serde_json::json!([]), "{own}");
     let other = object(&examine(&roots.pid()));
-    assert_ne!(other["verdict"], "proven", "{other}");
+    assert_eq!(other["verdict"], "possible", "{other}");
+    assert_eq!(other["findings"], serde_json::json!([]), "{other}");
+    let sentence = other["sentence"].to_string();
+    assert!(sentence.contains("cannot be looked at"), "{other}");
 }
 
 /// Within a pid namespace, processes outside of it are not seen, which is said.

@@ -53,7 +53,8 @@ pub struct ProcessView {
     pub ppid: i32,
     /// Its name.
     pub name: String,
-    /// Its command line, as a shell would take it; `None` if it has none.
+    /// Its command line, as a shell would take it, cut behind 4,096 bytes with `…`; `None` if
+    /// it has none.
     pub command: Option<String>,
     /// What is said of it.
     pub verdict: Verdict,

@@ -211,6 +211,16 @@ impl Judge<'_> {
         is_pipe && !set && (edge.from == edge.to || inherited)
     }
 
+    /// True if others have the other end of what `edge` reads, too.
+    fn others_write(&self, edge: &Edge) -> bool {
+        let Why::Reads { of: wanted, .. } = edge.why else {
+            return false;
+        };
+        knot::real_edges(self.graph, edge.from).any(|other| {
+            other.to != edge.from && matches!(other.why, Why::Reads { of, .. } if of == wanted)
+        })
+    }
+
     fn deadlock_sentence(&self, pattern: Pattern, circle: &[Edge]) -> String {
         let (Some(a), Some(last)) = (circle.first(), circle.last()) else {
             return String::new();
@@ -252,6 +262,9 @@ impl Judge<'_> {
             }
             (Pattern::BothRead, _) => {
                 format!("{who_a} and {who_b} each wait for a word of the other.")
+            }
+            (Pattern::OwnWriteEnd, _) if self.others_write(a) => {
+                format!("{who_a} waits for the end of a pipe that it has open for writing itself.")
             }
             (Pattern::OwnWriteEnd, _) => format!(
                 "{who_a} waits for the end of a pipe that nobody but itself has open for \
@@ -348,7 +361,9 @@ impl Judge<'_> {
                 }
                 Wait::Uninterruptible(place) => {
                     let sentence = format!(
-                        "{who} is in a call from which the system does not come back ({place})."
+                        "{who} is in a call from which the system has not come back for {} ms \
+                         ({place}).",
+                        self.between.as_millis()
                     );
                     return Some((Verdict::Possible, Pattern::Uninterruptible, sentence));
                 }
@@ -365,6 +380,8 @@ impl Judge<'_> {
             21 => format!("{who} was stopped since it reads from {device} in the background."),
             22 => format!("{who} was stopped since it writes to {device} in the background."),
             0 => format!("{who} is stopped."),
+            libc::SIGSTOP => format!("{who} is stopped by SIGSTOP."),
+            libc::SIGTSTP => format!("{who} is stopped by SIGTSTP, as Ctrl-Z sends it."),
             signal => format!("{who} is stopped by signal {signal}."),
         };
         let pattern = match by_terminal {
@@ -629,6 +646,20 @@ impl Judge<'_> {
             };
             return format!("{what}{}", gravest.sentence);
         }
+        let hidden: Vec<&ProcessView> = processes
+            .iter()
+            .filter(|view| view.verdict == Verdict::Possible)
+            .collect();
+        if let Some(first) = hidden.first() {
+            let who = self.who(first.pid);
+            return match hidden.len() {
+                1 => format!("It may hang: {who} cannot be looked at. As root it can."),
+                count => format!(
+                    "They may hang: {count} processes, such as {who}, cannot be looked at. As \
+                     root they can."
+                ),
+            };
+        }
         let [only] = processes else {
             return match verdict {
                 Verdict::Busy => String::from("Nothing hangs: some run, others wait for them."),
@@ -652,6 +683,7 @@ impl Judge<'_> {
         let verdict = match about.next() {
             Some(finding) => finding.verdict,
             None if runs => Verdict::Busy,
+            None if process.is_hidden() && self.targets.contains(&pid) => Verdict::Possible,
             None => Verdict::Healthy,
         };
         let slept: BTreeSet<i32> = self.sleepers(pid).map(|thread| thread.tid).collect();

@@ -10,6 +10,7 @@ mod finding;
 mod graph;
 mod judge;
 mod knot;
+mod letters;
 mod pattern;
 mod report;
 mod scan;
@@ -31,19 +32,25 @@ pub use verdict::Verdict;
 /// `between` is the time between the two looks.
 ///
 /// # Errors
-/// `Unsupported` where there is no `/proc`, `NotFound` if none of the processes is there,
-/// and those of reading `/proc`.
+/// `Unsupported` where there is no `/proc`, `NotFound` with their numbers if some of the
+/// processes are not there, and those of reading `/proc`.
 ///
 /// # Blocking
 /// For `between`, and while all processes are looked at.
 pub fn examine(pids: &[i32], between: Duration) -> io::Result<Diagnosis> {
     examine_where(between, &|world| {
-        let asked: BTreeSet<i32> = pids
+        let asked: BTreeSet<i32> = pids.iter().copied().collect();
+        let is_missing = |pid: &&i32| !world.processes.contains_key(pid);
+        let missing: Vec<String> = asked
             .iter()
-            .copied()
-            .filter(|pid| world.processes.contains_key(pid))
+            .filter(is_missing)
+            .map(i32::to_string)
             .collect();
-        world.with_descendants(asked)
+        if !missing.is_empty() {
+            let which = format!("no such process: {}", missing.join(", "));
+            return Err(io::Error::new(io::ErrorKind::NotFound, which));
+        }
+        Ok(world.with_descendants(asked))
     })
 }
 
@@ -60,7 +67,9 @@ pub fn examine_own(between: Duration) -> io::Result<Diagnosis> {
     examine_where(between, &|world| {
         let mine = world.processes.values();
         let mine = mine.filter(|process| process.uid == Some(uid) && process.pid != own);
-        mine.map(|process| process.pid).collect()
+        // What hides its descriptors from its own user (ssh-agent) is not asked about.
+        let mine = mine.filter(|process| process.gone || process.fds.is_some());
+        Ok(mine.map(|process| process.pid).collect())
     })
 }
 
@@ -68,11 +77,11 @@ pub fn examine_own(between: Duration) -> io::Result<Diagnosis> {
 /// look.
 fn examine_where(
     between: Duration,
-    choose: &dyn Fn(&world::World) -> BTreeSet<i32>,
+    choose: &dyn Fn(&world::World) -> io::Result<BTreeSet<i32>>,
 ) -> io::Result<Diagnosis> {
     let probe = scan::Probe::new();
     let first = scan::look()?;
-    let targets = choose(&first);
+    let targets = choose(&first)?;
     if targets.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "no such process"));
     }

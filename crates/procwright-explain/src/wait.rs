@@ -54,6 +54,13 @@ pub(crate) enum Wait {
     Ended,
 }
 
+impl Wait {
+    /// True if it may not be seen who ends it, time or anybody.
+    pub(crate) fn is_hidden(&self) -> bool {
+        matches!(self, Wait::Hidden(place) if !place.contains("nanosleep"))
+    }
+}
+
 /// The children that a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Children {

@@ -242,6 +242,12 @@ pub(crate) fn unseen(world: &World) -> Vec<String> {
             }
         ));
     }
+    if world.ancestors_only {
+        all.push(String::from(
+            "kernel.yama.ptrace_scope shows the calls of processes to their ancestors alone; as \
+             root they are seen, or where it is 0",
+        ));
+    }
     if unseen.hidepid {
         all.push(String::from(
             "/proc is mounted with hidepid, so that processes of other users are not there at \

@@ -13,6 +13,8 @@ pub(crate) struct World {
     /// Processes that wait for a lock of a file, with those that hold it.
     pub(crate) locks: Vec<LockWait>,
     pub(crate) unseen: Unseen,
+    /// The calls of processes are shown to those from whom they descend alone.
+    pub(crate) ancestors_only: bool,
 }
 
 /// When pipes were made, in ticks since boot, of those where it is known.
@@ -168,6 +170,11 @@ impl Process {
     /// True if its reads from its terminal get what is typed there.
     pub(crate) fn in_foreground(&self) -> bool {
         self.terminal != 0 && self.foreground == self.pgrp
+    }
+
+    /// True if what it waits for may not be looked at.
+    pub(crate) fn is_hidden(&self) -> bool {
+        !self.gone && (self.fds.is_none() || self.threads.iter().any(|t| t.wait.is_hidden()))
     }
 
     pub(crate) fn is_stopped(&self) -> bool {

@@ -705,7 +705,7 @@ child.stdout.read()
         },
         Scene {
             behind: &["me"],
-            says: "is stopped by signal 19",
+            says: "is stopped by SIGSTOP",
             ..hang(
                 "a child is stopped",
                 Stopped,

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::diagnosis::{Diagnosis, ProcessView};
 use crate::finding::Finding;
+use crate::letters;
 use crate::verdict::Verdict;
 
 /// Columns of a line at most.
@@ -145,21 +146,14 @@ impl Diagnosis {
 /// The command, if it says more than the name does, safe for a terminal.
 fn shown_command(process: &ProcessView) -> Option<String> {
     let command = process.command.as_ref()?;
-    let safe: String = command.chars().flat_map(printable).collect();
+    let safe = letters::safe(command);
     (safe != process.name).then_some(safe)
-}
-
-fn printable(letter: char) -> Box<dyn Iterator<Item = char>> {
-    match letter.is_control() {
-        true => Box::new(letter.escape_default()),
-        false => Box::new(std::iter::once(letter)),
-    }
 }
 
 /// `text` in lines of 80 columns at most, the first behind `head`, the others behind
 /// `indent`.
 fn wrapped(head: &str, indent: &str, text: &str) -> String {
-    let safe: String = text.chars().flat_map(printable).collect();
+    let safe = letters::safe(text);
     let mut all = String::new();
     let mut line = head.to_owned();
     let mut empty = true;

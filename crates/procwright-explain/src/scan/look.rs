@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::CWD;
 
 use super::{descriptors, files, locks, peers, process};
+use crate::wait::Wait;
 use crate::world::{Object, World};
 
 /// Rounds in which processes are looked at that have come during the round before.
@@ -14,6 +15,9 @@ const CHASES: usize = 32;
 
 /// The number of the pid namespace that a machine begins with (`PROC_PID_INIT_INO`).
 const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// Bytes of a command line that are read: some have megabytes.
+const LONGEST_COMMAND: usize = 4096;
 
 /// Looks at all processes.
 ///
@@ -45,6 +49,12 @@ pub(crate) fn look() -> io::Result<World> {
     world.unseen.hidepid = !is_root_of_the_machine() && hides_processes();
     world.unseen.namespace = rustix::fs::stat("/proc/self/ns/pid")
         .map_or(true, |namespace| namespace.st_ino != FIRST_PID_NAMESPACE);
+    // Where all calls were seen it holds nobody up.
+    let is_hidden = |wait: &Wait| matches!(wait, Wait::Hidden(_));
+    let mut threads = world.processes.values().flat_map(|one| &one.threads);
+    world.ancestors_only = threads.any(|thread| is_hidden(&thread.wait))
+        && std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope")
+            .is_ok_and(|scope| scope.trim() != "0");
     let with_ring = world
         .processes
         .values()
@@ -103,13 +113,16 @@ fn hides_processes() -> bool {
     })
 }
 
-/// The command line of a process, as a shell would take it.
+/// The command line of a process, as a shell would take it, cut behind [`LONGEST_COMMAND`].
 pub(crate) fn command_line(pid: i32) -> Option<String> {
-    let text = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let text = String::from_utf8_lossy(&text);
+    let mut buffer = [0; LONGEST_COMMAND];
+    let text = files::read(CWD, &format!("/proc/{pid}/cmdline"), &mut buffer).ok()?;
+    let is_cut = text.len() == LONGEST_COMMAND;
+    let text = String::from_utf8_lossy(text);
     let words: Vec<&str> = text.trim_end_matches('\0').split('\0').collect();
     match words.as_slice() {
         [""] | [] => None,
+        words if is_cut => Some(shell_words::join(words) + "…"),
         words => Some(shell_words::join(words)),
     }
 }

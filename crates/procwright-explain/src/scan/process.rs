@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::{calls, files};
+use crate::letters;
 use crate::wait::{Children, Wait};
 use crate::world::{Process, Thread};
 
@@ -163,7 +164,7 @@ impl Stat {
     fn parse(text: &[u8]) -> Option<Stat> {
         let open = text.iter().position(|b| *b == b'(')?;
         let close = text.iter().rposition(|b| *b == b')')?;
-        let name = procwright_os::proc::Comm::new(text.get(open + 1..close)?).to_string();
+        let name = letters::safe(&String::from_utf8_lossy(text.get(open + 1..close)?));
         let fields = text.get(close + 2..)?.trim_ascii();
         let fields: Vec<&[u8]> = fields.split(|b| *b == b' ').collect();
         fn at<T: std::str::FromStr>(fields: &[&[u8]], index: usize) -> Option<T> {
