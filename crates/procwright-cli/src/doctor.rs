@@ -11,10 +11,7 @@ use crate::{colour, stdout};
 /// # Errors
 /// There are no such processes, or they could not be examined.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<Termination, Termination> {
-    let examined = match args.process.as_slice() {
-        [] => procwright_explain::examine_own(args.between),
-        pids => procwright_explain::examine(pids, args.between),
-    };
+    let examined = procwright_explain::examine_as_bystander(&args.process, args.between);
     let diagnosis = examined.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Termination::trouble(format_args!(
             "{error}\n  \

@@ -131,6 +131,25 @@ fn a_deadlock_has_exit_code_1_or_where_not_all_is_seen_2() {
     );
 }
 
+/// What doctor has inherited it will not use, and is no way out.
+#[test]
+fn descriptors_of_its_own_hide_no_deadlock() {
+    let (program, _dir) = self_made_deadlock(|_| ());
+    let pid = program.pid();
+    let is_pipe = |number: &i32| {
+        let link = std::fs::read_link(format!("/proc/{pid}/fd/{number}")).unwrap_or_default();
+        link.to_string_lossy().starts_with("pipe:")
+    };
+    // Behind the read end.
+    let write = (3..100).filter(is_pipe).max().unwrap();
+    let line = format!("exec \"$0\" doctor --json {pid} 7>/proc/{pid}/fd/{write}");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line, env!("CARGO_BIN_EXE_procwright")]);
+    let ran = Ran::from(shell.stdin(Stdio::null()).output().unwrap());
+    let told = object(&ran);
+    assert_eq!(told["findings"][0]["pattern"], "own-write-end", "{told}");
+}
+
 #[test]
 fn a_long_command_line_is_cut() {
     let long = "x".repeat(100_000);
