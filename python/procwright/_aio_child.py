@@ -8,7 +8,7 @@ from anyio.lowlevel import checkpoint
 
 from . import _core
 from ._aio_errors import OF_ANYIO
-from ._aio_sleep import first, in_left_thread, in_thread
+from ._aio_sleep import ThreadCall, first, in_left_thread, in_thread
 from ._aio_stream import Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
 from ._aio_wait import Process
@@ -52,6 +52,8 @@ class Child(Streams[Out, Err, In, Both]):
         #: Whether a wait is for copies of its outputs as well.
         self._has_copies = has_copies
         core = self._core = child._core
+        #: The wait for the receiver that the child makes, while there is one.
+        self._sending: ThreadCall | None = None
         #: The process, for all that is not the child's alone.
         self.process = Process._from_handle(core.process())
         #: The stream to its stdin, None unless that is a pipe.
@@ -299,7 +301,27 @@ class Child(Streams[Out, Err, In, Both]):
         Waits until the child has made its `queue.Receiver.of_parent()`, on a thread. Raises as
         `procwright.Child.sender`.
         """
-        return await in_left_thread("procwright-sender", lambda: self._child.sender(timeout))
+        child = self._child
+        core = self._core
+        deadline = Deadline(timeout)
+        while child._sender is None:
+            if self._sending is None:
+                # Neither of the core's steps can be taken back, so those that call this after a
+                # cancellation share one. It has the core alone: nobody else keeps the child.
+                self._sending = ThreadCall("procwright-sender", lambda: core.sender(None))
+            sending = self._sending
+            if not sending.over.cancelled:
+                left = deadline.left()
+                if left == 0:
+                    from ._queue_errors import _no_room_in_time
+
+                    raise _no_room_in_time("the child has made no receiver within the time")
+                await first([sending.over], left)
+            elif self._sending is sending:
+                self._sending = None
+                child._sender = sending.value()
+                child._leave()
+        return child._sender
 
     def monitor(self) -> _core.LivenessMonitor:
         """A monitor of its process: whether it is alive, for one load from memory."""
@@ -382,7 +404,11 @@ async def talked(
         left = deadline.left()
         if left == 0:
             return False
-        members: list[_core._Member] = [] if is_read else [*talk.sleep()]
+        fds = [] if is_read else talk.sleep()
+        if fds is None:
+            await checkpoint()
+            continue
+        members: list[_core._Member] = [*fds]
         if not has_ended:
             more, left = _members(core, wait, left)
             members += more

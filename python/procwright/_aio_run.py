@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import os
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -100,6 +102,12 @@ def _wants_thread(given: Mapping[str, Any]) -> bool:
     )
 
 
+#: The runs on threads that are not over, by the `id` of the call: the interpreter does not wait
+#: for a daemon, so it has to stop these itself. A dictionary is changed and listed by one step
+#: each, whatever other threads do.
+_runs: dict[int, tuple[_core.Cancel, ThreadCall]] = {}
+
+
 async def _on_thread(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, Any]:
     """A whole run of the core's, on a thread."""
     own = _core.Cancel()
@@ -108,7 +116,9 @@ async def _on_thread(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any
         # It was cancelled before it began: then nothing is started.
         own = theirs
     options = {**call.options, "cancel": own}
+    pid = os.getpid()
     work = ThreadCall("procwright-run", lambda: start("run", _core.run, options, given))
+    _runs[id(work)] = own, work
     try:
         if theirs is not None and own is not theirs:
             while not (theirs.cancelled or work.over.cancelled):
@@ -117,6 +127,9 @@ async def _on_thread(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any
                 own.cancel()
         await work.wait()
     except BaseException as error:
+        if os.getpid() != pid:
+            # A fork has no part in it, and not that thread.
+            raise
         own.cancel()
         if not isinstance(error, GeneratorExit):
             await work.outlast()
@@ -124,7 +137,25 @@ async def _on_thread(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any
             with contextlib.suppress(Exception):
                 _attach(error, call.result(work.value()))
         raise
+    finally:
+        for key, (_, one) in list(_runs.items()):
+            if one.over.cancelled:
+                _runs.pop(key, None)
     return call.outcome(work.value())
+
+
+@atexit.register
+def _stop_all() -> None:
+    """At the end of the interpreter nobody is left who could await them."""
+    runs = list(_runs.values())
+    for own, _ in runs:
+        own.cancel()
+    for _, work in runs:
+        work.join()
+
+
+# A fork has none of the threads.
+os.register_at_fork(after_in_child=_runs.clear)
 
 
 async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, Any]:

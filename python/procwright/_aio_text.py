@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from anyio.lowlevel import checkpoint
 
 from . import _core
 from ._aio_errors import OF_ANYIO
@@ -85,7 +86,11 @@ class TextReader(Output, ObjectReceiveStream[str]):
             talk = _core.Communication(self._core, None, None, buffer, None)
             try:
                 while not talk.go_on_now():
-                    await first(talk.sleep(), None)
+                    fds = talk.sleep()
+                    if fds is None:
+                        await checkpoint()
+                    else:
+                        await first(fds, None)
             except BaseException:
                 (read, _) = talk.take()
                 if read is not None:

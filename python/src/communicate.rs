@@ -113,18 +113,23 @@ impl Communication {
         }
     }
 
-    /// The descriptors of which one is readable when it can go on. They stay the streams'.
-    fn sleep(&self, py: Python<'_>) -> PyResult<Vec<RawFd>> {
+    /// The descriptors of which one is readable when it can go on. They stay the streams'. None
+    /// if it can go on at once: no descriptor tells of what a line was looked for in.
+    fn sleep(&self, py: Python<'_>) -> PyResult<Option<Vec<RawFd>>> {
         let talk = self.talk()?;
         let mut fds = Vec::new();
         if let Some(stdin) = self.stdin.as_ref().filter(|_| talk.is_writing()) {
             fds.push(stdin.get().readiness_fd(py)?);
         }
         for output in talk.open_captures().into_iter().flatten() {
+            let held = output.source.lines.try_held(|held, _| (held.len(), 0));
+            if matches!(held, Ok(Some(1..))) {
+                return Ok(None);
+            }
             let fd = output.source.readiness();
             fds.push(fd.map_err(|error| failed(py, &error, &output.source.name))?);
         }
-        Ok(fds)
+        Ok(Some(fds))
     }
 
     /// The bytes that were read of both, and where in each bytes were dropped.

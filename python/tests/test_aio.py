@@ -8,6 +8,7 @@ import gc
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -1142,3 +1143,105 @@ def test_a_send_that_sent_nothing_has_begun_nothing(on):
             assert await child.stdout.buffer.read() == "grün".encode("utf-16")
 
     on(main)
+
+
+@pytest.mark.parametrize("is_text", [False, True], ids=["bytes", "text"])
+def test_what_a_line_was_looked_for_in_is_read(on, is_text):
+    async def main():
+        size = 2_000_000
+        line = f"head -c {size} /dev/zero; cat"
+        calls = [lambda child: child.communicate(), lambda child: child.result()]
+        if is_text:
+            calls.append(lambda child: child.stdout.read())
+        for call in calls:
+            async with aio.spawn(line, shell=True, stdin=PIPE, text=is_text) as child:
+                await has_read(child.stdout, size)
+                with pytest.raises(procwright.WaitTimeout):
+                    await child.stdout.readline(timeout=0.2)
+                child.stdin.close()
+                found = await call(child)
+            text = getattr(found, "stdout", found)
+            text = text[0] if isinstance(text, tuple) else text
+            assert len(text) == size
+
+    on(main)
+
+
+@pytest.mark.parametrize("more", ["{}", "{'on_line': print}"], ids=["loop", "thread"])
+def test_the_end_of_the_interpreter_stops_a_run(more, script, tmp_path):
+    pid = tmp_path / "pid"
+    process = script(
+        """
+import asyncio, os, sys
+from procwright import Stop, aio
+pid, more = sys.argv[1:]
+line = f"trap '' TERM; echo $$ > {pid}.new; mv {pid}.new {pid}; while :; do sleep 0.1; done"
+async def begun():
+    while not os.path.exists(pid):
+        await asyncio.sleep(0.01)
+loop = asyncio.new_event_loop()
+run = loop.create_task(aio.run(line, shell=True, stop=Stop("TERM", grace=0.3), **eval(more)))
+loop.run_until_complete(begun())
+""",
+        str(pid),
+        more,
+    )
+    process.communicate()
+    assert not is_alive(int(pid.read_text()))
+
+
+def test_a_cancelled_sender_is_had_by_the_next_call(on):
+    program = """
+import sys
+from procwright import queue
+sys.stdin.read()
+for message in queue.Receiver.of_parent():
+    print(message)
+"""
+
+    async def main():
+        options = {"channel": "to_child", "stdin": PIPE, "text": True}
+        async with aio.spawn([sys.executable, "-c", program], **options) as child:
+            with anyio.move_on_after(0.05) as scope:
+                await child.sender()
+            assert scope.cancelled_caught
+            with pytest.raises(procwright.queue.TimedOut):
+                await child.sender(0.01)
+            threads = threading.active_count()
+            for _ in range(3):
+                with anyio.move_on_after(0.01):
+                    await child.sender()
+            assert threading.active_count() == threads
+            await child.stdin.aclose()
+            senders = []
+
+            async def sender():
+                senders.append(await child.sender())
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(sender)
+                tasks.start_soon(sender)
+            assert senders[0] is senders[1]
+            senders[0].send(b"said")
+            senders[0].close()
+            assert await child.stdout.read() == "b'said'\n"
+
+    on(main)
+
+
+def test_a_cancelled_sender_keeps_no_child(on):
+    async def cancelled():
+        child = aio.spawn(["sleep", "1000"], channel="to_child")
+        with anyio.move_on_after(0.05) as scope:
+            await child.sender()
+        assert scope.cancelled_caught
+        return child.pid
+
+    async def main():
+        pid = await cancelled()
+        await anyio.sleep(0)
+        gc.collect()
+        is_over(pid)
+
+    with pytest.warns(ResourceWarning, match="nobody keeps"):
+        on(main)
