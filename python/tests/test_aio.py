@@ -367,7 +367,8 @@ def test_cancelled_at_every_suspension(on, operation, monkeypatch):
         os.sched_yield()
 
 
-def test_cancels_of_asyncio_own_again_and_again(tmp_path):
+@pytest.mark.parametrize("seconds", [0, 0.01])
+def test_cancels_of_asyncio_own_again_and_again(tmp_path, seconds):
     import asyncio
 
     pid = tmp_path / "pid"
@@ -380,7 +381,7 @@ def test_cancels_of_asyncio_own_again_and_again(tmp_path):
             await asyncio.sleep(0.01)
         while not task.done():
             task.cancel()
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(seconds)
         with pytest.raises(asyncio.CancelledError) as raised:
             await task
         assert raised.value.result.status.signal == signal.SIGKILL
