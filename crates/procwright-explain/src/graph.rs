@@ -5,7 +5,7 @@
 //! process may be free to go on without any other, and there may be doubts, things that
 //! were not seen and could release it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::wait::{Children, Wait};
 use crate::world::{Births, Fd, Object, Process, Thread, World};
@@ -25,7 +25,7 @@ pub(crate) struct Node {
 }
 
 /// A process that could end a wait of another, or its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Edge {
     pub(crate) from: i32,
     pub(crate) tid: i32,
@@ -34,7 +34,7 @@ pub(crate) struct Edge {
 }
 
 /// The way in which one process waits for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Why {
     /// It reads what the other could write, or whose end the other could bring about.
     Reads {
@@ -133,6 +133,7 @@ impl Graph {
             Builder::new(world, births).add_to(&mut graph);
         }
         for (pid, node) in &mut graph.nodes {
+            node.drop_repeated_edges();
             let before = first.processes.get(pid);
             let after = second.processes.get(pid);
             let slept = before.zip(after).is_some_and(|(a, b)| has_slept(a, b));
@@ -192,10 +193,10 @@ impl Node {
         }
     }
 
-    fn add_edge(&mut self, edge: Edge) {
-        if !self.edges.contains(&edge) {
-            self.edges.push(edge);
-        }
+    /// Leaves each edge once, the first, at a cost that goes with their number.
+    fn drop_repeated_edges(&mut self) {
+        let mut seen = HashSet::with_capacity(self.edges.len());
+        self.edges.retain(|edge| seen.insert(edge.clone()));
     }
 }
 
@@ -627,7 +628,7 @@ struct At<'a> {
 impl At<'_> {
     fn edge(&mut self, to: i32, why: Why) {
         let (from, tid) = (self.process.pid, self.tid);
-        self.node.add_edge(Edge { from, tid, to, why });
+        self.node.edges.push(Edge { from, tid, to, why });
     }
 }
 
@@ -706,6 +707,12 @@ mod tests {
             ..threads[0].clone()
         });
         assert_eq!(proven(&pair(5), &thread, &none), 0);
+    }
+
+    #[test]
+    fn an_edge_of_both_looks_is_there_once() {
+        let graph = Graph::of(&pair(5), &pair(5), &Births::new());
+        assert_eq!(graph.nodes[&10].edges.len(), 1);
     }
 
     #[test]
