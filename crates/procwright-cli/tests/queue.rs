@@ -93,6 +93,13 @@ impl Recv {
         (text, self.child.wait().unwrap())
     }
 
+    /// Stops it once it sleeps: behind what it prints it frees the lane of who has sent that.
+    fn stop(&self) {
+        let pid = self.child.id().cast_signed();
+        test_support::eventually(|| test_support::state(pid) == Some('S'));
+        kill(pid, Signal::STOP);
+    }
+
     fn end(&mut self, signal: Signal) {
         kill(self.child.id().cast_signed(), signal);
         assert_eq!(self.child.wait().unwrap().signal(), Some(signal.as_raw()));
@@ -125,9 +132,10 @@ fn lines_of_stdin() {
     let mut stdin = feed.stdin.take().unwrap();
     let lines: String = (0..20_000).map(|number| format!("{number}\n")).collect();
     let all = format!("hello\n{lines}the last one");
-    stdin.write_all(&all.as_bytes()[6..]).unwrap();
+    let fed = stdin.write_all(&all.as_bytes()[6..]);
     drop(stdin);
-    assert!(feed.wait().unwrap().success());
+    let ended = Ran::from(feed.wait_with_output().unwrap());
+    assert_eq!(ended.code(), Some(0), "{fed:?}: {}", ended.stderr);
     let (text, status) = recv.rest();
     assert_eq!(status.code(), Some(0));
     assert_eq!(text, all + "\n");
@@ -188,10 +196,10 @@ fn times() {
     let mut recv = names.recv(&["a", "--lanes", "1", "--limit", "4096"]);
     names.send(&["a", "here"]);
     assert_eq!(recv.line(), "here");
-    kill(recv.child.id().cast_signed(), Signal::STOP);
+    recv.stop();
     let long = "x".repeat(3000);
     let ran = names.ran(&["send", "a", "--timeout", "0.05", &long, &long]);
-    assert_eq!(ran.code(), Some(3));
+    assert_eq!(ran.code(), Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("1 message was sent"), "{}", ran.stderr);
     recv.end(Signal::KILL);
 }
@@ -202,7 +210,7 @@ fn a_full_queue() {
     let mut recv = names.recv(&["a", "--limit", "4096"]);
     names.send(&["a", "here"]);
     assert_eq!(recv.line(), "here");
-    kill(recv.child.id().cast_signed(), Signal::STOP);
+    recv.stop();
     let long = "x".repeat(3000);
     let ran = names.ran(&["send", "a", "--overflow", "fail", &long, &long]);
     assert_eq!(ran.code(), Some(1));
@@ -285,7 +293,7 @@ fn lanes_of_those_that_left() {
     let mut recv = names.recv(&["a", "--lanes", "2"]);
     names.send(&["a", "first"]);
     assert_eq!(recv.line(), "first");
-    kill(recv.child.id().cast_signed(), Signal::STOP);
+    recv.stop();
     names.send(&["a", "1"]);
     names.send(&["a", "2"]);
     let ran = names.ran(&["send", "a", "3"]);
@@ -304,7 +312,7 @@ fn lanes_of_those_that_left() {
     got.sort();
     assert_eq!(got, ["1", "2", "3"]);
     // More than there are lanes, and none of them sends anything.
-    kill(recv.child.id().cast_signed(), Signal::STOP);
+    recv.stop();
     for _ in 0..10 {
         let ran = names.ran(&["send", "a"]);
         assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""));
@@ -333,7 +341,7 @@ fn nobody_reads_what_is_printed() {
     // The second receiver has taken over once a message can be sent.
     names.send(&["a", "one"]);
     assert_eq!(second.line(), "one");
-    kill(second.child.id().cast_signed(), Signal::STOP);
+    second.stop();
     for number in 0..100 {
         tell(&mut feed, &number.to_string());
     }
@@ -370,7 +378,7 @@ fn what_a_queue_is_like() {
     let mut recv = names.recv(&["a", "--lanes", "2", "--limit", "1MiB"]);
     let mut feed = names.feed("a");
     assert_eq!(recv.line(), "hello");
-    kill(recv.child.id().cast_signed(), Signal::STOP);
+    recv.stop();
     tell(&mut feed, &"x".repeat(20_000));
     drop(feed.stdin.take());
     assert!(feed.wait().unwrap().success());

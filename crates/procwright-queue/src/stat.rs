@@ -158,6 +158,10 @@ impl Stat {
     fn read(queue: &QueueFile) -> Result<Stat, Error> {
         let file = queue.file()?;
         let geometry = queue.geometry();
+        // Before the lanes: a sender takes its lane and is counted then. Read behind them, the
+        // count would tell of one that came in between, and of no lane that it has: it would
+        // seem to have left.
+        let claims = queue.claims().load(Ordering::Acquire);
         let mut taken = Vec::new();
         for number in 0..geometry.lanes() {
             taken.extend(LaneStat::read(queue, file, number)?);
@@ -169,7 +173,7 @@ impl Stat {
             first: geometry.size(0),
             limit: geometry.window(),
             memory: shared_memory::allocated_bytes(file)?,
-            claims: queue.claims().load(Ordering::Relaxed),
+            claims,
             epoch: ReceiverPage::last_epoch(&queue.receivers),
             receiver: ReceiverStat::read(queue, file, page.as_ref())?,
             taken,
