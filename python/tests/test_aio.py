@@ -1039,7 +1039,7 @@ def test_a_run_without_descriptors_is_stopped(on, monkeypatch):
 def test_nothing_takes_the_place_of_a_cancellation(on, tmp_path):
     ready, stops, goes = (tmp_path / name for name in ("ready", "stops", "goes"))
     line = (
-        f"trap 'touch {stops}; while ! test -e {goes}; do sleep 0.01; done; sleep 0.3; exit' TERM\n"
+        f"trap ': > {stops}; while ! test -e {goes}; do sleep 0.01; done; sleep 0.3; exit' TERM\n"
         f"touch {ready}; while :; do sleep 0.01; done"
     )
 
