@@ -1087,6 +1087,8 @@ def test_one_communicates_at_a_time(on):
                         await call()
                 with pytest.raises(anyio.BusyResourceError):
                     await child.stdin.send(b"more")
+                while child.stderr.figures.bytes_in < len(b"said"):
+                    await anyio.sleep(0.001)
                 tasks.cancel_scope.cancel()
             await child.stop()
             assert await child.communicate() == (b"", b"said")

@@ -231,7 +231,8 @@ def interrupted(call):
 
     before = signal.signal(signal.SIGALRM, ring)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.002, 0.01)
+        # Again after a second, should the first be lost: sooner it could ring behind the call.
+        signal.setitimer(signal.ITIMER_REAL, 0.002, 1.0)
         with pytest.raises(KeyboardInterrupt):
             call()
         signal.setitimer(signal.ITIMER_REAL, 0)
