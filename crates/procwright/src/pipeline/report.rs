@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::judgement::{Judgement, SuccessRule};
 use crate::run::{Failure, ReachedLimit, Reason, Report, predicate};
-use procwright_os::time::Seconds;
 
 /// Everything about a pipeline but its data.
 #[derive(Clone, Debug)]
@@ -93,25 +92,10 @@ impl PipelineReport {
     /// How it came out, in a line without the commands: `ended well`, `failed: stage 2 of 3
     /// exited with code 3`, `timed out after 2 s (stopped in 0.011 s)`.
     pub fn outcome(&self) -> String {
-        let limit = |otherwise| match self.limit {
-            Some(limit) => limit.to_string(),
-            None => String::from(otherwise),
-        };
-        let mut text = match self.reason {
-            Reason::Finished => return self.own_outcome(),
-            Reason::Timeout => format!("timed out after {}", limit("its time")),
-            Reason::IdleTimeout => format!("was silent for {}", limit("too long")),
-            Reason::Cancelled => {
-                let stop = self.stop_duration.unwrap_or_default();
-                let after = self.duration.saturating_sub(stop);
-                format!("was cancelled after {}", Seconds(after))
-            }
-            Reason::OutputLimit => format!("wrote more than {}", limit("the limit")),
-        };
-        if let Some(stop) = self.stop_duration {
-            let _ = write!(text, " (stopped in {})", Seconds(stop));
-        }
-        text
+        let stopped = self
+            .reason
+            .stopped_after(self.limit, self.duration, self.stop_duration);
+        stopped.unwrap_or_else(|| self.own_outcome())
     }
 
     fn own_outcome(&self) -> String {

@@ -113,6 +113,34 @@ impl Reason {
             Reason::OutputLimit => "output_limit",
         }
     }
+
+    /// What a run, or a pipeline, says that was stopped for this: `timed out after 2 s (stopped
+    /// in 0.011 s)`. None of one that was not.
+    pub(crate) fn stopped_after(
+        self,
+        limit: Option<ReachedLimit>,
+        duration: Duration,
+        stop: Option<Duration>,
+    ) -> Option<String> {
+        let limit = |otherwise| match limit {
+            Some(limit) => limit.to_string(),
+            None => String::from(otherwise),
+        };
+        let mut text = match self {
+            Reason::Finished => return None,
+            Reason::Timeout => format!("timed out after {}", limit("its time")),
+            Reason::IdleTimeout => format!("was silent for {}", limit("too long")),
+            Reason::Cancelled => {
+                let after = duration.saturating_sub(stop.unwrap_or_default());
+                format!("was cancelled after {}", Seconds(after))
+            }
+            Reason::OutputLimit => format!("wrote more than {}", limit("the limit")),
+        };
+        if let Some(stop) = stop {
+            let _ = write!(text, " (stopped in {})", Seconds(stop));
+        }
+        Some(text)
+    }
 }
 
 /// Figures of one pipe.
@@ -235,25 +263,10 @@ impl Report {
     /// How the run came out, in a line without the command: `exited with code 3`,
     /// `killed by SIGSEGV (core dumped)`, `timed out after 2 s (stopped in 0.011 s)`.
     pub fn outcome(&self) -> String {
-        let limit = |otherwise| match self.limit {
-            Some(limit) => limit.to_string(),
-            None => String::from(otherwise),
-        };
-        let mut text = match self.reason {
-            Reason::Finished => return self.with_oom_kills(self.status.to_string()),
-            Reason::Timeout => format!("timed out after {}", limit("its time")),
-            Reason::IdleTimeout => format!("was silent for {}", limit("too long")),
-            Reason::Cancelled => {
-                let stop = self.stop_duration.unwrap_or_default();
-                let after = self.duration.saturating_sub(stop);
-                format!("was cancelled after {}", Seconds(after))
-            }
-            Reason::OutputLimit => format!("wrote more than {}", limit("the limit")),
-        };
-        if let Some(stop) = self.stop_duration {
-            let _ = write!(text, " (stopped in {})", Seconds(stop));
-        }
-        text
+        let stopped = self
+            .reason
+            .stopped_after(self.limit, self.duration, self.stop_duration);
+        stopped.unwrap_or_else(|| self.with_oom_kills(self.status.to_string()))
     }
 
     /// The end of the program, with what is known of a want of memory. That the kernel has killed
