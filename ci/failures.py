@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 """Prints what a log of `make test` or `make check` says of its failures.
 
-    ci/failures.py [--names] LOG
+    ci/failures.py LOG
 
-A service that keeps only a part of a log keeps that. Each failure gets an equal share of
-the lines: the stacks of one that hangs do not push out what another one says. With
---names it prints the names alone of the tests that failed or did not end, a line each.
+First come the names of the tests that failed or did not end, a line each, and then what
+the log says of each failure. A service that keeps only the first thousands of characters
+keeps what is needed: each failure gets an equal share of them, so that the stacks of one
+that hangs do not push out what another one says.
 """
 
 import re
 import sys
 
-# Lines in all, and lines from the beginning of one failure at most.
-LINES, OF_ONE = 150, 60
+# Characters of all failures, and the share of one at least; characters of a line.
+ALL, SHARE, OF_A_LINE = 6000, 500, 200
+
+# Lines from the beginning of one failure, and lines at the end of a part that failed and
+# said nothing that looks like a failure.
+OF_ONE, AT_THE_END = 60, 12
 
 BEGINNING = re.compile(
     r"---- .* stdout ----"
@@ -22,9 +27,15 @@ BEGINNING = re.compile(
     r"|error"
     r"|required, but|not installed"
     r"|.*panicked at"
-    r"|Timeout |Fatal Python|SIG[A-Z]+:"
+    r"|SIG[A-Z]+:"
+    # What a process says that dies or hangs stands behind the dots of pytest.
+    r"|.*(Timeout \(|Fatal Python|Segmentation fault|Aborted|double free|corrupted|INTERNALERROR)"
     r"|the tests of this file hang|WATCHDOG"
 )
+
+# A part of the log, and its name among those that failed.
+HEADING = re.compile(r"== (.*)")
+FAILED_PART = re.compile(r"FAILED: (.*)")
 
 # How Rust's tests, pytest and minitest name a test that failed. Of one that hangs, pytest's
 # faulthandler shows the stack.
@@ -41,7 +52,7 @@ ENDED = re.compile(r"test (\S+) \.\.\. ")
 
 
 def failures(lines):
-    """Yields the parts of a log that begin where a failure does."""
+    """Yields the parts of a log that begin where a failure does, as lines with numbers."""
     part = []
     for number, line in enumerate(lines, start=1):
         if BEGINNING.match(line) and (not part or part[0][1] != line):
@@ -49,12 +60,32 @@ def failures(lines):
             if len(part) > 4:
                 yield part
                 part = []
+        elif HEADING.match(line) and part:
+            yield part
+            part = []
+            continue
         elif not part:
             continue
         if len(part) < OF_ONE:
             part.append((number, line))
     if part:
         yield part
+
+
+def silent(lines, found):
+    """Yields the last lines of each part that failed and in which no failure begins."""
+    sections = {}
+    section = []
+    for number, line in enumerate(lines, start=1):
+        if heading := HEADING.fullmatch(line):
+            sections[heading[1]] = section = []
+        section.append((number, line))
+    begun = {part[0][0] for part in found}
+    for line in lines:
+        if (failed := FAILED_PART.fullmatch(line)) and failed[1] in sections:
+            section = sections[failed[1]]
+            if not any(number in begun for number, _ in section):
+                yield section[-AT_THE_END:]
 
 
 def names(lines):
@@ -71,24 +102,26 @@ def names(lines):
         yield f"{name} (did not end)"
 
 
-def main(arguments):
-    mode = arguments.pop(0) if arguments[:1] == ["--names"] else None
-    (log,) = arguments
+def main(log):
     with open(log, encoding="utf-8", errors="replace") as file:
         lines = file.read().splitlines()
-    if mode == "--names":
-        for name in dict.fromkeys(names(lines)):
-            print(f"  {name}")
-        return
+    for name in dict.fromkeys(names(lines)):
+        print(f"  {name}")
     found = list(failures(lines))
-    share = max(LINES // max(len(found), 1), 6)
-    for part in found[: LINES // 6]:
-        for number, line in part[:share]:
-            print(f"{number}: {line[:300]}")
+    found = [*silent(lines, found), *found]
+    shown = found[: ALL // SHARE]
+    for part in shown:
+        left = ALL // len(shown)
+        for number, line in part:
+            text = f"{number}: {line[:OF_A_LINE]}"
+            left -= len(text) + 1
+            if left < 0:
+                break
+            print(text)
         print("--")
-    if len(found) > LINES // 6:
-        print(f"and {len(found) - LINES // 6} more")
+    if len(found) > len(shown):
+        print(f"and {len(found) - len(shown)} more")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

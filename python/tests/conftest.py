@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -243,8 +244,10 @@ def descriptors() -> dict[int, str]:
 
 
 def comes_back(before: dict[int, str]) -> None:
-    """Returns once no more is open than `before`. Else the watchdog comes."""
-    while len(descriptors()) > len(before):
+    """Returns once no more is open than `before`. It says what is, before the watchdog ends all."""
+    watchdog = time.monotonic() + 100
+    while len(now := descriptors()) > len(before):
+        assert time.monotonic() < watchdog, {n: now[n] for n in now if now[n] != before.get(n)}
         os.sched_yield()
         # What a finalizer has touched goes with the next collection.
         gc.collect()

@@ -37,15 +37,20 @@ module Helper
     @watchdog.kill.join
   end
 
-  # Tries again until the block is true: for what comes by itself, and nobody tells when.
-  def eventually
+  # Tries again until the block is true: for what comes by itself, and nobody tells when. A
+  # moment before the watchdog it says what `instead` tells.
+  def eventually(instead = nil)
+    bites = now + (patience * 0.9)
     loop do
       value = yield
       return value if value
 
+      flunk(instead.call) if instead && now > bites
       sleep 0.005
     end
   end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   # Until this thread is asleep in a call of ours.
   def until_blocked(thread)
@@ -78,6 +83,14 @@ module Helper
 
   def fds = Dir.children("/proc/self/fd").size
   def tasks = Dir.children("/proc/self/task").size
+
+  # Our children that have not been reaped, as lines of `/proc/PID/stat`.
+  def children
+    all = Dir.glob("/proc/self/task/*/children").flat_map { |file| File.read(file).split }
+    all.to_h { |pid| [pid, File.read("/proc/#{pid}/stat")] }
+  rescue SystemCallError
+    retry # a thread or a process that has ended meanwhile
+  end
 
   # A variable by which a process, and its children, are known again.
   def mark = @mark ||= "#{self.class}.#{name}.#{$$}"

@@ -59,12 +59,12 @@ class TestRaces < Minitest::Test
   KEPT = 10
 
   def leaves_nothing
-    before = [fds, tasks]
+    before = [fds, tasks, children]
     yield
     # What a finalizer lets go of is collected by the next collection; what was stopped is let go
     # of by the next spawn.
     eventually { Procwright.const_get(:Keeper).let_go_of_ended && GC.start || (fds <= before[0] + KEPT && tasks <= before[1] + KEPT) }
-    eventually { GC.start || Dir.glob("/proc/self/task/*/children").all? { |file| File.read(file).empty? } }
+    eventually(-> { children.except(*before[2].keys).values.join }) { GC.start || (children.keys - before[2].keys).empty? }
   end
 
   BLOCKING.each do |name, call|

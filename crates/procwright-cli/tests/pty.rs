@@ -89,10 +89,6 @@ fn the_guard_holds_the_terminal_alone_and_goes_with_procwright() {
         // One that it has closed since is none.
         links.flatten().collect()
     };
-    // The guard closes inherited descriptors in its own time, within the watchdog's.
-    while links(guard).len() != 2 {
-        std::thread::yield_now();
-    }
     let stat = |pid: i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         let rest = stat.rsplit_once(") ").unwrap().1.to_owned();
@@ -104,6 +100,11 @@ fn the_guard_holds_the_terminal_alone_and_goes_with_procwright() {
             .collect();
         fields
     };
+    // The guard closes inherited descriptors and makes a session of its own in its own
+    // time, within the watchdog's.
+    while links(guard).len() != 2 || stat(guard)[2] != i64::from(guard) {
+        std::thread::yield_now();
+    }
     let (theirs, ours) = (stat(guard), stat(procwright));
     assert!(
         theirs[..3].iter().zip(&ours[..3]).all(|(a, b)| a != b),

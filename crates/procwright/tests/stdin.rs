@@ -226,14 +226,19 @@ alone! {
         let (go_on, wait) = mpsc::channel::<()>();
         let pieces = (0..2).map(move |n| {
             if n > 0 {
-                tell.send(())?;
                 wait.recv()?;
             }
-            Ok(Bytes::from_static(b"piece"))
+            Ok(Bytes::from_static(b"piece\n"))
         });
         let run = std::thread::spawn(|| {
-            // The time is a watchdog: the program would wait for the fork's end.
-            child(&["cat"]).stdin_iter(pieces).timeout(Duration::from_secs(20)).run().unwrap()
+            child(&["cat"])
+                .stdin_iter(pieces)
+                // The program runs: a fork during its start may have copies.
+                .on_stdout_line(move |_| Ok(tell.send(()).unwrap_or(())))
+                // The time is a watchdog: the program would wait for the fork's end.
+                .timeout(Duration::from_secs(20))
+                .run()
+                .unwrap()
         });
         begun.recv().unwrap();
         let fork = sys::fork_pausing();
@@ -242,6 +247,6 @@ alone! {
         sys::end(fork);
         sys::reap(fork);
         assert_eq!(output.report.reason, Reason::Finished);
-        assert_eq!(output.stdout, b"piecepiece");
+        assert_eq!(output.stdout, b"piece\npiece\n");
     }
 }

@@ -117,11 +117,11 @@ pub(crate) fn compare(name: &str, row: &Row) {
     for way in row.ways() {
         let ours = go(row, way);
         if ours != bare {
+            let (bare, ours) = (bare.told(), ours.told());
+            let first = bare.lines().zip(ours.lines()).find(|(a, b)| a != b);
             let _ = writeln!(
                 faults,
-                "\n{name} differs under {way:?}\n--- bare: {}\n--- {way:?}: {}",
-                bare.told(),
-                ours.told()
+                "\n{name} differs under {way:?}, first {first:?}\n--- bare: {bare}\n--- {way:?}: {ours}",
             );
         }
     }

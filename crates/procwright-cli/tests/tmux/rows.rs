@@ -402,10 +402,11 @@ os.execlp('tput', 'tput', 'cols')
         may: &[("Killed", BY_CODE)],
     }
 
-    /// Another signal that programs answer.
+    /// Another signal that programs answer. It writes a byte at a time: a line that shows
+    /// has not ended yet.
     dd {
         steps: &[
-            Line("$W sh -c 'echo on; exec dd bs=1 conv=ucase'"), Shows("on"), Line("abc"), Shows("ABC"),
+            Line("$W sh -c 'echo on; exec dd bs=1 conv=ucase'"), Shows("on"), Line("abc"), Shows("ABC"), Cursor(""),
             KillProgram(Signal::USR1), Has(" copied,"), Keys("C-d"), Shows("4+0 records in"), Prompt,
         ],
         blur: &[" copied,"],
@@ -414,7 +415,7 @@ os.execlp('tput', 'tput', 'cols')
     /// SIGUSR1 goes to the job, as a shell sends it.
     dd_job {
         steps: &[
-            Line("$W sh -c 'echo on; exec dd bs=1 conv=ucase'"), Shows("on"), Line("abc"), Shows("ABC"), Keys("C-z"), Prompt, Line("kill -USR1 %1; fg"), Has(" copied,"), Keys("C-d"), Prompt,
+            Line("$W sh -c 'echo on; exec dd bs=1 conv=ucase'"), Shows("on"), Line("abc"), Shows("ABC"), Cursor(""), Keys("C-z"), Prompt, Line("kill -USR1 %1; fg"), Has(" copied,"), Keys("C-d"), Prompt,
         ],
         blur: &[" copied,"],
         not_on_a_pty: Some(NO_STOP),
