@@ -63,8 +63,10 @@ class TestRaces < Minitest::Test
     yield
     # What a finalizer lets go of is collected by the next collection; what was stopped is let go
     # of by the next spawn.
-    eventually { Procwright.const_get(:Keeper).let_go_of_ended && GC.start || (fds <= before[0] + KEPT && tasks <= before[1] + KEPT) }
-    eventually(-> { children.except(*before[2].keys).values.join }) { GC.start || (children.keys - before[2].keys).empty? }
+    let_go = -> { Procwright.const_get(:Keeper).let_go_of_ended && GC.start }
+    eventually { let_go.call || (fds <= before[0] + KEPT && tasks <= before[1] + KEPT) }
+    left = -> { children.except(*before[2].keys) }
+    eventually(-> { left.call.values.join }) { let_go.call || left.call.empty? }
   end
 
   BLOCKING.each do |name, call|
