@@ -4,6 +4,7 @@ use std::io;
 
 use rustix::io::Errno;
 
+use super::last_started::LastStarted;
 use crate::Signal;
 use crate::tree::Member;
 use procwright_os::proc;
@@ -12,8 +13,8 @@ use procwright_os::ready::{Interest, ReadySet};
 /// What was sent to a member, and how its end is noticed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// The first signal was sent.
-    pub(super) signalled: bool,
+    /// The moment before the first signal was sent: what it has started since is its answer.
+    pub(super) signalled: Option<LastStarted>,
     /// SIGSTOP was sent by this stop; SIGKILL has to follow.
     pub(super) frozen: bool,
     pub(super) killed: bool,

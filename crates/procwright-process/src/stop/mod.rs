@@ -12,7 +12,7 @@
 //! end of one command as its cue for the next; then a second survey catches
 //! what was forked while the first was taken. Every process gets it once, since
 //! programs take a second TERM as "at once, then". A process that was started
-//! after the signal was sent is the program's own answer to it (`trap 'rm -rf
+//! after the signal to its parent is the program's own answer to it (`trap 'rm -rf
 //! $tmp' TERM`), is not signalled, and counts as alive like the others. Freezing
 //! the tree for an exact list was rejected here: a parent sees its child stop
 //! (sudo then stops itself), and the stop would outlast the signal.
@@ -27,6 +27,7 @@
 //! survey finds is treated likewise until one finds nothing or the time is up.
 
 mod kill;
+mod last_started;
 mod member;
 mod survey;
 #[cfg(all(test, target_os = "linux"))]
@@ -35,15 +36,16 @@ mod tests;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use last_started::LastStarted;
 use member::{Progress, is_denied};
 use survey::RECHECK;
 
 use crate::Signal;
 use crate::process_handle::ProcessHandle;
 use crate::stop_policy::{Scope, Stop, Survivor};
-use crate::tree::{ProcessTree, StopTarget};
+use crate::tree::{Member, ProcessTree, StopTarget};
 use procwright_os::fork::ForkId;
-use procwright_os::proc::{self, ProcStat};
+use procwright_os::proc::ProcStat;
 use procwright_os::ready::ReadySet;
 use procwright_os::time::{self, Deadline};
 use procwright_os::{job_control, pidfd, signal};
@@ -113,9 +115,8 @@ pub struct Stopping {
     order: Vec<usize>,
     ready: Option<ReadySet>,
     phase: Phase,
-    /// The moment from which on the first signal was on its way to every member, in
-    /// ticks since boot.
-    signalled_at: u64,
+    /// The moment before the first signal was sent to anybody.
+    signalled_after: Option<LastStarted>,
     /// The processor time of this thread when killing began.
     kill_begun: Duration,
     /// Processor time for killing those that are still found.
@@ -175,7 +176,7 @@ impl Stopping {
             phase: Phase::Grace {
                 until: Deadline::NEVER,
             },
-            signalled_at: u64::MAX,
+            signalled_after: None,
             kill_begun: Duration::ZERO,
             kill_work: KILL_WORK,
             outruns: false,
@@ -219,11 +220,11 @@ impl Stopping {
                 .checked_add(self.stop.grace)
                 .map_or(Deadline::NEVER, Deadline::at),
         };
+        self.signalled_after = Some(LastStarted::now());
         if self.means_group() {
             self.whole_group = self.signal_group(self.stop.signal);
         }
         self.send_first_signal();
-        self.signalled_at = proc::now_ticks();
         if self.stop.scope != Scope::Process {
             self.survey(false);
             self.send_first_signal();
@@ -376,32 +377,54 @@ impl Stopping {
         self.counts
     }
 
-    /// Sends the first signal to the members that have not had it.
+    /// Sends the first signal to the members that have not had it, and that are not the
+    /// answer of others to it.
     fn send_first_signal(&mut self) {
         for &place in &self.order {
             let member = &self.tree.members()[place];
+            if member.gone || self.progress[place].signalled.is_some() {
+                continue;
+            }
+            let answers = self.is_answer(member);
             let progress = &mut self.progress[place];
-            if member.gone || progress.signalled {
+            if answers {
+                // All that it starts is part of the answer.
+                progress.signalled = Some(LastStarted::NONE);
                 continue;
             }
-            // A process that was started after the signal is the program's answer to
-            // it (see the module). A signal to the group misses no member.
-            if member.handle.id().start_ticks() > self.signalled_at {
-                progress.signalled = true;
-                continue;
-            }
-            if self.whole_group {
-                progress.signalled = true;
-            } else {
+            let before = LastStarted::now();
+            let mut is_sent = true;
+            // A signal to the group misses no member.
+            if !self.whole_group {
                 let sent = member.handle.signal(self.stop.signal);
                 progress.denied = is_denied(&sent);
-                progress.signalled = sent.is_ok() || progress.denied;
+                is_sent = sent.is_ok() || progress.denied;
             }
+            progress.signalled = is_sent.then_some(before);
             // A stopped process acts on a signal only once it is continued.
             if matches!(member.state, 'T' | 't') && !progress.denied {
                 let _ = member.handle.signal(Signal::CONT);
             }
         }
+    }
+
+    /// Whether a process was started after its parent had been signalled: it is the
+    /// program's own answer to the signal (see the module).
+    ///
+    /// An orphan's parent has ended, mostly by the signal. What was started after the first
+    /// of the signals counts as an answer then: `trap 'cleanup & exit' TERM` is met more
+    /// often than a worker that is forked, and orphaned, in that moment.
+    fn is_answer(&self, member: &Member) -> bool {
+        let id = member.handle.id();
+        if !self.signalled_after.is_some_and(|first| first.precedes(id)) {
+            return false;
+        }
+        let parent = member.handle.stat().ok().map(|stat| stat.ppid);
+        let signalled = match parent.and_then(|pid| self.tree.place_of(pid)) {
+            Some(place) => self.progress[place].signalled,
+            None => self.signalled_after,
+        };
+        signalled.is_some_and(|before| before.precedes(id))
     }
 
     /// Whether the stop is for the group of the root: by its scope, or because nobody

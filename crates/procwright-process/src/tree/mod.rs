@@ -170,6 +170,12 @@ impl ProcessTree {
         &mut self.members
     }
 
+    /// The place of the member that has this number now.
+    pub(crate) fn place_of(&self, pid: i32) -> Option<usize> {
+        let place = self.by_number.get(&pid).copied();
+        place.filter(|&place| !self.members[place].handle.is_reaped())
+    }
+
     /// The root, unless nothing of it could be had at first.
     pub(crate) fn root(&self) -> Option<&Member> {
         self.members.first().filter(|_| self.has_root)

@@ -103,10 +103,8 @@ impl ProcessTree {
         if untouchable {
             return;
         }
-        if let Some(&place) = self.by_number.get(&stat.pid)
-            // Not reaped now, it had its number when the row was read.
-            && !self.members[place].handle.is_reaped()
-        {
+        // Not reaped now, it had its number when the row was read.
+        if let Some(place) = self.place_of(stat.pid) {
             self.see(row, place, found, seen);
             return;
         }
