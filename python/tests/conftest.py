@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -228,9 +230,20 @@ def _no_garbage():
 def _first_wait():
     """The first wait of the main thread makes a pipe for signals, which is kept. A test that
     counts descriptors would find it or not, as its own waits were in time or not."""
-    import procwright
+    with procwright.spawn(["cat"], stdin=procwright.PIPE) as it, sleeps() as once_asleep:
+        once_asleep(lambda: it.stdin.write(b"x\n"))
+        assert it.stdout.readline() == b"x\n"
 
-    assert procwright.spawn(["sh", "-c", "sleep 0.2; echo x"]).stdout.read() == b"x\n"
+
+def with_time(check: Callable[[float], None]) -> None:
+    """Calls `check(seconds)`, with ever more of them while it fails: how long a program needs for
+    its first word is up to the machine."""
+    for seconds in (0.3, 3):
+        try:
+            return check(seconds)
+        except AssertionError:
+            pass
+    return check(60)
 
 
 def descriptors() -> dict[int, str]:
@@ -257,28 +270,47 @@ def comes_back(before: dict[int, str]) -> None:
         _keeper._let_go_of_ended()
 
 
-@pytest.fixture
-def when_asleep():
-    """`when_asleep(do)`: on another thread, once this one sleeps in the kernel."""
+def is_asleep(task: int) -> bool:
+    """Whether a thread sleeps in a call of the kernel that waits for something to come."""
+    try:
+        number = Path(f"/proc/self/task/{task}/syscall").read_text().split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    # A thread that waits for a lock, on x86-64 and aarch64, and one that waits for its memory.
+    return number not in {"running", "202", "98", "-1"}
+
+
+@contextmanager
+def sleeps() -> Iterator[Callable[..., None]]:
+    """Gives `once_asleep(do)`: on another thread, once this one sleeps in the kernel."""
     import threading
 
-    futex = {"202", "98"}  # x86-64, aarch64: a thread that waits for a lock
     helpers = []
+    is_over = threading.Event()
 
-    def start(do, task: int | None = None) -> None:
-        path = f"/proc/self/task/{task or threading.get_native_id()}/syscall"
+    def start(do: Callable[[], object], task: int | None = None) -> None:
+        watched = task or threading.get_native_id()
 
         def watch() -> None:
-            while True:
-                number = Path(path).read_text().split()[0]
-                if number != "running" and number not in futex:
-                    return do()
+            while not is_asleep(watched):
+                # The test has failed.
+                if is_over.is_set():
+                    return
                 os.sched_yield()
+            do()
 
         helper = threading.Thread(target=watch)
         helpers.append(helper)
         helper.start()
 
     yield start
+    is_over.set()
     for helper in helpers:
         helper.join()
+
+
+@pytest.fixture
+def when_asleep():
+    """`when_asleep(do)`: on another thread, once this one sleeps in the kernel."""
+    with sleeps() as once_asleep:
+        yield once_asleep

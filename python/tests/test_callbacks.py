@@ -7,13 +7,14 @@ import sys
 import threading
 
 import pytest
+from conftest import with_time
 
 import procwright
 from procwright import Overflow, Stop, run, spawn
 
 SOON = Stop(grace=0.05)
 #: Seconds that a callback would hold a run up: longer than any deadline here.
-LONG = 20
+LONG = 200
 
 
 class Gate:
@@ -52,13 +53,15 @@ def unraisable(monkeypatch):
 
 
 def test_an_event_hook_that_blocks_holds_up_no_deadline(child, gate):
-    result = run(
-        [child, "fork-holder", "0"], timeout=3, on_timeout="return", stop=SOON, on_event=gate
-    )
-    assert gate.reached.is_set()
-    assert not gate.passed
-    assert result.reason == "timeout"
-    assert not result.survivors
+    def check(seconds):
+        options = {"timeout": seconds, "on_timeout": "return", "stop": SOON}
+        result = run([child, "fork-holder", "0"], on_event=gate, **options)
+        assert gate.reached.is_set()
+        assert not gate.passed
+        assert result.reason == "timeout"
+        assert not result.survivors
+
+    with_time(check)
 
 
 def test_a_logging_handler_that_blocks_holds_up_no_deadline(child, gate):
@@ -66,11 +69,15 @@ def test_a_logging_handler_that_blocks_holds_up_no_deadline(child, gate):
     handler.emit = gate
     logger = logging.getLogger("procwright")
     logger.addHandler(handler)
-    try:
+
+    def check(seconds):
         with pytest.raises(procwright.TimeoutExpired):
-            run([child, "fork-holder", "0"], timeout=3, stop=SOON)
+            run([child, "fork-holder", "0"], timeout=seconds, stop=SOON)
         assert gate.reached.is_set()
         assert not gate.passed
+
+    try:
+        with_time(check)
     finally:
         # The handler has a lock, which its removal waits for.
         gate.open.set()
@@ -135,8 +142,13 @@ def test_an_exception_after_the_run_is_told(child, gate, unraisable, name):
         gate()
         raise KeyError("late")
 
-    with pytest.raises(procwright.TimeoutExpired):
-        run([child, "fork-holder", "0", "--say", "own"], timeout=3, stop=SOON, **{name: late})
+    def check(seconds):
+        holds = [child, "fork-holder", "0", "--say", "own"]
+        with pytest.raises(procwright.TimeoutExpired):
+            run(holds, timeout=seconds, stop=SOON, **{name: late})
+        assert gate.reached.is_set()
+
+    with_time(check)
     assert not unraisable.values
     gate.open.set()
     assert unraisable.wait()
@@ -151,16 +163,20 @@ def test_a_line_callback_has_the_grace(child):
         threading.Event().wait(0.015)
         lines.append(line)
 
-    result = run(
-        "i=0; while [ $i -lt 100 ]; do echo $i; i=$((i+1)); done; exec sleep 1000000",
-        shell=True,
-        timeout=0.2,
-        on_timeout="return",
-        stop=Stop(grace=1000),
-        on_stdout_line=slow,
-    )
-    assert len(lines) == 100
-    assert result.stdout_info.undelivered_bytes == 0
+    def check(seconds):
+        lines.clear()
+        result = run(
+            "i=0; while [ $i -lt 100 ]; do echo $i; i=$((i+1)); done; exec sleep 1000000",
+            shell=True,
+            timeout=seconds,
+            on_timeout="return",
+            stop=Stop(grace=1000),
+            on_stdout_line=slow,
+        )
+        assert len(lines) == 100
+        assert result.stdout_info.undelivered_bytes == 0
+
+    with_time(check)
 
 
 def test_a_child_that_is_stopped_loses_no_line(child):

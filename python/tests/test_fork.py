@@ -255,7 +255,7 @@ def test_a_fork_that_leaves_the_block_of_a_child_waits_for_nobody(child):
         if pid == 0:
             # The fork would wait for the child, which waits for its input's end, and that
             # for the fork.
-            signal.alarm(30)
+            signal.alarm(100)
             try:
                 it.__exit__(None, None, None)
                 it.__exit__(KeyError, KeyError(), None)

@@ -40,7 +40,7 @@ def test_nothing_grows(child):
             run([child, "cat"], stdin=[b"a", b"b"], on_line=lambda line: None)
     # A thread that has said its last word to a run may still be leaving; one that was there
     # before for another test may have left.
-    for _ in range(1000):
+    for _ in range(10_000):
         if all(now <= then for now, then in zip(counts(), before, strict=True)):
             return
         os.sched_yield()

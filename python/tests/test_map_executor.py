@@ -66,8 +66,8 @@ def test_no_more_run_than_places(child, threads):
             yield words(child, "exit", "0")
 
     with procwright.map(commands(), executor=threads, parallel=2, ahead=1) as running:
-        for ended in itertools.islice(running, 10):
-            assert len(asked) <= ended.index + 8
+        for number, _ended in enumerate(itertools.islice(running, 10)):
+            assert len(asked) <= number + 8
             assert running.progress.running <= 2
     assert list(running) == []
 

@@ -9,7 +9,7 @@ import pickle
 import weakref
 
 import pytest
-from conftest import descriptors
+from conftest import comes_back, descriptors
 
 from procwright import InvalidValue, queue
 from procwright.queue import Receiver, Sender
@@ -211,18 +211,25 @@ def garbage():
 
 @pytest.mark.parametrize("leave", [closed, dropped, in_use, garbage])
 def test_nothing_leaks(leave):
-    for _ in range(50):
-        leave()
-    gc.collect()
-    before = len(descriptors()), len(os.listdir("/proc/self/task")), rss()
-    for number in range(500):
-        leave()
-        if number % 50 == 0:
-            gc.collect()
-    gc.collect()
-    # One page of each would be more.
-    assert rss() - before[2] < 500 * mmap.PAGESIZE
-    assert (len(descriptors()), len(os.listdir("/proc/self/task"))) == before[:2]
+    def many(count):
+        """By how much the memory grows."""
+        gc.collect()
+        before = rss()
+        for number in range(count):
+            leave()
+            if number % 50 == 0:
+                gc.collect()
+        gc.collect()
+        return rss() - before
+
+    many(50)
+    before, threads = descriptors(), len(os.listdir("/proc/self/task"))
+    # One page of each would be more, each time: others have memory, too.
+    assert any(many(500) < 500 * mmap.PAGESIZE for _ in range(3))
+    comes_back(before)
+    # Else the watchdog comes.
+    while len(os.listdir("/proc/self/task")) > threads:
+        os.sched_yield()
 
 
 def test_waiting_leaks_nothing():
@@ -233,7 +240,7 @@ def test_waiting_leaks_nothing():
             before = descriptors()
         with pytest.raises(TimeoutError):
             receiver.recv(0.012)
-    assert descriptors() == before
+    comes_back(before)
     del receiver, sender
 
 

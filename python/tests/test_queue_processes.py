@@ -341,7 +341,7 @@ def test_from_outside(tmp_path, monkeypatch, script):
         # Nobody was held up, and nothing is left of the looks.
         before = descriptors()
         queue.stat("work")
-        assert descriptors() == before
+        comes_back(before)
     child = script(
         "from procwright.queue import *\n"
         "import os\n"
@@ -474,7 +474,9 @@ def test_pickles_that_nobody_loads(monkeypatch):
         first, *others = [pickle.dumps(invitation) for _ in range(20)]
         invitation.close()
         # Two, the receiver's end of the link, and no more for each.
-        assert len(os.listdir("/proc/self/fd")) <= before + 4
+        # What others have open meanwhile goes.
+        while len(os.listdir("/proc/self/fd")) > before + 4:
+            time.sleep(0.001)
         with pytest.raises(queue.TimedOut):
             receiver.recv(0.01)
         sender = Sender.attach(pickle.loads(first))

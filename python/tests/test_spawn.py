@@ -256,7 +256,9 @@ def test_nothing_is_left(child):
         one()
     gc.collect()
     comes_back(before)
-    assert threading.active_count() == threads
+    # Those of others may go meanwhile.
+    while threading.active_count() > threads:
+        os.sched_yield()
 
 
 def test_wait_for_children_and_streams(child):

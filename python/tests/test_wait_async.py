@@ -8,7 +8,7 @@ import signal
 import time
 
 import pytest
-from conftest import descriptors
+from conftest import comes_back, descriptors
 
 import procwright
 from procwright import Process, wait_async
@@ -196,7 +196,7 @@ def test_as_completed(on, children):
         with pytest.raises(TimeoutError, match="1 of 2"):
             await steps.__anext__()
         del steps
-        assert descriptors() == before
+        comes_back(before)
 
     on.run(main())
 
@@ -221,11 +221,11 @@ def test_cancelling_leaves_nothing(on, children):
         ):
             for _ in range(3):
                 await on.cancelled(call)
-                assert descriptors() == before
+                comes_back(before)
                 assert on.readers() == readers
         child.kill()
         assert (await process.wait_async()).signal == signal.SIGKILL
-        assert descriptors() == before
+        comes_back(before)
         assert on.readers() == readers
 
     on.run(main())
@@ -250,7 +250,7 @@ def test_many_at_once(on, children):
 
         before = descriptors()
         await on.both(all_of_them, one_by_one)
-        assert descriptors() == before
+        comes_back(before)
 
     on.run(main())
 
@@ -266,7 +266,7 @@ def test_ctrl_c(on, children, when_asleep):
     before = descriptors()
     with pytest.raises(KeyboardInterrupt):
         on.run(main())
-    assert descriptors() == before
+    comes_back(before)
 
 
 def test_without_a_loop(children):
@@ -275,7 +275,7 @@ def test_without_a_loop(children):
     before = descriptors()
     with pytest.raises(RuntimeError, match="no event loop"):
         coroutine.send(None)
-    assert descriptors() == before
+    comes_back(before)
 
 
 def test_neither_is_imported(script):

@@ -28,6 +28,8 @@ def test_gone_and_alive(both, children):
     procs = [psutil.Process(one.pid) for one in children(3)]
     procs[0].kill()
     procs[2].terminate()
+    for one in procs[::2]:
+        Process(one).wait()
     called = []
     gone, alive = both(procs, timeout=0.3, callback=called.append)
     assert isinstance(gone, list)
