@@ -50,6 +50,17 @@ module Helper
     end
   end
 
+  # Calls the block with seconds, with ever more of them while it fails: how long a program needs
+  # for its first word is up to the machine.
+  def with_time
+    [0.3, 3].each do |seconds|
+      return yield seconds
+    rescue Minitest::Assertion
+      next
+    end
+    yield 60
+  end
+
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   # Until this thread is asleep in a call of ours.

@@ -77,14 +77,9 @@ class TestInterrupts < Minitest::Test
   end
 
   def test_a_second_time_ends_the_grace
-    thread = Thread.new do
-      Procwright.run(marked, CHILD, "ignore-term", stop: { grace: 100_000 })
-    end
-    thread.report_on_exception = false
-    # It ignores the signal only once it is up.
-    sleep 0.3
+    thread = with_stubborn(&:call)
     thread.raise(Boom, "first")
-    sleep 0.2
+    eventually { stubborn?("T") }
     assert_predicate thread, :alive?
     thread.raise(Boom, "second")
     error = assert_raises(Boom) { thread.value }
@@ -96,7 +91,7 @@ class TestInterrupts < Minitest::Test
   # What is no exception Ruby keeps only where it notes what was raised last.
   def test_a_second_time_ends_the_grace_after_a_kill
     ensured = false
-    thread = stubborn do |run|
+    thread = with_stubborn do |run|
       run.call
     ensure
       ensured = true
@@ -114,7 +109,7 @@ class TestInterrupts < Minitest::Test
     seconds = 0.02
     begin
       # It may be over before there is a program.
-      thread = stubborn { |run| Timeout.timeout(seconds *= 2, &run) }
+      thread = with_stubborn { |run| Timeout.timeout(seconds *= 2, &run) }
       eventually { stubborn?("T") || !thread.alive? }
     end until thread.alive?
     thread.raise(Boom)
@@ -147,25 +142,11 @@ class TestInterrupts < Minitest::Test
   end
 
   # A thread with a run, in the block, that only SIGKILL ends.
-  def stubborn
-    thread = Thread.new do
-      yield lambda { |*|
-        Procwright.run(marked.merge("STUBBORN" => mark), CHILD, "sleep-forever", stop: { signal: "STOP", grace: 100_000 })
-      }
-    end
+  def with_stubborn
+    thread = Thread.new { yield ->(*) { Procwright.run(*stubborn, **STUBBORN) } }
     thread.report_on_exception = false
     eventually { stubborn?("S") || stubborn?("T") || !thread.alive? }
     thread
-  end
-
-  # Whether its program is in that state: stopped (T) when it has got the signal.
-  def stubborn?(state)
-    Dir.glob("/proc/[0-9]*/environ").any? do |file|
-      File.binread(file).include?("STUBBORN=#{mark}") &&
-        File.read(file.sub("environ", "stat")).rpartition(")").last.split.first == state
-    rescue SystemCallError
-      false
-    end
   end
 
   def test_what_comes_while_something_is_stopped_ends_the_grace

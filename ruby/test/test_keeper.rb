@@ -74,9 +74,18 @@ class TestKeeper < Minitest::Test
     out, err = host(DEFIANT + code)
     pids = out.lines.map(&:to_i)
     refute_empty pids, err
-    left = pids.select { |pid| alive?(pid) }
+    left = pids.select { |pid| alive?(pid) && !ends?(pid) }
     left.each { |pid| Process.kill(:KILL, pid) }
     [left, err]
+  end
+
+  # Whether a process ends that nothing is sent any more: one that was sent SIGKILL may take its time.
+  def ends?(pid)
+    !!Procwright::Process.new(pid).wait(timeout: 60)
+  rescue Procwright::NoSuchProcess
+    true
+  rescue Procwright::WaitTimeout
+    false
   end
 
   def test_the_end_waits_for_those_that_were_collected_before
@@ -101,8 +110,15 @@ class TestKeeper < Minitest::Test
   def test_an_interrupt_of_the_end_kills_all
     left, err = left_by(<<~RUBY)
       kept = Array.new(3) { start(600) }
-      # What at_exit is given last runs first.
-      Thread.new { sleep 0.5; Process.kill(:INT, $$) }
+      # As it waits: before that it would be an interrupt of the program.
+      interrupted = Module.new do
+        def wait
+          Process.kill(:INT, $$) unless $sent
+          $sent = true
+          super
+        end
+      end
+      Procwright.const_get(:Keeper).const_get(:Kept).prepend(interrupted)
     RUBY
     assert_equal [], left, err
   end

@@ -148,9 +148,9 @@ class TestLiveness < Minitest::Test
   # The child of a Ruby that is killed is told so.
   def test_the_death_of_the_parent
     lines = <<~RUBY
-      inner = "puts Procwright::LivenessMonitor.of_parent.wait; $stdout.flush"
-      Procwright.spawn(*ARGV, "-e", inner, liveness: true, stdout: :inherit)
-      sleep 0.3
+      inner = "parent = Procwright::LivenessMonitor.of_parent; warn 'up'; puts parent.wait; $stdout.flush"
+      child = Procwright.spawn(*ARGV, "-e", inner, liveness: true, stdout: :inherit)
+      child.stderr.gets
       Process.kill(:KILL, $$)
     RUBY
     argv = [RbConfig.ruby, "--disable-gems", "-I#{LIB}", "-rprocwright"]

@@ -159,9 +159,12 @@ class TestSpawn < Minitest::Test
   def test_communicate_goes_on_after_a_timeout
     child = Procwright.spawn("echo early; read line; cat; echo late", shell: true, stdin: :pipe, overflow: :block)
     assert_raises(Procwright::WaitTimeout) { Procwright.spawn(CHILD, "sleep-forever").communicate(timeout: 0.01) }
-    holder = Procwright.spawn(CHILD, "sleep", "300")
+    go, say = IO.pipe
+    holder = Procwright.spawn("read line", shell: true, stdin: go)
     assert_raises(Procwright::WaitTimeout) { holder.communicate(timeout: 0.01) }
+    say.close
     assert_equal ["", ""], holder.communicate
+    go.close
     assert_equal "early\nrest\nlate\n", child.communicate("line\nrest\n").first
   end
 
@@ -247,6 +250,7 @@ class TestSpawn < Minitest::Test
     pids = Array.new(20) do
       child = Procwright.spawn("exec >&- 2>&-; read line; echo done >&3", shell: true, stdin: go, fds: { 3 => writer })
       child.stdout.read
+      child.stderr.read
       child.pid
     end
     writer.close

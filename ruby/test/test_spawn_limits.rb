@@ -35,10 +35,12 @@ class TestSpawnLimits < Minitest::Test
 
   def test_what_was_written_is_in_the_result
     %i[communicate result].each do |way|
-      child = Procwright.spawn("sh", "-c", "echo out; echo err >&2; sleep 1000", timeout: 0.5)
-      raised = assert_raises(Procwright::TimeoutExpired) { child.public_send(way) }
-      assert_equal %W[out\n err\n], [raised.result.stdout, raised.result.stderr]
-      assert_includes raised.message, "the end of stderr:\n    err"
+      with_time do |seconds|
+        child = Procwright.spawn("sh", "-c", "echo out; echo err >&2; sleep 1000", timeout: seconds)
+        raised = assert_raises(Procwright::TimeoutExpired) { child.public_send(way) }
+        assert_equal %W[out\n err\n], [raised.result.stdout, raised.result.stderr]
+        assert_includes raised.message, "the end of stderr:\n    err"
+      end
     end
   end
 
@@ -103,7 +105,9 @@ class TestSpawnLimits < Minitest::Test
   end
 
   def test_it_tells_an_exit_from_a_stream_that_others_hold
-    child = Procwright.spawn("sh", "-c", "sleep 1000 & echo $! words >&2; exit 3")
+    # By the time of the words it is called so.
+    named = "until read name < /proc/$!/comm && [ $name = sleep ]; do :; done"
+    child = Procwright.spawn("sh", "-c", "sleep 1000 & #{named}; echo $! words >&2; exit 3")
     assert_equal 3, child.wait.exitstatus
     %i[communicate result].each do |way|
       error = assert_raises(Procwright::WaitTimeout) { child.public_send(way, timeout: 0.5) }
