@@ -24,6 +24,8 @@ pub(crate) enum Step {
     Gone(&'static str),
     /// Waits until the line with the cursor is this, and the program waits for input.
     Cursor(&'static str),
+    /// Types this line at a prompt that is there: a prompt that comes next is another one.
+    Answer(&'static str, &'static str),
     /// Waits until the foreground processes sleep.
     Asleep,
     /// Waits until the shell asks for another command.
@@ -167,6 +169,13 @@ fn take(session: &mut Session, step: Step, shown: &mut String, row: &Row, way: W
         Step::Has(text) => drop(session.until(&what, |screen| screen.has(text))),
         Step::Gone(text) => drop(session.until(&what, |screen| !screen.has(text))),
         Step::Cursor(text) => session.until_asked(&what, text),
+        Step::Answer(prompt, text) => {
+            session.until_asked(&what, prompt);
+            session.text(text);
+            let typed = format!("{prompt} {text}");
+            session.until(&what, |screen| screen.line() == typed);
+            session.press("Enter");
+        }
         Step::Asleep => session.until_asleep(&what),
         Step::Prompt => session.await_prompt(&what),
         Step::Look => {

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use crate::row::Step::{
-    Asleep, Cursor, Gone, Has, Keys, KillProgram, Line, Look, Prompt, Resize, Shows, Text,
+    Answer, Asleep, Cursor, Gone, Has, Keys, KillProgram, Line, Look, Prompt, Resize, Shows, Text,
 };
 use crate::row::{Row, compare};
 
@@ -121,7 +121,7 @@ rows! {
         steps: &[
             Line("$W env PS1='inner> ' bash --norc -i"), Cursor("inner>"),
             Line("python3 job.py"), Shows("on"), Asleep, Keys("C-z"), Has("Stopped"), Cursor("inner>"),
-            Line("jobs"), Cursor("inner>"), Line("fg"), Shows("again"),
+            Answer("inner>", "jobs"), Answer("inner>", "fg"), Shows("again"),
             Keys("C-c"), Cursor("inner>"), Line("echo $?"), Shows("130"), Cursor("inner>"),
             Line("exit 7"), Prompt,
         ],
@@ -196,9 +196,9 @@ rows! {
     git_commit {
         needs: &["git", "vim"],
         steps: &[
-            Line("export GIT_EDITOR='vim --clean' GIT_CONFIG_COUNT=2 \\"), Cursor("more>"),
-            Line("GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0=ada \\"), Cursor("more>"),
-            Line("GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=ada@example.org"), Prompt,
+            Line("export GIT_EDITOR='vim --clean' GIT_CONFIG_COUNT=2 \\"),
+            Answer("more>", "GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0=ada \\"),
+            Answer("more>", "GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=ada@example.org"), Prompt,
             Line("git init -q -b main . && echo x >x && git add x"), Prompt,
             Line("$W git commit"), Has("Please enter the commit message"),
             Keys("i"), Shows("-- INSERT --"), Text("First"), Cursor("First"),
@@ -244,9 +244,9 @@ rows! {
         files: &[("ask.sh", "echo on; read x\n")],
         steps: &[
             Line("$W gdb -q -nx -iex 'set debuginfod enabled off' --args sh ask.sh"),
-            Cursor("(gdb)"), Line("set confirm off"), Cursor("(gdb)"),
+            Answer("(gdb)", "set confirm off"),
             // The interrupt comes in the read: in a write gdb would show where.
-            Line("run"), Shows("on"), Asleep, Keys("C-c"), Has("SIGINT"), Cursor("(gdb)"),
+            Answer("(gdb)", "run"), Shows("on"), Asleep, Keys("C-c"), Has("SIGINT"), Cursor("(gdb)"),
             Line("print 6*7"), Shows("$1 = 42"), Cursor("(gdb)"), Line("quit"), Prompt,
         ],
         // The addresses are the machine's.
@@ -319,7 +319,7 @@ rows! {
     interrupt_refused {
         files: &[("trap.sh", "trap 'echo no' INT; echo on $1; until read x; do :; done; echo end $1\n")],
         steps: &[
-            Line("for i in 1 2; do $W sh trap.sh $i; done"), Shows("on 1"), Keys("C-c"),
+            Line("for i in 1 2; do $W sh trap.sh $i; done"), Shows("on 1"), Asleep, Keys("C-c"),
             Has("no"), Keys("Enter"), Shows("end 1"), Shows("on 2"), Keys("Enter"), Shows("end 2"), Prompt,
         ],
     }
