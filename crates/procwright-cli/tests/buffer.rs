@@ -213,13 +213,22 @@ fn room_that_was_made_during_a_pause_is_used() {
     let mut stage = Stage::start(&options);
     stage.put(&pattern(4 << 20));
     let mut output = stage.output.take().unwrap();
+    let twin = output.try_clone().unwrap();
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         output.read_to_end(&mut bytes).unwrap();
         bytes
     });
     // The stage has room again, and waits for more input.
-    wait_for_standstill(&stage);
+    loop {
+        wait_for_standstill(&stage);
+        let [taken, passed] = [stage.input.as_ref().unwrap().as_fd(), twin.as_fd()]
+            .map(|pipe| rustix::io::ioctl_fionread(pipe).unwrap() == 0);
+        if taken && passed {
+            break;
+        }
+    }
+    drop(twin);
     stage.put(b"later");
     drop(stage.input.take());
     assert!(reader.join().unwrap().ends_with(b"later"));
@@ -256,12 +265,18 @@ fn memory_only_holds_the_writer_and_loses_nothing() {
     assert_ne!(figure(&stderr, "held up"), "0.000 s");
 }
 
-/// Waits until it has read nothing for a while. The watchdog bounds it.
+/// Waits until it has read nothing for a while, and all of its threads sleep: one that is
+/// about to go on may wait for a processor for longer. The watchdog bounds it.
 fn wait_for_standstill(stage: &Stage) {
-    let path = format!("/proc/{}/io", stage.pid());
+    let path = format!("/proc/{}", stage.pid());
     let read = || {
-        let text = std::fs::read_to_string(&path).unwrap();
+        let text = std::fs::read_to_string(format!("{path}/io")).unwrap();
         text.lines().next().map(str::to_owned)
+    };
+    let sleep = || {
+        let tasks = std::fs::read_dir(format!("{path}/task")).unwrap().flatten();
+        let mut stats = tasks.map(|task| std::fs::read_to_string(task.path().join("stat")));
+        stats.all(|stat| stat.is_ok_and(|stat| stat.contains(") S ")))
     };
     let mut before = read();
     let mut same = 0;
@@ -269,7 +284,11 @@ fn wait_for_standstill(stage: &Stage) {
         #[allow(clippy::disallowed_methods, reason = "nothing tells of a standstill")]
         std::thread::sleep(Duration::from_millis(5));
         let now = read();
-        same = if now == before { same + 1 } else { 0 };
+        same = if now == before && sleep() {
+            same + 1
+        } else {
+            0
+        };
         before = now;
     }
 }

@@ -716,7 +716,8 @@ fn a_signal_ends_all_though_nobody_reads_our_output() {
         std::thread::yield_now();
     }
     drop(reader);
-    assert_gone(&pids);
+    // What it had not reaped by then is somebody else's to reap.
+    assert!(!pids.iter().any(|pid| test_support::lives(*pid)));
 }
 
 #[test]

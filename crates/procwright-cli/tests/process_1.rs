@@ -6,10 +6,11 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use common::bash::child_of;
+use common::bash::try_child_of;
 use common::{child, kill, skip, wait_gone_or_zombie};
 use rustix::process::Signal;
 
@@ -18,7 +19,7 @@ struct Init {
     /// unshare(1), which exits as the command does.
     outer: Child,
     stdout: BufReader<ChildStdout>,
-    /// Its number out here.
+    /// Its number out here; 0 if it had ended before anybody looked.
     pid: i32,
 }
 
@@ -65,13 +66,20 @@ impl Init {
         command.stdout(Stdio::piped());
         let mut outer = command.spawn().unwrap();
         let stdout = BufReader::new(outer.stdout.take().unwrap());
-        let pid = child_of(outer.id().cast_signed());
-        // It is a copy of unshare, or a shell, until its exec.
-        while !std::fs::read_link(format!("/proc/{pid}/exe"))
-            .is_ok_and(|exe| exe.ends_with("procwright"))
-        {
+        // It is a copy of unshare, or a shell, until its exec; and it may have ended.
+        let is_there = |pid: &i32| {
+            let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
+            exe.is_ok_and(|exe| exe.ends_with("procwright"))
+        };
+        let pid = loop {
+            if let Some(pid) = try_child_of(outer.id().cast_signed()).filter(is_there) {
+                break pid;
+            }
+            if outer.try_wait().unwrap().is_some() {
+                break 0;
+            }
             std::thread::sleep(Duration::from_millis(2));
-        }
+        };
         Init { outer, stdout, pid }
     }
 
@@ -226,19 +234,21 @@ fn a_signal_ends_a_map_that_is_process_1() {
 }
 
 /// Shell lines that become each of the subcommands that have no program of their own. The
-/// queue is called `name`.
-fn waiting(name: &str) -> [String; 3] {
+/// queue is in this directory.
+fn waiting(queues: &Path) -> [String; 3] {
+    let queues = queues.display();
     [
         "exec $procwright buffer".to_owned(),
         "sleep 1000 & exec $procwright wait $!".to_owned(),
-        format!("exec $procwright queue recv {name}"),
+        format!("export PROCWRIGHT_QUEUE_DIR={queues}/own; exec $procwright queue recv name"),
     ]
 }
 
 #[test]
 fn subcommands_without_a_program_end_by_a_signal_too() {
     let test = "subcommands_without_a_program_end_by_a_signal_too";
-    for line in waiting("process-1-ends") {
+    let queues = tempfile::tempdir().unwrap();
+    for line in waiting(queues.path()) {
         for signal in [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT] {
             let (stdin, _open) = std::io::pipe().unwrap();
             let Some(mut init) = Init::shell(test, &line, stdin.into()) else {
@@ -264,7 +274,8 @@ fn subcommands_without_a_program_reap_orphans() {
     if !rustix::process::geteuid().is_root() {
         return skip(test, "only root enters a namespace");
     }
-    for line in waiting("process-1-reaps") {
+    let queues = tempfile::tempdir().unwrap();
+    for line in waiting(queues.path()) {
         let (stdin, _open) = std::io::pipe().unwrap();
         let Some(init) = Init::shell(test, &line, stdin.into()) else {
             return;

@@ -55,7 +55,7 @@ alone! {
             closed
         });
         // A watchdog: the other end is closed after this, or never.
-        let held_up = is_done.recv_timeout(Duration::from_secs(60));
+        let held_up = is_done.recv_timeout(Duration::from_secs(200));
         assert!(!closer.is_finished(), "the close did not wait");
         drop(theirs);
         assert_ne!(held_up, Err(RecvTimeoutError::Timeout), "it was held up");

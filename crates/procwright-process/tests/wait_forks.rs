@@ -34,7 +34,7 @@ fn forks_go_on(families: &[Family], process: &Process) {
             // SIGALRM ends a fork that waits for a lock which no thread in it will
             // release.
             sys::default(libc::SIGALRM);
-            sys::alarm(20);
+            sys::alarm(120);
             drop(set);
             let ended = process.wait(Duration::from_micros(1)).unwrap();
             i32::from(ended.is_some() || !process.is_alive())

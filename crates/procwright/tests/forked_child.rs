@@ -27,7 +27,7 @@ fn in_a_fork(work: impl FnOnce() -> bool) -> i32 {
     sys::in_fork(|| {
         // Ends a fork that waits for a lock which no thread in it will release.
         sys::default(libc::SIGALRM);
-        sys::alarm(30);
+        sys::alarm(120);
         i32::from(!work())
     })
 }

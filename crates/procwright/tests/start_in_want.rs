@@ -133,6 +133,11 @@ fn starts() -> Vec<Start> {
     ]
 }
 
+/// The threads of this process, those that are about to end included.
+fn tasks() -> usize {
+    fs::read_dir("/proc/self/task").unwrap().count()
+}
+
 /// Tries every start with one more of what is missing each time, until it is there. Gives
 /// the errors on the way.
 fn until_it_starts(
@@ -141,6 +146,7 @@ fn until_it_starts(
     unlimited: u64,
 ) -> Vec<(&'static str, SpawnError)> {
     let mut errors = Vec::new();
+    let threads = tasks();
     for (name, start) in starts() {
         let before = Census::now();
         for more in 0.. {
@@ -151,8 +157,10 @@ fn until_it_starts(
             let started = start(&at, &calls);
             set_limit(unlimited);
             // Threads of a start that was given up, and the pump's, end by themselves. Then
-            // nobody is left who could call.
+            // nobody is left who could call, or who counts against the limit: one that is
+            // about to end does.
             before.comes_back();
+            common::eventually(|| tasks() == threads);
             let Err(error) = started else {
                 assert!(at.is_dir(), "{name}: the program did its work");
                 break;
@@ -182,7 +190,7 @@ alone! {
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         // A user whom nobody else is: the limit counts all threads of a user.
         sys::become_user(100_000 + std::process::id());
-        let threads = fs::read_dir("/proc/self/task").unwrap().count() as u64;
+        let threads = tasks() as u64;
         let errors = until_it_starts(dir.path(), |more| limit(Resource::Nproc, threads + more), 10_000);
         for (name, error) in &errors {
             assert_eq!(error.errno(), libc::EAGAIN, "{name}: {error}");

@@ -239,7 +239,7 @@ alone! {
                     Ok(())
                 })
                 // The time is a watchdog: the program would wait for the fork's end.
-                .timeout(Duration::from_secs(20))
+                .timeout(Duration::from_secs(200))
                 .run()
                 .unwrap()
         });

@@ -42,6 +42,8 @@ fn the_life_of_children() {
         .unwrap();
     stalled.wait(None).unwrap_err();
     stalled.signal(Signal::KILL).unwrap();
+    // A wait for the child would tell of the stall again, if the signal takes its time.
+    stalled.process().wait(None).unwrap();
     stalled.wait(None).unwrap();
 
     drop(child(&["sleep", "0"]).spawn().unwrap());

@@ -41,6 +41,7 @@ fn ready(reader: &mut impl BufRead) -> Vec<Pid> {
 }
 
 fn scratch(name: &str) -> PathBuf {
+    let name = format!("{name}-{}", std::process::id());
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_file(&path);
     path
@@ -263,7 +264,8 @@ fn setsid_grandchild_has_a_session_of_its_own() {
 
 #[test]
 fn a_stopped_member_is_stopped_and_the_limit_kills_it_all_the_same() {
-    let (mut child, mut stdout) = start(&["stopped-member", "--print-ready", "--limit", "1"]);
+    // Long enough for a look at the member, on any machine.
+    let (mut child, mut stdout) = start(&["stopped-member", "--print-ready", "--limit", "5"]);
     let pids = ready(&mut stdout);
     assert_eq!(state(pids[1]), 'T');
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGALRM));

@@ -101,6 +101,25 @@ impl Bash {
         }
     }
 
+    /// Reads until there is one of these, and returns which comes first.
+    #[track_caller]
+    pub fn until_one_of(&mut self, needles: [&str; 2]) -> usize {
+        let mut buffer = [0; 4096];
+        loop {
+            let rest = &self.text[self.seen..];
+            let found = needles.map(|needle| rest.find(needle));
+            let first = (0..2).filter(|one| found[*one].is_some());
+            if let Some(first) = first.min_by_key(|one| found[*one]) {
+                self.until(needles[first]);
+                return first;
+            }
+            match self.master.read(&mut buffer) {
+                Ok(0) | Err(_) => panic!("{needles:?} never came: {:?}", self.text),
+                Ok(n) => self.text += &String::from_utf8_lossy(&buffer[..n]),
+            }
+        }
+    }
+
     /// Reads until the next prompt.
     #[track_caller]
     pub fn prompt(&mut self) -> String {
@@ -165,12 +184,17 @@ impl Drop for Bash {
 /// The one child of a process; waits until there is one.
 pub fn child_of(pid: i32) -> i32 {
     loop {
-        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        if let Ok(Ok(child)) = children.map(|text| text.trim().parse()) {
+        if let Some(child) = try_child_of(pid) {
             return child;
         }
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
+}
+
+/// The one child of a process, if there is one now.
+pub fn try_child_of(pid: i32) -> Option<i32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    children.ok()?.trim().parse().ok()
 }
 
 /// Waits until a process is in one of these states.

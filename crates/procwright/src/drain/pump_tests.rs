@@ -33,7 +33,7 @@ fn what_cannot_be_watched_comes_to_an_end() {
     let pump = Pump::get().unwrap();
     let (flow, mut consumer) = flow(file, pump.wake());
     let _taken = pump.take(flow);
-    let watchdog = Deadline::at(Instant::now() + Duration::from_secs(30));
+    let watchdog = Deadline::at(Instant::now() + Duration::from_secs(240));
     let mut buffer = vec![0; 1 << 20];
     let ended = loop {
         match consumer.read(&mut buffer) {
@@ -75,7 +75,7 @@ fn after_a_panic_there_is_another_pump() {
     // A process of its own: other tests of this one use the pump that it kills.
     let name = "drain::pump::tests::after_a_panic_there_is_another_pump";
     test_support::alone(name, || {
-        let watchdog = Deadline::at(Instant::now() + Duration::from_secs(30));
+        let watchdog = Deadline::at(Instant::now() + Duration::from_secs(240));
         let (reader, mut writer) = io::pipe().unwrap();
         let pump = Pump::get().unwrap();
         let hook = Box::new(|_: &elastic::Event| panic!("for the test"));
@@ -116,7 +116,7 @@ fn a_stream_at_its_end_keeps_no_pump() {
     let taken = pump.take(flow);
     let (wake, shared) = (Arc::downgrade(&pump.wake()), Arc::downgrade(&pump.0));
     drop((writer, pump));
-    let watchdog = Deadline::at(Instant::now() + Duration::from_secs(30));
+    let watchdog = Deadline::at(Instant::now() + Duration::from_secs(240));
     while shared.upgrade().is_some() || wake.upgrade().is_some() {
         // Other tests of this process may use it meanwhile.
         assert!(!watchdog.reached(Instant::now()), "something keeps it");
