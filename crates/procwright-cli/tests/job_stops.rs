@@ -4,8 +4,11 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::bash::Bash;
-use test_support::scaled;
+use common::option;
+use test_support::{in_time, scaled};
 
 /// The ways to kill: after a grace, and at once.
 const KILLS: [&str; 2] = ["--grace 100ms", "--stop KILL"];
@@ -45,16 +48,28 @@ fn what_the_run_freezes_is_no_stop_to_follow() {
 const STUBBORN: &str = "trap \"echo got-\\$((14+1))\" TERM; trap \"echo got-\\$((17+1))\" CONT; \
      while ! read -t 0.05; do :; done";
 
+/// Runs a program that tells of it when it is being stopped, and reads until it does.
+#[track_caller]
+fn stop_begins(bash: &mut Bash, scope: &str, grace: &str, program: &str) {
+    in_time(Duration::from_millis(500), |limit| {
+        let limit = option(limit);
+        bash.line(&format!(
+            "$run --scope {scope} --timeout {limit} --grace {grace} \
+             bash -c '{program}'; echo code $?"
+        ));
+        // The limit may come before the program has set its traps.
+        let is_told = bash.until_one_of(["got-15", "code 124\r\n"]) == 0;
+        is_told.then_some(())
+    });
+}
+
 #[test]
 fn ctrl_z_in_the_grace_is_undone() {
     for scope in ["tree", "group"] {
         let mut bash = Bash::start();
         // Ctrl-Z would take away what was written and not yet read.
         bash.run("stty noflsh");
-        bash.line(&format!(
-            "$run --scope {scope} --timeout 500ms --grace 1h bash -c '{STUBBORN}'; echo code $?"
-        ));
-        bash.until("got-15");
+        stop_begins(&mut bash, scope, "1h", STUBBORN);
         for _ in 0..3 {
             bash.press(b"\x1a");
             let said = bash.until("got-18");
@@ -71,16 +86,12 @@ fn ctrl_z_in_a_kill_stops_nobody_for_good() {
         let mut bash = Bash::start();
         // Ctrl-Z would take away what was written and not yet read.
         bash.run("stty noflsh");
-        bash.line(&format!(
-            "$run --scope {scope} --timeout 500ms --grace 100ms \
-             bash -c '{STORM} & {STUBBORN}'; echo code $?"
-        ));
-        bash.until("got-15");
+        stop_begins(&mut bash, scope, "100ms", &format!("{STORM} & {STUBBORN}"));
         // In the grace, in the kill, and perhaps behind it: then nobody is left to kill, and
         // the command stops as any other does.
         for _ in 0..20 {
             bash.press(b"\x1a");
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
         let said = bash.until("code ");
         let mut code = bash.until("\r\n");

@@ -3,10 +3,12 @@
 mod common;
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use common::bash::{Bash, await_state, child_of};
-use common::{assert_gone, kill, procwright, wait_gone};
-use rustix::process::Signal;
+use common::{assert_gone, kill, option, procwright, wait_gone};
+use rustix::process::{Pid, Signal, kill_process};
+use test_support::in_time;
 
 /// Program in the group of the command, and in one of its own.
 const SCOPES: [&str; 2] = ["", "--scope group"];
@@ -153,8 +155,12 @@ fn a_reader_in_the_background_is_told_of() {
 fn a_deadline_holds_in_the_background() {
     for scope in SCOPES {
         let mut bash = Bash::start();
-        bash.line(&format!("$run --timeout 500ms {scope} $child cat &"));
-        bash.until("test-child wants to read from the terminal");
+        in_time(Duration::from_millis(500), |limit| {
+            let limit = option(limit);
+            bash.line(&format!("$run --timeout {limit} {scope} $child cat &"));
+            let wants = "test-child wants to read from the terminal";
+            (bash.until_one_of([wants, "timed out after"]) == 0).then_some(())
+        });
         bash.until("timed out after");
         let said = bash.run("wait $!; echo code $?");
         assert!(said.contains("code 124"), "{:?}", bash.text);
@@ -219,12 +225,17 @@ fn a_stop_that_nobody_at_a_terminal_has_asked_for_is_told_of() {
 fn whoever_has_stopped_is_stopped_for_good_by_the_policy() {
     for scope in SCOPES {
         let mut bash = Bash::start();
-        bash.line(&format!(
-            "$run {scope} --grace 1h --timeout 3s $child sleep-forever --print-ready &"
-        ));
-        let pid = bash.ready()[0];
-        kill(pid, Signal::STOP);
-        bash.until("was stopped by SIGSTOP");
+        let pid = in_time(Duration::from_secs(3), |limit| {
+            let limit = option(limit);
+            bash.line(&format!(
+                "$run {scope} --grace 1h --timeout {limit} $child sleep-forever --print-ready &"
+            ));
+            let pid = bash.ready()[0];
+            // It may be gone, and that be told.
+            let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP);
+            let stopped = "was stopped by SIGSTOP";
+            (bash.until_one_of([stopped, "timed out after"]) == 0).then_some(pid)
+        });
         bash.until("timed out after");
         wait_gone(pid);
     }

@@ -2,14 +2,20 @@
 
 mod common;
 
-use common::{Started, assert_gone, child, is_gone, kill, wait_gone};
+use std::time::Duration;
+
+use common::{Started, assert_gone, child, is_gone, kill, option, wait_gone};
 use rustix::process::Signal;
+use test_support::in_time;
 
 fn timed_out(words: &[String]) -> Vec<i32> {
-    let mut options = vec!["--timeout", "3s", "--grace", "200ms", "--"];
-    options.extend(words.iter().map(String::as_str));
-    options.push("--print-ready");
-    let started = Started::of(common::procwright(options));
+    let started = in_time(Duration::from_secs(3), |limit| {
+        let limit = option(limit);
+        let mut options = vec!["--timeout", &limit, "--grace", "200ms", "--"];
+        options.extend(words.iter().map(String::as_str));
+        options.push("--print-ready");
+        Started::in_time(common::procwright(options))
+    });
     let pids = started.pids.clone();
     let ran = started.finish();
     assert_eq!(ran.code(), Some(124), "{}", ran.stderr);
@@ -80,13 +86,13 @@ fn the_smaller_scopes_leave_the_rest_alone() {
         let directory = tempfile::tempdir().unwrap();
         let pidfile = directory.path().join("pids");
         let words = child(["setsid-grandchild", "--pidfile", pidfile.to_str().unwrap()]);
-        let mut command = common::procwright(["--timeout", "3s", "--scope", scope, "--"]);
-        assert_eq!(command.args(words).status().unwrap().code(), Some(124));
-        let pids: Vec<i32> = std::fs::read_to_string(pidfile)
-            .unwrap()
-            .lines()
-            .map(|pid| pid.parse().unwrap())
-            .collect();
+        let pids = in_time(Duration::from_secs(3), |limit| {
+            let limit = option(limit);
+            let mut command = common::procwright(["--timeout", &limit, "--scope", scope, "--"]);
+            assert_eq!(command.args(&words).status().unwrap().code(), Some(124));
+            std::fs::read_to_string(&pidfile).ok()
+        });
+        let pids: Vec<i32> = pids.lines().map(|pid| pid.parse().unwrap()).collect();
         assert_gone(&pids[..1]);
         assert!(!is_gone(pids[2]), "scope {scope}");
         for pid in pids.into_iter().filter(|pid| !is_gone(*pid)) {
@@ -140,11 +146,11 @@ fn a_helper_of_the_shell_lives_on_and_so_does_what_it_starts_meanwhile() {
         // as the orphans of the program do.
         let output = exec_from_bash(&format!(
             "cd {at}; helper() {{ while ! [ -e go ]; do sleep 0.02; done; \
-               (sleep 60 & echo $! > orphan); echo $BASHPID > helper; exec sleep 60; }}; \
+               (sleep 1000 & echo $! > orphan); echo $BASHPID > helper; exec sleep 1000; }}; \
              helper </dev/null >/dev/null 2>&1 & \
              exec $procwright run --report-to report --timeout 5s --grace 100ms --stop {stop} -- \
-               bash -c \"trap '' TERM; sleep 60 & echo \\$! > ours; \
-                 (sleep 60 </dev/null >/dev/null 2>&1 & echo \\$! > lost); touch go; sleep 60\""
+               bash -c \"trap '' TERM; sleep 1000 & echo \\$! > ours; \
+                 (sleep 1000 </dev/null >/dev/null 2>&1 & echo \\$! > lost); touch go; sleep 1000\""
         ));
         assert_eq!(output.status.code(), Some(124), "{output:?}");
         let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();

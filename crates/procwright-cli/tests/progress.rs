@@ -82,7 +82,7 @@ fn output_erases_it_and_a_partial_line_keeps_it_away() {
 
 #[test]
 fn what_is_said_and_every_end_find_it_erased() {
-    let mut seen = Seen::new(shown(&["--timeout", "3s"], &["out:one\\n", "ack"]), 80);
+    let mut seen = Seen::new(shown(&["--timeout", "8s"], &["out:one\\n", "ack"]), 80);
     assert!(seen.until("s, out 4 bytes"));
     assert_eq!(seen.end(), (Some(124), None));
     let screen = seen.screen();

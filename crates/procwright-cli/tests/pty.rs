@@ -424,16 +424,16 @@ fn both_streams_are_one_and_limits_see_it() {
 
 #[test]
 fn who_holds_the_terminal_is_told_line_by_line() {
-    let line = "trap '' HUP; sleep 1.5 & echo early";
+    let line = "trap '' HUP; sleep 1000 & echo early";
     let mut outer = Outer::run(["--pty", "sh", "-c", line]);
-    assert_eq!(outer.code(), Some(0));
     let told = "held open by sleep (pid ";
-    assert!(outer.text.contains(told), "{:?}", outer.text);
-    assert!(
-        outer.text.contains("\r\n  hint: --until exit"),
-        "{:?}",
-        outer.text
-    );
+    outer.wait_behind(told, "\r\n  hint: --until exit");
+    // It is held until that has been told.
+    let (_, pid) = outer.text.split_once(told).unwrap();
+    let (pid, _) = pid.split_once(')').unwrap();
+    common::kill(pid.parse().unwrap(), Signal::KILL);
+    assert_eq!(outer.code(), Some(0));
+    let line = "trap '' HUP; sleep 1.5 & echo early";
     let mut outer = Outer::run(["--pty", "--until", "exit", "sh", "-c", line]);
     assert_eq!(outer.code(), Some(0));
     assert_eq!(outer.text, "early\r\n");

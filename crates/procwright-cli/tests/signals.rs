@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::{Started, assert_gone, child, procwright};
 use rustix::process::{Pid, Signal};
+use test_support::in_time;
 
 #[test]
 fn term_stops_the_program_and_then_ends_us() {
@@ -156,16 +157,19 @@ fn what_is_sent_to_us_alone_leaves_a_program_in_our_group_alone() {
 
 #[test]
 fn a_timer_that_was_set_before_us_ends_the_run() {
-    let mut command = procwright(["--"]);
-    command.args(child(["sleep-forever", "--print-ready"]));
-    // SAFETY: alarm(2) is async-signal-safe; the timer outlives the exec.
-    unsafe {
-        command.pre_exec(|| {
-            libc::alarm(1);
-            Ok(())
-        });
-    }
-    let started = Started::of(command);
+    let started = in_time(Duration::from_secs(1), |limit| {
+        let mut command = procwright(["--"]);
+        command.args(child(["sleep-forever", "--print-ready"]));
+        let seconds = u32::try_from(limit.as_secs()).unwrap();
+        // SAFETY: alarm(2) is async-signal-safe; the timer outlives the exec.
+        unsafe {
+            command.pre_exec(move || {
+                libc::alarm(seconds);
+                Ok(())
+            });
+        }
+        Started::in_time(command)
+    });
     let pids = started.pids.clone();
     assert_eq!(started.finish().signal(), Some(libc::SIGALRM));
     assert_gone(&pids);

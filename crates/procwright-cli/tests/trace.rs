@@ -4,8 +4,10 @@ mod common;
 
 use std::io::Read;
 use std::process::Stdio;
+use std::time::Duration;
 
-use common::{Ran, child, procwright};
+use common::{Ran, child, option, procwright};
+use test_support::in_time;
 
 /// Trace of a run with these options, without the parts that differ each time.
 fn traced(options: &[&str], words: &[String]) -> (Ran, Vec<String>) {
@@ -46,8 +48,12 @@ fn a_start_and_an_end() {
 
 #[test]
 fn a_stop_that_comes_to_sigkill() {
-    let options = ["--timeout", "200ms", "--grace", "100ms"];
-    let (_, lines) = traced(&options, &child(["ignore-term"]));
+    let lines = in_time(Duration::from_millis(200), |limit| {
+        let options = ["--timeout", &option(limit), "--grace", "100ms"];
+        let (_, lines) = traced(&options, &child(["ignore-term"]));
+        // It ignores the signal by then.
+        lines[2].contains("kill: ").then_some(lines)
+    });
     let events: Vec<&str> = lines.iter().map(|line| &line[2..]).collect();
     assert!(events[0].starts_with("start pid "));
     assert_eq!(
@@ -75,12 +81,13 @@ fn attempts_have_serials_and_a_start_that_fails_is_told() {
 
 #[test]
 fn who_holds_the_pipes() {
-    let (_, lines) = traced(&["--until", "eof"], &child(["fork-holder", "1500"]));
-    let held = lines.iter().find(|line| line.starts_with("1 held: "));
-    assert!(
-        held.is_some_and(|line| line.contains("held open by test-child")),
-        "{lines:?}"
-    );
+    // It is held until that has been told, a second after the exit.
+    let held = in_time(Duration::from_millis(1500), |held| {
+        let words = child(["fork-holder", &held.as_millis().to_string()]);
+        let (_, lines) = traced(&["--until", "eof"], &words);
+        lines.into_iter().find(|line| line.starts_with("1 held: "))
+    });
+    assert!(held.contains("held open by test-child"), "{held}");
 }
 
 fn with(value: &str) -> Ran {

@@ -8,8 +8,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::{kill, procwright, wait_gone};
+use common::{kill, option, procwright, wait_gone};
 use rustix::process::Signal;
+use test_support::in_time;
 
 /// A pipe with no room left: both ends, and how much is in it.
 fn full_pipe() -> (PipeReader, PipeWriter, usize) {
@@ -20,8 +21,8 @@ fn full_pipe() -> (PipeReader, PipeWriter, usize) {
 }
 
 /// Runs a program that leaves a process behind, which holds its pipes. Returns its
-/// pid.
-fn leaving_a_holder(options: &[&str], stderr: PipeWriter) -> (Child, i32) {
+/// pid; none if a limit came before it.
+fn leaving_a_holder(options: &[&str], stderr: PipeWriter) -> (Child, Option<i32>) {
     let mut command = procwright(options);
     command.args(["--", "sh", "-c", "sleep 1000 & echo $!"]);
     command.stdout(Stdio::piped()).stderr(stderr);
@@ -30,19 +31,25 @@ fn leaving_a_holder(options: &[&str], stderr: PipeWriter) -> (Child, i32) {
     BufReader::new(procwright.stdout.as_mut().unwrap())
         .read_line(&mut line)
         .unwrap();
-    (procwright, line.trim().parse().unwrap())
+    (procwright, line.trim().parse().ok())
 }
 
 #[test]
 fn deadlines_hold_and_what_was_not_taken_is_said_later() {
-    let (mut reader, writer, full) = full_pipe();
-    let options = ["--timeout", "2", "--until", "eof"];
-    let (mut procwright, left) = leaving_a_holder(&options, writer);
-    wait_gone(left);
-    reader.read_exact(&mut vec![0; full]).unwrap();
-    let mut text = String::new();
-    reader.read_to_string(&mut text).unwrap();
-    assert_eq!(procwright.wait().unwrap().code(), Some(124));
+    let text = in_time(Duration::from_secs(2), |limit| {
+        let (mut reader, writer, full) = full_pipe();
+        let options = ["--timeout", &option(limit), "--until", "eof"];
+        let (mut procwright, left) = leaving_a_holder(&options, writer);
+        if let Some(left) = left {
+            wait_gone(left);
+        }
+        reader.read_exact(&mut vec![0; full]).unwrap();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(procwright.wait().unwrap().code(), Some(124));
+        // It is told of a second after the exit.
+        text.contains("does not wait for them").then_some(text)
+    });
     let held = text.find("--until exit does not wait for them");
     let end = text.find(" timed out after ");
     assert!(held.is_some() && held < end, "{text}");

@@ -3,9 +3,11 @@
 mod common;
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use common::{child, is_gone, kill, procwright, run};
 use rustix::process::Signal;
+use test_support::in_time;
 
 #[test]
 fn at_the_exit_whoever_holds_the_pipe() {
@@ -41,16 +43,20 @@ fn at_the_exit_whoever_holds_the_pipe() {
 
 #[test]
 fn at_the_end_of_the_pipes_and_not_silently() {
-    let words = child(["fork-holder", "1500", "--say", "text"]);
-    let ran = run(["--until", "eof"], &words);
+    // It is held until that has been told, a second after the exit.
+    let ran = in_time(Duration::from_millis(1500), |held| {
+        let held = held.as_millis().to_string();
+        let words = child(["fork-holder", &held, "--say", "text"]);
+        let ran = run(["--until", "eof"], &words);
+        ran.stderr.contains("held open by").then_some(ran)
+    });
     assert_eq!((ran.code(), ran.stdout.as_str()), (Some(0), "text\n"));
-    assert!(ran.stderr.contains("held open by"), "{}", ran.stderr);
     assert!(ran.stderr.contains("--until exit"), "{}", ran.stderr);
 }
 
 #[test]
 fn at_a_silence_after_the_exit() {
-    let line = "(sleep 0.1; echo late; exec sleep 60) & echo $!";
+    let line = "(sleep 0.1; echo late; exec sleep 1000) & echo $!";
     let ran = run(
         ["--until", "silent:3s"],
         &["sh", "-c", line].map(str::to_owned),

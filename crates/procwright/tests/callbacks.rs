@@ -77,25 +77,30 @@ fn soon() -> Stop {
 alone! {
     fn an_event_hook_that_never_returns_holds_up_no_deadline() {
         let before = Census::now();
-        let (gate, mut wait) = Gate::new();
-        let (tell, told) = mpsc::channel();
-        let result = holder()
-            .timeout(Duration::from_millis(1300))
-            .stop(soon())
-            .on_event(move |event| {
-                tell.send(event.to_string())?;
-                wait();
-                Ok(())
-            })
-            .run();
-        // The gate is still closed: a run that waited for the hook would be waiting.
-        assert!(!gate.has_let_through());
-        let output = stopped(result);
-        assert_eq!(output.report.reason, Reason::Timeout);
-        let [holder] = common::ready_pids(&output.stdout)[..] else { panic!() };
-        assert!(!common::lives(holder));
-        assert!(told.recv().unwrap().contains("fork-holder"));
-        drop(gate);
+        // The event comes a second after the exit.
+        common::in_time(Duration::from_millis(1300), |limit| {
+            let (gate, mut wait) = Gate::new();
+            let (tell, told) = mpsc::channel();
+            let result = holder()
+                .timeout(limit)
+                .stop(soon())
+                .on_event(move |event| {
+                    tell.send(event.to_string())?;
+                    wait();
+                    Ok(())
+                })
+                .run();
+            // The gate is still closed: a run that waited for the hook would be waiting.
+            assert!(!gate.has_let_through());
+            let output = stopped(result);
+            assert_eq!(output.report.reason, Reason::Timeout);
+            let told = told.try_recv().ok()?;
+            let [holder] = common::ready_pids(&output.stdout)[..] else { panic!() };
+            assert!(!common::lives(holder));
+            assert!(told.contains("fork-holder"));
+            drop(gate);
+            Some(())
+        });
         before.comes_back();
     }
 }
@@ -172,14 +177,22 @@ alone! {
     fn a_callback_has_the_grace_of_the_stop() {
         let before = Census::now();
         // The program ends by the first signal; only the callback needs the grace.
-        let line = "i=0; while [ $i -lt 100 ]; do echo line; i=$((i+1)); done; exec sleep 1000000";
+        let line = "i=0; while [ $i -lt 100 ]; do echo line; i=$((i+1)); done; echo said >&2; \
+                    exec sleep 1000000";
+        let cancel = procwright::Cancel::new().unwrap();
+        let when_said = cancel.clone();
         let (taken, command) = slow_lines(Command::shell(line));
         let result = command
-            .timeout(Duration::from_millis(200))
+            .cancel_on(&cancel)
+            .on_stderr_line(move |_| {
+                when_said.cancel();
+                Ok(())
+            })
             .stop(Stop::new().with_grace(Duration::from_secs(1_000_000)))
             .run();
         let output = stopped(result);
-        assert_eq!(output.report.reason, Reason::Timeout);
+        drop(cancel);
+        assert_eq!(output.report.reason, Reason::Cancelled);
         assert_eq!(taken.load(Ordering::SeqCst), 100);
         assert_eq!(output.report.stdout_info.unwrap().undelivered_bytes, 0);
         before.comes_back();

@@ -227,21 +227,27 @@ fn so_many_failures_stop_what_runs() {
 #[test]
 fn the_deadline_stops_what_runs_and_what_waits_for_input() {
     let _watchdog = watchdog("the_deadline_stops_what_runs_and_what_waits_for_input");
-    let endless = std::iter::repeat_with(sleeper);
     let deadline = Duration::from_millis(300);
-    let mut map = Map::new(endless)
-        .parallel(2)
-        .deadline(deadline)
-        .start()
-        .unwrap();
-    let (ended, error) = rest(&mut map);
-    assert!(error.is_none());
-    assert_eq!(map.stopped_by(), Some(StoppedBy::Deadline));
+    let ended = test_support::in_time(deadline, |deadline| {
+        let endless = std::iter::repeat_with(sleeper);
+        let mut map = Map::new(endless)
+            .parallel(2)
+            .deadline(deadline)
+            .start()
+            .unwrap();
+        let (ended, error) = rest(&mut map);
+        assert!(error.is_none());
+        assert_eq!(map.stopped_by(), Some(StoppedBy::Deadline));
+        let both = ended.len() == 2;
+        let were_started = ended
+            .iter()
+            .all(|one| matches!(one.outcome, Outcome::Ran(_)));
+        (both && were_started).then_some(ended)
+    });
     assert!(
         ended.iter().all(|one| reason(one) == Reason::Timeout),
         "{ended:?}"
     );
-    assert_eq!(ended.len(), 2);
 
     let (_tell, told) = mpsc::channel();
     let mut map = Map::new(told).deadline(deadline).start().unwrap();
@@ -485,7 +491,7 @@ alone! {
         eventually(|| map.progress().running == 1);
         let said = test_support::sys::in_fork(|| {
             test_support::sys::default(libc::SIGALRM);
-            test_support::sys::alarm(30);
+            test_support::sys::alarm(120);
             let forked = matches!(map.next(), Some(Err(Error::Forked)));
             let over = map.next().is_none();
             i32::from(!(forked && over))

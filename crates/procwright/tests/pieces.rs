@@ -331,22 +331,24 @@ impl Tap for Stuck {
 #[test]
 fn what_was_given_up_is_not_passed_on_later() {
     let _dog = common::watchdog("what_was_given_up_is_not_passed_on_later");
-    let (pieces, told) = mpsc::channel();
-    let (release, released) = mpsc::channel();
-    let relay = Stuck {
-        pieces,
-        release: released,
-    };
-    let output = Command::new("cat")
-        .arg("/dev/zero")
-        .stdout(Sink::Relay)
-        .relay_with(Box::new(relay))
-        .timeout(Duration::from_millis(300))
-        .stopped_is_ok()
-        .run()
-        .unwrap();
-    let info = output.report.stdout_info.as_ref().unwrap();
-    assert!(info.undelivered_bytes > 1024 * 1024, "{info:?}");
+    let (told, release) = common::in_time(Duration::from_millis(300), |limit| {
+        let (pieces, told) = mpsc::channel();
+        let (release, released) = mpsc::channel();
+        let relay = Stuck {
+            pieces,
+            release: released,
+        };
+        let output = Command::new("cat")
+            .arg("/dev/zero")
+            .stdout(Sink::Relay)
+            .relay_with(Box::new(relay))
+            .timeout(limit)
+            .stopped_is_ok()
+            .run()
+            .unwrap();
+        let info = output.report.stdout_info.as_ref().unwrap();
+        (info.undelivered_bytes > 1024 * 1024).then_some((told, release))
+    });
     assert_eq!(told.try_iter().count(), 1);
     drop(release);
     // The channel closes when the thread has ended.

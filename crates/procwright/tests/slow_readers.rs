@@ -47,15 +47,19 @@ fn a_flood_on_the_second_thread_does_not_hold_up_the_end() {
     assert!(!done.report.stderr_info.unwrap().held_by.is_empty());
 }
 
-struct SleepOnce(bool);
+struct SleepOnce(Option<Duration>);
 
 impl Tap for SleepOnce {
     fn piece(&mut self, _: Piece<'_>) -> Result<(), BoxError> {
-        if !std::mem::replace(&mut self.0, true) {
-            std::thread::sleep(Duration::from_secs(2));
+        if let Some(time) = self.0.take() {
+            std::thread::sleep(time);
         }
         Ok(())
     }
+}
+
+fn sleep_once(seconds: u64) -> Box<SleepOnce> {
+    Box::new(SleepOnce(Some(Duration::from_secs(seconds))))
 }
 
 #[test]
@@ -63,7 +67,7 @@ fn time_blocked_by_a_slow_callback_is_counted() {
     // The wake-up of a held stream was once taken for a sleep on an empty pipe, and all
     // but the last millisecond was forgotten.
     let done = child(&["flood", "--out", "40M"])
-        .tap_stream(StdStream::Stdout, Box::new(SleepOnce(false)))
+        .tap_stream(StdStream::Stdout, sleep_once(2))
         .run()
         .unwrap();
     let blocked = done.report.stdout_info.unwrap().blocked.unwrap();
@@ -74,8 +78,9 @@ fn time_blocked_by_a_slow_callback_is_counted() {
 fn a_slow_callback_is_not_the_programs_silence() {
     // The old silence was once counted between the wake-up and the read.
     let done = child(&["flood", "--out", "40M"])
-        .tap_stream(StdStream::Stdout, Box::new(SleepOnce(false)))
-        .idle_timeout(Duration::from_secs(1))
+        .tap_stream(StdStream::Stdout, sleep_once(5))
+        // Longer than a busy machine needs for the next piece.
+        .idle_timeout(Duration::from_secs(4))
         .run()
         .unwrap();
     assert_eq!(done.stdout.len(), 40 << 20);

@@ -145,11 +145,18 @@ fn who_has_let_go_of_one_of_two_outputs_is_stopped_in_the_background() {
 fn who_ends_behind_one_of_its_outputs_is_not_stopped_in_the_background() {
     // Its stderr is held by another, so that it has no end, though the program has.
     let script = "sleep 60 >/dev/null & exec >&-; exit 3";
-    let mut spawned = Command::new("sh").args(["-c", script]).spawn().unwrap();
-    read_out(spawned.stdout.take().unwrap());
-    assert!(!spawned.stop_in_background(()));
-    assert_eq!(spawned.wait(None).unwrap(), Some(Exit::Code(3)));
-    spawned.stop();
+    let is_left_alone = |_: &usize| {
+        let mut spawned = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        read_out(spawned.stdout.take().unwrap());
+        let is_stopped = spawned.stop_in_background(());
+        if !is_stopped {
+            assert_eq!(spawned.wait(None).unwrap(), Some(Exit::Code(3)));
+            spawned.stop();
+        }
+        !is_stopped
+    };
+    // It has 0.2 s between the two, in which a busy machine may not come to it.
+    assert!((0..10).any(|round| is_left_alone(&round)));
 }
 
 fn read_out(mut output: impl Read) {

@@ -27,6 +27,25 @@ fn report_of_stopped(child: &Child) -> Report {
     report
 }
 
+/// A child that was ready before the limit of its time came, that limit, and its pids.
+fn ready_in_time(
+    first: Duration,
+    command: impl Fn(Duration) -> Command<'static>,
+) -> (Duration, Child, Vec<i32>) {
+    common::in_time(first, |limit| {
+        let child = command(limit).spawn().unwrap();
+        let mut line = Vec::new();
+        while line.last() != Some(&b'\n') {
+            let mut byte = [0];
+            match child.stdout.as_ref().unwrap().read(&mut byte).unwrap() {
+                0 => return None,
+                _ => line.push(byte[0]),
+            }
+        }
+        Some((limit, child, common::ready_pids(&line)))
+    })
+}
+
 fn read_all(child: &mut Child) -> Vec<u8> {
     let mut read = Vec::new();
     child.stdout.take().unwrap().read_to_end(&mut read).unwrap();
@@ -36,18 +55,18 @@ fn read_all(child: &mut Child) -> Vec<u8> {
 alone! {
     fn a_timeout_stops_the_whole_tree() {
         let before = Census::now();
-        let mut tree = child(&["setsid-grandchild", "--print-ready"]).timeout(Duration::from_millis(500)).stop(soon());
-        tree = tree.stall_after(None);
-        let mut tree = tree.spawn().unwrap();
-        let pids = common::ready_line(tree.stdout.as_mut().unwrap());
+        let (limit, mut tree, pids) = ready_in_time(Duration::from_millis(500), |limit| {
+            child(&["setsid-grandchild", "--print-ready"]).timeout(limit).stop(soon()).stall_after(None)
+        });
         assert_eq!(pids.len(), 3);
         let report = report_of_stopped(&tree);
         assert_eq!(report.reason, Reason::Timeout);
-        assert_eq!(report.limit, Some(ReachedLimit::Time(Duration::from_millis(500))));
-        assert!(report.duration >= Duration::from_millis(500));
+        assert_eq!(report.limit, Some(ReachedLimit::Time(limit)));
+        assert!(report.duration >= limit);
         assert!(report.stop_duration.unwrap() <= report.duration);
         assert!(matches!(report.status, Exit::Signal { .. }));
-        assert!(report.outcome().starts_with("timed out after 0.5"), "{}", report.outcome());
+        let told = format!("timed out after {}", limit.as_secs_f64());
+        assert!(report.outcome().starts_with(&told), "{}", report.outcome());
         // What each was doing, before the first signal.
         assert!(report.processes.len() >= 3 || !common::sees_everyone(), "{:?}", report.processes);
         assert!(report.survivors.is_empty());
@@ -109,12 +128,10 @@ fn a_timeout_that_has_expired_stops_even_a_quick_program() {
 alone! {
     fn the_timeout_is_for_the_streams_as_well() {
         let before = Census::now();
-        let mut exited = child(&["fork-holder", "0", "--print-ready", "--setsid"])
-            .timeout(Duration::from_millis(500))
-            .stop(soon())
-            .spawn()
-            .unwrap();
-        let [holder] = common::ready_line(exited.stdout.as_mut().unwrap())[..] else { panic!() };
+        let (_, mut exited, pids) = ready_in_time(Duration::from_millis(500), |limit| {
+            child(&["fork-holder", "0", "--print-ready", "--setsid"]).timeout(limit).stop(soon())
+        });
+        let [holder] = pids[..] else { panic!() };
         // The program ends at once, its output with the holder.
         assert_eq!(read_all(&mut exited), b"");
         assert!(!common::lives(holder));
@@ -156,15 +173,19 @@ fn silence_is_counted_from_the_last_byte_and_not_while_nobody_reads() {
     assert!(report.duration >= SOON);
 
     // It writes all the time, and its reader takes nothing: the pipe is full, and the queue.
-    let mut held = child(&["flood-forever"])
-        .idle_timeout(SOON)
-        .timeout(Duration::from_secs(1))
-        .stop(soon())
-        .stall_after(None)
-        .spawn_with(Overflow::Block { memory: 65536 })
-        .unwrap();
-    assert_eq!(report_of_stopped(&held).reason, Reason::Timeout);
-    assert!(!read_all(&mut held).is_empty());
+    common::in_time(SOON, |idle| {
+        let mut held = child(&["flood-forever"])
+            .idle_timeout(idle)
+            .timeout(8 * idle)
+            .stop(soon())
+            .stall_after(None)
+            .spawn_with(Overflow::Block { memory: 65536 })
+            .unwrap();
+        let reason = report_of_stopped(&held).reason;
+        let has_written = !read_all(&mut held).is_empty();
+        // It needs a while until it writes.
+        (reason == Reason::Timeout && has_written).then_some(())
+    });
 }
 
 #[test]
@@ -291,8 +312,9 @@ alone! {
     fn a_stop_by_the_caller_waits_for_that_of_a_limit() {
         let before = Census::now();
         let stop = Stop::new().with_grace(Duration::from_millis(300));
-        let mut tree = child(&["leader-term-child-ignore", "--print-ready"]).timeout(SOON).stop(stop).spawn().unwrap();
-        let pids = common::ready_line(tree.stdout.as_mut().unwrap());
+        let (_, tree, pids) = ready_in_time(SOON, |limit| {
+            child(&["leader-term-child-ignore", "--print-ready"]).timeout(limit).stop(stop)
+        });
         // Whichever is first.
         assert!(tree.process().wait(None).unwrap().is_some());
         assert!(tree.stop().is_empty());

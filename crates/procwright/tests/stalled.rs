@@ -94,7 +94,7 @@ alone! {
         for overflow in [None, Some(SMALL)] {
             // The patience is long enough not to take a stalled machine for a stalled
             // reader.
-            let patience = Duration::from_secs(1);
+            let patience = Duration::from_secs(3);
             let mut flood = child(&["flood", "--out", "192K"])
                 .stall_after(patience)
                 .spawn_with(overflow)
@@ -106,7 +106,7 @@ alone! {
                 let mut read = 0;
                 loop {
                     // The reader's pace, until the wait is over.
-                    let _ = pace.recv_timeout(patience / 10);
+                    let _ = pace.recv_timeout(patience / 15);
                     match stdout.read_for(&mut buffer, None).unwrap() {
                         0 => break read,
                         n => read += n,

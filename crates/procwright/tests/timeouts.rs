@@ -71,15 +71,17 @@ fn silence_is_counted_from_the_last_byte() {
         });
         assert!(output.success() && took >= Duration::from_millis(2400));
     }
-    let (result, took) = common::timed(|| {
-        child(&["sleep-forever", "--print-ready"])
-            .idle_timeout(Duration::from_millis(200))
-            .stop(soon())
-            .run()
+    common::in_time(Duration::from_millis(200), |limit| {
+        let (result, took) = common::timed(|| {
+            child(&["sleep-forever", "--print-ready"])
+                .idle_timeout(limit)
+                .stop(soon())
+                .run()
+        });
+        let output = stopped(result);
+        assert!(output.report.reason == Reason::IdleTimeout && took >= limit);
+        output.stdout.starts_with(b"ready ").then_some(())
     });
-    let output = stopped(result);
-    assert!(output.report.reason == Reason::IdleTimeout && took >= Duration::from_millis(200));
-    assert!(output.stdout.starts_with(b"ready "));
 }
 
 #[test]
@@ -88,12 +90,12 @@ fn a_slow_callback_is_not_the_programs_silence() {
     let (keep, never) = mpsc::channel::<()>();
     let mut first = true;
     let output = child(&["flood", "--out", "40M"])
-        .idle_timeout(Duration::from_millis(150))
+        .idle_timeout(Duration::from_secs(2))
         .on_stdout_line(move |_| {
             let _ = &keep;
             if std::mem::take(&mut first) {
                 // No message comes, so this is a pause of known length.
-                let _ = never.recv_timeout(Duration::from_millis(700));
+                let _ = never.recv_timeout(Duration::from_secs(3));
             }
             Ok(())
         })
@@ -110,11 +112,11 @@ fn a_callback_that_takes_its_time_after_the_end_is_no_silence() {
     let _dog = common::watchdog("a_callback_that_takes_its_time_after_the_end_is_no_silence");
     let (keep, never) = mpsc::channel::<()>();
     let output = child(&["echo", "a line"])
-        .idle_timeout(Duration::from_millis(100))
+        .idle_timeout(Duration::from_secs(2))
         .on_stdout_line(move |_| {
             let _ = &keep;
             // The program has long ended, and its pipes with it.
-            let _ = never.recv_timeout(Duration::from_millis(500));
+            let _ = never.recv_timeout(Duration::from_secs(3));
             Ok(())
         })
         .run()
@@ -152,36 +154,43 @@ alone! {
 fn the_error_names_process_pipe_and_holder() {
     let _dog = common::watchdog("the_error_names_process_pipe_and_holder");
     // The program is blocked reading: no input ever comes.
-    let (keep, never) = mpsc::channel::<Bytes>();
-    let result = child(&["cat"])
-        .stdin_iter(never.into_iter().map(Ok))
-        .timeout(Duration::from_millis(300))
-        .stop(soon())
-        .run();
-    let text = result.as_ref().unwrap_err().to_string();
-    let pid = result.unwrap_err().output().unwrap().report.pid;
-    drop(keep);
+    let (limit, text, pid) = common::in_time(Duration::from_millis(300), |limit| {
+        let (keep, never) = mpsc::channel::<Bytes>();
+        let result = child(&["cat"])
+            .stdin_iter(never.into_iter().map(Ok))
+            .timeout(limit)
+            .stop(soon())
+            .run();
+        let text = result.as_ref().unwrap_err().to_string();
+        let pid = result.unwrap_err().output().unwrap().report.pid;
+        drop(keep);
+        let is_there = text.contains("blocked reading");
+        is_there.then_some((limit.as_secs_f64(), text, pid))
+    });
     for part in [
         "cat",
-        "timed out after 0.3 s (stopped in ",
+        &format!("timed out after {limit} s (stopped in "),
         &format!("test-child (pid {pid}): blocked reading stdin"),
     ] {
         assert!(text.contains(part), "{part:?} is missing: {text}");
     }
     // The program is blocked writing: its output is not taken.
-    let (keep, never) = mpsc::channel::<()>();
-    let result = child(&["flood-forever", "--err"])
-        .on_stderr_line(move |_| {
-            let _ = never.recv();
-            Ok(())
-        })
-        .tap_stream(StdStream::Stderr, Box::new(Takes(mpsc::channel().1)))
-        .timeout(Duration::from_secs(1))
-        .stop(soon())
-        .run();
-    let text = result.as_ref().unwrap_err().to_string();
-    let pid = result.unwrap_err().output().unwrap().report.pid;
-    drop(keep);
+    let (text, pid) = common::in_time(Duration::from_secs(1), |limit| {
+        let (keep, never) = mpsc::channel::<()>();
+        let result = child(&["flood-forever", "--err"])
+            .on_stderr_line(move |_| {
+                let _ = never.recv();
+                Ok(())
+            })
+            .tap_stream(StdStream::Stderr, Box::new(Takes(mpsc::channel().1)))
+            .timeout(limit)
+            .stop(soon())
+            .run();
+        let text = result.as_ref().unwrap_err().to_string();
+        let pid = result.unwrap_err().output().unwrap().report.pid;
+        drop(keep);
+        text.contains("blocked writing").then_some((text, pid))
+    });
     for part in [
         "flood-forever",
         &format!("test-child (pid {pid}): blocked writing to stderr (pipe full)"),
@@ -190,12 +199,16 @@ fn the_error_names_process_pipe_and_holder() {
         assert!(text.contains(part), "{part:?} is missing: {text}");
     }
     // The program is gone, and another process holds the pipe.
-    let result = child(&["fork-holder", "0", "--print-ready", "--say", "x y"])
-        .timeout(Duration::from_millis(200))
-        .stop(soon())
-        .run();
-    let text = result.as_ref().unwrap_err().to_string();
-    let holder = common::ready_pids(&result.unwrap_err().output().unwrap().stdout)[0];
+    let (text, holder) = common::in_time(Duration::from_millis(200), |limit| {
+        let result = child(&["fork-holder", "0", "--print-ready", "--say", "x y"])
+            .timeout(limit)
+            .stop(soon())
+            .run();
+        let error = result.unwrap_err();
+        let text = error.to_string();
+        let is_over = text.contains("exited with code 0");
+        is_over.then(|| (text, common::ready_pids(&error.output().unwrap().stdout)[0]))
+    });
     for part in [
         "'x y'",
         "exited with code 0",

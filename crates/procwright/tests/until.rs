@@ -139,21 +139,22 @@ fn what_comes_after_the_exit_is_waited_for_and_begins_the_silence_anew() {
 fn output_that_goes_on_is_bounded_by_the_timeout_alone() {
     // Never silent for as long as a look takes.
     let line = "while :; do echo more; done & exit 0";
-    let timeout = 2 * SILENCE;
-    let (result, took) = common::timed(|| {
-        sh(line)
-            .until(Until::Silent(ENDLESS))
-            .timeout(timeout)
-            .limit(procwright::Limit {
-                bytes: 100,
-                beyond: procwright::Beyond::HeadAndTail,
-            })
-            .run()
+    let output = common::in_time(2 * SILENCE, |timeout| {
+        let (result, took) = common::timed(|| {
+            sh(line)
+                .until(Until::Silent(ENDLESS))
+                .timeout(timeout)
+                .limit(procwright::Limit {
+                    bytes: 100,
+                    beyond: procwright::Beyond::HeadAndTail,
+                })
+                .run()
+        });
+        let output = stopped(result);
+        assert!(took >= timeout);
+        assert_eq!(output.report.reason, Reason::Timeout);
+        (output.report.status.code() == Some(0)).then_some(output)
     });
-    let output = stopped(result);
-    assert!(took >= timeout);
-    assert_eq!(output.report.reason, Reason::Timeout);
-    assert_eq!(output.report.status.code(), Some(0));
     let text = output.report.explain(b"");
     assert!(
         text.contains("hint: the program had exited; until(Until::Exit) does not wait"),
@@ -324,10 +325,8 @@ alone! {
     fn until_eof_ends_at_the_timeout_and_names_the_holder() {
         let before = Census::now();
         let told = shared(0);
-        let count = told.clone();
-        // The event comes a second after the exit, for which both leave time.
-        for (timeout, events) in [(Duration::from_millis(900), 0), (Duration::from_secs(3), 1)] {
-            let count = count.clone();
+        let run = |timeout| {
+            let count = told.clone();
             let (result, took) = common::timed(|| {
                 child(&["fork-holder", "0", "--print-ready", "--say", "own"])
                     .timeout(timeout)
@@ -340,6 +339,17 @@ alone! {
             });
             let output = stopped(result);
             assert!(took >= timeout);
+            output
+        };
+        // The event comes a second after the exit: not within the first time, in which a busy
+        // machine may not even come to the program.
+        let ends_well = |output: &procwright::Output| output.stdout.ends_with(b"own\n");
+        let first = (0..10).map(|_| run(Duration::from_millis(900))).find(ends_well).unwrap();
+        assert_eq!(*told.lock().unwrap(), 0);
+        let second = common::in_time(Duration::from_secs(3), |timeout| {
+            Some(run(timeout)).filter(|_| *told.lock().unwrap() == 1)
+        });
+        for output in [first, second] {
             let [holder] = common::ready_pids(&output.stdout)[..] else { panic!() };
             assert_eq!(output.report.reason, Reason::Timeout);
             // The program itself had ended well.
@@ -353,7 +363,6 @@ alone! {
             let text = output.report.explain(b"");
             assert!(text.contains(&format!("held open by test-child (pid {holder})")), "{text}");
             assert!(text.contains("hint: the program had exited; until(Until::Exit) does not wait"), "{text}");
-            assert_eq!(*told.lock().unwrap(), events);
         }
         before.comes_back();
     }

@@ -28,6 +28,19 @@ pub fn watchdog(test: &'static str) -> Watchdog {
     Watchdog(alive)
 }
 
+/// What `attempt` has come to within some time, which is longer each time that this did not
+/// suffice: a busy machine needs longer until a program has begun, or has said something.
+pub fn in_time<T>(first: Duration, mut attempt: impl FnMut(Duration) -> Option<T>) -> T {
+    let mut time = first;
+    loop {
+        if let Some(found) = attempt(time) {
+            return found;
+        }
+        assert!(time < patience() / 4, "{time:?} did not suffice");
+        time *= 5;
+    }
+}
+
 /// Polls for something that no event announces. A watchdog ends the wait.
 pub fn eventually(mut happened: impl FnMut() -> bool) {
     while !happened() {

@@ -87,6 +87,11 @@ pub fn fifo(path: &std::path::Path) -> std::fs::File {
     options.read(true).write(true).open(path).unwrap()
 }
 
+/// A time as an option has it.
+pub fn option(time: Duration) -> String {
+    format!("{}ms", time.as_millis())
+}
+
 /// Output and status of a run.
 #[derive(Debug)]
 pub struct Ran {
@@ -138,23 +143,32 @@ impl Started {
     }
 
     /// Starts what is ready to be.
-    pub fn of(mut command: Command) -> Started {
+    pub fn of(command: Command) -> Started {
+        Started::in_time(command).expect("a ready line")
+    }
+
+    /// Starts what has a limit of time; none if that came before its program was ready.
+    pub fn in_time(mut command: Command) -> Option<Started> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut procwright = command.spawn().unwrap();
         let mut stdout = BufReader::new(procwright.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
+        if line.is_empty() {
+            procwright.wait().unwrap();
+            return None;
+        }
         let pids = line
             .strip_prefix("ready ")
             .unwrap_or_else(|| panic!("no ready line: {line:?}"))
             .split_ascii_whitespace()
             .map(|pid| pid.parse().unwrap())
             .collect();
-        Started {
+        Some(Started {
             procwright,
             stdout,
             pids,
-        }
+        })
     }
 
     /// Sends a signal to procwright alone.
