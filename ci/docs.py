@@ -9,6 +9,9 @@ Run it with the interpreter that has procwright installed. Needs nothing else.
   comes what that command prints, on both streams. A line that is only `…`
   stands for any lines, `…` within a line for any text.
 
+Examples are short, and so are their times: a machine with much else to do may be too
+slow for one. A program or session that fails is run twice more, and told of each time.
+
 Links to files and headings of the repository must lead somewhere. Whatever fails,
 with the file and line, makes the exit code 1.
 """
@@ -21,7 +24,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TIME_S = 120
+TIME_S = 300
+ATTEMPTS = 3
 FENCE = re.compile(r"^```(.*)$")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)")
 
@@ -69,6 +73,16 @@ def run(argv, directory):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
+
+
+def again(attempt, *arguments):
+    """The failures of the last attempt."""
+    for left in reversed(range(ATTEMPTS)):
+        failures = list(attempt(*arguments))
+        if not failures or not left:
+            break
+        print(*failures, "(it is tried again)", sep="\n", flush=True)
+    return failures
 
 
 def run_program(path, source):
@@ -138,11 +152,11 @@ def check(path):
         return
     count = sum(info[:1] == ["python"] and "no_run" not in info for info, _, _ in found)
     if source:
-        yield from run_program(name, source)
+        yield from again(run_program, name, source)
     for info, first, lines in found:
         if info == ["console", "run"]:
             count += 1
-            yield from run_console(name, first, lines)
+            yield from again(run_console, name, first, lines)
     print(f"{name}: {count} blocks", flush=True)
 
 

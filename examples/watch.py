@@ -1,9 +1,9 @@
 """Runs a program and proves that it hangs: `watch.py PROGRAM ARG...`.
 
 The proof is not that it takes long. It is that some thread below is inside a read
-or write of a pipe, that no other waits for a time to come, and that none of them
-has run for two seconds. Then everything is killed and the exit code is 1. A program that ends by itself gives
-its own exit code; one that neither ends nor stands still within a minute, 2.
+or write of a pipe, that no other waits for a time to come, or for its turn on the
+processor, and that none of them has run for two seconds. Then everything is killed and the exit code is 1. A program that ends by itself gives
+its own exit code; one that neither ends nor stands still within two minutes, 2.
 """
 
 import os
@@ -14,7 +14,9 @@ import sys
 import time
 
 STILL_S = 2
-GIVE_UP_S = 60
+GIVE_UP_S = 120
+#: Where the kernel has put a thread that it has not put to sleep.
+READY = "0"
 PLACES = {
     "pipe_write": "blocked writing to a full pipe",
     "pipe_read": "blocked reading from an empty pipe",
@@ -86,6 +88,7 @@ def main(argv):
             places = [place for seen in now.values() for _, place, _ in seen]
             blocked = any("pipe_" in place for place in places)
             blocked &= not any("nanosleep" in place for place in places)
+            blocked &= READY not in places
             if blocked and now == before:
                 print(f"{short(argv)} hangs: nothing has moved for {STILL_S} s:")
                 for pid, seen in now.items():

@@ -496,7 +496,7 @@ def test_the_errors_of_anyio(on):
             await child.stdin.aclose()
             with pytest.raises(anyio.ClosedResourceError):
                 await child.stdin.send(b"x")
-        async with aio.spawn("exec <&-; echo; sleep 1000", shell=True, stdin=PIPE) as child:
+        async with aio.spawn("exec <&-; echo; exec sleep 1000", shell=True, stdin=PIPE) as child:
             await child.stdout.readline()
             with pytest.raises(anyio.BrokenResourceError) as raised:
                 await child.stdin.send(b"x")

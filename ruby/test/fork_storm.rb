@@ -97,7 +97,8 @@ module Kinds
   end
 
   def stops
-    Procwright.spawn("sleep", "1000") { |child| child.stop(Procwright::Stop.new(grace: 0)) }
+    # One that ends with us, should we end here.
+    Procwright.spawn("cat", stdin: :pipe) { |child| child.stop(Procwright::Stop.new(grace: 0)) }
     yield
   end
 end

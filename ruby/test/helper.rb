@@ -14,7 +14,7 @@ module Helper
   ROOT = File.expand_path("../..", __dir__)
   CHILD = ENV.fetch("PROCWRIGHT_TEST_CHILD")
   LIB = File.join(ROOT, "ruby", "lib")
-  WATCHDOG = Integer(ENV.fetch("WATCHDOG", 180))
+  WATCHDOG = Integer(ENV.fetch("WATCHDOG", 300))
 
   # Ends everything, and says where it hangs.
   def self.watch(name, patience)
