@@ -183,18 +183,30 @@ impl Judge<'_> {
         if circle.iter().all(|edge| edge.why == Why::Unlocks) {
             return Pattern::FileLocks;
         }
+        // A shell that waits for its program is in nobody's way.
+        let rest: Vec<&Edge> = circle.iter().filter(|edge| !ends(edge)).collect();
+        let has_ends = rest.len() < circle.len();
+        let is_unread = |reader: &Edge, writer: &Edge| {
+            reads(reader) && writes(writer) && writer.to == reader.from
+        };
+        // Before a write end that was left open: of a shell it is mostly the stdout that it
+        // has put aside for the time of a command.
+        if let [a, b] = rest[..]
+            && (is_unread(a, b) || is_unread(b, a))
+        {
+            return Pattern::UnreadOutput;
+        }
         if circle.iter().any(|edge| self.is_leak(edge)) {
             return match circle {
                 [_] => Pattern::OwnWriteEnd,
                 _ => Pattern::LeakedWriteEnd,
             };
         }
-        match circle {
-            [a, b] if writes(a) && writes(b) => Pattern::BothWrite,
-            [a, b] if reads(a) && reads(b) => Pattern::BothRead,
-            [a, b] if reads(a) && writes(b) || writes(a) && reads(b) => Pattern::UnreadOutput,
-            [a, b] if ends(a) && writes(b) || writes(a) && ends(b) => Pattern::WaitBeforeRead,
-            [a, b] if ends(a) && reads(b) || reads(a) && ends(b) => Pattern::WaitBeforeClose,
+        match rest[..] {
+            [a, b] if !has_ends && writes(a) && writes(b) => Pattern::BothWrite,
+            [a, b] if !has_ends && reads(a) && reads(b) => Pattern::BothRead,
+            [one] if has_ends && writes(one) => Pattern::WaitBeforeRead,
+            [one] if has_ends && reads(one) => Pattern::WaitBeforeClose,
             _ => Pattern::Circle,
         }
     }
@@ -232,9 +244,22 @@ impl Judge<'_> {
         let leak = circle.iter().find(|edge| self.is_leak(edge)).unwrap_or(a);
         match (pattern, writer) {
             (Pattern::UnreadOutput | Pattern::WaitBeforeRead, Some(edge)) => {
-                let does = match pattern {
-                    Pattern::UnreadOutput => "reads something else from it",
-                    _ => "waits for its end",
+                // What the one who should read does instead, and with whom.
+                let instead = circle
+                    .iter()
+                    .find(|other| other.from == edge.to)
+                    .unwrap_or(a);
+                let whom = match instead.to == edge.from {
+                    true => None,
+                    false => Some(self.who(instead.to)),
+                };
+                let does = match (pattern, whom) {
+                    (Pattern::UnreadOutput, None) => "reads something else from it".to_owned(),
+                    (Pattern::UnreadOutput, Some(whom)) => {
+                        format!("reads something else, of {whom}")
+                    }
+                    (_, None) => "waits for its end".to_owned(),
+                    (_, Some(whom)) => format!("waits for the end of {whom}"),
                 };
                 let Why::Writes { fd, .. } = edge.why else {
                     return String::new();
@@ -251,8 +276,13 @@ impl Judge<'_> {
                     .iter()
                     .find(|edge| matches!(edge.why, Why::Reads { .. }))
                     .unwrap_or(a);
+                let next = circle.iter().find(|edge| edge.from == reader.to);
+                let whose = match next.map_or(reader.from, |edge| edge.to) {
+                    pid if pid == reader.from => "its end".to_owned(),
+                    pid => format!("the end of {}", self.who(pid)),
+                };
                 format!(
-                    "{} reads until {} closes its end, which waits for its end.",
+                    "{} reads until {} closes its end, which waits for {whose}.",
                     self.who(reader.from),
                     self.who(reader.to),
                 )

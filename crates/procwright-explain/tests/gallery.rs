@@ -62,6 +62,11 @@ def terminal(*words, **roles):
             os.read(master, 4096)
         except OSError:
             signal.pause()
+
+def child_of(pid):
+    while not (children := open(f'/proc/{pid}/task/{pid}/children').read().split()):
+        time.sleep(0.01)
+    return children[0]
 ";
 
 fn scene(name: &'static str, program: &'static str, verdict: Verdict) -> Scene {
@@ -304,6 +309,35 @@ child.stdout.read()
 child = python('os.write(1, bytes(1 << 20))', stdout=PIPE, stderr=PIPE)
 say(me=ME, child=child.pid)
 child.stderr.read()
+",
+            )
+        },
+        // The shell has put its stdout aside, as descriptor 10.
+        Scene {
+            says: "reads something else, of sh",
+            ..hang(
+                "stderr of a shell's program is full while stdout is read",
+                Proven,
+                UnreadOutput,
+                &["me", "shell", "seq"],
+                r"
+child = Popen(['sh', '-c', 'seq 200000 >&2; echo done'], stdout=PIPE, stderr=PIPE)
+say(me=ME, shell=child.pid, seq=child_of(child.pid))
+child.stdout.read()
+",
+            )
+        },
+        Scene {
+            says: "waits for the end of sh",
+            ..hang(
+                "a wait before the read of a shell's program",
+                Proven,
+                WaitBeforeRead,
+                &["me", "shell", "seq"],
+                r"
+child = Popen(['sh', '-c', 'seq 200000; echo done'], stdout=PIPE)
+say(me=ME, shell=child.pid, seq=child_of(child.pid))
+child.wait()
 ",
             )
         },

@@ -43,6 +43,14 @@ pub(crate) struct DoctorArgs {
     pub(crate) dot: bool,
 
     /// The numbers of processes; those that they have started belong to them
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(value_name = "PID", value_parser = number)]
     pub(crate) process: Vec<i32>,
+}
+
+/// The number of a process.
+fn number(text: &str) -> Result<i32, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| {
+        format!("this is no number of a process; `pgrep -l {text}` shows those of that name")
+    })
 }
