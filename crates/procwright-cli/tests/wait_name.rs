@@ -64,11 +64,12 @@ fn everybody_of_that_name() {
 #[test]
 fn a_name_that_is_not_its_files() {
     let program = Renamed::child("pwo");
-    let link = program.path.with_file_name("pwl");
+    let other = format!("pwl{}", std::process::id());
+    let link = program.path.with_file_name(&other);
     std::os::unix::fs::symlink(&program.path, &link).unwrap();
     // The process has the name of the link, its file the other name.
     let target = Target::of(&link, &["sleep-forever"]);
-    let waiter = Waiter::new(["--name", &program.name, "--name", "pwl", &target.arg()]);
+    let waiter = Waiter::new(["--name", &program.name, "--name", &other, &target.arg()]);
     assert!(waiter.said.contains(" 1 to wait for"), "{}", waiter.said);
     target.kill(Signal::TERM);
     assert_eq!(waiter.finish().stdout.lines().count(), 1);
