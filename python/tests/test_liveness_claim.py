@@ -115,19 +115,29 @@ def sleeps_on_a_futex(task):
 def test_ctrl_c(dead):
     claim = dead.monitor.claim()
     thread, task = threading.get_ident(), threading.get_native_id()
+    heard = threading.Event()
+
+    def raise_once(number, frame):
+        if not heard.is_set():
+            heard.set()
+            raise KeyboardInterrupt
 
     def interrupt():
-        # A signal that comes right before the sleep of a join is heard by the next one: the
-        # interpreter looks for signals, and sleeps then.
         while not asleep() or not sleeps_on_a_futex(task):
             os.sched_yield()
-        signal.pthread_kill(thread, signal.SIGINT)
+        # A signal that comes right before the sleep of a join is heard by the next one: the
+        # interpreter looks for signals, and sleeps then. It may sleep for its lock as well.
+        while not heard.is_set():
+            signal.pthread_kill(thread, signal.SIGINT)
+            heard.wait(0.1)
 
+    before = signal.signal(signal.SIGINT, raise_once)
     helper = threading.Thread(target=interrupt)
     helper.start()
     with pytest.raises(KeyboardInterrupt):
         dead.monitor.claim(None)
     helper.join()
+    signal.signal(signal.SIGINT, before)
     claim.give_back()
     # What that thread got it has given back, so that it is to be had.
     last = dead.monitor.claim(None)
