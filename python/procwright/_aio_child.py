@@ -8,10 +8,11 @@ from anyio.lowlevel import checkpoint
 
 from . import _core
 from ._aio_errors import OF_ANYIO
-from ._aio_sleep import ThreadCall, first, in_left_thread, in_thread
+from ._aio_sleep import ThreadCall, first, in_thread
 from ._aio_stream import Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
 from ._aio_wait import Process
+from ._async import readable
 from ._child import LeftOff
 from ._errors import WaitTimeout
 from ._generic import Both, Err, Generic, In, Out
@@ -47,10 +48,8 @@ class Child(Streams[Out, Err, In, Both]):
     leaving by an exception, also a cancellation, stops it and all of its processes.
     """
 
-    def __init__(self, child: _child.Child[Any, Any, Any, Any], has_copies: bool = False) -> None:
+    def __init__(self, child: _child.Child[Any, Any, Any, Any]) -> None:
         self._child = child
-        #: Whether a wait is for copies of its outputs as well.
-        self._has_copies = has_copies
         core = self._core = child._core
         #: The wait for the receiver that the child makes, while there is one.
         self._sending: ThreadCall | None = None
@@ -118,9 +117,19 @@ class Child(Streams[Out, Err, In, Both]):
         child = self._child
         parts = await self._until_ended(Deadline(timeout))
         if parts is None:
-            talk = child._communication
-            raise child._timeout_of(timeout, None if talk is None else talk.peek())
+            raise await self._timeout_of(timeout, child._communication)
         return Status(*parts)
+
+    async def _timeout_of(
+        self, timeout: Seconds | None, talk: _core.Communication | None
+    ) -> WaitTimeout:
+        """The error of a wait that has come to its time."""
+        child = self._child
+        read = None if talk is None else talk.peek()
+        explain = child._explanation(timeout, read)
+        # All processes are looked through.
+        text = None if explain is None else await in_thread("procwright-explain", explain)
+        return child._timeout_error(timeout, read, text)
 
     async def _until_ended(self, deadline: Deadline) -> Any:
         """The parts of its `Status`, None if the time comes first."""
@@ -132,9 +141,6 @@ class Child(Streams[Out, Err, In, Both]):
             if left == 0:
                 return None
             await first(*_members(core, wait, left))
-        if self._has_copies:
-            # Who writes them is waited for on a thread.
-            return await in_left_thread("procwright-copies", lambda: core.wait(deadline.left()))
         return parts
 
     if TYPE_CHECKING:
@@ -185,13 +191,11 @@ class Child(Streams[Out, Err, In, Both]):
         child = self._child
         deadline = Deadline(timeout)
         talk = child._begin_communication(input)
-        if not await talked(self._core, talk, deadline):
-            child._raise_timeout(timeout, talk)
-        if self._has_copies and await self._until_ended(deadline) is None:
-            child._raise_timeout(timeout, talk)
+        is_over = await talked(self._core, talk, deadline)
         for caller in child._callers:
-            if not await _finished(caller, deadline):
-                child._raise_timeout(timeout, talk)
+            is_over = is_over and await _finished(caller, deadline)
+        if not is_over:
+            raise await self._timeout_of(timeout, talk)
         child._raise_failure()
 
     async def result(self, timeout: Seconds | None = None) -> Result[Out, Err, None]:
@@ -393,31 +397,39 @@ async def talked(
     often it is cancelled and called again."""
     if not is_begun:
         await checkpoint()
-    wait = _core.ChildWait(core, False)
-    while True:
-        is_read = talk.go_on_now()
-        # Asked each time: a child that has ended may be stopped for a limit, with who holds its
-        # outputs.
-        has_ended = core.wait_step() is not None
-        if is_read and has_ended:
-            return True
-        left = deadline.left()
-        if left == 0:
-            return False
-        fds = [] if is_read else talk.sleep()
-        if fds is None:
-            await checkpoint()
-            continue
-        members: list[_core._Member] = [*fds]
-        if not has_ended:
-            more, left = _members(core, wait, left)
-            members += more
-        await first(members, left)
+    steps = _core.Talk(core, talk)
+    try:
+        while True:
+            is_over, seconds = steps.step()
+            if is_over:
+                return True
+            left = deadline.left()
+            if left == 0:
+                return False
+            if seconds == 0:
+                await checkpoint()
+            else:
+                await readable(steps.fileno(), _sooner(seconds, left))
+    finally:
+        steps.close()
+
+
+def _sooner(seconds: float | None, left: float | None) -> float | None:
+    """The lesser of both, of which None is more than any."""
+    if seconds is None or left is None:
+        return left if seconds is None else seconds
+    return min(seconds, left)
 
 
 async def _finished(caller: LineCaller, deadline: Deadline) -> bool:
     """Waits until all lines were called back with. False if the time comes first."""
-    return await in_left_thread("procwright-callers", lambda: caller.finish(deadline))
+    steps = caller.finishing(deadline)
+    try:
+        while True:
+            await first([caller.over()], next(steps))
+    except StopIteration as over:
+        is_over: bool = over.value
+        return is_over
 
 
 def _members(
@@ -426,6 +438,4 @@ def _members(
     """What ends a sleep of a wait for the child, and the seconds until then at the latest."""
     is_for_process, fds, seconds = wait.sleep()
     members: list[_core._Member] = [core.process()] if is_for_process else []
-    if seconds is not None:
-        left = seconds if left is None else min(left, seconds)
-    return [*members, *fds], left
+    return [*members, *fds], _sooner(seconds, left)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import os
 
 import anyio
 from anyio.lowlevel import checkpoint
 
 from . import _core, _run, _spawn, _starting
 from ._aio_child import Child, talked
-from ._aio_sleep import ThreadCall, first, outlasted, undisturbed
+from ._aio_sleep import outlasted, undisturbed
+from ._aio_whole import attach, on_thread
 from ._keeper import Keeper, line_of_caller
 from ._options import SPAWN, quoted
 from ._run import RunCall
@@ -58,8 +57,7 @@ def spawn(args: Args, **options: Any) -> Child[Any, Any, Any, Any]:
     Starting takes a millisecond or so, and waits for nothing, so it is not awaited:
     `async with aio.spawn(...) as child:`.
     """
-    has_copies = options.get("tee", False) is not False or options.get("keep_full") is not None
-    return Child(_spawn.spawn(args, **options), has_copies)
+    return Child(_spawn.spawn(args, **options))
 
 
 async def run(args: Args, **options: Any) -> Result[Any, Any, Any]:
@@ -102,60 +100,13 @@ def _wants_thread(given: Mapping[str, Any]) -> bool:
     )
 
 
-#: The runs on threads that are not over, by the `id` of the call: the interpreter does not wait
-#: for a daemon, so it has to stop these itself. A dictionary is changed and listed by one step
-#: each, whatever other threads do.
-_runs: dict[int, tuple[_core.Cancel, ThreadCall]] = {}
-
-
 async def _on_thread(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, Any]:
     """A whole run of the core's, on a thread."""
-    own = _core.Cancel()
-    theirs: _core.Cancel | None = given["cancel"]
-    if theirs is not None and theirs.cancelled:
-        # It was cancelled before it began: then nothing is started.
-        own = theirs
-    options = {**call.options, "cancel": own}
-    pid = os.getpid()
-    work = ThreadCall("procwright-run", lambda: start("run", _core.run, options, given))
-    _runs[id(work)] = own, work
-    try:
-        if theirs is not None and own is not theirs:
-            while not (theirs.cancelled or work.over.cancelled):
-                await first([theirs, work.over], None)
-            if theirs.cancelled:
-                own.cancel()
-        await work.wait()
-    except BaseException as error:
-        if os.getpid() != pid:
-            # A fork has no part in it, and not that thread.
-            raise
-        own.cancel()
-        if not isinstance(error, GeneratorExit):
-            await work.outlast()
-            # What was not started has no result.
-            with contextlib.suppress(Exception):
-                _attach(error, call.result(work.value()))
-        raise
-    finally:
-        for key, (_, one) in list(_runs.items()):
-            if one.over.cancelled:
-                _runs.pop(key, None)
-    return call.outcome(work.value())
 
+    def run(own: _core.Cancel) -> _core.RawResult:
+        return start("run", _core.run, {**call.options, "cancel": own}, given)
 
-@atexit.register
-def _stop_all() -> None:
-    """At the end of the interpreter nobody is left who could await them."""
-    runs = list(_runs.values())
-    for own, _ in runs:
-        own.cancel()
-    for _, work in runs:
-        work.join()
-
-
-# A fork has none of the threads.
-os.register_at_fork(after_in_child=_runs.clear)
+    return call.outcome(await on_thread(run, given["cancel"], lambda raw: call.result(raw())))
 
 
 async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, Any]:
@@ -169,7 +120,8 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
     stderr = Reader(streams, 2) if streams.has_stderr else None
     talk = _core.Communication(core, None, None, stdout, stderr)
     try:
-        await talked(core, talk, Deadline(None))
+        # `run` has let others have their turn already.
+        await talked(core, talk, Deadline(None), is_begun=True)
     except GeneratorExit:
         # Nothing can be awaited any more. The keeper goes with this, and stops the program.
         raise
@@ -188,7 +140,7 @@ async def _on_loop(call: RunCall, given: Mapping[str, Any]) -> Result[Any, Any, 
                 await undisturbed(lambda: talked(core, talk, last_words, is_begun=True))
                 raw = _raw(core, talk)
                 if raw is not None:
-                    _attach(error, call.result(_as_cancelled(raw, given)))
+                    attach(error, call.result(_as_cancelled(raw, given)))
         raise
     finally:
         for reader in (stdout, stderr):
@@ -215,12 +167,3 @@ def _as_cancelled(raw: _core.RawResult, given: Mapping[str, Any]) -> _core.RawRe
     raw["reason"] = "cancelled"
     raw["explanation"] = "\n".join([line, *raw["explanation"].splitlines()[1:]])
     return raw
-
-
-def _attach(error: BaseException, result: Result[Any, Any, Any]) -> None:
-    """Has the exception of a cancellation bring the result."""
-    try:
-        error.result = result  # type: ignore[attr-defined]
-    except AttributeError:
-        # It is of a class that takes none.
-        return

@@ -133,11 +133,3 @@ async def outlasted(name: str, call: Callable[[], _T]) -> tuple[_T, BaseExceptio
         if cancelled is not None:
             raise cancelled from error
         raise
-
-
-async def in_left_thread(name: str, call: Callable[[], _T]) -> _T:
-    """What `call` gives, which blocks. A cancellation leaves the thread to itself."""
-    thread = ThreadCall(name, call)
-    await thread.wait()
-    value: _T = thread.value()
-    return value

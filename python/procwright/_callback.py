@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 
+from . import _core
 from ._words import said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from typing import Any
 
     from ._timeout import Deadline
@@ -108,6 +109,9 @@ class LineCaller:
         self._fails = too_long_fails
         self._lines = 0
         self._calling = False
+        #: Whether it has read and called for the last time.
+        self._is_over = False
+        self._over: _core.Cancel | None = None
         self._begun = threading.Event()
         # The thread ends with the stream. The interpreter does not wait for a daemon.
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -127,7 +131,25 @@ class LineCaller:
         """Has it end, for the program did not start."""
         self._begun.set()
 
+    def over(self) -> _core.Cancel:
+        """Cancelled, which wakes whoever waits for it, once it has called for the last time."""
+        if self._over is None:
+            self._over = _core.Cancel()
+        # Looked at behind the assignment, as the thread looks at that behind its own: one of
+        # both sees the other.
+        if self._is_over:
+            self._over.cancel()
+        return self._over
+
     def _run(self) -> None:
+        try:
+            self._call_with_all()
+        finally:
+            self._is_over = True
+            if self._over is not None:
+                self._over.cancel()
+
+    def _call_with_all(self) -> None:
         self._begun.wait()
         if self.stream is None:
             return
@@ -167,11 +189,23 @@ class LineCaller:
         Once the child has ended it does not wait for other processes that hold the output
         and write nothing. False if the time comes first. A call does not wait for its own end.
         """
-        while self._thread.is_alive() and self._thread is not threading.current_thread():
+        steps = self.finishing(deadline)
+        try:
+            while True:
+                self._thread.join(next(steps))
+        except StopIteration as over:
+            is_over: bool = over.value
+            return is_over
+
+    def finishing(self, deadline: Deadline) -> Generator[float, None, bool]:
+        """`finish` without its sleeps, which are asked for: for so many seconds at most."""
+        here = threading.current_thread()
+        # A fork has not that thread.
+        while not self._is_over and self._thread.is_alive() and self._thread is not here:
             before = self._lines
             left = deadline.left()
-            self._thread.join(_GRACE_S if left is None else min(left, _GRACE_S))
-            if left is not None and left < _GRACE_S and self._thread.is_alive():
+            yield _GRACE_S if left is None else min(left, _GRACE_S)
+            if left is not None and left < _GRACE_S and not self._is_over:
                 return False
             figures = self.stream.figures
             lag = 0 if figures is None else figures.lag_bytes

@@ -177,15 +177,28 @@ class Child(Streams[Out, Err, In, Both]):
         self, timeout: Seconds | None, read: Sequence[bytes | None] | None
     ) -> WaitTimeout:
         """The error of a wait that has come to its time, having read so much."""
+        explain = self._explanation(timeout, read)
+        return self._timeout_error(timeout, read, None if explain is None else explain())
+
+    def _explanation(
+        self, timeout: Seconds | None, read: Sequence[bytes | None] | None
+    ) -> Callable[[], str] | None:
+        """What gives the text for that error, and looks through all processes; None if nobody
+        is to pay for that."""
+        waited = seconds(timeout)
+        # Who asks again and again does not pay for it each time, and the process of a fake is
+        # not the program that it plays.
+        if waited is None or waited < _WORTH_A_LOOK_S or self._played is not None:
+            return None
+        # Not the child itself: the call may be left on a thread.
+        core, (out, err) = self._core, read or (None, None)
+        return lambda: core.explain_timeout(waited, out, err)
+
+    def _timeout_error(
+        self, timeout: Seconds | None, read: Sequence[bytes | None] | None, text: str | None
+    ) -> WaitTimeout:
         from ._errors import WaitTimeout
 
-        waited = seconds(timeout)
-        text = None
-        # Who asks again and again does not pay for a look at all processes each time, and the
-        # process of a fake is not the program that it plays.
-        if waited is not None and waited >= _WORTH_A_LOOK_S and self._played is None:
-            out, err = read or (None, None)
-            text = self._core.explain_timeout(waited, out, err)
         error = WaitTimeout(quoted(self.args), timeout, (self,), text)
         if read is not None:
             # subprocess has bytes here, too, where text was asked for.

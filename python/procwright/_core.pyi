@@ -31,6 +31,7 @@ __all__ = [
     "Reservation",
     "Sender",
     "Stop",
+    "Talk",
     "TextReader",
     "UntakenStreams",
     "View",
@@ -521,6 +522,15 @@ class Communication:
     def sleep(self) -> list[int] | None: ...
     def take(self) -> list[tuple[bytes, list[int]] | None]: ...
     def peek(self) -> list[bytes | None]: ...
+
+@final
+class Talk:
+    """The steps of an event loop until all is written and read and the child has ended."""
+
+    def __new__(cls, child: Child, communication: Communication) -> Talk: ...
+    def step(self) -> tuple[bool, float | None]: ...
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
 
 @disjoint_base
 class Merged:

@@ -150,7 +150,7 @@ impl ChildWait {
 }
 
 /// The exception of a wait that has ended before the child.
-fn not_waited(py: Python<'_>, error: WaitError) -> PyErr {
+pub(crate) fn not_waited(py: Python<'_>, error: WaitError) -> PyErr {
     match error {
         WaitError::Stalled(error) => stalled(py, &error),
         WaitError::Process(error) => errors::process(py, &error),

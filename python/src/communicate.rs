@@ -2,7 +2,7 @@
 //! `Communication`, with outputs that are `bytes`.
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -102,7 +102,7 @@ impl Communication {
     }
 
     /// Goes on with what needs no wait; whether all is written and read.
-    fn go_on_now(&self, py: Python<'_>) -> PyResult<bool> {
+    pub(crate) fn go_on_now(&self, py: Python<'_>) -> PyResult<bool> {
         let mut guard = self.talk()?;
         let talk = &mut *guard;
         let at_once = Patience::until(Deadline::at(Instant::now()));
@@ -116,20 +116,12 @@ impl Communication {
     /// The descriptors of which one is readable when it can go on. They stay the streams'. None
     /// if it can go on at once: no descriptor tells of what a line was looked for in.
     fn sleep(&self, py: Python<'_>) -> PyResult<Option<Vec<RawFd>>> {
-        let talk = self.talk()?;
-        let mut fds = Vec::new();
-        if let Some(stdin) = self.stdin.as_ref().filter(|_| talk.is_writing()) {
-            fds.push(stdin.get().readiness_fd(py)?);
-        }
-        for output in talk.open_captures().into_iter().flatten() {
-            let held = output.source.lines.try_held(|held, _| (held.len(), 0));
-            if matches!(held, Ok(Some(1..))) {
-                return Ok(None);
-            }
-            let fd = output.source.readiness();
-            fds.push(fd.map_err(|error| failed(py, &error, &output.source.name))?);
-        }
-        Ok(Some(fds))
+        let streams = self.open_streams(py)?;
+        let numbers = |streams: [Option<Readiness>; 3]| {
+            let open = streams.iter().flatten();
+            open.map(AsRawFd::as_raw_fd).collect()
+        };
+        Ok(streams.map(numbers))
     }
 
     /// The bytes that were read of both, and where in each bytes were dropped.
@@ -155,6 +147,28 @@ impl Communication {
 }
 
 impl Communication {
+    /// The readiness of stdin, if it is written, and of the outputs that are not at their ends.
+    /// None if it can go on at once.
+    pub(crate) fn open_streams(&self, py: Python<'_>) -> PyResult<Option<[Option<Readiness>; 3]>> {
+        let talk = self.talk()?;
+        let mut streams = [const { None }; 3];
+        if let Some(stdin) = self.stdin.as_ref().filter(|_| talk.is_writing()) {
+            let stdin = stdin.get();
+            let readiness = stdin.writer.readiness();
+            streams[0] = Some(readiness.map_err(|error| failed(py, &error, &stdin.name))?);
+        }
+        for (place, output) in streams[1..].iter_mut().zip(talk.open_captures()) {
+            let Some(output) = output else { continue };
+            let held = output.source.lines.try_held(|held, _| (held.len(), 0));
+            if matches!(held, Ok(Some(1..))) {
+                return Ok(None);
+            }
+            let readiness = output.readiness();
+            *place = Some(readiness.map_err(|error| failed(py, &error, &output.source.name))?);
+        }
+        Ok(Some(streams))
+    }
+
     /// Locks the progress, and does not wait for it: another user is a handler that runs
     /// within this very call, or another thread.
     fn talk(&self) -> PyResult<MutexGuard<'_, procwright::Communication<Output>>> {

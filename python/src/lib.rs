@@ -7,6 +7,7 @@
 //! ```text
 //! lib
 //! map                           many commands, so many at a time
+//! talk                          a talk with a child on an event loop
 //! pipeline                      programs joined by pipes
 //! communicate                   all of a child's input and output at once
 //! run, child                    a run; a child
@@ -46,6 +47,7 @@ mod run;
 mod setup;
 mod signals;
 mod stream;
+mod talk;
 mod taps;
 mod tee;
 mod values;
@@ -82,6 +84,8 @@ mod _core {
     #[pymodule_export]
     use super::stream::{Frame, Merged, Reader, TextReader, UntakenStreams, Writer};
     #[pymodule_export]
+    use super::talk::Talk;
+    #[pymodule_export]
     use super::values::{Cancel, Limit, Stop};
     #[pymodule_export]
     use super::wait::{WaitSet, linger, wait_stats};
@@ -105,5 +109,5 @@ const _: () = {
             && fits::<stream::Reader>()
             && fits::<stream::Writer>()
     );
-    assert!(fits::<process::ProcessHandle>() && fits::<wait::WaitSet>());
+    assert!(fits::<process::ProcessHandle>() && fits::<wait::WaitSet>() && fits::<talk::Talk>());
 };

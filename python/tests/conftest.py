@@ -46,6 +46,21 @@ def child() -> str:
     return path
 
 
+LOOPS = {
+    "asyncio": {"backend": "asyncio"},
+    "uvloop": {"backend": "asyncio", "backend_options": {"use_uvloop": True}},
+    "trio": {"backend": "trio"},
+}
+
+
+@pytest.fixture(params=LOOPS)
+def on(request):
+    """Runs a function on an event loop: asyncio's, uvloop's and trio's."""
+    anyio = pytest.importorskip("anyio")
+    pytest.importorskip(request.param)
+    return lambda main, *args: anyio.run(main, *args, **LOOPS[request.param])
+
+
 @pytest.fixture
 def script(tmp_path):
     """Runs Python code in a process of its own; gives back the process."""

@@ -2,15 +2,16 @@
 
 mod common;
 
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::os::fd::BorrowedFd;
+use std::sync::mpsc;
 use std::time::Duration;
 use test_support::alone;
 
 use common::child;
 use procwright::process::{Exit, Stop};
 use procwright::wait::{Awaits, Event, Waitable, Want};
-use procwright::{Child, Overflow, Reason, Stdin, WaitError, WaitSet};
+use procwright::{Child, Overflow, Reason, StdStream, Stdin, WaitError, WaitSet};
 
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -94,5 +95,44 @@ alone! {
             other => panic!("{other:?}"),
         }
         wait_on_a_loop(&cat).unwrap();
+    }
+}
+
+/// A writer that says when it is written to, takes nothing before it is told to, and then fails.
+struct Gated(mpsc::Sender<()>, mpsc::Receiver<()>);
+
+impl Write for Gated {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        let _ = self.0.send(());
+        let _ = self.1.recv();
+        Err(io::Error::other("no room"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+alone! {
+    fn it_lasts_until_the_copies_are_over_and_tells_once_what_has_failed() {
+        let (writes, is_written_to) = mpsc::channel();
+        let (open, gate) = mpsc::channel();
+        let flood = child(&["flood", "--out", "1000"])
+            .tee_to(StdStream::Stdout, Gated(writes, gate))
+            .spawn()
+            .unwrap();
+        is_written_to.recv().unwrap();
+        flood.process().wait(None).unwrap();
+        for _ in 0..3 {
+            assert!(flood.wait_step().unwrap().is_none());
+        }
+        let mut wait = flood.begin_wait(false);
+        assert!(!flood.wait_sleep(&mut wait).unwrap().is_for_process);
+        drop(open);
+        match wait_on_a_loop(&flood) {
+            Err(WaitError::Copy(error)) => assert_eq!(error.to_string(), "no room"),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(wait_on_a_loop(&flood).unwrap().0, Exit::Code(0));
     }
 }

@@ -171,8 +171,7 @@ impl ChildCopies {
             return Ok(true);
         }
         loop {
-            let quiet_at = self.quiet_since(Instant::now()) + QUIET;
-            let until = Deadline::at(quiet_at).min(patience.deadline());
+            let until = Deadline::at(self.quiet_at()).min(patience.deadline());
             match wait_for([Some(self.ended.as_fd()), patience.interrupt()], until) {
                 Ring::First => return Ok(true),
                 Ring::Second => return Err(io::ErrorKind::Interrupted.into()),
@@ -186,6 +185,16 @@ impl ChildCopies {
                 return Ok(false);
             }
         }
+    }
+
+    /// Readable once all of them have ended, or were left.
+    pub(super) fn ended(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
+    }
+
+    /// When a wait for them is over at the earliest, unless they end before.
+    pub(super) fn quiet_at(&self) -> Instant {
+        self.quiet_since(Instant::now()) + QUIET
     }
 
     /// The time since which nothing was seen to come, and all that had come is taken.

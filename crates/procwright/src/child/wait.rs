@@ -119,12 +119,15 @@ impl Child {
     /// ```
     ///
     /// # Errors
-    /// [`WaitError::Stdin`], once.
+    /// [`WaitError::Stdin`] and [`WaitError::Copy`], once.
     pub fn wait_step(&self) -> Result<Option<Exit>, WaitError> {
-        Ok(match self.look()? {
-            Look::Ended(exit) => Some(exit),
-            Look::Alive | Look::BeingStopped(_) => None,
-        })
+        match self.look()? {
+            Look::Ended(exit) => {
+                let at_once = Patience::until(Deadline::at(Instant::now()));
+                Ok(self.settle_copies(&at_once)?.then_some(exit))
+            }
+            Look::Alive | Look::BeingStopped(_) => Ok(None),
+        }
     }
 
     /// What to sleep on before the next [`wait_step`](Child::wait_step).
@@ -133,14 +136,18 @@ impl Child {
     /// [`WaitError::Stalled`], as [`wait`](Child::wait).
     pub fn wait_sleep<'a>(&'a self, wait: &'a mut ChildWait) -> Result<ChildSleep<'a>, WaitError> {
         // Not by `look`, which may tell an error that is for the next step.
-        if self.try_wait().is_some()
-            && let Some(over) = self.shared().limit_stop_under_way()
-        {
-            return Ok(ChildSleep {
+        if self.try_wait().is_some() {
+            let behind = |over, until| ChildSleep {
                 is_for_process: false,
                 readable: vec![over],
-                until: Deadline::NEVER,
-            });
+                until,
+            };
+            if let Some(over) = self.shared().limit_stop_under_way() {
+                return Ok(behind(over, Deadline::NEVER));
+            }
+            if let Some(copies) = self.shared().copies() {
+                return Ok(behind(copies.ended(), Deadline::at(copies.quiet_at())));
+            }
         }
         let next = wait
             .stall

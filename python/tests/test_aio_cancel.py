@@ -1,0 +1,293 @@
+"""Cancellations of `procwright.aio` on asyncio, asyncio with uvloop, and trio."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+import time
+
+import pytest
+from conftest import comes_back, descriptors, is_alive
+
+import procwright
+from procwright import PIPE
+
+anyio = pytest.importorskip("anyio")
+from loops import LONG, CancelsAt, descendants  # noqa: E402
+
+from procwright import aio  # noqa: E402
+
+
+@pytest.mark.parametrize("more", [{}, {"on_line": lambda line: None}], ids=["loop", "thread"])
+def test_a_cancelled_run_is_stopped_with_its_tree(on, more, tmp_path):
+    pids = tmp_path / "pids"
+    line = f"echo said; setsid sleep 1000 & echo $! > {pids}.new; mv {pids}.new {pids}; wait"
+    begun = time.monotonic()
+
+    async def main():
+        caught = []
+        with anyio.CancelScope() as scope:
+
+            async def when_begun():
+                while not pids.exists():
+                    await anyio.sleep(0.01)
+                scope.cancel()
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(when_begun)
+                try:
+                    await aio.run(line, shell=True, text=True, **more)
+                except anyio.get_cancelled_exc_class() as error:
+                    caught.append(error)
+                    raise
+        assert scope.cancelled_caught
+        assert not is_alive(int(pids.read_text()))
+        if hasattr(caught[0], "result"):
+            result = caught[0].result
+            assert result.stdout == "said\n"
+            assert result.reason == "cancelled"
+            assert "was cancelled" in result.explanation
+        else:
+            assert "trio" in type(caught[0]).__module__
+
+    on(main)
+    assert time.monotonic() - begun < LONG
+
+
+def test_a_cancelled_scope_starts_nothing(on, tmp_path):
+    async def main():
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await aio.run(["touch", tmp_path / "made"])
+        assert scope.cancelled_caught
+        assert not (tmp_path / "made").exists()
+
+    on(main)
+
+
+def test_timeouts_of_the_loop(on):
+    async def main():
+        with pytest.raises(TimeoutError), anyio.fail_after(0.05):
+            await aio.run(["sleep", "1000"])
+        child, seconds = None, 0.05
+        # Its time may be over before there is a child.
+        while child is None:
+            with anyio.move_on_after(seconds) as scope:
+                async with aio.spawn(["sleep", "1000"]) as child:
+                    await child.wait()
+            assert scope.cancelled_caught
+            seconds *= 2
+        assert child.returncode == -signal.SIGTERM
+
+    on(main)
+
+
+def test_a_cancelled_wait_changes_nothing(on):
+    async def main():
+        async with aio.spawn(["sleep", "1000"]) as child:
+            for call in (child.wait, child.communicate, child.result, child.stdout.readline):
+                with anyio.move_on_after(0.02) as scope:
+                    await call()
+                assert scope.cancelled_caught
+                assert child.returncode is None
+            with pytest.raises(procwright.WaitTimeout):
+                await child.wait(0.01)
+            child.kill()
+            assert await child.wait() == -signal.SIGKILL
+
+    on(main)
+
+
+async def whole_run():
+    await aio.run(["sh", "-c", "sleep 1000 & echo a; sleep 0.02; kill $!"])
+
+
+async def run_that_waits_for_ever():
+    with anyio.move_on_after(0.2):
+        await aio.run(["sh", "-c", "sleep 1000 & echo a; wait"])
+
+
+async def run_on_a_thread():
+    await aio.run(["sh", "-c", "sleep 1000 & echo a; sleep 0.02; kill $!"], on_line=str)
+
+
+async def child_that_is_talked_to():
+    async with aio.spawn(["cat"], stdin=PIPE) as child:
+        await child.stdin.send(b"x" * 200_000)
+        assert await child.stdout.receive(100)
+        await child.stdin.send(b"\nline\n")
+        await child.stdout.readline()
+        assert await child.stdout.readline() == b"line\n"
+
+
+async def child_that_is_communicated_with():
+    async with aio.spawn(["cat"], stdin=PIPE) as child:
+        out, _ = await child.communicate(b"x" * 200_000)
+        assert len(out) == 200_000
+
+
+async def child_that_is_waited_for():
+    async with aio.spawn(["sh", "-c", "echo ready; sleep 0.02; exit 3"]) as child:
+        await child.wait_for(b"ready")
+        await aio.wait([child])
+        async for one in aio.as_completed([child]):
+            assert one is child
+        assert (await child.process.wait()).code == 3
+        assert await child.wait() == 3
+
+
+async def child_that_is_stopped():
+    async with aio.spawn("trap '' TERM; echo; sleep 0.05", shell=True) as child:
+        await child.stdout.readline()
+        await child.stop(procwright.Stop("TERM", grace=0.02))
+
+
+OPERATIONS = [
+    whole_run,
+    run_that_waits_for_ever,
+    run_on_a_thread,
+    child_that_is_talked_to,
+    child_that_is_communicated_with,
+    child_that_is_waited_for,
+    child_that_is_stopped,
+]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.__name__)
+def test_cancelled_at_every_suspension(on, operation, monkeypatch):
+    monkeypatch.setenv("PROCWRIGHT_TEST_OF", str(os.getpid()))
+    suspensions = []
+
+    async def at(n):
+        with anyio.CancelScope() as scope:
+            cancels = CancelsAt(operation(), scope, n)
+            await cancels
+        if scope.cancel_called:
+            suspensions.append(n)
+        return scope.cancel_called
+
+    on(at, 0)
+    gc.collect()
+    before, threads = descriptors(), threading.active_count()
+    n = 1
+    while on(at, n):
+        n += 1
+        assert n < 1000
+    assert n > 2
+    gc.collect()
+    comes_back(before)
+    while threading.active_count() > threads or descendants():
+        os.sched_yield()
+
+
+@pytest.mark.parametrize("seconds", [0, 0.01])
+def test_cancels_of_asyncio_own_again_and_again(tmp_path, seconds):
+    import asyncio
+
+    pid = tmp_path / "pid"
+
+    async def main():
+        line = f"trap '' TERM; echo $$ > {pid}.new; mv {pid}.new {pid}; while :; do sleep 1; done"
+        run = aio.run(line, shell=True, stop=procwright.Stop("TERM", grace=0.3))
+        task = asyncio.create_task(run)
+        while not pid.exists():
+            await asyncio.sleep(0.01)
+        while not task.done():
+            task.cancel()
+            await asyncio.sleep(seconds)
+        with pytest.raises(asyncio.CancelledError) as raised:
+            await task
+        assert raised.value.result.status.signal == signal.SIGKILL
+
+    asyncio.run(main())
+    assert not is_alive(int(pid.read_text()))
+
+
+def test_wait_for_of_asyncio_keeps_the_result(tmp_path, monkeypatch):
+    import asyncio
+
+    from procwright import _aio_run
+
+    said = tmp_path / "said"
+
+    def start(*arguments):
+        """Starts it, and holds up the loop until it has said something and the time is over."""
+        started = was(*arguments)
+        while not said.exists() or time.monotonic() < until:
+            time.sleep(0.01)
+        return started
+
+    async def in_block(run, seconds):
+        async with asyncio.timeout(seconds):
+            await run
+
+    until = 0
+    was = _aio_run.start
+    monkeypatch.setattr(_aio_run, "start", start)
+    line = f"echo said; touch {said}; sleep 1000"
+
+    async def main():
+        nonlocal until
+        for waits in (in_block, asyncio.wait_for):
+            said.unlink(missing_ok=True)
+            until = time.monotonic() + 1
+            with pytest.raises(TimeoutError) as raised:
+                await waits(aio.run(line, shell=True), 1)
+            assert raised.value.__cause__.result.stdout == b"said\n"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_ctrl_c(backend, script):
+    pytest.importorskip(backend)
+    process = script(
+        """
+import sys, anyio
+from procwright import aio
+async def main():
+    print("begun", flush=True)
+    await aio.run("sleep 1000 & echo $! >&2; wait", shell=True, stderr=None)
+anyio.run(main, backend=sys.argv[1])
+""",
+        backend,
+    )
+    assert process.stdout.readline() == "begun\n"
+    pid = int(process.stderr.readline())
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert "KeyboardInterrupt" in err
+    assert not is_alive(pid)
+
+
+def test_nothing_takes_the_place_of_a_cancellation(on, tmp_path):
+    ready, stops, goes = (tmp_path / name for name in ("ready", "stops", "goes"))
+    line = (
+        f"trap ': > {stops}; while ! test -e {goes}; do sleep 0.01; done; sleep 0.3; exit' TERM\n"
+        f"touch {ready}; while :; do sleep 0.01; done"
+    )
+
+    def pieces():
+        yield b"x"
+        while not stops.exists():
+            time.sleep(0.01)
+        goes.touch()
+        raise ZeroDivisionError
+
+    async def main():
+        with anyio.CancelScope() as scope:
+
+            async def cancels():
+                while not ready.exists():
+                    await anyio.sleep(0.01)
+                scope.cancel()
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(cancels)
+                stop = procwright.Stop("TERM", grace=LONG)
+                await aio.run(line, shell=True, stdin=pieces(), stop=stop)
+        assert scope.cancelled_caught
+
+    on(main)
