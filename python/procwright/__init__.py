@@ -9,6 +9,8 @@
 # top, in functions and for type checkers; python/tests/test_layers.py sees to it.
 #
 #   __init__, queue, testing, aio        the names that users import
+#   asyncio_subprocess                   asyncio.subprocess on the core
+#   _asyncio_transport                   transports of asyncio's for a child and its pipes
 #   _cassette                            runs that were recorded, and are replayed
 #   _fake                                programs that a test plays
 #   _fake_map, _fake_child               many of them; one that is spawned
@@ -17,11 +19,12 @@
 #   _fake_calls, _fake_reply             what was asked; what is played
 #   _stand_in                            a program of its own, which is what is spawned
 #   _overloads, _aio_overloads           run, spawn and map, as type checkers see them
-#   _aio_run                             run and spawn of event loops
+#   _aio_run, _aio_pipeline              run and spawn of event loops; joined programs
 #   _aio_child                           a child on an event loop
 #   _aio_child_streams                   its streams, for type checkers alone
 #   _aio_text                            text streams of event loops; both outputs as one
 #   _aio_stream, _aio_wait               binary streams of event loops; waiting for many there
+#   _aio_map, _aio_whole                 many commands; a whole call of the core's on a thread
 #   _aio_errors, _aio_sleep              exceptions of anyio's; sleeps of event loops
 #   _spawn, _queue_objects, _queue_stat  starting a child; objects over queues; a queue from outside
 #   _pipeline                            programs joined by pipes
@@ -266,7 +269,7 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         # A plain `run` needs none of these. The exceptions derive from those of subprocess,
         # whose import takes longer than that of this package.
-        if name in ("queue", "aio"):
+        if name in ("queue", "aio", "asyncio_subprocess"):
             import importlib
 
             return importlib.import_module(f".{name}", __name__)
