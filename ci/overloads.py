@@ -1,7 +1,7 @@
 """Writes python/procwright/_overloads.pyi and _aio_overloads.pyi: `ci/overloads.py`, or with
 --check compares.
 
-What `run`, `spawn` and `map` give, and the `run` and `spawn` of `procwright.aio`, has a type by
+What `run`, `spawn` and `map` give, and those of `procwright.aio`, has a type by
 what is asked for: `str` or `bytes`, and None for what does not come to this process. Types cannot
 compute, so each case is an overload. The tables here are the cases, and the first that fits a
 call is taken: one whose values only the running program knows falls to the last, where anything
@@ -94,18 +94,19 @@ __all__ = ["map", "run", "spawn"]
 AIO_HEAD = """\
 # Written by ci/overloads.py, which says why.
 
-from collections.abc import Callable
-from typing import Literal, overload
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, overload
 
 from typing_extensions import Unpack
 
 from ._aio_child import Child
-from ._keywords import RunAny, RunBytes, RunText, SpawnBytes, SpawnText
+from ._aio_map import Map
+from ._keywords import MapBytes, MapText, RunAny, RunBytes, RunText, SpawnBytes, SpawnText
 from ._piece import Piece
 from ._result import Result
 from ._types import Args, Elsewhere, NoPipe, Pipe, Sink, Stdin
 
-__all__ = ["run", "spawn"]
+__all__ = ["map", "run", "spawn"]
 """
 
 
@@ -172,7 +173,7 @@ def awaited(overloads):
 def main():
     files = {
         "_overloads.pyi": [HEAD, *runs(), *spawns(), *maps(), ""],
-        "_aio_overloads.pyi": [AIO_HEAD, *awaited(runs()), *spawns(), ""],
+        "_aio_overloads.pyi": [AIO_HEAD, *awaited(runs()), *spawns(), *maps(), ""],
     }
     for name, parts in files.items():
         file = PACKAGE / name

@@ -5,6 +5,7 @@ Nothing imports this module when a program runs.
 
 from __future__ import annotations
 
+from ._aio_map import map
 from ._aio_run import run, spawn
 
-__all__ = ["run", "spawn"]
+__all__ = ["map", "run", "spawn"]

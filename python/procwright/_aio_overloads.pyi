@@ -1,17 +1,18 @@
 # Written by ci/overloads.py, which says why.
 
-from collections.abc import Callable
-from typing import Literal, overload
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, overload
 
 from typing_extensions import Unpack
 
 from ._aio_child import Child
-from ._keywords import RunAny, RunBytes, RunText, SpawnBytes, SpawnText
+from ._aio_map import Map
+from ._keywords import MapBytes, MapText, RunAny, RunBytes, RunText, SpawnBytes, SpawnText
 from ._piece import Piece
 from ._result import Result
 from ._types import Args, Elsewhere, NoPipe, Pipe, Sink, Stdin
 
-__all__ = ["run", "spawn"]
+__all__ = ["map", "run", "spawn"]
 
 @overload
 async def run(
@@ -1302,3 +1303,380 @@ def spawn(
     on_stderr_line: Callable[[str | bytes], object] | None = None,
     **options: Unpack[SpawnBytes],
 ) -> Child: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[MapBytes],
+) -> Map[bytes, bytes, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[MapBytes],
+) -> Map[bytes, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[MapBytes],
+) -> Map[None, bytes, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[MapBytes],
+) -> Map[None, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[True],
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[MapBytes],
+) -> Map[bytes, bytes, list[Piece[bytes]]]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Sink = -1,
+    pty: Literal[True] | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[MapBytes],
+) -> Map[bytes, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    pty: bool | tuple[int, int] = False,
+    merged: bool = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[MapBytes],
+) -> Map[bytes | None, bytes | None, list[Piece[bytes]] | None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[str, str, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[str, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[None, str, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[None, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[True],
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[str, str, list[Piece[str]]]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Sink = -1,
+    pty: Literal[True] | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[str, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    pty: bool | tuple[int, int] = False,
+    merged: bool = False,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[str, str, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[str, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[None, str, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[None, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[True],
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[str, str, list[Piece[str]]]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Sink = -1,
+    pty: Literal[True] | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[str, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    pty: bool | tuple[int, int] = False,
+    merged: bool = False,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[MapText],
+) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[MapText],
+) -> Map[str, str, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Elsewhere,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[MapText],
+) -> Map[str, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Elsewhere,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[MapText],
+) -> Map[None, str, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Elsewhere,
+    stderr: Elsewhere,
+    pty: Literal[False] = False,
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[MapText],
+) -> Map[None, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Pipe = -1,
+    pty: Literal[False] = False,
+    merged: Literal[True],
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[MapText],
+) -> Map[str, str, list[Piece[str]]]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Pipe = -1,
+    stderr: Sink = -1,
+    pty: Literal[True] | tuple[int, int],
+    merged: Literal[False] = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[MapText],
+) -> Map[str, None, None]: ...
+@overload
+def map(
+    commands: Iterable[Args],
+    *,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    pty: bool | tuple[int, int] = False,
+    merged: bool = False,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[MapText],
+) -> Map[str | None, str | None, list[Piece[str]] | None]: ...
+@overload
+def map(
+    commands: Iterable[Args | Mapping[str, Any]],
+    *,
+    stdout: Sink = -1,
+    stderr: Sink = -1,
+    pty: bool | tuple[int, int] = False,
+    merged: bool = False,
+    text: bool = ...,
+    encoding: str | None = ...,
+    errors: str | None = ...,
+    **options: Unpack[MapBytes],
+) -> Map: ...

@@ -310,15 +310,22 @@ class Map(Generic[Out, Err, Order]):
         return self
 
     def __next__(self) -> Ended[Out, Err, Order]:
+        ended = self._ended(self._native.next)
+        if ended is None:
+            raise StopIteration
+        return ended
+
+    def _ended(self, come_next: Callable[[], Any]) -> Ended[Out, Err, Order] | None:
+        """What has become of the next command, None at the end of all."""
         self._is_taken = True
         try:
-            come = self._native.next()
+            come = come_next()
         except BaseException:
             self._is_ended = True
             raise
         if come is None:
             self._is_ended = True
-            raise StopIteration
+            return None
         index, kind, parts, line = come
         given, decoding = self._given.waiting.pop(index)
         args = given["args"]
@@ -342,7 +349,7 @@ class Map(Generic[Out, Err, Order]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        left = None if kind is not None or self._is_taken else self._left()
+        left = self._left_untaken(kind)
         self.close()
         if left is not None:
             self._warn(left)
@@ -355,6 +362,10 @@ class Map(Generic[Out, Err, Order]):
         left = self._left()
         if left is not None:
             self._warn(left)
+
+    def _left_untaken(self, kind: type[BaseException] | None) -> str | None:
+        """What the end of a block is to tell of."""
+        return None if kind is not None or self._is_taken else self._left()
 
     def _left(self) -> str | None:
         """What has not run, in words; None if all has, or if its end was asked for."""

@@ -20,20 +20,25 @@ except ImportError as _error:
     ) from _error
 
 from ._aio_child import Child
+from ._aio_map import Map
 from ._aio_stream import Reader, Writer
 from ._aio_text import Merged, TextReader, TextWriter
 from ._aio_wait import Process, as_completed, wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._aio_overloads import run, spawn
+    from ._aio_overloads import map, run, spawn
+    from ._aio_pipeline import pipeline
 else:
+    from ._aio_map import map
+    from ._aio_pipeline import pipeline
     from ._aio_run import run, spawn
 
 del _anyio
 
 __all__ = [
     "Child",
+    "Map",
     "Merged",
     "Process",
     "Reader",
@@ -41,6 +46,8 @@ __all__ = [
     "TextWriter",
     "Writer",
     "as_completed",
+    "map",
+    "pipeline",
     "run",
     "spawn",
     "wait",
