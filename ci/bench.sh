@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the subjects that it can get, names the others, and measures.
 #
-#   [ONLY=run|wait|streams|command|liveness|queue|ruby|map] [QUICK=1 | ROUNDS=n] ci/bench.sh
+#   [ONLY=run|wait|streams|command|liveness|queue|ruby|map|aio] [QUICK=1 | ROUNDS=n] ci/bench.sh
 #   ONLY=run PART=start|spawn|limit|capture|cold … and ONLY=queue PART=first …
 #
 # QUICK ends a suite within a minute or two; a figure to quote takes 15 rounds, the
@@ -120,7 +120,8 @@ fi
 ! want ruby || . ci/bench/ruby.sh
 
 ! want map || . ci/bench/map.sh
-[ "${ONLY:-}" != map ] || exit 0
+! want aio || . ci/bench/aio.sh
+case ${ONLY:-} in map | aio) exit 0 ;; esac
 
 for subject in ${SKIP:-}; do missing "$subject" 'left out on request'; done
 
