@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import pathlib
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -291,3 +294,15 @@ def test_nothing_takes_the_place_of_a_cancellation(on, tmp_path):
         assert scope.cancelled_caught
 
     on(main)
+
+
+@pytest.mark.skipif(os.environ.get("STRESS") != "1", reason="ten minutes, with STRESS=1")
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_load_under_which_cleanups_hang(backend):
+    pytest.importorskip(backend)
+    load = pathlib.Path(__file__).parent / "aio_load.py"
+    done = subprocess.run(
+        [sys.executable, str(load), "--backend", backend], stdout=subprocess.PIPE, text=True
+    )
+    print(done.stdout)
+    assert done.returncode == 0
