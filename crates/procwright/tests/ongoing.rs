@@ -6,11 +6,15 @@ mod common;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 use test_support::alone;
 
 use common::{Census, child, eventually};
+use procwright::process::Stop;
 use procwright::spec::Limit;
-use procwright::{Beyond, BoxError, Command, Demand, Moment, Ongoing, Reason, StdStream, Watch};
+use procwright::{
+    Beyond, BoxError, Command, Demand, Moment, Ongoing, Pipeline, Reason, StdStream, Watch,
+};
 
 /// A watch that asks for a turn for each byte that arrives, or panics.
 struct Bell {
@@ -95,6 +99,62 @@ fn a_demand_that_comes_after_the_end_changes_nothing() {
     assert_eq!(collected.report.reason, Reason::Finished);
     assert!(collected.report.success());
     assert_eq!(collected.stdout.unwrap(), b"all\n");
+}
+
+#[test]
+fn a_pipeline_takes_turns_as_a_run_does() {
+    let never = Stop::new().with_grace(Duration::MAX);
+    let stages = [child(&["ignore-term"]), child(&["cat"])];
+    let (bell, mut ring) = std::io::pipe().unwrap();
+    let pipeline = Pipeline::new(stages).stop(never);
+    let watch = Bell {
+        bell,
+        panics: false,
+    };
+    let mut ongoing = pipeline.watch(watch).begin_into::<Vec<u8>>().unwrap();
+    for _ in 0..3 {
+        ring.write_all(&[1]).unwrap();
+        assert!(!ongoing.proceed());
+    }
+    ongoing.stop();
+    ring.write_all(&[1]).unwrap();
+    // In the midst of the stop, or after it, if that came before the signal was ignored.
+    ongoing.proceed();
+    ongoing.kill();
+    let report = ongoing.finish().unwrap().report;
+    assert_eq!(report.reason, Reason::Cancelled);
+    for stage in &report.stages {
+        assert!(stage.report.status.signal().is_some(), "{stage:?}");
+    }
+}
+
+#[test]
+fn a_demand_that_comes_after_the_end_of_a_pipeline_changes_nothing() {
+    let stages = [child(&["echo", "all"]), child(&["cat"])];
+    let mut ongoing = Pipeline::new(stages).begin_into::<Vec<u8>>().unwrap();
+    while !ongoing.proceed() {}
+    ongoing.stop();
+    ongoing.kill();
+    assert!(ongoing.proceed());
+    let collected = ongoing.finish().unwrap();
+    assert!(collected.report.success());
+    assert_eq!(collected.stdout.unwrap(), b"all\n");
+}
+
+alone! {
+    fn a_pipeline_that_is_left_is_left_to_itself() {
+        let before = Census::now();
+        let stages = [child(&["flood-forever"]), child(&["cat"])];
+        let (bell, mut ring) = std::io::pipe().unwrap();
+        let bell = Bell { bell, panics: false };
+        let pipeline = Pipeline::new(stages).watch(bell);
+        let mut ongoing = pipeline.begin_into::<Vec<u8>>().unwrap();
+        ring.write_all(&[1]).unwrap();
+        assert!(!ongoing.proceed());
+        drop((ongoing, ring));
+        // They end as well: nobody reads the output of the last.
+        before.comes_back();
+    }
 }
 
 alone! {

@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::Error;
-use super::judgement::{StageEnd, SuccessRule, judge};
-use super::report::{PipelineCollected, PipelineOutput, PipelineReport, StageReport, joined};
+use super::judgement::SuccessRule;
+use super::ongoing::OngoingPipeline;
+use super::report::{PipelineCollected, PipelineOutput, joined};
 use crate::child::Unstarted;
 use crate::command::Command;
 use crate::error::Invalid;
 use crate::quote::quote;
-use crate::run::{
-    Failure, Hooks, JoinedResult, JointHooks, Reason, StageUnstarted, Watch, start_joined,
-};
+use crate::run::{Failure, Hooks, JointHooks, Reason, StageUnstarted, Watch, start_joined};
 use crate::spec::{Sink, Spec, Stdin};
 use crate::spool::Memory;
-use procwright_os::fork::ProcessOwned;
 use procwright_os::time::Timeout;
 use procwright_process::{Cancel, Stop};
 
@@ -128,7 +126,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Looks after a descriptor of the caller's meanwhile. The watch is told of the last stage
-    /// that is left. A [`Demand::Pause`](crate::Demand::Pause) has no meaning here.
+    /// that is left.
     pub fn watch(mut self, watch: impl Watch + 'a) -> Self {
         self.hooks.watch = Some(Box::new(watch));
         self
@@ -210,6 +208,15 @@ impl<'a> Pipeline<'a> {
     /// # Errors
     /// [`Error::Invalid`], [`Error::Spawn`], [`Error::Cancelled`] and [`Error::Forked`] only.
     pub fn run_into<M: Memory>(self) -> Result<PipelineCollected<M>, Error> {
+        self.begin_into()?.finish()
+    }
+
+    /// Starts it, for callers who have to be elsewhere now and then while it runs: see
+    /// [`OngoingPipeline`].
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], [`Error::Spawn`] and [`Error::Cancelled`] only.
+    pub fn begin_into<M: Memory>(self) -> Result<OngoingPipeline<'a, M>, Error> {
         self.check_whole()?;
         let of = self.stages.len();
         let (rule, ok_codes) = (self.rule, self.ok_codes);
@@ -244,15 +251,9 @@ impl<'a> Pipeline<'a> {
                 },
             }
         };
-        let runs = start_joined::<M>(stages, self.hooks).map_err(unstarted)?;
-        let mut runs = ProcessOwned::new(runs);
-        runs.drive();
-        match runs.is_ours() {
-            true => Ok(concluded(runs.into_inner().conclude(), rule, &ok_codes)),
-            false => Err(Error::Forked {
-                command: joined(commands.into_iter()),
-            }),
-        }
+        let runs = start_joined(stages, self.hooks).map_err(unstarted)?;
+        let command = joined(commands.into_iter());
+        Ok(OngoingPipeline::new(runs, command, rule, ok_codes))
     }
 
     /// Finds what is wrong with the whole.
@@ -352,52 +353,4 @@ fn joinable<'a>(
         spec.stop = stop;
     }
     Ok((Arc::new(spec), hooks))
-}
-
-fn concluded<M: Memory>(
-    result: JoinedResult<M>,
-    rule: SuccessRule,
-    ok_codes: &BTreeMap<usize, Vec<i32>>,
-) -> PipelineCollected<M> {
-    let ends = result.stages.iter().enumerate().map(|(place, stage)| {
-        let stderr = stage.stderr.as_ref();
-        StageEnd {
-            report: &stage.report,
-            stderr: stderr.map(Memory::as_bytes).unwrap_or_default(),
-            ok_codes: ok_codes.get(&place).map(Vec::as_slice).unwrap_or_default(),
-        }
-    });
-    let ends: Vec<StageEnd<'_>> = ends.collect();
-    let judgements = judge(rule, &ends, &result.joints, result.stop);
-    let mut failure = result.failure.map(|failure| (None, failure));
-    let mut stages = Vec::with_capacity(result.stages.len());
-    let mut stdout = None;
-    let mut stderr = Vec::with_capacity(result.stages.len());
-    let parts = result.stages.into_iter().zip(judgements);
-    for (place, (stage, judgement)) in parts.enumerate() {
-        if let Some(own) = stage.failure {
-            failure.get_or_insert((Some(place), own));
-        }
-        // Those before the last one have none.
-        stdout = stage.stdout;
-        stderr.push(stage.stderr);
-        stages.push(StageReport {
-            report: stage.report,
-            judgement,
-        });
-    }
-    let stops = stages.iter().filter_map(|stage| stage.report.stop_duration);
-    PipelineCollected {
-        report: PipelineReport {
-            reason: result.stop.map_or(Reason::Finished, |stop| stop.reason),
-            limit: result.limit,
-            duration: result.duration,
-            stop_duration: stops.max(),
-            rule,
-            stages,
-        },
-        stdout,
-        stderr,
-        failure,
-    }
 }

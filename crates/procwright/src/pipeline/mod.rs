@@ -24,9 +24,11 @@ mod error;
 #[cfg(feature = "serde")]
 mod json;
 mod judgement;
+mod ongoing;
 mod report;
 
 pub use builder::Pipeline;
 pub use error::Error;
 pub use judgement::{Judgement, SuccessRule};
+pub use ongoing::OngoingPipeline;
 pub use report::{PipelineCollected, PipelineOutput, PipelineReport, StageReport};

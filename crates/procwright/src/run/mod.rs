@@ -16,7 +16,8 @@ mod watch;
 
 pub use collected::{Collected, Failure};
 pub(crate) use engine::{
-    JoinedResult, Joint, JointHooks, JointStop, Run, StageUnstarted, start, start_joined,
+    JoinedResult, JoinedRuns, Joint, JointHooks, JointStop, Run, StageUnstarted, start,
+    start_joined,
 };
 pub use error::{Error, Foreign};
 pub use event::Event;

@@ -12,6 +12,8 @@ mod run_state;
 mod start;
 mod stop;
 
-pub(crate) use joined::{JoinedResult, Joint, JointHooks, JointStop, StageUnstarted, start_joined};
+pub(crate) use joined::{
+    JoinedResult, JoinedRuns, Joint, JointHooks, JointStop, StageUnstarted, start_joined,
+};
 pub(crate) use run_state::Run;
 pub(crate) use start::start;

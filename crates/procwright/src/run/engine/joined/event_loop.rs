@@ -27,14 +27,16 @@ enum Owner {
 }
 
 impl<M: Memory> JoinedRuns<'_, M> {
-    /// Goes on until nothing is left to wait for, or, in a fork that a hook has made, at once.
-    pub(crate) fn drive(&mut self) {
+    /// Goes on until nothing is left to wait for, or the caller is to have a turn, or, in a fork
+    /// that a hook has made, at once. Returns whether all are over.
+    pub(crate) fn drive(&mut self) -> bool {
         self.runs.iter_mut().for_each(|run| run.attend(false));
-        self.drive_on();
+        let are_over = self.drive_on();
         self.runs.iter_mut().for_each(|run| run.attend(true));
+        are_over
     }
 
-    fn drive_on(&mut self) {
+    fn drive_on(&mut self) -> bool {
         let feeds = self.runs.iter().any(|run| run.streams.feeds());
         let _no_sigpipe = feeds.then(NoSigpipe::new);
         while !self.runs.iter().any(Run::is_in_fork) {
@@ -48,16 +50,20 @@ impl<M: Memory> JoinedRuns<'_, M> {
                     Next::Over => run.close(),
                     Next::Stop(reason) => stop = stop.or(Some((reason, Some(place)))),
                     Next::Turn(until) => deadline = deadline.min(until),
-                    // Nobody takes turns with one of many: it is asked again at once.
+                    // The caller takes turns with all, and not with one of them: it is asked
+                    // again at once.
                     Next::Pause => deadline = Deadline::at(Instant::now()),
                 }
             }
             // A hook of a step may have forked: what is left is the parent's.
             if self.runs.iter().any(Run::is_in_fork) {
-                return;
+                return false;
             }
             if self.runs.iter().all(Run::is_closed) {
-                return;
+                return true;
+            }
+            if std::mem::take(&mut self.is_to_pause) {
+                return false;
             }
             let now = Instant::now();
             let stop = stop.or_else(|| Some((self.reason_to_stop(now)?, None)));
@@ -66,6 +72,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
                 None => self.turn(deadline.min(self.next_deadline())),
             }
         }
+        false
     }
 
     /// Why all are to be stopped now, if they are.
@@ -304,9 +311,14 @@ impl<M: Memory> JoinedRuns<'_, M> {
                 }
             }
         };
+        self.demand(demand);
+    }
+
+    /// Notes what the caller wants, or a watch.
+    pub(crate) fn demand(&mut self, demand: Demand) {
         match demand {
-            // Nobody takes turns with a pipeline.
-            Demand::Nothing | Demand::Pause => {}
+            Demand::Nothing => {}
+            Demand::Pause => self.is_to_pause = true,
             Demand::Stop => self.is_unwanted = true,
             Demand::Kill => {
                 self.is_unwanted = true;

@@ -44,6 +44,8 @@ pub(crate) struct JoinedRuns<'a, M> {
     is_unwanted: bool,
     /// True if the caller wants no more grace either.
     is_hurried: bool,
+    /// True if the caller is to have a turn.
+    is_to_pause: bool,
     stop: Option<JointStop>,
     failure: Option<Failure>,
 }

@@ -98,6 +98,7 @@ pub(crate) fn start_joined<'a, M: Memory>(
         late_turns: 0,
         is_unwanted: false,
         is_hurried: false,
+        is_to_pause: false,
         stop: None,
         failure: None,
     })
