@@ -167,6 +167,17 @@ class TestBadValues < Minitest::Test
     path: [*bad(5, :x, ODD, ["x"], nil), Row.new("a\0b", "%s is #{"a\0b".inspect}, which contains")],
     joblog: PATH,
     # A command of a map is fed by nobody.
+    stages: [
+      Row.new([], "stages is []: "), Row.new([nil], "stage 1: argv[0] is nil: "), Row.new([["x", ODD]], "stage 1: argv[1] is <odd>: "),
+      Row.new([[]], "stage 1: argv is [], which is empty: "), Row.new([{ argv: 5, nice: "x" }], 'stage 1: nice is "x": '),
+      Row.new([{ nice: 5 }], "stage 1: it is #{{ nice: 5 }}, which has no argv: "),
+      Row.new([["x", "a\0b"]], "stage 1: argv[1] is #{"a\0b".inspect}, which contains")
+    ],
+    success: WORD + bad(nil),
+    ok_codes: [
+      *bad("x", 5, ODD, [1]), Row.new({ 1 => [1] }, "a stage in ok_codes is 1: "), Row.new({ "x" => [1] }, 'a stage in ok_codes is "x": '),
+      Row.new({ 0 => 1 }, "ok_codes[0] is 1: "), Row.new({ 0 => [0, 256] }, "ok_codes[0][1] is 256: "), Row.new({ 0 => nil }, "ok_codes[0] is nil: ")
+    ],
     "Procwright.map:stdin": bad("text", 1.5, ODD, true, :no, -9, HUGE),
     # That of `overflow=`.
     "Procwright::Queue::Sender#overflow=:overflow": WORD + bad(nil)
@@ -177,11 +188,11 @@ class TestBadValues < Minitest::Test
 
     # The parameters by their names, as pairs of kind and name; options by theirs.
     def parameters
-      table = { run: :RUN, run!: :RUN, spawn: :SPAWN, map: :MAP }[method] if owner == Procwright
-      if method == :map && table
-        return [[:req, :commands], *Procwright.const_get(:Options)::MAP.keys.map { |name| [:key, name] }]
+      table = { run: :RUN, run!: :RUN, spawn: :SPAWN, map: :MAP, pipeline: :PIPELINE, pipeline!: :PIPELINE }[method] if owner == Procwright
+      if table
+        first = { MAP: [:req, :commands], PIPELINE: [:stages, :stages] }.fetch(table, [:argv, :argv])
+        return [first, *Procwright.const_get(:Options).const_get(table).keys.map { |name| [:key, name] }]
       end
-      return [[:argv, :argv], *Procwright.const_get(:Options).const_get(table).keys.map { |name| [:key, name] }] if table
 
       target = if !class_method then owner.instance_method(method)
                elsif method == :new && owner.method(:new).owner == Class then owner.instance_method(:initialize)
@@ -259,20 +270,20 @@ class TestBadValues < Minitest::Test
   # Parameters, by call or alone, that take values of these kinds, or tell of them in other words.
   PATHS = %i[shell cwd chdir cgroup chroot keep_full tee path joblog journal].freeze
   # They are of bytes: whatever those are, they may be the name of a program or a file.
-  BYTES_OF_ANY_KIND = [*PATHS, :stdout, :stderr, :argv, :input, :message].freeze
+  BYTES_OF_ANY_KIND = [*PATHS, :stdout, :stderr, :argv, :stages, :input, :message].freeze
   TAKES = {
     # 2**70 seconds are a time, and so many more than there are is all.
-    "huge" => [*ROWS.filter_map { |name, rows| name if rows.equal?(SECONDS) }, :mode, :argv],
+    "huge" => [*ROWS.filter_map { |name, rows| name if rows.equal?(SECONDS) }, :mode, :argv, :stages],
     "NUL" => %i[message pattern name input ticket which peer],
     "broken UTF-8" => [*BYTES_OF_ANY_KIND],
     "UTF-16" => [*BYTES_OF_ANY_KIND, :pattern],
-    "NaN" => %i[argv],
+    "NaN" => %i[argv stages],
     # A File has its path when it is closed, too.
-    "closed file" => [*PATHS, :argv]
+    "closed file" => [*PATHS, :argv, :stages]
   }.freeze
 
   # What a value is called that stands for something else.
-  PARTS = ["process", "a member of things", "argv[0]", "signal"].freeze
+  PARTS = ["process", "a member of things", "argv[0]", "stage 1: argv[0]", "signal"].freeze
 
   # For parameters that are new as well: which one takes such a value is said above.
   CALLS.each do |call|
@@ -491,6 +502,7 @@ class TestBadValues < Minitest::Test
     keywords = {}
     call.parameters.each do |kind, one|
       case kind
+      when :stages then arguments.concat(one == name ? (bad.is_a?(Array) ? bad : [bad]) : [["touch", mark_file]])
       when :argv then arguments.concat(one == name && bad.is_a?(Array) ? bad : one == name ? [bad] : ["touch", mark_file])
       when :req then arguments << (one == name ? bad : value(one))
       when :opt

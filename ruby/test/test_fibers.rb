@@ -13,6 +13,8 @@ class TestFibers < Minitest::Test
   # Calls that would wait for ever.
   WAITING = {
     "run" => ->(test) { Procwright.run(test.marked, CHILD, "sleep-forever") },
+    "pipeline" => ->(test) { Procwright.pipeline([test.marked, CHILD, "sleep-forever"], [test.marked, CHILD, "cat"]) },
+    "Open3.pipeline" => ->(test) { Procwright::Open3.pipeline([test.marked, CHILD, "sleep-forever"], [test.marked, CHILD, "cat"]) },
     "capture3" => ->(test) { Procwright::Open3.capture3(test.marked, CHILD, "sleep-forever") },
     "wait for a child" => ->(test) { test.child.wait },
     "wait for a process" => ->(test) { test.child.process.wait },

@@ -3,9 +3,9 @@
 require_relative "helper"
 require "tmpdir"
 
-# What docs/guide/ruby.md shows, each block as a program. `# => value` is compared.
+# What the documents show in Ruby, each block as a program. `# => value` is compared.
 class TestGuide < Minitest::Test
-  GUIDE = File.join(ROOT, "docs", "guide", "ruby.md")
+  FILES = %w[docs/guide/ruby.md docs/recipes/pipelines.md].freeze
   CHECK = <<~'RUBY'
     def __check(line, found, expected)
       abort "line #{line}: #{found.inspect}, not #{expected.inspect}" unless found == expected
@@ -13,9 +13,12 @@ class TestGuide < Minitest::Test
     end
   RUBY
 
-  blocks = File.read(GUIDE).to_enum(:scan, /^```ruby\n(.*?)^```$/m).map { [$~.pre_match.count("\n") + 2, $1] }
-  blocks.each do |first, block|
-    define_method("test_the_block_at_line_#{first}") { check(first, block) }
+  FILES.each do |file|
+    text = File.read(File.join(ROOT, file))
+    blocks = text.to_enum(:scan, /^```ruby\n(.*?)^```$/m).map { [$~.pre_match.count("\n") + 2, $1] }
+    blocks.each do |first, block|
+      define_method("test_the_block_of_#{file}_at_line_#{first}") { check(first, block) }
+    end
   end
 
   def check(first, block)

@@ -12,6 +12,8 @@ class TestInterrupts < Minitest::Test
   # Calls that would block for ever, each with the child that it is about.
   BLOCKING = {
     "run" => ->(test) { Procwright.run(test.marked, CHILD, "sleep-forever") },
+    "pipeline" => ->(test) { Procwright.pipeline([test.marked, CHILD, "sleep-forever"], [test.marked, CHILD, "cat"]) },
+    "Open3.pipeline" => ->(test) { Procwright::Open3.pipeline([test.marked, CHILD, "sleep-forever"], [test.marked, CHILD, "cat"]) },
     "wait for a child" => ->(test) { test.child.wait },
     "wait for a process" => ->(test) { test.child.process.wait },
     "wait for many" => ->(test) { Procwright.wait([test.child, test.child.stdout], mode: :all) },
@@ -84,6 +86,17 @@ class TestInterrupts < Minitest::Test
     thread.raise(Boom, "second")
     error = assert_raises(Boom) { thread.value }
     assert_equal "first", error.message
+    @child.stop
+    assert gone?
+  end
+
+  def test_two_at_once_end_the_grace
+    thread = Thread.new { Procwright.run(marked, CHILD, "ignore-term", stop: { grace: 100_000 }) }
+    thread.report_on_exception = false
+    eventually { Dir.glob("/proc/[0-9]*/environ").count { |file| File.binread(file).include?(mark) rescue false } > 1 }
+    thread.raise(Boom, "first")
+    thread.raise(Boom, "second")
+    assert_equal "first", assert_raises(Boom) { thread.value }.message
     @child.stop
     assert gone?
   end

@@ -12,9 +12,10 @@ module Procwright
   class InvalidValue < ArgumentError
     include Error
 
-    # What the core has refused, what is wrong with it, and what would do; nil if it was Ruby.
+    # What the core has refused, what is wrong with it, what would do, and the place of the stage of
+    # a pipeline that has it; nil if it was Ruby.
     # @private
-    Refused = Struct.new(:what, :problem, :hint)
+    Refused = Struct.new(:what, :problem, :hint, :stage)
     private_constant :Refused
 
     # @private
@@ -41,6 +42,8 @@ module Procwright
     attr_reader :step
     # @return [String] its object: a path, a name
     attr_reader :object
+    # @return [Integer, nil] the stage of a pipeline that it is, from 0; nil without one
+    attr_reader :stage
     # @return [String] the whole text
     attr_reader :message
 
@@ -66,11 +69,12 @@ module Procwright
     end
 
     # @private
-    def self.build(errno, object, step, message)
+    def self.build(errno, object, step, message, stage = nil)
       SystemErrors.with(self, errno).new.tap do |error|
         error.instance_exec do
           @step = step.to_sym
           @object = object
+          @stage = stage
           @message = message
         end
       end
@@ -93,10 +97,10 @@ module Procwright
     alias to_s message
   end
 
-  # Included in the exceptions of a run that did not end as it should, with its result.
+  # Included in the exceptions of a run or a pipeline that did not end as it should, with its result.
   module RunError
     include Error
-    # @return [Result]
+    # @return [Result, PipelineResult]
     attr_reader :result
 
     def initialize(result, message = result.explanation)
@@ -105,7 +109,8 @@ module Procwright
     end
   end
 
-  # The program failed, and `run!` or {Result#check!} was called.
+  # The program failed, and `run!` or {Result#check!} was called; or a pipeline by its rule, and
+  # `pipeline!` or {PipelineResult#check!}.
   class CommandFailed < StandardError
     include RunError
   end
@@ -114,7 +119,7 @@ module Procwright
   # Timeout::Error.
   class TimeoutExpired < ::Timeout::Error
     include Error
-    # @return [Result, nil] that of a run, whose error is a {RunError} besides; nil of a wait
+    # @return [Result, PipelineResult, nil] that of a run, whose error is a {RunError} besides; nil of a wait
     attr_reader :result
 
     # @private
@@ -290,11 +295,11 @@ module Procwright
 
       def invalid_value(words) = InvalidValue.new(words)
 
-      def refused_by_core(what, problem, hint) = InvalidValue.by_core(what, problem, hint)
+      def refused_by_core(*parts) = InvalidValue.by_core(*parts)
 
       def cancelled_before(words) = Cancelled.new(nil, words)
 
-      def spawn_error(errno, object, step, words) = SpawnError.build(errno, object, step, words)
+      def spawn_error(errno, object, step, words, stage) = SpawnError.build(errno, object, step, words, stage)
 
       def system_error(errno, words)
         errno.zero? ? IOError.new(words).extend(Error) : SystemFailure.build(errno, words)

@@ -38,6 +38,21 @@ module Procwright
 
     MAP = MAP_COMMAND.merge(MAP_ALONE).freeze
 
+    # Options of `pipeline` for all stages together, and what joins those to the caller.
+    PIPELINE_ALONE = { success: :forgiving, ok_codes: nil }.merge(
+      RUN.slice(
+        :input, :stdin, :stdout, :binmode, :encoding, :external_encoding, :internal_encoding, :on_timeout, :cancel, :on_event
+      )
+    ).freeze
+
+    # Those of a stage. A terminal has both ends of a program, and what needs code of Ruby's
+    # between two stages, or for one of them, is not there.
+    STAGE = RUN.except(
+      :pty, :merged, :keep_full, :tee, :on_line, :on_stdout_line, :on_stderr_line, :max_length, :too_long, *PIPELINE_ALONE.keys
+    ).freeze
+
+    PIPELINE = STAGE.merge(PIPELINE_ALONE).freeze
+
     module_function
 
     # Splits arguments into argv and options. `argv` may begin with variables to set, as that
@@ -115,6 +130,19 @@ module Procwright
       total_timeout: "deadline: is that of all, timeout: that of each", workers: AT_A_TIME
     }.freeze
 
+    CHECKED = "use pipeline!, which raises CommandFailed"
+    COPIED = 'a pipeline has no copies: add a stage, ["tee", path], or take stdout and stderr of the result'
+    BY_LINES = "a pipeline calls back for no lines: take stdout.lines of the result"
+    # Keywords of shells, of `run` and of Open3, and what does in `pipeline` what they do there.
+    OF_PIPELINE = {
+      check: CHECKED, exception: CHECKED, keep_full: COPIED, tee: COPIED, on_line: BY_LINES, on_stdout_line: BY_LINES,
+      on_stderr_line: BY_LINES, max_length: BY_LINES, too_long: BY_LINES,
+      err: "use stderr: with the same, :null for File::NULL, :merged for [:child, :out]",
+      merged: "stderr: :merged sends both into the pipe: leave it out", ok: "pass ok_codes: { 1 => [1] }",
+      pipefail: "pass success: :strict. Without it, too, each stage counts, but for one that could write no more",
+      pty: "a terminal has both ends of a program, and here they are pipes: leave it out"
+    }.freeze
+
     # Keywords of `run`, and what does for a child what they do there.
     OF_RUN = {
       on_line: "go through the lines of stdout and stderr, or of merged",
@@ -123,8 +151,15 @@ module Procwright
     }.freeze
 
     def refuse_keyword(caller, name, value, known)
-      hint = (OF_MAP[name] if known.equal?(MAP)) || OF_OTHERS[name] || HABITS[name] || other_hint(caller, name, known)
+      hint = own_hint(name, known) || OF_OTHERS[name] || HABITS[name] || other_hint(caller, name, known)
       raise InvalidValue, "#{name} is #{Arguments.shown(value)}, and #{caller} has no such keyword: #{hint}"
+    end
+
+    def own_hint(name, known)
+      return OF_MAP[name] if known.equal?(MAP)
+      return OF_PIPELINE[name] if known.equal?(PIPELINE)
+
+      "it is one of the whole: pass it to pipeline" if known.equal?(STAGE) && PIPELINE.key?(name)
     end
 
     def other_hint(caller, name, known)

@@ -11,8 +11,10 @@ use magnus::{
     ArgList, Error, Exception, IntoValue, Module, Object, RArray, RModule, Value, function,
 };
 use procwright::error::{Invalid, SpawnError, Step};
+use procwright::pipeline;
 use procwright::process::ProcessError;
 use procwright::stream::{Broken, Closed, LineTooLong, Stalled};
+use rustix::io::Errno;
 
 use crate::gvl::ruby;
 use crate::string::{filesystem_string, no_memory};
@@ -88,19 +90,40 @@ pub(crate) fn choice_error(what: &str, value: &str, choices: &str) -> Error {
 pub(crate) fn spawn_error(error: &procwright::Error) -> Error {
     let words = error.to_string();
     match error {
-        procwright::Error::Spawn { source, .. } => exception(
-            "spawn_error",
-            (
-                source.errno(),
-                filesystem_string(&ruby(), source.object.as_bytes()),
-                source.step.name(),
-                words,
-            ),
-        ),
+        procwright::Error::Spawn { source, .. } => step_error(source, words, None),
         procwright::Error::Invalid(error) => invalid_error(error),
         procwright::Error::Cancelled { .. } => exception("cancelled_before", (words,)),
         _ => exception("invalid_value", (words,)),
     }
+}
+
+/// The exception for a pipeline that did not start, with the place of the stage that it is about.
+pub(crate) fn pipeline_error(error: &pipeline::Error) -> Error {
+    let words = error.to_string();
+    match error {
+        pipeline::Error::Spawn { stage, source, .. } => step_error(source, words, Some(*stage)),
+        pipeline::Error::Invalid { stage, source } => exception(
+            "refused_by_core",
+            (source.what(), source.problem(), source.hint(), *stage),
+        ),
+        pipeline::Error::Cancelled { .. } => exception("cancelled_before", (words,)),
+        pipeline::Error::Forked { .. } => system_error(&Errno::CHILD.into(), words),
+        _ => exception("internal_error", (words,)),
+    }
+}
+
+/// The exception for a step of a start, that of a stage of a pipeline if there is one.
+fn step_error(source: &SpawnError, words: String, stage: Option<usize>) -> Error {
+    exception(
+        "spawn_error",
+        (
+            source.errno(),
+            filesystem_string(&ruby(), source.object.as_bytes()),
+            source.step.name(),
+            words,
+            stage,
+        ),
+    )
 }
 
 /// The exception for a start that was refused on this side of the core: for want of
@@ -122,7 +145,7 @@ pub(crate) fn start_refused(
 pub(crate) fn system_error(error: &io::Error, words: String) -> Error {
     let errno = match (error.raw_os_error(), error.kind()) {
         (Some(errno), _) => errno,
-        (None, io::ErrorKind::Unsupported) => rustix::io::Errno::NOTSUP.raw_os_error(),
+        (None, io::ErrorKind::Unsupported) => Errno::NOTSUP.raw_os_error(),
         (None, _) => 0,
     };
     exception("system_error", (errno, words))

@@ -29,6 +29,7 @@ mod merged;
 mod options;
 mod output_tap;
 mod pipe_end;
+mod pipeline;
 mod process;
 mod queue;
 mod read_buffer;
@@ -39,6 +40,7 @@ mod setup;
 mod shared_reader;
 mod signal_pipe;
 mod string;
+mod turns;
 mod wait;
 mod writer;
 
@@ -60,6 +62,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     pipe_end::define(ruby, &native)?;
     event_handover::define(ruby, &native)?;
     run::define(&native)?;
+    pipeline::define(&native)?;
     map::define(ruby, &native)?;
     child::define(ruby, &native)?;
     reader::define(ruby, &native)?;

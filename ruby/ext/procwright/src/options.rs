@@ -188,7 +188,10 @@ impl Options<'_> {
     }
 }
 
-fn each<T>(array: RArray, item: impl Fn(Value) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+pub(crate) fn each<T>(
+    array: RArray,
+    item: impl Fn(Value) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
     array.into_iter().map(item).collect()
 }
 

@@ -4,16 +4,16 @@ use std::time::UNIX_EPOCH;
 
 use magnus::{Error, IntoValue, Object, RArray, RHash, RModule, Ruby, Value, function};
 use procwright::error::Step;
-use procwright::{Collected, Command, Failure, Ongoing, StdStream};
+use procwright::{Collected, Command, Failure, StdStream};
 
-use crate::errors::{exception, guarded, panic_error, spawn_error, start_refused, system_error};
+use crate::errors::{exception, guarded, spawn_error, start_refused, system_error};
 use crate::event_handover::EventHandover;
-use crate::gvl;
-use crate::interruptible::{Interrupts, PauseOnInterrupt, fork_error};
+use crate::interruptible::{Interrupts, PauseOnInterrupt};
 use crate::options::Options;
 use crate::output_tap::{OWN_OUTPUT, OutputTaps};
 use crate::report;
 use crate::string::string_from_vec;
+use crate::turns;
 
 pub(crate) fn define(native: &RModule) -> Result<(), Error> {
     native.define_singleton_method("run", function!(run, 1))
@@ -29,69 +29,24 @@ fn run(ruby: &Ruby, hash: RHash) -> Result<RHash, Error> {
         let taps = OutputTaps::from_options(options)?;
         let refused = |step, object: &str, error| start_refused(&spec.argv, step, object, error);
         let interrupts = Interrupts::try_watch().map_err(|error| refused(Step::Pipe, "", error))?;
-        let mut ongoing = loop {
-            let begun = interrupts.without_gvl(|| {
-                let mut command = Command::from_spec(spec.clone())
-                    .watch(PauseOnInterrupt(&interrupts))
-                    .until_exit_written_as(report::UNTIL_EXIT);
-                if let Some(cancel) = &cancel {
-                    command = command.cancel_on(cancel);
-                }
-                if let Some(events) = events {
-                    command = command.on_event(events.hook());
-                }
-                taps.add_to(command)
-                    .map(|command| command.begin_into::<Vec<u8>>())
-            })?;
-            match begun {
-                None => {}
-                Some(Err(panic)) => return Err(panic_error(&*panic)),
-                Some(Ok(Err(error))) => {
-                    return Err(refused(Step::Dup, OWN_OUTPUT, error));
-                }
-                Some(Ok(Ok(Err(error)))) => return Err(spawn_error(&error)),
-                Some(Ok(Ok(Ok(ongoing)))) => break Some(ongoing),
+        let begun = turns::begin(&interrupts, || {
+            let mut command = Command::from_spec(spec.clone())
+                .watch(PauseOnInterrupt(&interrupts))
+                .until_exit_written_as(report::UNTIL_EXIT);
+            if let Some(cancel) = &cancel {
+                command = command.cancel_on(cancel);
             }
-        };
-        let process = std::process::id();
-        // Kept in this frame, where the collector finds it.
-        let mut raised = None;
-        let collected = loop {
-            let done = interrupts.without_gvl_unchecked(|| {
-                match ongoing.as_mut().is_some_and(Ongoing::proceed) {
-                    true => ongoing.take().map(Ongoing::finish),
-                    false => None,
-                }
-            });
-            match done {
-                // Not an error of a fork, which is told below.
-                Some(Ok(Some(collected))) => {
-                    break collected.map_err(|error| spawn_error(&error))?;
-                }
-                Some(Err(panic)) => return Err(panic_error(&*panic)),
-                // The run has paused, or there was an interrupt before it went on.
-                Some(Ok(None)) | None => {}
+            if let Some(events) = events {
+                command = command.on_event(events.hook());
             }
-            interrupts.clear();
-            let handled = gvl::check_interrupts_beside(raised.as_ref());
-            if std::process::id() != process {
-                // A handler has forked. The run is the parent's.
-                return Err(fork_error(raised, handled));
-            }
-            match (handled, &mut ongoing, &raised) {
-                (Err(error), Some(run), None) => {
-                    run.stop();
-                    raised = Some(error);
-                }
-                // The first exception is the cause; a second one ends the grace.
-                (Err(_), Some(run), Some(_)) => run.kill(),
-                _ => {}
-            }
-        };
-        match raised {
-            None => result(ruby, collected, taps.shown()),
-            Some(error) => Err(error),
-        }
+            taps.add_to(command)
+                .map(|command| command.begin_into::<Vec<u8>>())
+        })?;
+        let begun = begun.map_err(|error| refused(Step::Dup, OWN_OUTPUT, error))?;
+        let ongoing = begun.map_err(|error| spawn_error(&error))?;
+        let collected = turns::drive(&interrupts, ongoing)?;
+        let collected = collected.map_err(|error| spawn_error(&error))?;
+        result(ruby, collected, taps.shown())
     })
 }
 
@@ -142,20 +97,24 @@ pub(crate) fn parts(
         Ok(order)
     });
     hash.aset(ruby.to_symbol("merged"), order.transpose()?)?;
-    let failure = failure.map(|failure| match failure {
+    let failure = failure.map(|failure| failure_error(failure, &report.command()));
+    Ok((hash, failure))
+}
+
+/// The exception for what has broken `command` off.
+pub(crate) fn failure_error(failure: Failure, command: &str) -> Error {
+    match failure {
         Failure::Io(error) => {
-            let command = report.command();
             let words = format!("reading the output of {command} failed: {error}");
             system_error(&error, words)
         }
         Failure::Foreign(what, error) => {
-            let words = format!("{what} of {} failed: {error}", report.command());
+            let words = format!("{what} of {command} failed: {error}");
             match error.downcast_ref::<std::io::Error>() {
                 Some(error) => system_error(error, words),
                 None => exception("internal_error", (words,)),
             }
         }
         _ => exception("internal_error", ("an unknown failure",)),
-    });
-    Ok((hash, failure))
+    }
 }

@@ -1,0 +1,189 @@
+# frozen_string_literal: true
+
+module Procwright
+  # Runs programs of which each writes into the next one, judges each, and returns all that came
+  # of them.
+  #
+  #   Procwright.pipeline(["yes"], ["head", "-1"]).stdout # => "y\n"
+  #   Procwright.pipeline({ argv: ["zcat", "log.gz"], chdir: "/var/log" }, ["grep", "-c", "500"], timeout: 60)
+  #
+  # The pipes between are the kernel's: nothing passes through this process. All are started, or
+  # none; all have one deadline; and when one has to be stopped, all are, the last one first.
+  # Threads, signals and fibers are as with {run}.
+  #
+  # @overload pipeline(*stages, **options)
+  #   @param stages [Array<Array, Hash, String>] what to run: each an Array of words as {run} takes
+  #     them, which may begin with variables to set; or a Hash of options of {run} for this stage
+  #     alone with `argv:` among them, which come on top of those of all
+  #   @param input [String] the data that the first reads; so too `stdin`, as of {run}
+  #   @param stdout [Symbol, String, IO, Integer, Array] where the last writes, as of {run}
+  #   @param stderr [Symbol, String, IO, Integer, Array] where each writes its errors, as of {run};
+  #     `:merged` sends both into the pipe
+  #   @param limit [Integer, String, Limit] how many bytes are kept of stdout, and of each stderr
+  #   @param timeout [Numeric] seconds for all
+  #   @param idle_timeout [Numeric] seconds without a byte on stdout of the last or on stderr of any.
+  #     What passes between two stages is not seen
+  #   @param stop [Stop, String, Symbol, Hash] how all are stopped when that has to be
+  #   @param success [Symbol] the rule: `:forgiving` wants 0 of each, but for one that could write no
+  #     more since the next had read enough and ended well; `:strict` forgives none, as `pipefail`;
+  #     `:last` asks for the last alone
+  #   @param ok_codes [Hash{Integer=>Array<Integer>}] exit codes that are no failure, by stage, from
+  #     0: `{ 1 => [1] }` for a grep that may find nothing
+  #   @param on_timeout [Symbol] `:raise`, or `:return` the result
+  #   @param cancel [Cancel] as of {run}; so too `on_event`, `encoding`, `binmode`
+  #   @param options options of {run} for each stage: `chdir:`, `env:`, `rlimits:`, `until:`, ...
+  # @return [PipelineResult]
+  # @raise [InvalidValue] an ArgumentError
+  # @raise [SpawnError] an Errno::ENOENT, Errno::EACCES, ..., whose `stage` says which one
+  # @raise [TimeoutExpired, IdleTimeout, OutputLimitExceeded, Cancelled] with the {PipelineResult}
+  def self.pipeline(*stages, **given)
+    options = Options.with_defaults("pipeline", given, Options::PIPELINE)
+    encodings = Options.encodings(options)
+    pipeline = Pipeline.new(stages, options, encodings)
+    StdinFeed.during(options) do
+      raw = EventCaller.during(options) { pipeline.run }
+      result = PipelineResult.new(raw, encodings)
+      Run.raise_for(result, options[:on_timeout])
+      result
+    end
+  end
+
+  # {pipeline}, but raises {CommandFailed} unless it succeeds by its rule.
+  #
+  # @return [PipelineResult]
+  def self.pipeline!(*stages, **options)
+    pipeline(*stages, **options).check!
+  end
+
+  # One call of {Procwright.pipeline}: its arguments, for the extension.
+  # @private
+  class Pipeline
+    STAGE = "pass each stage as an Array of words, or as a Hash of options with argv among them"
+    OK_CODES = "pass a Hash of stages, which count from 0, to Arrays of exit codes, such as { 1 => [1] }"
+
+    # A stage: its words, all of its options, and those that it alone has.
+    Given = Struct.new(:argv, :options, :own)
+
+    # Refuses what cannot be used, as far as that can be known before threads are started that
+    # feed the first stage.
+    def initialize(stages, options, encodings)
+      @options = options
+      @encodings = encodings
+      Arguments.refuse("stages", stages, "a pipeline has one program at least; #{STAGE}") if stages.empty?
+      common = options.slice(*Options::STAGE.keys).except(*OF_ALL)
+      # What is wrong with an option of all is not told of as that of a stage.
+      Options.shell_program(common[:shell])
+      Options.setup(["true"], whole(common))
+      @whole = whole_setup(stages.size)
+      @stdin = Options.stdin(options, encodings) unless Run.fed_by_thread?(options[:stdin])
+      @stages = stages.each_with_index.map { |stage, place| Pipeline.of_stage(place) { stage(stage, common) } }
+      @setups = setups
+      refuse_shared_files
+    end
+
+    # Runs it, once what feeds it and is told of it is in the options.
+    def run
+      @setups.first[:stdin] = @stdin || Options.stdin(@options, @encodings)
+      # The thread that feeds the first stage may have made one.
+      setup = @whole.merge(stages: @setups, cancel: Cancel.native_of(@options[:cancel]), events: @options[:events])
+      telling_refusals { Fibers.on_thread { Native.pipeline(setup) } }
+    end
+
+    # Has what the block refuses be told of as that of a stage.
+    def self.of_stage(place)
+      yield
+    rescue InvalidValue => e
+      raise InvalidValue, "stage #{place + 1}: #{e.message}"
+    end
+
+    private
+
+    # Options that stages have as well, and that mean all of them here.
+    OF_ALL = %i[timeout idle_timeout stop].freeze
+    private_constant :OF_ALL
+
+    def whole(options) = Options::RUN.merge(options)
+
+    def whole_setup(count)
+      Arguments.callable("on_event", @options[:on_event])
+      Arguments.word("on_timeout", @options[:on_timeout], %i[raise return])
+      Options.sink("stdout", @options[:stdout])
+      Cancel.native_of(@options[:cancel])
+      {
+        timeout: Arguments.seconds("timeout", @options[:timeout]),
+        idle_timeout: Arguments.seconds("idle_timeout", @options[:idle_timeout]),
+        stop: @options[:stop].nil? ? nil : Stop.of(@options[:stop]).parts,
+        success: Arguments.symbol("success", @options[:success], %i[forgiving strict last]).name,
+        ok_codes: ok_codes(@options[:ok_codes], count)
+      }
+    end
+
+    def ok_codes(given, count)
+      return [] if given.nil?
+
+      Arguments.mapping("ok_codes", given, OK_CODES).map do |place, codes|
+        Arguments.number("a stage in ok_codes", place, 0..(count - 1), OK_CODES)
+        name = "ok_codes[#{place}]"
+        Arguments.refuse(name, codes, OK_CODES) unless codes.is_a?(Array)
+        [place, codes.each_with_index.map { |code, at| Arguments.number("#{name}[#{at}]", code, 0..255, OK_CODES) }]
+      end
+    end
+
+    def stage(given, common)
+      own = Hash.try_convert(given)
+      if own
+        raise InvalidValue, "it is #{Arguments.shown(own)}, which has no argv: #{STAGE}" unless own.key?(:argv)
+
+        words, own = own[:argv], own.except(:argv)
+      else
+        words, own = given, {}
+      end
+      words = [words] unless words.is_a?(Array)
+      argv, options = Options.parse("a stage", words, { **common, **own }, Options::STAGE)
+      Given.new(argv, options, own)
+    end
+
+    # The stages for the extension. The first has what the whole reads, the last what it writes.
+    def setups
+      last = @stages.size - 1
+      @stages.each_with_index.map do |stage, place|
+        stage.options.merge!(@options.slice(:stdin, :input)) if place.zero?
+        stage.options[:stdout] = @options[:stdout] if place == last
+        setup = Pipeline.of_stage(place) { Options.setup(stage.argv, whole(stage.options)) }
+        setup.merge!(stdin: [:null, nil])
+      end
+    end
+
+    # Two openings of one file: the second cuts off what the first has written.
+    def refuse_shared_files
+      files = @setups.flat_map { |setup| setup.slice(:stdout, :stderr).to_a }.filter_map do |name, (kind, path)|
+        # In bytes, as the core takes it, which refuses a NUL.
+        next if kind != :file || path.b.include?("\0")
+
+        full = File.expand_path(path.b)
+        [full, name, path] if File.file?(full) || !File.exist?(full)
+      end
+      _, name, path = files.group_by(&:first).values.find { |all| all.size > 1 }&.last
+      return if path.nil?
+
+      Arguments.refuse(name.name, path, "two stages would open that file, each anew: pass [path, \"a\"]")
+    end
+
+    # Calls the core. An option that it refuses is told of with the value that was given, and as
+    # that of a stage if the stage alone has it.
+    def telling_refusals(&call)
+      call.call
+    rescue InvalidValue => e
+      raise if e.refused.nil?
+
+      place = e.refused.stage
+      return Options.telling_refusals([], @options) { raise e } if place.nil?
+
+      stage = @stages[place]
+      name = Options.name_given(e.refused.what, stage.options)[/\A\w+/].to_sym
+      tell = -> { Options.telling_refusals(stage.argv, stage.options) { raise e } }
+      name == :argv || stage.own.key?(name) ? Pipeline.of_stage(place, &tell) : tell.call
+    end
+  end
+  private_constant :Pipeline
+end
