@@ -1,4 +1,4 @@
-"""The cases of conformance/run.json and map.json by front end, as tables.
+"""The cases of conformance/run.json, map.json and pipeline.json by front end, as tables.
 
     conformance.py [--missing FRONT_END | --fault NAME] [FOLDER]
 
@@ -47,8 +47,10 @@ def caught(fault: str, folder: pathlib.Path) -> int:
 
 def main(missing: list[str], folder: pathlib.Path) -> int:
     wrong = table("run.json", "", missing, folder)
-    print()
-    return wrong | table("map.json", "map-", missing, folder)
+    for subject in ("map", "pipeline"):
+        print()
+        wrong |= table(f"{subject}.json", f"{subject}-", missing, folder)
+    return wrong
 
 
 def table(file: str, prefix: str, missing: list[str], folder: pathlib.Path) -> int:

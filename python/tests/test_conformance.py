@@ -1,4 +1,4 @@
-"""The cases that every front end must pass, read from conformance/run.json."""
+"""The cases that every front end must pass, read from conformance/run.json and its neighbours."""
 
 import json
 import os
@@ -39,6 +39,12 @@ MAPS = [
 MAP_OPTIONS = {"parallel", "stop_after_failures", "deadline", "timeout", "cwd", "extra_env"}
 COUNTS = {"succeeded", "failed", "succeeded_before", "failed_before", "unknown"}
 
+PIPELINES = [
+    case
+    for case in json.loads((ROOT / "conformance" / "pipeline.json").read_text())["cases"]
+    if "python" not in case.get("without", {})
+]
+
 
 @pytest.fixture(scope="module")
 def results():
@@ -50,6 +56,12 @@ def results():
 def map_results():
     """How each case of a map went."""
     yield from written("map-python.json")
+
+
+@pytest.fixture(scope="module")
+def pipeline_results():
+    """How each case of a pipeline went."""
+    yield from written("pipeline-python.json")
 
 
 def written(file):
@@ -263,3 +275,84 @@ def map_fact(name, wanted, ended, progress):
         place: wanted.get(place, line) if (wanted.get(place) or "") in line else line
         for place, line in failed.items()
     }
+
+
+@pytest.mark.parametrize("case", PIPELINES, ids=lambda case: case["name"])
+def test_pipeline(case, child, pipeline_results):
+    pipeline_results[case["name"]] = "failed"
+    check_pipeline(case, child)
+    pipeline_results[case["name"]] = "passed"
+
+
+def pipeline_stage(stage, child):
+    """A stage: its words, or its words and options of its own."""
+    if isinstance(stage, list):
+        return [child if word == "$CHILD" else word for word in stage]
+    own = dict(stage)
+    args = pipeline_stage(own.pop("argv"), child)
+    return {
+        "args": args,
+        **{name: SINKS[value] if name == "stderr" else value for name, value in own.items()},
+    }
+
+
+def check_pipeline(case, child):
+    given = dict(case.get("options", {}))
+    ok_codes = {int(stage): codes for stage, codes in given.pop("ok_codes", {}).items()}
+    rule = {name: given.pop(name) for name in {"success"} & given.keys()}
+    kwargs = {**options(given), **rule, "ok_codes": ok_codes}
+    if "stdin_hex" in case:
+        kwargs["input"] = bytes.fromhex(case["stdin_hex"])
+    if "stdin_zeros" in case:
+        kwargs["input"] = bytes(case["stdin_zeros"])
+    stages = [pipeline_stage(stage, child) for stage in case["stages"]]
+    expected = dict(case["expect"])
+    error = expected.pop("error", None)
+    if error == "invalid":
+        with pytest.raises(procwright.InvalidValue):
+            procwright.pipeline(*stages, **kwargs)
+        return
+    if error == "spawn":
+        with pytest.raises(procwright.SpawnError) as refused:
+            procwright.pipeline(*stages, **kwargs)
+        assert (refused.value.step, refused.value.errno) == (expected["step"], expected["errno"])
+        if "stage" in expected:
+            assert f"stage {expected['stage'] + 1} of {len(stages)}, " in str(refused.value)
+        return
+    if error is None:
+        try:
+            result = procwright.pipeline(*stages, **kwargs)
+        except procwright.OutputLimitExceeded as stopped:
+            result = stopped.result
+    else:
+        with pytest.raises(ERRORS[error]) as caught:
+            procwright.pipeline(*stages, **kwargs)
+        result = caught.value.result
+        for words in expected.pop("says", []):
+            assert words in str(caught.value)
+    assert {name: pipeline_fact(name, result) for name in expected} == expected, result
+    if result.reason == "finished" and result.stdout_info:
+        # A pipeline that was not stopped has left them.
+        for holder in result.stdout_info.held_by:
+            os.kill(holder.pid, signal.SIGKILL)
+
+
+def pipeline_fact(name, result):
+    stages = result.stages
+    return {
+        "success": lambda: result.ok,
+        "rule": lambda: result.rule,
+        "reason": lambda: result.reason,
+        "outcome": lambda: result.outcome,
+        "judgements": lambda: [stage.judgement for stage in stages],
+        "reasons": lambda: [stage.reason for stage in stages],
+        "statuses": lambda: [fact("status", stage) for stage in stages],
+        "stdout": lambda: result.stdout.decode(),
+        "stdout_hex": lambda: result.stdout.hex(),
+        "stdout_bytes": lambda: len(result.stdout),
+        "stderrs": lambda: [
+            None if stage.stderr is None else stage.stderr.decode() for stage in stages
+        ],
+        "held": lambda: bool(result.stdout_info.held_by),
+        "survivors": lambda: sum(len(stage.survivors) for stage in stages),
+    }[name]()

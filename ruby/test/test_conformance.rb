@@ -184,3 +184,101 @@ class TestConformanceOfMap < Minitest::Test
     end
   end
 end
+
+# The cases of conformance/pipeline.json.
+class TestConformanceOfPipelines < Minitest::Test
+  CASES = JSON.parse(File.read(File.join(ROOT, "conformance", "pipeline.json")))["cases"].reject do |one|
+    one.dig("without", "ruby")
+  end
+  RESULTS = {} # rubocop:disable Style/MutableConstant
+  STOP = %w[signal grace].freeze
+  ERRORS = TestConformance::ERRORS
+
+  Minitest.after_run { write_results("pipeline-ruby.json", RESULTS) }
+
+  CASES.each do |one|
+    define_method("test_#{one['name']}") do
+      RESULTS[one["name"]] = "failed"
+      check(one)
+      RESULTS[one["name"]] = "passed"
+    end
+  end
+
+  # A stage: its words, or a Hash of these and options of its own.
+  def stage(given)
+    return given.map { |word| word == "$CHILD" ? CHILD : word } if given.is_a?(Array)
+
+    { argv: stage(given["argv"]), **options(given.except("argv")) }
+  end
+
+  def options(given)
+    stop = given.slice(*STOP).transform_keys(&:to_sym)
+    options = stop.empty? ? {} : { stop: Procwright::Stop.new(**stop) }
+    given.except(*STOP, "check", "raise", "beyond").each do |name, value|
+      options[name.to_sym] =
+        case name
+        when "timeout", "idle_timeout", "cwd", "extra_env", "success", "until", "no_new_privs" then value
+        when "stdout", "stderr" then value.to_sym
+        when "ok_codes" then value.transform_keys { |stage| Integer(stage) }
+        when "limit" then Procwright::Limit.new(value, beyond: { "head_and_tail" => :ends, "fail" => :fail }.fetch(given["beyond"]))
+        else flunk "unknown option #{name}"
+        end
+    end
+    options
+  end
+
+  def check(one)
+    given = one["options"] || {}
+    options = { on_timeout: given["raise"] ? :raise : :return, **options(given) }
+    options[:input] = [one["stdin_hex"]].pack("H*") if one["stdin_hex"]
+    options[:input] = "\0" * one["stdin_zeros"] if one["stdin_zeros"]
+    stages = one["stages"].map { |stage| stage(stage) }
+    call = -> { given["check"] ? Procwright.pipeline!(*stages, **options) : Procwright.pipeline(*stages, **options) }
+    expected = one["expect"].dup
+    case error = expected.delete("error")
+    when "invalid" then assert_raises(Procwright::InvalidValue, &call)
+    when "spawn"
+      refused = assert_raises(Procwright::SpawnError, &call)
+      assert_equal expected, { "step" => refused.step.name, "errno" => refused.errno, "stage" => refused.stage }.slice(*expected.keys)
+    else
+      result = outcome(error, expected, call)
+      assert_equal expected, expected.keys.to_h { |name| [name, fact(name, result)] }
+      # A pipeline that was not stopped has left them.
+      holders = result.reason == :finished ? result.stdout_info&.held_by : nil
+      holders&.each { |holder| Process.kill(:KILL, holder.pid) }
+    end
+  end
+
+  # What came of it, and with which error.
+  def outcome(error, expected, call)
+    if error
+      caught = assert_raises(ERRORS.fetch(error), &call)
+      expected.delete("says")&.each { |words| assert_includes caught.message, words }
+      return caught.result
+    end
+
+    call.call
+  rescue Procwright::OutputLimitExceeded => e
+    raise if error
+
+    e.result
+  end
+
+  def fact(name, result)
+    of_each = ->(&fact) { result.stages.map(&fact) }
+    case name
+    when "success" then result.success?
+    when "rule", "reason" then result.public_send(name).name
+    when "outcome", "stdout" then result.public_send(name)
+    when "judgements" then of_each.call { |stage| stage.judgement.name }
+    when "reasons" then of_each.call { |stage| stage.reason.name }
+    when "statuses" then of_each.call { |stage| stage.status.exited? ? { "exited" => stage.exitstatus } : { "signaled" => stage.termsig } }
+    when "stdout_hex" then result.stdout.unpack1("H*")
+    when "stdout_bytes" then result.stdout.bytesize
+    when "stderrs" then result.stages.map(&:stderr)
+    when "held" then !result.stdout_info.held_by.empty?
+    when "survivors" then result.stages.sum { |stage| stage.survivors.size }
+    else flunk "unknown fact #{name}"
+    end
+  end
+end
