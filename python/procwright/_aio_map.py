@@ -57,7 +57,13 @@ class Map(Generic[Out, Err, Order]):
         if self._next is not call:
             raise RuntimeError("a result of this map is being waited for already")
         self._next = None
-        ended = self._map._ended(call.value)
+        self._map._is_taken = True
+        try:
+            come = call.value()
+        except BaseException:
+            self._map._is_ended = True
+            raise
+        ended = self._map._ended(come)
         if ended is None:
             raise StopAsyncIteration
         return ended

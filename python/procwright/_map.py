@@ -310,19 +310,19 @@ class Map(Generic[Out, Err, Order]):
         return self
 
     def __next__(self) -> Ended[Out, Err, Order]:
-        ended = self._ended(self._native.next)
+        self._is_taken = True
+        try:
+            come = self._native.next()
+        except BaseException:
+            self._is_ended = True
+            raise
+        ended = self._ended(come)
         if ended is None:
             raise StopIteration
         return ended
 
-    def _ended(self, come_next: Callable[[], Any]) -> Ended[Out, Err, Order] | None:
-        """What has become of the next command, None at the end of all."""
-        self._is_taken = True
-        try:
-            come = come_next()
-        except BaseException:
-            self._is_ended = True
-            raise
+    def _ended(self, come: Any) -> Ended[Out, Err, Order] | None:
+        """What has become of a command, of what has come from the core; None at the end of all."""
         if come is None:
             self._is_ended = True
             return None
