@@ -230,7 +230,10 @@ fn show(scenes: &[Scene]) {
         // The watchdog ends this.
         loop {
             let diagnosis = running.examine();
-            let fault = fault(scene, &running, &diagnosis, !always_proves());
+            // What others of this machine hide is no fault, as an io_uring does.
+            let has_ring = diagnosis.unseen.iter().any(|one| one.contains("io_uring"));
+            let may_be_doubted = has_ring || !always_proves();
+            let fault = fault(scene, &running, &diagnosis, may_be_doubted);
             let false_proof =
                 diagnosis.verdict == Verdict::Proven && scene.verdict != Verdict::Proven;
             assert!(!false_proof, "{}: {}", scene.name, diagnosis.text(false));
