@@ -12,6 +12,18 @@ pub(crate) fn timeout(text: &str) -> Result<Timeout, String> {
     parsed.map_err(|error| format!("this {}; {}", error.problem(), error.hint()))
 }
 
+/// Parses a [`timeout`] of a program. 0 is none: it means no limit to timeout(1) and its like, and
+/// no time at all to the library.
+pub(crate) fn time_limit(text: &str) -> Result<Timeout, String> {
+    let parsed = timeout(text)?;
+    match parsed.duration() {
+        Some(Duration::ZERO) => Err(
+            "0 means no limit to some and no time at all to others; write inf or 1ms".to_owned(),
+        ),
+        _ => Ok(parsed),
+    }
+}
+
 /// Parses a [`timeout`] as a duration; `inf` is the longest one.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(timeout(text)?.duration().unwrap_or(Duration::MAX))

@@ -2,8 +2,13 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use common::{Census, child, scaled, stopped};
-use procwright::{Beyond, Limit, Output, Reason};
+use procwright::process::{Exit, Stop};
+use procwright::{Beyond, BoxError, Limit, Output, Piece, Reason, StdStream, Tap, Until};
 use test_children::{Pattern, Stream};
 use test_support::alone;
 
@@ -122,6 +127,100 @@ fn failing_stops_the_program_and_keeps_the_beginning() {
     );
     assert_eq!(output.report.reason, Reason::OutputLimit);
     assert_eq!(output.stdout.len().max(output.stderr.len()), 8 << 20);
+}
+
+/// A tap that counts what it gets.
+#[derive(Clone, Default)]
+struct Counted(Arc<AtomicU64>);
+
+impl Counted {
+    fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Tap for Counted {
+    fn piece(&mut self, piece: Piece<'_>) -> Result<(), BoxError> {
+        let bytes = piece.bytes.len() as u64;
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// The program ignores SIGTERM, and ends once it has written all: if its pipe is read to the end.
+#[test]
+fn what_comes_beyond_a_failing_limit_is_read_and_goes_to_nobody() {
+    let _dog = common::watchdog("what_comes_beyond_a_failing_limit_is_read_and_goes_to_nobody");
+    const ALL: u64 = 8 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    for limit in [0_u64, 1, 70_000, 1 << 20] {
+        for (stream, args) in [
+            (Stream::Stdout, ["flood", "--out", "8M", "--ignore-term"]),
+            (Stream::Stderr, ["flood", "--err", "8M", "--ignore-term"]),
+        ] {
+            let path = dir.path().join("full");
+            let file = match stream {
+                Stream::Stdout => path.clone(),
+                Stream::Stderr => dir.path().join("full.stderr"),
+            };
+            let of = match stream {
+                Stream::Stdout => StdStream::Stdout,
+                Stream::Stderr => StdStream::Stderr,
+            };
+            let (tap, both) = (Counted::default(), Counted::default());
+            let lines = Arc::new(AtomicU64::new(0));
+            let counts = Arc::clone(&lines);
+            let count_line = move |line: &[u8]| {
+                counts.fetch_add(line.len() as u64, Ordering::Relaxed);
+                Ok(())
+            };
+            let flood = child(&args);
+            let flood = match of {
+                StdStream::Stdout => flood.on_stdout_line(count_line),
+                StdStream::Stderr => flood.on_stderr_line(count_line),
+            };
+            let output = flood
+                .limit(fail(limit))
+                .stop(Stop::new().with_grace(Duration::MAX))
+                .keep_full(&path)
+                .tap_stream(of, Box::new(tap.clone()))
+                .tap_both(Box::new(both.clone()))
+                .run();
+            let output = stopped(output);
+            assert_eq!(output.report.reason, Reason::OutputLimit);
+            assert_eq!(output.report.status, Exit::Code(0));
+            let (kept, info) = match stream {
+                Stream::Stdout => (&output.stdout, &output.report.stdout_info),
+                Stream::Stderr => (&output.stderr, &output.report.stderr_info),
+            };
+            assert_eq!(kept, &pattern(stream, limit));
+            let info = info.as_ref().unwrap();
+            assert_eq!((info.bytes, info.kept_bytes), (ALL, limit));
+            assert_eq!(
+                (info.dropped_bytes, info.undelivered_bytes),
+                (ALL - limit, 0)
+            );
+            let got = [tap.bytes(), both.bytes(), lines.load(Ordering::Relaxed)];
+            assert_eq!(got, [limit; 3], "{stream:?}");
+            assert_eq!(std::fs::read(file).unwrap(), pattern(stream, limit));
+            let error = info.kept_error.as_ref().unwrap();
+            assert!(error.starts_with("it ends at the limit"), "{error}");
+        }
+    }
+}
+
+/// Whether or not there was a stop: what is left out is told.
+#[test]
+fn a_program_that_has_ended_has_written_too_much_as_well() {
+    let _dog = common::watchdog("a_program_that_has_ended_has_written_too_much_as_well");
+    for until in [Until::Eof, Until::Exit] {
+        for _ in 0..5 {
+            let flood = child(&["flood", "--out", "1001"]);
+            let output = stopped(flood.until(until).limit(fail(1000)).run());
+            assert_eq!(output.report.reason, Reason::OutputLimit);
+            assert_eq!(output.stdout, pattern(Stream::Stdout, 1000));
+        }
+    }
 }
 
 #[test]

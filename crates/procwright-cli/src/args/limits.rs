@@ -17,20 +17,21 @@ pub(crate) struct LimitArgs {
     /// Stop it after this time
     ///
     /// Counted from its start to the end of the run. What its processes were doing
-    /// then is told.
-    #[arg(long, value_name = "DURATION", value_parser = units::timeout, help_heading = "Limits")]
+    /// then is told. inf is none; 0, which means none to timeout(1), is refused.
+    #[arg(long, value_name = "DURATION", value_parser = units::time_limit, help_heading = "Limits")]
     pub(crate) timeout: Option<Timeout>,
 
     /// Stop it after this time without output
     ///
     /// On neither stdout nor stderr. While whoever reads our output holds it up,
     /// the silence is not the program's, and is not counted.
-    #[arg(long, value_name = "DURATION", value_parser = units::timeout, help_heading = "Limits")]
+    #[arg(long, value_name = "DURATION", value_parser = units::time_limit, help_heading = "Limits")]
     pub(crate) idle_timeout: Option<Timeout>,
 
     /// Stop it beyond so much on stdout or stderr
     ///
-    /// For each of the two on its own. Exactly so much is not too much.
+    /// For each of the two on its own. Exactly so much is not too much. What comes
+    /// beyond it, until the program has ended, is passed on to nobody.
     #[arg(long, value_name = "SIZE", value_parser = units::size, help_heading = "Limits")]
     pub(crate) limit: Option<u64>,
 

@@ -7,6 +7,7 @@
 //! caller's thread, [`Pump`] on one thread for all streams that are handed out.
 
 mod blocked_time;
+mod ceiling;
 mod copies;
 mod feed;
 mod flow;
@@ -22,12 +23,14 @@ mod pipe_budget;
 mod pump;
 mod room;
 mod saturation;
+mod scratch;
 mod second_thread;
 mod segment;
 mod store;
 mod terminal_input;
 
 pub(crate) use blocked_time::BlockedTime;
+pub(crate) use ceiling::Ceiling;
 pub(crate) use copies::{Copies, OutputChunk};
 pub(crate) use feed::{Feed, FeedSource};
 pub use flow::Flow;

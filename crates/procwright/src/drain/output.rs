@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use super::ceiling::Ceiling;
 use super::copies::Copies;
 use super::flow_watch::FlowTeller;
 use super::last_words::LastWords;
@@ -40,6 +41,8 @@ pub(crate) struct Drain<M> {
     /// The pipe. None once it has been closed while the program could still write.
     fd: Option<Arc<CloseOnFork>>,
     store: Store<M>,
+    /// The most that goes into the store and to others.
+    ceiling: Option<Ceiling>,
     copies: Option<Copies>,
     last_words: Option<Arc<LastWords>>,
     /// Tells those who do not read of each read, and of the end.
@@ -80,6 +83,7 @@ impl<M: Memory> Drain<M> {
         Drain {
             fd: Some(Arc::new(CloseOnFork::new(fd))),
             store,
+            ceiling: None,
             copies: None,
             last_words: None,
             teller: None,
@@ -97,6 +101,11 @@ impl<M: Memory> Drain<M> {
             rest: None,
             failed: false,
         }
+    }
+
+    /// Lets no more than this go into the store, and to those who get copies.
+    pub(crate) fn below(self, ceiling: Option<Ceiling>) -> Drain<M> {
+        Drain { ceiling, ..self }
     }
 
     /// Hands on copies of what is read.
@@ -166,20 +175,22 @@ impl<M: Memory> Drain<M> {
         if self.ended {
             return Ok(DrainStep::End);
         }
-        if self.copies_are_full() {
-            self.blocked.hold(Instant::now());
-            return Ok(DrainStep::Held);
-        }
-        match self.store.room()? {
-            StoreRoom::Some => {}
-            StoreRoom::None => {
+        if !self.goes_nowhere() {
+            if self.copies_are_full() {
                 self.blocked.hold(Instant::now());
                 return Ok(DrainStep::Held);
             }
-            StoreRoom::Unwanted => {
-                // The driver closes the pipe, once it has stopped to watch it.
-                self.cut();
-                return Ok(DrainStep::End);
+            match self.store.room()? {
+                StoreRoom::Some => {}
+                StoreRoom::None => {
+                    self.blocked.hold(Instant::now());
+                    return Ok(DrainStep::Held);
+                }
+                StoreRoom::Unwanted => {
+                    // The driver closes the pipe, once it has stopped to watch it.
+                    self.cut();
+                    return Ok(DrainStep::End);
+                }
             }
         }
         // A pipe never holds more than its size, so asking for more only makes
@@ -192,7 +203,15 @@ impl<M: Memory> Drain<M> {
 
     /// True if a step would find no room.
     pub(crate) fn is_held(&mut self) -> bool {
-        !self.ended && (self.copies_are_full() || matches!(self.store.room(), Ok(StoreRoom::None)))
+        !self.ended
+            && !self.goes_nowhere()
+            && (self.copies_are_full() || matches!(self.store.room(), Ok(StoreRoom::None)))
+    }
+
+    /// True if what comes next is too much: it needs no room.
+    fn goes_nowhere(&self) -> bool {
+        let ceiling = self.ceiling.as_ref();
+        ceiling.is_some_and(|ceiling| ceiling.room(self.bytes) == 0)
     }
 
     /// True if a consumer of copies takes no other piece yet. A wake-up rings when it does.
@@ -215,7 +234,15 @@ impl<M: Memory> Drain<M> {
             copies.iter().for_each(|copies| copies.offer(bytes));
             words.iter().for_each(|words| words.note(bytes));
         };
-        let n = match self.store.read_from(fd, max, copy) {
+        let read = match self.ceiling.as_mut().map(|one| (one.room(self.bytes), one)) {
+            Some((0, ceiling)) => ceiling.read_from(fd, max),
+            Some((room, _)) => {
+                let max = max.min(usize::try_from(room).unwrap_or(max));
+                self.store.read_from(fd, max, copy)
+            }
+            None => self.store.read_from(fd, max, copy),
+        };
+        let n = match read {
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                 self.blocked.found_empty(Instant::now());
@@ -406,8 +433,10 @@ impl<M: Memory> Drain<M> {
         self.last_read
     }
 
-    pub(crate) fn over_limit(&self) -> bool {
-        self.store.over_limit()
+    /// How many bytes came that were too many.
+    pub(crate) fn excess(&self) -> u64 {
+        let ceiling = self.ceiling.as_ref();
+        ceiling.map_or(0, Ceiling::excess)
     }
 
     /// The pipe; none once it is closed, and in a fork.
@@ -438,6 +467,8 @@ impl<M: Memory> Drain<M> {
     /// The kept bytes in one piece, and the place in them where others were
     /// dropped.
     pub(crate) fn into_kept(self) -> (io::Result<M>, Option<u64>) {
-        self.store.into_kept()
+        let cut_at = self.ceiling.as_ref().and_then(Ceiling::cut_at);
+        let (kept, ends) = self.store.into_kept();
+        (kept, ends.or(cut_at))
     }
 }

@@ -153,7 +153,7 @@ fn drive<M: Memory>(
                 signals.last_read.store(nanos, Ordering::Relaxed);
                 signals.bytes.store(drain.bytes(), Ordering::Relaxed);
                 // Looked at here as well: a pipe with many writers is never empty.
-                if drain.over_limit() || signals.quitting.load(Ordering::Relaxed) {
+                if drain.excess() > 0 || signals.quitting.load(Ordering::Relaxed) {
                     return Ok(DrainStep::Moved);
                 }
             }

@@ -6,39 +6,23 @@ use std::os::fd::BorrowedFd;
 use super::kept::Kept;
 use super::merge::MergeInput;
 use super::room::StoreRoom;
+use super::scratch::Scratch;
 use crate::spool::elastic::{ElasticProducer, Space};
 use crate::spool::{HeadAndTail, Memory};
-use procwright_os::memory;
-
-/// The size of the buffer for what is not kept.
-const SCRATCH: usize = 256 * 1024;
 
 /// The place of what a drain reads.
 #[derive(Debug)]
 pub(crate) enum Store<M> {
     /// Memory for all bytes.
     Whole(Kept<M>),
-    /// Memory for the first `limit` bytes. The rest is counted.
-    Capped {
-        kept: Kept<M>,
-        length: u64,
-        limit: u64,
-        seen: u64,
-        scratch: Vec<u8>,
-    },
     /// Memory for both ends.
     HeadAndTail(HeadAndTail),
     /// A queue to the reader of the stream. None once it has ended.
     Elastic(Option<ElasticProducer>),
     /// A queue to the reader of both streams.
     Merged(MergeInput),
-    /// No memory: the bytes are looked at by taps only. More than `limit` of them
-    /// are too many.
-    Nothing {
-        seen: u64,
-        limit: Option<u64>,
-        scratch: Vec<u8>,
-    },
+    /// No memory: the bytes are looked at by taps only.
+    Nothing(Scratch),
 }
 
 impl<M: Memory> Store<M> {
@@ -46,31 +30,17 @@ impl<M: Memory> Store<M> {
         Store::Whole(Kept::new())
     }
 
-    pub(crate) fn capped(limit: u64) -> Store<M> {
-        Store::Capped {
-            kept: Kept::new(),
-            length: 0,
-            limit,
-            seen: 0,
-            scratch: Vec::new(),
-        }
-    }
-
     pub(crate) fn ends(limit: u64) -> Store<M> {
         Store::HeadAndTail(HeadAndTail::new(limit))
     }
 
-    pub(crate) fn nothing(limit: Option<u64>) -> Store<M> {
-        Store::Nothing {
-            seen: 0,
-            limit,
-            scratch: Vec::new(),
-        }
+    pub(crate) fn nothing() -> Store<M> {
+        Store::Nothing(Scratch::default())
     }
 
     /// True if what is read is kept, up to some limit.
     pub(super) fn keeps(&self) -> bool {
-        !matches!(self, Store::Nothing { .. })
+        !matches!(self, Store::Nothing(_))
     }
 
     /// Reads once. `seen` is called with what came, if anything did.
@@ -86,29 +56,9 @@ impl<M: Memory> Store<M> {
             // What lies there is its reader's once it is committed.
             Store::Elastic(producer) => return read_into_queue(producer, fd, max, seen),
             Store::Merged(half) => return half.read_from(fd, max, seen),
-            Store::Nothing { scratch, .. } => discard(scratch, fd, max)?,
-            Store::Capped {
-                kept,
-                length,
-                limit,
-                scratch,
-                ..
-            } => {
-                let room = usize::try_from(*limit - *length).unwrap_or(usize::MAX);
-                match room {
-                    0 => discard(scratch, fd, max)?,
-                    room => {
-                        let n = kept.read_from(fd, max.min(room))?;
-                        *length += n as u64;
-                        n
-                    }
-                }
-            }
+            Store::Nothing(scratch) => scratch.read_from(fd, max)?,
         };
         if n > 0 {
-            if let Store::Capped { seen, .. } | Store::Nothing { seen, .. } = self {
-                *seen += n as u64;
-            }
             seen(self.latest(n));
         }
         Ok(n)
@@ -164,14 +114,7 @@ impl<M: Memory> Store<M> {
             // They tell of a read while it is in their hands.
             Store::Elastic(_) | Store::Merged(_) => &[],
             Store::HeadAndTail(ends) => ends.latest(n),
-            Store::Nothing { scratch, .. } => last(scratch, n),
-            Store::Capped {
-                length,
-                seen,
-                scratch,
-                ..
-            } if seen > length => last(scratch, n),
-            Store::Capped { kept, .. } => last(kept.as_bytes(), n),
+            Store::Nothing(scratch) => scratch.latest(n),
         }
     }
 
@@ -179,21 +122,12 @@ impl<M: Memory> Store<M> {
     pub(super) fn into_kept(self) -> (io::Result<M>, Option<u64>) {
         match self {
             Store::Whole(kept) => (Ok(kept.finish()), None),
-            Store::Capped { kept, length, .. } => (Ok(kept.finish()), Some(length)),
             Store::HeadAndTail(ends) => {
                 let mut kept = Kept::new();
                 let pushed = ends.pieces().iter().try_for_each(|piece| kept.push(piece));
                 (pushed.map(|()| kept.finish()), Some(ends.kept().0))
             }
-            Store::Nothing { .. } | Store::Elastic(_) | Store::Merged(_) => (Ok(M::new()), None),
-        }
-    }
-
-    pub(super) fn over_limit(&self) -> bool {
-        match self {
-            Store::Capped { length, seen, .. } => seen > length,
-            Store::Nothing { seen, limit, .. } => limit.is_some_and(|limit| *seen > limit),
-            Store::Whole(_) | Store::HeadAndTail(_) | Store::Elastic(_) | Store::Merged(_) => false,
+            Store::Nothing(_) | Store::Elastic(_) | Store::Merged(_) => (Ok(M::new()), None),
         }
     }
 }
@@ -222,14 +156,4 @@ fn read_into_queue(
 
 fn last(bytes: &[u8], n: usize) -> &[u8] {
     &bytes[bytes.len() - n..]
-}
-
-fn discard(scratch: &mut Vec<u8>, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
-    if scratch.capacity() == 0 {
-        scratch
-            .try_reserve_exact(SCRATCH)
-            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-    }
-    scratch.clear();
-    memory::read_into_spare(fd, scratch, max)
 }

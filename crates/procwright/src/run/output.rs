@@ -151,7 +151,8 @@ pub struct StreamInfo {
     pub bytes: u64,
     /// How many of them are in the result.
     pub kept_bytes: u64,
-    /// How many of them are not: what a limit left out.
+    /// How many of them went nowhere: what a limit left out, of the result or, where nothing is
+    /// kept, of what is passed on.
     pub dropped_bytes: u64,
     /// Offset in the kept bytes where the dropped ones would stand.
     pub dropped_at: Option<u64>,
@@ -404,6 +405,19 @@ impl StreamInfo {
             ConsumerRole::Required | ConsumerRole::Relay | ConsumerRole::Optional => {
                 self.undelivered_bytes += missing;
             }
+        }
+    }
+
+    /// Notes that so many bytes came beyond a limit, and went nowhere.
+    pub(super) fn note_excess(&mut self, excess: u64) {
+        if excess == 0 {
+            return;
+        }
+        self.dropped_bytes = self.dropped_bytes.max(excess);
+        if self.kept_at.is_some() && self.kept_error.is_none() {
+            self.kept_error = Some(format!(
+                "it ends at the limit, {excess} bytes before the end"
+            ));
         }
     }
 

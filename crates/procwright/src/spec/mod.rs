@@ -138,7 +138,8 @@ pub struct Spec {
     pub until: Until,
     /// Amount of output that is kept.
     pub limit: Option<Limit>,
-    /// A file that gets all of the output, whatever the limit keeps: stdout in
+    /// A file that gets all of the output, whatever a limit keeps ([`Beyond::Fail`] ends it at
+    /// the limit): stdout in
     /// this file, stderr in one with `.stderr` appended to its name.
     pub keep_full: Option<PathBuf>,
     /// True to record in which order the two streams were read.
@@ -261,7 +262,9 @@ pub enum Beyond {
     /// and counted. The program goes on at full speed.
     #[default]
     HeadAndTail,
-    /// The run is stopped and fails.
+    /// The run is stopped and fails. What comes beyond the limit until the program has ended is
+    /// read, so that it can answer the stop, and goes nowhere: neither into the result nor to
+    /// callbacks, copies or files. Who holds a child gets all that is read.
     Fail,
 }
 

@@ -1,4 +1,5 @@
-//! `flood [--out BYTES] [--err BYTES] [--chunk N] [--alternate] [--rounds N --pause MS]`:
+//! `flood [--out BYTES] [--err BYTES] [--chunk N] [--alternate] [--rounds N --pause MS]
+//! [--ignore-term]`:
 //! the pattern of [`test_children::Pattern`] on stdout and stderr.
 //!
 //! Each stream has a thread of its own; with `--alternate` one thread writes a
@@ -11,12 +12,12 @@ use std::time::Duration;
 
 use test_children::{Pattern, Stream};
 
-use crate::process::{STDERR, STDOUT, sleep, write_all};
+use crate::process::{STDERR, STDOUT, ignore, sleep, write_all};
 use crate::{Args, Command, Outcome};
 
 pub(crate) const COMMAND: Command = Command {
     name: "flood",
-    usage: "[--out BYTES] [--err BYTES] [--chunk N] [--alternate] [--rounds N --pause MS]",
+    usage: "[--out BYTES] [--err BYTES] [--chunk N] [--alternate] [--rounds N --pause MS] [--ignore-term]",
     about: "writes a known pattern to stdout and stderr, by two threads or in turn",
     run,
 };
@@ -28,6 +29,9 @@ fn run(mut args: Args) -> Outcome {
     let alternate = args.flag("--alternate");
     let rounds = args.number("--rounds")?.unwrap_or(1);
     let pause = Duration::from_millis(args.number("--pause")?.unwrap_or(0));
+    if args.flag("--ignore-term") {
+        ignore(libc::SIGTERM)?;
+    }
     args.finish()?;
     let (out_bytes, err_bytes) = (out, err);
     let mut out = Flow::new(STDOUT, Stream::Stdout, out, chunk);

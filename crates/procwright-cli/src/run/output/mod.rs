@@ -140,7 +140,7 @@ impl Outputs {
         let infos = [&report.stdout_info, &report.stderr_info];
         if let Some(log) = &self.log {
             let read = infos.iter().filter_map(|info| info.as_ref());
-            log.end_run(read.map(|info| info.bytes).sum());
+            log.end_run(read.map(|info| info.bytes - info.dropped_bytes).sum());
         }
         for info in infos.into_iter().flatten() {
             if let (Some(path), Some(error)) = (&info.kept_at, &info.kept_error) {

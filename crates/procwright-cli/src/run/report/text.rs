@@ -140,6 +140,13 @@ fn stream(info: &StreamInfo, program: i32) -> String {
     if let Some(blocked) = info.blocked.filter(|blocked| !blocked.is_zero()) {
         let _ = write!(text, "; pipe full for up to {}", HumanDuration(blocked));
     }
+    if info.dropped_bytes > 0 {
+        let _ = write!(
+            text,
+            "; {} left out, beyond the limit",
+            HumanBytes(info.dropped_bytes)
+        );
+    }
     if info.undelivered_bytes > 0 {
         let _ = write!(
             text,

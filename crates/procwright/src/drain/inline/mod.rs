@@ -521,7 +521,7 @@ impl<M: Memory> Inline<M> {
         self.outputs
             .values()
             .flatten()
-            .any(|output| output.machine.over_limit())
+            .any(|output| output.machine.excess() > 0)
     }
 
     /// The two streams once they have ended, none where no pipe is between.

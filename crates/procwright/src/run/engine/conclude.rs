@@ -41,7 +41,11 @@ impl<M: Memory> Run<'_, M> {
         let held_after_exit = stop.as_ref().is_some_and(|stop| stop.held_after_exit);
         let (reason, survivors, processes, at_stop) = match stop {
             None => (
-                Reason::Finished,
+                // What the program wrote last may be found to be too much once it has exited.
+                match self.streams.over_limit() {
+                    true => Reason::OutputLimit,
+                    false => Reason::Finished,
+                },
                 Vec::new(),
                 Vec::new(),
                 PerStream::default(),
@@ -65,6 +69,7 @@ impl<M: Memory> Run<'_, M> {
                 let undelivered = consumer.fifo.undelivered()[stream];
                 info.note_copy(&consumer.role, error, undelivered);
             }
+            info.note_excess(drain.excess());
             if drain.keeps() {
                 data[stream] = Some(keep(drain, &mut info, &mut self.failure));
             }

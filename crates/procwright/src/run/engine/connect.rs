@@ -9,7 +9,9 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::child::{OurEnds, StdinProducer};
-use crate::drain::{Copies, Drain, Feed, FeedSource, Inline, KeyboardRelay, OutputChunk, Store};
+use crate::drain::{
+    Ceiling, Copies, Drain, Feed, FeedSource, Inline, KeyboardRelay, OutputChunk, Store,
+};
 use crate::error::{SpawnError, Step};
 use crate::spec::{Beyond, Limit, Spec, Stdin};
 use crate::spool::Memory;
@@ -128,6 +130,7 @@ impl Attachments {
                 true => Drain::of_terminal(end.fd, slave.take(), store, now),
                 false => Drain::new(end.fd, end.probe, store, now),
             };
+            let drain = drain.below(ceiling(spec));
             drains[stream] = Some(match queues.is_empty() {
                 true => drain,
                 false => drain.with_copies(Copies { stream, queues }),
@@ -176,24 +179,27 @@ fn plain_relay(spec: &Spec, stream: StdStream) -> Result<Option<NewConsumer>, Sp
 
 /// The memory for what is read of a stream.
 fn store<M: Memory>(spec: &Spec, stream: StdStream) -> Store<M> {
-    let limit = spec.limit;
-    #[cfg(procwright_fault)]
-    let limit = crate::fault::lowered(limit);
-    if !spec.keeps()[stream] {
-        let limit = limit.filter(|limit| limit.beyond == Beyond::Fail);
-        return Store::nothing(limit.map(|limit| limit.bytes));
-    }
-    match limit {
-        None => Store::whole(),
+    match limit(spec) {
+        _ if !spec.keeps()[stream] => Store::nothing(),
         Some(Limit {
             bytes,
             beyond: Beyond::HeadAndTail,
         }) => Store::ends(bytes),
-        Some(Limit {
-            bytes,
-            beyond: Beyond::Fail,
-        }) => Store::capped(bytes),
+        _ => Store::whole(),
     }
+}
+
+/// The most that a stream may bring, if there is such.
+fn ceiling(spec: &Spec) -> Option<Ceiling> {
+    let limit = limit(spec).filter(|limit| limit.beyond == Beyond::Fail);
+    limit.map(|limit| Ceiling::new(limit.bytes))
+}
+
+fn limit(spec: &Spec) -> Option<Limit> {
+    #[cfg(procwright_fault)]
+    return crate::fault::lowered(spec.limit);
+    #[cfg(not(procwright_fault))]
+    spec.limit
 }
 
 /// A thread that will pull stdin from a producer, once the program has started. Dropped

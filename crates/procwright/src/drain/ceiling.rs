@@ -1,0 +1,48 @@
+//! The most that a stream may bring.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use super::scratch::Scratch;
+
+/// The most bytes of a stream that go anywhere. What comes beyond is read, or the program would
+/// be stuck in its write when it is to answer the stop that follows, and is counted.
+#[derive(Debug)]
+pub(crate) struct Ceiling {
+    most: u64,
+    /// How many bytes came beyond.
+    excess: u64,
+    scratch: Scratch,
+}
+
+impl Ceiling {
+    pub(crate) fn new(most: u64) -> Ceiling {
+        Ceiling {
+            most,
+            excess: 0,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// How many bytes came beyond it.
+    pub(super) fn excess(&self) -> u64 {
+        self.excess
+    }
+
+    /// How much of a stream of which so many bytes were read may still go anywhere.
+    pub(super) fn room(&self, bytes: u64) -> u64 {
+        self.most.saturating_sub(bytes)
+    }
+
+    /// Reads once what is too much.
+    pub(super) fn read_from(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
+        let n = self.scratch.read_from(fd, max)?;
+        self.excess += n as u64;
+        Ok(n)
+    }
+
+    /// The place in the stream from which on it is cut, if it is.
+    pub(super) fn cut_at(&self) -> Option<u64> {
+        (self.excess > 0).then_some(self.most)
+    }
+}
