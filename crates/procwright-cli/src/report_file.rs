@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 
 use procwright_os::file::{is_unread_fifo, open_at_once};
 
+use crate::args::ReportArgs;
 use crate::exit::Termination;
+
+/// Endings of names that promise what no report is.
+const OTHER_FORMS: [&str; 8] = ["xml", "html", "yaml", "yml", "toml", "csv", "tsv", "tap"];
 
 /// A file that a report can be written to. What it contains stays until there is one:
 /// a program that did not start has no report, and an old one may be all that there is.
@@ -34,7 +38,7 @@ impl ReportFile {
     /// # Errors
     /// Those of open(2), in words for a person.
     #[doc(alias = "O_TRUNC")]
-    pub(crate) fn open(path: &Path) -> Result<ReportFile, Termination> {
+    fn open(path: &Path) -> Result<ReportFile, Termination> {
         ReportFile::try_open(path).map_err(|error| {
             let hint = match is_unread_fifo(path, &error) {
                 true => "\n  hint: nobody reads this FIFO: start its reader first",
@@ -45,6 +49,25 @@ impl ReportFile {
                 path.display()
             ))
         })
+    }
+
+    /// Opens the file that is asked for, if one is.
+    ///
+    /// # Errors
+    /// As [`ReportFile::open`]; and a name that promises another form than there is.
+    pub(crate) fn asked(report: &ReportArgs) -> Result<Option<ReportFile>, Termination> {
+        let Some(path) = &report.report_to else {
+            return Ok(None);
+        };
+        let ending = path.extension().unwrap_or_default().to_string_lossy();
+        let is_other = OTHER_FORMS.contains(&ending.to_ascii_lowercase().as_str());
+        if is_other && report.report.is_none() {
+            return Err(Termination::trouble(format_args!(
+                "a report is JSON or text, and no .{ending}\n  \
+                 hint: name a .json and convert that; --report json writes JSON under this name"
+            )));
+        }
+        ReportFile::open(path).map(Some)
     }
 
     fn try_open(path: &Path) -> io::Result<ReportFile> {

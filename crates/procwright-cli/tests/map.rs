@@ -224,6 +224,7 @@ fn options_of_xargs_and_parallel_do_what_they_do_there() {
             "a out | a\nb out | b\n",
         ),
         (&["--halt", "never", "--lb", "echo", ":::", "a"], "a\n"),
+        (&["--bar", "--eta", "--progress", "echo", ":::", "a"], "a\n"),
     ] {
         let ran: Ran = map(words).output().unwrap().into();
         assert_eq!(
@@ -301,7 +302,11 @@ fn failures_may_stop_the_others() {
         .into();
     assert_eq!(ran.code(), Some(1));
     assert!(ran.stderr.contains("exited with code 3"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("no more was started"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("procwright: nothing more is started"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -385,6 +390,82 @@ fn the_output_of_successes_may_be_left_out() {
         "0",
     ]);
     assert_eq!((ran.code(), ran.stdout.as_str()), (Some(1), "1\n"));
+}
+
+#[test]
+fn who_was_stopped_is_counted_apart_in_the_report() {
+    let sleeper = child(["sleep-forever"]).join(" ");
+    let words = ["-j2", "--stop-after-failures", "1", "sh", "-c", ":::"];
+    let dir = tempfile::tempdir().unwrap();
+    let report = dir.path().join("report");
+    for form in ["text", "json"] {
+        let mut command = map(["--report", form, "--report-to", report.to_str().unwrap()]);
+        let ran: Ran = command
+            .args(words)
+            .args([&sleeper, "exit 3"])
+            .output()
+            .unwrap()
+            .into();
+        assert_eq!(ran.code(), Some(1));
+        let text = std::fs::read_to_string(&report).unwrap();
+        match form {
+            "text" => assert!(text.contains("\nfailed     1\nstopped    1\n"), "{text}"),
+            _ => {
+                let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+                assert_eq!((&json["failed"], &json["stopped"]), (&2.into(), &1.into()));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_exit_code_ends_the_others() {
+    let ran = ran(["-j1", "sh", "-c", "echo $0; exit $0", ":::", "255", "0"]);
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(1), "255\n0\n"));
+}
+
+#[test]
+fn a_report_of_a_form_that_there_is_not_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out.xml");
+    let ran = ran(["--report-to", path.to_str().unwrap(), "echo", ":::", "a"]);
+    assert_eq!((ran.code(), ran.stdout.as_str()), (Some(125), ""));
+    assert!(
+        ran.stderr.contains("a report is JSON or text"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!path.exists());
+    let ran = self::ran([
+        "--report",
+        "json",
+        "--report-to",
+        path.to_str().unwrap(),
+        "echo",
+        ":::",
+        "a",
+    ]);
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    assert!(path.exists());
+}
+
+/// What is no program may be something else.
+#[test]
+fn a_name_that_is_none_of_a_program_has_a_hint() {
+    for (word, hint) in [
+        ("my_function", "bash -c 'my_function \"$@\"' _"),
+        ("cd", "sh -c 'LINE'"),
+        ("exit", "sh -c 'LINE'"),
+        ("A=b", "--env NAME=VALUE"),
+        ("10", "--timeout DURATION"),
+        ("no-such-program", "no directory of PATH has it"),
+    ] {
+        let mut command = map([word, ":::", "a"]);
+        command.env("BASH_FUNC_my_function%%", "() {  :\n}");
+        let ran: Ran = command.output().unwrap().into();
+        assert_eq!(ran.code(), Some(1));
+        assert!(ran.stderr.contains(hint), "{word}: {}", ran.stderr);
+    }
 }
 
 #[test]
@@ -755,7 +836,7 @@ fn who_is_stopped_for_the_failure_of_another_is_counted_apart() {
     ]);
     let said = "procwright: sh -c 'exit 3' exited with code 3\n\
                 procwright: 1 of 2 commands have failed, 1 was stopped\n\
-                no more was started\n";
+                procwright: nothing more is started after that\n";
     assert_eq!((now.code(), now.stderr.as_str()), (Some(1), said));
 }
 

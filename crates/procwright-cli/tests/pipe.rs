@@ -62,7 +62,8 @@ fn a_pipeline_is_read_from_stdin_to_stdout() {
 #[test]
 fn the_last_failure_is_the_exit_code() {
     let failed = "procwright: false | cat failed: stage 1 of 2 exited with code 1\n  \
-                  stage 1 of 2: false exited with code 1\n";
+                  stage 1 of 2: false exited with code 1\n  \
+                  hint: --ok 1=1 if a code of 1 is no failure of stage 1\n";
     ends(&["false", "--to", "cat"], 1, "", failed);
     let ran = ran(&[
         "sh",
@@ -90,6 +91,14 @@ fn the_last_failure_is_the_exit_code() {
         ran.stderr
             .contains("yes was killed by SIGPIPE, since the next one had failed")
     );
+}
+
+#[test]
+fn a_bar_that_the_shell_did_not_take_has_a_hint() {
+    let said = "procwright: there is one stage, and | is a word of it\n  \
+                hint: stages are joined by --to, as in: procwright pipe sort --to head -1\n";
+    ends(&["echo", "a", "|", "cat"], 0, "a | cat\n", said);
+    ends(&["echo", "a|b", "--to", "tr", "|", "-"], 0, "a-b\n", "");
 }
 
 #[test]

@@ -285,6 +285,117 @@ fn who_finds_no_queue_is_told_where_it_looked() {
     }
 }
 
+#[test]
+fn what_a_receiver_leaves_is_told() {
+    let names = Names::new();
+    let start = || {
+        let mut recv = names.queue(&["recv", "a", "--count", "2"]);
+        recv.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = recv.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Recv { child, stdout }
+    };
+    let rest = |mut recv: Recv| {
+        kill(recv.child.id().cast_signed(), Signal::CONT);
+        let mut said = String::new();
+        let mut stderr = recv.child.stderr.take().unwrap();
+        stderr.read_to_string(&mut said).unwrap();
+        let (text, status) = recv.rest();
+        assert_eq!(status.code(), Some(0));
+        (text, said)
+    };
+    // Nobody sends any more.
+    let mut recv = start();
+    names.send(&["a", "one"]);
+    assert_eq!(recv.line(), "one");
+    recv.stop();
+    names.send(&["a", "two", "three", "four"]);
+    let (text, said) = rest(recv);
+    assert_eq!(text, "two\n");
+    assert!(
+        said.starts_with("procwright: 2 messages were not printed, and lost: "),
+        "{said}"
+    );
+    assert!(said.contains("hint: --until-closed"), "{said}");
+    // Somebody does, and is told as well.
+    let mut recv = start();
+    let mut feed = names.feed("a");
+    assert_eq!(recv.line(), "hello");
+    recv.stop();
+    let long = "x".repeat(1000);
+    for _ in 0..3 {
+        tell(&mut feed, &long);
+    }
+    test_support::eventually(|| {
+        let stat = names.ran(&["stat", "--json", "a"]);
+        let stat: serde_json::Value = serde_json::from_str(&stat.stdout).unwrap();
+        stat["taken"][0]["waiting_bytes"].as_u64() >= Some(3000)
+    });
+    let (text, said) = rest(recv);
+    assert_eq!(text, long + "\n");
+    assert!(
+        said.contains("wait for the next who receives from \"a\""),
+        "{said}"
+    );
+    drop(feed.stdin.take());
+    let ended = Ran::from(feed.wait_with_output().unwrap());
+    assert_eq!(ended.code(), Some(1), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("ended before it had all that was sent"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn who_comes_first_or_second_is_told_what_to_do() {
+    let names = Names::new();
+    let first = names.ran(&["send", "jobs", "one"]);
+    assert_eq!(first.code(), Some(1));
+    assert!(
+        first.stderr.contains("hint: --wait 3 waits"),
+        "{}",
+        first.stderr
+    );
+    let mut recv = names.recv(&["jobs"]);
+    // A lone dash is stdin.
+    let mut send = names.queue(&["send", "--wait", "inf", "jobs", "-"]);
+    let mut send = send.stdin(Stdio::piped()).spawn().unwrap();
+    send.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
+    assert!(send.wait().unwrap().success());
+    assert_eq!([recv.line(), recv.line()], ["one", "two"]);
+    let second = names.ran(&["recv", "jobs"]);
+    assert_eq!(second.code(), Some(125));
+    let typed = "procwright queue recv --until-closed jobs | procwright map -j 2 CMD";
+    assert!(second.stderr.contains(typed), "{}", second.stderr);
+    recv.end(Signal::KILL);
+}
+
+#[test]
+fn words_of_other_queues_say_what_to_type() {
+    let names = Names::new();
+    for (words, typed) in [
+        (&["list"][..], "procwright queue stat"),
+        (&["get", "jobs"], "procwright queue recv NAME"),
+        (&["put", "jobs", "x"], "procwright queue send NAME MESSAGE"),
+        (&["create", "jobs"], "procwright queue recv NAME"),
+        (&["frobnicate"], "there are recv, send and stat"),
+        (&["recv", "-n", "1", "jobs"], "recv --count N"),
+        (&["recv", "--no-wait", "jobs"], "recv --timeout 0"),
+        (&["recv", "-j", "2", "jobs"], "procwright map -j 2"),
+    ] {
+        let ran = names.ran(words);
+        assert_eq!(ran.code(), Some(125), "{words:?}");
+        assert!(
+            ran.stderr
+                .starts_with("procwright: procwright queue has no ")
+        );
+        assert!(ran.stderr.contains(typed), "{words:?}: {}", ran.stderr);
+    }
+}
+
 /// A consumer that is at work does not look at the queue: who sends waits for a lane as
 /// long as it was told, and those that have left hold up nobody.
 #[test]

@@ -95,7 +95,7 @@ pub(crate) struct MapArgs {
     /// Stop all after this time
     ///
     /// Nothing is started any more, what runs is stopped, and the exit code is 124.
-    #[arg(long, value_name = "DURATION", value_parser = units::timeout, help_heading = "Limits")]
+    #[arg(long, value_name = "DURATION", value_parser = units::time_limit, help_heading = "Limits")]
     pub(crate) deadline: Option<Timeout>,
 
     /// Stop all when so many have failed
@@ -146,7 +146,13 @@ pub(crate) struct MapArgs {
     pub(crate) quiet: bool,
 
     /// Show on the terminal how far it is
-    #[arg(long, aliases = ["bar", "eta"], help_heading = "Output")]
+    #[arg(
+        long,
+        aliases = ["bar", "eta"],
+        // parallel takes both at a time.
+        overrides_with = "progress",
+        help_heading = "Output"
+    )]
     pub(crate) progress: bool,
 
     /// Note in FILE what was started and has ended

@@ -46,6 +46,9 @@ More: procwright man queue-recv";
 #[command(after_help = RECV_HELP, override_usage = "procwright queue recv [OPTIONS] NAME")]
 pub(crate) struct RecvArgs {
     /// End after so many messages
+    ///
+    /// What else has come is told of: it waits for the next receiver while a sender is there, and
+    /// is lost otherwise.
     #[arg(long, value_name = "N")]
     pub(crate) count: Option<u64>,
 
@@ -99,9 +102,9 @@ pub(crate) struct RecvArgs {
 }
 
 const SEND_HELP: &str = "\
-Without MESSAGE each line of stdin is one, without its newline; with --format
-records each of its records: 4 bytes of length, the lowest first, then the
-message.
+Without MESSAGE, or with - alone, each line of stdin is one, without its
+newline; with --format records each of its records: 4 bytes of length, the
+lowest first, then the message.
 Exit code: 0 when all were sent, 1 the receiver is dead or has left, there is
 none, all lanes are taken, or the queue is full under --overflow fail, 3 timed
 out, 125 wrong usage or trouble of our own. More: procwright man queue-send";
@@ -152,7 +155,7 @@ pub(crate) struct SendArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// Messages, in place of stdin
+    /// Messages, in place of stdin (-)
     #[arg(value_name = "MESSAGE")]
     pub(crate) message: Vec<OsString>,
 }

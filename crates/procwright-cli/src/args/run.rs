@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use procwright::{Spec, Stdin};
 
+use super::habits::RunHabitArgs;
 use super::limits::LimitArgs;
 use super::report::ReportArgs;
 use super::surroundings::SurroundingsArgs;
@@ -24,7 +25,10 @@ which has --block-signal --ignore-signal --default-signal --cpu-affinity
 --sched-policy --ionice --oom-score-adj --cgroup --chroot --no-new-privs
 --new-keyring";
 
-/// Run a program, with limits, and leave nothing of it behind.
+/// Run a program, with limits that are for all that it starts.
+///
+/// A run that a limit or a signal ends leaves nothing of it behind. One that ends by
+/// itself leaves what it has put in the background.
 ///
 /// The program gets the command's own stdin, stdout and stderr and stays in its
 /// process group and on its terminal: prompts, colours, Ctrl-C and Ctrl-Z work
@@ -190,6 +194,9 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 
+    #[command(flatten)]
+    pub(crate) habits: RunHabitArgs,
+
     /// The program and its arguments
     #[arg(
         value_name = "CMD",
@@ -220,6 +227,7 @@ impl RunArgs {
             stdin,
             pty,
             keep_full,
+            habits,
             // The parts of `argv`, and where the spec comes from or goes to.
             shell: _,
             command: _,
@@ -249,6 +257,7 @@ impl RunArgs {
             };
         }
         limits.apply_to(spec);
+        habits.apply_to(spec);
         if *pty {
             spec.pty.get_or_insert_default();
         }

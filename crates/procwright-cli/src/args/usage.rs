@@ -37,6 +37,11 @@ fn explanation(error: &clap::Error, subcommand: &str) -> String {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let name = context(ContextKind::InvalidSubcommand);
+            if subcommand == "queue" {
+                let hint = habits::subcommand_instead(name)
+                    .unwrap_or("there are recv, send and stat; try procwright queue --help");
+                return format!("procwright queue has no {name:?}\n  hint: {hint}");
+            }
             let hint = match (context(ContextKind::SuggestedSubcommand), name) {
                 ("", "help") => "try --help, or procwright run --help".to_owned(),
                 ("", name) => format!(
@@ -70,17 +75,20 @@ fn explanation(error: &clap::Error, subcommand: &str) -> String {
         }
         ErrorKind::UnknownArgument => {
             let name = context(ContextKind::InvalidArg);
-            let habit = match subcommand {
-                "map" => habits::instead(name),
-                _ => None,
-            };
-            match habit {
-                Some(hint) => format!("procwright map has no {name}\n  hint: {hint}"),
+            match habits::instead(subcommand, name) {
+                Some(hint) => format!("procwright {subcommand} has no {name}\n  hint: {hint}"),
                 None => {
                     let near = context(ContextKind::SuggestedArg);
                     shortened(&error.to_string(), is_meant(near, name))
                 }
             }
+        }
+        ErrorKind::InvalidValue if context(ContextKind::InvalidArg).starts_with("--report ") => {
+            let value = context(ContextKind::InvalidValue);
+            format!(
+                "--report takes text or json, and not {value:?}\n  \
+                 hint: --report-to FILE writes the report to a file"
+            )
         }
         _ => shortened(&error.to_string(), true),
     }

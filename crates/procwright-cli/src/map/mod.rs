@@ -57,8 +57,7 @@ pub(crate) fn map(mut args: MapArgs) -> Result<Termination, Termination> {
         return dry_run::print(items, &template);
     }
     // Opened before anything runs: a map whose report cannot be written is not begun.
-    let report_file = args.report.report_to.as_deref().map(ReportFile::open);
-    let report_file = report_file.transpose()?;
+    let report_file = ReportFile::asked(&args.report)?;
     let journal = journal(&args).map_err(Termination::trouble)?;
     let descriptors =
         |error| Termination::trouble(format_args!("cannot have a descriptor: {error}"));

@@ -19,12 +19,12 @@ pub(super) fn print_trouble(tally: &Tally, nobody_reads: bool) {
     if let Some(error) = &tally.error {
         message::print(error);
     }
-    if let Some(words) = trouble(tally, nobody_reads) {
+    for words in trouble(tally, nobody_reads) {
         message::print(words);
     }
 }
 
-fn trouble(tally: &Tally, nobody_reads: bool) -> Option<String> {
+fn trouble(tally: &Tally, nobody_reads: bool) -> Vec<String> {
     let progress = &tally.progress;
     let mut said: Vec<String> = Vec::new();
     let failed = (progress.failed + progress.failed_before).saturating_sub(tally.stopped);
@@ -58,13 +58,14 @@ fn trouble(tally: &Tally, nobody_reads: bool) -> Option<String> {
     match tally.stopped_by {
         Some(StoppedBy::Deadline) => {
             said.push(
-                "the deadline has come: what ran was stopped, and no more started".to_owned(),
+                "the deadline has come: what ran was stopped, and nothing more is started"
+                    .to_owned(),
             );
         }
-        Some(StoppedBy::Failures) => said.push("no more was started".to_owned()),
+        Some(StoppedBy::Failures) => said.push("nothing more is started after that".to_owned()),
         _ => {}
     }
-    (!said.is_empty()).then(|| said.join("\n"))
+    said
 }
 
 fn were(commands: u64) -> String {
@@ -101,7 +102,8 @@ fn text(tally: &Tally, duration: Duration) -> String {
     line("commands", progress.taken.to_string());
     let counts = [
         ("succeeded", progress.succeeded),
-        ("failed", progress.failed),
+        ("failed", progress.failed.saturating_sub(tally.stopped)),
+        ("stopped", tally.stopped),
         ("before", progress.succeeded_before),
         ("… failed", progress.failed_before),
         ("unknown", progress.unknown),
@@ -132,6 +134,7 @@ fn json(tally: &Tally, duration: Duration) -> Value {
         "commands": progress.taken,
         "succeeded": progress.succeeded,
         "failed": progress.failed,
+        "stopped": tally.stopped,
         "succeeded_before": progress.succeeded_before,
         "failed_before": progress.failed_before,
         "unknown": progress.unknown,

@@ -31,10 +31,15 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     let stages = args.stages().map_err(Termination::trouble)?;
     check_stage_numbers(args, stages.len()).map_err(Termination::trouble)?;
     check_files(args).map_err(Termination::trouble)?;
+    if stages.len() == 1 && stages[0].iter().any(|word| word == "|") {
+        message::print(
+            "there is one stage, and | is a word of it\n  \
+             hint: stages are joined by --to, as in: procwright pipe sort --to head -1",
+        );
+    }
     let specs = specs(stages, args, &ignored);
     // Opened before anything starts: a pipeline whose report cannot be written is not run.
-    let report_file = args.report.report_to.as_deref().map(ReportFile::open);
-    let report_file = report_file.transpose()?;
+    let report_file = ReportFile::asked(&args.report)?;
     let stop = specs[0].stop;
     let mut signals = PipeSignals::block(stop)
         .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
@@ -185,7 +190,8 @@ fn outcome(
             .failed()
             .all(|(_, stage)| stage.report.status.signal() == Some(Signal::INT));
     if by_limit || !(is_unread || is_interrupt) {
-        message::print(output.report.explain_to(&stderr(output), "--until exit"));
+        let text = output.report.explain_to(&stderr(output), "--until exit");
+        message::print(format_args!("{text}{}", forgiving_hint(output)));
     }
     match by_limit {
         true => Termination::STOPPED,
@@ -199,6 +205,17 @@ fn outcome(
             })
         }
     }
+}
+
+/// What to type where a failure may be none: 1 is what grep, diff and cmp exit with that have found
+/// nothing, or a difference.
+fn forgiving_hint(output: &PipelineOutput) -> String {
+    let mut failed = output.report.failed();
+    let found = failed.find(|(_, stage)| stage.report.status == Exit::Code(1));
+    found.map_or(String::new(), |(place, _)| {
+        let stage = place + 1;
+        format!("\n  hint: --ok {stage}=1 if a code of 1 is no failure of stage {stage}")
+    })
 }
 
 fn stderr(output: &PipelineOutput) -> Vec<&[u8]> {

@@ -25,7 +25,14 @@ pub(super) fn recv(args: &RecvArgs) -> Result<Termination, Termination> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let options = Options::new().lanes(args.lanes).limit(limit);
     let options = options.first(limit.min(FIRST));
-    let receiver = options.open(&args.name).map_err(failure)?;
+    let receiver = options.open(&args.name).map_err(|error| match error {
+        Error::NameTaken { .. } => Termination::trouble(format_args!(
+            "{error}\n  hint: one process receives, and hands on to many: procwright queue recv \
+             --until-closed {} | procwright map -j 2 CMD",
+            args.name
+        )),
+        error => failure(error),
+    })?;
     let stat = queue::stat(&args.name).map_err(failure)?;
     let mut printer = QueuePrinter {
         args,
@@ -36,7 +43,7 @@ pub(super) fn recv(args: &RecvArgs) -> Result<Termination, Termination> {
         text: Vec::new(),
     };
     let done = printer.run();
-    printer.close();
+    printer.close(done.is_ok());
     done
 }
 
@@ -133,13 +140,46 @@ impl QueuePrinter<'_> {
     }
 
     /// Closes the queue unless there are senders, which keep it for the next
-    /// receiver. They see this receiver's death by the end of this process.
-    fn close(self) {
+    /// receiver. They see this receiver's death by the end of this process. Says what was not
+    /// printed, unless stdout takes nothing, which is why it was not.
+    fn close(mut self, may_count: bool) {
         let stat = queue::stat(&self.args.name);
         let sends = |lane: &LaneStat| lane.state == LaneState::Taken;
-        if stat.is_ok_and(|stat| stat.taken.iter().any(sends)) {
+        if stat.as_ref().is_ok_and(|stat| stat.taken.iter().any(sends)) {
+            if stat.is_ok_and(|stat| stat.taken.iter().any(|lane| lane.waiting > Some(0))) {
+                message::print(format_args!(
+                    "messages that were not printed wait for the next who receives from {:?}, as \
+                     long as a sender is there",
+                    self.args.name
+                ));
+            }
             mem::forget(self.receiver);
+            return;
         }
+        let lost = if may_count { self.count_unprinted() } else { 0 };
+        if lost > 0 {
+            let were = if lost == 1 {
+                "message was"
+            } else {
+                "messages were"
+            };
+            message::print(format_args!(
+                "{lost} {were} not printed, and lost: no sender has the queue any more, which \
+                 ends with this command\n  hint: --until-closed prints all that is sent"
+            ));
+        }
+    }
+
+    /// Receives what would be lost with the queue, to count it.
+    fn count_unprinted(&mut self) -> u64 {
+        let mut count = 0;
+        while self.receiver.has_come() {
+            match self.receiver.recv_many(MOST_AT_ONCE as usize) {
+                Ok(batch) => count += batch.len() as u64,
+                Err(_) => break,
+            }
+        }
+        count
     }
 }
 

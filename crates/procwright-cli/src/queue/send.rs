@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Read};
 use std::os::unix::ffi::OsStrExt;
 
-use procwright::queue::{Error, Sender};
+use procwright::queue::{self, Error, ReceiverState, Sender};
 
 use super::failure::failure;
 use crate::args::{FormatArg, SendArgs};
@@ -15,14 +15,24 @@ pub(super) fn send(args: &SendArgs) -> Result<Termination, Termination> {
         Some(timeout) => Sender::open_within(&args.name, timeout),
         None => Sender::open(&args.name),
     };
-    let mut sender = opened.map_err(failure)?;
+    let mut sender = opened.map_err(|error| match error {
+        Error::NoQueue { .. } => {
+            message::print(format_args!(
+                "{error}\n  hint: --wait 3 waits three seconds for one who receives"
+            ));
+            Termination::REFUSED
+        }
+        error => failure(error),
+    })?;
     sender.set_overflow(args.overflow.into());
     let mut feeder = QueueFeeder {
         args,
         sender,
         sent: 0,
     };
-    if args.message.is_empty() {
+    // As an option that takes a file has it.
+    let from_stdin = args.message.is_empty() || args.message == ["-"];
+    if from_stdin {
         let stdin = io::stdin().lock();
         match args.format {
             FormatArg::Lines => feeder.send_lines(stdin)?,
@@ -40,7 +50,28 @@ pub(super) fn send(args: &SendArgs) -> Result<Termination, Termination> {
             messages(dropped)
         ));
     }
-    Ok(Termination::OK)
+    check_receiver(&args.name)
+}
+
+/// Looks whether the receiver has ended and left what was sent here.
+///
+/// # Errors
+/// It has. That nothing is said proves nothing: it may end at the next moment.
+fn check_receiver(name: &str) -> Result<Termination, Termination> {
+    let Ok(stat) = queue::stat(name) else {
+        return Ok(Termination::OK);
+    };
+    let own = i32::try_from(std::process::id()).ok();
+    let mut lanes = stat.taken.iter();
+    let is_left = lanes.any(|lane| lane.pid == own && lane.waiting > Some(0));
+    if stat.receiver.state == ReceiverState::Alive || !is_left {
+        return Ok(Termination::OK);
+    }
+    message::print(
+        "the receiver has ended before it had all that was sent\n  \
+         hint: what it has left is lost, unless others send as well and another receiver takes over",
+    );
+    Err(Termination::REFUSED)
 }
 
 struct QueueFeeder<'a> {

@@ -47,8 +47,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
     open_fifo(&mut spec.stdin)?;
     // The file is opened before the program starts: a program whose report cannot be
     // written is not run.
-    let report_file = args.report.report_to.as_deref();
-    let report_file = report_file.map(ReportFile::open).transpose()?;
+    let report_file = ReportFile::asked(&args.report)?;
     // The terminal is made raw before signals are blocked: in the background this
     // process has to stop by one.
     let outer = spec.pty.map(|_| OuterTerminal::enter(&spec)).transpose();

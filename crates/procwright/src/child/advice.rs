@@ -1,6 +1,6 @@
 //! What to do about a start that was refused.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -45,9 +45,7 @@ pub(super) fn add_to(error: SpawnError, spec: &Spec) -> SpawnError {
                     .to_owned(),
             )
         }
-        Step::Exec if is(Errno::NOENT) && !has_slash => {
-            Some("no directory of PATH has it".to_owned())
-        }
+        Step::Exec if is(Errno::NOENT) && !has_slash => Some(not_found(&spec.argv[0])),
         Step::Exec if is(Errno::ACCESS) && in_cwd.is_dir() => Some("it is a directory".to_owned()),
         Step::Exec if is(Errno::ACCESS) => {
             Some("it may not be executed: chmod +x, or a mount with noexec".to_owned())
@@ -100,6 +98,33 @@ pub(super) fn add_to(error: SpawnError, spec: &Spec) -> SpawnError {
 fn looks_like_a_shell_line(argv: &[OsString]) -> bool {
     argv.len() == 1 && argv[0].as_bytes().contains(&b' ')
 }
+
+/// What may have been meant by a name that no program has.
+fn not_found(name: &OsStr) -> String {
+    let name = name.to_string_lossy();
+    let is_number = name.strip_suffix(['s', 'm', 'h']).unwrap_or(&name);
+    // As `export -f` leaves it for other shells.
+    let function = format!("BASH_FUNC_{name}%%");
+    if std::env::var_os(function).is_some() {
+        format!("{name} is a function of bash, which runs it: bash -c '{name} \"$@\"' _ ARG")
+    } else if SHELL_WORDS.contains(&&*name) {
+        format!("{name} is a word of the shell, which runs it: sh -c 'LINE'")
+    } else if name.contains('=') {
+        "a variable of the program is set by an option: run(..., extra_env=), run --env NAME=VALUE"
+            .to_owned()
+    } else if name.starts_with(|c: char| c.is_ascii_digit()) && is_number.parse::<f64>().is_ok() {
+        "a time limit is set by an option: run(..., timeout=), run --timeout DURATION".to_owned()
+    } else {
+        "no directory of PATH has it".to_owned()
+    }
+}
+
+/// Words that shells know and that are no programs.
+const SHELL_WORDS: [&str; 32] = [
+    ".", "[[", "alias", "bg", "break", "case", "cd", "command", "continue", "declare", "eval",
+    "exec", "exit", "export", "fg", "for", "function", "if", "jobs", "local", "pushd", "read",
+    "return", "set", "shift", "shopt", "source", "trap", "ulimit", "unset", "until", "while",
+];
 
 /// The option of the set-up by which the child takes this step, and what was asked for.
 fn asked_by(step: Step, spec: &Spec) -> Option<(&'static str, String)> {

@@ -70,13 +70,13 @@ fn one(text: &str) -> Result<(), String> {
     }
 }
 
-/// What to type in the place of an option that is not there.
-pub(super) fn instead(option: &str) -> Option<&'static str> {
-    let name = option.split('=').next().unwrap_or(option);
+/// What to type in the place of an option that map has not.
+pub(super) fn instead(name: &str) -> Option<&'static str> {
     Some(match name {
         "--retries" | "--retry" => {
             "have each command run by procwright run, as in: \
-             procwright map procwright run --retry 2 CMD {} (up to three attempts)"
+             procwright map procwright run --retry 2 CMD {} (up to three attempts, the outputs of \
+             all)"
         }
         "--resume-failed" | "--retry-failed" => {
             "--resume --rerun-failed, with the --journal of the map before"
@@ -93,7 +93,17 @@ pub(super) fn instead(option: &str) -> Option<&'static str> {
         "--verbose" | "-v" | "-t" => {
             "--dry-run prints the commands; PROCWRIGHT_TRACE=1 shows each start and end"
         }
-        "--interactive" | "-p" | "--open-tty" | "-o" => "--dry-run prints what would be run",
+        "--interactive" | "-p" => "--dry-run prints what would be run",
+        "--open-tty" | "-o" => {
+            "a command reads nothing here; xargs itself hands it the terminal: xargs -o CMD"
+        }
+        "--process-slot-var" => {
+            "no variable tells commands apart that run at a time; {#} is the number of the item"
+        }
+        "--signal" | "--kill-after" | "--termseq" => {
+            "--stop SIGNAL is the first signal of a stop, --grace DURATION the time from there to \
+             SIGKILL"
+        }
         "--replace" | "-i" => "-I TEXT, or {} without it",
         "--delimiter" | "-d" | "--recend" | "--recstart" | "--rrs" => {
             "items end with newline, or by -0 with NUL: tr X '\\0' < FILE | procwright map -0 …"

@@ -1,0 +1,410 @@
+//! What people type who know other tools: each of their options works, or its refusal says what to
+//! type in its place; and what the reference says to type is run.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Ran, child, procwright, subcommand};
+
+/// A command of this subcommand with these words, and what it came to.
+fn ran(name: &str, words: &[&str]) -> Ran {
+    subcommand(name).args(words).output().unwrap().into()
+}
+
+/// The options of the tools that go in front of a program, as their manuals have them.
+const OPTIONS: &[(&str, &[&str])] = &[
+    (
+        "timeout",
+        &[
+            "-s INT",
+            "--signal=INT",
+            "--signal INT",
+            "-k 5",
+            "--kill-after=5",
+            "-k inf",
+            "-v",
+            "--verbose",
+            "--foreground",
+            "-f",
+            "--preserve-status",
+            "-p",
+        ],
+    ),
+    ("nohup", &["--nohup"]),
+    (
+        "setsid",
+        &[
+            "-c",
+            "--ctty",
+            "-f",
+            "--fork",
+            "-w",
+            "--wait",
+            "--setsid",
+            "--new-session",
+            "--detach",
+            "--background",
+        ],
+    ),
+    ("nice", &["-n 10", "--adjustment=10", "--nice 10"]),
+    (
+        "env",
+        &[
+            "-i",
+            "--ignore-environment",
+            "-u HOME",
+            "--unset=HOME",
+            "-C /",
+            "--chdir=/",
+            "-S line",
+            "--split-string=line",
+            "--block-signal=INT",
+            "--default-signal=INT",
+            "--ignore-signal=INT",
+            "--list-signal-handling",
+            "-v",
+            "--debug",
+            "-0",
+            "--null",
+        ],
+    ),
+    (
+        "stdbuf",
+        &[
+            "-i0",
+            "-oL",
+            "-e0",
+            "--input=0",
+            "--output=L",
+            "--error=0",
+            "--line-buffered",
+        ],
+    ),
+    (
+        "chrt",
+        &[
+            "-b",
+            "--batch",
+            "-d",
+            "--deadline",
+            "-f",
+            "--fifo",
+            "-i",
+            "--idle",
+            "-o",
+            "--other",
+            "-r",
+            "--rr",
+            "-R",
+            "--reset-on-fork",
+            "-T 1",
+            "--sched-runtime=1",
+            "-P 1",
+            "--sched-period=1",
+            "-D 1",
+            "--sched-deadline=1",
+            "-a",
+            "-m",
+            "-p",
+            "-v",
+        ],
+    ),
+    ("taskset", &["-a", "--all-tasks", "-p", "-c", "--cpu-list"]),
+    (
+        "ionice",
+        &[
+            "-c 3",
+            "--class=idle",
+            "-n 7",
+            "--classdata=7",
+            "-p 1",
+            "-P 1",
+            "-t",
+            "--ignore",
+            "-u 0",
+        ],
+    ),
+    (
+        "ulimit",
+        &["--ulimit 256", "--rlimit=nofile", "--umask 077", "-n 256"],
+    ),
+    (
+        "sudo",
+        &[
+            "-u root",
+            "--user=root",
+            "-g root",
+            "--group=root",
+            "-E",
+            "--preserve-env",
+            "-D /",
+            "-H",
+            "--set-home",
+            "-n",
+            "-b",
+            "-i",
+            "--login",
+            "-A",
+            "-S",
+        ],
+    ),
+    (
+        "tee",
+        &[
+            "-a",
+            "--append",
+            "-i",
+            "--ignore-interrupts",
+            "-p",
+            "--output-error=warn",
+            "--tee",
+        ],
+    ),
+    ("ts", &["-i", "-m", "-r", "--timestamps", "--time"]),
+    (
+        "script",
+        &[
+            "-I f",
+            "--log-in=f",
+            "-O f",
+            "--log-out=f",
+            "-B f",
+            "--log-io=f",
+            "-T f",
+            "--log-timing=f",
+            "-t",
+            "--timing",
+            "-m classic",
+            "--logging-format=classic",
+            "-a",
+            "--append",
+            "-c line",
+            "--command=line",
+            "-e",
+            "--return",
+            "-f",
+            "--flush",
+            "--force",
+            "-E auto",
+            "--echo=auto",
+            "-o 1k",
+            "--output-limit=1k",
+            "-q",
+        ],
+    ),
+    (
+        "what runs a program again",
+        &[
+            "--retries 2",
+            "--attempts=2",
+            "--max-attempts 3",
+            "--delay 1",
+        ],
+    ),
+    (
+        "what reports of it",
+        &[
+            "--report-file f",
+            "--report-json",
+            "--json",
+            "--max-output 1M",
+            "--output-limit 1M",
+            "--max-bytes=1",
+            "--name=x",
+            "--prefix x",
+        ],
+    ),
+];
+
+#[test]
+fn each_option_of_a_tool_works_or_says_what_to_type() {
+    let mut unknown = Vec::new();
+    for (tool, options) in OPTIONS {
+        for option in *options {
+            let name = option.split([' ', '=']).next().unwrap();
+            let mut words: Vec<&str> = option.split(' ').collect();
+            words.extend(["--", "echo", "done"]);
+            let ran = ran("run", &words);
+            if ran.code() == Some(0) {
+                assert_eq!(ran.stdout, "done\n", "{tool} {option}");
+                continue;
+            }
+            let refused = (Some(125), "");
+            assert_eq!(
+                (ran.code(), ran.stdout.as_str()),
+                refused,
+                "{tool} {option}"
+            );
+            // Of letters in one word it names the first.
+            let name = match name.starts_with("--") {
+                true => name,
+                false => &name[..2],
+            };
+            let said = format!("procwright: procwright run has no {name}\n  hint: ");
+            if !ran.stderr.starts_with(&said) {
+                unknown.push(format!("{tool} {option}: {}", ran.stderr));
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+#[test]
+fn hints_are_what_to_type() {
+    for (subcommand, option, typed) in [
+        ("run", "--preserve-status", "--report-to FILE"),
+        ("run", "--foreground", "--scope process"),
+        ("run", "--nohup", "nohup procwright run"),
+        ("run", "--setsid", "procwright run setsid -w CMD"),
+        ("run", "--detach", "setsid -f procwright run"),
+        ("run", "--nice", "nice -n 10 procwright run"),
+        ("run", "--unset", "procwright run env -u NAME CMD"),
+        ("run", "--user", "sudo -u USER procwright run"),
+        ("run", "--ulimit", "prlimit --nofile=256 procwright run"),
+        ("run", "--umask", "(umask 077; procwright run"),
+        ("run", "--line-buffered", "--pty"),
+        ("run", "--tee", "--log FILE"),
+        ("run", "--timestamps", "--log-times"),
+        ("run", "--retries", "--retry N"),
+        ("run", "--report-file", "--report-to FILE"),
+        ("run", "--max-output", "--limit SIZE"),
+        ("pipe", "--shell", "procwright pipe sh -c 'LINE'"),
+        ("pipe", "--tag", "procwright run --log FILE procwright pipe"),
+        (
+            "pipe",
+            "--retry",
+            "procwright run --retry 2 procwright pipe",
+        ),
+        ("pipe", "--dry-run", "PROCWRIGHT_TRACE=1"),
+        ("pipe", "--progress", "run has it"),
+        ("pipe", "--pipefail", "--success strict"),
+        ("pipe", "--nice", "nice -n 10 procwright pipe"),
+        ("pipe", "-s", "--stop SIGNAL"),
+        ("map", "--process-slot-var", "{#}"),
+        ("map", "-o", "xargs -o"),
+    ] {
+        let ran = ran(subcommand, &[option, "5", "echo"]);
+        assert_eq!((ran.code(), ran.stdout.as_str()), (Some(125), ""));
+        let said = format!("procwright: procwright {subcommand} has no {option}\n  hint: ");
+        assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
+        assert!(ran.stderr.contains(typed), "{option}: {}", ran.stderr);
+    }
+    // What takes FILE for a form of the report.
+    let report = ran("run", &["--report", "out.json", "true"]);
+    assert_eq!(report.code(), Some(125));
+    assert!(
+        report.stderr.contains("hint: --report-to FILE"),
+        "{}",
+        report.stderr
+    );
+}
+
+#[test]
+fn signal_and_time_of_a_stop_as_timeout_has_them() {
+    let words = child(["sleep-forever"]);
+    let mut command = procwright(["-s", "USR1", "-k", "inf", "--timeout", "50ms"]);
+    let ran = Ran::from(command.arg("--").args(&words).output().unwrap());
+    assert_eq!(ran.code(), Some(124));
+    assert!(ran.stderr.contains("SIGUSR1"), "{}", ran.stderr);
+    // It ignores SIGTERM: SIGKILL follows.
+    let words = child(["ignore-term"]);
+    let mut command = procwright(["--signal=TERM", "--kill-after=50ms", "--timeout", "50ms"]);
+    let ran = Ran::from(command.arg("--").args(&words).output().unwrap());
+    assert_eq!(ran.code(), Some(124));
+    for both in [["--stop", "INT", "-s", "INT"], ["--grace", "1", "-k", "1"]] {
+        let mut command = procwright(both);
+        let ran = Ran::from(command.arg("true").output().unwrap());
+        assert_eq!(ran.code(), Some(125), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn no_time_is_refused_where_it_would_mean_none_to_others() {
+    for (name, option) in [
+        ("run", "--timeout"),
+        ("run", "--idle-timeout"),
+        ("run", "-k"),
+        ("pipe", "--timeout"),
+        ("map", "--timeout"),
+        ("map", "--deadline"),
+    ] {
+        let no_time = ran(name, &[option, "0", "echo", "a"]);
+        assert_eq!((no_time.code(), no_time.stdout.as_str()), (Some(125), ""));
+        assert!(no_time.stderr.contains("inf"), "{}", no_time.stderr);
+        let for_ever = ran(name, &[option, "inf", "echo", "a"]);
+        assert_eq!(for_ever.code(), Some(0), "{}", for_ever.stderr);
+    }
+}
+
+/// The rows of the table below this heading of the reference.
+fn rows(heading: &str) -> Vec<[String; 2]> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/command.md"
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let section = text.split_once(heading).unwrap().1;
+    let section = section.split("\n## ").next().unwrap();
+    let lines = section.lines().filter(|line| line.starts_with("| "));
+    let rows = lines.map(|line| {
+        let cells = line.trim_matches('|').replace("\\|", "\u{0}");
+        let (left, right) = cells.split_once('|').unwrap();
+        [left, right].map(|cell| cell.replace('\u{0}', "|").trim().to_owned())
+    });
+    rows.skip(1).collect()
+}
+
+/// The commands in a cell: code with CMD in it.
+fn commands(cell: &str) -> Vec<&str> {
+    let code = cell.split('`').skip(1).step_by(2);
+    code.filter(|code| code.contains("CMD")).collect()
+}
+
+/// Runs a line of the reference by a shell.
+fn shell(line: &str, directory: &Path) -> Ran {
+    let program = concat!(env!("CARGO_BIN_EXE_procwright"), " run");
+    let user = rustix::process::getuid().as_raw().to_string();
+    let line = line
+        .replace("procwright run", program)
+        .replace("CMD", "echo done")
+        .replace("USER", &format!("'#{user}'"))
+        .replace("DIR", directory.to_str().unwrap())
+        .replace("FILE", directory.join("file").to_str().unwrap())
+        .replace("NAME", "SOME_NAME");
+    let mut command = Command::new("sh");
+    command.args(["-c", &line]).env("TERM", "dumb");
+    command.current_dir(directory).stdin(Stdio::null());
+    command.output().unwrap().into()
+}
+
+#[test]
+fn what_the_reference_says_to_type_is_what_the_tool_does() {
+    let mut compared = 0;
+    for [theirs, ours] in rows("## Coming from timeout, nohup, env and their like\n") {
+        let (theirs, ours) = (commands(&theirs), commands(&ours));
+        for (place, line) in ours.iter().enumerate() {
+            let there = tempfile::tempdir().unwrap();
+            let here = tempfile::tempdir().unwrap();
+            let known = theirs.get(place.min(theirs.len() - 1)).unwrap();
+            let tool = shell(known, there.path());
+            // Not every system has all of them, or lets everybody use them.
+            let name = known.split(' ').next().unwrap();
+            if tool.code() != Some(0) && line.contains(name) {
+                continue;
+            }
+            let ran = shell(line, here.path());
+            assert_eq!(ran.code(), Some(0), "{line}: {}", ran.stderr);
+            assert!(ran.stdout.contains("done"), "{line}: {}", ran.stdout);
+            if line.contains("FILE") {
+                assert!(
+                    here.path().join("file").metadata().unwrap().len() > 0,
+                    "{line}"
+                );
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 10, "{compared}");
+}
