@@ -6,10 +6,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::event::epoll;
-use rustix::fs::inotify;
 use rustix::pipe::PipeFlags;
 
 use super::PipeEnds;
+use super::closes::{CloseWatch, End};
 
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?)
@@ -79,23 +79,14 @@ impl FullProbe {
 /// writer SIGPIPE.
 ///
 /// Of two ends that are closed, the registrations do not tell which one was closed first. The
-/// inode of the pipe is watched for that: each open file description of it makes an event when
-/// it is closed everywhere, before the other side can notice.
+/// closes of the pipe are watched for that.
 #[doc(alias = "epoll")]
 #[doc(alias = "inotify")]
 #[derive(Debug)]
 pub struct EndsProbe {
     epoll: OwnedFd,
-    /// None where it was refused: a user has few instances, 128 by default.
-    closes: Option<OwnedFd>,
-    last_closed: Option<End>,
-}
-
-/// An end of a pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Read,
-    Write,
+    /// None where it was refused: a user has few instances of inotify, 128 by default.
+    closes: Option<CloseWatch>,
 }
 
 /// The registrations of an [`EndsProbe`], by the data of their events.
@@ -114,16 +105,20 @@ impl EndsProbe {
         epoll::add(&epoll, write_end, data(WRITE_END), epoll::EventFlags::OUT)?;
         Ok(EndsProbe {
             epoll,
-            closes: closes_of(read_end).ok(),
-            last_closed: None,
+            closes: CloseWatch::new(read_end).ok(),
         })
+    }
+
+    /// False where it cannot be known which end is closed last.
+    pub fn knows_order(&self) -> bool {
+        self.closes.is_some()
     }
 
     /// Looks at the pipe.
     ///
     /// # Errors
     /// Where `/proc` does not tell of the registrations; those of `epoll_wait(2)`.
-    pub fn look(&mut self) -> io::Result<PipeEnds> {
+    pub fn look(&self) -> io::Result<PipeEnds> {
         let mut events = [MaybeUninit::uninit(); 2];
         let zero = rustix::event::Timespec::default();
         let (ready, _) = epoll::wait(&self.epoll, &mut events, Some(&zero))?;
@@ -140,11 +135,11 @@ impl EndsProbe {
         let is_open = |end| info.lines().any(|line| registration(line) == Some(end));
         let (has_reader, has_writer) = (is_open(READ_END), is_open(WRITE_END));
         // Third: the event of a close comes before the end of the registration.
-        self.note_closes();
+        let last_closed = || self.closes.as_ref()?.last_closed();
         let reader_left_first = match (has_reader, has_writer) {
             (true, _) => Some(false),
             (false, true) => Some(true),
-            (false, false) => self.last_closed.map(|end| end == End::Write),
+            (false, false) => last_closed().map(|end| end == End::Write),
         };
         Ok(PipeEnds {
             has_reader,
@@ -154,43 +149,6 @@ impl EndsProbe {
             reader_left_first,
         })
     }
-
-    /// Takes the closes that have been told of. The last one counts: a program that opens its
-    /// end again by `/dev/stdin` or `/dev/stdout` makes others before.
-    fn note_closes(&mut self) {
-        let Some(closes) = &self.closes else {
-            return;
-        };
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(closes, &mut buffer);
-        loop {
-            let events = match reader.next() {
-                Ok(event) => event.events(),
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(rustix::io::Errno::AGAIN) => return,
-                Err(_) => break,
-            };
-            // Else the queue was too short for all, and what was last is not known.
-            self.last_closed = if events.contains(inotify::ReadFlags::CLOSE_WRITE) {
-                Some(End::Write)
-            } else if events.contains(inotify::ReadFlags::CLOSE_NOWRITE) {
-                Some(End::Read)
-            } else {
-                None
-            };
-        }
-        self.last_closed = None;
-    }
-}
-
-/// A watch of what is closed of a pipe.
-fn closes_of(end: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-    let watch = inotify::init(flags)?;
-    let path = format!("/proc/self/fd/{}", end.as_raw_fd());
-    let what = inotify::WatchFlags::CLOSE_WRITE | inotify::WatchFlags::CLOSE_NOWRITE;
-    inotify::add_watch(&watch, path, what)?;
-    Ok(watch)
 }
 
 /// The data of the registration that a line of `fdinfo` is about:
@@ -207,7 +165,7 @@ mod tests {
     #[test]
     fn a_probe_of_both_ends_keeps_neither() {
         let (read, write) = pipe().unwrap();
-        let mut probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+        let probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
         let ends = |has_reader, has_writer, is_empty, is_full| PipeEnds {
             has_reader,
             has_writer,
@@ -235,7 +193,7 @@ mod tests {
     #[test]
     fn what_is_unread_is_no_end() {
         let (read, write) = pipe().unwrap();
-        let mut probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+        let probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
         rustix::io::write(&write, b"x").unwrap();
         drop(write);
         let left = probe.look().unwrap();
@@ -246,7 +204,7 @@ mod tests {
     fn the_end_that_was_closed_last_is_known() {
         for reader_first in [true, false] {
             let (read, write) = pipe().unwrap();
-            let mut probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+            let probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
             // What is opened anew, and closed before, is not the end.
             let again = |end: &OwnedFd, options: &mut std::fs::OpenOptions| {
                 let path = format!("/proc/self/fd/{}", end.as_raw_fd());
@@ -271,7 +229,9 @@ mod tests {
     fn without_a_watch_the_order_is_unknown() {
         let (read, write) = pipe().unwrap();
         let mut probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+        assert!(probe.knows_order());
         probe.closes = None;
+        assert!(!probe.knows_order());
         assert_eq!(probe.look().unwrap().reader_left_first, Some(false));
         drop((write, read));
         assert_eq!(probe.look().unwrap().reader_left_first, None);

@@ -1,6 +1,8 @@
 //! Anonymous pipes.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod closes;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 #[path = "linux.rs"]
 mod imp;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
