@@ -173,7 +173,14 @@ module Procwright
 
     # The encoding, if there is one of that name. An IO warns and goes on.
     def known(encoding)
-      names = encoding.is_a?(Encoding) ? [] : encoding.to_s.sub(/\ABOM\|/i, "").split(":", 2)
+      return encoding if encoding.nil? || encoding.is_a?(Encoding)
+
+      text = string(encoding)
+      raise ArgumentError, "encoding name must be ASCII compatible" unless text.encoding.ascii_compatible?
+      raise ArgumentError, "string contains null byte" if text.b.include?("\0")
+
+      names = text.b.sub(/\ABOM\|/i, "").split(":", 2)
+      names = [""] if names.empty?
       unknown = names.reject { |name| name == "-" || Encoding.name_list.any? { |one| one.casecmp?(name) } }
       return encoding if unknown.empty?
 
@@ -191,6 +198,19 @@ module Procwright
     # The number, as the methods of IO convert it.
     def integer(value)
       Integer.try_convert(value) or raise TypeError, "no implicit conversion #{kind_of(value, 'integer')}"
+    end
+
+    # The number, as the methods of IO convert it that take an int of C's.
+    def small_integer(value)
+      number = integer(value)
+      return number if (-2**31...2**31).cover?(number)
+
+      raise RangeError, "integer #{number} too #{number.positive? ? 'big' : 'small'} to convert to `int'"
+    end
+
+    # True or false, as the methods of IO want it for `exception`.
+    def true_or_false(exception)
+      [true, false].include?(exception) ? exception : raise(ArgumentError, "expected true or false as exception: #{exception.inspect}")
     end
 
     # The string, as the methods of IO convert it.

@@ -12,7 +12,8 @@ module Procwright
     attr_reader :lineno
 
     def lineno=(number)
-      @lineno = integer(number)
+      @lineno = small_integer(number)
+      number
     end
 
     # @!method gets(separator = $/, limit = nil, chomp: false)
@@ -157,8 +158,11 @@ module Procwright
 
     # The halves that {Native::Handover} calls. `taken` gets what was taken out of the stream.
 
+    # True for what was given as keywords, and for a Hash that could have been.
+    def keywords?(last) = last.is_a?(Hash) && last.keys.all?(Symbol)
+
     def take_gets(taken, args)
-      *args, keywords = args if args.last.is_a?(Hash)
+      *args, keywords = args if keywords?(args.last)
       chomp = keywords ? chomp?(**keywords) : false
       separator, limit = args.empty? ? [compatible($/), nil] : separator_and_limit(args)
       line(taken, separator, limit, chomp)
@@ -194,7 +198,7 @@ module Procwright
     end
 
     def take_read_nonblock(taken, args)
-      *args, keywords = args if args.last.is_a?(Hash)
+      *args, keywords = args if keywords?(args.last)
       raises = keywords ? raises?(**keywords) : true
       most, buffer = limited(args, 1..2)
       part = read_some(taken, most, buffer, false)
@@ -207,7 +211,7 @@ module Procwright
       end
     end
 
-    def raises?(exception: true) = exception
+    def raises?(exception: true) = true_or_false(exception)
 
     def take_getbyte(taken, args)
       limited(args, 0..0)

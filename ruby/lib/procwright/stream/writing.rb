@@ -37,7 +37,7 @@ module Procwright
     end
 
     def putc(object)
-      write(object.is_a?(String) ? object[0].to_s : (integer(object) & 0xff).chr)
+      write(object.is_a?(String) ? object[0].to_s : (small_integer(object) & 0xff).chr)
       object
     end
 
@@ -45,6 +45,7 @@ module Procwright
     # @return [Integer, Symbol] with `exception: false`, `:wait_writable` if there is none now
     # @raise [IO::EAGAINWaitWritable]
     def write_nonblock(object, exception: true)
+      true_or_false(exception)
       check_writable
       @native.write_now("#{object}") ||
         (exception ? raise(IO::EAGAINWaitWritable, "write would block") : :wait_writable)
