@@ -6,8 +6,13 @@ what is asked for: `str` or `bytes`, and None for what does not come to this pro
 compute, so each case is an overload. The tables here are the cases, and the first that fits a
 call is taken: one whose values only the running program knows falls to the last, where anything
 may be None.
+
+That last one takes, after erasure of types and only then, whatever is given: each of its
+parameters is also a `Slip`, which nothing is, and it has one of every name. So mypy
+takes it for the one that was meant, and tells of a slip in one line, where it would list all.
 """
 
+import ast
 import pathlib
 import sys
 
@@ -67,6 +72,9 @@ CASES = [
 ]
 STDINS = [("stdin: NoPipe = None", "None"), ("stdin: Pipe", "{kind}")]
 NO_CALLBACK = ["on_stdout_line: None = None", "on_stderr_line: None = None"]
+CALLED = [
+    f"on_{one}_line: Callable[[{{kind}}], object]" for one in ("stdout", "stderr")
+]
 CALLBACKS = [
     f"on_{one}_line: Callable[[{{kind}}], object] | None = None"
     for one in ("stdout", "stderr")
@@ -76,16 +84,36 @@ HEAD = """\
 # Written by ci/overloads.py, which says why.
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from signal import Signals
 from typing import Any, Literal, overload
 
 from typing_extensions import Unpack
 
+from . import _core
 from ._child import Child
-from ._keywords import MapBytes, MapText, RunAny, RunBytes, RunText, SpawnBytes, SpawnText
+from ._event import Event
+from ._journal import Journal
+from ._keywords import MapBytes, MapText, RunBytes, RunText, SpawnBytes, SpawnText
 from ._map import Map
+from ._overflow import Overflow
 from ._piece import Piece
 from ._result import Result
-from ._types import Args, Elsewhere, NoPipe, Pipe, Sink, Stdin
+from ._types import (
+    AnyTee,
+    Args,
+    Data,
+    Elsewhere,
+    Env,
+    ExtraEnv,
+    NoPipe,
+    Pipe,
+    Seconds,
+    Sink,
+    Slip,
+    Stdin,
+    StrOrBytesPath,
+)
 
 __all__ = ["map", "run", "spawn"]
 """
@@ -95,19 +123,74 @@ AIO_HEAD = """\
 # Written by ci/overloads.py, which says why.
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from signal import Signals
 from typing import Any, Literal, overload
 
 from typing_extensions import Unpack
 
+from . import _core
 from ._aio_child import Child
 from ._aio_map import Map
-from ._keywords import MapBytes, MapText, RunAny, RunBytes, RunText, SpawnBytes, SpawnText
+from ._event import Event
+from ._journal import Journal
+from ._keywords import MapBytes, MapText, RunBytes, RunText, SpawnBytes, SpawnText
+from ._overflow import Overflow
 from ._piece import Piece
 from ._result import Result
-from ._types import Args, Elsewhere, NoPipe, Pipe, Sink, Stdin
+from ._types import (
+    AnyTee,
+    Args,
+    Data,
+    Elsewhere,
+    Env,
+    ExtraEnv,
+    NoPipe,
+    Pipe,
+    Seconds,
+    Sink,
+    Slip,
+    Stdin,
+    StrOrBytesPath,
+)
 
 __all__ = ["map", "run", "spawn"]
 """
+
+
+def keywords():
+    """The types of the options by which no type is chosen, by class and name, as they stand in
+    `_keywords.py`."""
+    found = {"TypedDict": {}}
+    source = (PACKAGE / "_keywords.py").read_text()
+    for one in ast.parse(source).body:
+        if isinstance(one, ast.ClassDef):
+            fields = found[one.name] = {}
+            for base in one.bases:
+                fields |= found[ast.unparse(base)]
+            for field in one.body:
+                if isinstance(field, ast.AnnAssign):
+                    fields[field.target.id] = ast.get_source_segment(
+                        source, field.annotation
+                    )
+    return found
+
+
+def last(name, parameters, options, gives, first="args: Args"):
+    """The overload for what only the running program knows, and for slips."""
+    parameters = [*parameters]
+    parameters += [
+        f"{option}: {kind} = ..." for option, kind in keywords()[options].items()
+    ]
+    lines = ["@overload", f"def {name}(", f"    {first} | Slip,", "    *,"]
+    for parameter in parameters:
+        taken, default = parameter.split(" = ")
+        parameter, kind = taken.split(": ", 1)
+        line = f"    {parameter}: Slip | {kind} = {default},"
+        # As the formatter breaks it.
+        lines.append(line if len(line) <= 100 else line.replace(" | ", "\n    | "))
+    lines.append("    **no_such_parameter: Slip,")
+    return "\n".join([*lines, f") -> {gives}: ..."])
 
 
 def data(kind, comes):
@@ -129,26 +212,34 @@ def runs():
             gives = f"Result[{data(kind, out)}, {data(kind, err)}, {order}]"
             options = "RunBytes" if kind == "bytes" else "RunText"
             yield overload("run", [*sinks, *text], options, gives)
-    yield overload("run", [*ANY, *UNKNOWN], "RunAny", "Result")
+    yield last("run", [*ANY, *UNKNOWN], "RunAny", "Result")
 
 
 def spawns():
     for kind, text in KINDS:
         for sinks, out, err, merged in CASES:
-            for stdin, wanted in STDINS:
-                if merged:
-                    # They come as one, and not each.
-                    out = err = False
-                types = [data(kind, one) for one in (out, err)]
-                types += [wanted.format(kind=kind), data(kind, merged)]
-                calls = CALLBACKS if out is None else NO_CALLBACK
+            if merged:
+                # They come as one, and not each.
+                out = err = False
+            called = [(NO_CALLBACK, out, err)]
+            if out is None:
+                called = [(CALLBACKS, out, err)]
+            elif out and err:
+                # What a callback reads does not come by `communicate`.
+                called.append(([CALLED[0], NO_CALLBACK[1]], None, True))
+                called.append(([NO_CALLBACK[0], CALLED[1]], True, None))
+            for calls, *comes in called:
                 calls = [one.format(kind=kind) for one in calls]
-                options = "SpawnBytes" if kind == "bytes" else "SpawnText"
-                gives = f"Child[{', '.join(types)}]"
-                yield overload("spawn", [stdin, *sinks, *text, *calls], options, gives)
+                for stdin, wanted in STDINS:
+                    types = [data(kind, one) for one in comes]
+                    types += [wanted.format(kind=kind), data(kind, merged)]
+                    options = "SpawnBytes" if kind == "bytes" else "SpawnText"
+                    gives = f"Child[{', '.join(types)}]"
+                    parameters = [stdin, *sinks, *text, *calls]
+                    yield overload("spawn", parameters, options, gives)
     calls = [one.format(kind="str | bytes") for one in CALLBACKS]
-    yield overload(
-        "spawn", ["stdin: Stdin = None", *ANY, *UNKNOWN, *calls], "SpawnBytes", "Child"
+    yield last(
+        "spawn", ["stdin: Stdin = None", *ANY, *UNKNOWN, *calls], "SpawnAny", "Child"
     )
 
 
@@ -162,7 +253,8 @@ def maps():
             yield overload("map", [*sinks, *text], options, gives, commands)
     # A command with options of its own may say something else.
     commands = "commands: Iterable[Args | Mapping[str, Any]]"
-    yield overload("map", [*ANY, *UNKNOWN], "MapBytes", "Map", commands)
+    yield overload("map", [*ANY, *KINDS[1][1]], "MapText", "Map", commands)
+    yield last("map", [*ANY, *UNKNOWN], "MapAny", "Map", commands)
 
 
 def awaited(overloads):

@@ -247,9 +247,23 @@ _LAZY = {
     "_text": ("TextReader", "TextWriter"),
     "_wait": ("Waited", "as_completed", "as_completed_async", "wait", "wait_async", "wait_procs"),
 }
-#: What does here what these names of subprocess do there.
-_OF_SUBPROCESS = {
+#: What does here what these names of subprocess, anyio, asyncio and psutil do there.
+_OF_OTHERS = {
     "CompletedProcess": "Result",
+    "EOF": "EndedBeforeMatch, which wait_for() raises",
+    "Pipeline": "pipeline(*stages)",
+    "TIMEOUT": "MatchTimeout, which wait_for() raises",
+    "doctor": "the command `procwright doctor`",
+    "pipe": "pipeline(*stages)",
+    "create_subprocess_exec": "aio.spawn([program, *args])",
+    "create_subprocess_shell": "aio.spawn(line, shell=True)",
+    "open_process": "spawn, or aio.spawn on an event loop",
+    "run_process": "run(args, check=True), or aio.run on an event loop",
+    "pid_exists": "Process(pid), which raises NoSuchProcess",
+    "pids": "psutil.pids()",
+    "process_iter": "psutil.process_iter(); Process(one) takes what it gives",
+    "list2cmdline": "shlex.join(args)",
+    "Pool": "map(commands, parallel=n)",
     "Popen": "spawn",
     "SubprocessError": "RunError",
     "call": "run(args, stdout=INHERIT, stderr=INHERIT).returncode",
@@ -280,7 +294,7 @@ if not TYPE_CHECKING:
             value: object = getattr(module, name)
             globals()[name] = value
             return value
-        hint = _OF_SUBPROCESS.get(name)
+        hint = _OF_OTHERS.get(name)
         also = f": use {hint}" if hint else ""
         text = f"module {__name__!r} has no attribute {name!r}{also}"
         if hint and _is_imported(sys._getframe(1)):

@@ -18,6 +18,7 @@ from ._errors import WaitTimeout
 from ._generic import Both, Err, Generic, In, Out
 from ._process import as_stop
 from ._record import Status, Survivor
+from ._result import Result
 from ._timeout import Deadline
 from ._wait_for import EndWait, Sleep, searching
 
@@ -27,14 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from signal import Signals
     from types import TracebackType
-    from typing import Any, Literal, Self, overload
+    from typing import Any, Literal, NoReturn, Self, overload
 
     import anyio
 
     from . import _child
     from ._aio_child_streams import Streams
     from ._callback import LineCaller
-    from ._result import Result
     from ._types import Args, Data, MaybeNone, Seconds
 else:
     Streams = Generic
@@ -343,6 +343,7 @@ class Child(Streams[Out, Err, In, Both]):
         return self
 
     async def __aenter__(self) -> Self:
+        self._child._has_told_stop = False
         return self
 
     async def __aexit__(
@@ -383,10 +384,37 @@ class Child(Streams[Out, Err, In, Both]):
             if await self._until_ended(Deadline(left_off.look_after_s)) is not None:
                 break
             left_off.look()
-        await self.wait()
+        if self._child._has_told_stop:
+            await self._wait(None)
+        else:
+            await self.wait()
+
+    if not TYPE_CHECKING:
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(_NOT_ITERABLE)
+
+        def __aiter__(self) -> NoReturn:
+            raise TypeError(_NOT_ITERABLE)
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError("the block of an aio.Child is asynchronous: async with aio.spawn(...)")
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from ._missing import AIO_CHILD, missing
+
+            raise missing(self, name, AIO_CHILD, dir(Result), "(await child.result())")
 
     def __repr__(self) -> str:
         return repr(self._child).replace("procwright.Child", "procwright.aio.Child", 1)
+
+
+_NOT_ITERABLE = (
+    "an aio.Child is not iterable: async for line in child.stdout, or with merged=True over "
+    "child.merged, which has both"
+)
 
 
 async def talked(

@@ -76,7 +76,7 @@ async def run(args: Args, **options: Any) -> Result[Any, Any, Any]:
     if unknown:
         from ._unknown import refusal
 
-        raise refusal("run", unknown, given, SPAWN)
+        raise refusal("run", unknown, ["args", *_DEFAULTS], SPAWN, options.get("shell"))
     await checkpoint()
     call = RunCall(given)
     if _starting.answer is not None or _wants_thread(given):

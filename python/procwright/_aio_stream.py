@@ -20,7 +20,7 @@ from ._timeout import Deadline
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
-    from typing import Any, Literal, TypeVar
+    from typing import Any, Literal, NoReturn, TypeVar
 
     from . import _stream
     from ._stream import Figures
@@ -57,6 +57,19 @@ class Turns:
         if self._left < 0:
             self._left = _BYTES_A_TURN
             await checkpoint()
+
+
+def no_attribute(stream: object, name: str) -> NoReturn:
+    """Raises the error for an attribute that a stream has not."""
+    from ._missing import AIO_STREAM, missing
+
+    raise missing(stream, name, AIO_STREAM)
+
+
+def whole_lines(data: Any, newline: Any) -> list[Any]:
+    """The lines of what was read to the end, with their ends."""
+    *lines, rest = data.split(newline)
+    return [*(line + newline for line in lines), *([rest] if rest else [])]
 
 
 class Output:
@@ -99,6 +112,9 @@ class Output:
         """The figures of now: see `procwright.Reader.figures`."""
         figures: Figures | None = self._stream.figures
         return figures
+
+    if not TYPE_CHECKING:
+        __getattr__ = no_attribute
 
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
@@ -192,6 +208,10 @@ class Reader(Output, ByteReceiveStream):
             return None
 
         return await self._look(look, timeout, "a line")
+
+    async def readlines(self) -> list[bytes]:
+        """Reads all lines to the end, with their ends. Cancelled, it has taken nothing."""
+        return whole_lines(await self.read(), b"\n")
 
     async def read(self, size: int = -1, /) -> bytes:
         """Reads so many bytes, or to the end. Fewer come at the end alone, b"" after it.
@@ -365,6 +385,9 @@ class Writer(ByteSendStream):
     def label(self) -> str:
         """The stream in words."""
         return self._stream.label
+
+    if not TYPE_CHECKING:
+        __getattr__ = no_attribute
 
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""

@@ -9,7 +9,7 @@ from anyio.lowlevel import checkpoint
 from . import _core
 from ._aio_errors import OF_ANYIO
 from ._aio_sleep import first
-from ._aio_stream import Items, Output, Reader, Writer
+from ._aio_stream import Items, Output, Reader, Writer, no_attribute, whole_lines
 from ._arguments import items
 from ._generic import Generic, Text
 from ._invalid import bad_type
@@ -77,6 +77,10 @@ class TextReader(Output, ObjectReceiveStream[str]):
     async def readline(self, *, timeout: Seconds | None = None) -> str:
         """Reads a line with its end, "" at the end of all. As that of `buffer`."""
         return await self._look(self._stream._readline_now, timeout, "a line")
+
+    async def readlines(self) -> list[str]:
+        """Reads all lines to the end, with their ends. Cancelled, it has taken nothing."""
+        return whole_lines(await self.read(), "\n")
 
     async def read(self) -> str:
         """Reads to the end. Cancelled, it has taken nothing."""
@@ -196,6 +200,9 @@ class TextWriter(ObjectSendStream[str]):
         """The stream in words."""
         return self.buffer.label
 
+    if not TYPE_CHECKING:
+        __getattr__ = no_attribute
+
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
         return f"<procwright.aio.TextWriter {self.label}{state}>"
@@ -204,14 +211,14 @@ class TextWriter(ObjectSendStream[str]):
 class Merged(Output, Generic[Text]):
     """Iterates over the lines of both outputs, in the order in which they came.
 
-    Gives `MergedLine`, and `Gap` where bytes were dropped. Closed by any task: one that waits in
-    it gets `ClosedResourceError`.
+    Gives a `MergedLine` for each; `lines()` gives a `Gap` as well where bytes were dropped. Closed
+    by any task: one that waits in it gets `ClosedResourceError`.
     """
 
     _stream: _merged.Merged[Any]
 
-    def __aiter__(self) -> AsyncIterator[MergedLine[Text] | Gap]:
-        return Items(self, self._stream._next_now, lambda item: [self._stream._whole(item)])
+    def __aiter__(self) -> AsyncIterator[MergedLine[Text]]:
+        return Items(self, self._stream._next_now, self._stream._whole)
 
     if TYPE_CHECKING:
 

@@ -52,12 +52,12 @@ class Process(_process.AnyProcess):
 
 async def wait(
     procs: Iterable[_T],
-    mode: Literal["any", "all"] | int = "any",
+    mode: Literal["any", "all"] | int = "all",
     event: Literal["exited", "reaped"] = "exited",
     timeout: Seconds | None = None,
     callback: Callable[[_T], object] | None = None,
 ) -> Waited[_T]:
-    """Waits until any of them, all, or so many have ended: `procwright.wait`, awaited.
+    """Waits until all of them have ended, or any, or so many: `procwright.wait`, awaited.
 
     Cancelled, it changes nothing, and leaves nothing behind.
     """

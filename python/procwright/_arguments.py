@@ -68,11 +68,38 @@ def callback(name: str, value: Any, gets: tuple[str, ...] | None = None, besides
         return
     if not callable(value):
         raise bad_type(name, value, "pass something that can be called, or None")
+    if is_async(value):
+        # Its coroutine would be dropped, and nothing of it would ever run.
+        raise bad_type(name, value, _NOT_AWAITED + (_BY_LINE if "line" in (gets or ()) else ""))
     takes = None if gets is None else _takes(value)
     if gets is not None and takes is not None and not takes[0] <= len(gets) <= takes[1]:
         call = f"def {name}({', '.join(gets)})"
         count = f"{len(gets)} argument{'s' if len(gets) != 1 else ''}"
         raise bad_type(name, value, f"it is called with {count}, as {call}{besides}")
+
+
+#: What to do in the place of a callback that would have to be awaited.
+_NOT_AWAITED = "it is called, and nobody would await it: pass an ordinary function"
+_BY_LINE = (
+    "; to await something for each line, async with aio.spawn(...) as child: async for line in "
+    "child.stdout"
+)
+
+
+def is_async(function: Any) -> bool:
+    """Whether a call gives something that has to be awaited before anything is done."""
+    while type(function).__module__ == "functools" and hasattr(function, "func"):
+        # A partial.
+        function = function.func
+    if type(function).__name__ not in ("function", "method"):
+        function = type(function).__call__ if callable(function) else None
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & _GIVES_AWAITABLE)
+
+
+#: The flags of `async def`: CO_COROUTINE, and CO_ASYNC_GENERATOR with a yield in it.
+_GIVES_AWAITABLE = 0x80 | 0x200
 
 
 def _takes(function: Any) -> tuple[int, float] | None:

@@ -74,6 +74,8 @@ class Child(Streams[Out, Err, In, Both]):
         self._stop = stop
         #: `on_timeout`, `timeout` and `idle_timeout` of the spawn.
         self._limits = limits
+        #: Whether a call has raised what it was stopped for, since a `with` block began.
+        self._has_told_stop = False
         self._communication: _core.Communication | None = None
         self._result: Result[Any, Any, Any] | None = None
         #: Tells in the report of a fake of the program that it plays.
@@ -220,6 +222,7 @@ class Child(Streams[Out, Err, In, Both]):
 
         on_timeout, timeout, idle_timeout = self._limits
         if self._core.stopped_for() is not None:
+            self._has_told_stop = True
             raise_for(result, None, False, on_timeout, timeout, idle_timeout)
 
     def _report(self, out: bytes | None, err: bytes | None) -> Result[Any, Any, Any]:
@@ -415,7 +418,7 @@ class Child(Streams[Out, Err, In, Both]):
         sig = _core.checked_signal("sig", sig)
         if self.status is None:
             try:
-                self.process.signal(sig)
+                self.process.send_signal(sig)
             except ProcessLookupError:
                 # The process has ended at this very moment.
                 return
@@ -497,6 +500,7 @@ class Child(Streams[Out, Err, In, Both]):
         self._callers.append(caller)
 
     def __enter__(self) -> Self:
+        self._has_told_stop = False
         return self
 
     def __exit__(
@@ -531,7 +535,12 @@ class Child(Streams[Out, Err, In, Both]):
         left_off = LeftOff(self)
         while left_off.streams and self._core.wait(left_off.look_after_s) is None:
             left_off.look()
-        self.wait()
+        if self._has_told_stop:
+            # Who has caught that in the block has dealt with it: a second one would end the
+            # program that did.
+            self._wait(None)
+        else:
+            self.wait()
 
     def _has_rest(self, stream: Any) -> bool:
         """Whether something of a stream is unread, or may come."""

@@ -47,6 +47,13 @@ class TimeoutExpired(subprocess.TimeoutExpired, TimeoutError):
     #: The `Result` of a run, None of a wait.
     result: Any = None
 
+    if TYPE_CHECKING:
+        # Those of subprocess are declared as bytes, and here they are text where that was asked
+        # for.
+        output: str | bytes | None
+        stdout: str | bytes | None  # type: ignore[assignment]
+        stderr: str | bytes | None  # type: ignore[assignment]
+
 
 class WaitTimeout(TimeoutExpired):
     """The timeout of a wait came first, as that of a child's `wait` or `communicate`.

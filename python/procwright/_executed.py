@@ -99,7 +99,7 @@ class _Shared:
         self._results: dict[int, _Come] = {}
         self._futures: dict[int, Future[Any]] = {}
         self._next_end = self._next_out = 0
-        self._taken = self._running = self._succeeded = self._failed = 0
+        self._taken = self._running = self._succeeded = self._failed = self._stopped = 0
         self._all_taken = self._ended = self._closed = False
         self._stopped_by: str | None = None
         self._error: BaseException | None = None
@@ -183,11 +183,18 @@ class _Shared:
     def _done(self, index: int, future: Future[Any]) -> None:
         kind, parts, line = _outcome(future)
         ok = kind == "ran" and parts["reason"] == "finished" and parts["status"][1] == 0
+        if kind == "ran":
+            is_stopped = parts["reason"] == "cancelled"
+        else:
+            from ._run_errors import Cancelled
+
+            is_stopped = isinstance(parts, Cancelled)
         with self._changed:
             self._futures.pop(index, None)
             self._running -= 1
             self._succeeded += ok
-            self._failed += not ok
+            self._stopped += is_stopped
+            self._failed += not (ok or is_stopped)
             self._results[index if self._ordered else self._next_end] = index, kind, parts, line
             self._next_end += 1
             if self._most_failures is not None and self._failed >= self._most_failures:
@@ -258,6 +265,7 @@ class _Shared:
                 "running": self._running,
                 "succeeded": self._succeeded,
                 "failed": self._failed,
+                "stopped": self._stopped,
                 "succeeded_before": 0,
                 "failed_before": 0,
                 "unknown": 0,

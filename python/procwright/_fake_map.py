@@ -116,6 +116,8 @@ class FakeMap:
             "running": 0,
             "succeeded": self._succeeded,
             "failed": self._failed,
+            # None is under way when another fails.
+            "stopped": 0,
             "succeeded_before": 0,
             "failed_before": 0,
             "unknown": 0,

@@ -9,13 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from signal import Signals
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from . import _core
 from ._event import Event
 from ._journal import Journal
 from ._overflow import Overflow
-from ._types import Data, Env, ExtraEnv, Seconds, Sink, Stdin, StrOrBytesPath, Tee
+from ._types import (
+    AnyTee,
+    Data,
+    Env,
+    ExtraEnv,
+    Seconds,
+    Sink,
+    Stdin,
+    StrOrBytesPath,
+    Tee,
+    TextTee,
+)
 
 
 class Program(TypedDict, total=False):
@@ -65,7 +76,6 @@ class Common(Program, Limits, total=False):
 
     on_timeout: Literal["raise", "return"]
     cancel: _core.Cancel | None
-    tee: Tee
     max_length: int | None
     too_long: Literal["split", "fail"]
     on_event: Callable[[Event], object] | None
@@ -87,6 +97,7 @@ class RunBytes(Run, total=False):
     """What `run` takes where the outputs are bytes."""
 
     input: Data | None
+    tee: Tee
     on_line: Callable[[bytes], object] | None
     on_stdout_line: Callable[[bytes], object] | None
     on_stderr_line: Callable[[bytes], object] | None
@@ -96,6 +107,7 @@ class RunText(Run, total=False):
     """What `run` takes where they are text."""
 
     input: Data | str | None
+    tee: TextTee
     on_line: Callable[[str], object] | None
     on_stdout_line: Callable[[str], object] | None
     on_stderr_line: Callable[[str], object] | None
@@ -105,6 +117,7 @@ class RunAny(Run, total=False):
     """What `run` takes where only the running program knows which."""
 
     input: Data | None
+    tee: AnyTee
     on_line: Callable[[str | bytes], object] | None
     on_stdout_line: Callable[[str | bytes], object] | None
     on_stderr_line: Callable[[str | bytes], object] | None
@@ -144,6 +157,14 @@ class MapBytes(MapRules, total=False):
     on_line: Callable[[bytes, Literal["stdout", "stderr"], int], object] | None
 
 
+class MapAny(MapRules, total=False):
+    """What `map` takes where only the running program knows which, or each command says it."""
+
+    input: Data | None
+    # It is called with what each command has.
+    on_line: Callable[[Any, Literal["stdout", "stderr"], int], object] | None
+
+
 class MapText(MapRules, total=False):
     """What `map` takes where they are text."""
 
@@ -164,9 +185,18 @@ class SpawnBytes(Spawn, total=False):
     """What `spawn` takes where the streams are bytes."""
 
     input: Data | None
+    tee: Tee
 
 
 class SpawnText(Spawn, total=False):
     """What `spawn` takes where they are text."""
 
     input: Data | str | None
+    tee: TextTee
+
+
+class SpawnAny(Spawn, total=False):
+    """What `spawn` takes where only the running program knows which."""
+
+    input: Data | None
+    tee: AnyTee

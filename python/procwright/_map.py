@@ -13,7 +13,7 @@ from ._options import RUN, argv, event_hook, given_args, translated
 from ._outcome import raise_for, result_of
 from ._piece import Order
 from ._record import Record
-from ._result import Result
+from ._result import Result, no_truth
 from ._run import run
 from ._starting import audit, start
 from ._stdio import captures, data_source, source, text_decoding
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ._event import Event
     from ._keywords import MapCommand
     from ._map_lines import MapLines
-    from ._types import Args, Seconds, StrOrBytesPath, Tap
+    from ._types import Args, MaybeNone, Seconds, StrOrBytesPath, Tap
 
 #: Options of `run` that the map has for all commands, or that need code for each.
 _NOT_OF_ONE = (
@@ -197,7 +197,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
             from ._unknown import refusal
 
             known = [*(map.__kwdefaults__ or {}), *_DEFAULTS]
-            raise refusal("map", {name: value}, known, ())
+            raise refusal("map", {name: value}, known, (), options.get("shell"))
     return _of_a_run(options)
 
 
@@ -212,7 +212,7 @@ def _checked_own(options: dict[str, Any]) -> dict[str, Any]:
         if name not in _DEFAULTS:
             from ._unknown import refusal
 
-            raise refusal("map", {name: value}, _DEFAULTS, ())
+            raise refusal("a command", {name: value}, _DEFAULTS, (), options.get("shell"))
     return _of_a_run(options)
 
 
@@ -452,7 +452,8 @@ class Ended(Generic[Out, Err, Order]):
         self.args = args
         #: The result of its run, None if it was not run.
         self.result = result
-        #: Why it could not be started, or was broken off; None if that is not so.
+        #: Why it could not be started, or was broken off; None of one that has failed or timed
+        #: out, of which `outcome` tells and which `check()` raises.
         self.error = error
         #: What the journal tells of it, if it was not run for that reason.
         self.before = before
@@ -501,11 +502,11 @@ class Ended(Generic[Out, Err, Order]):
         """True if it was started by an earlier map, and how it ended is not known."""
         return self.before is not None and self.before.outcome is None
 
-    def check(self) -> None:
-        """Raises what `run(..., check=True)` would, unless it is `ok`.
+    def check(self) -> Result[Out, Err, Order] | MaybeNone:
+        """Gives back the `result`, or raises what `run(..., check=True)` would, unless it is `ok`.
 
-        `CalledProcessError`, `TimeoutExpired`, `IdleTimeout`, `OutputLimitExceeded`, `Cancelled`,
-        or what kept it from being started.
+        None if an earlier map has run it. Raised are `CalledProcessError`, `TimeoutExpired`,
+        `IdleTimeout`, `OutputLimitExceeded`, `Cancelled`, or what kept it from being started.
         """
         if self.error is not None:
             raise self.error
@@ -513,6 +514,10 @@ class Ended(Generic[Out, Err, Order]):
             raise_for(self.result, None, True, "raise", *self._limits)
         if not self.ok:
             raise RuntimeError(self.summary)
+        return self.result
+
+    def __bool__(self) -> NoReturn:
+        raise no_truth(self, "ok")
 
     if not TYPE_CHECKING:
 
@@ -560,6 +565,7 @@ class Progress(Record):
         "running",
         "succeeded",
         "failed",
+        "stopped",
         "succeeded_before",
         "failed_before",
         "unknown",
@@ -573,6 +579,7 @@ class Progress(Record):
         running: int,
         succeeded: int,
         failed: int,
+        stopped: int,
         succeeded_before: int,
         failed_before: int,
         unknown: int,
@@ -585,8 +592,11 @@ class Progress(Record):
         self.running = running
         #: Commands that were run, and have succeeded.
         self.succeeded = succeeded
-        #: Commands that were run and have failed, were stopped, or could not be started.
+        #: Commands that were run and have failed, or could not be started.
         self.failed = failed
+        #: Commands that the end of the map has stopped: by a cancel, or since others had failed.
+        #: Those that the deadline has stopped have failed: they timed out.
+        self.stopped = stopped
         #: Commands that were not run: the journal tells of their success.
         self.succeeded_before = succeeded_before
         #: Commands that were not run: the journal tells of their failure.

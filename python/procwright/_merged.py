@@ -45,8 +45,8 @@ class MergedLine(Record, Generic[Text]):
 class Merged(_core.Merged, Generic[Text]):
     """Iterates over the lines of both outputs, in the order in which they came.
 
-    Gives `MergedLine`, and `Gap` where bytes were dropped (of which the offset is not
-    known: it is -1). Any thread may close it: one that is blocked in it gets `StreamClosed`.
+    Gives a `MergedLine` for each; `lines()` gives a `Gap` as well where bytes were dropped. Any
+    thread may close it: one that is blocked in it gets `StreamClosed`.
     """
 
     __slots__ = ("_decoding", "_keeper")
@@ -59,19 +59,19 @@ class Merged(_core.Merged, Generic[Text]):
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> MergedLine[Text] | Gap:
-        item = self._next()
-        if item is None:
-            raise StopIteration
-        return self._whole(item)
+    def __next__(self) -> MergedLine[Text]:
+        while (item := self._next()) is not None:
+            for line in self._whole(item):
+                return line
+        raise StopIteration
 
-    def _whole(self, item: tuple[int, float, Any, bool]) -> MergedLine[Text] | Gap:
-        """A whole line, or a gap, as it is given out."""
+    def _whole(self, item: tuple[int, float, Any, bool]) -> list[MergedLine[Text]]:
+        """A whole line as it is given out, and nothing for a gap, as a stream gives."""
         number, time, data, ambiguous = item
         if number == 0:
-            return Gap(-1, data)
+            return []
         line: Any = data if self._decoding is None else data.decode(*self._decoding)
-        return MergedLine("stdout" if number == 1 else "stderr", time, line, ambiguous)
+        return [MergedLine("stdout" if number == 1 else "stderr", time, line, ambiguous)]
 
     if TYPE_CHECKING:
 
@@ -102,7 +102,8 @@ class Merged(_core.Merged, Generic[Text]):
         too_long: Literal["split", "fail"] = "split",
         keep_ends: bool = False,
     ) -> Iterator[Any]:
-        r"""Iterates over lines as those of a `Reader` do, of both outputs.
+        r"""Iterates over lines as those of a `Reader` do, of both outputs, and a `Gap` where
+        bytes were dropped, whose offset is not known: it is -1.
 
         With a `max_length` no more than that is kept of a line that never ends: it
         comes in pieces, between which lines of the other output may stand, or is a

@@ -32,6 +32,7 @@ RESULT = {
     "error": "use explanation, or outcome, which is its one line",
     "failed": "use not ok",
     "failure": "use not ok",
+    "held_by": "use stdout_info.held_by, or stderr_info.held_by",
     "is_canceled": 'use reason == "cancelled"',
     "json": "use json.loads(stdout); to_json() is the result itself",
     "lines": "use stdout.splitlines()",
@@ -48,6 +49,22 @@ RESULT = {
     "text": "use stdout, which is text with run(..., text=True)",
     "timed_out": 'use reason == "timeout"',
 }
+#: What a `PipelineResult` has been asked for.
+PIPELINE = {
+    **RESULT,
+    "argv": "use args, or argv of each of its stages",
+    "cmd": "use args",
+    "command": "use args",
+    "merged": "stderr=STDOUT sends both outputs into the pipe",
+    "pid": "use [stage.pid for stage in result.stages]",
+    "pids": "use [stage.pid for stage in result.stages]",
+    "pipestatus": "use [stage.returncode for stage in result.stages]",
+    "returncodes": "use [stage.returncode for stage in result.stages]",
+    "signal": "use status of each of its stages",
+    "status": "use status of each of its stages",
+    "statuses": "use [stage.status for stage in result.stages]",
+    "survivors": "use survivors of each of its stages",
+}
 #: What a `Child` has been asked for, as those of pexpect, asyncio, anyio and psutil are.
 CHILD = {
     **_EXITS,
@@ -55,14 +72,19 @@ CHILD = {
     "after": "the match that wait_for() gives has it",
     "alive": "use poll() is None",
     "all": "spawn(..., merged=True) has both as child.merged",
-    "before": "what wait_for() passes over is read, and gone: iterate over stdout to keep it",
+    "before": "what wait_for() passes over is read, and gone: stdout.read1() gives what has come, "
+    "a prompt too, to look at first",
     "cancel": "use stop()",
     "check": "use result().check_returncode()",
     "close": "use stop(), or leave its with block; a stream has close() of its own",
     "cmd": "use args",
     "command": "use args",
     "expect": "use wait_for(pattern, timeout)",
+    "expect_exact": "use wait_for(re.escape(text), timeout)",
+    "expect_list": 'use wait_for("(a)|(b)", timeout), and lastindex of the match',
+    "getecho": "the program says what is echoed, as by stty -echo",
     "id": "use pid, or process.id, which no other process ever has",
+    "interact": "run(args, pty=True, stdin=INHERIT, tee=True) passes on what is typed",
     "is_alive": "use poll() is None",
     "is_running": "use poll() is None",
     "isalive": "use poll() is None",
@@ -80,11 +102,86 @@ CHILD = {
     "sendcontrol": 'use stdin.write("\\x03") for Ctrl-C, of a child with pty=True and stdin=PIPE',
     "sendeof": "use stdin.close()",
     "sendline": 'use stdin.write(line + "\\n"), of a child with stdin=PIPE',
+    "setecho": "the program says what is echoed, as by stty -echo",
     "setwinsize": "use resize(rows, columns)",
     "signal": "use send_signal(sig)",
+    "stdio": "use stdin.write() and stdout.read(), of a child with stdin=PIPE",
     "stdout_lines": "iterate over stdout",
     "terminated": "use poll() is not None",
+    "waitnoecho": 'use wait_for("assword: $"): the program shows it when it is ready',
     "write": "use stdin.write(), of a child with stdin=PIPE",
+}
+#: What an `aio.Child` has been asked for.
+AIO_CHILD = {
+    **CHILD,
+    "aclose": "await child.stop() ends it and all of its processes; await child.wait() waits",
+    "read": "use await child.stdout.read()",
+    "readline": "use await child.stdout.readline()",
+    "readlines": "use await child.stdout.readlines()",
+    "expect": "use await child.wait_for(pattern, timeout)",
+    "expect_exact": "use await child.wait_for(re.escape(text), timeout)",
+    "interact": "run(args, pty=True, stdin=INHERIT, tee=True) passes on what is typed",
+    "send": "use await child.stdin.send(), of a child with stdin=PIPE",
+    "write": "use await child.stdin.send(), of a child with stdin=PIPE",
+}
+_RECEIVED = "use await receive(), which gives what has come, and EndOfStream at the end"
+_SENT = "use await send(data), which waits until the pipe has taken it"
+_CLOSED = "leave it out: aclose() has closed it when it returns"
+_UNTIL = "use async for part in lines(separator), or await child.wait_for(pattern)"
+#: What a stream of an `aio.Child` has been asked for, as those of asyncio and trio are.
+AIO_STREAM = {
+    "at_eof": 'await read() gives b"" at the end, and receive() raises EndOfStream',
+    "can_write_eof": "use aclose(), which ends the input of the child",
+    "drain": "leave it out: await write(data) has waited until the pipe has taken it",
+    "feed_data": "it comes from the child alone",
+    "fileno": "it may be read as it comes: await receive()",
+    "is_closing": "use closed",
+    "iter_chunks": "use await receive() until EndOfStream",
+    "read1": _RECEIVED,
+    "readexactly": "use await read(n), which gives fewer at the end alone",
+    "readinto": _RECEIVED,
+    "readuntil": _UNTIL,
+    "receive_exactly": "use await read(n), which gives fewer at the end alone",
+    "receive_some": _RECEIVED,
+    "receive_until": _UNTIL,
+    "send_all": _SENT,
+    "send_eof": "use aclose(), which ends the input of the child",
+    "wait_closed": _CLOSED,
+    "wait_send_all_might_not_block": "leave it out: send() waits",
+    "write_eof": "use aclose(), which ends the input of the child",
+}
+_PSUTIL = "psutil.Process(process.pid) tells it"
+#: What a `Process` has been asked for, as those of psutil, multiprocessing and subprocess are.
+PROCESS = {
+    "children": "procwright.Process knows the one; psutil.Process(process.pid).children() lists "
+    "others, and stop() ends all of the tree",
+    "cmdline": _PSUTIL,
+    "communicate": "only what spawn() gives has streams",
+    "connections": _PSUTIL,
+    "cpu_percent": _PSUTIL,
+    "cpu_times": _PSUTIL,
+    "create_time": "use start_time(), or id, which no other process has",
+    "cwd": _PSUTIL,
+    "environ": _PSUTIL,
+    "exit_code": "use returncode",
+    "exitcode": "use returncode",
+    "ident": "use pid",
+    "is_running": "use is_alive()",
+    "join": "use wait()",
+    "memory_info": _PSUTIL,
+    "nice": _PSUTIL,
+    "num_threads": _PSUTIL,
+    "open_files": _PSUTIL,
+    "parent": _PSUTIL,
+    "parents": _PSUTIL,
+    "poll": "use returncode, which is None while it is alive; exit has all that is known",
+    "ppid": _PSUTIL,
+    "resume": 'use send_signal("CONT")',
+    "send": "use send_signal(sig)",
+    "signal": "use send_signal(sig)",
+    "status": "use exit, which is None while it is alive, or returncode",
+    "suspend": 'use send_signal("STOP")',
+    "username": _PSUTIL,
 }
 #: What an `Ended` has been asked for, as a Future and a Result are.
 ENDED = {
@@ -107,8 +204,11 @@ def missing(
     is had by `where`."""
     text = f"{type(thing).__name__!r} object has no attribute {name!r}"
     hint = hints.get(name)
-    if hint is None and not name.startswith("_") and (name in of_result or name in RESULT):
-        hint = f"use {where}.{name}" if name in of_result else f"of {where}: {RESULT[name]}"
+    if hint is None and where and not name.startswith("_"):
+        if name in of_result:
+            hint = f"use {where}.{name}"
+        elif name in RESULT:
+            hint = f"of {where}: {RESULT[name]}"
     if hint is None:
         # Python looks for a name that is like it.
         return AttributeError(text, name=name, obj=thing)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from . import _core, _starting
 from ._arguments import callback, items, number, pairs, word
 from ._generic import Generic, Out
-from ._invalid import InvalidValue, bad_value
+from ._invalid import InvalidValue, bad_type, bad_value, shown
 from ._options import COMMON, argv, event_hook, given_args, translated
 from ._outcome import raise_for
-from ._result import Result, as_json
+from ._result import Result, as_json, no_truth
 from ._run import run
 from ._stdio import CAPTURE, data_source, source, text_decoding
 from ._timeout import seconds
@@ -16,7 +16,7 @@ from ._timeout import seconds
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Literal, overload
+    from typing import Any, Literal, NoReturn, overload
 
     from typing_extensions import Unpack
 
@@ -193,6 +193,7 @@ def pipeline(
 
     Raises `InvalidValue`, and what `run` raises, with the `PipelineResult` as `result`.
     """
+    _refuse_one_list(stages)
     decoding = text_decoding(text, encoding, errors)
     word("on_timeout", on_timeout, ("raise", "return"))
     word("success", success, ("forgiving", "strict", "last"))
@@ -283,11 +284,31 @@ def _stage(place: int, stage: Any, of_all: dict[str, Any]) -> tuple[Any, dict[st
 
 
 def _refuse(name: str, options: Mapping[str, Any], besides: tuple[str, ...] = ()) -> None:
-    for option in options:
-        if option in _DEFAULTS and option not in (*_NOT_OF_A_STAGE, *besides):
+    of_whole = pipeline.__kwdefaults__ or {}
+    of_each = [option for option in _DEFAULTS if option not in _NOT_OF_A_STAGE]
+    for option, value in options.items():
+        if option in of_each and option not in besides:
             continue
-        hint = "it is one of the whole" if option in _DEFAULTS else "there is no such option"
-        raise InvalidValue(f"{option} in {name} is not for a stage: {hint}")
+        if option in of_whole:
+            # Of a stage that is one of some.
+            whole = f"{{{name[7:-1]}: {shown(value)}}}" if option == "ok_codes" else shown(value)
+            raise InvalidValue(
+                f"{option} in {name} is not for a stage: it is one of the whole, "
+                f"pipeline(..., {option}={whole})"
+            )
+        from ._unknown import refusal
+
+        known = dict.fromkeys([*of_whole, *of_each])
+        raise refusal("pipeline", {option: value}, known, ())
+
+
+def _refuse_one_list(stages: tuple[Any, ...]) -> None:
+    """Refuses all stages in one list, where each is an argument."""
+    if len(stages) == 1 and isinstance(stages[0], (list, tuple)):
+        (given,) = stages
+        if given and all(isinstance(one, (list, tuple)) or hasattr(one, "keys") for one in given):
+            hint = "each stage is an argument: pass pipeline(*stages)"
+            raise bad_type("stages[0]", given, hint)
 
 
 def _ok_codes(codes: Any, count: int) -> list[tuple[int, list[int]]]:
@@ -424,6 +445,16 @@ class PipelineResult(Generic[Out]):
         """The outcome in words: who failed and why, with the end of its stderr, and who ended
         only because of it."""
         return self._explanation
+
+    def __bool__(self) -> NoReturn:
+        raise no_truth(self, "ok")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from ._missing import PIPELINE, missing
+
+            raise missing(self, name, PIPELINE)
 
     def check_returncode(self) -> None:
         """Raises `CalledProcessError` unless it is `ok`."""

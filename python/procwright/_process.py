@@ -22,11 +22,19 @@ class AnyProcess:
 
     __slots__ = ("__weakref__", "_handle")
 
-    def __init__(self, process: int | str | HasPid | AnyProcess) -> None:
-        handle = opened(process)
-        if handle is None:
-            raise_ended(process)
-        self._handle: _core.ProcessHandle = handle
+    _handle: _core.ProcessHandle
+
+    if TYPE_CHECKING:
+
+        def __init__(self, process: int | str | HasPid | AnyProcess) -> None: ...
+
+    else:
+
+        def __init__(self, process=None):
+            handle = opened(process)
+            if handle is None:
+                raise_ended(process)
+            self._handle = handle
 
     @classmethod
     def from_pidfd(cls, fd: int) -> Self:
@@ -86,7 +94,7 @@ class AnyProcess:
             raise WaitTimeout(f"process {self.id}", timeout, (self,))
         return self.exit or Status("unknown", why="still_running")
 
-    def signal(self, sig: int | str) -> None:
+    def send_signal(self, sig: int | str) -> None:
         """Sends a signal, by number or name, to it and to no other process.
 
         Raises `NoSuchProcess` if it has ended, `PermissionError` if it is another
@@ -95,11 +103,11 @@ class AnyProcess:
         self._handle.signal(_core.checked_signal("sig", sig))
 
     def terminate(self) -> None:
-        """Sends SIGTERM. Raises as `signal`."""
+        """Sends SIGTERM. Raises as `send_signal`."""
         self._handle.terminate()
 
     def kill(self) -> None:
-        """Sends SIGKILL. Raises as `signal`."""
+        """Sends SIGKILL. Raises as `send_signal`."""
         self._handle.kill()
 
     def name(self) -> str:
@@ -145,6 +153,13 @@ class AnyProcess:
         # The inode is left out: of two equal ones, one may have been made where no
         # inode was to be had.
         return hash((AnyProcess, self._handle.pid))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from ._missing import PROCESS, missing
+
+            raise missing(self, name, PROCESS)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Process cannot be pickled: pass its id, and make another of that")
@@ -199,7 +214,7 @@ class Process(AnyProcess):
 
         Gives back the processes that could not be ended. Blocks for the grace and 2 s at
         most. Signal handlers run meanwhile; if one raises, as Ctrl-C does, the rest is
-        killed at once, and then the exception goes on. Raises as `signal`.
+        killed at once, and then the exception goes on. Raises as `send_signal`.
         """
         survivors = self._handle.stop(_core.Stop() if stop is None else as_stop(stop))
         return [Survivor(*survivor) for survivor in survivors]
@@ -221,7 +236,8 @@ def raise_ended(process: object) -> NoReturn:
 
 
 _PROCESS = (
-    "pass its number, 1 or more, PID:INODE, or an object with a pid, such as subprocess.Popen"
+    "pass its number, 1 or more, PID:INODE, or an object with a pid, such as subprocess.Popen; "
+    "os.getpid() is the number of this one"
 )
 
 

@@ -214,6 +214,11 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         if not self.ok:
             raise self._failure(self, self._explanation)
 
+    def __bool__(self) -> NoReturn:
+        # An object is true without it, and `if run(...):` would take each failure for a success.
+        # Were it `ok`, `if ended.result:` would take a failure for a result that is not there.
+        raise no_truth(self, "ok")
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -260,6 +265,14 @@ class Result(Captured[StreamInfo, Out, Err, Order]):
         if self.survivors:
             shown.append(f"survivors={self.survivors!r}")
         return f"Result({', '.join(shown)})"
+
+
+def no_truth(thing: object, ok: str) -> TypeError:
+    """The error for who asks whether a result is true."""
+    kind = type(thing).__name__
+    return TypeError(
+        f"a {kind} is neither true nor false: ask for its {ok}, or whether it `is not None`"
+    )
 
 
 def as_json(parts: dict[str, Any], indent: int | None) -> str:

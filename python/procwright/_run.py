@@ -197,7 +197,7 @@ def run(
     if unknown:
         from ._unknown import refusal
 
-        raise refusal("run", unknown, given, SPAWN)
+        raise refusal("run", unknown, given, SPAWN, shell)
     run = RunCall(given)
     return run.outcome(start("run", _core.run, run.options, given))
 

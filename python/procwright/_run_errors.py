@@ -6,6 +6,7 @@ import os
 import subprocess
 
 from ._errors import TimeoutExpired
+from ._invalid import bad_type
 from ._timeout import as_number
 
 TYPE_CHECKING = False
@@ -14,10 +15,19 @@ if TYPE_CHECKING:
     from ._types import Args, MaybeNone, Seconds
 
 
+_NOT_MADE = (
+    "pass a Result, and a text. check_returncode() of a result raises the right one; in a test, "
+    "a procwright.testing.Fake has a program fail; and subprocess.CalledProcessError(code, cmd) "
+    "is made of a number"
+)
+
+
 class RunError(subprocess.SubprocessError):
     """A run that did not end as it should. `result` has all that came of it."""
 
     def __init__(self, result: Result, text: str) -> None:
+        if result is not None and not hasattr(result, "reason"):
+            raise bad_type("result", result, _NOT_MADE)
         self.result = result
         self._text = text
 
@@ -52,7 +62,7 @@ def _output(result: Result, name: str) -> str | bytes | None:
     return data
 
 
-class RunTimeout(RunError, TimeoutExpired):  # type: ignore[misc]
+class RunTimeout(RunError, TimeoutExpired):  # type: ignore[misc, override]
     """The timeout came, and the run was stopped."""
 
     def __init__(self, result: Result, text: str, timeout: Seconds | None) -> None:

@@ -183,7 +183,7 @@ def spawn(
     if unknown:
         from ._unknown import refusal
 
-        raise refusal("spawn", unknown, given, {"on_line", *RUN})
+        raise refusal("spawn", unknown, given, {"on_line", *RUN}, shell)
     decoding = text_decoding(text, encoding, errors)
     word("on_timeout", on_timeout, ("raise", "return"))
     if merged and decoding is not None and "\n".encode(decoding[0]) != b"\n":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ._arguments import codec, data, encoded, number, refuse_closed
+from ._arguments import codec, data, encoded, is_async, number, refuse_closed
 from ._invalid import bad_type, bad_value
 
 TYPE_CHECKING = False
@@ -72,6 +72,12 @@ class _Constant:
         return self._name
 
 
+_AWAITED = (
+    "it has to be awaited, and is read on a thread: child = aio.spawn(..., stdin=PIPE), and "
+    "await child.stdin.send(piece) for each piece"
+)
+
+
 def data_source(input: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     """The parameter `input` for the core."""
     if isinstance(input, str):
@@ -107,6 +113,8 @@ def source(stdin: Any, decoding: tuple[str, str] | None) -> tuple[str, object]:
     fd = _fileno("stdin", stdin)
     if fd is not None:
         return _descriptor("stdin", fd)
+    if hasattr(stdin, "__aiter__") or is_async(getattr(stdin, "read", None)):
+        raise bad_type("stdin", stdin, _AWAITED)
     if hasattr(stdin, "_hand_on"):
         return "iterator", _HandedOn(stdin, decoding).__next__
     if hasattr(stdin, "read"):

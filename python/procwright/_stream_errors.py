@@ -197,7 +197,13 @@ class MatchTimeout(WaitTimeout):
 
     def __str__(self) -> str:
         within = shown_seconds(self.timeout)
-        return f"{self.cmd} did not say {self.pattern!r} within {within}{_tail(self.lines)}"
+        text = getattr(self.pattern, "pattern", self.pattern)
+        newline, escaped = (b"\n", rb"\n") if isinstance(text, bytes) else ("\n", r"\n")
+        # It is what one who has seen its last lines would not think of.
+        by_line = newline in text or escaped in text
+        hint = " (which is looked for in one line at a time, without its end)" if by_line else ""
+        said = f"{self.cmd} did not say {self.pattern!r}{hint} within {within}"
+        return f"{said}{_tail(self.lines)}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (MatchTimeout, (self.cmd, self.timeout, self.pattern, self.lines))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._arguments import encoded, refuse_closed
+from ._arguments import encoded, is_async, refuse_closed
 from ._invalid import bad_type, bad_value
 from ._stdio import descriptor, is_mapping, is_path
 from ._taps import serialised
@@ -91,15 +91,28 @@ def _taps(what: str, file: Any, streams: list[int], decoding: tuple[str, str] | 
     if not hasattr(file, "write"):
         raise bad_type(what, file, _HINT)
     refuse_closed(what, file)
-    import io
-
-    is_text = isinstance(file, io.TextIOBase) or hasattr(file, "encoding")
+    if is_async(file.write):
+        hint = "its write() has to be awaited: iterate over the output, and await it for each line"
+        raise bad_type(what, file, hint)
+    is_text = _takes_text(file, decoding is not None)
     write = serialised(_text_writer(file) if is_text else _writer(file))
     taps: list[Tap] = []
     for stream in streams:
         tap: Callable[[Any], object] = _ChunkDecoder(write, decoding) if is_text else write
         taps.append((stream, False, tap))
     return taps
+
+
+def _takes_text(file: Any, is_text: bool) -> bool:
+    """Whether a file takes text, or bytes. One that does not tell gets what the result has."""
+    import io
+
+    if isinstance(file, io.TextIOBase) or hasattr(file, "encoding"):
+        return True
+    if isinstance(file, (io.RawIOBase, io.BufferedIOBase)):
+        return False
+    mode = getattr(file, "mode", "")
+    return is_text and not (isinstance(mode, str) and "b" in mode)
 
 
 def _writer(file: Any) -> Callable[[bytes | None], None]:

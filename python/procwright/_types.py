@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import IO, Any, Literal, Never, Protocol, TypeAlias, TypeVar
 
 StrOrBytesPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Args = Sequence[StrOrBytesPath] | StrOrBytesPath
@@ -22,6 +23,19 @@ Seconds = float | datetime.timedelta
 #: The stream, 1 or 2; whether it is called with lines, else with chunks and at last None; and
 #: what is called.
 Tap = tuple[int, bool, Callable[[Any], object]]
+
+
+#: What is taken for a `NotTaken`: nothing is.
+_T = TypeVar("_T", covariant=True)
+
+
+class NotTaken(Protocol[_T]):
+    """`NotTaken[Never]` is the type of what no parameter takes: no object is one."""
+
+    def __sizeof__(self) -> _T: ...  # type: ignore[override]
+
+
+Slip: TypeAlias = NotTaken[Never]
 
 
 class HasFileno(Protocol):
@@ -53,15 +67,34 @@ class Output(Protocol):
     def _procwright_stream(self) -> Readable: ...
 
 
-class Writable(Protocol):
-    """A file that a copy of the output may go to."""
+class WritesBytes(Protocol):
+    """An object that a copy of an output in bytes may go to."""
 
-    def write(self, data: Any, /) -> object: ...
+    def write(self, data: bytes, /) -> object: ...
 
 
-#: A place for a copy of the output.
-TeeTarget = bool | int | StrOrBytesPath | Writable
+class WritesText(Protocol):
+    """An object that a copy of an output in text may go to."""
+
+    def write(self, data: str, /) -> object: ...
+
+
+class TextFile(WritesText, Protocol):
+    """A file that says that it takes text."""
+
+    @property
+    def encoding(self) -> object: ...
+
+
+#: A place for a copy of the output, of bytes and of text. A file that says what it takes gets that.
+_Place = bool | int | StrOrBytesPath
+TeeTarget = _Place | WritesBytes | TextFile | IO[str]
+TextTeeTarget = _Place | WritesText | io.RawIOBase | io.BufferedIOBase | IO[bytes]
+#: What either gets, where only the running program knows which it is.
+AnyTeeTarget = _Place | IO[str] | IO[bytes] | TextFile | io.RawIOBase | io.BufferedIOBase
 Tee = TeeTarget | Mapping[Literal["stdout", "stderr"], TeeTarget | None]
+TextTee = TextTeeTarget | Mapping[Literal["stdout", "stderr"], TextTeeTarget | None]
+AnyTee = AnyTeeTarget | Mapping[Literal["stdout", "stderr"], AnyTeeTarget | None]
 
 Stdin = (
     None

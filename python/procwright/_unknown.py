@@ -49,6 +49,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "answers": _TYPED,
     "asynchronous": _LATER,
     "background": _LATER,
+    "bg": _LATER,
     "callback": ("use on_line", "use on_stdout_line and on_stderr_line"),
     "capture": _CAPTURED,
     "chdir": "use cwd",
@@ -57,14 +58,18 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "data": "use input",
     "deadline": "use timeout",
     "detached": _DETACHED,
+    "dimensions": "use pty=(rows, columns)",
+    "disown": _DETACHED,
     "directory": "use cwd",
     "dry": _NOT_RUN,
     "dry_run": _NOT_RUN,
-    "echo": _TRACED,
+    "echo": f"{_TRACED}; on a terminal, pty=True, the program says what is echoed, as stty -echo",
+    "err_to_out": "pass stderr=STDOUT",
     "env_extra": "use extra_env",
     "environ": "use env for the whole environment, extra_env for what is added to ours",
     "environment": "use env for the whole environment, extra_env for what is added to ours",
     "err": "use stderr",
+    "fallback": "there is one way to run, on every machine: leave it out",
     "exception": ("use check", "call check_returncode() of the child's result()"),
     "force_kill_after_delay": "use stop=Stop(grace=5.0)",
     "gid": "use group",
@@ -73,9 +78,11 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "hide": _NOT_SHOWN,
     "order": "stderr=STDOUT has the exact order, in one pipe; merged=True tells the outputs apart",
     "in_stream": "use stdin",
+    "idle": "use idle_timeout",
     "interactive": "pass stdin=INHERIT, stdout=INHERIT and stderr=INHERIT",
     "kill_after": "use stop=Stop(grace=5.0)",
     "kill_signal": _ENDED_BY,
+    "iter": ("take result.stdout.splitlines(), or pass on_line", "iterate over child.stdout"),
     "lines": ("take result.stdout.splitlines(), or pass on_line", "iterate over child.stdout"),
     "log": _FILE,
     "log_file": _FILE,
@@ -85,6 +92,8 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "new_session": "use start_new_session",
     "newline": "newlines stay as they are: leave it out",
     "no_output_timeout": "use idle_timeout",
+    "ok_code": "look at returncode",
+    "ok_codes": "look at returncode",
     "on_cancel": "catch procwright.Cancelled, whose result has what came until then",
     "on_exit": ("run() returns then", "call child.wait(), or procwright.wait() for many"),
     "on_output": ("use on_line", "use on_stdout_line and on_stderr_line"),
@@ -97,6 +106,9 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "pgroup": "use process_group",
     "quiet": _NOT_SHOWN,
     "raise_on_error": ("use check", "call check_returncode() of the child's result()"),
+    "replace_env": "env is the whole environment, extra_env is added to ours: leave it out",
+    "report": ("take to_json() of the result", "take to_json() of the child's result()"),
+    "retcode": "look at returncode",
     "reject": ("use check", "call check_returncode() of the child's result()"),
     "responders": _TYPED,
     "retries": "call it again: a CalledProcessError has the result",
@@ -107,6 +119,7 @@ _HABITS: dict[str, str | tuple[str, str]] = {
     "signal": _ENDED_BY,
     "silent": _NOT_SHOWN,
     "stdio": "pass stdin, stdout and stderr, each by its name",
+    "tag": ("pass on_line, which may put it in front", "put it in front of each line of stdout"),
     "strict": ("use check", "call check_returncode() of the child's result()"),
     "strip": "strip what comes: result.stdout.strip()",
     "strip_final_newline": 'the newline stays: result.stdout.removesuffix("\\n")',
@@ -173,6 +186,46 @@ _OF_MAP = {
     "total_timeout": "deadline is that of all, timeout that of each",
     "workers": _AT_A_TIME,
 }
+_AT_THE_END = "its output comes at the end: take result.stdout.splitlines()"
+_PASSED_ON = 'put a stage in between, ["tee", path]'
+_OWN_TERMINAL = 'no stage has a terminal: run() one program with pty=True, as ["sh", "-c", line]'
+#: Parameters that `run` has, and others for the same, and what does in `pipeline` what they do
+#: there.
+_OF_PIPELINE = {
+    "callback": _AT_THE_END,
+    "keep_full": _PASSED_ON,
+    "log": _PASSED_ON,
+    "log_file": _PASSED_ON,
+    "max_length": _AT_THE_END,
+    "merged": "stderr=STDOUT sends both into the pipe",
+    "on_line": _AT_THE_END,
+    "on_output": _AT_THE_END,
+    "on_stderr": _AT_THE_END,
+    "on_stderr_line": _AT_THE_END,
+    "on_stdout": _AT_THE_END,
+    "on_stdout_line": _AT_THE_END,
+    "ok_code": "pass ok_codes={stage: [codes]}, with stages from 0 on",
+    "pipefail": 'pass success="strict"',
+    "retcode": "pass ok_codes={stage: [codes]}, with stages from 0 on",
+    "pty": _OWN_TERMINAL,
+    "show": 'stdout=INHERIT and stderr=INHERIT show it; as well as that, ["tee", path] keeps it',
+    "tee": 'stdout=INHERIT and stderr=INHERIT show it; a stage ["tee", path] keeps it besides',
+    "too_long": _AT_THE_END,
+    "tty": _OWN_TERMINAL,
+}
+_BY_INDEX = "a command has no name: index of its Ended is its place, as in names[ended.index]"
+#: What one command of a map has been given as a label.
+_OF_A_COMMAND = {
+    "data": f"use input, if the program is to read it; {_BY_INDEX}",
+    "id": _BY_INDEX,
+    "key": _BY_INDEX,
+    "label": _BY_INDEX,
+    "meta": _BY_INDEX,
+    "metadata": _BY_INDEX,
+    "name": _BY_INDEX,
+    "tag": _BY_INDEX,
+    "title": _BY_INDEX,
+}
 #: Of two names that are less alike one is no slip of the other.
 _ALIKE = 0.8
 #: Parameters of `run`, and what does for a child what they do there.
@@ -182,15 +235,34 @@ _OF_A_CHILD = {
 }
 
 
+#: What is said of one function alone, before what is said of all.
+_OF_A_FUNCTION = {
+    "a command": {**_OF_MAP, **_OF_A_COMMAND},
+    "map": _OF_MAP,
+    "pipeline": _OF_PIPELINE,
+    "spawn": _OF_A_CHILD,
+}
+
+
 def refusal(
-    function: str, unknown: Mapping[str, object], known: Iterable[str], others: Iterable[str]
+    function: str,
+    unknown: Mapping[str, object],
+    known: Iterable[str],
+    others: Iterable[str],
+    shell: object = False,
 ) -> InvalidValue:
     """The error for parameters that `function` does not have. `others` are those of its
-    sibling."""
+    sibling, and `shell` is what it was given."""
     name, value = next(iter(unknown.items()))
     known = [one for one in known if one not in ("unknown", "words")]
-    hint = _hint(function, name, known, others)
-    return _WrongType(f"{name} is {shown(value)}, and {function}() has no such parameter: {hint}")
+    if name == "executable" and shell:
+        hint = f"shell names the shell: pass shell={shown(value)} in place of both"
+    else:
+        hint = _hint(function, name, known, others)
+    whose = f"{function}() has no such parameter"
+    if function == "a command":
+        whose = "a command of map() has no such option"
+    return _WrongType(f"{name} is {shown(value)}, and {whose}: {hint}")
 
 
 def words_behind(function: str, args: Any, words: tuple[Any, ...], shell: Any) -> InvalidValue:
@@ -226,12 +298,11 @@ def _hint(function: str, name: str, known: list[str], others: Iterable[str]) -> 
     import difflib
     import re
 
-    if function == "map" and name in _OF_MAP:
-        return _OF_MAP[name]
+    own = _OF_A_FUNCTION.get(function, {}).get(name)
+    if own is not None:
+        return own
     if name in _OF_SUBPROCESS:
         return _OF_SUBPROCESS[name]
-    if function == "spawn" and name in _OF_A_CHILD:
-        return _OF_A_CHILD[name]
     if name in others:
         return f"{'run' if function == 'spawn' else 'spawn'}() has it"
     # Other languages write killSignal.

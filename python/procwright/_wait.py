@@ -61,19 +61,19 @@ class Waited(tuple[list[T], list[T]]):
 
 def wait(
     procs: Iterable[T],
-    mode: Literal["any", "all"] | int = "any",
+    mode: Literal["any", "all"] | int = "all",
     event: Literal["exited", "reaped"] = "exited",
     timeout: Seconds | None = None,
     callback: Callable[[T], object] | None = None,
 ) -> Waited[T]:
-    """Waits until any of them, all, or so many have ended. Never polls.
+    """Waits until all of them have ended, or any, or so many. Never polls.
 
     procs
         Processes: a `Process`, or what can be made one (see there). Besides, all
         that has `readiness_fd()`, such as a `Cancel`, or `fileno()`, such as a
         socket or a connection of multiprocessing: done once it is readable.
     mode
-        "any" (and those that have ended by then), "all", or how many (all, if there
+        "all", "any" (one, and those that have ended by then), or how many (all, if there
         are fewer).
     event
         "exited", or "reaped": their parent has collected their status. A child of
@@ -101,7 +101,7 @@ def wait(
 
 async def wait_async(
     procs: Iterable[T],
-    mode: Literal["any", "all"] | int = "any",
+    mode: Literal["any", "all"] | int = "all",
     event: Literal["exited", "reaped"] = "exited",
     timeout: Seconds | None = None,
 ) -> Waited[T]:

@@ -130,6 +130,11 @@ class EndWait:
 
 def _compiled(pattern: Any, kind: type) -> re.Pattern[Any]:
     hint = f"pass a regular expression for {kind.__name__}, which the streams are of"
+    if isinstance(pattern, (list, tuple)):
+        hint = (
+            'pass one regular expression for all, "(first)|(second)": lastindex of the match tells'
+        )
+        raise bad_type("pattern", pattern, hint)
     text = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
     if not isinstance(text, kind):
         raise bad_type("pattern", pattern, hint)

@@ -36,6 +36,32 @@ else:
 
 del _anyio
 
+#: What does here what these names of others do there.
+_OF_OTHERS = {
+    "DEVNULL": "procwright.DEVNULL",
+    "PIPE": "procwright.PIPE",
+    "STDOUT": "procwright.STDOUT",
+    "Popen": "aio.spawn(args)",
+    "create_subprocess_exec": "aio.spawn([program, *args]), which is not awaited",
+    "create_subprocess_shell": "aio.spawn(line, shell=True), which is not awaited",
+    "open_process": "async with aio.spawn(args, stdin=PIPE) as child",
+    "run_process": "await aio.run(args, check=True)",
+    "wait_async": "await aio.wait(procs)",
+    "as_completed_async": "async for one in aio.as_completed(procs)",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        import procwright
+
+        hint = _OF_OTHERS.get(name)
+        if hint is None and name in procwright.__all__:
+            hint = f"procwright.{name}"
+        also = f": use {hint}" if hint else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{also}")
+
+
 __all__ = [
     "Child",
     "Map",

@@ -261,6 +261,7 @@ impl Map {
         dict.set_item("running", progress.running)?;
         dict.set_item("succeeded", progress.succeeded)?;
         dict.set_item("failed", progress.failed)?;
+        dict.set_item("stopped", progress.stopped)?;
         dict.set_item("succeeded_before", progress.succeeded_before)?;
         dict.set_item("failed_before", progress.failed_before)?;
         dict.set_item("unknown", progress.unknown)?;

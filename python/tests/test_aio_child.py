@@ -180,10 +180,10 @@ def test_wait_and_as_completed(on, children):
         procs = children(3)
         called = []
         procs[1].kill()
-        waited = await aio.wait(procs, callback=called.append)
+        waited = await aio.wait(procs, "any", callback=called.append)
         assert waited.done == called == [procs[1]]
         async with aio.spawn(["true"]) as child:
-            done, _ = await aio.wait([child, procs[0]], timeout=LONG)
+            done, _ = await aio.wait([child, procs[0]], "any", timeout=LONG)
             assert done == [child]
             assert procwright.wait([child, child.process]).pending == []
         completed = aio.as_completed(procs, timeout=0.05)

@@ -118,7 +118,9 @@ def test_a_map_is_recorded_and_replayed(path):
     def tested():
         commands = [["echo", "a"], {"args": ["cat"], "input": "b"}, ["/no such program"], ["false"]]
         found = list(procwright.map(commands, text=True))
-        return [(one.index, one.summary, one.result and one.result.to_dict()) for one in found]
+        results = [one.result for one in found]
+        told = [None if result is None else result.to_dict() for result in results]
+        return [(one.index, one.summary, its) for one, its in zip(found, told, strict=True)]
 
     with Cassette(path):
         first = tested()

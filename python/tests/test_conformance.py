@@ -37,7 +37,7 @@ MAPS = [
     if "python" not in case.get("without", {})
 ]
 MAP_OPTIONS = {"parallel", "stop_after_failures", "deadline", "timeout", "cwd", "extra_env"}
-COUNTS = {"succeeded", "failed", "succeeded_before", "failed_before", "unknown"}
+COUNTS = {"succeeded", "failed", "stopped", "succeeded_before", "failed_before", "unknown"}
 
 PIPELINES = [
     case
@@ -268,7 +268,7 @@ def map_fact(name, wanted, ended, progress):
     if name in COUNTS or name == "stopped_by":
         return getattr(progress, name)
     if name == "stdout":
-        return "".join(one.result.stdout for one in ended if one.result)
+        return "".join(one.result.stdout for one in ended if one.result is not None)
     assert name == "failures", name
     failed = {str(one.index): one.summary for one in ended if not one.ok}
     return {

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import logging
 import math
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
+import unittest.mock
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -113,7 +116,7 @@ def test_a_file_that_two_outputs_name_is_refused(child, tmp_path):
 
 
 def test_names_of_subprocess_are_told_when_they_are_imported():
-    for name in procwright._OF_SUBPROCESS:
+    for name in procwright._OF_OTHERS:
         with pytest.raises(ImportError, match=f"no attribute '{name}': use "):
             exec(f"from procwright import {name}")
         with pytest.raises(AttributeError, match=f"no attribute '{name}': use "):
@@ -222,6 +225,117 @@ def test_a_callback_that_takes_other_arguments_is_refused(child):
     assert seen == [b"x\n"] * 3
 
 
+class Awaited:
+    """What can be called, and gives something that has to be awaited."""
+
+    async def __call__(self, *_):
+        raise AssertionError
+
+    async def write(self, _):
+        raise AssertionError
+
+    async def numbers(self, *_):
+        yield 1
+
+
+def test_a_callback_that_has_to_be_awaited_is_refused(child):
+    it = Awaited()
+    for one in (it, it.write, it.numbers, functools.partial(it.write), functools.partial(it)):
+        calls = {
+            "on_line": lambda one: run([child, "fails"], on_line=one),
+            "on_stderr_line": lambda one: run([child, "fails"], on_stderr_line=one),
+            "on_stdout_line": lambda one: spawn([child, "fails"], on_stdout_line=one),
+            "on_event": lambda one: spawn([child, "fails"], on_event=one),
+            "callback": lambda one: procwright.wait([os.getpid()], timeout=0, callback=one),
+        }
+        for name, call in calls.items():
+            with pytest.raises(
+                InvalidValue, match=f"^{name} is .*: it is called, and nobody"
+            ) as it:
+                call(one)
+            assert ("async for line in child.stdout" in str(it.value)) == ("line" in name)
+        with pytest.raises(InvalidValue, match=r"^on_line is .*nobody would await it"):
+            procwright.map([["true"]], on_line=one)
+    for ordinary in (unittest.mock.Mock(return_value=None), [].append, functools.partial(print)):
+        assert run([child, "exit", "0"], on_line=ordinary).ok
+
+
+def test_what_has_to_be_awaited_is_no_file(child):
+    with pytest.raises(InvalidValue, match=r"^tee is .*write\(\) has to be awaited"):
+        run([child, "exit"], tee=Awaited())
+
+    class Read:
+        async def read(self, size):
+            raise AssertionError
+
+    for stdin in (Awaited().numbers(), Read()):
+        for call in (run, spawn):
+            with pytest.raises(InvalidValue, match=r"^stdin is .*: child = aio.spawn\(") as it:
+                call([child, "cat"], stdin=stdin)
+            assert "await child.stdin.send(piece)" in str(it.value)
+
+
+def test_a_result_is_not_asked_whether_it_is_true(child):
+    (ended,) = procwright.map([[child, "exit", "1"]])
+    both = procwright.pipeline([child, "exit", "1"], ["cat"])
+    for result in (run([child, "exit", "1"]), run([child, "exit"]), ended, ended.result, both):
+        with pytest.raises(
+            TypeError, match=r"neither true nor false: ask for its ok, or .* not None"
+        ):
+            bool(result)
+
+
+def test_an_executable_for_a_shell_is_told_as_one():
+    for call in (run, spawn):
+        with pytest.raises(InvalidValue, match="shell names the shell: pass shell='/bin/bash'"):
+            call("exit", shell=True, executable="/bin/bash")
+        with pytest.raises(InvalidValue, match="the first of args is what is run"):
+            call(["exit"], executable="/bin/bash")
+
+
+def test_what_a_pipeline_has_not_is_told():
+    of_whole = set(inspect.signature(procwright.pipeline).parameters)
+    for name, hint in _unknown._OF_PIPELINE.items():
+        assert name not in of_whole, name
+        for stages, given in (([["true"]], {name: 5}), ([{"args": ["true"], name: 5}], {})):
+            with pytest.raises(InvalidValue) as caught:
+                procwright.pipeline(*stages, ["cat"], **given)
+            assert str(caught.value) == f"{name} is 5, and pipeline() has no such parameter: {hint}"
+    with pytest.raises(InvalidValue, match=r"it is one of the whole, pipeline\(..., text=True\)$"):
+        procwright.pipeline({"args": ["true"], "text": True})
+    with pytest.raises(InvalidValue, match=r"did you mean timeout\?$"):
+        procwright.pipeline(["true"], timout=3)
+
+
+def test_a_command_of_a_map_has_no_name():
+    for name in _unknown._OF_A_COMMAND:
+        (ended,) = refused = list(_until_refused({"args": ["true"], name: "test7"}))
+        assert refused
+        text = f"{name} is 'test7', and a command of map() has no such option: "
+        assert str(ended).startswith(text)
+        assert "names[ended.index]" in str(ended)
+
+
+def _until_refused(command):
+    try:
+        list(procwright.map([command]))
+    except InvalidValue as error:
+        yield error
+
+
+def test_an_error_of_ours_is_made_of_a_result(child):
+    with pytest.raises(InvalidValue, match=r"^result is 7: pass a Result.*subprocess.Called"):
+        procwright.CalledProcessError(7, ["make"])
+    error = procwright.CalledProcessError(run([child, "exit", "7"]), "it says so")
+    assert (str(error), error.returncode) == ("it says so", 7)
+    assert pickle.loads(pickle.dumps(error)).returncode == 7
+
+
+def test_a_process_of_nobody_says_of_whom():
+    with pytest.raises(InvalidValue, match=r"^process is None: pass its number.*os.getpid\(\)"):
+        procwright.Process()
+
+
 def test_a_number_is_no_signal_of_a_stop():
     for number in (5, 2, 15):
         with pytest.raises(InvalidValue, match=r"^signal is .*may be a signal or seconds.*grace=5"):
@@ -243,6 +357,7 @@ def attributes_asked(child):
         yield result, _missing.RESULT
         yield ended, _missing.ENDED
         yield it, _missing.CHILD
+        yield it.process, _missing.PROCESS
 
 
 def test_attributes_of_others_are_told(child):
@@ -365,3 +480,39 @@ def test_a_bug_in_on_line_of_a_map_is_logged(child, caplog):
     assert ended.outcome == "KeyError: 'bug'"
     with pytest.raises(KeyError):
         ended.check()
+
+
+def test_all_stages_in_one_list_are_told_to_be_unpacked():
+    for stages in ([["seq", "3"], ["wc"]], [{"args": ["seq", "3"]}, ["wc"]]):
+        with pytest.raises(
+            InvalidValue, match=r"each stage is an argument: pass pipeline\(\*stages"
+        ):
+            procwright.pipeline(stages)
+    with pytest.raises(InvalidValue, match=r"pipeline\(..., ok_codes=\{0: \[1\]\}\)$"):
+        procwright.pipeline({"args": ["true"], "ok_codes": [1]}, ["cat"])
+
+
+def test_what_an_ended_gives_back(child):
+    for ended in procwright.map([[child, "echo", "x"]], text=True):
+        assert ended.check().stdout == "x\n"
+
+
+def test_patterns_in_a_list_are_told_as_one(child):
+    with spawn([child, "echo", "x"], text=True) as it:
+        with pytest.raises(InvalidValue, match=r'one regular expression for all, "\(first\)'):
+            it.wait_for(["a", "b"])
+        assert it.wait_for("(a)|(x)").lastindex == 2
+
+
+def test_a_pattern_over_two_lines_is_told_of():
+    for pattern in ("a\nb", r"a\nb", re.compile(b"a\nb"), rb"a\nb"):
+        assert "in one line at a time" in str(procwright.MatchTimeout("x", 1, pattern, []))
+    assert "at a time" not in str(procwright.MatchTimeout("x", 1, "a.b", []))
+
+
+def test_attributes_of_a_pipeline_are_told():
+    both = procwright.pipeline(["true"], ["true"])
+    for name, hint in _missing.PIPELINE.items():
+        with pytest.raises(AttributeError) as caught:
+            getattr(both, name)
+        assert str(caught.value) == f"'PipelineResult' object has no attribute {name!r}: {hint}"

@@ -103,7 +103,7 @@ def test_a_killed_peer(peers, holder):
 
 def test_a_stopped_peer_is_alive(peers):
     (peer,) = peers()
-    Process(peer.process).signal("STOP")
+    Process(peer.process).send_signal("STOP")
     assert peer.monitor.alive()
     assert peer.monitor.confirm() == "alive"
 

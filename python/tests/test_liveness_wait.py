@@ -187,9 +187,9 @@ def test_beside_others(peers, children):
     everybody = [*monitors, Process(child), child.pid, cancel, LivenessMonitor(child)]
     assert wait(everybody, timeout=0).pending == everybody
     released.do("token.release()")
-    assert wait(everybody).done == [released.monitor]
+    assert wait(everybody, "any").done == [released.monitor]
     killed.process.kill()
-    assert wait(everybody[1:]).done == [killed.monitor]
+    assert wait(everybody[1:], "any").done == [killed.monitor]
     steps = procwright.as_completed([*everybody[1:], killed.monitor])
     assert next(steps) is killed.monitor
     cancel.cancel()

@@ -73,15 +73,21 @@ def test_so_many_failures_stop_what_runs(child):
     with procwright.map(commands, parallel=2, stop_after_failures=1) as running:
         ended = list(running)
     assert running.progress.stopped_by == "failures"
-    assert {one.result.reason for one in ended if one.result} <= {"finished", "cancelled"}
+    assert {one.result.reason for one in ended if one.result is not None} <= {
+        "finished",
+        "cancelled",
+    }
     assert len(ended) <= 3
+    progress = running.progress
+    reasons = [one.outcome for one in ended]
+    assert (progress.failed, progress.stopped) == (1, len(ended) - 1), reasons
 
 
 def test_the_deadline_is_that_of_all(child):
     commands = itertools.repeat(words(child, "sleep-forever"))
     running = procwright.map(commands, parallel=2, deadline=0.3)
     # On a busy machine it comes before they have been started.
-    assert {one.result.reason for one in running if one.result} <= {"timeout"}
+    assert {one.result.reason for one in running if one.result is not None} <= {"timeout"}
     assert running.progress.stopped_by == "deadline"
 
 
@@ -135,7 +141,10 @@ def test_what_the_iterable_raises_comes_through(child):
     [
         ({"args": "true"}, "a command is 'true': pass a list"),
         ({"args": ["true"], "parallel": 3}, "parallel is 3, and a command has no such option"),
-        ({"args": ["true"], "tag": "x"}, "tag is 'x', and map() has no such parameter: "),
+        (
+            {"args": ["true"], "tag": "x"},
+            "tag is 'x', and a command of map() has no such option: ",
+        ),
         ({"cwd": "/"}, "a command is {'cwd': '/'}, which has no args"),
         ({"args": ["true"], "timeout": "x"}, "timeout is 'x': "),
         ({"args": ["true"], "stdin": [b"x"]}, "stdin is [b'x']: a command of a map"),
@@ -164,7 +173,7 @@ def test_a_cancel_ends_it(child):
         itertools.repeat(words(child, "sleep-forever")), parallel=2, cancel=cancel
     )
     threading.Timer(0.1, cancel.cancel).start()
-    assert {one.result and one.result.reason for one in running} <= {"cancelled", None}
+    assert {getattr(one.result, "reason", None) for one in running} <= {"cancelled", None}
     assert running.progress.stopped_by == "cancel"
 
 

@@ -87,7 +87,7 @@ def test_the_iterable_may_raise(child, threads):
 def test_the_deadline_is_that_of_all(child, threads):
     commands = itertools.repeat(words(child, "sleep-forever"))
     running = procwright.map(commands, executor=threads, parallel=2, deadline=0.3)
-    assert {one.result.reason for one in running if one.result} <= {"timeout"}
+    assert {one.result.reason for one in running if one.result is not None} <= {"timeout"}
     assert running.progress.stopped_by == "deadline"
 
 
@@ -105,7 +105,9 @@ def test_a_cancel_ends_it(threads, tmp_path):
     while not two_run():
         os.sched_yield()
     cancel.cancel()
-    assert {one.result.reason for one in running if one.result} == {"cancelled"}
+    assert {one.result.reason for one in running if one.result is not None} == {"cancelled"}
+    progress = running.progress
+    assert (progress.failed, progress.stopped) == (0, progress.taken)
     assert running.progress.stopped_by == "cancel"
     assert all(gone(int(pid)) for pid in pids.read_text().split())
 

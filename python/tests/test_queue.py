@@ -412,13 +412,13 @@ def test_waiting_for_receivers_and_others(children):
     everything = [quiet, objects, Process(child)]
     assert wait(everything, timeout=0.01).done == []
     senders[1].send(b"x")
-    assert wait(everything).done == [objects]
+    assert wait(everything, "any").done == [objects]
     # What is there is told of again and again, and was not received.
-    assert wait(everything).done == [objects]
+    assert wait(everything, "any").done == [objects]
     assert other.recv() == b"x"
     assert wait(everything, timeout=0.01).done == []
     senders[0].close()
-    assert wait(everything).done == [quiet]
+    assert wait(everything, "any").done == [quiet]
     child.kill()
     assert len(wait(everything, 2).done) == 2
     receiver = Receiver()
@@ -430,7 +430,7 @@ def test_close_ends_a_wait(when_asleep):
     receiver, other = Receiver(), Receiver()
     invitation, kept = receiver.invite(), other.invite()
     when_asleep(receiver.close)
-    assert wait([other, receiver]).done == [receiver]
+    assert wait([other, receiver], "any").done == [receiver]
     with pytest.raises(queue.Closed):
         Sender.attach(invitation)
     # Also where that is not enough, and on a thread.

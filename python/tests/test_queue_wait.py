@@ -266,7 +266,7 @@ def test_closing_wakes_who_awaits_it_with_others(run, when_blocked):
     when_blocked({"232", "281", "22"}, receiver.close)
 
     async def main():
-        return await wait_async([other, receiver], timeout=LONG)
+        return await wait_async([other, receiver], "any", timeout=LONG)
 
     assert run(main).done == [receiver]
     with pytest.raises(queue.Closed):

@@ -264,7 +264,7 @@ def test_nothing_is_left(child):
 def test_wait_for_children_and_streams(child):
     quick = spawn([child, "echo", "x"])
     slow = spawn([child, "cat"], stdin=PIPE)
-    assert procwright.wait([slow, quick]).done == [quick]
+    assert procwright.wait([slow, quick], "any").done == [quick]
     assert procwright.wait([slow.stdout], timeout=0).done == []
     slow.stdin.write(b"a\nb\n")
     assert procwright.wait([slow.stdout], timeout=LONG).done == [slow.stdout]

@@ -138,7 +138,7 @@ def test_until_exit(child):
     result = one.result()
     assert result.returncode == 3
     assert [holder.pid for holder in result.stderr_info.held_by] == [pid]
-    procwright.Process(pid).signal("KILL")
+    procwright.Process(pid).send_signal("KILL")
 
 
 def test_the_timeout_of_a_wait_is_another(child):
@@ -216,3 +216,24 @@ def test_a_search_that_ends_with_a_limit_says_which(child):
     with pytest.raises(procwright.TimeoutExpired) as caught:
         sleeper(child, timeout=SHORT, text=True).wait_for("never")
     assert caught.value.result.reason == "timeout"
+
+
+def test_what_was_caught_in_the_block_is_not_raised_by_its_end(child):
+    with spawn([child, "sleep-forever"], timeout=0.05) as it:
+        with pytest.raises(procwright.TimeoutExpired):
+            it.wait()
+        # Each call tells it.
+        with pytest.raises(procwright.TimeoutExpired):
+            it.wait()
+    assert it.status is not None
+    with (
+        spawn([child, "sleep-forever"], idle_timeout=0.05) as it,
+        pytest.raises(procwright.IdleTimeout),
+    ):
+        it.communicate()
+    # Where nobody has been told, the end of the block tells.
+    with (
+        pytest.raises(procwright.TimeoutExpired),
+        spawn([child, "sleep-forever"], timeout=0.05) as it,
+    ):
+        assert it.stdout.read() == b""

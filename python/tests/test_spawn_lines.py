@@ -314,14 +314,28 @@ def test_merged_lines_by_turns_and_refused(child):
     it.wait()
 
 
-def test_merged_gaps(child):
+def dropping(child):
     it = spawn(
         [child, "cat"], stdin=PIPE, merged=True, overflow=Overflow("drop_newest", memory=4096)
     )
     it.stdin.write(b"0123456\n" * 20_000)
     it.stdin.close()
     it.wait()
-    items = list(it.merged)
+    return it
+
+
+def test_whoever_asks_for_lines_of_both_alone_meets_no_gap(child):
+    it = dropping(child)
+    kept = 0
+    for stream, read_at, line in it.merged:
+        assert (stream, type(read_at)) == ("stdout", float)
+        kept += len(line)
+    assert 0 < kept == 160_000 - it.merged.figures.dropped_bytes < 160_000
+
+
+def test_merged_gaps(child):
+    it = dropping(child)
+    items = list(it.merged.lines(keep_ends=True))
     dropped = sum(item.dropped for item in items if isinstance(item, Gap))
     kept = sum(len(item.line) for item in items if isinstance(item, MergedLine))
     assert dropped > 0

@@ -5,6 +5,7 @@ import io
 import os
 import pathlib
 import sys
+import tempfile
 import threading
 import time
 
@@ -282,3 +283,32 @@ def test_cancel_and_tee_are_refused_with_detach():
     for name, value in [("cancel", Cancel()), ("tee", True)]:
         with pytest.raises(InvalidValue, match=rf"^{name} is .*with detach=True the program lives"):
             spawn(["true"], detach=True, stdout=DEVNULL, stderr=DEVNULL, **{name: value})
+
+
+class Written:
+    """An object that does not tell what it takes."""
+
+    def __init__(self, **attributes):
+        self.all = []
+        self.__dict__.update(attributes)
+
+    def write(self, data):
+        self.all.append(data)
+
+
+def test_an_object_that_does_not_tell_gets_what_the_result_has(child):
+    for call in (run, lambda *given, **options: spawn(*given, **options).wait()):
+        for options, file, gets in (
+            ({}, Written(), bytes),
+            ({"text": True}, Written(), str),
+            ({"encoding": "utf-8"}, Written(), str),
+            ({"text": True}, Written(mode="wb"), bytes),
+            ({}, Written(encoding=None), str),
+        ):
+            call([child, "echo", "é"], tee=file, **options)
+            assert {type(data) for data in file.all} == {gets}
+            assert gets().join(file.all) == ("é\n" if gets is str else "é\n".encode())
+    with tempfile.TemporaryFile() as file:
+        run([child, "echo", "x"], tee=file, text=True)
+        file.seek(0)
+        assert file.read() == b"x\n"

@@ -24,7 +24,7 @@ LONG = 100
 def test_any(children):
     procs = children(3)
     procs[1].kill()
-    done, pending = waited = wait(procs, timeout=LONG)
+    done, pending = waited = wait(procs, "any", timeout=LONG)
     assert (done, pending) == ([procs[1]], [procs[0], procs[2]])
     assert waited.done is done
     assert waited.pending is pending
@@ -41,7 +41,7 @@ def test_all_in_the_order_of_their_ends(children, when_asleep):
 
     when_asleep(end)
     seen = []
-    waited = wait(procs, "all", callback=seen.append)
+    waited = wait(procs, callback=seen.append)
     assert waited.done == [procs[2], procs[0], procs[1]] == seen
     assert waited.pending == []
 
@@ -148,9 +148,9 @@ def test_other_things_than_processes(children):
         things = [proc, ours, cancel]
         assert wait(things, timeout=0.01).done == []
         theirs.send(b"x")
-        assert wait(things) == ([ours], [proc, cancel])
+        assert wait(things, "any") == ([ours], [proc, cancel])
         cancel.cancel()
-        assert wait([proc, cancel]).done == [cancel]
+        assert wait([proc, cancel], "any").done == [cancel]
         assert wait(things, 2).pending == [proc]
         # It is a duplicate that was watched: what is there to read is there still.
         assert ours.recv(10) == b"x"
@@ -160,7 +160,7 @@ def test_a_cancel_ends_a_wait(children, when_asleep):
     procs = children(2)
     cancel = procwright.Cancel()
     when_asleep(cancel.cancel)
-    assert wait([*procs, cancel]).done == [cancel]
+    assert wait([*procs, cancel], mode="any").done == [cancel]
 
 
 def test_what_a_callback_raises(children):
@@ -234,7 +234,7 @@ def test_many(children):
     threads = len(os.listdir("/proc/self/task"))
     processes = [Process(one) for one in procs]
     procs[123].kill()
-    assert wait(processes, timeout=LONG).done == [processes[123]]
+    assert wait(processes, "any", timeout=LONG).done == [processes[123]]
     assert wait(processes, timeout=0.01, mode="all").done == [processes[123]]
     for one in procs:
         one.kill()
@@ -343,7 +343,7 @@ def test_errors_name_the_value(children):
         with pytest.raises(TypeError, match="timeout is '5'"):
             call("5")
     with pytest.raises(TypeError, match=r"^sig is 1\.5: "):
-        process.signal(1.5)
+        process.send_signal(1.5)
 
 
 @pytest.mark.parametrize("bad", ["bad", 2**31 - 1, object()])

@@ -106,7 +106,7 @@ def test_any_all_and_the_first_few(on, children):
         procs = children(4)
         assert await wait_async([], "all") == ([], [])
         procs[1].kill()
-        assert await wait_async(procs) == ([procs[1]], [procs[0], procs[2], procs[3]])
+        assert await wait_async(procs, "any") == ([procs[1]], [procs[0], procs[2], procs[3]])
 
         async def end():
             procs[2].kill()
@@ -122,7 +122,7 @@ def test_any_all_and_the_first_few(on, children):
         assert len((await wait_async(procs, 1)).done) == 1
         procs[0].kill()
         procs[3].kill()
-        assert (await wait_async(procs, "all")).pending == []
+        assert (await wait_async(procs)).pending == []
         with pytest.raises(procwright.InvalidValue):
             await wait_async(procs, 0)
         with pytest.raises(procwright.InvalidValue):

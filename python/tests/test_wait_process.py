@@ -55,7 +55,7 @@ def test_a_child(children):
     assert (process.exit, process.returncode) == (status, 7)
     assert not process.is_alive()
     assert "returncode 7" in repr(process)
-    for call in (process.kill, process.terminate, process.stop, lambda: process.signal(9)):
+    for call in (process.kill, process.terminate, process.stop, lambda: process.send_signal(9)):
         with pytest.raises(NoSuchProcess):
             call()
     assert child.wait() == 7
@@ -67,13 +67,13 @@ def test_a_child(children):
 def test_signals(children):
     child, other = children(2)
     process = Process(child)
-    process.signal("STOP")
-    process.signal(signal.SIGCONT)
+    process.send_signal("STOP")
+    process.send_signal(signal.SIGCONT)
     assert process.is_alive()
     for bad in ("NOSUCH", 0, -1, 1000):
         with pytest.raises(procwright.InvalidValue):
-            process.signal(bad)
-    process.signal(signal.SIGUSR1)
+            process.send_signal(bad)
+    process.send_signal(signal.SIGUSR1)
     status = process.wait(LONG)
     assert (status.kind, status.name, status.core) == ("signaled", "SIGUSR1", False)
     assert process.returncode == -signal.SIGUSR1
@@ -177,7 +177,7 @@ def test_the_timeout_exception(children):
 def test_a_strangers_status(child, stranger, how, code):
     theirs = stranger(child, "term-exit", "7")
     process = Process(theirs.pid)
-    process.signal(how)
+    process.send_signal(how)
     # It is reaped, and nobody of us has looked before.
     assert theirs.reap() == code
     assert told(process.wait(LONG, event="reaped"), code)

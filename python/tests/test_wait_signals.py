@@ -36,8 +36,8 @@ def handler():
 
 WAITS = {
     "Process.wait": lambda process: process.wait(),
-    "any": lambda process: wait([process]),
-    "all": lambda process: wait([process], "all"),
+    "any": lambda process: wait([process], "any"),
+    "all": lambda process: wait([process]),
     "with a callback": lambda process: wait([process, 1], "all", callback=print),
     "with a timeout": lambda process: wait([process], timeout=LONG),
     "as_completed": lambda process: next(procwright.as_completed([process])),
@@ -92,7 +92,7 @@ def test_a_handler_that_returns(children, when_asleep, handler):
 
     handler(signal.SIGUSR1, handle)
     when_asleep(lambda: os.kill(os.getpid(), signal.SIGUSR1))
-    assert wait([child, other]).done == [child]
+    assert wait([child, other], "any").done == [child]
     assert calls == [signal.SIGUSR1]
 
 
@@ -123,7 +123,7 @@ def test_a_storm_of_signals_moves_no_deadline(children, handler):
             assert time.monotonic() - begin >= 0.3
             assert (done, pending) == ([], procs)
         procs[0].kill()
-        assert wait(procs).done == [procs[0]]
+        assert wait(procs, "any").done == [procs[0]]
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     assert len(calls) > 1

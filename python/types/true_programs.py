@@ -4,12 +4,14 @@
 """
 
 import datetime
+import io
 import os
 import pathlib
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from typing import Any, assert_type
 
@@ -185,7 +187,7 @@ def called_back(seen: list[str]) -> None:
     child = procwright.spawn(LS, on_stdout_line=seen.append, text=True, stdin=PIPE)
     assert_type(child.stdin, TextWriter)
     # None is what the callback reads.
-    assert_type(child.communicate(), tuple[str | None, str | None])
+    assert_type(child.communicate(), tuple[str | None, str])
 
 
 def both_as_one() -> None:
@@ -193,8 +195,7 @@ def both_as_one() -> None:
     assert_type(child.merged, Merged[str])
     assert_type(child.stdout, None)
     for item in child.merged:
-        if isinstance(item, MergedLine):
-            assert_type(item.line, str)
+        assert_type(item.line, str)
     for one in procwright.spawn(LS, merged=True).merged.lines(b"\0"):
         if isinstance(one, MergedLine):
             assert_type(one.line, bytes)
@@ -293,8 +294,10 @@ async def awaited() -> None:
     assert_type(await other.stdout.receive(10), bytes)
     assert_type([line async for line in other.stdout], list[bytes])
     async for item in aio.spawn(LS, merged=True, text=True).merged:
-        if not isinstance(item, Gap):
-            assert_type(item.line, str)
+        assert_type(item.line, str)
+    async for found in aio.spawn(LS, merged=True, text=True).merged.lines():
+        if not isinstance(found, Gap):
+            assert_type(found.line, str)
     assert_type(
         (await aio.wait([other], "all", timeout=5)).done, list[aio.Child[bytes, bytes, None, None]]
     )
@@ -314,3 +317,51 @@ def codes() -> int:
         return 1
     with procwright.spawn(LS) as child:
         return child.wait() + child.returncode
+
+
+class Lines:
+    def write(self, line: str) -> None:
+        print(line)
+
+
+class Chunks:
+    def write(self, chunk: bytes) -> None:
+        print(chunk)
+
+
+def copies(text: bool) -> None:
+    procwright.run(LS, tee=Chunks())
+    procwright.run(LS, text=True, tee=Lines())
+    procwright.run(LS, tee=sys.stdout)
+    procwright.run(LS, text=True, tee=sys.stdout.buffer)
+    procwright.run(LS, text=text, tee=sys.stdout)
+    procwright.spawn(LS, tee={"stderr": io.StringIO(), "stdout": io.BytesIO()})
+    with tempfile.NamedTemporaryFile("w") as file:
+        procwright.run(LS, tee=file)
+    with open("/dev/null", "wb") as null:
+        procwright.run(LS, text=True, tee=null)
+
+
+def one_callback(line: str) -> None:
+    with procwright.spawn(LS, stdin=PIPE, text=True, on_stderr_line=one_callback) as child:
+        assert_type(child.stdin, TextWriter)
+        assert_type(child.stdout, TextReader)
+        assert_type(child.stderr, TextReader | None)
+        assert_type(child.communicate(), tuple[str, str | None])
+    other = procwright.spawn(LS, text=True, on_stdout_line=one_callback)
+    assert_type(other.stderr, TextReader)
+
+
+def options_of_each(line: str, stream: str, index: int) -> None:
+    commands: list[dict[str, Any]] = [{"args": LS, "cwd": "/"}, {"args": LS, "timeout": 5}]
+    procwright.map(commands, text=True, on_line=options_of_each).wait()
+    for ended in procwright.map([LS], text=True):
+        print(ended.check().stdout.strip())
+
+
+def what_came_until_then() -> None:
+    try:
+        procwright.run(LS, timeout=5)
+    except procwright.TimeoutExpired as error:
+        assert_type(error.stdout, str | bytes | None)
+        print(error.result.reason)

@@ -10,7 +10,7 @@ import sys
 import threading
 
 import procwright
-from procwright import DEVNULL, PIPE, STDOUT, CalledProcessError, Child, MergedLine, Result, aio
+from procwright import DEVNULL, PIPE, STDOUT, CalledProcessError, Child, Result, aio
 
 LS = ["ls", "/"]
 
@@ -35,6 +35,47 @@ def outputs() -> None:
         piece.decode()  # wrong
     for _ in procwright.run(LS).merged:  # wrong
         pass
+
+
+class Lines:
+    def write(self, line: str) -> None:
+        pass
+
+
+class Chunks:
+    def write(self, chunk: bytes) -> None:
+        pass
+
+
+def copies() -> None:
+    procwright.run(LS, tee=Lines())  # wrong
+    procwright.run(LS, text=True, tee=Chunks())  # wrong
+    procwright.spawn(LS, encoding="utf-8", tee={"stderr": Chunks()})  # wrong
+
+
+def slips() -> None:
+    procwright.run(LS, timout=3)  # wrong
+    procwright.spawn(LS, stdin=PIPE, txt=True)  # wrong
+    procwright.map([LS], paralel=3)  # wrong
+    procwright.map([{"args": LS}], timeout="3")  # wrong
+    procwright.run(5)  # wrong
+
+
+def called_with_one(line: str) -> None:
+    print(line)
+
+
+def one_callback() -> None:
+    child = procwright.spawn(LS, text=True, on_stderr_line=called_with_one)
+    child.stderr.read()  # wrong
+    child.stdout.read().decode()  # wrong
+
+
+def what_came_until_then() -> None:
+    try:
+        procwright.run(LS, timeout=5)
+    except procwright.TimeoutExpired as error:
+        error.stdout.splitlines()  # wrong
 
 
 def known_when_it_runs(text: bool) -> None:
@@ -92,8 +133,7 @@ def streams() -> None:
     procwright.spawn(LS, stderr=STDOUT).stderr.read()  # wrong
     procwright.spawn(LS, merged=True).stdout.read()  # wrong
     for item in procwright.spawn(LS, merged=True).merged:
-        if isinstance(item, MergedLine):
-            item.line.encode()  # wrong
+        item.line.encode()  # wrong
     procwright.spawn(LS, text=True).result().stdout.decode()  # wrong
     procwright.spawn(LS, on_stdout_line=sys.stdout.write)  # wrong
 

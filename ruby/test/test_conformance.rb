@@ -125,7 +125,7 @@ class TestConformanceOfMap < Minitest::Test
     one.dig("without", "ruby")
   end
   RESULTS = {} # rubocop:disable Style/MutableConstant
-  COUNTS = %w[succeeded failed succeeded_before failed_before unknown].freeze
+  COUNTS = %w[succeeded failed stopped succeeded_before failed_before unknown].freeze
 
   Minitest.after_run { write_results("map-ruby.json", RESULTS) }
 

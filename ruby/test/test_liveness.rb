@@ -180,7 +180,7 @@ class TestLiveness < Minitest::Test
     of_child = child.monitor
     assert_empty Procwright.wait([monitor, of_child], timeout: 0.01).done
     token.release
-    assert_equal [monitor], Procwright.wait([monitor, of_child]).done
+    assert_equal [monitor], Procwright.wait([monitor, of_child], mode: :any).done
     child.kill
     assert_predicate Procwright.wait([monitor, of_child, child], mode: :all), :all?
     refute_predicate of_child, :alive?

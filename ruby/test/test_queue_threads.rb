@@ -197,9 +197,9 @@ class TestQueueThreads < Minitest::Test
     child = Procwright.spawn(CHILD, "sleep-forever")
     assert_equal [receiver, child], Procwright.wait([receiver, child], timeout: 0.01).pending
     sender << "a" << "b"
-    assert_equal [receiver], Procwright.wait([receiver, child]).done
+    assert_equal [receiver], Procwright.wait([receiver, child], mode: :any).done
     # What it was told of once it is told of again, until it was received.
-    assert_equal [receiver], Procwright.wait([receiver, child]).done
+    assert_equal [receiver], Procwright.wait([receiver, child], mode: :any).done
     assert_equal %w[a b], [receiver.recv, receiver.recv]
     assert_empty Procwright.wait([receiver], timeout: 0.01).done
     waiting = thread { Procwright.wait([receiver, child], mode: :all) }

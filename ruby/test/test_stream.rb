@@ -251,7 +251,7 @@ class TestStream < Minitest::Test
 
   def test_a_wait_for_several_is_resumed_by_a_close
     child = Procwright.spawn(CHILD, "sleep-forever")
-    waiting = thread { Procwright.wait([child, child.stdout, child.stderr]) }
+    waiting = thread { Procwright.wait([child, child.stdout, child.stderr], mode: :any) }
     until_blocked(waiting)
     child.stderr.close
     assert_equal [child.stderr], waiting.value.done

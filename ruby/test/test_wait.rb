@@ -13,15 +13,15 @@ class TestWait < Minitest::Test
 
   def test_any_all_and_so_many
     stays, *ends = @children = [sleeping, ending, ending(1), ending(2)]
-    done, pending = *Procwright.wait(@children)
+    done, pending = *Procwright.wait(@children, mode: :any)
     refute_empty done
     assert_includes pending, stays
     waited = Procwright.wait(@children, mode: 3)
     assert_equal [ends.map(&:pid).sort, [stays]], [waited.done.map(&:pid).sort, waited.pending]
     refute_predicate waited, :all?
-    waited = Procwright.wait(@children, mode: :all, timeout: 0.01)
+    waited = Procwright.wait(@children, timeout: 0.01)
     assert_equal [stays], waited.pending
-    assert_predicate Procwright.wait(ends, mode: :all), :all?
+    assert_predicate Procwright.wait(ends), :all?
     assert_predicate Procwright.wait([]), :all?
     assert_equal [0, 1, 2], ends.map { |one| one.wait.exitstatus }
   end
@@ -31,7 +31,7 @@ class TestWait < Minitest::Test
     cancel = Procwright::Cancel.new
     assert_equal [reader, cancel], Procwright.wait([reader, cancel], timeout: 0).pending
     writer.write("x")
-    assert_equal [reader], Procwright.wait([reader, cancel]).done
+    assert_equal [reader], Procwright.wait([reader, cancel], mode: :any).done
     cancel.cancel
     assert_equal [cancel], Procwright.wait([cancel]).done
   ensure

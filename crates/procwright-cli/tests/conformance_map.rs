@@ -58,7 +58,8 @@ fn check(case: &Value) {
 
 /// The exit code that belongs to a report.
 fn code(report: &Value) -> i32 {
-    let bad = ["failed", "failed_before", "unknown"].map(|name| report[name].as_u64().unwrap());
+    let bad = ["failed", "stopped", "failed_before", "unknown"];
+    let bad = bad.map(|name| report[name].as_u64().unwrap());
     match report["stopped_by"].as_str() {
         Some("deadline") => 124,
         _ if bad.iter().sum::<u64>() > 0 => 1,

@@ -129,6 +129,7 @@ fn fact(what: &str, done: &Done) -> Value {
         "commands" => progress.taken.into(),
         "succeeded" => progress.succeeded.into(),
         "failed" => progress.failed.into(),
+        "stopped" => progress.stopped.into(),
         "succeeded_before" => progress.succeeded_before.into(),
         "failed_before" => progress.failed_before.into(),
         "unknown" => progress.unknown.into(),

@@ -8,7 +8,7 @@ module Procwright
     def all? = pending.empty?
   end
 
-  # Waits until any of them, all, or so many have ended. Never polls, whatever their
+  # Waits until all of them have ended, or any, or so many. Never polls, whatever their
   # number. Other threads go on, and interrupts act at once.
   #
   #   done, pending = *Procwright.wait([server, worker], timeout: 5)
@@ -16,13 +16,14 @@ module Procwright
   # @param things [Array<Process, Child, Integer, LivenessMonitor, Stream, Queue::Receiver,
   #   Cancel, IO>] processes, or their numbers; monitors; and what becomes readable: a {Stream}
   #   or a {Queue::Receiver} (something to read, its end, or that it was closed), a {Cancel}, an IO
-  # @param mode [Symbol, Integer] `:any` (and whatever has ended by then), `:all`, or how many
+  # @param mode [Symbol, Integer] `:all`, `:any` (one, and whatever has ended by
+  #   then), or how many
   # @param event [Symbol] `:exited`, or `:reaped`: their status was collected
   # @param timeout [Numeric, nil] seconds. When they are over, the result has what has ended
   # @return [Waited]
   # @raise [NoSuchProcess] for a number that no process has
   # @raise [InvalidValue]
-  def self.wait(things, mode: :any, event: :exited, timeout: nil)
+  def self.wait(things, mode: :all, event: :exited, timeout: nil)
     things = [things].flatten(1).uniq
     want = case mode
            when :any then 0

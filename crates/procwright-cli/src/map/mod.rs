@@ -157,8 +157,14 @@ fn check_options(words: Vec<std::ffi::OsString>, args: &MapArgs) -> Result<(), S
 
 /// How this command ends.
 fn termination(tally: &Tally, signals: &MapSignals, screen: &Screen) -> Termination {
-    let progress = &tally.progress;
-    let all_well = progress.failed + progress.failed_before + progress.unknown == 0;
+    let Progress {
+        failed,
+        stopped,
+        failed_before,
+        unknown,
+        ..
+    } = tally.progress;
+    let all_well = failed + stopped + failed_before + unknown == 0;
     match (signals.fatal(), &tally.error, tally.stopped_by) {
         (Some(signal), ..) => Termination::Signal(signal),
         (None, Some(_), _) => Termination::TROUBLE,
@@ -307,6 +313,7 @@ fn progress_line(remote: &Remote, started: Instant) -> String {
         taken,
         running,
         failed,
+        stopped,
         failed_before,
         unknown,
         all_taken,
@@ -321,6 +328,7 @@ fn progress_line(remote: &Remote, started: Instant) -> String {
     for (count, word) in [
         (running, "running"),
         (failed + failed_before, "failed"),
+        (stopped, "stopped"),
         (unknown, "unknown"),
     ] {
         if count > 0 {

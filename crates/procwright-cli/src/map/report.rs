@@ -27,7 +27,8 @@ pub(super) fn print_trouble(tally: &Tally, nobody_reads: bool) {
 fn trouble(tally: &Tally, nobody_reads: bool) -> Vec<String> {
     let progress = &tally.progress;
     let mut said: Vec<String> = Vec::new();
-    let failed = (progress.failed + progress.failed_before).saturating_sub(tally.stopped);
+    let not_shown = tally.stopped.saturating_sub(progress.stopped);
+    let failed = (progress.failed + progress.failed_before).saturating_sub(not_shown);
     if failed > 0 {
         let taken = progress.taken;
         let mut text = match taken {
@@ -102,8 +103,8 @@ fn text(tally: &Tally, duration: Duration) -> String {
     line("commands", progress.taken.to_string());
     let counts = [
         ("succeeded", progress.succeeded),
-        ("failed", progress.failed.saturating_sub(tally.stopped)),
-        ("stopped", tally.stopped),
+        ("failed", progress.failed),
+        ("stopped", progress.stopped),
         ("before", progress.succeeded_before),
         ("… failed", progress.failed_before),
         ("unknown", progress.unknown),
@@ -134,7 +135,7 @@ fn json(tally: &Tally, duration: Duration) -> Value {
         "commands": progress.taken,
         "succeeded": progress.succeeded,
         "failed": progress.failed,
-        "stopped": tally.stopped,
+        "stopped": progress.stopped,
         "succeeded_before": progress.succeeded_before,
         "failed_before": progress.failed_before,
         "unknown": progress.unknown,

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use procwright::map::{Ended, Error, Outcome, Progress, Running, StoppedBy};
-use procwright::{Collected, Reason, StdStream};
+use procwright::{Collected, StdStream};
 use serde_json::{Value, json};
 
 use super::live::LiveTap;
@@ -116,14 +116,11 @@ impl Tally {
 /// Returns whether the end of the map was that of the command: that is said once, for all. Where
 /// nobody reads, a command whose lines could not be shown has failed no more than the others.
 fn was_stopped_by_us(ended: &Ended, screen: &Screen) -> bool {
-    match &ended.outcome {
-        Outcome::Ran(collected) => match &collected.failure {
-            None => collected.report.reason == Reason::Cancelled,
-            Some(_) => screen.is_broken(),
-        },
-        Outcome::NotStarted(error) => matches!(error, procwright::Error::Cancelled { .. }),
+    let could_not_be_shown = match &ended.outcome {
+        Outcome::Ran(collected) => collected.failure.is_some() && screen.is_broken(),
         _ => false,
-    }
+    };
+    ended.was_stopped() || could_not_be_shown
 }
 
 /// What the report says of a command; `docs/reference/command.md` describes it.

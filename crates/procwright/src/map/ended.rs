@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::past::Past;
 use crate::quote::quote;
-use crate::run::{self, Collected, Failure};
+use crate::run::{self, Collected, Failure, Reason};
 use crate::spec::Spec;
 use crate::spool::Memory;
 
@@ -44,6 +44,18 @@ impl<M: Memory> Ended<M> {
             Outcome::Ran(collected) => collected.failure.is_none() && collected.report.success(),
             Outcome::NotStarted(_) | Outcome::Unknown(_) => false,
             Outcome::Before(past) => past.success(),
+        }
+    }
+
+    /// True if it was stopped, or kept from starting, by the end of the map: a cancel, or the
+    /// failure of others. Nothing is said by that of the command itself.
+    pub fn was_stopped(&self) -> bool {
+        match &self.outcome {
+            Outcome::Ran(collected) => {
+                collected.failure.is_none() && collected.report.reason == Reason::Cancelled
+            }
+            Outcome::NotStarted(error) => matches!(error, run::Error::Cancelled { .. }),
+            Outcome::Before(_) | Outcome::Unknown(_) => false,
         }
     }
 

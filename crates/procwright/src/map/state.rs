@@ -50,8 +50,11 @@ pub struct Progress {
     pub running: u64,
     /// Commands that were run, and have succeeded.
     pub succeeded: u64,
-    /// Commands that were run and have failed, were stopped, or could not be started.
+    /// Commands that were run and have failed, or could not be started.
     pub failed: u64,
+    /// Commands that the end of the map has stopped: by a cancel, or since others had failed. Those
+    /// that the deadline has stopped have failed: they timed out.
+    pub stopped: u64,
     /// Commands that were not run, since the journal tells of their success.
     pub succeeded_before: u64,
     /// Commands that were not run, since the journal tells of their failure.
@@ -247,6 +250,7 @@ impl<M: Memory> Shared<M> {
         match &ended.outcome {
             Outcome::Ran(_) | Outcome::NotStarted(_) => match ended.success() {
                 true => progress.succeeded += 1,
+                false if ended.was_stopped() => progress.stopped += 1,
                 false => progress.failed += 1,
             },
             Outcome::Before(past) => match past.success() {

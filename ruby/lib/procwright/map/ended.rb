@@ -96,13 +96,13 @@ module Procwright
     end
 
     # How far a map is: commands that were taken from the input, that run at this moment, that
-    # were run and have succeeded or failed (were stopped, could not be started); that were not
-    # run since the journal tells of their success, their failure, a start without an end; true
-    # if there is no more input; and `:failures`, `:deadline`, `:cancel` or `:error` if that has
-    # ended it before its time.
+    # were run and have succeeded or failed (or could not be started); that the end of the map has
+    # stopped; that were not run since the journal tells of their success, their failure, a start
+    # without an end; true if there is no more input; and `:failures`, `:deadline`, `:cancel` or
+    # `:error` if that has ended it before its time.
     Progress = Struct.new(
-      :taken, :running, :succeeded, :failed, :succeeded_before, :failed_before, :unknown, :all_taken,
-      :stopped_by, keyword_init: true
+      :taken, :running, :succeeded, :failed, :stopped, :succeeded_before, :failed_before, :unknown,
+      :all_taken, :stopped_by, keyword_init: true
     )
   end
 end

@@ -263,6 +263,7 @@ impl Map {
                 ("running", progress.running),
                 ("succeeded", progress.succeeded),
                 ("failed", progress.failed),
+                ("stopped", progress.stopped),
                 ("succeeded_before", progress.succeeded_before),
                 ("failed_before", progress.failed_before),
                 ("unknown", progress.unknown),
