@@ -70,6 +70,40 @@ impl ReportFile {
         ReportFile::open(path).map(Some)
     }
 
+    /// Opens the file as [`open`](ReportFile::open) does, and empties it.
+    ///
+    /// # Errors
+    /// Those of open(2) and ftruncate(2), in words for a person.
+    pub(crate) fn open_emptied(path: &Path) -> Result<ReportFile, Termination> {
+        let file = ReportFile::open(path)?;
+        file.empty().map_err(|error| {
+            Termination::trouble(format_args!("cannot empty {:?}: {error}", path.display()))
+        })?;
+        Ok(file)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes away what the file contains.
+    fn empty(&self) -> io::Result<()> {
+        // A pipe or a device has no length.
+        if !self.is_stdout && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a text.
+    ///
+    /// # Errors
+    /// Those of the write.
+    pub(crate) fn append(&mut self, text: &str) -> io::Result<()> {
+        self.is_superfluous = false;
+        self.file.write_all(text.as_bytes())
+    }
+
     fn try_open(path: &Path) -> io::Result<ReportFile> {
         if ReportFile::is_stdout(path) {
             return Ok(ReportFile {
@@ -103,12 +137,8 @@ impl ReportFile {
     /// # Errors
     /// Those of the write.
     pub(crate) fn write(mut self, text: &str) -> io::Result<()> {
-        self.is_superfluous = false;
-        // A pipe or a device has no length.
-        if !self.is_stdout && self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
-        }
-        self.file.write_all(text.as_bytes())
+        self.empty()?;
+        self.append(text)
     }
 }
 

@@ -1,12 +1,12 @@
 //! The result of an examination.
 
-use serde::Serialize;
-
 use crate::finding::Finding;
 use crate::verdict::Verdict;
+use crate::waiting::Waiting;
 
 /// The result of an examination.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Diagnosis {
     /// Version of this form; 1.
@@ -19,6 +19,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// The processes that were asked about, and those that the findings name.
     pub processes: Vec<ProcessView>,
+    /// What the process waits for that was asked about by its number, if it was one alone.
+    pub waiting: Option<Waiting>,
     /// What was looked at.
     pub counts: Counts,
     /// Milliseconds between the two looks.
@@ -28,7 +30,8 @@ pub struct Diagnosis {
 }
 
 /// Numbers of what was looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Counts {
     /// All processes that were seen, at the second look.
@@ -44,7 +47,8 @@ pub struct Counts {
 }
 
 /// A process, and what it does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ProcessView {
     /// Its number.
@@ -63,7 +67,8 @@ pub struct ProcessView {
 }
 
 /// A thread, and what it waits for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct WaitView {
     /// Its number.
@@ -79,8 +84,46 @@ impl Diagnosis {
     ///
     /// # Errors
     /// None in practice: all keys are text.
+    #[cfg(feature = "serde")]
     pub fn json(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
+    }
+
+    /// Why it does not go on, in one sentence without a full stop: the gravest finding, or that
+    /// the process which was asked about waits for input, for room, for a lock or for somebody
+    /// else. `None` if it is well, as far as can be seen.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// // This process runs.
+    /// let own = std::process::id() as i32;
+    /// let diagnosis = procwright_explain::examine(&[own], Duration::from_millis(20))?;
+    /// assert_eq!(diagnosis.why(), None);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn why(&self) -> Option<String> {
+        if let Some(gravest) = self.findings.first() {
+            // A person is waited for in the words of a wait, which tell the descriptor, too.
+            let is_input = gravest.verdict == Verdict::Input;
+            let waiting = self.waiting.as_ref().filter(|_| is_input);
+            let text = waiting.map_or(&self.sentence, |waiting| &waiting.text);
+            return Some(text.trim_end_matches('.').to_owned());
+        }
+        let why = self.waiting.as_ref()?.why()?;
+        Some(why.to_owned())
+    }
+
+    /// With what the process waits for that was asked about: where nothing hangs, that is what
+    /// there is to say.
+    pub(crate) fn with_waiting(mut self, waiting: Option<Waiting>) -> Diagnosis {
+        let is_well = matches!(self.verdict, Verdict::Busy | Verdict::Healthy);
+        let why = waiting.as_ref().and_then(Waiting::why);
+        if let Some(why) = why.filter(|_| is_well && self.findings.is_empty()) {
+            self.sentence = format!("Nothing hangs: {why}.");
+        }
+        self.waiting = waiting;
+        self
     }
 
     pub(crate) fn process(&self, pid: i32) -> Option<&ProcessView> {

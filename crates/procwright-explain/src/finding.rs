@@ -1,12 +1,11 @@
 //! What was found, for people and programs.
 
-use serde::Serialize;
-
 use crate::pattern::Pattern;
 use crate::verdict::Verdict;
 
 /// Something that keeps processes from going on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Finding {
     /// How certain it is, or of which kind.
@@ -31,7 +30,8 @@ pub struct Finding {
 }
 
 /// One process that waits for another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Link {
     /// Process that waits.

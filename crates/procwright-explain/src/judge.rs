@@ -645,6 +645,7 @@ impl Judge<'_> {
             verdict,
             sentence: self.sentence(verdict, &findings, &processes),
             findings,
+            waiting: None,
             counts: Counts {
                 processes: self.second.processes.len(),
                 threads: all.map(|process| process.threads.len()).sum(),

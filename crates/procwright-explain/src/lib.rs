@@ -7,6 +7,7 @@
 
 mod diagnosis;
 mod finding;
+mod follow;
 mod graph;
 mod judge;
 mod knot;
@@ -16,17 +17,41 @@ mod report;
 mod scan;
 mod verdict;
 mod wait;
+mod waiting;
 mod words;
 mod world;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use diagnosis::{Counts, Diagnosis, ProcessView, WaitView};
 pub use finding::{Finding, Link};
 pub use pattern::Pattern;
 pub use verdict::Verdict;
+pub use waiting::{WaitKind, WaitedFor, Waiting};
+
+/// What this process waits for, with all that descends from it, as one look sees it.
+///
+/// ```
+/// use procwright_explain::{WaitKind, waiting_for};
+///
+/// let waiting = waiting_for(std::process::id() as i32)?;
+/// assert_eq!(waiting.kind, WaitKind::Nothing); // it runs
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// `Unsupported` where there is no `/proc`, `NotFound` if there is no such process, and those
+/// of reading `/proc`.
+///
+/// # Blocking
+/// While all processes are looked at.
+pub fn waiting_for(pid: i32) -> io::Result<Waiting> {
+    let seen = scan::look()?;
+    let graph = graph::Graph::of(&seen, &seen, &world::Births::new());
+    follow::waiting(&seen, &graph, pid).ok_or_else(|| missing(&[pid]))
+}
 
 /// Examines these processes with all that descends from them, and whoever they wait for.
 /// `between` is the time between the two looks.
@@ -38,9 +63,9 @@ pub use verdict::Verdict;
 /// # Blocking
 /// For `between`, and while all processes are looked at.
 pub fn examine(pids: &[i32], between: Duration) -> io::Result<Diagnosis> {
-    examine_where(between, Caller::Takes, &|world| {
-        these_processes(world, pids)
-    })
+    let begun = Examination::begin(pids)?;
+    pause(between);
+    begun.finish()
 }
 
 /// As [`examine`], or [`examine_own`] if `pids` is empty, for a program that does nothing
@@ -55,11 +80,9 @@ pub fn examine(pids: &[i32], between: Duration) -> io::Result<Diagnosis> {
 /// # Blocking
 /// As [`examine`].
 pub fn examine_as_bystander(pids: &[i32], between: Duration) -> io::Result<Diagnosis> {
-    let bystander = Caller::Bystander;
-    match pids {
-        [] => examine_where(between, bystander, &own_processes),
-        pids => examine_where(between, bystander, &|world| these_processes(world, pids)),
-    }
+    let begun = Examination::begin_as(pids, Caller::Bystander)?;
+    pause(between);
+    begun.finish()
 }
 
 /// Examines all processes of this user, apart from the caller.
@@ -70,11 +93,41 @@ pub fn examine_as_bystander(pids: &[i32], between: Duration) -> io::Result<Diagn
 /// # Blocking
 /// As [`examine`].
 pub fn examine_own(between: Duration) -> io::Result<Diagnosis> {
-    examine_where(between, Caller::Takes, &own_processes)
+    examine(&[], between)
+}
+
+fn pause(between: Duration) {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "no event tells of what does not happen"
+    )]
+    std::thread::sleep(between);
+}
+
+/// An examination whose caller has something else to do between its two looks.
+///
+/// ```
+/// use procwright_explain::{Examination, Verdict};
+/// use std::time::{Duration, Instant};
+///
+/// let begun = Examination::begin(&[std::process::id() as i32])?;
+/// std::thread::sleep(Duration::from_millis(20));
+/// assert_eq!(begun.finish()?.verdict, Verdict::Busy);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Examination {
+    first: world::World,
+    began: Instant,
+    targets: BTreeSet<i32>,
+    /// The one process that was asked about, if it was one.
+    asked: Option<i32>,
+    caller: Caller,
+    probe: Option<scan::Probe>,
 }
 
 /// Whether the caller's descriptors count as those of all others.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
     /// It may be one of those who write and read.
     Takes,
@@ -82,17 +135,101 @@ enum Caller {
     Bystander,
 }
 
+impl Caller {
+    /// Leaves out what a caller does not use.
+    fn disregard(self, world: &mut world::World) {
+        let own = world.processes.get_mut(&own_pid());
+        if let (Caller::Bystander, Some(fds)) = (self, own.and_then(|own| own.fds.as_mut())) {
+            fds.retain(|fd| fd.number == 1);
+        }
+    }
+}
+
+impl Examination {
+    /// Looks for the first time at these processes, or, if `pids` is empty, at those that
+    /// [`examine_own`] examines.
+    ///
+    /// # Errors
+    /// Those of [`examine`].
+    ///
+    /// # Blocking
+    /// While all processes are looked at.
+    pub fn begin(pids: &[i32]) -> io::Result<Examination> {
+        Examination::begin_as(pids, Caller::Takes)
+    }
+
+    fn begin_as(pids: &[i32], caller: Caller) -> io::Result<Examination> {
+        let probe = scan::Probe::new();
+        let mut first = scan::look()?;
+        let began = Instant::now();
+        caller.disregard(&mut first);
+        let targets = match pids {
+            [] => own_processes(&first)?,
+            pids => these_processes(&first, pids)?,
+        };
+        if targets.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "no such process"));
+        }
+        Ok(Examination {
+            first,
+            began,
+            targets,
+            asked: match pids {
+                [only] => Some(*only),
+                _ => None,
+            },
+            caller,
+            probe,
+        })
+    }
+
+    /// Looks for the second time, and tells what follows.
+    ///
+    /// # Errors
+    /// Those of reading `/proc`.
+    ///
+    /// # Blocking
+    /// While all processes are looked at.
+    pub fn finish(self) -> io::Result<Diagnosis> {
+        let Examination {
+            first,
+            began,
+            targets,
+            asked,
+            caller,
+            probe,
+        } = self;
+        let between = began.elapsed();
+        let mut second = scan::look()?;
+        caller.disregard(&mut second);
+        let mut graph = graph::Graph::of(&first, &second, &world::Births::new());
+        // Questions that cost much are asked about those alone that seem to be stuck.
+        let suspects = knot::stuck(&graph, knot::Doubts::Disregarded);
+        let suspects = knot::within_cycles(&graph, &suspects);
+        if !suspects.is_empty() {
+            let keeps_creation = probe.is_some_and(|probe| probe.keeps_creation());
+            let births = scan::look_closer(&mut second, &suspects, keeps_creation);
+            caller.disregard(&mut second);
+            graph = graph::Graph::of(&first, &second, &births);
+        }
+        let waiting = asked.and_then(|pid| follow::waiting(&second, &graph, pid));
+        let diagnosis = judge::diagnose(&first, &second, &graph, &targets, between);
+        Ok(diagnosis.with_waiting(waiting))
+    }
+}
+
+fn missing(pids: &[i32]) -> io::Error {
+    let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
+    let which = format!("no such process: {}", pids.join(", "));
+    io::Error::new(io::ErrorKind::NotFound, which)
+}
+
 fn these_processes(world: &world::World, pids: &[i32]) -> io::Result<BTreeSet<i32>> {
     let asked: BTreeSet<i32> = pids.iter().copied().collect();
-    let is_missing = |pid: &&i32| !world.processes.contains_key(pid);
-    let missing: Vec<String> = asked
-        .iter()
-        .filter(is_missing)
-        .map(i32::to_string)
-        .collect();
-    if !missing.is_empty() {
-        let which = format!("no such process: {}", missing.join(", "));
-        return Err(io::Error::new(io::ErrorKind::NotFound, which));
+    let is_missing = |pid: &i32| !world.processes.contains_key(pid);
+    let absent: Vec<i32> = asked.iter().copied().filter(is_missing).collect();
+    if !absent.is_empty() {
+        return Err(missing(&absent));
     }
     let own = own_pid();
     let is_asked = asked.contains(&own);
@@ -115,44 +252,4 @@ fn own_processes(world: &world::World) -> io::Result<BTreeSet<i32>> {
 
 fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
-}
-
-/// Looks twice, and tells what follows for the processes that `choose` picks at the second
-/// look.
-fn examine_where(
-    between: Duration,
-    caller: Caller,
-    choose: &dyn Fn(&world::World) -> io::Result<BTreeSet<i32>>,
-) -> io::Result<Diagnosis> {
-    let probe = scan::Probe::new();
-    let disregard = |world: &mut world::World| {
-        let own = world.processes.get_mut(&own_pid());
-        if let (Caller::Bystander, Some(fds)) = (caller, own.and_then(|own| own.fds.as_mut())) {
-            fds.retain(|fd| fd.number == 1);
-        }
-    };
-    let mut first = scan::look()?;
-    disregard(&mut first);
-    let targets = choose(&first)?;
-    if targets.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "no such process"));
-    }
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "no event tells of what does not happen"
-    )]
-    std::thread::sleep(between);
-    let mut second = scan::look()?;
-    disregard(&mut second);
-    let mut graph = graph::Graph::of(&first, &second, &world::Births::new());
-    // Questions that cost much are asked about those alone that seem to be stuck.
-    let suspects = knot::stuck(&graph, knot::Doubts::Disregarded);
-    let suspects = knot::within_cycles(&graph, &suspects);
-    if !suspects.is_empty() {
-        let keeps_creation = probe.is_some_and(|probe| probe.keeps_creation());
-        let births = scan::look_closer(&mut second, &suspects, keeps_creation);
-        disregard(&mut second);
-        graph = graph::Graph::of(&first, &second, &births);
-    }
-    Ok(judge::diagnose(&first, &second, &graph, &targets, between))
 }

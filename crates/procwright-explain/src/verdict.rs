@@ -1,10 +1,9 @@
 //! What is said of a process.
 
-use serde::Serialize;
-
 /// What is said of a process, from the gravest to the best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Verdict {
     /// A deadlock for certain: nobody of those who wait can be released by anybody else.

@@ -72,6 +72,15 @@ pub mod queue {
     };
 }
 
+/// Why programs hang: who waits for whom, a deadlock proven, or whether it waits for input. The
+/// crate `procwright-explain` has it alone, and says what it promises.
+pub mod explain {
+    pub use procwright_explain::{
+        Counts, Diagnosis, Finding, Link, Pattern, ProcessView, Verdict, WaitKind, WaitView,
+        WaitedFor, Waiting, examine, examine_own, waiting_for,
+    };
+}
+
 /// Time: a [`Timeout`](time::Timeout) at the interface, a [`Deadline`](time::Deadline) inside.
 pub mod time {
     pub use procwright_os::time::{Deadline, Timeout};

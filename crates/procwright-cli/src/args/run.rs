@@ -19,11 +19,10 @@ use crate::units;
 const AFTER: &str = "\
 Exit code: the program's own, 128+N if signal N ended it (SIGINT ends us too),
 124 stopped by a limit, 125 wrong usage or trouble of our own, 126 not
-executable, 127 not found. Durations: 300ms 5s 2m 1h, bare numbers are seconds,
-inf. Sizes: 64KiB 8MiB 1GiB, bare numbers are bytes. More: procwright man run,
-which has --block-signal --ignore-signal --default-signal --cpu-affinity
---sched-policy --ionice --oom-score-adj --cgroup --chroot --no-new-privs
---new-keyring";
+executable, 127 not found. Durations: 300ms 5s 2m 1h, a number is seconds, inf.
+Sizes: 64KiB 8MiB 1GiB, a number is bytes. More: procwright man run, which has
+--block-signal --ignore-signal --default-signal --cpu-affinity --sched-policy
+--ionice --oom-score-adj --cgroup --chroot --no-new-privs --new-keyring";
 
 /// Run a program, with limits that are for all that it starts.
 ///
@@ -194,6 +193,22 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 
+    /// Say then why it has not ended
+    ///
+    /// What `procwright doctor` says of it: who waits for whom, whether that is a
+    /// deadlock, whether it waits for input. It goes on.
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Report")]
+    pub(crate) explain_after: Option<Duration>,
+
+    /// Write that, and why a limit came, to a file
+    ///
+    /// For --explain-after, --timeout and --idle-timeout, of a second or more: what
+    /// its processes wait for is looked at shortly before the stop. A file that is
+    /// there is emptied at the start, and one that was made goes again if there was
+    /// nothing to explain.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Report")]
+    pub(crate) explain_to: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) habits: RunHabitArgs,
 
@@ -246,6 +261,8 @@ impl RunArgs {
             log_keep: _,
             log_strict: _,
             report: _,
+            explain_after: _,
+            explain_to: _,
         } = self;
         if let Some(argv) = self.argv() {
             spec.argv = argv;
@@ -278,6 +295,8 @@ impl RunArgs {
             ("--log", self.log.is_some()),
             ("--report", self.report.report.is_some()),
             ("--report-to", self.report.report_to.is_some()),
+            ("--explain-after", self.explain_after.is_some()),
+            ("--explain-to", self.explain_to.is_some()),
         ];
         let given = options.into_iter().filter(|(_, given)| *given);
         given.map(|(name, _)| name).collect()

@@ -2,6 +2,7 @@
 
 mod command;
 mod dry_run;
+mod explanation;
 mod outer_terminal;
 mod output;
 mod progress;
@@ -18,14 +19,16 @@ use std::fs::File;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use procwright::process::{Exit, Signal, adopt_orphans, has_children, orphans, reap_orphans};
-use procwright::{BoxError, Error, Event, Output, Reason, Spec, Stdin};
+use procwright::{Error, Event, Output, Reason, Spec, Stdin};
 
 use crate::args::RunArgs;
 use crate::exit::Termination;
 use crate::report_file::ReportFile;
 use crate::{file_conflicts, inherited_signals, message};
+use explanation::Explanations;
 use outer_terminal::OuterTerminal;
 use output::Outputs;
 use report::CommandReport;
@@ -48,6 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
     // The file is opened before the program starts: a program whose report cannot be
     // written is not run.
     let report_file = ReportFile::asked(&args.report)?;
+    let explanations = Arc::new(Explanations::open(args)?);
     // The terminal is made raw before signals are blocked: in the background this
     // process has to stop by one.
     let outer = spec.pty.map(|_| OuterTerminal::enter(&spec)).transpose();
@@ -66,6 +70,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Termination, Termination> {
         spec,
         ignored,
         is_subreaper,
+        explain_after: args.explain_after,
+        explanations: &explanations,
         outputs: &outputs,
         outer: outer.as_ref(),
         signals: &mut signals,
@@ -115,6 +121,12 @@ fn checked_spec(args: &RunArgs) -> Result<Spec, String> {
             .to_owned());
     }
     let spec = command::spec(args)?;
+    let has_limit = !spec.timeout.is_never() || !spec.idle_timeout.is_never();
+    if args.explain_to.is_some() && args.explain_after.is_none() && !has_limit {
+        return Err("--explain-to has nothing to explain\n  \
+             hint: give --timeout, --idle-timeout or --explain-after as well"
+            .to_owned());
+    }
     check_files(args, &spec)?;
     Ok(spec)
 }
@@ -134,6 +146,13 @@ fn check_files(args: &RunArgs, spec: &Spec) -> Result<(), String> {
     let report_to = args.report.report_to.as_ref();
     if let Some(path) = report_to.filter(|path| !ReportFile::is_stdout(path)) {
         written.push(("--report-to", path.clone()));
+    }
+    if let Some(path) = args
+        .explain_to
+        .as_ref()
+        .filter(|path| !ReportFile::is_stdout(path))
+    {
+        written.push(("--explain-to", path.clone()));
     }
     let read = match &spec.stdin {
         Stdin::File(path) => vec![("--stdin", path.to_path_buf())],
@@ -165,6 +184,8 @@ struct Runner<'a> {
     ignored: Vec<Signal>,
     /// True if orphans of the program come to this process.
     is_subreaper: bool,
+    explain_after: Option<Duration>,
+    explanations: &'a Arc<Explanations>,
     outputs: &'a Outputs,
     outer: Option<&'a OuterTerminal>,
     signals: &'a mut RunSignals,
@@ -212,14 +233,22 @@ impl Runner<'_> {
         if let Some(outer) = self.outer {
             command = outer.apply(command);
         }
+        if let Some(after) = self.explain_after {
+            command = command.explain_after(after);
+        }
+        let explanations = Arc::clone(self.explanations);
         let result = command
             .watch(RunWatch {
                 signals: &mut *self.signals,
                 outer: self.outer,
             })
-            .on_event(print_event)
+            .on_event(move |event| {
+                print_event(event, &explanations);
+                Ok(())
+            })
             .run();
         if let Some(output) = output(&result) {
+            self.explanations.tell_limit(&output.report);
             // A container may have no other process that reaps them.
             reap_orphans(output.report.pid);
             let report = &output.report;
@@ -266,10 +295,14 @@ fn print_outcome(result: &Result<Output, Error>, signals: &RunSignals) -> Termin
     }
 }
 
-fn print_event(event: &Event) -> Result<(), BoxError> {
-    message::post(format_args!(
-        "{}\n  hint: --until exit does not wait for them",
-        event.fact()
-    ));
-    Ok(())
+fn print_event(event: &Event, explanations: &Explanations) {
+    match event {
+        Event::Explained { diagnosis, .. } => {
+            explanations.tell(event, diagnosis.is_ok());
+        }
+        _ => message::post(format_args!(
+            "{}\n  hint: --until exit does not wait for them",
+            event.fact()
+        )),
+    }
 }

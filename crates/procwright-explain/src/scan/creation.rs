@@ -10,6 +10,7 @@ use rustix::fs::Stat;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// A pipe of ours by which the kernel shows whether it keeps the times of creation.
+#[derive(Debug)]
 pub(crate) struct Probe {
     read: std::os::fd::OwnedFd,
     write: std::os::fd::OwnedFd,

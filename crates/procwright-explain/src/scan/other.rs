@@ -16,6 +16,7 @@ pub(crate) fn look_closer(_: &mut World, _: &BTreeSet<i32>, _: bool) -> Births {
     Births::new()
 }
 
+#[derive(Debug)]
 pub(crate) struct Probe;
 
 impl Probe {

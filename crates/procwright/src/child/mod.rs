@@ -1,7 +1,7 @@
 //! A program that was started: from a [`Spec`](crate::Spec) to a [`Child`].
 //!
 //! ```text
-//! communicate · wait · channel_ends   calls of a Child
+//! communicate · wait · channel_ends · explanation   calls of a Child
 //! child                          Child, and spawn, which makes one
 //! stdin_feed                     its input, written in the background
 //! supervision                    what a start needs for a child with limits
@@ -32,6 +32,7 @@ mod child;
 mod child_process;
 mod communicate;
 mod copies;
+mod explanation;
 mod foreground;
 mod inheritance;
 mod limit_stop;

@@ -1,6 +1,7 @@
 //! One call from the start to the result, and options for that alone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::builder::Command;
 use super::ongoing::Ongoing;
@@ -74,6 +75,44 @@ impl<'a> Command<'a> {
         F: FnMut(&Event) -> Result<(), BoxError> + Send + 'static,
     {
         self.hooks.on_event = Some(Box::new(hook));
+        self
+    }
+
+    /// Finds out, once the run has gone on for `after`, why the program has not ended, and
+    /// tells it by [`on_event`](Command::on_event): [`Event::Explained`], with who waits for
+    /// whom, and whether it waits for input. The program goes on.
+    ///
+    /// All processes are looked at twice, 200 ms apart, on a thread of its own: neither the
+    /// streams nor a deadline waits for that. What cannot be found out is told by that event,
+    /// and is no error. Nothing is told if the run is over first.
+    ///
+    /// Before a timeout or an idle timeout of a second or more, that is found out unasked:
+    /// [`Report::diagnosis`](crate::Report::diagnosis).
+    ///
+    /// ```
+    /// use procwright::{Cancel, Command, Event};
+    /// use std::time::Duration;
+    ///
+    /// let enough = Cancel::new()?;
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// let cancel = enough.clone();
+    /// Command::new("sleep")
+    ///     .arg("60")
+    ///     .explain_after(Duration::from_millis(100))
+    ///     .on_event(move |event| {
+    ///         tell.send(event.to_string())?;
+    ///         Ok(cancel.cancel())
+    ///     })
+    ///     .cancel_on(&enough)
+    ///     .stopped_is_ok()
+    ///     .run()?;
+    /// let text = told.recv()?;
+    /// assert!(text.starts_with("sleep 60 has not ended after 0.1 s: Nothing hangs"), "{text}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn explain_after(mut self, after: Duration) -> Self {
+        self.hooks.explain_after = Some(after);
         self
     }
 

@@ -110,6 +110,7 @@ impl Child {
             stdout_info: infos.stdout,
             stderr_info: infos.stderr,
             processes,
+            diagnosis: None,
             held_after_exit,
         })
     }

@@ -1,6 +1,7 @@
 //! What is to be said of a child when a wait for it has come to its time.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::output::{StreamInfo, predicate, quote_end};
 use crate::child::{Child, writers_of};
@@ -8,6 +9,10 @@ use crate::quote::quote;
 use crate::std_stream::PerStream;
 use procwright_os::time::{Seconds, Timeout};
 use procwright_process::holders::Holders;
+
+/// The shortest wait after which all processes are looked at: a caller who waits again and
+/// again for a moment does not want to know why.
+const WORTH_A_LOOK: Duration = Duration::from_secs(1);
 
 impl Child {
     /// The text for a wait that has come to its time, in the words of a
@@ -61,6 +66,13 @@ impl Child {
                 holders
             }
         };
+        if exit.is_none()
+            && waited.is_some_and(|waited| waited.0 >= WORTH_A_LOOK)
+            && let Ok(waiting) = self.waiting_for()
+            && let Some(why) = waiting.why()
+        {
+            let _ = write!(text, "\n  why: {why}");
+        }
         if !before.activities.is_empty() {
             text.push_str(match exit {
                 None => "\n  its processes:",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::spool::elastic;
+use procwright_explain::Diagnosis;
 use procwright_os::time::Seconds;
 use procwright_process::holders::Holder;
 
@@ -79,6 +80,16 @@ pub enum Event {
         /// The offset in the stream of the first byte that was too much.
         offset: u64,
     },
+    /// The program has not ended by the time of
+    /// [`explain_after`](crate::Command::explain_after), and this is why.
+    Explained {
+        /// The command as a shell takes it.
+        command: String,
+        /// That time.
+        after: Duration,
+        /// What was found out, or why nothing could be.
+        diagnosis: Result<Box<Diagnosis>, String>,
+    },
     /// The hook was behind by more events than are kept for it, and some were left out
     /// here.
     Missed {
@@ -135,6 +146,20 @@ impl Event {
                 "nobody reads the {stream} of {command} as fast as it comes; at offset {offset} \
                  it was more than may be kept, and no more is read"
             ),
+            Event::Explained {
+                command,
+                after,
+                diagnosis,
+            } => {
+                let why = match diagnosis {
+                    Ok(diagnosis) => {
+                        let sentence = || diagnosis.sentence.trim_end_matches('.').to_owned();
+                        diagnosis.why().unwrap_or_else(sentence)
+                    }
+                    Err(error) => format!("why could not be found out: {error}"),
+                };
+                format!("{command} has not ended after {}: {why}", Seconds(*after))
+            }
             Event::Missed { command, count } => format!(
                 "{count} events of {command} are missing here: the hook was still at work on \
                  earlier ones"
@@ -152,6 +177,15 @@ impl Event {
             Event::Degraded { .. } => "PROCWRIGHT_SPOOL_DIR names another directory",
             Event::Dropping { .. } => "an overflow of spill or block loses nothing",
             Event::Overflowed { .. } => "another overflow would go on",
+            Event::Explained { diagnosis, .. } => {
+                let text = diagnosis.as_ref().map(|found| found.text(false));
+                // Its first sentence is the fact.
+                let details = text.as_ref().ok().and_then(|text| text.split_once("\n\n"));
+                return match details {
+                    Some((_, details)) => format!("{}\n\n{}", self.fact(), details.trim_end()),
+                    None => self.fact(),
+                };
+            }
             Event::Missed { .. } => "a hook that hands events on, and returns, gets all",
         };
         format!("{} ({advice})", self.fact())

@@ -26,6 +26,8 @@ pub(crate) struct Hooks<'a> {
     /// Hook that the clock calls, and how often.
     pub(crate) every: Option<(Duration, TickHook<'a>)>,
     pub(crate) cancel: Option<Cancel>,
+    /// The time after which the caller is told why the program has not ended.
+    pub(crate) explain_after: Option<Duration>,
     pub(crate) on_event: Option<EventHook>,
     /// What events that go to stderr, for want of a hook, call `Until::Exit`; none is as
     /// it is written here.
@@ -79,6 +81,11 @@ impl Hooks<'_> {
                 "a copy",
                 "is made by us, and a program that lives on without us has nobody there",
                 "send its output to a file, and follow that",
+            )),
+            Purpose::Spawn { .. } if self.explain_after.is_some() => Err(Invalid::new(
+                "explain_after",
+                "is for run(), not for spawn()",
+                "ask the child, by explain() or waiting_for()",
             )),
             Purpose::Spawn { .. } if !self.is_for_spawn() => Err(Invalid::new(
                 "a callback",

@@ -183,6 +183,7 @@ mod tests {
             }),
             stderr_info: None,
             processes: vec!["prog (pid 7) sleeps".into()],
+            diagnosis: None,
             held_after_exit: false,
         }
     }

@@ -9,6 +9,7 @@ use super::event::UNTIL_EXIT;
 use crate::drain::Segment;
 use crate::quote::quote;
 use crate::taps::ConsumerRole;
+use procwright_explain::Diagnosis;
 use procwright_os::oom::OomKills;
 use procwright_os::time::Seconds;
 use procwright_process::holders::Holder;
@@ -61,6 +62,10 @@ pub struct Report {
     pub stderr_info: Option<StreamInfo>,
     /// Activity of each process of the run when it had to be stopped, a line each.
     pub processes: Vec<String>,
+    /// What was found out, shortly before a timeout or an idle timeout, about why the program
+    /// does not end; none if that limit is shorter than a second, if it could not be found out
+    /// in time, or the caller holds the child.
+    pub diagnosis: Option<Box<Diagnosis>>,
     /// True if the run had to be stopped though its program had exited: others held its
     /// pipes, for which [`Until::Exit`](crate::Until::Exit) does not wait.
     pub held_after_exit: bool,
@@ -312,6 +317,9 @@ impl Report {
         if self.reason != Reason::Finished {
             let _ = write!(text, "\n  the program {}", predicate(self.status));
         }
+        if let Some(why) = self.why() {
+            let _ = write!(text, "\n  why: {why}");
+        }
         if !self.processes.is_empty() {
             text.push_str("\n  when it was stopped:");
             for process in &self.processes {
@@ -343,6 +351,12 @@ impl Report {
         let dropped = info.as_ref().and_then(StreamInfo::dropped);
         quote_end(name, stderr, dropped, &mut text);
         text
+    }
+
+    /// Why the program did not end, in one sentence, if its [`diagnosis`](Report::diagnosis)
+    /// tells: that it waits for input, and from whom; that it is in a deadlock, and with whom.
+    pub fn why(&self) -> Option<String> {
+        self.diagnosis.as_ref()?.why()
     }
 
     /// True if stdout was a [pty](crate::Command::pty), which gets what is

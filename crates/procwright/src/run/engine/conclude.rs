@@ -39,19 +39,21 @@ impl<M: Memory> Run<'_, M> {
         self.host.leave_events();
         let cut = stop.as_ref().map(|stop| stop.open).unwrap_or_default();
         let held_after_exit = stop.as_ref().is_some_and(|stop| stop.held_after_exit);
-        let (reason, survivors, processes, at_stop) = match stop {
+        let (reason, diagnosis, survivors, processes, at_stop) = match stop {
             None => (
                 // What the program wrote last may be found to be too much once it has exited.
                 match self.streams.over_limit() {
                     true => Reason::OutputLimit,
                     false => Reason::Finished,
                 },
+                None,
                 Vec::new(),
                 Vec::new(),
                 PerStream::default(),
             ),
             Some(stop) => (
                 stop.reason,
+                stop.diagnosis,
                 stop.machine.survivors(),
                 stop.activities,
                 stop.holders,
@@ -92,6 +94,7 @@ impl<M: Memory> Run<'_, M> {
                 stdout_info: infos.stdout,
                 stderr_info: infos.stderr,
                 processes,
+                diagnosis,
                 held_after_exit,
             },
             stdout: data.stdout,

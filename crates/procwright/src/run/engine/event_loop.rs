@@ -213,6 +213,7 @@ impl<M: Memory> Run<'_, M> {
                 *late_turns = 0;
             }
             self.tell_holders(now);
+            self.look(now);
             return None;
         };
         let is_deadline = matches!(reason, Reason::Timeout | Reason::IdleTimeout);
@@ -241,7 +242,7 @@ impl<M: Memory> Run<'_, M> {
         self.is_over(now)
     }
 
-    fn idle_deadline(&self) -> Deadline {
+    pub(super) fn idle_deadline(&self) -> Deadline {
         // The silence is ours while a consumer holds up the stream, or works off what
         // it has after the program's end.
         let has_exited = self.program.has_exited();
@@ -270,6 +271,7 @@ impl<M: Memory> Run<'_, M> {
                     .min(self.idle_deadline())
                     .min(silent)
                     .min(told)
+                    .min(self.next_look())
             }
             RunPhase::Over(_) => Deadline::NEVER,
         };

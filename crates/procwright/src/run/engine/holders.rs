@@ -1,7 +1,5 @@
 //! The processes of a run: which of them hold its pipes, and what they are doing.
 
-use std::io;
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use super::run_state::{Run, RunPhase};
@@ -13,7 +11,6 @@ use crate::spool::Memory;
 use crate::std_stream::PerStream;
 use procwright_os::poll::{self, Flags};
 use procwright_os::time::{Deadline, Timeout};
-use procwright_os::write_nowait;
 use procwright_process::holders::{Holders, RunPipe};
 
 /// How long after the program's exit the caller is told who still holds its pipes:
@@ -72,21 +69,7 @@ impl<M: Memory> Run<'_, M> {
         };
         let trace = self.program.running.trace();
         trace.say(|| format!("held: {}", event.fact()));
-        if !self.hand_to_hook(&event) {
-            write_to_stderr(&event.explain_to(self.host.until_exit));
-        }
-    }
-
-    /// Has the hook called; false if there is none, or no thread or descriptor for it. Then
-    /// the event goes to stderr: it is never silent, see `Command::on_event`.
-    fn hand_to_hook(&mut self, event: &Event) -> bool {
-        let Some(events) = &self.host.events else {
-            return false;
-        };
-        match self.streams.wake() {
-            Ok(wake) => events.tell(event.clone(), Some(&wake)).is_ok(),
-            Err(_) => false,
-        }
+        self.tell(&event);
     }
 
     /// The holders of streams that were left before their end. Asks the pipes first:
@@ -104,22 +87,4 @@ impl<M: Memory> Run<'_, M> {
         let held = pipes.filter(|pipe| stream_of(pipe).is_some_and(|stream| has_writers[stream]));
         self.holders(&held.copied().collect::<Vec<_>>())
     }
-}
-
-/// Writes to stderr, if it takes that without a wait. Not by `eprintln`, which
-/// panics when stderr is a closed pipe or a full disk, and the program would be
-/// left running; and not through Rust's lock of stderr, which a thread that waits in
-/// a write may hold.
-fn write_to_stderr(event: &str) {
-    let mut line = format!("procwright: {event}");
-    if line.len() >= write_nowait::LONGEST {
-        let mut end = write_nowait::LONGEST - "…\n".len();
-        while !line.is_char_boundary(end) {
-            end -= 1;
-        }
-        line.truncate(end);
-        line.push('…');
-    }
-    line.push('\n');
-    let _ = write_nowait::try_write(io::stderr().as_fd(), line.as_bytes());
 }

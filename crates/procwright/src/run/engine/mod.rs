@@ -4,13 +4,16 @@
 mod conclude;
 mod connect;
 mod event_loop;
+mod explain;
 mod holders;
 mod host;
 mod joined;
+mod looks;
 mod program;
 mod run_state;
 mod start;
 mod stop;
+mod tell;
 
 pub(crate) use joined::{
     JoinedResult, JoinedRuns, Joint, JointHooks, JointStop, StageUnstarted, start_joined,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::host::Host;
+use super::looks::Looks;
 use super::program::Program;
 use crate::drain::Inline;
 use crate::quote::quote;
@@ -15,6 +16,7 @@ use crate::spec::{Spec, Until};
 use crate::spool::Memory;
 use crate::std_stream::PerStream;
 use crate::taps::OutputConsumer;
+use procwright_explain::Diagnosis;
 use procwright_os::fork;
 use procwright_os::time::Deadline;
 use procwright_process::Stopping;
@@ -32,6 +34,7 @@ pub(crate) struct Run<'a, M> {
     pub(super) streams: Inline<M>,
     pub(super) consumers: Vec<OutputConsumer>,
     pub(super) host: Host<'a>,
+    pub(super) looks: Looks,
     pub(super) phase: RunPhase,
     /// The first failure: it is the cause, and others are its consequences.
     pub(super) failure: Option<Failure>,
@@ -78,6 +81,8 @@ pub(super) struct RunStop {
     pub(super) patience: Deadline,
     /// True if the grace was ended before its time.
     pub(super) hurried: bool,
+    /// What was found out shortly before about why the program does not end.
+    pub(super) diagnosis: Option<Box<Diagnosis>>,
     /// Activities of the processes, a line each.
     pub(super) activities: Vec<String>,
     pub(super) holders: PerStream<Option<Holders>>,

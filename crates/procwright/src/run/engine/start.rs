@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::connect::Attachments;
 use super::host::{DemandedEnd, Host};
+use super::looks::Looks;
 use super::program::Program;
 use super::run_state::{Run, RunPhase};
 use crate::child::{self, JoinEnds, OurEnds, PreparedStart, RefusedStart, Unstarted};
@@ -29,6 +30,7 @@ pub(super) struct PreparedRun<'s, 'a> {
     attachments: Attachments,
     host: Host<'a>,
     every: Option<(Duration, TickHook<'a>)>,
+    explain_after: Option<Duration>,
     started: Instant,
     started_ticks: u64,
 }
@@ -98,6 +100,7 @@ pub(super) fn prepare<'s, 'a>(
         attachments,
         host,
         every: hooks.every,
+        explain_after: hooks.explain_after,
         started,
         started_ticks,
     })
@@ -114,6 +117,7 @@ impl<'a> PreparedRun<'_, 'a> {
             attachments,
             mut host,
             every,
+            explain_after,
             started,
             started_ticks,
         } = self;
@@ -141,6 +145,7 @@ impl<'a> PreparedRun<'_, 'a> {
             streams,
             consumers,
             host,
+            looks: Looks::new(started, explain_after),
             phase: RunPhase::default(),
             failure: None,
             later_failures: Vec::new(),

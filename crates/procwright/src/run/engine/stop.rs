@@ -28,6 +28,13 @@ impl<M: Memory> Run<'_, M> {
     /// those as well that hold `other`, a pipe of another's.
     pub(super) fn prepare_stop(&mut self, reason: Reason, other: Option<RunPipe>, now: Instant) {
         let stop = self.spec.stop;
+        let since = match reason {
+            Reason::Timeout => Some(self.started),
+            // What comes ends a silence, and what was found out before it is old.
+            Reason::IdleTimeout => Some(self.streams.last_read().unwrap_or(self.started)),
+            Reason::Finished | Reason::Cancelled | Reason::OutputLimit => None,
+        };
+        let diagnosis = since.and_then(|since| self.looks.latest(since));
         // Nothing is told any more.
         self.host.end_events();
         let trace = self.program.running.trace();
@@ -51,6 +58,7 @@ impl<M: Memory> Run<'_, M> {
             machine,
             patience: Deadline::NEVER,
             hurried: false,
+            diagnosis,
             activities: before.activities,
             holders: before.holders,
             held_after_exit: is_held && self.spec.until != Until::Exit,

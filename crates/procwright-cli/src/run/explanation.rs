@@ -1,0 +1,80 @@
+//! `--explain-after` and `--explain-to`: why the program does not end.
+
+use std::path::Path;
+
+use procwright::{Event, Reason, Report};
+use procwright_os::sync::Mutex;
+
+use crate::args::RunArgs;
+use crate::exit::Termination;
+use crate::message;
+use crate::report_file::ReportFile;
+
+/// Where explanations go: to stderr, or to the file of `--explain-to`.
+#[derive(Debug)]
+pub(super) struct Explanations {
+    file: Option<Mutex<ReportFile>>,
+}
+
+impl Explanations {
+    /// Opens and empties the file, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(super) fn open(args: &RunArgs) -> Result<Explanations, Termination> {
+        let open = |path: &std::path::PathBuf| ReportFile::open_emptied(path);
+        let file = args.explain_to.as_ref().map(open).transpose()?;
+        Ok(Explanations {
+            file: file.map(Mutex::new),
+        })
+    }
+
+    /// Tells of an examination that was asked for, which has found something out or not.
+    pub(super) fn tell(&self, event: &Event, is_found: bool) {
+        match (&self.file, is_found) {
+            (Some(file), true) => {
+                let text = format!("{event}\n\n");
+                let to = add(file, &text);
+                message::post(format_args!("{}\n  {to}", event.fact()));
+            }
+            _ => message::post(event),
+        }
+    }
+
+    /// Writes why a limit came, if one did, before anything else is said of that.
+    pub(super) fn tell_limit(&self, report: &Report) {
+        let Some(file) = &self.file else {
+            return;
+        };
+        if !matches!(report.reason, Reason::Timeout | Reason::IdleTimeout) {
+            return;
+        }
+        let details = match &report.diagnosis {
+            Some(diagnosis) => diagnosis.text(false),
+            None => String::from(
+                "What they waited for could not be looked at in time: that takes a limit of a \
+                 second or more.\n",
+            ),
+        };
+        let text = format!("{}\n\n{details}\n", report.explain_to(&[], "--until exit"));
+        let _ = add(file, &text);
+    }
+}
+
+/// Adds a text to the file, and says where it is, or why it is not.
+fn add(file: &Mutex<ReportFile>, text: &str) -> String {
+    let mut file = file.lock();
+    let added = file.append(text);
+    let path = |path: &Path| format!("{:?}", path.display());
+    match added {
+        Ok(()) => format!("who waits for whom: {}", path(file.path())),
+        Err(error) => {
+            let trouble = format!(
+                "cannot write the explanation to {}: {error}",
+                path(file.path())
+            );
+            message::post(&trouble);
+            trouble
+        }
+    }
+}

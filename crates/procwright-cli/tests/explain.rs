@@ -1,0 +1,114 @@
+//! `--explain-after` and `--explain-to`.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods)] // Tests may sleep.
+
+mod common;
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{Ran, procwright, run};
+
+#[test]
+fn why_it_has_not_ended_is_told_and_it_goes_on() {
+    let mut command = procwright(["--explain-after", "300ms", "--", "sh", "-c", "cat; exit 3"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let stdin = child.stdin.take();
+    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
+    let begin = "procwright: sh -c 'cat; exit 3' has not ended after 0.3 s: ";
+    assert!(line.starts_with(begin), "{line}");
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+#[test]
+fn a_file_has_who_waits_for_whom() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hang.txt");
+    fs::write(&file, "of yesterday").unwrap();
+    let mut command = procwright(["--explain-after", "300ms", "--explain-to"]);
+    command.arg(&file).args(["cat"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let text = loop {
+        let text = fs::read_to_string(&file).unwrap();
+        if text.contains("Looked twice") {
+            break text;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(
+        text.starts_with("cat has not ended after 0.3 s: "),
+        "{text}"
+    );
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_limit_leaves_what_it_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hang.txt");
+    for limit in [1, 2, 4, 8] {
+        let mut command = procwright(["--timeout", &format!("{limit}s"), "--explain-to"]);
+        command.arg(&file).arg("cat");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Its input stays open until it is over.
+        let stdin = child.stdin.take();
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        drop(stdin);
+        assert_eq!(ran.code(), Some(124));
+        let text = fs::read_to_string(&file).unwrap();
+        let begin = format!("cat timed out after {limit} s (stopped in ");
+        assert!(text.starts_with(&begin), "{text}");
+        if !text.contains("\n  why: cat (") {
+            // On a busy machine that takes a longer limit, or too long.
+            continue;
+        }
+        assert!(text.contains("waits for input on stdin, pipe "), "{text}");
+        assert!(text.contains("Looked twice"), "{text}");
+        assert!(ran.stderr.contains("\n  why: cat ("), "{}", ran.stderr);
+        return;
+    }
+}
+
+#[test]
+fn without_a_hang_there_is_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hang.txt");
+    let path = file.to_str().unwrap();
+    let options = ["--timeout", "60s", "--explain-to", path];
+    assert_eq!(run(options, &["true".to_owned()]).code(), Some(0));
+    assert!(!file.exists());
+    // One that was there is empty: what it said was of another run.
+    fs::write(&file, "of yesterday").unwrap();
+    assert_eq!(run(options, &["true".to_owned()]).code(), Some(0));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let ran = run(["--explain-to", "hang.txt"], &["true".to_owned()]);
+    assert_eq!(ran.code(), Some(125));
+    let said = "--explain-to has nothing to explain\n  hint: give --timeout, --idle-timeout or";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    let options = ["--explain-after", "1s", "--explain-to", "/no/such/file"];
+    let ran = run(options, &["true".to_owned()]);
+    assert_eq!(ran.code(), Some(125));
+    assert!(ran.stderr.contains("/no/such/file"), "{}", ran.stderr);
+}

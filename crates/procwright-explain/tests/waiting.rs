@@ -1,0 +1,215 @@
+//! What programs wait for, as those see it who started them.
+//!
+//! Nothing announces that a program has begun to wait: each is looked at until it is as it
+//! should be. What must not be found is looked for from the beginning.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs)]
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use procwright_explain::{WaitKind, Waiting, examine, waiting_for};
+use rustix::process::{Pid, Signal, kill_process_group};
+use test_support::{Watchdog, scaled, skip, watchdog};
+
+/// A program that is killed at the end, by the end of its input or by SIGKILL.
+struct Running(
+    Child,
+    #[allow(dead_code, reason = "it watches until its drop")] Watchdog,
+);
+
+impl Running {
+    fn start(command: &mut Command) -> Running {
+        let watchdog = watchdog("waiting");
+        command.process_group(0).stderr(Stdio::null());
+        Running(command.spawn().expect("the program starts"), watchdog)
+    }
+
+    /// A line of a shell, with pipes on both sides.
+    fn shell(line: &str) -> Running {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]);
+        Running::start(shell.stdin(Stdio::piped()).stdout(Stdio::piped()))
+    }
+
+    fn pid(&self) -> i32 {
+        self.0.id().cast_signed()
+    }
+
+    /// What it waits for, once that is as it should be.
+    fn until(&self, wanted: impl Fn(&Waiting) -> bool) -> Waiting {
+        loop {
+            let waiting = waiting_for(self.pid()).expect("it is there");
+            if wanted(&waiting) {
+                return waiting;
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        // With all that it has started.
+        let group = Pid::from_child(&self.0);
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+fn is(wanted: WaitKind, name: &str) -> impl Fn(&Waiting) -> bool {
+    move |waiting| waiting.kind == wanted && waiting.name == name
+}
+
+fn names_us(waiting: &Waiting) -> bool {
+    let own = std::process::id().cast_signed();
+    waiting.holders.iter().any(|holder| holder.pid == own)
+}
+
+#[test]
+fn input_on_stdin_is_held_by_us() {
+    let cat = Running::shell("exec cat");
+    let waiting = cat.until(is(WaitKind::Input, "cat"));
+    assert_eq!((waiting.pid, waiting.fd), (cat.pid(), Some(0)));
+    assert!(!waiting.terminal && names_us(&waiting), "{waiting:?}");
+    let begin = format!("cat ({}) waits for input on stdin, pipe ", cat.pid());
+    assert!(waiting.text.starts_with(&begin), "{}", waiting.text);
+    assert!(waiting.text.contains(", held by "), "{}", waiting.text);
+    assert_eq!(waiting.why(), Some(&*waiting.text));
+    let diagnosis = examine(&[cat.pid()], Duration::from_millis(20)).expect("it is there");
+    assert_eq!(
+        diagnosis.waiting.as_ref().map(|one| one.pid),
+        Some(cat.pid())
+    );
+    // A test beside this one may be at its fork, and hold the pipe for a moment.
+    assert!(diagnosis.why().is_some_and(|why| why.starts_with(&begin)));
+}
+
+#[test]
+fn a_parent_waits_for_what_its_child_waits_for() {
+    let shell = Running::shell("cat; true");
+    let waiting = shell.until(is(WaitKind::Input, "cat"));
+    assert_ne!(waiting.pid, shell.pid());
+    assert!(names_us(&waiting), "{waiting:?}");
+
+    let shell = Running::shell("cat | sed p; true");
+    let waiting = shell.until(is(WaitKind::Input, "cat"));
+    assert!(names_us(&waiting), "{waiting:?}");
+
+    let shell = Running::shell("sleep 600 & wait");
+    let waiting = shell.until(is(WaitKind::Timer, "sleep"));
+    assert_eq!(waiting.why(), None);
+}
+
+#[test]
+fn a_parent_of_a_child_that_runs_waits_for_the_child() {
+    let shell = Running::shell("sh -c 'while kill -0 $PPID; do :; done' & wait");
+    let waiting = shell.until(is(WaitKind::Child, "sh"));
+    assert_eq!(waiting.pid, shell.pid());
+    assert!(waiting.text.contains("runs"), "{}", waiting.text);
+    assert!(!waiting.holders.is_empty(), "{waiting:?}");
+    assert_eq!(waiting.why(), None);
+}
+
+#[test]
+fn output_waits_for_who_should_read_it() {
+    let yes = Running::shell("exec yes");
+    let waiting = yes.until(is(WaitKind::Output, "yes"));
+    assert_eq!(waiting.fd, Some(1));
+    assert!(names_us(&waiting), "{waiting:?}");
+    assert!(
+        waiting.text.contains("waits for room in stdout, pipe "),
+        "{}",
+        waiting.text
+    );
+}
+
+#[test]
+fn a_prompt_on_a_terminal_waits_for_input_there() {
+    const PROGRAM: &str = "
+import os, pty, signal, sys
+pid, master = pty.fork()
+if pid == 0:
+    os.execvp('sh', ['sh', '-c', 'read answer; true'])
+print(pid, flush=True)
+while True:
+    try:
+        if not os.read(master, 4096):
+            break
+    except OSError:
+        break
+";
+    let python = Command::new("python3")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
+    if !python.is_ok_and(|status| status.success()) {
+        return skip("a_prompt_on_a_terminal_waits_for_input_there", "no python3");
+    }
+    let mut command = Command::new("python3");
+    command
+        .args(["-c", PROGRAM])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut python = Running::start(&mut command);
+    let mut line = String::new();
+    let stdout = python.0.stdout.take().expect("a pipe");
+    BufReader::new(stdout).read_line(&mut line).expect("a line");
+    let pid: i32 = line.trim().parse().expect("a number");
+    let waiting = loop {
+        let waiting = waiting_for(pid).expect("it is there");
+        if waiting.kind == WaitKind::Input {
+            break waiting;
+        }
+    };
+    assert!(waiting.terminal, "{waiting:?}");
+    assert_eq!((&*waiting.name, waiting.fd), ("sh", Some(0)));
+    let text = format!("sh ({pid}) waits for input on its terminal, /dev/pts/");
+    assert!(waiting.text.starts_with(&text), "{}", waiting.text);
+}
+
+#[test]
+fn a_lock_of_a_file_waits_for_who_has_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("lock");
+    let flock = |words: &[&str]| {
+        let mut flock = Command::new("flock");
+        flock.arg(&file).args(words).stdin(Stdio::piped());
+        Running::start(&mut flock)
+    };
+    let first = flock(&["cat"]);
+    first.until(is(WaitKind::Input, "cat"));
+    let second = flock(&["true"]);
+    let waiting = second.until(is(WaitKind::Lock, "flock"));
+    assert!(!waiting.holders.is_empty(), "{waiting:?}");
+    assert!(waiting.why().is_some());
+}
+
+#[test]
+fn no_program_of_these_waits_for_input() {
+    // A reader of a pipe that its own child has, a poll loop with a timer, a busy loop.
+    for line in [
+        "sleep 600 | cat",
+        "while kill -0 $PPID; do :; done",
+        "exec sleep 600",
+    ] {
+        let shell = Running::shell(line);
+        for _ in 0..scaled(20, 1000) {
+            let waiting = waiting_for(shell.pid()).expect("it is there");
+            assert_ne!(waiting.kind, WaitKind::Input, "{line}: {waiting:?}");
+        }
+    }
+}
+
+#[test]
+fn who_is_not_there_is_not_found() {
+    let error = waiting_for(i32::MAX).expect_err("no such number");
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    let mut ended = Running::start(Command::new("true").stdin(Stdio::null()));
+    // It stays a zombie, of which this is known.
+    let waiting = ended.until(|waiting| waiting.text.ends_with("has ended"));
+    assert_eq!(waiting.kind, WaitKind::Nothing);
+    let _ = ended.0.wait();
+}

@@ -1,0 +1,213 @@
+//! Why a run does not end, and what a child waits for.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use common::stopped;
+use procwright::explain::{Verdict, WaitKind};
+use procwright::{Cancel, Command, Error, Event, Output, Reason, Report, Stdin};
+use test_support::say;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A program that reads a pipe which the test holds, and the end to write.
+fn reader(line: &str) -> (Command<'static>, OwnedFd) {
+    let (theirs, ours) = std::io::pipe().unwrap();
+    let stdin = Stdin::Fd(Arc::new(theirs.into()));
+    (Command::shell(line).stdin(stdin), ours.into())
+}
+
+/// A run that was stopped by a limit, and of which it was found out in time why it did not end:
+/// on a busy machine that takes a longer limit. None where it takes too long: nothing is promised.
+fn explained(run: impl Fn(Duration) -> Output, wanted: impl Fn(&Report) -> bool) -> Option<Output> {
+    let limits = [1, 2, 4, 8].map(|times| SECOND * times);
+    let found = limits.into_iter().find_map(|limit| {
+        let output = run(limit);
+        assert_eq!(
+            output.report.why().is_some(),
+            output.explain().contains("\n  why: ")
+        );
+        wanted(&output.report).then_some(output)
+    });
+    if found.is_none() {
+        say("the machine is too busy for a look before a limit of 8 s");
+    }
+    found
+}
+
+/// The shell may not have come to its reader when it is looked at.
+fn waits_for_input(report: &Report) -> bool {
+    let why = report.why();
+    why.is_some_and(|why| why.contains("waits for input on stdin, pipe "))
+}
+
+#[test]
+fn a_timeout_says_that_it_waits_for_input() {
+    let run = |limit| {
+        let (command, _ours) = reader("cat; true");
+        stopped(command.timeout(limit).run())
+    };
+    let Some(output) = explained(run, waits_for_input) else {
+        return;
+    };
+    assert_eq!(output.report.reason, Reason::Timeout);
+    let waiting = output.report.diagnosis.as_ref().unwrap().waiting.clone();
+    assert_eq!(waiting.unwrap().kind, WaitKind::Input);
+    let why = output.report.why().unwrap();
+    assert!(
+        why.starts_with("cat (") && why.contains("waits for input on stdin, pipe"),
+        "{why}"
+    );
+    let text = output.explain();
+    assert!(text.contains(&format!("\n  why: {why}\n")), "{text}");
+}
+
+#[test]
+fn an_idle_timeout_says_so_of_the_silence_alone() {
+    let run = |limit| {
+        let (command, _ours) = reader("echo word; exec cat");
+        stopped(command.idle_timeout(limit).run())
+    };
+    let Some(output) = explained(run, waits_for_input) else {
+        return;
+    };
+    assert_eq!(output.report.reason, Reason::IdleTimeout);
+    assert_eq!(output.stdout, b"word\n");
+    let why = output.report.why().unwrap();
+    assert!(why.contains("waits for input on stdin"), "{why}");
+}
+
+#[test]
+fn what_is_well_needs_no_words() {
+    let sleep = |limit| stopped(Command::new("sleep").arg("600").timeout(limit).run());
+    let Some(output) = explained(sleep, |report| report.diagnosis.is_some()) else {
+        return;
+    };
+    assert_eq!(output.report.why(), None);
+    assert!(!output.explain().contains("why:"), "{}", output.explain());
+}
+
+#[test]
+fn a_short_limit_and_an_end_in_time_have_no_examination() {
+    let limit = Duration::from_millis(50);
+    let output = stopped(Command::new("sleep").arg("600").timeout(limit).run());
+    assert!(output.report.diagnosis.is_none());
+    let output = Command::new("true").timeout(SECOND).run().unwrap();
+    assert!(output.report.diagnosis.is_none());
+}
+
+#[test]
+fn the_caller_is_told_while_it_goes_on() {
+    let (command, ours) = reader("cat; exit 3");
+    let (tell, told) = mpsc::channel();
+    let mut ours = Some(ours);
+    let output = command
+        .explain_after(Duration::from_millis(300))
+        .on_event(move |event| {
+            tell.send(event.clone())?;
+            // Now its input ends, and with it the program.
+            drop(ours.take());
+            Ok(())
+        })
+        .run()
+        .unwrap();
+    assert_eq!(output.status().code(), Some(3));
+    let events: Vec<Event> = told.iter().collect();
+    let [
+        Event::Explained {
+            command,
+            after,
+            diagnosis,
+        },
+    ] = events.as_slice()
+    else {
+        panic!("{events:?}");
+    };
+    assert_eq!(
+        (command.as_str(), *after),
+        ("/bin/sh -c 'cat; exit 3'", Duration::from_millis(300))
+    );
+    let diagnosis = diagnosis.as_ref().unwrap();
+    assert!(
+        diagnosis
+            .processes
+            .iter()
+            .any(|one| one.pid == output.report.pid)
+    );
+    let text = events[0].to_string();
+    assert!(
+        text.starts_with("/bin/sh -c 'cat; exit 3' has not ended after 0.3 s: "),
+        "{text}"
+    );
+    assert!(text.contains("Looked twice"), "{text}");
+}
+
+#[test]
+fn nothing_is_told_of_a_run_that_is_over_first() {
+    let (tell, told) = mpsc::channel();
+    let output = Command::new("true")
+        .explain_after(Duration::from_secs(600))
+        .on_event(move |event| Ok(tell.send(event.clone())?))
+        .run()
+        .unwrap();
+    assert!(output.success());
+    assert_eq!(told.iter().count(), 0);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_look() {
+    let enough = Cancel::new().unwrap();
+    let (command, _ours) = reader("cat");
+    enough.cancel();
+    // It begins at once, and the cancel is there before it.
+    let refused = command
+        .explain_after(Duration::ZERO)
+        .cancel_on(&enough)
+        .run();
+    assert!(
+        matches!(refused, Err(Error::Cancelled { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_child_that_is_held_is_asked_instead() {
+    let refused = Command::new("true").explain_after(SECOND).spawn();
+    let text = refused.unwrap_err().to_string();
+    assert!(
+        text.contains("explain_after") && text.contains("waiting_for()"),
+        "{text}"
+    );
+
+    let mut child = Command::new("cat").stdin(Stdin::Pipe).spawn().unwrap();
+    let waiting = loop {
+        let waiting = child.waiting_for().unwrap();
+        if waiting.kind == WaitKind::Input {
+            break waiting;
+        }
+    };
+    assert_eq!(waiting.pid, child.pid());
+    // A test beside this one may be at its fork, and have the end to write for a moment.
+    assert!(
+        waiting
+            .holders
+            .iter()
+            .any(|one| one.pid == std::process::id().cast_signed())
+    );
+    let diagnosis = child.explain().unwrap();
+    assert_eq!(diagnosis.verdict, Verdict::Healthy);
+    let text = child.explain_timeout(SECOND, b"");
+    assert!(text.contains("\n  why: cat ("), "{text}");
+    let text = child.explain_timeout(Duration::from_millis(10), b"");
+    assert!(!text.contains("why:"), "{text}");
+    drop(child.stdin.take());
+    child.wait(None).unwrap();
+    let over = child.waiting_for().unwrap();
+    assert_eq!(over.text, format!("cat ({}) has ended", child.pid()));
+    assert_eq!(child.explain().unwrap_err().kind(), ErrorKind::NotFound);
+}
