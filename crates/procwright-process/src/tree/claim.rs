@@ -1,6 +1,6 @@
 //! The rules by which a process belongs to a run, and the proof of each.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::scan::{Found, Membership, ProcessRow};
 use super::{Member, Orphans, ProcessTree};
@@ -202,6 +202,7 @@ impl ProcessTree {
         found: &mut Found,
         seen: &mut dyn FnMut(usize, &mut Member),
     ) {
+        let makers = self.makers();
         loop {
             let before = found.len();
             let witnesses = self.witnesses(found);
@@ -211,7 +212,7 @@ impl ProcessTree {
                 }
                 let stat = self.rows[row].stat;
                 // A zombie is nobody to signal, but may be the maker of a group.
-                let is_wanted = !stat.is_gone() || self.makes_a_group(&stat);
+                let is_wanted = !stat.is_gone() || makers.contains(&stat.pid);
                 if is_wanted && self.claims(&stat, &witnesses).next().is_some() {
                     self.admit(row, &witnesses, found, seen);
                 }
@@ -241,9 +242,18 @@ impl ProcessTree {
         witnesses
     }
 
-    fn makes_a_group(&self, stat: &ProcStat) -> bool {
-        let mut others = self.rows.iter().filter(|row| row.stat.pid != stat.pid);
-        others.any(|row| row.stat.pgrp == stat.pid || row.stat.session == stat.pid)
+    /// The numbers that a process has as its group or session and another one as its own.
+    /// A set, since a storm leaves thousands of zombies, each of which is asked for.
+    fn makers(&self) -> HashSet<i32> {
+        let of = |row: &ProcessRow| {
+            let ProcStat {
+                pid, pgrp, session, ..
+            } = row.stat;
+            [pgrp, session]
+                .into_iter()
+                .filter(move |&number| number != pid)
+        };
+        self.rows.iter().flat_map(of).collect()
     }
 
     /// Whether a process in a group of the run can have come there only by it.
