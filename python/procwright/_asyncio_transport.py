@@ -95,8 +95,8 @@ class ChildTransport(asyncio.SubprocessTransport):
         return self._pipes.get(fd)
 
     def send_signal(self, signal: int) -> None:
-        """Sends it a signal; ProcessLookupError once it has ended and its pipes are over."""
-        if self._protocol is None:
+        """Sends it a signal; ProcessLookupError once the loop was told of its end."""
+        if self._protocol is None or self._returncode is not None:
             raise ProcessLookupError
         self._child.send_signal(signal)
 

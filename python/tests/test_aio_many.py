@@ -80,7 +80,7 @@ def test_what_ends_a_map(on, tmp_path, monkeypatch):
         # The deadline may come before a program.
         while not reasons:
             running = aio.map([["sleep", "1000"]], deadline=seconds)
-            reasons = [one.result.reason async for one in running if one.result]
+            reasons = [one.result.reason async for one in running if one.result is not None]
             seconds *= 2
         assert reasons == ["timeout"]
 

@@ -166,8 +166,8 @@ const CHASE_LIMIT: std::time::Duration = std::time::Duration::from_millis(250);
 /// Finds the holders of these pipes, in their order, in one pass over all processes.
 /// The process `except` is left out, usually this one.
 ///
-/// A process that was forked during the pass may be missed, and one that ended
-/// meanwhile may be named. A thread with a descriptor table of its own
+/// A process that was forked during the pass may be missed, and one that has ended or let go
+/// since it was looked at may be named. A thread with a descriptor table of its own
 /// (`unshare(CLONE_FILES)`) is not looked at, and neither is a descriptor on
 /// its way through a socket.
 ///
@@ -235,10 +235,17 @@ impl PipeLook {
             held if held.is_empty() => return,
             held => held,
         };
-        let (holder, held) = self.recognised(pid).unwrap_or_else(|| {
-            let name = proc::stat(pid).map_or_else(|_| String::from("?"), |s| s.name.to_string());
-            (Holder::new(pid, name, None), held)
-        });
+        let (holder, held) = match self.recognised(pid) {
+            Some(recognised) => recognised,
+            // A child of another thread between clone and exec has copies of our pipes, which
+            // the kernel closes one after the other: the first look may have seen the half.
+            None if self.has_let_go(pid) => return,
+            None => {
+                let name =
+                    proc::stat(pid).map_or_else(|_| String::from("?"), |s| s.name.to_string());
+                (Holder::new(pid, name, None), held)
+            }
+        };
         for (i, read, write) in held {
             if read {
                 self.ends[i].readers.list.push(holder.clone());
@@ -270,6 +277,16 @@ impl PipeLook {
         let inode = pidfd.as_ref().and_then(|fd| pidfd::inode(fd.as_fd()));
         let holder = Holder::new(pid, stat.name.to_string(), Some(again.with_inode(inode)));
         Some((holder, held))
+    }
+
+    /// Whether a process that has held one of the pipes holds none any more, for certain.
+    fn has_let_go(&self, pid: i32) -> bool {
+        let is_no_more = match proc::stat(pid) {
+            Ok(stat) => stat.is_gone(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        let mut holds = false;
+        is_no_more || (proc::each_pipe(pid, &self.wanted, &mut |_| holds = true).is_ok() && !holds)
     }
 
     /// The pipes that the process of this number holds.
