@@ -1,4 +1,14 @@
-#![doc = include_str!("../README.md")]
+//! Why does it hang? A look at all processes, twice, a short time apart, and then a verdict:
+//! a deadlock, proven or possible; who waits for input; slow, stopped, busy, healthy.
+//!
+//! [`examine`] gives a [`Diagnosis`], which names the processes, what each waits for, the
+//! pattern and what to do. Nothing is disturbed: all comes from `/proc`, without ptrace,
+//! and no descriptor of theirs is opened.
+//!
+//! Proven means that each process of a set sleeps in a call that only another of the set
+//! could end, in two looks with unchanged counters. Whoever may not be looked at could be
+//! the one who ends it: then it is possible, and what would settle it is said.
+
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(any(target_os = "linux", target_os = "android")),
@@ -253,3 +263,8 @@ fn own_processes(world: &world::World) -> io::Result<BTreeSet<i32>> {
 fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
+
+/// The example of the README, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
