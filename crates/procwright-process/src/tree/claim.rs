@@ -202,7 +202,7 @@ impl ProcessTree {
         found: &mut Found,
         seen: &mut dyn FnMut(usize, &mut Member),
     ) {
-        let makers = self.makers();
+        let mut makers = None;
         loop {
             let before = found.len();
             let witnesses = self.witnesses(found);
@@ -212,7 +212,10 @@ impl ProcessTree {
                 }
                 let stat = self.rows[row].stat;
                 // A zombie is nobody to signal, but may be the maker of a group.
-                let is_wanted = !stat.is_gone() || makers.contains(&stat.pid);
+                let is_wanted = !stat.is_gone()
+                    || makers
+                        .get_or_insert_with(|| self.makers())
+                        .contains(&stat.pid);
                 if is_wanted && self.claims(&stat, &witnesses).next().is_some() {
                     self.admit(row, &witnesses, found, seen);
                 }
