@@ -41,6 +41,10 @@ pub use pattern::Pattern;
 pub use verdict::Verdict;
 pub use waiting::{WaitKind, WaitedFor, Waiting};
 
+/// The time between two looks that tells who sleeps from who is between two sleeps, where nobody
+/// asks for another.
+pub const BETWEEN: Duration = Duration::from_millis(200);
+
 /// What this process waits for, with all that descends from it, as one look sees it.
 ///
 /// ```

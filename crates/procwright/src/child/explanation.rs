@@ -2,13 +2,9 @@
 
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 use super::child::Child;
-use procwright_explain::{Diagnosis, Waiting};
-
-/// The time between the two looks of an examination.
-const BETWEEN: Duration = Duration::from_millis(200);
+use procwright_explain::{BETWEEN, Diagnosis, Waiting};
 
 impl Child {
     /// What it waits for: input, room for its output, a child, a lock, time, somebody else, or

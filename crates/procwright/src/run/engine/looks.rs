@@ -12,13 +12,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use procwright_explain::{Diagnosis, Examination};
+use procwright_explain::{BETWEEN, Diagnosis, Examination};
 use procwright_os::sync::{Condvar, Mutex};
 use procwright_os::time::{Deadline, Timeout};
 use procwright_os::wake::Wake;
-
-/// The time between the two looks of an examination.
-const BETWEEN: Duration = Duration::from_millis(200);
 
 /// How long before a limit an examination begins: a quarter of it, at least so long that the two
 /// looks have room, and at most so long that what they see is not old.
