@@ -91,14 +91,7 @@ from typing import Any, Literal, overload
 from typing_extensions import Unpack
 
 from . import _core
-from ._child import Child
-from ._event import Event
-from ._journal import Journal
-from ._keywords import MapBytes, MapText, RunBytes, RunText, SpawnBytes, SpawnText
-from ._map import Map
-from ._overflow import Overflow
-from ._piece import Piece
-from ._result import Result
+{modules}
 from ._types import (
     AnyTee,
     Args,
@@ -118,44 +111,20 @@ from ._types import (
 __all__ = ["map", "run", "spawn"]
 """
 
-
-AIO_HEAD = """\
-# Written by ci/overloads.py, which says why.
-
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
-from signal import Signals
-from typing import Any, Literal, overload
-
-from typing_extensions import Unpack
-
-from . import _core
-from ._aio_child import Child
-from ._aio_map import Map
+#: What both files import besides `Child` and `Map`, of which each has its own.
+IMPORTS = """\
 from ._event import Event
 from ._journal import Journal
 from ._keywords import MapBytes, MapText, RunBytes, RunText, SpawnBytes, SpawnText
 from ._overflow import Overflow
 from ._piece import Piece
 from ._result import Result
-from ._types import (
-    AnyTee,
-    Args,
-    Data,
-    Elsewhere,
-    Env,
-    ExtraEnv,
-    NoPipe,
-    Pipe,
-    Seconds,
-    Sink,
-    Slip,
-    Stdin,
-    StrOrBytesPath,
-)
-
-__all__ = ["map", "run", "spawn"]
 """
+
+
+def head(child, map):
+    own = [f"from .{child} import Child", f"from .{map} import Map"]
+    return HEAD.format(modules="\n".join(sorted([*own, *IMPORTS.splitlines()])))
 
 
 def keywords():
@@ -264,8 +233,14 @@ def awaited(overloads):
 
 def main():
     files = {
-        "_overloads.pyi": [HEAD, *runs(), *spawns(), *maps(), ""],
-        "_aio_overloads.pyi": [AIO_HEAD, *awaited(runs()), *spawns(), *maps(), ""],
+        "_overloads.pyi": [head("_child", "_map"), *runs(), *spawns(), *maps(), ""],
+        "_aio_overloads.pyi": [
+            head("_aio_child", "_aio_map"),
+            *awaited(runs()),
+            *spawns(),
+            *maps(),
+            "",
+        ],
     }
     for name, parts in files.items():
         file = PACKAGE / name
