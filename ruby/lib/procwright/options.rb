@@ -66,6 +66,20 @@ module Procwright
       [command_words(caller, argv, options[:shell]), options]
     end
 
+    # The words of a command and the options of its own: it is given as its words, or as a Hash of
+    # options with argv among them.
+    def words_and_own(subject, command, hint)
+      own = Hash.try_convert(command)
+      if own
+        raise InvalidValue, "#{subject} is #{Arguments.shown(own)}, which has no argv: #{hint}" unless own.key?(:argv)
+
+        words, own = own[:argv], own.except(:argv)
+      else
+        words, own = command, {}
+      end
+      [words.is_a?(Array) ? words : [words], own]
+    end
+
     # All options of the table, of which some are given.
     def with_defaults(caller, given, known)
       unknown = (given.keys - known.keys).first

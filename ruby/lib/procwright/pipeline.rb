@@ -130,15 +130,7 @@ module Procwright
     end
 
     def stage(given, common)
-      own = Hash.try_convert(given)
-      if own
-        raise InvalidValue, "it is #{Arguments.shown(own)}, which has no argv: #{STAGE}" unless own.key?(:argv)
-
-        words, own = own[:argv], own.except(:argv)
-      else
-        words, own = given, {}
-      end
-      words = [words] unless words.is_a?(Array)
+      words, own = Options.words_and_own("it", given, STAGE)
       argv, options = Options.parse("a stage", words, { **common, **own }, Options::STAGE)
       Given.new(argv, options, own)
     end

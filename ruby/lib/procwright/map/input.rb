@@ -66,15 +66,7 @@ module Procwright
       end
 
       def give(command)
-        own = Hash.try_convert(command)
-        if own
-          raise InvalidValue, "a command is #{Arguments.shown(own)}, which has no argv: #{COMMANDS}" unless own.key?(:argv)
-
-          words, own = own[:argv], own.except(:argv)
-        else
-          words, own = command, {}
-        end
-        words = [words] unless words.is_a?(Array)
+        words, own = Options.words_and_own("a command", command, COMMANDS)
         argv, options = Options.parse("a command of map", words, { **@common, **own }, Options::MAP_COMMAND)
         setup, encodings = translated("a command of map", argv, options)
         @given[@next] = Given.new(argv, options, encodings)
