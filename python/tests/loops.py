@@ -35,6 +35,21 @@ class CancelsAt:
                 step, value = steps.throw, error
 
 
+@contextlib.asynccontextmanager
+async def cancelled_once(there):
+    """Cancels its block, once `there()` is true; gives the scope."""
+    with anyio.CancelScope() as scope:
+
+        async def cancels():
+            while not there():
+                await anyio.sleep(0.01)
+            scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancels)
+            yield scope
+
+
 def descendants() -> set[int]:
     """The processes that this one has started, and theirs, also those of other sessions."""
     mark = f"PROCWRIGHT_TEST_OF={os.getpid()}".encode()

@@ -18,7 +18,7 @@ import procwright
 from procwright import PIPE
 
 anyio = pytest.importorskip("anyio")
-from loops import LONG, CancelsAt, descendants  # noqa: E402
+from loops import LONG, CancelsAt, cancelled_once, descendants  # noqa: E402
 
 from procwright import aio  # noqa: E402
 
@@ -31,20 +31,12 @@ def test_a_cancelled_run_is_stopped_with_its_tree(on, more, tmp_path):
 
     async def main():
         caught = []
-        with anyio.CancelScope() as scope:
-
-            async def when_begun():
-                while not pids.exists():
-                    await anyio.sleep(0.01)
-                scope.cancel()
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(when_begun)
-                try:
-                    await aio.run(line, shell=True, text=True, **more)
-                except anyio.get_cancelled_exc_class() as error:
-                    caught.append(error)
-                    raise
+        async with cancelled_once(pids.exists) as scope:
+            try:
+                await aio.run(line, shell=True, text=True, **more)
+            except anyio.get_cancelled_exc_class() as error:
+                caught.append(error)
+                raise
         assert scope.cancelled_caught
         assert not is_alive(int(pids.read_text()))
         if hasattr(caught[0], "result"):
@@ -280,17 +272,9 @@ def test_nothing_takes_the_place_of_a_cancellation(on, tmp_path):
         raise ZeroDivisionError
 
     async def main():
-        with anyio.CancelScope() as scope:
-
-            async def cancels():
-                while not ready.exists():
-                    await anyio.sleep(0.01)
-                scope.cancel()
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(cancels)
-                stop = procwright.Stop("TERM", grace=LONG)
-                await aio.run(line, shell=True, stdin=pieces(), stop=stop)
+        async with cancelled_once(ready.exists) as scope:
+            stop = procwright.Stop("TERM", grace=LONG)
+            await aio.run(line, shell=True, stdin=pieces(), stop=stop)
         assert scope.cancelled_caught
 
     on(main)

@@ -12,7 +12,7 @@ from conftest import is_alive
 import procwright
 
 anyio = pytest.importorskip("anyio")
-from loops import CancelsAt, descendants  # noqa: E402
+from loops import CancelsAt, cancelled_once, descendants  # noqa: E402
 
 from procwright import aio  # noqa: E402
 
@@ -60,17 +60,11 @@ def test_what_ends_a_map(on, tmp_path, monkeypatch):
     async def main():
         with pytest.raises(ZeroDivisionError):
             await aio.map(failing(), parallel=1).wait()
-        with anyio.CancelScope() as scope:
-
-            async def cancels():
-                while len(descendants()) < 2:
-                    await anyio.sleep(0.01)
-                scope.cancel()
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(cancels)
-                async with aio.map([["sleep", "1000"]] * 5, parallel=2) as running:
-                    await anext(running)
+        async with (
+            cancelled_once(lambda: len(descendants()) >= 2) as scope,
+            aio.map([["sleep", "1000"]] * 5, parallel=2) as running,
+        ):
+            await anext(running)
         assert scope.cancelled_caught
         assert not descendants()
         async with aio.map([["sleep", "1000"]] * 5, parallel=2) as running:
@@ -133,20 +127,12 @@ def test_a_cancelled_pipeline_is_stopped(on, tmp_path):
 
     async def main():
         caught = []
-        with anyio.CancelScope() as scope:
-
-            async def cancels():
-                while not pid.exists():
-                    await anyio.sleep(0.01)
-                scope.cancel()
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(cancels)
-                try:
-                    await aio.pipeline(["sh", "-c", line], ["cat"])
-                except anyio.get_cancelled_exc_class() as error:
-                    caught.append(error)
-                    raise
+        async with cancelled_once(pid.exists) as scope:
+            try:
+                await aio.pipeline(["sh", "-c", line], ["cat"])
+            except anyio.get_cancelled_exc_class() as error:
+                caught.append(error)
+                raise
         assert scope.cancelled_caught
         assert not is_alive(int(pid.read_text()))
         if hasattr(caught[0], "result"):

@@ -77,6 +77,18 @@ module Helper
     e
   end
 
+  # What the block gives, or as what a call of the standard library would have raised it.
+  def outcome_of
+    yield
+  rescue SystemCallError, IOError, ArgumentError => e
+    [class_elsewhere(e), e.is_a?(SystemCallError) ? e.errno : nil]
+  end
+
+  # The class of an exception by which those rescue it who do not know this library.
+  def class_elsewhere(error)
+    error.class.ancestors.grep(Class).find { |one| one.name && !one.name.start_with?("Procwright") }
+  end
+
   # A thread whose exception is its value.
   def thread
     Thread.new do

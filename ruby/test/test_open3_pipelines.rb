@@ -130,10 +130,7 @@ class TestOpen3Pipelines < Minitest::Test
   end
 
   def outcome(library, call)
-    Dir.mktmpdir { |folder| seen(call.call(Beside.new(library, folder))) }
-  rescue SystemCallError, IOError, ArgumentError => e
-    kind = e.class.ancestors.grep(Class).find { |one| one.name && !one.name.start_with?("Procwright") }
-    [kind, e.is_a?(SystemCallError) ? e.errno : nil]
+    outcome_of { Dir.mktmpdir { |folder| seen(call.call(Beside.new(library, folder))) } }
   end
 
   CALLS.each do |name, call|

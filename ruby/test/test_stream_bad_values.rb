@@ -93,7 +93,7 @@ class TestStreamBadValues < Minitest::Test
     value = io.public_send(name, *arguments, **keywords) { |one| yielded << one }
     [value.equal?(io) ? :itself : value.is_a?(Enumerator) ? :enumerator : value, yielded]
   rescue StandardError, NotImplementedError => e
-    kind = e.class.ancestors.grep(Class).find { |one| one.name && !one.name.start_with?("Procwright") }
+    kind = class_elsewhere(e)
     # A RangeError, which says more.
     kind == FloatDomainError ? RangeError : kind
   end
