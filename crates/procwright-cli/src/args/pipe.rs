@@ -173,12 +173,12 @@ impl PipeArgs {
         let PipeArgs {
             limits,
             surroundings,
-            // Of the first stage alone.
+            // The stdin is the first stage's alone.
             stdin: _,
             // The parts of `stages`.
             separator: _,
             command: _,
-            // Of the whole.
+            // These are said of the whole.
             success: _,
             ok: _,
             quiet: _,

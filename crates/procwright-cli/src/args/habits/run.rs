@@ -104,7 +104,7 @@ pub(super) fn of_any_program(name: &str) -> Option<&'static str> {
         "--kill-tree" | "--tree" | "--kill-group" => {
             "leave it out: a stop is for all that the program has started; --scope says otherwise"
         }
-        // Whoever wants to see what happens.
+        // Options of those who want to see what happens.
         "-v" | "--verbose" | "--debug" | "-x" => {
             "a stop is told in any case; PROCWRIGHT_TRACE=1 shows each start, signal and end"
         }
