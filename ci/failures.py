@@ -4,16 +4,22 @@
     ci/failures.py LOG
 
 First come the names of the tests that failed or did not end, a line each, and then what
-the log says of each failure. A service that keeps only the first thousands of characters
-keeps what is needed: each failure gets an equal share of them, so that the stacks of one
-that hangs do not push out what another one says.
+the log says of each failure; at the end all of it once more, in short. A service that
+keeps only the first thousands of characters keeps what is needed, and so does one that
+keeps the last two thousand: each failure gets an equal share of them, so that the stacks
+of one that hangs do not push out what another one says.
 """
 
 import re
 import sys
 
-# Characters of all failures, and the share of one at least; characters of a line.
-ALL, SHARE, OF_A_LINE = 6000, 500, 200
+# Characters of all failures, and the share of one at least, at length and in short;
+# characters of a line.
+AT_LENGTH, IN_SHORT = (6000, 500), (1200, 200)
+OF_A_LINE = 200
+
+# Names of tests in short.
+OF_NAMES = 10
 
 # Lines from the beginning of one failure, and lines at the end of a part that failed and
 # said nothing that looks like a failure.
@@ -102,16 +108,11 @@ def names(lines):
         yield f"{name} (did not end)"
 
 
-def main(log):
-    with open(log, encoding="utf-8", errors="replace") as file:
-        lines = file.read().splitlines()
-    for name in dict.fromkeys(names(lines)):
-        print(f"  {name}")
-    found = list(failures(lines))
-    found = [*silent(lines, found), *found]
-    shown = found[: ALL // SHARE]
+def show(found, characters, share):
+    """Prints the beginning of each failure, in so many characters altogether."""
+    shown = found[: characters // share]
     for part in shown:
-        left = ALL // len(shown)
+        left = characters // len(shown)
         for number, line in part:
             text = f"{number}: {line[:OF_A_LINE]}"
             left -= len(text) + 1
@@ -121,6 +122,19 @@ def main(log):
         print("--")
     if len(found) > len(shown):
         print(f"and {len(found) - len(shown)} more")
+
+
+def main(log):
+    with open(log, encoding="utf-8", errors="replace") as file:
+        lines = file.read().splitlines()
+    named = [f"  {name}"[:OF_A_LINE] for name in dict.fromkeys(names(lines))]
+    found = list(failures(lines))
+    found = [*silent(lines, found), *found]
+    print("\n".join(named))
+    show(found, *AT_LENGTH)
+    print("\nIn short:")
+    show(found, *IN_SHORT)
+    print("\n".join(named[:OF_NAMES]))
 
 
 if __name__ == "__main__":
