@@ -244,6 +244,56 @@ fn the_report_has_every_stage() {
 }
 
 #[test]
+fn a_buffer_lets_a_stage_end_at_its_own_speed() {
+    let dir = tempfile::tempdir().unwrap();
+    let gate = dir.path().join("gate");
+    let made = Command::new("mkfifo").arg(&gate).status().unwrap();
+    assert!(made.success());
+    // Without a buffer each would wait for the other.
+    let first = format!(
+        "head -c 4000000 /dev/zero; echo written > {}",
+        gate.display()
+    );
+    let second = format!("read line < {}; wc -c", gate.display());
+    for which in ["all", "1", "2,1"] {
+        let stages = [
+            "sh", "-c", &first, "--to", "sh", "-c", &second, "--to", "cat",
+        ];
+        let ran = ran(&[&["--report", "json", "--elastic", which][..], &stages].concat());
+        assert_eq!(ran.stdout.trim(), "4000000");
+        let report: Value = serde_json::from_str(&ran.stderr).unwrap();
+        let stages = report["stages"].as_array().unwrap();
+        assert_eq!(stages[0]["elastic"]["bytes_out"], 4_000_000);
+        assert_eq!(stages[1]["elastic"].is_null(), which == "1");
+        assert!(stages[2]["elastic"].is_null());
+    }
+    let text = ran(&[
+        "--report",
+        "text",
+        "--elastic",
+        "1",
+        "echo",
+        "x",
+        "--to",
+        "cat",
+    ]);
+    let last = text.stderr.lines().last().unwrap();
+    assert!(
+        last.starts_with("buffer behind 1: 2 bytes in, 2 bytes out, at most "),
+        "{last}"
+    );
+    for (which, said) in [
+        ("2", "--elastic names stage 2, and behind it is none"),
+        ("0", "write all, or the stages from 1"),
+        ("some", "write all, or the stages from 1"),
+    ] {
+        let ran = self::ran(&["--elastic", which, "echo", "x", "--to", "cat"]);
+        assert_eq!(ran.code(), Some(125));
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_signal_stops_all_and_ends_the_command() {
     let mut command = subcommand("pipe");
     command.args(child(["sleep-forever", "--print-ready"]));

@@ -1,18 +1,22 @@
 //! Pipelines of which a stage cannot be started: nothing of the others is left, nothing has
 //! been done, and the stage is named.
+#![cfg(target_os = "linux")]
 
 mod common;
 
 use std::fs;
-use std::os::fd::AsRawFd;
+use std::io::{PipeReader, PipeWriter};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use test_support::alone;
 
-use common::{Census, sys};
+use common::sys::refusals::Refusals;
+use common::{Census, skip, sys};
 use procwright::error::Step;
 use procwright::pipeline::Error;
-use procwright::{Command, Pipeline};
+use procwright::{Command, Overflow, Pipeline, Sink};
+use procwright_os::pipe::EndsProbe;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// How many stages are tried.
@@ -35,6 +39,14 @@ fn stages(dir: &Path, count: usize) -> Vec<Command<'static>> {
             .arg(dir.join(format!("saw-end-{place}")))
     });
     std::iter::once(first).chain(others).collect()
+}
+
+/// What all pipelines of a process share, and what goes only a moment after the last of them:
+/// kept for a test that counts what is there.
+fn shared() -> (PipeReader, PipeWriter, EndsProbe) {
+    let (read, write) = std::io::pipe().unwrap();
+    let probe = EndsProbe::new(read.as_fd(), write.as_fd()).unwrap();
+    (read, write, probe)
 }
 
 /// Fails if a stage has done anything.
@@ -79,6 +91,7 @@ alone! {
         fs::write(&no_interpreter, "#!/no/such/interpreter\n").unwrap();
         fs::set_permissions(&no_interpreter, fs::Permissions::from_mode(0o755)).unwrap();
         let huge = "x".repeat(4 << 20);
+        let _shared = shared();
         let faults: [(&str, Vec<&str>, i32); 5] = [
             ("/no/such/program", vec![], libc::ENOENT),
             ("no-such-program-anywhere", vec![], libc::ENOENT),
@@ -108,6 +121,7 @@ alone! {
 alone! {
     fn descriptors_that_run_out_at_each_step() {
         let _third = fs::File::open("/dev/null").unwrap();
+        let _shared = shared();
         let next = fs::File::open("/dev/null").unwrap().as_raw_fd() as u64;
         for count in LENGTHS {
             let before = Census::now();
@@ -148,6 +162,7 @@ alone! {
         fs::set_permissions(base.path(), fs::Permissions::from_mode(0o777)).unwrap();
         // A user whom nobody else is: the limit counts all processes of a user.
         sys::become_user(200_000 + std::process::id());
+        let _shared = shared();
         let tasks = || fs::read_dir("/proc/self/task").unwrap().count() as u64;
         let own = tasks();
         for count in LENGTHS {
@@ -181,6 +196,151 @@ alone! {
             assert_eq!((stage, step, errno), (count - 1, Step::Clone, libc::ENOMEM), "{text}");
             before.nothing_more();
             nothing_was_done(dir.path());
+        }
+    }
+}
+
+/// The system calls that a start makes, and the loop behind it, but for memory, as a process
+/// that gets none ends at once, and waits.
+const CALLS: &[i64] = &[
+    libc::SYS_pipe2,
+    libc::SYS_fcntl,
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_eventfd2,
+    libc::SYS_openat,
+    libc::SYS_pidfd_open,
+    libc::SYS_clone,
+    libc::SYS_clone3,
+    libc::SYS_dup3,
+    libc::SYS_setsid,
+    libc::SYS_close_range,
+    libc::SYS_execve,
+];
+
+/// Has a call fail in the start of a pipeline: the first, or that after `step` more, and so on,
+/// until none is left to fail. Each time there is all or nothing. How often there was nothing.
+fn all_or_nothing_at_each_call(
+    refusals: &Refusals,
+    errno: i32,
+    step: usize,
+    pipeline: impl Fn(&Path) -> Pipeline<'static>,
+) -> usize {
+    let before = Census::now();
+    let mut nothing = 0;
+    for at in (0..).step_by(step) {
+        let dir = tempfile::tempdir().unwrap();
+        let pipeline = pipeline(dir.path());
+        refusals.refuse(at, errno);
+        let result = pipeline.run();
+        let refused = refusals.end();
+        before.comes_back();
+        match result {
+            // It was for a convenience, such as a probe.
+            Ok(output) => {
+                assert!(output.success(), "{refused:?}: {}", output.explain());
+                assert!(dir.path().join("first").is_dir());
+            }
+            Err(Error::Spawn {
+                stage,
+                of,
+                source,
+                command,
+            }) => {
+                let text = format!("{refused:?}: {command}: {source}");
+                assert!(stage < of && !command.is_empty(), "{text}");
+                // The C library has a number of its own for a thread that cannot be had.
+                let of_thread = source.step == Step::Thread && source.errno() == libc::EAGAIN;
+                assert!(source.errno() == errno || of_thread, "{text}");
+                nothing_was_done(dir.path());
+                nothing += 1;
+            }
+            // All had been started: reading or waiting was refused.
+            Err(Error::Io { .. }) => {}
+            Err(other) => panic!("{refused:?}: {other:?}"),
+        }
+        if refused.is_none() {
+            break;
+        }
+    }
+    nothing
+}
+
+/// Stages that need a thread each for a callback and for stdin, too.
+fn busy_stages(dir: &Path, count: usize) -> Pipeline<'static> {
+    let mut stages = stages(dir, count);
+    let last = stages.pop().unwrap().on_stdout_line(|_| Ok(()));
+    let first = stages.remove(0).stdin_iter([Ok(b"x".as_slice().into())]);
+    Pipeline::new(std::iter::once(first).chain(stages)).pipe(last)
+}
+
+alone! {
+    fn any_call_that_fails() {
+        let Some(refusals) = Refusals::of(CALLS) else {
+            return skip("any_call_that_fails", "no filter may be set here");
+        };
+        let _shared = shared();
+        let errnos = [libc::EMFILE, libc::ENOMEM, libc::ENOENT, libc::EACCES];
+        // Each call and each number is tried under STRESS alone, which takes minutes.
+        let some: [(usize, usize, &[i32]); 3] =
+            [(2, 5, &errnos), (3, 11, &errnos[..2]), (10, 41, &errnos[1..2])];
+        for (count, step, errnos_of) in some {
+            let (step, errnos) = if test_support::stress() { (1, &errnos[..]) } else { (step, errnos_of) };
+            let pipeline = |dir: &Path| busy_stages(dir, count);
+            let nothing = errnos.iter().map(|errno| {
+                all_or_nothing_at_each_call(&refusals, *errno, step, pipeline)
+            });
+            let nothing: Vec<usize> = nothing.collect();
+            assert!(nothing.iter().sum::<usize>() > 0, "{count}: {nothing:?}");
+            test_support::figure(&format!("{count} stages: nothing was started {nothing:?} times"));
+        }
+    }
+}
+
+alone! {
+    fn any_call_that_fails_with_a_buffer() {
+        let Some(refusals) = Refusals::of(CALLS) else {
+            return skip("any_call_that_fails_with_a_buffer", "no filter may be set here");
+        };
+        let _shared = shared();
+        for errno in [libc::EMFILE, libc::ENOMEM] {
+            let step = if test_support::stress() { 1 } else { 13 };
+            let pipeline = |dir: &Path| {
+                let elastic = Pipeline::new(stages(dir, 3)).elastic(0, Overflow::default());
+                elastic.elastic(1, Overflow::default())
+            };
+            let nothing = all_or_nothing_at_each_call(&refusals, errno, step, pipeline);
+            assert!(nothing > 1, "{nothing}");
+        }
+    }
+}
+
+alone! {
+    fn what_the_set_up_of_a_stage_asks_for_and_is_not_there() {
+        let _shared = shared();
+        let base = tempfile::tempdir().unwrap();
+        let missing = base.path().join("missing");
+        let plain = base.path().join("plain");
+        fs::write(&plain, "").unwrap();
+        let before = Census::now();
+        for (count, place) in [(2, 0), (2, 1), (3, 1), (10, 5)] {
+            for fault in 0..4 {
+                let dir = tempfile::tempdir().unwrap();
+                let mut stages = stages(dir.path(), count);
+                let stage = stages.remove(place);
+                let (stage, errno) = match fault {
+                    0 => (stage.cwd(&missing), libc::ENOENT),
+                    1 => (stage.cwd(&plain), libc::ENOTDIR),
+                    2 => (stage.stderr(Sink::File { path: missing.join("x"), append: false }), libc::ENOENT),
+                    _ => (stage.stderr(Sink::File { path: base.path().into(), append: false }), libc::EISDIR),
+                };
+                stages.insert(place, stage);
+                let (stage, _, number, text) = refused(stages);
+                assert_eq!((stage, number), (place, errno), "{text}");
+                before.comes_back();
+                nothing_was_done(dir.path());
+            }
         }
     }
 }

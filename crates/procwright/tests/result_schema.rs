@@ -5,7 +5,7 @@ use test_support::schema;
 
 use std::time::Duration;
 
-use procwright::{Beyond, Command, Error, Limit, Sink};
+use procwright::{Beyond, Command, Error, Limit, Overflow, Sink, pipeline};
 use schema::check;
 use serde_json::{Value, json};
 
@@ -83,6 +83,34 @@ fn nothing_between() {
     conforms(&json);
     assert_eq!(json["stdout"], Value::Null);
     assert_eq!(json["stdout_info"], Value::Null);
+}
+
+#[test]
+fn a_pipeline() {
+    let schema = schema();
+    let rule = &schema["$defs"]["pipeline"];
+    let conforms = |value: &Value| check(&schema, rule, value, "pipeline");
+    let ran = child(&["flood", "--out", "10", "--err", "10"])
+        .pipe(child(&["exit", "3"]))
+        .elastic(0, Overflow::default())
+        .run()
+        .unwrap();
+    conforms(&ran.to_json()).unwrap();
+    conforms(&ran.report.to_json()).unwrap();
+    assert_eq!(ran.to_json()["stages"][1]["judgement"], "failed");
+    let stopped = child(&["flood-forever"])
+        .pipe(child(&["sleep-forever"]))
+        .timeout(Duration::from_millis(100));
+    let Err(pipeline::Error::Stopped(stopped)) = stopped.run() else {
+        panic!("not stopped");
+    };
+    conforms(&stopped.to_json()).unwrap();
+    let mut bad = stopped.to_json();
+    bad["stages"][0]
+        .as_object_mut()
+        .unwrap()
+        .remove("judgement");
+    assert!(conforms(&bad).is_err());
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod forks;
 pub mod held;
 mod limits;
 mod namespaces;
+pub mod refusals;
 mod sandbox;
 mod signals;
 pub mod steps;

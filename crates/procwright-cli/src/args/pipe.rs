@@ -67,6 +67,19 @@ pub(crate) struct PipeArgs {
     )]
     pub(crate) ok: Vec<OkCodes>,
 
+    /// Buffer behind each stage, or behind these
+    ///
+    /// What the next stage has not taken yet is kept in memory, 16 MiB, and then in files
+    /// without a name, as by procwright buffer, so that the stage ends at its own speed. Those
+    /// bytes pass through this command. Stages count from 1; the last has none behind it.
+    #[arg(
+        long,
+        value_name = "all|N[,N]...",
+        value_parser = OsStringValueParser::new().try_map(elastic),
+        help_heading = "Stages"
+    )]
+    pub(crate) elastic: Option<Elastic>,
+
     /// Have WORD stand between stages, not --to
     #[arg(
         long,
@@ -146,6 +159,28 @@ fn ok_codes(text: OsString) -> Result<OkCodes, String> {
     Ok(OkCodes { stage, codes })
 }
 
+/// The stages with an elastic buffer behind them.
+#[derive(Clone, Debug)]
+pub(crate) enum Elastic {
+    /// All but the last.
+    All,
+    /// These, from 1.
+    Behind(Vec<usize>),
+}
+
+fn elastic(text: OsString) -> Result<Elastic, String> {
+    let form = "write all, or the stages from 1, such as 1 or 1,3";
+    let text = text.to_str().ok_or(form)?;
+    if text == "all" {
+        return Ok(Elastic::All);
+    }
+    let stages = text.split(',').map(|stage| {
+        let stage = stage.parse().ok().filter(|stage| *stage > 0);
+        stage.ok_or_else(|| form.to_owned())
+    });
+    stages.collect::<Result<_, _>>().map(Elastic::Behind)
+}
+
 impl PipeArgs {
     /// The words of each stage.
     ///
@@ -181,11 +216,31 @@ impl PipeArgs {
             // These are said of the whole.
             success: _,
             ok: _,
+            elastic: _,
             quiet: _,
             report: _,
         } = self;
         limits.apply_to(spec);
         surroundings.apply_to(spec);
+    }
+
+    /// The stages with an elastic buffer behind them, from 0, of so many.
+    ///
+    /// # Errors
+    /// A stage that is not before another, in words for a person.
+    pub(crate) fn elastic_stages(&self, of: usize) -> Result<Vec<usize>, String> {
+        match &self.elastic {
+            None => Ok(Vec::new()),
+            Some(Elastic::All) => Ok((0..of - 1).collect()),
+            Some(Elastic::Behind(stages)) => match stages.iter().find(|stage| **stage >= of) {
+                None => Ok(stages.iter().map(|stage| stage - 1).collect()),
+                Some(stage) => Err(format!(
+                    "--elastic names stage {stage}, and behind it is none\n  hint: there {} {of}, \
+                     which count from 1, and a buffer is between two",
+                    if of == 1 { "is" } else { "are" },
+                )),
+            },
+        }
     }
 
     /// What the first stage reads.

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use procwright::pipeline::{Error, Judgement, PipelineOutput};
 use procwright::process::{Exit, Signal};
 use procwright::time::Timeout;
-use procwright::{Beyond, BoxError, Command, Event, Limit, Pipeline, Reason, Sink, Spec, Stdin};
+use procwright::{
+    Beyond, BoxError, Command, Event, Limit, Overflow, Pipeline, Reason, Sink, Spec, Stdin,
+};
 
 use crate::args::PipeArgs;
 use crate::exit::Termination;
@@ -30,6 +32,8 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     ignored.retain(|signal| *signal != Signal::PIPE);
     let stages = args.stages().map_err(Termination::trouble)?;
     check_stage_numbers(args, stages.len()).map_err(Termination::trouble)?;
+    let elastic = args.elastic_stages(stages.len());
+    let elastic = elastic.map_err(Termination::trouble)?;
     check_files(args).map_err(Termination::trouble)?;
     if stages.len() == 1 && stages[0].iter().any(|word| word == "|") {
         message::print(
@@ -43,7 +47,7 @@ pub(crate) fn pipe(args: &PipeArgs) -> Result<Termination, Termination> {
     let stop = specs[0].stop;
     let mut signals = PipeSignals::block(stop)
         .map_err(|error| Termination::trouble(format_args!("cannot catch signals: {error}")))?;
-    let result = pipeline(specs, args).watch(&mut signals).run();
+    let result = pipeline(specs, elastic, args).watch(&mut signals).run();
     let (fatal, was_interrupted) = (signals.fatal(), signals.was_interrupted());
     // Nothing from here on has to be protected from a signal.
     drop(signals);
@@ -130,7 +134,7 @@ fn specs(stages: Vec<Vec<std::ffi::OsString>>, args: &PipeArgs, ignored: &[Signa
     specs.collect()
 }
 
-fn pipeline<'a>(specs: Vec<Spec>, args: &PipeArgs) -> Pipeline<'a> {
+fn pipeline<'a>(specs: Vec<Spec>, elastic: Vec<usize>, args: &PipeArgs) -> Pipeline<'a> {
     let stages = specs
         .into_iter()
         .map(|spec| Command::from_spec(spec).on_event(print_event));
@@ -141,6 +145,9 @@ fn pipeline<'a>(specs: Vec<Spec>, args: &PipeArgs) -> Pipeline<'a> {
         .stopped_is_ok();
     for ok in &args.ok {
         pipeline = pipeline.ok_codes(ok.stage - 1, ok.codes.iter().copied());
+    }
+    for stage in elastic {
+        pipeline = pipeline.elastic(stage, Overflow::default());
     }
     pipeline
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
+use procwright::buffer::Figures;
 use procwright::pipeline::{PipelineReport, StageReport};
 
 use crate::args::ReportArg;
@@ -56,6 +57,27 @@ fn text(report: &PipelineReport, coloured: bool) -> String {
             .collect();
         text.push_str(line.join("  ").trim_end());
         text.push('\n');
+    }
+    for (place, stage) in report.stages.iter().enumerate() {
+        if let Some(figures) = &stage.elastic {
+            let _ = writeln!(text, "{}", buffer(place, figures));
+        }
+    }
+    text
+}
+
+/// The line of the buffer behind a stage.
+fn buffer(place: usize, figures: &Figures) -> String {
+    let mut text = format!(
+        "buffer behind {}: {} in, {} out, at most {} waiting, {} of them on disk",
+        place + 1,
+        HumanBytes(figures.bytes_in),
+        HumanBytes(figures.bytes_out),
+        HumanBytes(figures.peak_bytes),
+        HumanBytes(figures.disk_peak_bytes),
+    );
+    if figures.lag_bytes > 0 {
+        let _ = write!(text, "; {} were not taken", HumanBytes(figures.lag_bytes));
     }
     text
 }

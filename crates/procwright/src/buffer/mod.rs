@@ -34,12 +34,13 @@ mod write_output;
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use crate::spool::Overflow;
 use crate::spool::elastic::{self, ElasticConsumer, ElasticProducer};
-use procwright_os::fork::OnceBox;
+use procwright_os::fork::{CloseOnFork, OnceBox};
 use procwright_os::thread;
 use procwright_os::wake::Wake;
 use procwright_os::{fd, file};
@@ -131,19 +132,90 @@ impl Buffer {
     /// # Errors
     /// Whatever kept a byte from being passed on.
     pub fn run(self, input: OwnedFd, output: OwnedFd) -> Result<Outcome, Error> {
+        self.begin(output, None)?.read(input)
+    }
+
+    /// Starts the thread for the output. It gives up when `cut` rings, but for a write that
+    /// waits: `output` does not block then.
+    ///
+    /// # Errors
+    /// No thread is left.
+    pub(crate) fn begin(
+        self,
+        output: OwnedFd,
+        cut: Option<Arc<Wake>>,
+    ) -> Result<BegunBuffer, Error> {
         let Buffer {
-            mut producer,
+            producer,
             consumer,
             monitor,
             room,
             ..
         } = self;
-        let output = Arc::new(output);
+        let output = Arc::new(CloseOnFork::new(output));
         let theirs = Arc::clone(&output);
-        let writer = thread::spawn_quiet("procwright-out", move || write_output(consumer, &theirs));
-        let writer = writer.map_err(Error::Setup)?;
-        let reader = file::is_anonymous_pipe(&output).then(|| output.as_fd());
-        let stopped = read_input(&mut producer, input.as_fd(), reader, &room);
+        let write = move || {
+            let output = theirs.get().map_err(OutputFailure::Write)?;
+            write_output(consumer, output, cut.as_deref())
+        };
+        let writer = thread::spawn_quiet("procwright-out", write).map_err(Error::Setup)?;
+        Ok(BegunBuffer {
+            producer,
+            monitor,
+            room,
+            output,
+            writer,
+        })
+    }
+
+    /// Passes on, as [`Buffer::run`] does, from the standard input of this process to its
+    /// standard output. Both are `/dev/null` for all other code from now on.
+    ///
+    /// # Blocking
+    /// As `run`.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub fn run_stdio(self) -> Result<Outcome, Error> {
+        let (input, output) = fd::take_standard().map_err(Error::Setup)?;
+        self.run(input, output)
+    }
+}
+
+/// A stage that has the thread for its output, and reads nothing yet.
+#[derive(Debug)]
+pub(crate) struct BegunBuffer {
+    producer: ElasticProducer,
+    monitor: Monitor,
+    room: Arc<Wake>,
+    output: Arc<CloseOnFork>,
+    writer: JoinHandle<Result<(), OutputFailure>>,
+}
+
+impl BegunBuffer {
+    /// The output, which whoever keeps this keeps open.
+    pub(crate) fn output(&self) -> Arc<CloseOnFork> {
+        Arc::clone(&self.output)
+    }
+
+    /// Passes on what comes, as [`Buffer::run`] says.
+    ///
+    /// # Errors
+    /// Whatever kept a byte from being passed on.
+    pub(crate) fn read(self, input: OwnedFd) -> Result<Outcome, Error> {
+        let BegunBuffer {
+            mut producer,
+            monitor,
+            room,
+            output,
+            writer,
+        } = self;
+        let input = CloseOnFork::new(input);
+        let stopped = input.get().and_then(|input| {
+            let output = output.get()?;
+            let reader = file::is_anonymous_pipe(output).then_some(output);
+            read_input(&mut producer, input, reader, &room)
+        });
         drop(input);
         let came = monitor.figures().bytes_in;
         match stopped {
@@ -176,18 +248,5 @@ impl Buffer {
                 reader_gone: written.is_err() || matches!(stopped, Stopped::ReaderGone),
             }),
         }
-    }
-
-    /// Passes on, as [`Buffer::run`] does, from the standard input of this process to its
-    /// standard output. Both are `/dev/null` for all other code from now on.
-    ///
-    /// # Blocking
-    /// As `run`.
-    ///
-    /// # Errors
-    /// As `run`.
-    pub fn run_stdio(self) -> Result<Outcome, Error> {
-        let (input, output) = fd::take_standard().map_err(Error::Setup)?;
-        self.run(input, output)
     }
 }

@@ -11,9 +11,11 @@ use crate::child::Unstarted;
 use crate::command::Command;
 use crate::error::Invalid;
 use crate::quote::quote;
-use crate::run::{Failure, Hooks, JointHooks, Reason, StageUnstarted, Watch, start_joined};
+use crate::run::{
+    Failure, Hooks, JoinedStage, JointHooks, Reason, StageUnstarted, Watch, start_joined,
+};
 use crate::spec::{Sink, Spec, Stdin};
-use crate::spool::Memory;
+use crate::spool::{Memory, Overflow};
 use procwright_os::time::Timeout;
 use procwright_process::{Cancel, Stop};
 
@@ -38,6 +40,7 @@ use procwright_process::{Cancel, Stop};
 pub struct Pipeline<'a> {
     stages: Vec<Command<'a>>,
     ok_codes: BTreeMap<usize, Vec<i32>>,
+    elastic: BTreeMap<usize, Overflow>,
     hooks: JointHooks<'a>,
     stop: Option<Stop>,
     rule: SuccessRule,
@@ -84,6 +87,7 @@ impl<'a> Pipeline<'a> {
         Pipeline {
             stages: stages.into_iter().collect(),
             ok_codes: BTreeMap::new(),
+            elastic: BTreeMap::new(),
             hooks: JointHooks::default(),
             stop: None,
             rule: SuccessRule::default(),
@@ -142,6 +146,30 @@ impl<'a> Pipeline<'a> {
     /// exits with 1 if nothing matches.
     pub fn ok_codes(mut self, stage: usize, codes: impl IntoIterator<Item = i32>) -> Self {
         self.ok_codes.entry(stage).or_default().extend(codes);
+        self
+    }
+
+    /// Puts an elastic buffer behind a stage, which counts from 0: what the next one has not
+    /// taken yet is kept in memory, then on disk, as `overflow` says, so that the stage ends at
+    /// its own speed.
+    ///
+    /// Those bytes pass through this process, by two threads for each buffer. The pipeline is
+    /// over when the buffer has passed on all, or nobody is left to read it. The
+    /// [figures](super::StageReport::elastic) tell what it has kept.
+    ///
+    /// ```
+    /// use procwright::{Command, Overflow};
+    ///
+    /// let fast = Command::new("head").args(["-c", "1000000", "/dev/zero"]);
+    /// let slow = Command::shell("sleep 0.1; wc -c");
+    /// let output = fast.pipe(slow).elastic(0, Overflow::default()).run()?;
+    /// assert_eq!(output.stdout.trim_ascii(), b"1000000");
+    /// assert_eq!(output.report.stages[0].elastic.unwrap().bytes_out, 1_000_000);
+    /// # Ok::<(), procwright::pipeline::Error>(())
+    /// ```
+    #[doc(alias = "buffer")]
+    pub fn elastic(mut self, stage: usize, overflow: Overflow) -> Self {
+        self.elastic.insert(stage, overflow);
         self
     }
 
@@ -227,7 +255,13 @@ impl<'a> Pipeline<'a> {
             .collect();
         let mut stages = Vec::with_capacity(of);
         for (place, stage) in self.stages.into_iter().enumerate() {
+            let elastic = self.elastic.get(&place).copied();
             let stage = joinable(stage, place, of, self.stop);
+            let stage = stage.map(|(spec, hooks)| JoinedStage {
+                spec,
+                hooks,
+                elastic,
+            });
             stages.push(stage.map_err(|source| Error::Invalid {
                 stage: Some(place),
                 source,
@@ -281,6 +315,16 @@ impl<'a> Pipeline<'a> {
             ));
         }
         let last = of - 1;
+        let last_buffer = self.elastic.keys().next_back().copied();
+        if let Some(stage) = last_buffer.filter(|stage| *stage >= last) {
+            return invalid(Invalid::new(
+                "elastic",
+                format!(
+                    "is behind stage {stage} of {of}, which count from 0, and there is no next"
+                ),
+                "name a stage before the last",
+            ));
+        }
         let captures = self.stages.iter().enumerate().any(|(place, stage)| {
             let captured = stage.spec.captures();
             captured.stderr || (captured.stdout && place == last)

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::report::{PipelineOutput, PipelineReport};
+use crate::buffer::Figures;
 
 impl PipelineReport {
     /// The report as a JSON object, without any data. A stage is the report of a run, with its
@@ -22,6 +23,7 @@ impl PipelineReport {
         let stages = self.stages.iter().map(|stage| {
             let mut value = stage.report.to_json();
             value["judgement"] = stage.judgement.name().into();
+            value["elastic"] = stage.elastic.as_ref().map_or(Value::Null, figures);
             value
         });
         json!({
@@ -33,6 +35,22 @@ impl PipelineReport {
             "stages": stages.collect::<Vec<_>>(),
         })
     }
+}
+
+/// The figures of a buffer whose pipeline is over.
+fn figures(figures: &Figures) -> Value {
+    json!({
+        "bytes_in": figures.bytes_in,
+        "bytes_out": figures.bytes_out,
+        "lag_bytes": figures.lag_bytes,
+        "peak_bytes": figures.peak_bytes,
+        "memory_peak_bytes": figures.memory_peak_bytes,
+        "disk_peak_bytes": figures.disk_peak_bytes,
+        "spilled_bytes": figures.spilled_bytes,
+        "dropped_bytes": figures.dropped_bytes,
+        "lost_bytes": figures.lost_bytes,
+        "blocked_s": figures.refused.as_secs_f64(),
+    })
 }
 
 impl PipelineOutput {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::error::Error;
 use super::judgement::{StageEnd, SuccessRule, judge};
 use super::report::{PipelineCollected, PipelineReport, StageReport};
-use crate::run::{Demand, JoinedResult, JoinedRuns, Reason};
+use crate::run::{Demand, JoinedResult, JoinedRuns, Joint, Reason};
 use crate::spool::Memory;
 use procwright_os::fork::ProcessOwned;
 
@@ -109,7 +109,7 @@ fn concluded<M: Memory>(
     });
     let ends: Vec<StageEnd<'_>> = ends.collect();
     let judgements = judge(rule, &ends, &result.joints, result.stop);
-    let mut failure = result.failure.map(|failure| (None, failure));
+    let mut failure = result.failure;
     let mut stages = Vec::with_capacity(result.stages.len());
     let mut stdout = None;
     let mut stderr = Vec::with_capacity(result.stages.len());
@@ -124,6 +124,7 @@ fn concluded<M: Memory>(
         stages.push(StageReport {
             report: stage.report,
             judgement,
+            elastic: result.joints.get(place).and_then(Joint::figures),
         });
     }
     let stops = stages.iter().filter_map(|stage| stage.report.stop_duration);

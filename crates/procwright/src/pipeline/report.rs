@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::judgement::{Judgement, SuccessRule};
+use crate::buffer::Figures;
 use crate::run::{Failure, ReachedLimit, Reason, Report, predicate};
 
 /// Everything about a pipeline but its data.
@@ -33,6 +34,8 @@ pub struct StageReport {
     pub report: Report,
     /// What its end means for the whole.
     pub judgement: Judgement,
+    /// Figures of the [elastic buffer](super::Pipeline::elastic) behind it; none without one.
+    pub elastic: Option<Figures>,
 }
 
 /// The result of a pipeline that ended by itself, or that was to be returned anyway.

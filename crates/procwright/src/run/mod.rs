@@ -16,8 +16,8 @@ mod watch;
 
 pub use collected::{Collected, Failure};
 pub(crate) use engine::{
-    JoinedResult, JoinedRuns, Joint, JointHooks, JointStop, Run, StageUnstarted, start,
-    start_joined,
+    JoinedResult, JoinedRuns, JoinedStage, Joint, JointHooks, JointStop, Run, StageUnstarted,
+    start, start_joined,
 };
 pub use error::{Error, Foreign};
 pub use event::Event;

@@ -111,7 +111,7 @@ impl Drop for Held {
     }
 }
 
-fn install(numbers: &[i64]) -> Option<OwnedFd> {
+pub(super) fn install(numbers: &[i64]) -> Option<OwnedFd> {
     const MARK: u32 = libc::SECCOMP_RET_TRACE;
     let mut program = super::program(numbers, SeccompAction::Trace(0));
     for instruction in &mut program {
@@ -173,7 +173,7 @@ fn next(listener: &OwnedFd, shared: &(Mutex<HeldCalls>, Condvar)) -> Option<u64>
     }
 }
 
-fn go_on(listener: &OwnedFd, id: u64) {
+pub(super) fn go_on(listener: &OwnedFd, id: u64) {
     let answer = libc::seccomp_notif_resp {
         id,
         val: 0,

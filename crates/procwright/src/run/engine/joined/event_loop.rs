@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
+use super::elastic::ElasticJoint;
 use super::{JoinedRuns, JointStop};
 use crate::drain::{InlineTurn, Moved, PollOwner};
 use crate::run::collected::Failure;
@@ -22,6 +23,8 @@ use procwright_process::holders::RunPipe;
 #[derive(Clone, Copy)]
 enum Owner {
     Stage(usize, PollOwner),
+    /// The buffer behind the run of this place.
+    Elastic(usize),
     Cancel,
     Watch,
 }
@@ -60,7 +63,13 @@ impl<M: Memory> JoinedRuns<'_, M> {
                 return false;
             }
             if self.runs.iter().all(Run::is_closed) {
-                return true;
+                if self.stop.is_some() {
+                    // Those that it was for are gone, or cannot be ended.
+                    self.elastic_joints().for_each(|(_, elastic)| elastic.cut());
+                }
+                if self.elastic_joints().next().is_none() {
+                    return true;
+                }
             }
             if std::mem::take(&mut self.is_to_pause) {
                 return false;
@@ -130,7 +139,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
     fn begin_stop(&mut self, reason: Reason, by: Option<usize>, now: Instant) {
         // Before the first signal: what it does to a pipe says nothing of those that hang.
         for joint in &mut self.joints {
-            joint.at_stop = joint.look();
+            joint.at_stop = joint.look_at_both();
         }
         // All are prepared before the first signal: or the end of one would be the end of the
         // input of the next, which would seem to have ended by itself.
@@ -162,7 +171,8 @@ impl<M: Memory> JoinedRuns<'_, M> {
             prepared.push(place);
         }
         let is_limit = matches!(reason, Reason::Timeout | Reason::IdleTimeout);
-        if prepared.is_empty() && by.is_none() && is_limit {
+        let is_over = prepared.is_empty() && self.elastic_joints().next().is_none();
+        if is_over && by.is_none() && is_limit {
             // All had ended by themselves, in time.
             return;
         }
@@ -183,6 +193,22 @@ impl<M: Memory> JoinedRuns<'_, M> {
         let before = place.checked_sub(1)?;
         self.runs[before].is_closed().then_some(())?;
         self.joints[before].write_end()
+    }
+
+    /// The buffers that pass on, by the places of the runs that they are behind.
+    fn elastic_joints(&self) -> impl Iterator<Item = (usize, &ElasticJoint)> {
+        let joints = self.joints.iter().enumerate();
+        let elastic = joints.filter_map(|(place, joint)| Some((place, joint.elastic.as_ref()?)));
+        elastic.filter(|(_, elastic)| elastic.awaited_fd().is_some())
+    }
+
+    /// Takes note of the end of the buffer behind the run of this place.
+    fn note_end_of_buffer(&mut self, place: usize) {
+        let elastic = self.joints[place].elastic.as_mut();
+        if let Some(Err(error)) = elastic.map(ElasticJoint::note_end) {
+            let failure = (Some(place), Failure::Io(error));
+            self.failure.get_or_insert(failure);
+        }
     }
 
     /// Ends the grace of all.
@@ -234,6 +260,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
                                 run.note_refusal(error);
                             }
                         }
+                        Owner::Elastic(place) => self.note_end_of_buffer(place),
                         Owner::Watch => is_watch_ready = true,
                         // `reason_to_stop` asks it.
                         Owner::Cancel => {}
@@ -277,6 +304,12 @@ impl<M: Memory> JoinedRuns<'_, M> {
                 owners.push(Owner::Stage(place, owner));
             })?;
         }
+        for (place, elastic) in self.elastic_joints() {
+            if let Some(fd) = elastic.awaited_fd() {
+                fds.push(poll::Fd::from_borrowed_fd(fd, Flags::IN));
+                owners.push(Owner::Elastic(place));
+            }
+        }
         if let Some(cancel) = self.hooks.cancel.as_ref().filter(|_| self.stop.is_none()) {
             fds.push(poll::Fd::from_borrowed_fd(cancel.as_fd(), Flags::IN));
             owners.push(Owner::Cancel);
@@ -303,7 +336,7 @@ impl<M: Memory> JoinedRuns<'_, M> {
         let demand = match watch.ready(moment) {
             Ok(demand) => demand,
             Err(error) => {
-                let failure = Failure::Foreign(Foreign::Watch, error);
+                let failure = (None, Failure::Foreign(Foreign::Watch, error));
                 self.failure.get_or_insert(failure);
                 match is_stopping {
                     true => Demand::Kill,

@@ -4,12 +4,14 @@
 //! report. What is here is what they have in common: one thread and one wait, the limits of
 //! the whole, and that one of them is not stopped without the others.
 
+mod elastic;
 mod event_loop;
 mod start;
 
 use std::time::{Duration, Instant};
 
 use super::run_state::Run;
+use crate::buffer::Figures;
 use crate::run::collected::{Collected, Failure};
 use crate::run::output::{ReachedLimit, Reason};
 use crate::run::watch::Watch;
@@ -19,7 +21,9 @@ use procwright_os::time::{Deadline, Timeout};
 use procwright_process::Cancel;
 use procwright_process::holders::{PipeId, Role, RunPipe};
 
-pub(crate) use start::{StageUnstarted, start_joined};
+use elastic::ElasticJoint;
+
+pub(crate) use start::{JoinedStage, StageUnstarted, start_joined};
 
 /// Limits and hooks of all together.
 #[derive(Default)]
@@ -47,16 +51,21 @@ pub(crate) struct JoinedRuns<'a, M> {
     /// True if the caller is to have a turn.
     is_to_pause: bool,
     stop: Option<JointStop>,
-    failure: Option<Failure>,
+    /// The first failure of what belongs to the whole, and the place of the run that it is
+    /// behind.
+    failure: Option<(Option<usize>, Failure)>,
 }
 
-/// The pipe between a run and the next one, which nobody here holds open.
-#[derive(Debug, Default)]
+/// The pipe between a run and the next one, which nobody here holds open, or two pipes and the
+/// buffer between them.
+#[derive(Default)]
 pub(crate) struct Joint {
     /// None where no descriptor was left for it.
     probe: Option<EndsProbe>,
     /// Its name, by which those are found that hold it.
     id: Option<PipeId>,
+    /// The buffer that reads it, and that the run behind reads.
+    elastic: Option<ElasticJoint>,
     /// As it was when the program before it was seen to have ended.
     pub(crate) behind_writer: Option<PipeEnds>,
     /// As it was before the first signal of a stop.
@@ -64,8 +73,25 @@ pub(crate) struct Joint {
 }
 
 impl Joint {
-    fn look(&mut self) -> Option<PipeEnds> {
-        self.probe.as_mut()?.look().ok()
+    fn look(&self) -> Option<PipeEnds> {
+        self.probe.as_ref()?.look().ok()
+    }
+
+    /// As [`look`](Self::look), of both its sides.
+    fn look_at_both(&self) -> Option<PipeEnds> {
+        let ends = self.look()?;
+        Some(match &self.elastic {
+            None => ends,
+            Some(elastic) => PipeEnds {
+                is_empty: elastic.is_empty(),
+                ..ends
+            },
+        })
+    }
+
+    /// Figures of the buffer, if there is one.
+    pub(crate) fn figures(&self) -> Option<Figures> {
+        self.elastic.as_ref().map(ElasticJoint::figures)
     }
 
     /// The end that the program before it writes to, and whoever has it from that program.
@@ -93,8 +119,8 @@ pub(crate) struct JoinedResult<M> {
     pub(crate) stop: Option<JointStop>,
     pub(crate) limit: Option<ReachedLimit>,
     pub(crate) duration: Duration,
-    /// The failure of code that takes part in the whole.
-    pub(crate) failure: Option<Failure>,
+    /// The failure of what belongs to the whole, and the place of the run that it is behind.
+    pub(crate) failure: Option<(Option<usize>, Failure)>,
 }
 
 impl<M: Memory> JoinedRuns<'_, M> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::elastic::ElasticJoint;
 use super::{JoinedRuns, Joint, JointHooks};
 use crate::child::{self, JoinEnds, Unstarted};
 use crate::error::{SpawnError, Step};
@@ -11,7 +12,7 @@ use crate::run::engine::start::{check, prepare};
 use crate::run::hooks::Hooks;
 use crate::run::watch::Demand;
 use crate::spec::Spec;
-use crate::spool::Memory;
+use crate::spool::{Memory, Overflow};
 use crate::trace::Trace;
 use procwright_os::pipe::{self, EndsProbe};
 use procwright_process::holders::PipeId;
@@ -24,6 +25,14 @@ pub(crate) struct StageUnstarted {
     pub(crate) unstarted: Unstarted,
 }
 
+/// A run that is to be joined to others.
+pub(crate) struct JoinedStage<'a> {
+    pub(crate) spec: Arc<Spec>,
+    pub(crate) hooks: Hooks<'a>,
+    /// The policy of an elastic buffer behind it, if there is to be one.
+    pub(crate) elastic: Option<Overflow>,
+}
+
 /// Starts the runs, the stdout of each joined to the stdin of the next.
 ///
 /// All that may be refused is had first: values, programs, pipes, files, threads. Then the last
@@ -31,11 +40,18 @@ pub(crate) struct StageUnstarted {
 /// started. It is killed then, and sees no end of its input before: a program that takes an
 /// empty input for a whole one (a mailer, a loader) must not have it.
 pub(crate) fn start_joined<'a, M: Memory>(
-    stages: Vec<(Arc<Spec>, Hooks<'a>)>,
+    stages: Vec<JoinedStage<'a>>,
     hooks: JointHooks<'a>,
 ) -> Result<JoinedRuns<'a, M>, StageUnstarted> {
     let at = |place| move |unstarted| StageUnstarted { place, unstarted };
-    let (specs, stage_hooks): (Vec<Arc<Spec>>, Vec<Hooks<'a>>) = stages.into_iter().unzip();
+    let mut specs = Vec::with_capacity(stages.len());
+    let mut stage_hooks = Vec::with_capacity(stages.len());
+    let mut policies = Vec::with_capacity(stages.len());
+    for stage in stages {
+        specs.push(stage.spec);
+        stage_hooks.push(stage.hooks);
+        policies.push(stage.elastic);
+    }
     let mut launches = Vec::with_capacity(specs.len());
     for (place, (spec, hooks)) in specs.iter().zip(&stage_hooks).enumerate() {
         let trace = Trace::begin();
@@ -67,10 +83,27 @@ pub(crate) fn start_joined<'a, M: Memory>(
                 let error = SpawnError::new(Step::Pipe, "", error);
                 at(place)(child::given_up(error, spec, trace))
             })?;
+            // A probe is worth a descriptor but not a failed start.
+            let probe = EndsProbe::new(read.as_fd(), write.as_fd()).ok();
+            if !probe.as_ref().is_some_and(EndsProbe::knows_order) {
+                trace.say(
+                    || "its pipe cannot be watched: whether its reader leaves first is not known",
+                );
+            }
+            let id = PipeId::of(&read).ok();
+            let (elastic, read) = match policies[place] {
+                None => (None, read),
+                Some(overflow) => {
+                    let made = ElasticJoint::new(overflow, read);
+                    let made = made.map_err(|error| child::given_up(error, spec, trace));
+                    let (elastic, read) = made.map_err(at(place))?;
+                    (Some(elastic), read)
+                }
+            };
             joints.push(Joint {
-                // A probe is worth a descriptor but not a failed start.
-                probe: EndsProbe::new(read.as_fd(), write.as_fd()).ok(),
-                id: PipeId::of(&read).ok(),
+                probe,
+                id,
+                elastic,
                 ..Joint::default()
             });
             read_end = Some(read);
