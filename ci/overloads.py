@@ -1,7 +1,7 @@
 """Writes python/procwright/_overloads.pyi and _aio_overloads.pyi: `ci/overloads.py`, or with
 --check compares.
 
-What `run`, `spawn` and `map` give, and those of `procwright.aio`, has a type by
+What `run`, `spawn`, `map` and `pipeline` give, and those of `procwright.aio`, has a type by
 what is asked for: `str` or `bytes`, and None for what does not come to this process. Types cannot
 compute, so each case is an overload. The tables here are the cases, and the first that fits a
 call is taken: one whose values only the running program knows falls to the last, where anything
@@ -108,23 +108,34 @@ from ._types import (
     StrOrBytesPath,
 )
 
-__all__ = ["map", "run", "spawn"]
+__all__ = ["map", "pipeline", "run", "spawn"]
 """
 
 #: What both files import besides `Child` and `Map`, of which each has its own.
-IMPORTS = """\
-from ._event import Event
-from ._journal import Journal
-from ._keywords import MapBytes, MapText, RunBytes, RunText, SpawnBytes, SpawnText
-from ._overflow import Overflow
-from ._piece import Piece
-from ._result import Result
-"""
+IMPORTS = [
+    "from ._event import Event",
+    "from ._journal import Journal",
+    """\
+from ._keywords import (
+    MapBytes,
+    MapText,
+    PipelineBytes,
+    PipelineText,
+    RunBytes,
+    RunText,
+    SpawnBytes,
+    SpawnText,
+)""",
+    "from ._overflow import Overflow",
+    "from ._piece import Piece",
+    "from ._pipeline import PipelineResult",
+    "from ._result import Result",
+]
 
 
 def head(child, map):
     own = [f"from .{child} import Child", f"from .{map} import Map"]
-    return HEAD.format(modules="\n".join(sorted([*own, *IMPORTS.splitlines()])))
+    return HEAD.format(modules="\n".join(sorted([*own, *IMPORTS])))
 
 
 def keywords():
@@ -145,13 +156,18 @@ def keywords():
     return found
 
 
+def keywords_only(first):
+    """What ends the parameters by place; nothing behind one that takes all that are left."""
+    return [] if first.startswith("*") else ["    *,"]
+
+
 def last(name, parameters, options, gives, first="args: Args"):
     """The overload for what only the running program knows, and for slips."""
     parameters = [*parameters]
     parameters += [
         f"{option}: {kind} = ..." for option, kind in keywords()[options].items()
     ]
-    lines = ["@overload", f"def {name}(", f"    {first} | Slip,", "    *,"]
+    lines = ["@overload", f"def {name}(", f"    {first} | Slip,", *keywords_only(first)]
     for parameter in parameters:
         taken, default = parameter.split(" = ")
         parameter, kind = taken.split(": ", 1)
@@ -167,7 +183,7 @@ def data(kind, comes):
 
 
 def overload(name, parameters, options, gives, first="args: Args"):
-    lines = ["@overload", f"def {name}(", f"    {first},", "    *,"]
+    lines = ["@overload", f"def {name}(", f"    {first},", *keywords_only(first)]
     lines += [f"    {parameter}," for parameter in parameters]
     return "\n".join(
         [*lines, f"    **options: Unpack[{options}],", f") -> {gives}: ..."]
@@ -226,19 +242,43 @@ def maps():
     yield last("map", [*ANY, *UNKNOWN], "MapAny", "Map", commands)
 
 
+def pipelines():
+    stages = "*stages: Args | Mapping[str, Any]"
+    for kind, text in KINDS:
+        options = "PipelineBytes" if kind == "bytes" else "PipelineText"
+        for sink, out in [(OUT, kind), (OUT_ELSEWHERE, "None")]:
+            gives = f"PipelineResult[{out}]"
+            yield overload("pipeline", [sink, *text], options, gives, stages)
+    yield last(
+        "pipeline",
+        ["stdout: Sink = -1", *UNKNOWN],
+        "PipelineAny",
+        "PipelineResult",
+        stages,
+    )
+
+
 def awaited(overloads):
-    """Those of `run`, as event loops have it."""
-    return (one.replace("def run(", "async def run(") for one in overloads)
+    """Those of what ends, as event loops have it."""
+    return (one.replace("\ndef ", "\nasync def ", 1) for one in overloads)
 
 
 def main():
     files = {
-        "_overloads.pyi": [head("_child", "_map"), *runs(), *spawns(), *maps(), ""],
+        "_overloads.pyi": [
+            head("_child", "_map"),
+            *runs(),
+            *spawns(),
+            *maps(),
+            *pipelines(),
+            "",
+        ],
         "_aio_overloads.pyi": [
             head("_aio_child", "_aio_map"),
             *awaited(runs()),
             *spawns(),
             *maps(),
+            *awaited(pipelines()),
             "",
         ],
     }

@@ -18,7 +18,7 @@
 #   _fake_check                          what no program would be started for
 #   _fake_calls, _fake_reply             what was asked; what is played
 #   _stand_in                            a program of its own, which is what is spawned
-#   _overloads, _aio_overloads           run, spawn and map, as type checkers see them
+#   _overloads, _aio_overloads           run, spawn, map and pipeline, as type checkers see them
 #   _aio_run, _aio_pipeline              run and spawn of event loops; joined programs
 #   _aio_child                           a child on an event loop
 #   _aio_child_streams                   its streams, for type checkers alone
@@ -35,7 +35,7 @@
 #   _starting                            the way to the core: audit events, and tests
 #   _keeper                              a child that nobody keeps
 #   _options, _outcome, _watched         options for the core; its results; what can be waited for
-#   _keywords                            types of the options of run, spawn and map
+#   _keywords                            types of the options of run, spawn, map and pipeline
 #   _refused, _unknown                   refused options, and parameters of others
 #   _run_errors, _queue                  exceptions of runs; Python half of queues
 #   _child_streams                       the streams of a child, for type checkers alone
@@ -100,8 +100,8 @@ if TYPE_CHECKING:
     from ._map_errors import JournalError
     from ._merged import Merged, MergedLine
     from ._overflow import Overflow
-    from ._overloads import map, run, spawn
-    from ._pipeline import PipelineResult, Stage, pipeline
+    from ._overloads import map, pipeline, run, spawn
+    from ._pipeline import PipelineResult, Stage
     from ._process import Process
     from ._run_errors import (
         CalledProcessError,

@@ -1,4 +1,5 @@
-"""`aio.run` and `aio.spawn`, as type checkers see them: `_aio_overloads.pyi` has what they give.
+"""`run`, `spawn`, `map` and `pipeline` of `aio`, as type checkers see them: `_aio_overloads.pyi`
+has what they give.
 
 Nothing imports this module when a program runs.
 """
@@ -6,6 +7,7 @@ Nothing imports this module when a program runs.
 from __future__ import annotations
 
 from ._aio_map import map
+from ._aio_pipeline import pipeline
 from ._aio_run import run, spawn
 
-__all__ = ["map", "run", "spawn"]
+__all__ = ["map", "pipeline", "run", "spawn"]

@@ -338,6 +338,7 @@ class RawResult(TypedDict):
 @type_check_only
 class RawStage(RawResult):
     judgement: Literal["success", "forgiven", "ignored", "failed", "collateral"]
+    elastic: RawFigures | None
 
 @type_check_only
 class RawPipeline(TypedDict):

@@ -1,5 +1,5 @@
-"""The options of `run`, `spawn` and `map` by which no type of theirs is chosen: for type checkers,
-imported by nothing else.
+"""The options of `run`, `spawn`, `map` and `pipeline` by which no type of theirs is chosen: for
+type checkers, imported by nothing else.
 
 A test holds them to the signatures.
 """
@@ -30,7 +30,7 @@ from ._types import (
 
 
 class Program(TypedDict, total=False):
-    """What `run`, `spawn` and `map` take."""
+    """What `run`, `spawn`, `map` and `pipeline` take."""
 
     shell: bool | StrOrBytesPath
     env: Env | None
@@ -200,3 +200,36 @@ class SpawnAny(Spawn, total=False):
 
     input: Data | None
     tee: AnyTee
+
+
+class Pipeline(Program, total=False):
+    """What `pipeline` takes besides what its result has a type by."""
+
+    stdin: Stdin
+    stderr: Sink
+    limit: int | str | _core.Limit | None
+    timeout: Seconds | None
+    idle_timeout: Seconds | None
+    success: Literal["forgiving", "strict", "last"]
+    ok_codes: Mapping[int, Iterable[int]] | None
+    elastic: bool | Overflow | Mapping[int, bool | Overflow]
+    check: bool
+    on_timeout: Literal["raise", "return"]
+    cancel: _core.Cancel | None
+    on_event: Callable[[Event], object] | None
+
+
+class PipelineBytes(Pipeline, total=False):
+    """What `pipeline` takes where the output is bytes."""
+
+    input: Data | None
+
+
+class PipelineText(Pipeline, total=False):
+    """What `pipeline` takes where it is text."""
+
+    input: Data | str | None
+
+
+class PipelineAny(PipelineBytes, total=False):
+    """What `pipeline` takes where only the running program knows which."""

@@ -1,4 +1,5 @@
-"""`run`, `spawn` and `map`, as type checkers see them: `_overloads.pyi` has what they give.
+"""`run`, `spawn`, `map` and `pipeline`, as type checkers see them: `_overloads.pyi` has what they
+give.
 
 Nothing imports this module when a program runs.
 """
@@ -6,7 +7,8 @@ Nothing imports this module when a program runs.
 from __future__ import annotations
 
 from ._map import map
+from ._pipeline import pipeline
 from ._run import run
 from ._spawn import spawn
 
-__all__ = ["map", "run", "spawn"]
+__all__ = ["map", "pipeline", "run", "spawn"]

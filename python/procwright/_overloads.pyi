@@ -11,10 +11,20 @@ from . import _core
 from ._child import Child
 from ._event import Event
 from ._journal import Journal
-from ._keywords import MapBytes, MapText, RunBytes, RunText, SpawnBytes, SpawnText
+from ._keywords import (
+    MapBytes,
+    MapText,
+    PipelineBytes,
+    PipelineText,
+    RunBytes,
+    RunText,
+    SpawnBytes,
+    SpawnText,
+)
 from ._map import Map
 from ._overflow import Overflow
 from ._piece import Piece
+from ._pipeline import PipelineResult
 from ._result import Result
 from ._types import (
     AnyTee,
@@ -32,7 +42,7 @@ from ._types import (
     StrOrBytesPath,
 )
 
-__all__ = ["map", "run", "spawn"]
+__all__ = ["map", "pipeline", "run", "spawn"]
 
 @overload
 def run(
@@ -2102,3 +2112,124 @@ def map(
     on_line: Slip | Callable[[Any, Literal["stdout", "stderr"], int], object] | None = ...,
     **no_such_parameter: Slip,
 ) -> Map: ...
+@overload
+def pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdout: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[PipelineBytes],
+) -> PipelineResult[bytes]: ...
+@overload
+def pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdout: Elsewhere,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: None = None,
+    **options: Unpack[PipelineBytes],
+) -> PipelineResult[None]: ...
+@overload
+def pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdout: Pipe = -1,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[PipelineText],
+) -> PipelineResult[str]: ...
+@overload
+def pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdout: Elsewhere,
+    text: Literal[True],
+    encoding: str | None = None,
+    errors: str | None = None,
+    **options: Unpack[PipelineText],
+) -> PipelineResult[None]: ...
+@overload
+def pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdout: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[PipelineText],
+) -> PipelineResult[str]: ...
+@overload
+def pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdout: Elsewhere,
+    text: Literal[False] = False,
+    encoding: str,
+    errors: str | None = None,
+    **options: Unpack[PipelineText],
+) -> PipelineResult[None]: ...
+@overload
+def pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdout: Pipe = -1,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[PipelineText],
+) -> PipelineResult[str]: ...
+@overload
+def pipeline(
+    *stages: Args | Mapping[str, Any],
+    stdout: Elsewhere,
+    text: Literal[False] = False,
+    encoding: None = None,
+    errors: str,
+    **options: Unpack[PipelineText],
+) -> PipelineResult[None]: ...
+@overload
+def pipeline(
+    *stages: Args | Mapping[str, Any] | Slip,
+    stdout: Slip | Sink = -1,
+    text: Slip | bool = ...,
+    encoding: Slip | str | None = ...,
+    errors: Slip | str | None = ...,
+    shell: Slip | bool | StrOrBytesPath = ...,
+    env: Slip | Env | None = ...,
+    extra_env: Slip | ExtraEnv | None = ...,
+    cwd: Slip | StrOrBytesPath | None = ...,
+    user: Slip | str | int | None = ...,
+    group: Slip | str | int | None = ...,
+    extra_groups: Slip | Iterable[str | int] | None = ...,
+    umask: Slip | int | None = ...,
+    rlimits: Slip | Mapping[str, int | tuple[int, int]] | None = ...,
+    nice: Slip | int | None = ...,
+    process_group: Slip | int | None = ...,
+    start_new_session: Slip | bool = ...,
+    die_with_parent: Slip | bool | str | int = ...,
+    blocked_signals: Slip | Iterable[str | int] | None = ...,
+    ignored_signals: Slip | Iterable[str | int] | None = ...,
+    default_signals: Slip | Iterable[str | int] | None = ...,
+    cpu_affinity: Slip | Iterable[int] | None = ...,
+    sched_policy: Slip | str | None = ...,
+    ionice: Slip | str | None = ...,
+    oom_score_adj: Slip | int | None = ...,
+    cgroup: Slip | StrOrBytesPath | None = ...,
+    chroot: Slip | StrOrBytesPath | None = ...,
+    no_new_privs: Slip | bool = ...,
+    new_keyring: Slip | bool = ...,
+    pass_fds: Slip | Iterable[int] = ...,
+    liveness: Slip | bool = ...,
+    stop: Slip | _core.Stop | str | Signals | None = ...,
+    stdin: Slip | Stdin = ...,
+    stderr: Slip | Sink = ...,
+    limit: Slip | int | str | _core.Limit | None = ...,
+    timeout: Slip | Seconds | None = ...,
+    idle_timeout: Slip | Seconds | None = ...,
+    success: Slip | Literal["forgiving", "strict", "last"] = ...,
+    ok_codes: Slip | Mapping[int, Iterable[int]] | None = ...,
+    elastic: Slip | bool | Overflow | Mapping[int, bool | Overflow] = ...,
+    check: Slip | bool = ...,
+    on_timeout: Slip | Literal["raise", "return"] = ...,
+    cancel: Slip | _core.Cancel | None = ...,
+    on_event: Slip | Callable[[Event], object] | None = ...,
+    input: Slip | Data | None = ...,
+    **no_such_parameter: Slip,
+) -> PipelineResult: ...

@@ -11,19 +11,21 @@ from ._outcome import raise_for
 from ._result import Result, as_json, no_truth
 from ._run import run
 from ._stdio import CAPTURE, data_source, source, text_decoding
+from ._stream import Figures
 from ._timeout import seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Literal, NoReturn, overload
+    from typing import Any, Literal, NoReturn
 
     from typing_extensions import Unpack
 
     from ._core import RawPipeline, RawStage
     from ._event import Event
     from ._keywords import Program
-    from ._types import Args, Data, Elsewhere, Pipe, Seconds, Sink, Stdin
+    from ._overflow import Overflow
+    from ._types import Args, Data, Seconds, Sink, Stdin
 
 #: What `run` does when it is not told otherwise.
 _DEFAULTS: dict[str, Any] = dict(run.__kwdefaults__ or {})
@@ -51,93 +53,6 @@ _NOT_OF_A_STAGE = (
 )
 _STAGES = "pass each stage as a list of arguments, or as a mapping of args and options"
 
-if TYPE_CHECKING:
-
-    @overload
-    def pipeline(
-        *stages: Args | Mapping[str, Any],
-        input: Data | None = None,
-        stdin: Stdin = None,
-        stdout: Pipe = -1,
-        stderr: Sink = -1,
-        limit: int | str | _core.Limit | None = None,
-        timeout: Seconds | None = None,
-        idle_timeout: Seconds | None = None,
-        success: Literal["forgiving", "strict", "last"] = "forgiving",
-        ok_codes: Mapping[int, Iterable[int]] | None = None,
-        text: Literal[False] = False,
-        encoding: None = None,
-        errors: None = None,
-        check: bool = False,
-        on_timeout: Literal["raise", "return"] = "raise",
-        cancel: _core.Cancel | None = None,
-        on_event: Callable[[Event], object] | None = None,
-        **options: Unpack[Program],
-    ) -> PipelineResult[bytes]: ...
-    @overload
-    def pipeline(
-        *stages: Args | Mapping[str, Any],
-        input: Data | str | None = None,
-        stdin: Stdin = None,
-        stdout: Pipe = -1,
-        stderr: Sink = -1,
-        limit: int | str | _core.Limit | None = None,
-        timeout: Seconds | None = None,
-        idle_timeout: Seconds | None = None,
-        success: Literal["forgiving", "strict", "last"] = "forgiving",
-        ok_codes: Mapping[int, Iterable[int]] | None = None,
-        text: Literal[True],
-        encoding: str | None = None,
-        errors: str | None = None,
-        check: bool = False,
-        on_timeout: Literal["raise", "return"] = "raise",
-        cancel: _core.Cancel | None = None,
-        on_event: Callable[[Event], object] | None = None,
-        **options: Unpack[Program],
-    ) -> PipelineResult[str]: ...
-    @overload
-    def pipeline(
-        *stages: Args | Mapping[str, Any],
-        input: Data | str | None = None,
-        stdin: Stdin = None,
-        stdout: Elsewhere,
-        stderr: Sink = -1,
-        limit: int | str | _core.Limit | None = None,
-        timeout: Seconds | None = None,
-        idle_timeout: Seconds | None = None,
-        success: Literal["forgiving", "strict", "last"] = "forgiving",
-        ok_codes: Mapping[int, Iterable[int]] | None = None,
-        text: bool = False,
-        encoding: str | None = None,
-        errors: str | None = None,
-        check: bool = False,
-        on_timeout: Literal["raise", "return"] = "raise",
-        cancel: _core.Cancel | None = None,
-        on_event: Callable[[Event], object] | None = None,
-        **options: Unpack[Program],
-    ) -> PipelineResult[None]: ...
-    @overload
-    def pipeline(
-        *stages: Args | Mapping[str, Any],
-        input: Data | str | None = None,
-        stdin: Stdin = None,
-        stdout: Sink = -1,
-        stderr: Sink = -1,
-        limit: int | str | _core.Limit | None = None,
-        timeout: Seconds | None = None,
-        idle_timeout: Seconds | None = None,
-        success: Literal["forgiving", "strict", "last"] = "forgiving",
-        ok_codes: Mapping[int, Iterable[int]] | None = None,
-        text: bool = False,
-        encoding: str | None = None,
-        errors: str | None = None,
-        check: bool = False,
-        on_timeout: Literal["raise", "return"] = "raise",
-        cancel: _core.Cancel | None = None,
-        on_event: Callable[[Event], object] | None = None,
-        **options: Unpack[Program],
-    ) -> PipelineResult: ...
-
 
 def pipeline(
     *stages: Args | Mapping[str, Any],
@@ -150,6 +65,7 @@ def pipeline(
     idle_timeout: Seconds | None = None,
     success: Literal["forgiving", "strict", "last"] = "forgiving",
     ok_codes: Mapping[int, Iterable[int]] | None = None,
+    elastic: bool | Overflow | Mapping[int, bool | Overflow] = False,
     text: bool = False,
     encoding: str | None = None,
     errors: str | None = None,
@@ -185,6 +101,11 @@ def pipeline(
     ok_codes
         Exit codes that are no failure, by stage, from 0: `{1: [1]}` for a grep that may find
         nothing.
+    elastic
+        A buffer behind each stage but the last, so that each ends at its own speed: what the
+        next one has not taken yet is kept in memory, then on disk. `True`, an `Overflow` that
+        says how much, or a mapping of stages, from 0: `{0: True}`. What is buffered passes
+        through this process, by two threads for each buffer.
     text, encoding, errors, check, on_timeout, cancel, on_event
         As of `run`; `check` is about the rule.
     options
@@ -242,6 +163,7 @@ def pipeline(
         "cancel": COMMON["cancel"](cancel),
         "success": success,
         "ok_codes": _ok_codes(ok_codes, len(stages)),
+        "elastic": _elastic(elastic, len(stages)),
         "on_event": event_hook(on_event),
     }
     try:
@@ -327,16 +249,58 @@ def _ok_codes(codes: Any, count: int) -> list[tuple[int, list[int]]]:
     ]
 
 
+def _elastic(elastic: Any, count: int) -> list[tuple[int, tuple[str, int, int | None]]]:
+    """The buffers, by the stages that they are behind."""
+    hint = "pass True, an Overflow, or a mapping of stages, from 0, to these"
+    if hasattr(elastic, "keys"):
+        # The last has none behind it.
+        behind = {
+            number("a stage in elastic", stage, 0, count - 2, hint): _buffer(policy, hint)
+            for stage, policy in pairs("elastic", elastic, hint)
+        }
+    else:
+        behind = dict.fromkeys(range(count - 1), _buffer(elastic, hint))
+    return [(stage, policy) for stage, policy in behind.items() if policy is not None]
+
+
+def _buffer(policy: Any, hint: str) -> tuple[str, int, int | None] | None:
+    """The policy of a buffer for the core, None without one."""
+    if policy is False:
+        return None
+    from ._overflow import Overflow
+
+    if policy is True:
+        policy = Overflow()
+    if not isinstance(policy, Overflow):
+        raise bad_type("elastic", policy, hint)
+    return policy._raw()
+
+
 def _failure(result: Any, text: str) -> Exception:
     from ._run_errors import CalledProcessError
 
     return CalledProcessError(result, text)
 
 
+#: The figures of a buffer that say something when it is over.
+_FIGURES_AT_THE_END = (
+    "bytes_in",
+    "bytes_out",
+    "lag_bytes",
+    "peak_bytes",
+    "memory_peak_bytes",
+    "disk_peak_bytes",
+    "spilled_bytes",
+    "dropped_bytes",
+    "lost_bytes",
+    "blocked_s",
+)
+
+
 class Stage(Result):
     """What became of one stage: a `Result`, and its judgement."""
 
-    __slots__ = ("judgement",)
+    __slots__ = ("elastic", "judgement")
 
     def __init__(self, args: Any, raw: RawStage, decoding: Any, failure: Any) -> None:
         super().__init__(args, raw, decoding, failure)
@@ -345,11 +309,19 @@ class Stage(Result):
         #: "failed", it is to blame; "collateral", it ended so since another failed or all were
         #: stopped.
         self.judgement = raw["judgement"]
+        found = raw["elastic"]
+        #: The `Figures` of the elastic buffer behind it, None without one.
+        self.elastic = None if found is None else Figures(found)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it: plain values only."""
         parts = super().to_dict()
         parts["judgement"] = self.judgement
+        parts["elastic"] = (
+            None
+            if self.elastic is None
+            else {name: getattr(self.elastic, name) for name in _FIGURES_AT_THE_END}
+        )
         return parts
 
 

@@ -27,8 +27,7 @@ from ._aio_wait import Process, as_completed, wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._aio_overloads import map, run, spawn
-    from ._aio_pipeline import pipeline
+    from ._aio_overloads import map, pipeline, run, spawn
 else:
     from ._aio_map import map
     from ._aio_pipeline import pipeline

@@ -74,7 +74,7 @@ pub(crate) struct RunOptions {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct SpawnOptions {
-    overflow: Option<(String, u64, Option<u64>)>,
+    overflow: Option<RawOverflow>,
     stall_after: Option<f64>,
     channel: Option<String>,
     detach: bool,
@@ -219,6 +219,25 @@ impl CommonOptions<'_> {
     }
 }
 
+/// A policy by its name, the bytes in memory and those on disk.
+pub(crate) type RawOverflow = (String, u64, Option<u64>);
+
+/// The policy for bytes that are not taken.
+pub(crate) fn overflow(py: Python<'_>, raw: &RawOverflow) -> PyResult<Overflow> {
+    let (policy, memory, disk) = raw;
+    let (memory, disk) = (*memory, *disk);
+    Ok(match &**policy {
+        "spill" => Overflow::Spill { memory, disk },
+        "drop_oldest" => Overflow::DropOldest { memory },
+        "drop_newest" => Overflow::DropNewest { memory },
+        "fail" => Overflow::Fail { memory },
+        other => {
+            let policies = "\"spill\", \"block\", \"drop_oldest\", \"drop_newest\" or \"fail\"";
+            return Err(choice(py, "overflow", other, policies));
+        }
+    })
+}
+
 impl SpawnOptions {
     /// The spec with what `spawn` alone puts into it.
     pub(crate) fn added_to(&self, mut spec: Spec) -> Spec {
@@ -228,20 +247,8 @@ impl SpawnOptions {
 
     /// The policy for output that is not read, None for the bare pipe.
     pub(crate) fn overflow(&self, py: Python<'_>) -> PyResult<Option<Overflow>> {
-        let Some((policy, memory, disk)) = &self.overflow else {
-            return Ok(None);
-        };
-        let (memory, disk) = (*memory, *disk);
-        Ok(Some(match &**policy {
-            "spill" => Overflow::Spill { memory, disk },
-            "drop_oldest" => Overflow::DropOldest { memory },
-            "drop_newest" => Overflow::DropNewest { memory },
-            "fail" => Overflow::Fail { memory },
-            other => {
-                let policies = "\"spill\", \"block\", \"drop_oldest\", \"drop_newest\" or \"fail\"";
-                return Err(choice(py, "overflow", other, policies));
-            }
-        }))
+        let policy = self.overflow.as_ref();
+        policy.map(|policy| overflow(py, policy)).transpose()
     }
 
     pub(crate) fn stall_after(&self, py: Python<'_>) -> PyResult<Timeout> {

@@ -13,10 +13,11 @@ use crate::attach::{Attached, drop_deferred, expect_calls};
 use crate::bytes::BytesMemory;
 use crate::errors::{invalid, pipeline_not_started, start_refused, system};
 use crate::events::tell;
-use crate::options::CommonOptions;
+use crate::options::{CommonOptions, RawOverflow, overflow};
 use crate::report::{self, UNTIL_EXIT};
 use crate::run::failure_of;
 use crate::signals::{WakePipe, WakeupFd};
+use crate::stream::figures;
 use crate::taps::StdinPieces;
 use crate::values::{Cancel, Stop, choice, seconds};
 
@@ -31,6 +32,7 @@ struct PipelineOptions<'py> {
     cancel: Option<Bound<'py, Cancel>>,
     success: String,
     ok_codes: Vec<(usize, Vec<i32>)>,
+    elastic: Vec<(usize, RawOverflow)>,
     on_event: Py<PyAny>,
 }
 
@@ -88,6 +90,9 @@ pub(crate) fn pipeline<'py>(
     let watched = wakeup.as_mut();
     let hook = Arc::clone(&on_event);
     let ok_codes = options.ok_codes;
+    let buffers = options.elastic.iter();
+    let buffers = buffers.map(|(stage, policy)| Ok((*stage, overflow(py, policy)?)));
+    let buffers = buffers.collect::<PyResult<Vec<_>>>()?;
     let mut next = next.map(StdinPieces::new);
     let outcome = py.detach(move || {
         let stages = specs.into_iter().map(|spec| {
@@ -106,6 +111,9 @@ pub(crate) fn pipeline<'py>(
             .success_rule(rule);
         for (stage, codes) in ok_codes {
             pipeline = pipeline.ok_codes(stage, codes);
+        }
+        for (stage, policy) in buffers {
+            pipeline = pipeline.elastic(stage, policy);
         }
         if let Some(stop) = stop {
             pipeline = pipeline.stop(stop);
@@ -180,6 +188,9 @@ fn result(
         one.set_item("error", None::<i32>)?;
         one.set_item("io_error", None::<i32>)?;
         one.set_item("judgement", stage.judgement.name())?;
+        let buffer = stage.elastic.as_ref();
+        let buffer = buffer.map(|found| figures(py, found, Some(found.refused)));
+        one.set_item("elastic", buffer.transpose()?)?;
         stages.append(one)?;
     }
     dict.set_item("stages", stages)?;

@@ -161,6 +161,22 @@ def test_types_know_the_parameters_of_map():
         assert not written & options.keys()
 
 
+def test_types_know_the_parameters_of_pipeline():
+    signature = dict(inspect.signature(procwright.pipeline).parameters)
+    signature.pop("options")
+    # What takes all that are left by place is none of those by name.
+    signature.pop("stages")
+    cases = list(overloads(procwright.pipeline))
+    assert cases
+    for written, options, _ in cases:
+        assert not written & options.keys()
+        assert written | options.keys() == signature.keys() | names_of("Program").keys()
+        for name, annotation in options.items():
+            # Input has a type by that of the text.
+            if name in signature and name != "input":
+                assert annotation.__forward_arg__ == signature[name].annotation, name
+
+
 def test_what_map_gives_takes_types():
     assert str(procwright.Map[str]) == "procwright._map.Map[str]"
     assert procwright.Ended[str, None].__origin__ is procwright.Ended

@@ -1,6 +1,8 @@
 """`pipeline`: every status, one deadline, no false alarm."""
 
 import json
+import os
+import pathlib
 import signal
 import sys
 import threading
@@ -9,7 +11,7 @@ import pytest
 from conftest import with_time
 
 import procwright
-from procwright import InvalidValue, pipeline
+from procwright import InvalidValue, Overflow, pipeline
 
 
 def judged(result):
@@ -162,6 +164,11 @@ def test_all_are_started_or_none(tmp_path):
         ((["cat"],), {"ok_codes": {1: [1]}}, "a stage in ok_codes is 1"),
         ((["cat"],), {"ok_codes": {0: [256]}}, "ok_codes[0] is 256"),
         ((["cat"],), {"success": "maybe"}, "success is 'maybe'"),
+        ((["cat"], ["cat"]), {"elastic": 5}, "elastic is 5"),
+        ((["cat"], ["cat"]), {"elastic": None}, "elastic is None"),
+        ((["cat"], ["cat"]), {"elastic": {1: True}}, "a stage in elastic is 1"),
+        ((["cat"], ["cat"]), {"elastic": {0: "spill"}}, "elastic is 'spill'"),
+        ((["cat"],), {"elastic": {0: True}}, "a stage in elastic is 0"),
         ((["cat"],), {"input": b"", "stdin": b""}, "stdin and input"),
         (("cat x",), {}, "args is 'cat x'"),
         ((["cat"], ["cat", 1]), {}, "args[1] is 1"),
@@ -184,6 +191,47 @@ def test_json_and_repr():
         "PipelineResult(ok=False, reason='finished', stages=[false: failed, cat: success])"
     )
     assert result.summary == "false | cat failed: stage 1 of 2 exited with code 1"
+
+
+def burst(tmp_path):
+    """A stage that writes much, and one that begins to read when the first has written all."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    writes = shell(f"head -c 4000000 /dev/zero; echo written > {gate}")
+    return writes, shell(f"read line < {gate}; wc -c")
+
+
+@pytest.mark.parametrize(
+    "elastic",
+    [True, {0: True}, {0: Overflow(memory="64MiB")}, Overflow("drop_newest", memory="8MiB")],
+)
+def test_a_buffer_lets_a_stage_end_at_its_own_speed(tmp_path, elastic):
+    # Without one each would wait for the other.
+    result = pipeline(*burst(tmp_path), elastic=elastic, text=True, check=True)
+    assert int(result.stdout) == 4_000_000
+    first, second = result.stages
+    assert (first.elastic.bytes_in, first.elastic.bytes_out) == (4_000_000, 4_000_000)
+    assert first.elastic.peak_bytes > 3_000_000
+    assert second.elastic is None
+
+
+def test_no_buffer_where_none_is_asked_for():
+    for elastic in [False, {}, {0: False}, Overflow("block")]:
+        result = pipeline(["true"], ["cat"], ["cat"], elastic=elastic)
+        assert [stage.elastic for stage in result.stages] == [None] * 3
+    result = pipeline(["true"], ["cat"], ["cat"], elastic={1: True})
+    assert [stage.elastic is None for stage in result.stages] == [True, False, True]
+
+
+def test_json_has_what_the_schema_says():
+    path = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "result.schema.json"
+    schema = json.loads(path.read_text())
+    parts = pipeline(["true"], ["cat"], elastic=True).to_dict()
+    assert list(parts) == schema["$defs"]["pipeline"]["required"]
+    first = parts["stages"][0]
+    assert {"judgement", "elastic"} <= set(first) <= set(schema["properties"])
+    buffer = schema["properties"]["elastic"]["oneOf"][1]
+    assert list(first["elastic"]) == buffer["required"]
 
 
 def test_each_stage_is_audited():

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// The parts of `Figures`, by their names.
-pub(super) fn figures<'py>(
+pub(crate) fn figures<'py>(
     py: Python<'py>,
     found: &buffer::Figures,
     blocked: Option<Duration>,

@@ -28,6 +28,7 @@ mod untaken;
 mod writer;
 
 pub(crate) use errors::{failed, stalled};
+pub(crate) use figures::figures;
 pub(crate) use frame::Frame;
 pub(crate) use merged::Merged;
 pub(crate) use reader::Reader;
